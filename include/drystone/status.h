@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_STATUS_H
+#define DRY_STATUS_H
+
+/*
+ * How calls end, and why they failed.
+ *
+ * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run)
+ * also fill a struct dry_error that the caller owns; hot calls return the status alone.
+ *
+ * Ownership  struct dry_error is plain data: copy it, nothing to free.
+ * Errors     A failed call leaves its outputs untouched unless its comment says otherwise.
+ * Threads    Everything here may be called from any thread.
+ * Units      `offset` is in bytes.
+ */
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define DRY_API __attribute__((visibility("default")))
+#define DRY_CHECK_RESULT __attribute__((warn_unused_result))
+#else
+#define DRY_API
+#define DRY_CHECK_RESULT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers are fixed for ever; new ones are only appended. */
+enum dry_status {
+    DRY_OK = 0,
+    DRY_END = 1,              /* an iteration is over */
+    DRY_ERR_ARGUMENT = -1,    /* the caller broke a documented rule */
+    DRY_ERR_MEMORY = -2,      /* the host has no memory for our own records */
+    DRY_ERR_FORMAT = -3,      /* the input is not what it claims to be */
+    DRY_ERR_LIMIT = -4,       /* the input is well formed, but larger than allowed */
+    DRY_ERR_NO_SPACE = -5,    /* the device (or pool) has no room */
+    DRY_ERR_SYSTEM = -6,      /* the operating system or driver refused; see os_errno */
+    DRY_ERR_UNSUPPORTED = -7, /* well formed, but nothing here can do it */
+    DRY_ERR_CANCELLED = -8,   /* the caller's callback asked to stop */
+};
+
+#define DRY_NO_OFFSET UINT64_MAX
+
+/* What went wrong, for people: one line, no newline, with the value and the limit. */
+struct dry_error {
+    enum dry_status status;
+    int os_errno;    /* 0 where the operating system was not asked */
+    uint64_t offset; /* byte of the input the text speaks of; DRY_NO_OFFSET if none */
+    char text[232];
+};
+
+/* The name of a status, e.g. "DRY_ERR_FORMAT"; "unknown status" for other numbers. */
+DRY_API const char *dry_status_name(enum dry_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

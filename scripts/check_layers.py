@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Fail if an #include crosses modules in a way src/layers forbids: check_layers.py ROOT
+
+Inside src/ a module includes what its line in src/layers names, by "module/file.h".
+tool/ and python/ see the public headers, the system's and their own.
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+src = root / "src"
+allowed = {}
+for line in (src / "layers").read_text().splitlines():
+    line = line.split("#")[0].strip()
+    if line:
+        module, below = line.split(":")
+        allowed[module] = set(below.split())
+        unknown = allowed[module] - allowed.keys()
+        if unknown:  # a module may name only those listed above it
+            sys.exit(f"src/layers: {module} names {unknown} before they exist")
+
+bad = 0
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if match:
+            yield number, match.group(1)
+
+
+def complain(path, number, text):
+    global bad
+    print(f"{path}:{number}: {text}")
+    bad += 1
+
+
+for path in sorted(src.rglob("*.[ch]")):
+    module = path.relative_to(src).parts[0]
+    if module not in allowed:
+        complain(path, 1, f"module {module} is not in src/layers")
+        continue
+    for number, name in includes(path):
+        target = name.split("/")[0]
+        if "/" not in name or not (src / name).exists():
+            complain(path, number, f'"{name}" is not a path below src/')
+        elif target != module and target not in allowed[module]:
+            complain(path, number, f"{module} must not include {target}")
+
+for app in ("tool", "python"):
+    for path in sorted((root / app).rglob("*.[ch]")):
+        for number, name in includes(path):
+            if not (path.parent / name).exists() and not (root / app / name).exists():
+                complain(path, number, f'{app} must not include "{name}"')
+for path in sorted((root / "include").rglob("*.h")):
+    for number, name in includes(path):
+        complain(path, number, f'public headers include <drystone/...>, not "{name}"')
+
+sys.exit(bad != 0)

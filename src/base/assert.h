@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_ASSERT_H
+#define DRYI_ASSERT_H
+
+/*
+ * Three tiers, by -Dassertions=off|fast|slow (fast is the default, also in release):
+ * DRYI_ASSERT is O(1); DRYI_ASSERT_SLOW may walk a structure and is for tests and fuzzers.
+ * Both are for our own mistakes only: what the world does wrong is a dry_status. The name
+ * of the broken invariant is printed and the process ends; nothing else in the library
+ * prints or aborts.
+ */
+
+_Noreturn void dryi_assert_failed(const char *file, int line, const char *invariant);
+
+#define DRYI_CHECK_(condition)                                                           \
+    ((condition) ? (void)0 : dryi_assert_failed(__FILE__, __LINE__, #condition))
+
+#if DRYI_ASSERT_LEVEL >= 1
+#define DRYI_ASSERT(condition) DRYI_CHECK_(condition)
+#else
+#define DRYI_ASSERT(condition) ((void)sizeof((condition) ? 1 : 0))
+#endif
+
+#if DRYI_ASSERT_LEVEL >= 2
+#define DRYI_ASSERT_SLOW(condition) DRYI_CHECK_(condition)
+#else
+#define DRYI_ASSERT_SLOW(condition) ((void)sizeof((condition) ? 1 : 0))
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_BITS_H
+#define DRYI_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DRYI_KIB (UINT64_C(1) << 10)
+#define DRYI_MIB (UINT64_C(1) << 20)
+#define DRYI_GIB (UINT64_C(1) << 30)
+
+static inline bool
+dryi_is_power_of_two(uint64_t x)
+{
+    return x != 0 && (x & (x - 1)) == 0;
+}
+
+/* floor(log2 x); x must not be 0. */
+static inline unsigned
+dryi_log2_floor(uint64_t x)
+{
+    return 63u - (unsigned)__builtin_clzll(x);
+}
+
+/* Up to the next multiple of `step` (> 0). The caller knows that the sum fits. */
+static inline uint64_t
+dryi_round_up(uint64_t x, uint64_t step)
+{
+    return (x + step - 1) / step * step;
+}
+
+static inline uint64_t
+dryi_round_down(uint64_t x, uint64_t step)
+{
+    return x / step * step;
+}
+
+/* A good 64-bit mix (the finaliser of splitmix64, Steele, Lea, Flood, OOPSLA 2014). */
+static inline uint64_t
+dryi_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+#endif
