@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reading a trace: which format it is, and one place where everything is given back.
+ *
+ * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. What
+ * looks like neither is described by what it is, so that a person who gave the compressed
+ * file or the picture instead sees it at once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "trace/trace.h"
+
+#define STRING_BYTES_MAX (16u << 20)
+#define DEPTH_MAX 64u
+#define PICKLE_FIRST_BYTE 0x80u
+
+void
+dry_trace_options_init(struct dry_trace_options *options)
+{
+    *options = (struct dry_trace_options){
+        .struct_size = sizeof *options,
+        .memory_bytes_max = UINT64_MAX,
+        .depth_max = DEPTH_MAX,
+        .string_bytes_max = STRING_BYTES_MAX,
+    };
+}
+
+struct magic {
+    const char *bytes;
+    size_t length;
+    const char *name;
+};
+
+static const char *
+name_magic(const struct dryi_input *in)
+{
+    static const struct magic magics[] = {
+        {"\x1f\x8b", 2, "gzip"},
+        {"\x28\xb5\x2f\xfd", 4, "zstd"},
+        {"\xfd"
+         "7zXZ",
+         5, "xz"},
+        {"BZh", 3, "bzip2"},
+        {"PK\x03\x04", 4, "a ZIP file"},
+        {"\x7f"
+         "ELF",
+         4, "an ELF program"},
+        {"SQLite", 6, "SQLite"},
+        {"{", 1, "JSON"},
+        {"[", 1, "JSON"},
+    };
+    const unsigned char *first = in->window + in->at;
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
+        if (dryi_input_unread(in) >= magics[i].length &&
+            memcmp(first, magics[i].bytes, magics[i].length) == 0)
+            return magics[i].name;
+    }
+    return NULL;
+}
+
+static enum dry_status
+refuse_magic(const char *name, struct dry_error *err)
+{
+    return dryi_fail_at(err, DRY_ERR_FORMAT, 0,
+                        "this is %s, expected a pickle or a text trace%s", name,
+                        strcmp(name, "JSON") == 0 ? "" : " (unpack it first)");
+}
+
+static enum dry_status
+read_any(struct dryi_input *in, const struct dry_trace_options *options,
+         struct dry_trace_builder *builder, struct dry_error *err)
+{
+    enum dry_status status = dryi_input_fill(in, 8, err);
+    if (status != DRY_OK)
+        return status;
+    if (dryi_input_unread(in) == 0)
+        return dryi_fail_at(err, DRY_ERR_FORMAT, 0, "the file is empty");
+    if (in->window[in->at] == PICKLE_FIRST_BYTE)
+        return dryi_pickle_read(in, options, builder, err);
+    const char *name = name_magic(in);
+    return name ? refuse_magic(name, err) : dryi_text_read(in, builder, err);
+}
+
+static enum dry_status
+read_all(const struct dry_source *source, const struct dry_trace_options *options,
+         struct dry_trace_builder *builder, struct dry_error *err)
+{
+    struct dryi_input in;
+    enum dry_status status =
+        dryi_input_init(&in, source, &builder->trace->memory, options, err);
+    if (status != DRY_OK)
+        return status;
+    status = read_any(&in, options, builder, err);
+    builder->trace->view.byte_count = dryi_input_offset(&in);
+    dryi_input_finish(&in);
+    return status;
+}
+
+enum dry_status
+dry_trace_read(const struct dry_source *source, const struct dry_trace_options *given,
+               struct dry_trace **trace, struct dry_error *err)
+{
+    struct dry_trace_options options;
+    dry_trace_options_init(&options);
+    enum dry_status status = dryi_options_take(&options, sizeof options, given, err);
+    if (status != DRY_OK)
+        return status;
+    struct dry_trace_builder *builder;
+    status = dryi_builder_create(options.memory, DRY_TRACE_SNAPSHOT,
+                                 options.memory_bytes_max, &builder, err);
+    if (status != DRY_OK)
+        return status;
+    status = read_all(source, &options, builder, err);
+    if (status == DRY_OK)
+        return dry_trace_builder_finish(builder, trace, err);
+    if (status == DRY_ERR_MEMORY) /* the reader cannot tell whose memory it was */
+        status = dryi_budget_fail(&builder->trace->budget, "the trace", err);
+    dry_trace_builder_destroy(builder);
+    return status;
+}

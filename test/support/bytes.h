@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_BYTES_H
+#define TEST_BYTES_H
+
+/*
+ * Sources and sinks in memory.
+ *
+ *     struct bytes_source from;
+ *     struct dry_source source = bytes_source_init(&from, text, strlen(text));
+ *
+ *     struct bytes_sink to;
+ *     struct dry_sink sink = bytes_sink_init(&to, SIZE_MAX);
+ *     ... to.bytes, to.count ...
+ *     bytes_sink_finish(&to);
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <drystone/trace.h>
+
+struct bytes_source {
+    const unsigned char *bytes;
+    size_t count, at;
+    size_t step; /* most bytes given at a time; 0: as many as asked for */
+};
+
+struct dry_source bytes_source_init(struct bytes_source *from, const void *bytes,
+                                    size_t count);
+
+struct bytes_sink {
+    unsigned char *bytes;
+    size_t count, capacity;
+    size_t left; /* writes that still succeed */
+    size_t calls;
+    bool failed;
+};
+
+/* The write number `writes` and all later ones fail with SYSTEM; SIZE_MAX: none. */
+struct dry_sink bytes_sink_init(struct bytes_sink *to, size_t writes);
+void bytes_sink_finish(struct bytes_sink *to);
+
+/* All of a file of $DRY_TEST_TRACES (`name` like "plain/x.trace"); NULL if it is absent.
+ */
+unsigned char *bytes_of_trace(const char *name, size_t *count);
+
+#endif
