@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_STATS_H
+#define DRY_STATS_H
+
+/*
+ * PyTorch's memory statistics, with PyTorch's names and meaning.
+ *
+ * The source of every rule is c10/cuda/CUDACachingAllocator.cpp (main, 2.15.0a0) and
+ * c10/core/CachingDeviceAllocator.h; torch.cuda.memory_stats() shows the same 123 keys.
+ *
+ * Ownership  Plain data.
+ * Threads    Any.
+ * Units      `*_bytes` are bytes, the others are counts.
+ */
+
+#include <stdint.h>
+
+#include <drystone/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* peak moves only when current grows; allocated and freed are sums of all changes. */
+struct dry_stat {
+    int64_t current, peak, allocated, freed;
+};
+
+/* all = small_pool + large_pool, except for the peaks. */
+struct dry_stat_array {
+    struct dry_stat all, small_pool, large_pool;
+};
+
+struct dry_stats {
+    struct dry_stat_array allocation;      /* blocks handed out, until free is asked */
+    struct dry_stat_array segment;         /* from cudaMalloc; not expandable ones */
+    struct dry_stat_array active;          /* handed out or waiting for a stream */
+    struct dry_stat_array inactive_split;  /* free parts of a split segment */
+    struct dry_stat_array allocated_bytes; /* of allocation, rounded */
+    struct dry_stat_array reserved_bytes;  /* from the driver */
+    struct dry_stat_array active_bytes;    /* of active */
+    struct dry_stat_array inactive_split_bytes; /* of inactive_split */
+    struct dry_stat_array requested_bytes;      /* of active, as the program asked */
+    struct dry_stat oversize_allocations;       /* blocks >= max_split_size */
+    struct dry_stat oversize_segments;
+    int64_t max_split_size; /* -1: unlimited */
+    int64_t num_alloc_retries;
+    int64_t num_device_alloc;
+    int64_t num_device_free;
+    int64_t num_oom_rejections;
+    int64_t num_ooms;
+    int64_t num_sync_all_streams;
+};
+
+#define DRY_STATS_KEY_COUNT 123
+
+/*
+ * Calls `visit` for each of the 123 keys in the order of torch.cuda.memory_stats(), which
+ * is alphabetical: "active.all.allocated", 7 ... The key is valid during the call only.
+ */
+DRY_API void dry_stats_visit(const struct dry_stats *stats,
+                             void (*visit)(void *self, const char *key, int64_t value),
+                             void *self);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

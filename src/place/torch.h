@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_TORCH_H
+#define DRYI_PLACE_TORCH_H
+
+/*
+ * PyTorch's caching allocator, decision for decision.
+ *
+ * The rules are those of c10/cuda/CUDACachingAllocator.cpp (DeviceCachingAllocator) and
+ * c10/core/AllocatorConfig.cpp, main at 2.15.0a0, with the differences of older releases
+ * chosen by struct dryi_torch_rules. A place is pure: it asks a device for ranges, takes
+ * no lock, reads no clock. The same code serves the replay, the pool and the reports.
+ *
+ * Nouns: a segment is a range from the driver (cudaMalloc) or a reservation of addresses
+ * whose pages are mapped bit by bit (expandable); a block is a part of one segment, in use,
+ * waiting for a stream, free or unmapped; a pool is small or large, of the default pools or
+ * of a private one, and a block lives and dies in one (pool, stream).
+ *
+ * Invariants (dryi_torch_check walks them all)
+ *   T1  the blocks of a segment lie gapless in address order and fill it
+ *   T2  sizes and addresses of blocks are multiples of 512 bytes (addresses: from the base)
+ *   T3  two neighbours that are both free, or both unmapped, do not exist
+ *   T4  a block is in its pool's free set exactly when it is free, in the unmapped set
+ *       exactly when it is unmapped, and in neither otherwise
+ *   T5  the statistics' `current` are what a walk over the blocks gives
+ *   T6  total bytes from the driver = segments + mapped pages
+ *
+ * Ownership  create / destroy; destroy gives every range back to the device.
+ * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
+ *            and the request undone; what the ladder did before (events processed, cached
+ *            memory given back) stays done. Free never takes memory.
+ * Threads    One at a time.
+ * Cost       O(log free blocks) for alloc and free; the driver only on a miss.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <drystone/device.h>
+#include <drystone/memory.h>
+#include <drystone/stats.h>
+#include <drystone/trace.h>
+
+/* Where releases differ (reference: the table in doc/torch-rules.md). */
+struct dryi_torch_rules {
+    const char *release;    /* the first release with these rules, e.g. "2.13" */
+    bool order_by_counter;  /* free sets: segment registration before address */
+    bool slack_is_option;   /* oversize slack: max_non_split_rounding, else 20 MiB */
+    bool scopes_last_first; /* of nested pool scopes the innermost wins */
+    bool scope_is_capture;  /* an open pool scope stops event processing and release */
+    bool split_min_allowed; /* max_split_size_mb:20 is accepted */
+};
+
+/* "2.11", "2.11.1", "2.15.0a0": the rules of that release; NULL if not a version >= 2.0. */
+const struct dryi_torch_rules *dryi_torch_rules_find(const char *release);
+/* All of them, oldest first. */
+const struct dryi_torch_rules *dryi_torch_rules_all(size_t *count);
+
+/* PYTORCH_CUDA_ALLOC_CONF, as far as it decides where things go. */
+struct dryi_torch_conf {
+    uint64_t large_segment_size;          /* bytes; default 20 MiB */
+    uint64_t max_split_size;              /* bytes; UINT64_MAX: unlimited */
+    uint64_t max_non_split_rounding_size; /* bytes; default large_segment_size */
+    uint64_t roundup_power2_divisions[16];
+    double garbage_collection_threshold; /* 0: off */
+    bool expandable_segments;
+    double expandable_reserve_fraction; /* of the device; 0: unset (9/8) */
+    uint64_t expandable_reserve_bytes;  /* 0: unset */
+    double per_process_memory_fraction; /* 1: no limit */
+    bool throw_on_cudamalloc_oom;
+};
+
+void dryi_torch_conf_init(struct dryi_torch_conf *conf);
+
+/*
+ * Apply an option string as PyTorch parses it: the same tokens, the same order, the same
+ * errors in substance; what is not mentioned is reset or persists as there (reference §7).
+ * Options that do not change placement are checked and dropped. backend:cudaMallocAsync
+ * is UNSUPPORTED: that allocator is the driver's own. On failure *conf is unchanged.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_conf_parse(
+    const char *text, size_t length, const struct dryi_torch_rules *rules,
+    struct dryi_torch_conf *conf, struct dry_error *err);
+
+struct dryi_torch_pool_id {
+    uint64_t a, b; /* (0, 0): the default pools */
+};
+
+#define DRYI_TORCH_NO_BLOCK UINT32_MAX
+
+/* One thing that happened. */
+struct dryi_torch_event {
+    enum dry_action action;
+    uint64_t addr, size; /* as a snapshot's entry of this action has them */
+    uint64_t stream;
+    struct dryi_torch_pool_id pool;
+    uint32_t segment; /* ordinal of creation; DRYI_TORCH_NO_BLOCK for an OOM */
+    uint64_t offset;  /* of addr in the segment */
+};
+
+/* Told of everything in the order it happens, from inside every call. */
+struct dryi_torch_observer {
+    void (*event)(void *self, const struct dryi_torch_event *event);
+    void *self;
+};
+
+struct dryi_torch_options {
+    struct dryi_torch_conf conf;
+    const struct dryi_torch_rules *rules; /* NULL: the newest */
+    struct dry_device device;
+    const struct dry_memory *memory;
+    struct dryi_torch_observer observer; /* event NULL: none */
+    /*
+     * false: every alloc asks the device about every stream with pending frees, as PyTorch
+     * does. true: only about streams named by dryi_torch_stream_progressed() since; for
+     * devices that know when something completed, so that a thousand streams cost nothing.
+     */
+    bool progress_is_told;
+};
+
+struct dryi_torch;
+
+/* A handle of a block in use; valid until its free. */
+typedef uint32_t dryi_torch_block;
+
+DRY_CHECK_RESULT enum dry_status dryi_torch_create(
+    const struct dryi_torch_options *options, struct dryi_torch **place,
+    struct dry_error *err);
+void dryi_torch_destroy(struct dryi_torch *place);
+
+/*
+ * `size` bytes for `stream`. size 0 gives DRYI_TORCH_NO_BLOCK and OK. NO_SPACE: out of
+ * memory after the whole ladder of retries (its side effects stay), or rejected by
+ * throw_on_cudamalloc_oom. ARGUMENT: 1 EiB or more.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_alloc(struct dryi_torch *place, uint64_t size,
+                                                  uint64_t stream,
+                                                  dryi_torch_block *block);
+
+/*
+ * Give back. With streams recorded on it, the block waits for their events. Fails (and the
+ * block stays in use) only where an event must be recorded and cannot be.
+ */
+enum dry_status dryi_torch_free(struct dryi_torch *place, dryi_torch_block block);
+
+/* Another stream uses the block too. Its own stream is ignored, as are repetitions. */
+enum dry_status dryi_torch_record_stream(struct dryi_torch *place, dryi_torch_block block,
+                                         uint64_t stream);
+
+/* Events of this stream may have completed: the next alloc looks (progress_is_told). */
+void dryi_torch_stream_progressed(struct dryi_torch *place, uint64_t stream);
+
+/* What every alloc does first: blocks whose streams are done become reusable. */
+void dryi_torch_process_events(struct dryi_torch *place);
+
+/* The size of the block a request gets, before any remainder that is not split off. */
+uint64_t dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size);
+/* The size of the segment that would be asked of the device for it. */
+uint64_t dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded);
+
+/*
+ * What would become of this request, as things are, if the device had no more room: served
+ * from memory there is, or else which oversize segment would be given back first (its
+ * address; 0: none) before all cached memory is.
+ */
+struct dryi_torch_outlook {
+    bool is_served;
+    uint64_t released_first;
+    bool is_enough; /* that one segment alone makes room for the request */
+};
+void dryi_torch_look_ahead(const struct dryi_torch *place, uint64_t size, uint64_t stream,
+                           struct dryi_torch_pool_id pool,
+                           struct dryi_torch_outlook *outlook);
+
+/*
+ * torch.cuda.empty_cache() for pool (0, 0); else for that private pool, once released.
+ * MEMORY: pages of expandable segments could not all be given back.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place,
+                                                        struct dryi_torch_pool_id pool);
+
+/*
+ * Allocations go to a private pool from begin to end; begins nest. The first begin of an id
+ * makes the pool with one user, each further one adds a user; release takes one away, and a
+ * pool without users is freed by the next release of cached memory. ARGUMENT: begin of a
+ * pool already begun, end of one that is not, release of one without users.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_begin_pool(struct dryi_torch *place,
+                                                       struct dryi_torch_pool_id pool);
+DRY_CHECK_RESULT enum dry_status dryi_torch_end_pool(struct dryi_torch *place,
+                                                     struct dryi_torch_pool_id pool);
+DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *place,
+                                                         struct dryi_torch_pool_id pool);
+
+/* torch.cuda.set_per_process_memory_fraction(); 0 <= fraction <= 1. */
+DRY_CHECK_RESULT enum dry_status dryi_torch_set_fraction(struct dryi_torch *place,
+                                                         double fraction);
+
+struct dryi_torch_block_info {
+    uint64_t addr, size, requested;
+    uint64_t stream;
+    struct dryi_torch_pool_id pool;
+    uint32_t segment; /* ordinal of creation, restored ones first */
+    uint64_t offset;  /* in the segment */
+    bool allocated, pending, mapped, is_large;
+};
+void dryi_torch_get_block(const struct dryi_torch *place, dryi_torch_block block,
+                          struct dryi_torch_block_info *info);
+
+void dryi_torch_get_stats(const struct dryi_torch *place, struct dry_stats *stats);
+
+/*
+ * The segments as a snapshot lists them: by address, each contiguous mapped run of an
+ * expandable one for itself, unmapped parts nowhere. `blocks` are in address order and
+ * valid during the call. A status other than OK from `visit` ends the walk.
+ */
+struct dryi_torch_segment_info {
+    uint64_t addr, size;
+    uint64_t stream;
+    struct dryi_torch_pool_id pool;
+    bool is_large, is_expandable;
+    uint32_t segment;
+};
+DRY_CHECK_RESULT enum dry_status dryi_torch_walk(
+    const struct dryi_torch *place,
+    enum dry_status (*visit)(void *self, const struct dryi_torch_segment_info *segment,
+                             const struct dryi_torch_block_info *blocks, size_t count),
+    void *self);
+
+/*
+ * Begin from a known layout instead of an empty one: only on a place that has done nothing
+ * yet. Segments in any order; blocks of each in address order, gapless; the handles of
+ * allocated or pending blocks come back in `handles` (others DRYI_TORCH_NO_BLOCK). The
+ * device is not asked for the ranges: who restores adopts them there. Expandable runs of
+ * one (pool, stream) that one reservation can reach become parts of one.
+ */
+struct dryi_torch_restored {
+    struct dryi_torch_segment_info segment;
+    uint64_t
+        reserved_from; /* expandable: where its reservation begins, if lower; else 0 */
+    const struct dryi_torch_block_info *blocks; /* addr, size, requested, allocated */
+    size_t block_count;
+};
+DRY_CHECK_RESULT enum dry_status dryi_torch_restore(
+    struct dryi_torch *place, const struct dryi_torch_restored *segments,
+    size_t segment_count, dryi_torch_block *handles, struct dry_error *err);
+
+/* Walk all invariants; FORMAT with the first broken one as text. O(blocks log blocks). */
+enum dry_status dryi_torch_check(const struct dryi_torch *place, struct dry_error *err);
+
+#endif

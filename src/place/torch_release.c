@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Giving back: events of other streams, garbage collection, and the release of cached
+ * memory, in the order PyTorch does them.
+ */
+
+#include "base/assert.h"
+#include "place/torch_state.h"
+
+/* --- events ----------------------------------------------------------------------------- */
+
+/* The first use of this stream is over: the last one of a block frees it. */
+static void
+finish_first_use(struct dryi_torch *t, struct stream *stream)
+{
+    uint32_t use = stream->queue_first;
+    struct stream_use *u = &t->uses[use];
+    stream->queue_first = u->next;
+    if (u->next == NONE)
+        stream->queue_last = NONE;
+    t->device.ops->event_destroy(t->device.self, u->event);
+    uint32_t block = u->block;
+    u->next = t->free_use;
+    t->free_use = use;
+    DRYI_ASSERT(t->blocks[block].event_count > 0);
+    if (--t->blocks[block].event_count == 0)
+        dryi_torch_block_free(t, block);
+}
+
+/* An event that is not done holds up its own stream's queue only. */
+static void
+finish_done_uses(struct dryi_torch *t, struct stream *stream)
+{
+    while (stream->queue_first != NONE &&
+           t->device.ops->event_query(t->device.self, t->uses[stream->queue_first].event))
+        finish_first_use(t, stream);
+}
+
+/* Streams without a queue leave the list here, not when their queue runs dry. */
+static void
+process_busy_streams(struct dryi_torch *t)
+{
+    uint32_t *link = &t->busy_streams;
+    while (*link != NONE) {
+        struct stream *stream = &t->streams[*link];
+        finish_done_uses(t, stream);
+        stream->is_busy = stream->queue_first != NONE;
+        if (stream->is_busy)
+            link = &stream->next_busy;
+        else
+            *link = stream->next_busy;
+    }
+}
+
+void
+dryi_torch_process_events(struct dryi_torch *t)
+{
+    dryi_torch_settle_deferred(t);
+    if (!t->progress_is_told) {
+        process_busy_streams(t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->progressed_count; i++) {
+        struct stream *stream = &t->streams[t->progressed[i]];
+        stream->may_be_done = false;
+        finish_done_uses(t, stream);
+    }
+    t->progressed_count = 0;
+}
+
+static void
+wait_for_events(struct dryi_torch *t)
+{
+    t->stats.num_sync_all_streams++;
+    dryi_torch_settle_deferred(t);
+    while (t->busy_streams != NONE) {
+        struct stream *stream = &t->streams[t->busy_streams];
+        while (stream->queue_first != NONE) {
+            t->device.ops->event_wait(t->device.self, t->uses[stream->queue_first].event);
+            finish_first_use(t, stream);
+        }
+        stream->is_busy = false;
+        t->busy_streams = stream->next_busy;
+    }
+}
+
+/* The same for the blocks of one private pool: others may stand before them in a queue. */
+static void
+wait_for_events_of(struct dryi_torch *t, uint32_t owner)
+{
+    t->stats.num_sync_all_streams++;
+    dryi_torch_settle_deferred(t);
+    for (uint32_t s = t->busy_streams; s != NONE; s = t->streams[s].next_busy) {
+        struct stream *stream = &t->streams[s];
+        uint32_t rest_first = NONE, rest_last = NONE;
+        while (stream->queue_first != NONE) {
+            uint32_t use = stream->queue_first;
+            if (t->blocks[t->uses[use].block].pool / 2 == owner) {
+                t->device.ops->event_wait(t->device.self, t->uses[use].event);
+                finish_first_use(t, stream);
+                continue;
+            }
+            stream->queue_first = t->uses[use].next;
+            t->uses[use].next = NONE;
+            *(rest_first == NONE ? &rest_first : &t->uses[rest_last].next) = use;
+            rest_last = use;
+        }
+        stream->queue_first = rest_first;
+        stream->queue_last = rest_last;
+    }
+}
+
+/* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
+
+/* The stream with free blocks and the smallest value above `last` (or any, if first). */
+static uint32_t
+next_stream(const struct dryi_torch *t, const struct block_pool *pool, uint32_t last)
+{
+    uint32_t best = NONE;
+    for (uint32_t s = 0; s < pool->stream_count; s++) {
+        if (pool->free_roots[s] == NONE)
+            continue;
+        if (last != NONE && t->streams[s].value <= t->streams[last].value)
+            continue;
+        if (best == NONE || t->streams[s].value < t->streams[best].value)
+            best = s;
+    }
+    return best;
+}
+
+static uint32_t
+first_free(const struct dryi_torch *t, uint32_t root)
+{
+    return dryi_order_at_least(t->nodes, root, 0, 0);
+}
+
+/* --- garbage collection ------------------------------------------------------------------- */
+
+static bool
+is_whole_segment(const struct dryi_torch *t, const struct block *b)
+{
+    return !block_is_split(b) && !block_is_expandable(t, b);
+}
+
+static uint64_t
+age_of(const struct dryi_torch *t, const struct block *b)
+{
+    return t->pools[b->pool].search_count - b->gc_base;
+}
+
+struct ages {
+    double total;
+    uint64_t count;
+};
+
+/* Expandable blocks count in both sums although nothing here can free them, as in PyTorch. */
+static struct ages
+sum_ages(const struct dryi_torch *t, const struct block_pool *pool)
+{
+    struct ages ages = {0};
+    for (uint32_t s = 0; s < pool->stream_count; s++) {
+        uint32_t root = pool->free_roots[s];
+        for (uint32_t b = first_free(t, root); b != NONE;
+             b = dryi_order_after(t->nodes, root, b)) {
+            if (block_is_split(&t->blocks[b]))
+                continue;
+            ages.total += (double)age_of(t, &t->blocks[b]);
+            ages.count++;
+        }
+    }
+    return ages;
+}
+
+/* One pass frees every whole segment of at least this age; it does not stop at a target. */
+static uint64_t
+free_aged(struct dryi_torch *t, const struct block_pool *pool, double age,
+          struct ages *ages)
+{
+    uint64_t freed = 0;
+    for (uint32_t s = next_stream(t, pool, NONE); s != NONE;
+         s = next_stream(t, pool, s)) {
+        uint32_t b = first_free(t, pool->free_roots[s]);
+        while (b != NONE) {
+            uint32_t next = dryi_order_after(t->nodes, pool->free_roots[s], b);
+            struct block *block = &t->blocks[b];
+            if (is_whole_segment(t, block) && (double)age_of(t, block) >= age) {
+                freed += block->size;
+                ages->total -= (double)age_of(t, block);
+                ages->count--;
+                dryi_torch_segment_free(t, b);
+            }
+            b = next;
+        }
+    }
+    return freed;
+}
+
+void
+dryi_torch_collect_garbage(struct dryi_torch *t)
+{
+    uint64_t threshold =
+        (uint64_t)(t->conf.garbage_collection_threshold * (double)t->limit_bytes);
+    if (t->total_bytes <= threshold)
+        return;
+    uint64_t target = t->total_bytes - threshold, reclaimed = 0, freed = 1;
+    const struct block_pool *pool = &t->pools[0]; /* the default large pool only */
+    struct ages ages = sum_ages(t, pool);
+    while (reclaimed < target && freed > 0 && ages.count > 0) {
+        freed = free_aged(t, pool, ages.total / (double)ages.count, &ages);
+        reclaimed += freed;
+    }
+}
+
+/* --- oversize blocks ---------------------------------------------------------------------- */
+
+/* Requests count as at least max_split_size here. */
+static uint64_t
+oversize_of(const struct dryi_torch *t, const struct request *r)
+{
+    return r->rounded < t->conf.max_split_size ? t->conf.max_split_size : r->rounded;
+}
+
+/* The largest oversize block of this stream below a key, or NONE. */
+static uint32_t
+oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t major,
+               uint64_t minor)
+{
+    uint32_t root = t->pools[r->pool].free_roots[r->stream];
+    uint32_t b = dryi_order_below(t->nodes, root, major, minor);
+    return b != NONE && t->blocks[b].size >= t->conf.max_split_size ? b : NONE;
+}
+
+/* One that is large enough, if the smallest such is a whole segment. */
+static uint32_t
+oversize_at_least(const struct dryi_torch *t, const struct request *r)
+{
+    uint32_t root = t->pools[r->pool].free_roots[r->stream];
+    uint32_t b = dryi_order_at_least(t->nodes, root, oversize_of(t, r), 0);
+    return b != NONE && is_whole_segment(t, &t->blocks[b]) ? b : NONE;
+}
+
+uint32_t
+dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
+{
+    if (t->conf.max_split_size == UINT64_MAX)
+        return NONE;
+    uint32_t b = oversize_at_least(t, r);
+    if (b == NONE)
+        b = oversize_below(t, r, oversize_of(t, r), 0);
+    while (b != NONE && !is_whole_segment(t, &t->blocks[b]))
+        b = oversize_below(t, r, t->nodes[b].major, t->nodes[b].minor);
+    return b;
+}
+
+/* Enough bytes of whole oversize segments of this stream, the smallest that does first. */
+bool
+dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
+{
+    if (t->conf.max_split_size == UINT64_MAX)
+        return false;
+    uint64_t size = oversize_of(t, r);
+    uint32_t b = oversize_at_least(t, r);
+    if (b != NONE) {
+        dryi_torch_segment_free(t, b);
+        return true;
+    }
+    uint64_t freed = 0;
+    b = oversize_below(t, r, size, 0);
+    while (b != NONE && freed < size) {
+        uint64_t major = t->nodes[b].major, minor = t->nodes[b].minor;
+        if (is_whole_segment(t, &t->blocks[b])) {
+            freed += t->blocks[b].size;
+            dryi_torch_segment_free(t, b);
+        }
+        b = oversize_below(t, r, major, minor);
+    }
+    return freed >= size;
+}
+
+/* --- everything cached -------------------------------------------------------------------- */
+
+/*
+ * Whole segments go back in the order of the set; expandable blocks are collected and
+ * unmapped afterwards, chained through `uses`, which a free block does not need.
+ */
+static enum dry_status
+release_pool(struct dryi_torch *t, uint32_t pool)
+{
+    const struct block_pool *p = &t->pools[pool];
+    uint32_t first = NONE, last = NONE, count = 0;
+    for (uint32_t s = next_stream(t, p, NONE); s != NONE; s = next_stream(t, p, s)) {
+        uint32_t b = first_free(t, p->free_roots[s]);
+        while (b != NONE) {
+            uint32_t next = dryi_order_after(t->nodes, p->free_roots[s], b);
+            if (block_is_expandable(t, &t->blocks[b])) {
+                *(first == NONE ? &first : &t->blocks[last].uses) = b;
+                last = b;
+                count++;
+            } else if (!block_is_split(&t->blocks[b])) {
+                dryi_torch_segment_free(t, b);
+            }
+            b = next;
+        }
+    }
+    bool has_room = dryi_torch_block_reserve(t, 2 * (size_t)count);
+    while (first != NONE) {
+        uint32_t b = first;
+        first = t->blocks[b].uses;
+        t->blocks[b].uses = NONE;
+        if (has_room)
+            dryi_torch_segment_unmap(t, b);
+    }
+    return has_room ? DRY_OK : DRY_ERR_MEMORY;
+}
+
+static enum dry_status
+release_owner(struct dryi_torch *t, uint32_t owner)
+{
+    uint32_t small_first =
+        owner > 0; /* PyTorch: large, then small; private: small first */
+    enum dry_status status = release_pool(t, 2 * owner + small_first);
+    if (status == DRY_OK)
+        status = release_pool(t, 2 * owner + !small_first);
+    return status;
+}
+
+static bool
+is_default_id(struct dryi_torch_pool_id id)
+{
+    return id.a == 0 && id.b == 0;
+}
+
+enum dry_status
+dryi_torch_release_cached(struct dryi_torch *t, struct dryi_torch_pool_id only)
+{
+    enum dry_status status = DRY_OK;
+    if (is_default_id(only) && !dryi_torch_in_capture(t)) {
+        wait_for_events(t);
+        status = release_owner(t, 0);
+    }
+    for (uint32_t o = 1; o < t->owner_count && status == DRY_OK; o++) {
+        struct owner *owner = &t->owners[o];
+        if (!owner->live || owner->use_count > 0)
+            continue;
+        if (!is_default_id(only)) {
+            if (owner->id.a != only.a || owner->id.b != only.b)
+                continue;
+            wait_for_events_of(t, o);
+        }
+        status = release_owner(t, o);
+        if (t->owners[o].reserved_bytes == 0)
+            t->owners[o].live = false;
+    }
+    return status;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_TORCH_STATE_H
+#define DRYI_PLACE_TORCH_STATE_H
+
+/*
+ * The inside of place/torch, shared by its files: torch.c (requests and the ladder of
+ * retries), torch_block.c (free sets, split, merge), torch_segment.c (ranges from the
+ * device), torch_release.c (giving back), torch_layout.c (walk, restore, check).
+ *
+ * Everything is an index into a growable array, so that records may move; NONE is no index.
+ */
+
+#include "base/bits.h"
+#include "base/intern.h"
+#include "place/order.h"
+#include "place/torch.h"
+
+#define NONE UINT32_MAX
+
+#define BLOCK_SIZE_MIN UINT64_C(512)
+#define SMALL_SIZE_MAX DRYI_MIB      /* rounded requests up to here: the small pool */
+#define SMALL_SEGMENT (2 * DRYI_MIB) /* a cudaMalloc, or a page, of the small pool */
+#define LARGE_REQUEST_MIN (10 * DRYI_MIB) /* from here a request gets its own segment */
+#define LARGE_ROUND (2 * DRYI_MIB)
+#define LARGE_SPLIT_REST DRYI_MIB   /* a large block is split if more than this remains */
+#define FIXED_SLACK (20 * DRYI_MIB) /* oversize slack before 2.6 */
+#define REQUEST_LIMIT (UINT64_C(1) << 60)
+#define TOTAL_LIMIT (UINT64_C(1) << 62) /* of all segments: statistics are int64_t */
+/* Address space of an expandable segment where the device's size is unknown. */
+#define UNKNOWN_DEVICE_TOTAL (UINT64_C(1) << 40)
+
+struct block {
+    uint64_t addr, size, requested;
+    uint64_t gc_base;
+    uint32_t prev, next; /* in the segment; next also links free slots */
+    uint32_t segment, pool, stream;
+    uint32_t uses; /* recorded streams, a list of struct stream_use */
+    uint32_t next_deferred;
+    uint32_t event_count; /* events still to pass */
+    bool live, allocated, mapped;
+};
+
+struct segment {
+    uint64_t addr, size; /* of the range or of the reserved addresses */
+    uint64_t page;       /* 0: from cudaMalloc */
+    uint64_t counter;    /* PyTorch's registration counter */
+    uint32_t first_block;
+    uint32_t ordinal;
+    uint32_t pool, stream;
+    uint32_t next_free; /* links free slots */
+    bool live;
+};
+
+/* One stream that uses a block beside its own; from the free on, one event to wait for. */
+struct stream_use {
+    uint64_t event;
+    uint32_t block, stream, next;
+    bool in_capture; /* recorded where an open scope counts as a capture */
+};
+
+struct stream {
+    uint64_t value;
+    uint32_t queue_first, queue_last; /* stream_uses in the order of their events */
+    uint32_t next_busy;               /* list of streams with a queue */
+    bool is_busy;
+    bool may_be_done; /* told to have progressed */
+};
+
+/* The blocks of one size class of one (private or default) pool, by stream. */
+struct block_pool {
+    uint32_t *free_roots;     /* by stream index: free blocks by (size, tie) */
+    uint32_t *unmapped_roots; /* unmapped blocks by address */
+    size_t free_capacity, unmapped_capacity;
+    uint32_t stream_count; /* of both */
+    uint64_t search_count;
+};
+
+/* Number 0 is the default pool, for ever in use. Its block pools are 2n and 2n + 1. */
+struct owner {
+    struct dryi_torch_pool_id id;
+    uint64_t use_count;
+    uint64_t reserved_bytes; /* of its segments and mapped pages */
+    bool live;
+};
+
+struct dryi_torch {
+    struct dry_memory memory;
+    struct dry_device device;
+    struct dryi_torch_conf conf;
+    const struct dryi_torch_rules *rules;
+    struct dryi_torch_observer observer;
+    struct dry_stats stats;
+    uint64_t device_total;
+
+    struct block *blocks;
+    struct dryi_order_node *nodes; /* parallel to blocks */
+    size_t block_capacity, node_capacity;
+    uint32_t block_count, free_block_slot, free_block_slots;
+
+    struct segment *segments;
+    size_t segment_capacity;
+    uint32_t segment_slots, free_segment_slot;
+    uint32_t segments_made;
+    uint64_t next_counter;
+
+    struct stream *streams;
+    size_t stream_capacity;
+    uint32_t stream_count, last_stream;
+    struct dryi_intern stream_ids;          /* value -> index */
+    uint32_t busy_streams;                  /* list */
+    uint32_t deferred_first, deferred_last; /* blocks freed in what counts as a capture */
+    uint32_t *progressed;                   /* streams told to have progressed */
+    size_t progressed_capacity;
+    uint32_t progressed_count;
+    bool progress_is_told;
+
+    struct stream_use *uses;
+    size_t use_capacity;
+    uint32_t use_count, free_use;
+
+    struct owner *owners;
+    size_t owner_capacity;
+    uint32_t owner_count;
+    struct block_pool *pools;
+    size_t pool_capacity;
+    uint32_t *scopes; /* owners, outermost first */
+    size_t scope_capacity;
+    uint32_t scope_count;
+
+    uint64_t total_bytes; /* from the device: segments and mapped pages */
+    bool has_limit;
+    uint64_t limit_bytes;
+    bool rejected; /* the request under way broke throw_on_cudamalloc_oom */
+};
+
+/* A request under way. */
+struct request {
+    uint64_t size;       /* as asked */
+    uint64_t rounded;    /* the size of its block */
+    uint64_t alloc_size; /* of a segment for it, and for limits */
+    uint32_t stream, pool;
+};
+
+/* --- torch_block.c ------------------------------------------------------------------ */
+
+static inline bool
+pool_is_small(uint32_t pool)
+{
+    return pool & 1;
+}
+
+static inline bool
+block_is_split(const struct block *block)
+{
+    return block->prev != NONE || block->next != NONE;
+}
+
+static inline bool
+block_is_expandable(const struct dryi_torch *t, const struct block *block)
+{
+    return t->segments[block->segment].page != 0;
+}
+
+/* So many block records can be made without taking memory. */
+bool dryi_torch_block_reserve(struct dryi_torch *t, size_t count);
+/* A fresh record; room was reserved. */
+uint32_t dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
+                               uint64_t size);
+void dryi_torch_block_drop(struct dryi_torch *t, uint32_t block);
+/* Link `fresh` into its segment right after `block`. */
+void dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh);
+void dryi_torch_free_insert(struct dryi_torch *t, uint32_t block);
+void dryi_torch_free_remove(struct dryi_torch *t, uint32_t block);
+void dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block);
+void dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block);
+/* Let `block` absorb its neighbour `other` if both are free alike; the bytes gained. */
+uint64_t dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other);
+/* The free block that the request would get, or NONE. */
+uint32_t dryi_torch_free_find(const struct dryi_torch *t, const struct request *r);
+/* The same, counted as a search and out of the free set. */
+uint32_t dryi_torch_free_take(struct dryi_torch *t, const struct request *r);
+/* Hand `block` (in no set) out for the request, split if the rules say so. */
+uint32_t dryi_torch_block_use(struct dryi_torch *t, uint32_t block,
+                              const struct request *r);
+/* The block is reusable from now on: merge, insert, count. */
+void dryi_torch_block_free(struct dryi_torch *t, uint32_t block);
+
+void dryi_torch_stat_add(struct dry_stat *stat, int64_t amount);
+/* The same for the array: `all` and the pool's kind. */
+void dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amount);
+
+/* Tell the observer of something about this block or range of a segment. */
+static inline void
+dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
+                uint64_t addr, uint64_t size)
+{
+    if (!t->observer.event)
+        return;
+    const struct segment *s = &t->segments[segment];
+    struct dryi_torch_event event = {
+        .action = action,
+        .addr = addr,
+        .size = size,
+        .stream = t->streams[s->stream].value,
+        .pool = t->owners[s->pool / 2].id,
+        .segment = s->ordinal,
+        .offset = addr - s->addr,
+    };
+    t->observer.event(t->observer.self, &event);
+}
+
+/* --- torch_segment.c ---------------------------------------------------------------- */
+
+/* A block of at least the request from the device, in no set; NONE and a status. */
+enum dry_status dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r,
+                                         bool is_retry, uint32_t *block);
+/* The lowest place with room: an unmapped block, or the free one right before it; NONE. */
+uint32_t dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r);
+/* Give an unsplit free cudaMalloc block back. */
+void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
+/* Unmap the whole pages inside a free block; drops the segment if nothing is left of it. */
+void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
+uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,
+                                 uint64_t page, uint32_t pool, uint32_t stream);
+bool dryi_torch_segment_reserve(struct dryi_torch *t, size_t count);
+uint64_t dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page);
+
+/* --- torch_release.c ---------------------------------------------------------------- */
+
+void dryi_torch_collect_garbage(struct dryi_torch *t);
+/* The first block that release_available would give back, or NONE. */
+uint32_t dryi_torch_available_find(const struct dryi_torch *t, const struct request *r);
+bool dryi_torch_release_available(struct dryi_torch *t, const struct request *r);
+enum dry_status dryi_torch_release_cached(struct dryi_torch *t,
+                                          struct dryi_torch_pool_id only);
+
+/* --- torch.c ------------------------------------------------------------------------ */
+
+bool dryi_torch_in_capture(const struct dryi_torch *t);
+/* Outside a capture: events for what was freed in one. A failing one is tried again. */
+void dryi_torch_settle_deferred(struct dryi_torch *t);
+/* The index of a stream, new or known; NONE when there is no memory. */
+uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
+/* Room for this stream in the sets of this pool. */
+bool dryi_torch_pool_reserve(struct dryi_torch *t, uint32_t pool, uint32_t stream);
+/* The owner with this id, or NONE. */
+uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id);
+/* A new owner without users; NONE when there is no memory. */
+uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id);
+
+#endif
