@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_DRYSTONE_H
+#define DRY_DRYSTONE_H
+
+/* Everything public, bottom up. Each header also stands alone. */
+
+#include <drystone/memory.h>
+#include <drystone/status.h>
+
+#include <drystone/device.h>
+#include <drystone/sim.h>
+
+#include <drystone/stats.h>
+#include <drystone/trace.h>
+
+#include <drystone/replay.h>
+
+#endif

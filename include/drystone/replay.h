@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_REPLAY_H
+#define DRY_REPLAY_H
+
+/*
+ * Do it again: what happened, proved against the record, and what other settings would
+ * have done.
+ *
+ * dry_replay_create() turns one device's part of a trace into a program of requests (alloc,
+ * free, a stream reaches its end, empty_cache ...), rebuilds what was alive before the
+ * window backwards from the final segments, runs it under the recorded settings and compares
+ * every address, every segment event and the final layout with the record. dry_replay_run()
+ * then runs the same requests under any settings.
+ *
+ * Two beginnings: a run under the recorded settings continues from the rebuilt layout
+ * (`as_recorded`); every other run begins on an empty device and first places, in address
+ * order, the blocks that were alive before the window, because nobody knows what other
+ * settings would have left in the cache by then.
+ *
+ * Ownership  create / destroy; the trace must outlive the replay.
+ * Errors     A trace that cannot be checked is no error: the check says why.
+ * Threads    One at a time per replay.
+ * Units      Bytes; modelled driver time in microseconds.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/memory.h>
+#include <drystone/stats.h>
+#include <drystone/status.h>
+#include <drystone/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dry_replay;
+
+#define DRY_DEVICE_BUSIEST INT32_MIN
+
+struct dry_replay_options {
+    size_t struct_size; /* set by dry_replay_options_init() */
+    const struct dry_memory *memory;
+    int32_t device;     /* default DRY_DEVICE_BUSIEST: the one with the most events */
+    const char *compat; /* "2.11" ...; default NULL: the release that fits the record */
+    /* Called now and then with the events done so far; other than 0 cancels. */
+    int (*progress)(void *self, uint64_t event_count);
+    void *progress_self;
+};
+
+DRY_API void dry_replay_options_init(struct dry_replay_options *options);
+
+DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_create(
+    const struct dry_trace *trace, const struct dry_replay_options *options,
+    struct dry_replay **replay, struct dry_error *err);
+DRY_API void dry_replay_destroy(struct dry_replay *replay);
+
+/* Where the replay and the record part for the first time. */
+struct dry_mismatch {
+    size_t event;   /* in the trace's table of events; SIZE_MAX: the final layout */
+    char what[160]; /* what was recorded and what came out */
+};
+
+struct dry_replay_check {
+    int possible;       /* 0: the record cannot be checked, `reason` says why */
+    int exact;          /* every address, segment event and final block came out */
+    char reason[160];   /* why it is not possible */
+    const char *compat; /* the release whose rules were used */
+    size_t event_count; /* of this device */
+    size_t alloc_count, alloc_matched;                 /* addresses */
+    size_t segment_event_count, segment_event_matched; /* alloc, free, map, unmap */
+    size_t segment_count, segment_matched;             /* final layout */
+    size_t block_count, block_matched;
+    int has_mismatch;
+    struct dry_mismatch first_mismatch;
+    size_t live_before;       /* blocks older than the window */
+    size_t sizes_inferred;    /* of them: size found from later addresses or gaps */
+    size_t frees_inferred;    /* given back after the last event, before the snapshot */
+    size_t empty_cache_count; /* bursts of segment_free the program asked for */
+    size_t retry_count;       /* bursts that a full device forced */
+    size_t pending_count;     /* frees that waited for a stream */
+    size_t oom_count;
+    size_t unknown_count; /* events of unknown actions, skipped */
+};
+
+DRY_API const struct dry_replay_check *dry_replay_get_check(
+    const struct dry_replay *replay);
+
+struct dry_replay_recorded {
+    int32_t device;
+    const char *conf;             /* recorded option string, "" if none */
+    uint64_t reserved_peak_bytes; /* in the window, from the record alone */
+    uint64_t reserved_end_bytes;
+    uint64_t allocated_peak_bytes; /* rounded bytes, as the allocator counts */
+    int oom;                       /* the record holds an OOM */
+    size_t oom_event;
+    uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
+};
+
+DRY_API const struct dry_replay_recorded *dry_replay_get_recorded(
+    const struct dry_replay *replay);
+
+struct dry_run_options {
+    size_t struct_size;      /* set by dry_run_options_init() */
+    const char *conf;        /* PYTORCH_CUDA_ALLOC_CONF; NULL: as recorded */
+    const char *compat;      /* NULL: the check's */
+    uint64_t capacity_bytes; /* of the device; UINT64_MAX: unlimited, the default; 0: the
+                                recorded capacity where known */
+    int begin_anew;          /* on an empty device, even under the recorded settings */
+    int find_capacity;       /* also find the smallest device on which it runs */
+    const struct dry_sink
+        *decisions; /* one line an action, drystone-replay(1); NULL: none */
+};
+
+DRY_API void dry_run_options_init(struct dry_run_options *options);
+
+struct dry_run {
+    int as_recorded; /* began from the rebuilt layout, else from an empty device */
+    int oom;
+    size_t oom_event; /* index in the trace's events, if oom */
+    uint64_t oom_size;
+    uint64_t reserved_peak_bytes, reserved_end_bytes;
+    uint64_t allocated_peak_bytes, requested_peak_bytes;
+    uint64_t capacity_bytes; /* found with find_capacity, else 0 */
+    uint64_t driver_time_ns; /* modelled */
+    uint64_t op_count;       /* requests, frees and the like that were replayed */
+    struct dry_stats stats;
+};
+
+/*
+ * Run the requests under `options->conf`. An OOM ends the run and is no error. Fails with
+ * ARGUMENT for an option string PyTorch would refuse (err->text is its complaint),
+ * UNSUPPORTED for a backend nobody can replay.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_run(
+    struct dry_replay *replay, const struct dry_run_options *options, struct dry_run *run,
+    struct dry_error *err);
+
+/*
+ * Run, and keep what the allocator did as a trace of its own: the events PyTorch would have
+ * recorded, with the requests' stacks and times, and the segments at the end.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_record(
+    struct dry_replay *replay, const struct dry_run_options *options,
+    struct dry_trace **recorded, struct dry_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

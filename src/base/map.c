@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+
+#include "base/bits.h"
+#include "base/memory.h"
+
+void
+dryi_map_init(struct dryi_map *map, const struct dry_memory *memory)
+{
+    *map = (struct dryi_map){.memory = dryi_memory_or_default(memory)};
+}
+
+void
+dryi_map_finish(struct dryi_map *map)
+{
+    dryi_memory_free(&map->memory, map->slots, map->slot_count, sizeof *map->slots);
+    *map = (struct dryi_map){.memory = map->memory};
+}
+
+static size_t
+home_of(const struct dryi_map *map, uint64_t key)
+{
+    return dryi_mix64(key) & (map->slot_count - 1);
+}
+
+/* The slot of the key, or the empty one where it belongs. */
+static size_t
+slot_of(const struct dryi_map *map, uint64_t key)
+{
+    size_t slot = home_of(map, key);
+    while (map->slots[slot].is_used && map->slots[slot].key != key)
+        slot = (slot + 1) & (map->slot_count - 1);
+    return slot;
+}
+
+static bool
+grow(struct dryi_map *map)
+{
+    if (map->slots && map->count < map->slot_count / 2)
+        return true;
+    struct dryi_map bigger = *map;
+    bigger.slot_count = map->slot_count ? map->slot_count * 2 : 64;
+    bigger.slots =
+        dryi_memory_zalloc(&map->memory, bigger.slot_count, sizeof *map->slots);
+    if (!bigger.slots)
+        return false;
+    for (size_t i = 0; i < map->slot_count; i++) {
+        if (map->slots[i].is_used)
+            bigger.slots[slot_of(&bigger, map->slots[i].key)] = map->slots[i];
+    }
+    dryi_memory_free(&map->memory, map->slots, map->slot_count, sizeof *map->slots);
+    *map = bigger;
+    return true;
+}
+
+bool
+dryi_map_put(struct dryi_map *map, uint64_t key, uint32_t value)
+{
+    if (!grow(map))
+        return false;
+    struct dryi_map_slot *slot = &map->slots[slot_of(map, key)];
+    map->count += !slot->is_used;
+    *slot = (struct dryi_map_slot){.key = key, .value = value, .is_used = 1};
+    return true;
+}
+
+uint32_t *
+dryi_map_find(const struct dryi_map *map, uint64_t key)
+{
+    if (map->count == 0)
+        return NULL;
+    struct dryi_map_slot *slot = &map->slots[slot_of(map, key)];
+    return slot->is_used ? &slot->value : NULL;
+}
+
+bool
+dryi_map_take(struct dryi_map *map, uint64_t key)
+{
+    if (map->count == 0)
+        return false;
+    size_t mask = map->slot_count - 1;
+    size_t hole = slot_of(map, key);
+    if (!map->slots[hole].is_used)
+        return false;
+    map->slots[hole].is_used = 0;
+    map->count--;
+    for (size_t i = (hole + 1) & mask; map->slots[i].is_used; i = (i + 1) & mask) {
+        /* An entry may move back to the hole unless its home lies behind the hole. */
+        size_t home = home_of(map, map->slots[i].key);
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue;
+        map->slots[hole] = map->slots[i];
+        map->slots[i].is_used = 0;
+        hole = i;
+    }
+    return true;
+}
+
+const struct dryi_map_slot *
+dryi_map_next(const struct dryi_map *map, size_t *slot)
+{
+    while (*slot < map->slot_count && !map->slots[*slot].is_used)
+        ++*slot;
+    return *slot < map->slot_count ? &map->slots[(*slot)++] : NULL;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/map.h"
+#include "base/memory.h"
+
+struct proof {
+    struct dryi_program *p;
+    const struct dryi_origin *origin;
+    struct dry_replay_check *check;
+    const struct dryi_listener *listener;
+    const uint8_t *action; /* of the device's events */
+    const uint64_t *addr, *size;
+    struct dryi_machine machine;
+    size_t next;       /* in the program's segment_events: not yet come out */
+    size_t bound;      /* what the operation under way may bring out ends here */
+    uint32_t event;    /* of the operation under way */
+    bool is_unordered; /* it gives back private pools: `expected` holds what is left */
+    struct dryi_map expected; /* address -> event, of segments and pages given back */
+    bool is_watching;         /* the beginning is not part of the record */
+    bool failed;              /* no memory */
+};
+
+__attribute__((format(printf, 3, 4))) static void
+mismatch(struct proof *f, uint32_t event, const char *format, ...)
+{
+    struct dry_mismatch *m = &f->check->first_mismatch;
+    if (f->check->has_mismatch)
+        return;
+    f->check->has_mismatch = 1;
+    m->event = event == NO_EVENT || event >= f->p->device->event_count
+                   ? SIZE_MAX
+                   : f->p->device->first_event + event;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->what, sizeof m->what, format, args);
+    va_end(args);
+}
+
+/* --- while it runs ------------------------------------------------------------------------ */
+
+static bool
+is_segment_action(enum dry_action action)
+{
+    return action == DRY_ACTION_SEGMENT_ALLOC || action == DRY_ACTION_SEGMENT_FREE ||
+           action == DRY_ACTION_SEGMENT_MAP || action == DRY_ACTION_SEGMENT_UNMAP;
+}
+
+static bool
+is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_torch_event *event)
+{
+    return f->action[e] == event->action && f->addr[e] == event->addr &&
+           f->size[e] == event->size;
+}
+
+/*
+ * PyTorch gives back its freeable private pools in the order of a hash table, which nobody
+ * can repeat: from the first one on, any order will do.
+ */
+static bool
+is_recorded_out_of_order(struct proof *f, const struct dryi_torch_event *event)
+{
+    if (!f->is_unordered && event->pool.a == 0 && event->pool.b == 0)
+        return false;
+    if (!f->is_unordered) {
+        dryi_map_finish(&f->expected);
+        for (size_t i = f->next; i < f->bound; i++) {
+            uint32_t e = f->p->segment_events[i];
+            f->failed |= !dryi_map_put(&f->expected, f->addr[e], e);
+        }
+        f->is_unordered = true;
+    }
+    const uint32_t *e = dryi_map_find(&f->expected, event->addr);
+    return e && is_recorded_as(f, *e, event) && dryi_map_take(&f->expected, event->addr);
+}
+
+static void
+on_segment_event(struct proof *f, const struct dryi_torch_event *event)
+{
+    if (f->next >= f->bound) {
+        mismatch(f, f->event, "replayed: %s of %llu; the record has none here",
+                 dry_action_name(event->action), (unsigned long long)event->size);
+        return;
+    }
+    uint32_t e = f->p->segment_events[f->next];
+    bool in_order = !f->is_unordered && is_recorded_as(f, e, event);
+    if (in_order || is_recorded_out_of_order(f, event)) {
+        f->check->segment_event_matched++;
+        f->next++;
+        return;
+    }
+    mismatch(f, e, "recorded: %s of %llu at %#llx; replayed: %s of %llu at %#llx",
+             dry_action_name(f->action[e]), (unsigned long long)f->size[e],
+             (unsigned long long)f->addr[e], dry_action_name(event->action),
+             (unsigned long long)event->size, (unsigned long long)event->addr);
+}
+
+static void
+on_event(void *self, const struct dryi_torch_event *event)
+{
+    struct proof *f = self;
+    if (!f->is_watching)
+        return;
+    if (f->listener)
+        f->listener->event(f->listener->self, event);
+    if (is_segment_action(event->action))
+        on_segment_event(f, event);
+}
+
+/* The device answers with the addresses it answered then. */
+static uint64_t
+choose_address(void *self, enum dry_sim_call call, uint64_t size)
+{
+    struct proof *f = self;
+    enum dry_action wanted =
+        call == DRY_SIM_ALLOC ? DRY_ACTION_SEGMENT_ALLOC : DRY_ACTION_SEGMENT_MAP;
+    (void)size;
+    for (size_t i = f->next; i < f->bound; i++) {
+        uint32_t e = f->p->segment_events[i];
+        if (f->action[e] == wanted)
+            return f->addr[e];
+    }
+    return 0;
+}
+
+/* What remains of a burst after an operation may be left to the next one. */
+static bool
+goes_on(const struct dryi_program *p, size_t op)
+{
+    return op + 1 < p->op_count && p->kinds[op + 1] == OP_EMPTY_POOL;
+}
+
+static bool
+gives_back(const struct proof *f, uint32_t event)
+{
+    return f->action[event] == DRY_ACTION_SEGMENT_FREE ||
+           f->action[event] == DRY_ACTION_SEGMENT_UNMAP;
+}
+
+/*
+ * The recorded segment events that an operation may bring out: up to its own event, or, if
+ * it gives back cached memory, all of the burst.
+ */
+static size_t
+bound_of(const struct proof *f, size_t op)
+{
+    const struct dryi_program *p = f->p;
+    size_t bound = f->next;
+    enum op_kind kind = p->kinds[op];
+    if (kind == OP_ALLOC || kind == OP_OOM) {
+        while (bound < p->segment_event_count && p->segment_events[bound] < p->events[op])
+            bound++;
+    } else if (kind == OP_EMPTY_CACHE || kind == OP_EMPTY_POOL) {
+        while (goes_on(p, op))
+            op++;
+        uint32_t end = op + 1 < p->op_count ? p->events[op + 1] : NO_EVENT;
+        while (bound < p->segment_event_count && p->segment_events[bound] < end &&
+               gives_back(f, p->segment_events[bound]))
+            bound++;
+    }
+    return bound;
+}
+
+/* No more room than the record proves there was. */
+static void
+fill_device(struct proof *f, const struct limit *limit)
+{
+    int64_t above = limit->before > limit->after ? limit->before : limit->after;
+    if (limit->free_bytes != UINT64_MAX)
+        above = limit->after + (int64_t)limit->free_bytes;
+    dry_sim_set_capacity(f->machine.sim, f->origin->reserved + (uint64_t)above);
+}
+
+/*
+ * A full device is met only by a request that misses the cache, and oversize segments are
+ * the first to go. If the request after this burst would have been served, or the burst
+ * begins with another segment, it was the program's own, whatever the heights suggest.
+ */
+static void
+reconsider_burst(struct proof *f, size_t op)
+{
+    struct dryi_program *p = f->p;
+    if (p->kinds[op] != OP_DEVICE_FULL ||
+        p->limits[p->args[op]].free_bytes != UINT64_MAX || op + 1 >= p->op_count ||
+        p->kinds[op + 1] != OP_ALLOC || f->next >= p->segment_event_count)
+        return;
+    uint32_t request = p->args[op + 1];
+    const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
+    struct dryi_torch_outlook outlook;
+    dryi_torch_look_ahead(f->machine.place, p->sizes[request], lane->stream, lane->pool,
+                          &outlook);
+    uint32_t first = p->segment_events[f->next];
+    bool is_one = f->next + 1 == p->segment_event_count ||
+                  !gives_back(f, p->segment_events[f->next + 1]);
+    bool is_oversize_first =
+        outlook.released_first == f->addr[first] && (is_one || !outlook.is_enough);
+    if (!outlook.is_served && (outlook.released_first == 0 || is_oversize_first))
+        return;
+    p->kinds[op] = OP_EMPTY_CACHE;
+    p->retry_count--;
+    p->empty_cache_count++;
+}
+
+static void
+compare_alloc(struct proof *f, uint32_t request)
+{
+    struct dryi_torch_block_info info;
+    uint64_t recorded = dryi_program_addr(f->p, request);
+    if (f->machine.handles[request] == DRYI_TORCH_NO_BLOCK) {
+        mismatch(f, f->event, "alloc of 0 bytes: recorded at %#llx, replayed nowhere",
+                 (unsigned long long)recorded);
+        return;
+    }
+    dryi_torch_get_block(f->machine.place, f->machine.handles[request], &info);
+    if (info.addr == recorded) {
+        f->check->alloc_matched++;
+        return;
+    }
+    mismatch(f, f->event, "alloc of %llu: recorded at %#llx, replayed at %#llx",
+             (unsigned long long)f->p->sizes[request], (unsigned long long)recorded,
+             (unsigned long long)info.addr);
+}
+
+static enum dry_status
+do_and_compare(struct proof *f, size_t op)
+{
+    const struct dryi_program *p = f->p;
+    reconsider_burst(f, op);
+    enum op_kind kind = p->kinds[op];
+    f->event = p->events[op];
+    f->is_unordered = false;
+    f->bound = bound_of(f, op);
+    enum dry_status status = dryi_machine_do(&f->machine, op);
+    if (kind == OP_DEVICE_FULL)
+        fill_device(f, &p->limits[p->args[op]]);
+    else if (kind == OP_ALLOC || kind == OP_OOM)
+        dry_sim_set_capacity(f->machine.sim, DRY_SIM_UNLIMITED);
+    if (kind == OP_ALLOC && status == DRY_OK)
+        compare_alloc(f, p->args[op]);
+    if (kind == OP_ALLOC && status == DRY_ERR_NO_SPACE)
+        mismatch(f, f->event, "alloc of %llu: replayed as out of memory",
+                 (unsigned long long)p->sizes[p->args[op]]);
+    if (kind == OP_OOM && status == DRY_OK)
+        mismatch(f, f->event, "recorded: out of memory; replayed: it fitted");
+    if (f->next < f->bound && !goes_on(p, op)) {
+        uint32_t e = p->segment_events[f->next];
+        mismatch(f, e, "recorded: %s of %llu; replayed: nothing",
+                 dry_action_name(f->action[e]), (unsigned long long)f->size[e]);
+        f->next = f->bound;
+    }
+    if (f->failed)
+        return DRY_ERR_MEMORY;
+    return status == DRY_ERR_NO_SPACE ? DRY_OK : status;
+}
+
+/* --- the final layout --------------------------------------------------------------------- */
+
+struct layout {
+    struct proof *f;
+    const struct dry_trace_segment **segments; /* recorded, by address */
+    size_t count, next;
+};
+
+static int
+compare_segments(const void *a, const void *b)
+{
+    const struct dry_trace_segment *const *x = a, *const *y = b;
+    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
+}
+
+static bool
+is_same_segment(const struct dry_trace_view *v, const struct dry_trace_segment *s,
+                const struct dryi_torch_segment_info *info)
+{
+    const struct dry_lane *lane = &v->lanes[s->lane];
+    return s->address == info->addr && s->total_size == info->size &&
+           lane->stream == info->stream && lane->pool_a == info->pool.a &&
+           lane->pool_b == info->pool.b && (s->is_large != 0) == info->is_large &&
+           (s->is_expandable != 0) == info->is_expandable;
+}
+
+static bool
+is_same_block(const struct dry_trace_block *b, const struct dryi_torch_block_info *info)
+{
+    enum dry_block_state state = info->allocated ? DRY_BLOCK_ACTIVE
+                                 : info->pending ? DRY_BLOCK_PENDING_FREE
+                                                 : DRY_BLOCK_INACTIVE;
+    return b->address == info->addr && b->size == info->size && b->state == state &&
+           (state == DRY_BLOCK_INACTIVE || b->requested_size == info->requested);
+}
+
+/* Blocks by address, so that one missing block does not disturb the others. */
+static size_t
+match_blocks(const struct dry_trace_block *recorded, size_t recorded_count,
+             const struct dryi_torch_block_info *blocks, size_t count)
+{
+    size_t matched = 0;
+    for (size_t i = 0, j = 0; i < recorded_count && j < count;) {
+        if (recorded[i].address < blocks[j].addr) {
+            i++;
+        } else if (recorded[i].address > blocks[j].addr) {
+            j++;
+        } else {
+            matched += is_same_block(&recorded[i], &blocks[j]);
+            i++;
+            j++;
+        }
+    }
+    return matched;
+}
+
+static void
+miss_segment(struct layout *l, const struct dry_trace_segment *s)
+{
+    mismatch(l->f, NO_EVENT, "final layout: no segment of %llu at %#llx came out",
+             (unsigned long long)s->total_size, (unsigned long long)s->address);
+}
+
+static enum dry_status
+on_segment(void *self, const struct dryi_torch_segment_info *info,
+           const struct dryi_torch_block_info *blocks, size_t count)
+{
+    struct layout *l = self;
+    struct proof *f = l->f;
+    const struct dry_trace_view *v = f->p->view;
+    while (l->next < l->count && l->segments[l->next]->address < info->addr)
+        miss_segment(l, l->segments[l->next++]);
+    if (l->next == l->count || l->segments[l->next]->address != info->addr) {
+        mismatch(f, NO_EVENT, "final layout: a segment of %llu at %#llx is not recorded",
+                 (unsigned long long)info->size, (unsigned long long)info->addr);
+        return DRY_OK;
+    }
+    const struct dry_trace_segment *s = l->segments[l->next++];
+    size_t matched =
+        match_blocks(&v->blocks[s->first_block], s->block_count, blocks, count);
+    f->check->block_matched += matched;
+    if (is_same_segment(v, s, info) && matched == s->block_count && matched == count)
+        f->check->segment_matched++;
+    else
+        mismatch(f, NO_EVENT,
+                 "final layout: segment of %llu at %#llx: %zu of %zu blocks as recorded",
+                 (unsigned long long)s->total_size, (unsigned long long)s->address,
+                 matched, s->block_count);
+    return DRY_OK;
+}
+
+static enum dry_status
+compare_layout(struct proof *f)
+{
+    const struct dry_trace_device *d = f->p->device;
+    const struct dry_memory *memory = &f->machine.memory;
+    struct layout l = {.f = f, .count = d->segment_count};
+    l.segments = dryi_memory_zalloc(memory, l.count + 1, sizeof(*l.segments));
+    if (!l.segments)
+        return DRY_ERR_MEMORY;
+    for (size_t i = 0; i < l.count; i++) {
+        l.segments[i] = &f->p->view->segments[d->first_segment + i];
+        f->check->block_count += l.segments[i]->block_count;
+    }
+    f->check->segment_count = l.count;
+    qsort(l.segments, l.count, sizeof(*l.segments), compare_segments);
+    enum dry_status status = dryi_torch_walk(f->machine.place, on_segment, &l);
+    while (status == DRY_OK && l.next < l.count)
+        miss_segment(&l, l.segments[l.next++]);
+    dryi_memory_free(memory, l.segments, l.count + 1, sizeof(*l.segments));
+    return status;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+static enum dry_status
+prove(struct proof *f, struct dry_error *err)
+{
+    const struct dryi_program *p = f->p;
+    enum dry_status status = dryi_machine_begin_at(&f->machine, f->origin, err);
+    if (status != DRY_OK)
+        return status;
+    f->is_watching = true;
+    if (f->listener)
+        f->listener->begin(f->listener->self, &f->machine);
+    for (size_t op = 0; op < p->op_count && status == DRY_OK; op++) {
+        status = do_and_compare(f, op);
+        if (status == DRY_OK && f->listener)
+            status = f->listener->after(f->listener->self, op);
+    }
+    if (status == DRY_OK && f->next < p->segment_event_count)
+        mismatch(f, p->segment_events[f->next], "recorded: %s; replayed: nothing",
+                 dry_action_name(f->action[p->segment_events[f->next]]));
+    dryi_torch_process_events(f->machine.place); /* completed, as recorded */
+    if (status == DRY_OK)
+        status = compare_layout(f);
+    if (status == DRY_OK && f->listener)
+        status = f->listener->end(f->listener->self);
+    return status == DRY_OK ? DRY_OK : dryi_fail_memory(err, "the check of a replay");
+}
+
+enum dry_status
+dryi_check_run(struct dryi_program *program, const struct dryi_origin *origin,
+               const struct dryi_torch_conf *conf, const struct dryi_torch_rules *rules,
+               const struct dryi_listener *listener, struct dry_replay_check *check,
+               struct dryi_check_outcome *outcome, struct dry_error *err)
+{
+    size_t first = program->device->first_event;
+    struct proof f = {.p = program,
+                      .origin = origin,
+                      .check = check,
+                      .listener = listener,
+                      .action = program->view->action + first,
+                      .addr = program->view->addr + first,
+                      .size = program->view->size + first};
+    struct dryi_machine_options options = {
+        .conf = *conf,
+        .rules = rules,
+        .capacity_bytes = DRY_SIM_UNLIMITED,
+        .observer = {.event = on_event, .self = &f},
+        .choose_address = choose_address,
+        .choose_self = &f,
+    };
+    enum dry_status status =
+        dryi_machine_init(&f.machine, program, &options, &program->memory, err);
+    if (status != DRY_OK)
+        return status;
+    dryi_map_init(&f.expected, &program->memory);
+    check->possible = 1;
+    for (size_t op = 0; op < program->op_count; op++)
+        check->alloc_count += program->kinds[op] == OP_ALLOC;
+    check->segment_event_count = program->segment_event_count;
+    status = prove(&f, err);
+    if (status == DRY_OK) {
+        check->exact = !check->has_mismatch;
+        struct dry_sim_account account;
+        dry_sim_get_account(f.machine.sim, &account);
+        dryi_torch_get_stats(f.machine.place, &outcome->stats);
+        outcome->driver_time_ns = account.time_ns;
+    }
+    dryi_map_finish(&f.expected);
+    dryi_machine_finish(&f.machine);
+    return status;
+}

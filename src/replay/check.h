@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_CHECK_H
+#define DRYI_REPLAY_CHECK_H
+
+/*
+ * The proof: the program under the recorded settings must do what the record says, address
+ * by address, segment event by segment event, and end in the recorded layout.
+ */
+
+#include <drystone/replay.h>
+
+#include "replay/machine.h"
+
+struct dryi_check_outcome {
+    struct dry_stats stats; /* at the end */
+    uint64_t driver_time_ns;
+};
+
+/*
+ * Run the check under `rules`. Fills the counts, `exact` and the first mismatch of *check;
+ * the rest is the caller's. `listener` (may be NULL) hears the window, not its beginning.
+ * Bursts taken for retries that cannot have been any become empty_cache() in the program.
+ * FORMAT: the layout before the window is none that PyTorch could have made.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_check_run(
+    struct dryi_program *program, const struct dryi_origin *origin,
+    const struct dryi_torch_conf *conf, const struct dryi_torch_rules *rules,
+    const struct dryi_listener *listener, struct dry_replay_check *check,
+    struct dryi_check_outcome *outcome, struct dry_error *err);
+
+#endif

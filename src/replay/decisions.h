@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_DECISIONS_H
+#define DRYI_REPLAY_DECISIONS_H
+
+/*
+ * The decisions of a run as text, one line an action, comparable between implementations:
+ *
+ *     alloc ID SEGMENT OFFSET SIZE       segment_alloc SEGMENT SIZE STREAM
+ *     free ID                            segment_free SEGMENT
+ *     oom SIZE                           segment_map SEGMENT OFFSET SIZE
+ *                                        segment_unmap SEGMENT OFFSET SIZE
+ *
+ * SEGMENT counts from 0 in order of creation. SIZE of an alloc is that of its block, of an
+ * oom the rounded request. ID is the trace's own where it has ids, else the ordinal of the
+ * request: blocks older than the window first, by address, then in order.
+ */
+
+#include "replay/machine.h"
+
+#define DECISIONS_BUFFER 32768
+
+struct dryi_decisions {
+    const struct dryi_program *program;
+    const struct dryi_machine *machine;
+    const struct dry_sink *sink;
+    struct dry_error *err;
+    enum dry_status status;
+    size_t used;
+    char buffer[DECISIONS_BUFFER];
+};
+
+void dryi_decisions_init(struct dryi_decisions *decisions,
+                         const struct dryi_program *program, const struct dry_sink *sink,
+                         struct dry_error *err);
+/* A failure of the sink ends the run with the sink's status. */
+struct dryi_listener dryi_decisions_listener(struct dryi_decisions *decisions);
+
+#endif

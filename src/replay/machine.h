@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_MACHINE_H
+#define DRYI_REPLAY_MACHINE_H
+
+/*
+ * A program under way: PyTorch's rules on a simulated device, one operation at a time.
+ *
+ * The check, a run under other settings, the search for a capacity and the recorder are all
+ * this one machine with another observer.
+ */
+
+#include <drystone/sim.h>
+
+#include "replay/origin.h"
+#include "replay/program.h"
+
+struct dryi_machine;
+
+/* Who wants to hear what a run does, beside whoever runs it. */
+struct dryi_listener {
+    void (*begin)(void *self, const struct dryi_machine *machine);
+    void (*event)(void *self, const struct dryi_torch_event *event);
+    /* After an operation that went well; NO_OP: after a ghost was placed. */
+    enum dry_status (*after)(void *self, size_t op);
+    /* The run is over, the machine still there. */
+    enum dry_status (*end)(void *self);
+    void *self;
+};
+#define NO_OP SIZE_MAX
+
+struct dryi_machine_options {
+    struct dryi_torch_conf conf;
+    const struct dryi_torch_rules *rules;
+    uint64_t capacity_bytes;
+    struct dryi_torch_observer observer;
+    uint64_t (*choose_address)(void *self, enum dry_sim_call call, uint64_t size);
+    void *choose_self;
+};
+
+struct dryi_machine {
+    struct dry_memory memory;
+    const struct dryi_program *program;
+    struct dry_sim *sim;
+    struct dryi_torch *place;
+    dryi_torch_block *handles; /* by request; DRYI_TORCH_NO_BLOCK: not in use */
+    uint64_t stream;           /* of the next OP_RECORD_STREAM */
+    struct dryi_intern pools;  /* ids of private pools met so far */
+    uint8_t *pool_is_held;     /* by pool: the machine counts as its user */
+    size_t pool_capacity;
+    uint32_t request; /* under way, for observers */
+    size_t op;        /* likewise; NO_OP before the first */
+};
+
+DRY_CHECK_RESULT enum dry_status dryi_machine_init(
+    struct dryi_machine *machine, const struct dryi_program *program,
+    const struct dryi_machine_options *options, const struct dry_memory *memory,
+    struct dry_error *err);
+void dryi_machine_finish(struct dryi_machine *machine);
+
+/*
+ * Begin on an empty device: place the ghosts one after the other, then ask for the frees
+ * that were asked before the window.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_machine_place_ghost(struct dryi_machine *machine,
+                                                          uint32_t ghost);
+DRY_CHECK_RESULT enum dry_status dryi_machine_begin_pending_frees(
+    struct dryi_machine *machine);
+/* Begin from the layout the window began with. */
+DRY_CHECK_RESULT enum dry_status dryi_machine_begin_at(struct dryi_machine *machine,
+                                                       const struct dryi_origin *origin,
+                                                       struct dry_error *err);
+
+/* Do operation `op`. NO_SPACE: out of memory; the machine may go on. */
+DRY_CHECK_RESULT enum dry_status dryi_machine_do(struct dryi_machine *machine, size_t op);
+
+#endif

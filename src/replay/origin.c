@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/origin.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "replay/ranges.h"
+
+/* A remainder up to this is not split off a block of the large pool (reference: 2.7). */
+#define UNSPLIT_REST_MAX (UINT64_C(1) << 20)
+#define SMALL_SEGMENT_SIZE (UINT64_C(2) << 20)
+/* How far below a mapped range its reservation may begin: half of what one can span. */
+#define RESERVATION_MAX (UINT64_C(1) << 39)
+
+struct find {
+    struct dryi_origin *o;
+    struct dryi_program *p;
+    const struct dryi_torch_conf *conf;
+    const uint8_t *action;
+    const uint64_t *addr, *size;
+    struct dryi_map made;      /* segments of cudaMalloc taken inside the window */
+    struct dryi_ranges mapped; /* of expandable segments */
+    uint64_t *ghost_ends; /* by ghost: where the next block or the segment's end is */
+    uint32_t *ghost_segments;
+    bool failed;
+};
+
+static void
+contradict(struct find *f, uint32_t event, const char *why)
+{
+    if (!f->p->inconsistency) {
+        f->p->inconsistency = why;
+        f->p->inconsistent_event = event;
+    }
+}
+
+/* --- segments ----------------------------------------------------------------------------- */
+
+static void
+add_segment(struct find *f, uint64_t addr, uint64_t size, uint32_t lane, bool is_large,
+            bool is_expandable)
+{
+    struct dryi_origin *o = f->o;
+    if (!dryi_memory_grow(&o->memory, &o->segments, &o->segment_capacity,
+                          o->segment_count + 1, sizeof *o->segments)) {
+        f->failed = true;
+        return;
+    }
+    const struct lane *l = dryi_program_lane(f->p, lane);
+    o->segments[o->segment_count++] = (struct dryi_torch_restored){
+        .segment = {.addr = addr,
+                    .size = size,
+                    .stream = l->stream,
+                    .pool = l->pool,
+                    .is_large = is_large,
+                    .is_expandable = is_expandable},
+    };
+    o->reserved += size;
+}
+
+static uint32_t
+lane_index(struct find *f, const struct dry_lane *lane)
+{
+    struct lane l = {.stream = lane->stream, .pool = {lane->pool_a, lane->pool_b}};
+    uint32_t index = dryi_intern_put(&f->p->lane_table, &l, sizeof l);
+    f->failed |= index == DRYI_INTERN_NONE;
+    return index;
+}
+
+/* cudaMalloc forwards: what is given back without having been taken was there before. */
+static void
+follow_whole_segments(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
+    for (size_t i = 0; i < p->segment_event_count && !f->failed; i++) {
+        uint32_t e = p->segment_events[i];
+        if (f->action[e] == DRY_ACTION_SEGMENT_ALLOC) {
+            if (dryi_map_find(&f->made, f->addr[e]))
+                contradict(f, e, "a segment is taken from the device twice");
+            f->failed |= !dryi_map_put(&f->made, f->addr[e], e);
+        } else if (f->action[e] == DRY_ACTION_SEGMENT_FREE &&
+                   !dryi_map_take(&f->made, f->addr[e])) {
+            uint32_t lane = lane_index(f, &p->view->lanes[trace_lane[e]]);
+            if (f->failed)
+                return;
+            add_segment(f, f->addr[e], f->size[e], lane, f->size[e] != SMALL_SEGMENT_SIZE,
+                        false);
+        }
+    }
+}
+
+/* The final segments: those not taken in the window were there before. */
+static void
+sort_final_segments(struct find *f)
+{
+    const struct dry_trace_view *v = f->p->view;
+    const struct dry_trace_device *d = f->p->device;
+    for (size_t i = 0; i < d->segment_count && !f->failed; i++) {
+        const struct dry_trace_segment *s = &v->segments[d->first_segment + i];
+        uint32_t lane = lane_index(f, &v->lanes[s->lane]);
+        if (f->failed)
+            return;
+        if (s->is_expandable) {
+            struct range range = {.addr = s->address,
+                                  .size = s->total_size,
+                                  .lane = lane,
+                                  .kind = s->is_large ? RANGE_LARGE : RANGE_SMALL};
+            enum ranges_result result = dryi_ranges_add(&f->mapped, &range);
+            f->failed |= result == RANGES_NO_MEMORY;
+            if (result == RANGES_CONTRADICTION)
+                contradict(f, NO_EVENT, "two final segments overlap");
+        } else if (!dryi_map_take(&f->made, s->address)) {
+            add_segment(f, s->address, s->total_size, lane, s->is_large, false);
+        }
+    }
+    if (f->made.count > 0)
+        contradict(f, NO_EVENT, "a segment taken in the window is missing at the end");
+}
+
+/* Maps and unmaps backwards. */
+static void
+unwind_mapped_ranges(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
+    for (size_t i = p->segment_event_count; i-- > 0 && !f->failed;) {
+        uint32_t e = p->segment_events[i];
+        enum ranges_result result = RANGES_DONE;
+        if (f->action[e] == DRY_ACTION_SEGMENT_MAP) {
+            result = dryi_ranges_remove(&f->mapped, f->addr[e], f->size[e]);
+        } else if (f->action[e] == DRY_ACTION_SEGMENT_UNMAP) {
+            struct range range = {.addr = f->addr[e],
+                                  .size = f->size[e],
+                                  .lane = lane_index(f, &p->view->lanes[trace_lane[e]])};
+            result = dryi_ranges_add(&f->mapped, &range);
+        }
+        f->failed |= result == RANGES_NO_MEMORY;
+        if (result == RANGES_CONTRADICTION)
+            contradict(f, e, "mapped pages do not add up to the final segments");
+    }
+}
+
+/* A range that was wholly unmapped shows its pool only by what was put into it. */
+static void
+find_pools_of_ranges(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    for (uint32_t r = 0; r < p->request_count; r++) {
+        if (r >= p->ghost_count && f->action[p->alloc_events[r]] != DRY_ACTION_ALLOC)
+            continue;
+        struct range *range = dryi_ranges_at(&f->mapped, dryi_program_addr(p, r));
+        if (range && range->kind == RANGE_UNKNOWN)
+            range->kind = dryi_torch_round_size(f->conf, p->sizes[r]) <= UNSPLIT_REST_MAX
+                              ? RANGE_SMALL
+                              : RANGE_LARGE;
+    }
+}
+
+static void
+add_mapped_ranges(struct find *f)
+{
+    if (f->mapped.live_count > 0)
+        find_pools_of_ranges(f);
+    const struct range *range = dryi_ranges_from(&f->mapped, 0);
+    while (range && !f->failed) {
+        bool is_large = range->kind == RANGE_LARGE ||
+                        (range->kind == RANGE_UNKNOWN &&
+                         range->size % f->conf->large_segment_size == 0);
+        add_segment(f, range->addr, range->size, range->lane, is_large, true);
+        range = dryi_ranges_from(&f->mapped, range->addr + 1);
+    }
+}
+
+static int
+compare_restored(const void *a, const void *b)
+{
+    const struct dryi_torch_restored *x = a, *y = b;
+    return (x->segment.addr > y->segment.addr) - (x->segment.addr < y->segment.addr);
+}
+
+static void
+check_segments(struct find *f)
+{
+    const struct dryi_origin *o = f->o;
+    uint64_t total = 0;
+    for (size_t i = 0; i < o->segment_count; i++) {
+        uint64_t end;
+        const struct dryi_torch_segment_info *s = &o->segments[i].segment;
+        if (s->size == 0 || __builtin_add_overflow(s->addr, s->size, &end))
+            contradict(f, NO_EVENT, "a segment is empty or wraps around");
+        else if (i + 1 < o->segment_count && end > o->segments[i + 1].segment.addr)
+            contradict(f, NO_EVENT, "two segments overlap before the window");
+        else if (__builtin_add_overflow(total, s->size, &total) ||
+                 total > DEVICE_BYTES_MAX)
+            contradict(f, NO_EVENT, "segments add up to more than any device");
+    }
+}
+
+/* The first segment above an address. */
+static struct dryi_torch_restored *
+segment_above(const struct dryi_origin *o, uint64_t addr)
+{
+    size_t low = 0, high = o->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->segments[middle].segment.addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < o->segment_count ? &o->segments[low] : NULL;
+}
+
+/*
+ * Pages that the window maps below what was mapped before it, for the same stream and pool:
+ * the reservation began there, and its front had been unmapped.
+ */
+static void
+find_reservations(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
+    for (size_t i = 0; i < p->segment_event_count; i++) {
+        uint32_t e = p->segment_events[i];
+        if (f->action[e] != DRY_ACTION_SEGMENT_MAP)
+            continue;
+        struct dryi_torch_restored *above = segment_above(f->o, f->addr[e]);
+        const struct dry_lane *lane = &p->view->lanes[trace_lane[e]];
+        if (!above || !above->segment.is_expandable ||
+            above->segment.stream != lane->stream ||
+            (lane->pool_known && (above->segment.pool.a != lane->pool_a ||
+                                  above->segment.pool.b != lane->pool_b)) ||
+            above->segment.addr - f->addr[e] > RESERVATION_MAX)
+            continue;
+        if (!above->reserved_from || f->addr[e] < above->reserved_from)
+            above->reserved_from = f->addr[e];
+    }
+}
+
+static void
+find_segments(struct find *f)
+{
+    follow_whole_segments(f);
+    sort_final_segments(f);
+    unwind_mapped_ranges(f);
+    add_mapped_ranges(f);
+    if (f->failed || f->o->segment_count == 0)
+        return;
+    qsort(f->o->segments, f->o->segment_count, sizeof *f->o->segments, compare_restored);
+    check_segments(f);
+    find_reservations(f);
+}
+
+/* --- sizes of ghosts ---------------------------------------------------------------------- */
+
+/* Every ghost lies in one segment; what follows it bounds it. */
+static void
+bound_ghosts(struct find *f)
+{
+    const struct dryi_origin *o = f->o;
+    const struct dryi_program *p = f->p;
+    size_t s = 0;
+    for (size_t g = 0; g < p->ghost_count; g++) {
+        uint64_t addr = p->ghosts[g].addr;
+        while (s < o->segment_count &&
+               addr - o->segments[s].segment.addr >= o->segments[s].segment.size &&
+               addr >= o->segments[s].segment.addr)
+            s++;
+        if (s == o->segment_count || addr < o->segments[s].segment.addr) {
+            contradict(f, p->ghosts[g].free_event,
+                       "a block older than the window lies in no segment");
+            return;
+        }
+        uint64_t end = o->segments[s].segment.addr + o->segments[s].segment.size;
+        if (g + 1 < p->ghost_count && p->ghosts[g + 1].addr < end)
+            end = p->ghosts[g + 1].addr;
+        f->ghost_ends[g] = end;
+        f->ghost_segments[g] = (uint32_t)s;
+    }
+}
+
+/* What may hang on behind a request of this size without being split off. */
+static uint64_t
+unsplit_rest_max(const struct find *f, size_t ghost, uint64_t rounded)
+{
+    const struct dryi_torch_segment_info *s =
+        &f->o->segments[f->ghost_segments[ghost]].segment;
+    if (!s->is_large || f->conf->expandable_segments)
+        return 0;
+    if (rounded >= f->conf->max_split_size)
+        return UINT64_MAX;
+    return UNSPLIT_REST_MAX;
+}
+
+/* Sizes that the neighbours alone decide; returns how many are still open. */
+static size_t
+size_ghosts_by_room(struct find *f)
+{
+    size_t open_count = 0;
+    for (size_t i = 0; i < f->p->ghost_count; i++) {
+        struct ghost *g = &f->p->ghosts[i];
+        uint64_t room = f->ghost_ends[i] - g->addr;
+        uint64_t rounded =
+            g->block_size ? g->block_size : dryi_torch_round_size(f->conf, g->requested);
+        if (rounded > room || g->requested > rounded) {
+            contradict(f, g->free_event,
+                       "a block older than the window does not fit where it was");
+            return 0;
+        }
+        if (g->block_size)
+            continue;
+        uint64_t rest = room - rounded;
+        uint64_t rest_max = unsplit_rest_max(f, i, rounded);
+        if (rest <= rest_max) {
+            g->block_size = room;
+            g->is_inferred = rest > 0;
+        } else if (rest_max == 0) {
+            g->block_size = rounded;
+        } else {
+            open_count++;
+        }
+    }
+    return open_count;
+}
+
+/* The last ghost at or below an address. */
+static uint32_t
+ghost_below(const struct dryi_program *p, uint64_t addr)
+{
+    size_t low = 0, high = p->ghost_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->ghosts[middle].addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? (uint32_t)(low - 1) : NO_EVENT;
+}
+
+/* The first address handed out behind a ghost is where its block ends. */
+static bool
+size_ghost_by_address(struct find *f, uint64_t addr, uint32_t event)
+{
+    uint32_t index = ghost_below(f->p, addr);
+    if (index == NO_EVENT || addr >= f->ghost_ends[index])
+        return false;
+    struct ghost *g = &f->p->ghosts[index];
+    if (g->block_size || g->free_event < event)
+        return false;
+    uint64_t rounded = dryi_torch_round_size(f->conf, g->requested);
+    uint64_t size = addr - g->addr;
+    if (size < rounded || size - rounded > UNSPLIT_REST_MAX)
+        size = rounded;
+    g->block_size = size;
+    g->is_inferred = size > rounded;
+    return true;
+}
+
+static void
+size_ghosts(struct find *f)
+{
+    struct dryi_program *p = f->p;
+    size_t open_count = size_ghosts_by_room(f);
+    for (size_t i = 0; i < p->op_count && open_count > 0; i++) {
+        if (p->kinds[i] == OP_ALLOC)
+            open_count -=
+                size_ghost_by_address(f, dryi_program_addr(p, p->args[i]), p->events[i]);
+    }
+    for (size_t i = 0; i < p->ghost_count; i++) {
+        struct ghost *g = &p->ghosts[i];
+        if (!g->block_size)
+            g->block_size = dryi_torch_round_size(f->conf, g->requested);
+        f->o->sizes_inferred += g->is_inferred;
+    }
+}
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+static void
+add_block(struct find *f, uint64_t addr, uint64_t size, uint32_t request)
+{
+    struct dryi_origin *o = f->o;
+    size_t count = o->block_count + 1;
+    if (!dryi_memory_grow(&o->memory, &o->blocks, &o->block_capacity, count,
+                          sizeof *o->blocks) ||
+        !dryi_memory_grow(&o->memory, &o->block_requests, &o->request_capacity, count,
+                          sizeof *o->block_requests)) {
+        f->failed = true;
+        return;
+    }
+    bool is_used = request != DRYI_TORCH_NO_BLOCK;
+    o->blocks[o->block_count] = (struct dryi_torch_block_info){
+        .addr = addr,
+        .size = size,
+        .requested = is_used ? f->p->ghosts[request].requested : 0,
+        .allocated = is_used,
+        .mapped = true,
+    };
+    o->block_requests[o->block_count++] = request;
+}
+
+static void
+fill_segments(struct find *f)
+{
+    struct dryi_origin *o = f->o;
+    const struct dryi_program *p = f->p;
+    uint32_t g = 0;
+    for (size_t s = 0; s < o->segment_count && !f->failed; s++) {
+        uint64_t at = o->segments[s].segment.addr;
+        uint64_t end = at + o->segments[s].segment.size;
+        size_t first = o->block_count;
+        for (; g < p->ghost_count && p->ghosts[g].addr < end; g++) {
+            if (p->ghosts[g].addr > at)
+                add_block(f, at, p->ghosts[g].addr - at, DRYI_TORCH_NO_BLOCK);
+            add_block(f, p->ghosts[g].addr, p->ghosts[g].block_size, g);
+            at = p->ghosts[g].addr + p->ghosts[g].block_size;
+        }
+        if (at < end)
+            add_block(f, at, end - at, DRYI_TORCH_NO_BLOCK);
+        o->segments[s].block_count = o->block_count - first;
+    }
+    size_t first = 0;
+    for (size_t s = 0; s < o->segment_count && !f->failed; s++) {
+        o->segments[s].blocks = o->blocks + first;
+        first += o->segments[s].block_count;
+    }
+}
+
+static int
+compare_spans(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static bool
+lies_in_spans(const struct range *spans, size_t count, uint64_t addr)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && addr - spans[low - 1].addr < spans[low - 1].size;
+}
+
+/* Sort and join spans that touch or overlap: addresses may be taken again and again. */
+static size_t
+join_spans(struct range *spans, size_t count)
+{
+    size_t kept = 0;
+    qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 0; i < count; i++) {
+        struct range *last = kept ? &spans[kept - 1] : NULL;
+        if (last && spans[i].addr - last->addr <= last->size) {
+            uint64_t end = spans[i].addr - last->addr + spans[i].size;
+            last->size = end > last->size ? end : last->size;
+        } else {
+            spans[kept++] = spans[i];
+        }
+    }
+    return kept;
+}
+
+/* Every allocation of the window lies in memory that the record accounts for. */
+static void
+check_addresses(struct find *f)
+{
+    const struct dryi_origin *o = f->o;
+    const struct dryi_program *p = f->p;
+    size_t capacity = o->segment_count + p->segment_event_count, count = 0;
+    struct range *spans = dryi_memory_zalloc(&o->memory, capacity + 1, sizeof *spans);
+    if (!spans) {
+        f->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < o->segment_count; i++)
+        spans[count++] = (struct range){.addr = o->segments[i].segment.addr,
+                                        .size = o->segments[i].segment.size};
+    for (size_t i = 0; i < p->segment_event_count; i++) {
+        uint32_t e = p->segment_events[i];
+        if (f->action[e] == DRY_ACTION_SEGMENT_ALLOC ||
+            f->action[e] == DRY_ACTION_SEGMENT_MAP)
+            spans[count++] = (struct range){.addr = f->addr[e], .size = f->size[e]};
+    }
+    count = join_spans(spans, count);
+    for (size_t r = p->ghost_count; r < p->request_count; r++) {
+        uint32_t event = p->alloc_events[r];
+        if (f->action[event] == DRY_ACTION_ALLOC &&
+            !lies_in_spans(spans, count, f->addr[event])) {
+            contradict(f, event, "an allocation lies in no segment");
+            break;
+        }
+    }
+    dryi_memory_free(&o->memory, spans, capacity + 1, sizeof *spans);
+}
+
+static bool
+find_init(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    size_t first = p->device->first_event;
+    f->action = p->view->action + first;
+    f->addr = p->view->addr + first;
+    f->size = p->view->size + first;
+    dryi_map_init(&f->made, &p->memory);
+    dryi_ranges_init(&f->mapped, &p->memory);
+    f->ghost_ends = dryi_memory_zalloc(&p->memory, p->ghost_count + 1, sizeof(uint64_t));
+    f->ghost_segments =
+        dryi_memory_zalloc(&p->memory, p->ghost_count + 1, sizeof(uint32_t));
+    return f->ghost_ends && f->ghost_segments;
+}
+
+static void
+find_finish(struct find *f)
+{
+    const struct dryi_program *p = f->p;
+    dryi_map_finish(&f->made);
+    dryi_ranges_finish(&f->mapped);
+    dryi_memory_free(&p->memory, f->ghost_ends, p->ghost_count + 1, sizeof(uint64_t));
+    dryi_memory_free(&p->memory, f->ghost_segments, p->ghost_count + 1, sizeof(uint32_t));
+}
+
+static void
+find_origin(struct find *f)
+{
+    find_segments(f);
+    if (!f->failed && !f->p->inconsistency)
+        check_addresses(f);
+    if (!f->failed && !f->p->inconsistency)
+        bound_ghosts(f);
+    if (!f->failed && !f->p->inconsistency)
+        size_ghosts(f);
+    if (!f->failed && !f->p->inconsistency)
+        fill_segments(f);
+}
+
+enum dry_status
+dryi_origin_init(struct dryi_origin *origin, struct dryi_program *program,
+                 const struct dryi_torch_conf *conf, struct dry_error *err)
+{
+    *origin = (struct dryi_origin){.memory = program->memory};
+    struct find f = {.o = origin, .p = program, .conf = conf};
+    if (find_init(&f))
+        find_origin(&f);
+    else
+        f.failed = true;
+    find_finish(&f);
+    if (f.failed) {
+        dryi_origin_finish(origin);
+        return dryi_fail_memory(err, "the layout before the window");
+    }
+    if (program->inconsistency)
+        dryi_origin_finish(origin);
+    return DRY_OK;
+}
+
+void
+dryi_origin_finish(struct dryi_origin *o)
+{
+    if (!o->memory.resize)
+        return;
+    dryi_memory_free(&o->memory, o->segments, o->segment_capacity, sizeof *o->segments);
+    dryi_memory_free(&o->memory, o->blocks, o->block_capacity, sizeof *o->blocks);
+    dryi_memory_free(&o->memory, o->block_requests, o->request_capacity,
+                     sizeof *o->block_requests);
+    *o = (struct dryi_origin){.memory = o->memory};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_ORIGIN_H
+#define DRYI_REPLAY_ORIGIN_H
+
+/*
+ * The layout at the beginning of the window, rebuilt from the one at its end.
+ *
+ * Segments: those at the end, less what the window took from the device, plus what it gave
+ * back. Blocks: the ghosts of the program; everything between them was free, because free
+ * neighbours are always merged. What no rule can tell is inferred, and counted: a ghost of
+ * the large pool may hold up to 1 MiB more than its request, if splitting that off was not
+ * worth it. Where less than that is left behind it, it holds all of it (a free block of the
+ * large pool is larger than 1 MiB); else the first address handed out behind it tells,
+ * because an allocation takes the front of a free block.
+ */
+
+#include "replay/program.h"
+
+struct dryi_origin {
+    struct dry_memory memory;
+    struct dryi_torch_restored *segments; /* by address; blocks point into `blocks` */
+    size_t segment_count, segment_capacity;
+    struct dryi_torch_block_info *blocks;
+    uint32_t *block_requests; /* parallel: the ghost in it, or DRYI_TORCH_NO_BLOCK */
+    size_t block_count, block_capacity, request_capacity;
+    uint64_t reserved; /* bytes of the segments */
+    size_t sizes_inferred;
+};
+
+/*
+ * Finds the sizes of the program's ghosts, too. A record that contradicts itself sets
+ * program->inconsistency and gives an empty layout.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_origin_init(struct dryi_origin *origin,
+                                                  struct dryi_program *program,
+                                                  const struct dryi_torch_conf *conf,
+                                                  struct dry_error *err);
+void dryi_origin_finish(struct dryi_origin *origin);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_RECORDER_H
+#define DRYI_REPLAY_RECORDER_H
+
+/*
+ * A run, recorded as PyTorch would have: events with the stacks and times of the requests
+ * that caused them, and the segments at the end. Strings, frames and stacks are copied from
+ * the trace that is replayed when they are first needed.
+ */
+
+#include "base/map.h"
+#include "replay/machine.h"
+
+struct dryi_recorder {
+    struct dry_memory memory;
+    const struct dry_trace *trace;
+    const struct dry_trace_view *view;
+    const struct dryi_program *program;
+    const struct dryi_machine *machine;
+    struct dry_trace_builder *builder;
+    uint32_t *strings, *stacks, *notes; /* old id -> new id; DRY_NONE: not copied yet */
+    struct dryi_map requests;           /* address -> request in use or waiting there */
+    bool failed;                        /* no memory */
+};
+
+DRY_CHECK_RESULT enum dry_status dryi_recorder_init(struct dryi_recorder *recorder,
+                                                    const struct dry_trace *trace,
+                                                    const struct dryi_program *program,
+                                                    const struct dryi_torch_conf *conf,
+                                                    const char *conf_text,
+                                                    struct dry_error *err);
+struct dryi_listener dryi_recorder_listener(struct dryi_recorder *recorder);
+/* Ends the recorder; if `status` (of the run) is OK, *recorded is the trace. */
+DRY_CHECK_RESULT enum dry_status dryi_recorder_finish(struct dryi_recorder *recorder,
+                                                      enum dry_status status,
+                                                      struct dry_trace **recorded,
+                                                      struct dry_error *err);
+
+#endif
