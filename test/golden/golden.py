@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the command's output with what is kept: golden.py [--update] TOOL CASE...
+
+A case is a text file: `$ drystone ARGUMENTS` lines, each followed by what the command
+prints (standard output, then standard error) and by `exit N`. Commands run in a copy of
+test/data, so that they may write.
+"""
+import difflib
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+arguments = [a for a in sys.argv[1:] if a != "--update"]
+update = "--update" in sys.argv
+tool = pathlib.Path(arguments[0]).resolve()
+data = pathlib.Path(tempfile.mkdtemp())
+shutil.copytree(pathlib.Path(__file__).resolve().parent.parent / "data", data,
+                dirs_exist_ok=True)
+
+
+def run(line):
+    words = shlex.split(line[len("$ drystone"):])
+    done = subprocess.run([tool, *words], cwd=data, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, errors="surrogateescape")
+    return f"{line}\n{done.stdout}{done.stderr}exit {done.returncode}\n"
+
+
+failed = 0
+for name in arguments[1:]:
+    case = pathlib.Path(name)
+    kept = case.read_text()
+    lines = [line for line in kept.splitlines() if line.startswith("$ drystone")]
+    now = "\n".join(run(line) for line in lines)
+    if update:
+        case.write_text(now)
+    elif now != kept:
+        failed += 1
+        sys.stdout.writelines(difflib.unified_diff(
+            kept.splitlines(True), now.splitlines(True), str(case), "now"))
+shutil.rmtree(data)
+sys.exit(failed != 0)

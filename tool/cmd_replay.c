@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone replay`: what happened, proved, and what other settings would have done. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/replay.h>
+#include <drystone/sim.h>
+
+#include "command.h"
+#include "load.h"
+#include "progress.h"
+#include "replay_report.h"
+#include "report.h"
+
+struct values {
+    struct option_list confs;
+    const char *compat, *decisions;
+    uint64_t capacity;
+    int64_t device;
+    bool find_capacity, json;
+};
+
+static const struct option_spec specs[] = {
+    {"conf", 'c', "STR", OPTION_LIST, offsetof(struct values, confs),
+     "also run under these settings, written as in PYTORCH_CUDA_ALLOC_CONF; may be given "
+     "several times; '' is PyTorch's default"},
+    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
+     "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
+     "out of memory, else no limit"},
+    {"find-capacity", 0, NULL, OPTION_FLAG, offsetof(struct values, find_capacity),
+     "find the smallest device on which each run does not fail, in steps of 2 MiB"},
+    {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
+     "the release of PyTorch whose rules apply, like 2.11; default auto: the one that "
+     "reproduces the record"},
+    {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
+     "the device; default: the one with the most events; -1 is pinned host memory"},
+    {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
+     "write every decision of the one run to OUT, a line each (at most one --conf)"},
+    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
+     "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
+};
+
+static const char about_text[] =
+    "Rebuilds the allocator's state from FILE, replays every request and proves itself: "
+    "under the recorded settings every recorded address, every segment event and the "
+    "final "
+    "layout must come out again; the verdict stands on top. Then runs the same requests "
+    "under other settings.";
+
+struct session {
+    struct values values;
+    const char *path;
+    struct dry_trace *trace;
+    struct dry_replay *replay;
+    struct replay_row *rows;
+    size_t row_count;
+    struct progress progress;
+};
+
+/* --- the file of decisions ---------------------------------------------------------------- */
+
+static enum dry_status
+write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
+{
+    if (fwrite(bytes, 1, count, self) == count)
+        return DRY_OK;
+    *err = (struct dry_error){
+        .status = DRY_ERR_SYSTEM, .os_errno = errno, .offset = DRY_NO_OFFSET};
+    snprintf(err->text, sizeof err->text, "cannot write: %s", strerror(errno));
+    return DRY_ERR_SYSTEM;
+}
+
+static int
+run_with_decisions(struct session *s, struct dry_run_options *options,
+                   struct dry_run *run)
+{
+    const char *path = s->values.decisions;
+    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!out)
+        return report_failure("replay", path, EXIT_MACHINE, "cannot write: %s",
+                              strerror(errno));
+    struct dry_sink sink = {.write = write_file, .self = out};
+    struct dry_error err;
+    options->decisions = &sink;
+    enum dry_status status = dry_replay_run(s->replay, options, run, &err);
+    options->decisions = NULL;
+    if (out != stdout && fclose(out) != 0 && status == DRY_OK)
+        return report_failure("replay", path, EXIT_MACHINE, "cannot write: %s",
+                              strerror(errno));
+    return status == DRY_OK ? EXIT_FINE : report_error("replay", path, &err);
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+/* What the user got wrong is said as usage, with the settings it was about. */
+static int
+report_run(const struct session *s, const char *conf, const struct dry_error *err)
+{
+    if (err->status == DRY_ERR_ARGUMENT || err->status == DRY_ERR_UNSUPPORTED)
+        return report_usage("replay", "--conf '%s': %s", conf ? conf : "", err->text);
+    return report_error("replay", s->path, err);
+}
+
+static int
+run_row(struct session *s, const char *label, const char *conf, bool begin_anew)
+{
+    struct dry_run_options options;
+    dry_run_options_init(&options);
+    options.conf = conf;
+    options.begin_anew = begin_anew;
+    options.capacity_bytes = s->values.capacity;
+    options.find_capacity = s->values.find_capacity;
+    struct replay_row *row = &s->rows[s->row_count];
+    *row = (struct replay_row){.label = label, .conf = conf};
+    int code = EXIT_FINE;
+    struct dry_error err;
+    if (s->values.decisions && s->row_count == 0)
+        code = run_with_decisions(s, &options, &row->run);
+    else if (dry_replay_run(s->replay, &options, &row->run, &err) != DRY_OK)
+        code = report_run(s, conf, &err);
+    s->row_count += code == EXIT_FINE;
+    return code;
+}
+
+/*
+ * For people, the recorded settings come first, and once more from an empty device if the
+ * window began warm, so that the other rows have something to be held against. For
+ * machines, and for decisions, exactly what was asked for.
+ */
+static int
+run_all(struct session *s)
+{
+    const struct dry_replay_check *check = dry_replay_get_check(s->replay);
+    const struct option_list *confs = &s->values.confs;
+    bool for_people = !s->values.json && !s->values.decisions;
+    bool is_limited = s->values.capacity != 0;
+    int code = EXIT_FINE;
+    if (for_people || confs->count == 0)
+        code = run_row(
+            s, is_limited || !check->possible ? "recorded settings" : "as recorded", NULL,
+            false);
+    if (code == EXIT_FINE && for_people && check->possible && check->live_before > 0 &&
+        confs->count > 0 && !is_limited)
+        code = run_row(s, "the same, begun empty", NULL, true);
+    for (size_t i = 0; i < confs->count && code == EXIT_FINE; i++) {
+        const char *conf = confs->values[i];
+        code = run_row(s, conf[0] ? conf : "default", conf, false);
+    }
+    return code;
+}
+
+static int
+report_runs(struct session *s)
+{
+    struct replay_report report = {
+        .file = s->path,
+        .view = dry_trace_get_view(s->trace),
+        .replay = s->replay,
+        .rows = s->rows,
+        .row_count = s->row_count,
+        .has_capacity = s->values.find_capacity,
+    };
+    if (s->values.decisions && strcmp(s->values.decisions, "-") == 0)
+        return replay_report_exit_code(&report);
+    int code = EXIT_FINE;
+    if (s->values.json)
+        code = replay_report_print_json("replay", &report);
+    else if (!replay_report_print(&report))
+        code = report_failure("replay", s->path, EXIT_MACHINE, "no memory for the table");
+    return code == EXIT_FINE ? replay_report_exit_code(&report) : code;
+}
+
+static int
+open_replay(struct session *s)
+{
+    struct dry_replay_options options;
+    dry_replay_options_init(&options);
+    options.compat = s->values.compat;
+    if (s->values.device != INT64_MIN) {
+        if (s->values.device < DRY_DEVICE_HOST || s->values.device > INT32_MAX)
+            return report_usage("replay", "--device %lld: expected -1 or more",
+                                (long long)s->values.device);
+        options.device = (int32_t)s->values.device;
+    }
+    options.progress = progress_update;
+    options.progress_self = &s->progress;
+    struct dry_error err;
+    enum dry_status status = dry_replay_create(s->trace, &options, &s->replay, &err);
+    if (status == DRY_ERR_ARGUMENT)
+        return report_usage("replay", "%s: %s", s->path, err.text);
+    return status == DRY_OK ? EXIT_FINE : report_error("replay", s->path, &err);
+}
+
+static int
+replay_file(struct session *s)
+{
+    int code = load_trace("replay", s->path, &s->trace, NULL);
+    if (code != EXIT_FINE)
+        return code;
+    progress_begin(&s->progress, "replaying", 0);
+    s->rows = calloc(s->values.confs.count + 2, sizeof *s->rows);
+    if (!s->rows)
+        code = report_failure("replay", s->path, EXIT_MACHINE, "no memory");
+    if (code == EXIT_FINE)
+        code = open_replay(s);
+    if (code == EXIT_FINE)
+        code = run_all(s);
+    progress_end(&s->progress);
+    return code == EXIT_FINE ? report_runs(s) : code;
+}
+
+static int
+check_usage(const struct session *s, const struct option_list *operands)
+{
+    if (operands->count != 1)
+        return report_usage("replay", "expected one FILE, got %zu", operands->count);
+    if (s->values.decisions && s->values.confs.count > 1)
+        return report_usage("replay", "--decisions takes one run, so at most one --conf");
+    return EXIT_FINE;
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct session s = {.values = {.device = INT64_MIN}};
+    struct option_list operands = {0};
+    int code;
+    if (options_parse(&command_replay, argc, argv, &s.values, &operands, &code)) {
+        code = check_usage(&s, &operands);
+        if (code == EXIT_FINE) {
+            s.path = operands.values[0];
+            code = replay_file(&s);
+        }
+    }
+    dry_replay_destroy(s.replay);
+    dry_trace_destroy(s.trace);
+    free(s.rows);
+    options_finish(&command_replay, &s.values, &operands);
+    return code;
+}
+
+const struct command command_replay = {
+    .name = "replay",
+    .summary = "what happened, proved, and what other settings would have done",
+    .usage = "[options] FILE",
+    .about = about_text,
+    .examples = "drystone replay run.pickle\n"
+                "drystone replay run.pickle -c expandable_segments:True -c "
+                "max_split_size_mb:128\n"
+                "drystone replay run.pickle -c '' --find-capacity\n"
+                "drystone replay run.pickle -c '' --capacity 40GiB --json\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .run = run,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "progress.h"
+#include "report.h"
+
+/* Progress counts bytes of the file, whatever comes out of them. */
+struct watch {
+    const struct input *in;
+    struct progress progress;
+};
+
+static int
+show_progress(void *self, uint64_t byte_count)
+{
+    (void)byte_count;
+    struct watch *w = self;
+    struct input_description d;
+    input_describe(w->in, &d);
+    return progress_update(&w->progress, d.consumed_bytes);
+}
+
+/* A packed file may unfold without end: three quarters of the machine, then it is refused. */
+static uint64_t
+memory_for_traces(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page_bytes <= 0)
+        return UINT64_MAX;
+    return (uint64_t)pages * (uint64_t)page_bytes / 4 * 3;
+}
+
+static enum dry_status
+read_trace(const struct input *in, const struct dry_source *source, const char *path,
+           struct dry_trace **trace, struct dry_error *err)
+{
+    char what[512];
+    snprintf(what, sizeof what, "reading %s", path);
+    struct input_description d;
+    input_describe(in, &d);
+    struct watch watch = {.in = in};
+    progress_begin(&watch.progress, what, d.file_bytes);
+    struct dry_trace_options options;
+    dry_trace_options_init(&options);
+    options.memory_bytes_max = memory_for_traces();
+    options.progress = show_progress;
+    options.progress_self = &watch;
+    enum dry_status status = dry_trace_read(source, &options, trace, err);
+    progress_end(&watch.progress);
+    return status;
+}
+
+/* The reader counts bytes of what it was given, which need not be bytes of the file. */
+static int
+report_unread(const char *command, const char *path, const struct input_description *d,
+              struct dry_error *err)
+{
+    uint64_t offset = err->offset;
+    if (offset == DRY_NO_OFFSET || d->is_at_fault || !(d->is_unpacked || d->is_converted))
+        return report_error(command, path, err);
+    err->offset = DRY_NO_OFFSET;
+    if (d->is_converted)
+        return report_error(command, path, err);
+    char text[sizeof err->text];
+    snprintf(text, sizeof text, "%s", err->text);
+    snprintf(err->text, sizeof err->text, "byte %llu of the unpacked data: %.180s",
+             (unsigned long long)offset, text);
+    return report_error(command, path, err);
+}
+
+int
+load_trace(const char *command, const char *path, struct dry_trace **trace,
+           struct input_description *about)
+{
+    struct dry_error err = {.offset = DRY_NO_OFFSET};
+    struct input *in = NULL;
+    struct dry_source source;
+    if (input_open(path, &in, &source, &err) != DRY_OK)
+        return report_error(command, path, &err);
+    enum dry_status status = read_trace(in, &source, path, trace, &err);
+    struct input_description d;
+    input_describe(in, &d);
+    if (about)
+        *about = d;
+    int code = status == DRY_OK ? EXIT_FINE : report_unread(command, path, &d, &err);
+    input_close(in);
+    return code;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_OPTIONS_H
+#define TOOL_OPTIONS_H
+
+/*
+ * A command's options come from one table, which also prints their help.
+ *
+ * The values go into a struct of the command's own, at each option's offset; the command
+ * sets the defaults first. `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE` and `--`
+ * mean what they mean elsewhere; options and operands may be mixed.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct command;
+
+enum option_kind {
+    OPTION_FLAG,   /* bool */
+    OPTION_STRING, /* const char *: the last one given */
+    OPTION_LIST,   /* struct option_list: all given, in order */
+    OPTION_SIZE,   /* uint64_t bytes: 512MiB, 40GiB, 1g, 4096 */
+    OPTION_INT,    /* int64_t */
+};
+
+struct option_spec {
+    const char *name;     /* without the dashes */
+    char letter;          /* 0: none */
+    const char *argument; /* "SIZE"; NULL for flags */
+    enum option_kind kind;
+    size_t where; /* offsetof the member */
+    const char *help;
+};
+
+struct option_list {
+    const char **values;
+    size_t count;
+};
+
+/*
+ * Read argv[1] .. argv[argc - 1] into `values` and what is no option into `operands`.
+ * False: the command shall end with *exit_code, because help was asked for and printed or
+ * because something is wrong and was said. options_finish() is due in either case.
+ */
+bool options_parse(const struct command *command, int argc, char **argv, void *values,
+                   struct option_list *operands, int *exit_code);
+void options_finish(const struct command *command, void *values,
+                    struct option_list *operands);
+
+void options_print_help(const struct command *command, FILE *out);
+
+/* "40GiB", "1.5g", "512MiB", "4096"; units are binary. False: not a size, or too large.
+ */
+bool options_parse_size(const char *text, uint64_t *bytes);
+
+/* The candidate most like `word`, if any is like it at all; begin with {word}. */
+struct suggestion {
+    const char *word;
+    const char *best; /* NULL: none so far */
+    size_t distance;
+};
+void suggestion_consider(struct suggestion *suggestion, const char *candidate);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "json_out.h"
+#include "table.h"
+#include "term.h"
+
+/* --- text --------------------------------------------------------------------------------- */
+
+/* A count with its noun: "1 block", "664 blocks". */
+static void
+print_count(size_t count, const char *noun)
+{
+    char text[TERM_NUMBER_BYTES];
+    printf("%s %s%s", term_format_count(count, text), noun, count == 1 ? "" : "s");
+}
+
+static void
+print_matched(size_t matched, size_t count, const char *noun)
+{
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
+    printf("            %s of %s %s\n", term_format_count(matched, a),
+           term_format_count(count, b), noun);
+}
+
+static void
+print_mismatch(const struct dry_mismatch *m)
+{
+    printf("            first mismatch: ");
+    if (m->event != SIZE_MAX)
+        printf("event %zu: ", m->event);
+    term_print_text(stdout, m->what, strlen(m->what));
+    printf("\n");
+}
+
+/* What had to be guessed, or is not as simple as it looks. */
+static void
+print_notes(const struct dry_replay_check *c)
+{
+    struct note {
+        size_t count;
+        const char *noun, *text;
+    } notes[] = {
+        {c->live_before, "block", "older than the window"},
+        {c->sizes_inferred, "size", "of such blocks inferred from later addresses"},
+        {c->frees_inferred, "free", "after the last event inferred from the segments"},
+        {c->pending_count, "free", "that waited for another stream"},
+        {c->empty_cache_count, "empty_cache()", "of the program"},
+        {c->retry_count, "retry", "of a full device"},
+        {c->oom_count, "out-of-memory event", "recorded"},
+        {c->unknown_count, "event", "of unknown actions skipped"},
+    };
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        if (notes[i].count == 0)
+            continue;
+        printf("            ");
+        print_count(notes[i].count, notes[i].noun);
+        printf(" %s\n", notes[i].text);
+    }
+}
+
+static void
+print_check(const struct term *term, const struct dry_trace_view *view,
+            const struct dry_replay_check *c)
+{
+    if (!c->possible) {
+        printf("self-check  %snot possible%s: ", term_style(term, TERM_YELLOW),
+               term_style(term, TERM_PLAIN));
+        term_print_text(stdout, c->reason, strlen(c->reason));
+        printf("\n            all figures below are %s\n",
+               view->kind == DRY_TRACE_SNAPSHOT ? "approximate" : "unchecked");
+        print_notes(c);
+        return;
+    }
+    if (c->exact)
+        printf("self-check  %sexact%s by the rules of PyTorch %s\n",
+               term_style(term, TERM_GREEN), term_style(term, TERM_PLAIN), c->compat);
+    else
+        printf(
+            "self-check  %snot exact%s by the rules of PyTorch %s: all figures below are "
+            "approximate\n",
+            term_style(term, TERM_RED), term_style(term, TERM_PLAIN), c->compat);
+    print_matched(c->alloc_matched, c->alloc_count, "addresses");
+    print_matched(c->segment_event_matched, c->segment_event_count, "segment events");
+    print_matched(c->segment_matched, c->segment_count, "segments at the end");
+    print_matched(c->block_matched, c->block_count, "blocks at the end");
+    if (c->has_mismatch)
+        print_mismatch(&c->first_mismatch);
+    print_notes(c);
+}
+
+static void
+print_recorded(const struct replay_report *r)
+{
+    const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
+    if (r->view->segment_count == 0)
+        return; /* nothing was recorded of the device */
+    char peak[TERM_NUMBER_BYTES], end[TERM_NUMBER_BYTES];
+    printf("recorded    reserved %s at the peak, %s at the end\n",
+           term_format_bytes(rec->reserved_peak_bytes, peak),
+           term_format_bytes(rec->reserved_end_bytes, end));
+    printf("            settings: ");
+    term_print_text(stdout, rec->conf, strlen(rec->conf));
+    printf("%s\n", rec->conf[0] ? "" : "default");
+    if (!rec->oom)
+        return;
+    printf("            out of memory at event %zu", rec->oom_event);
+    if (rec->capacity_bytes)
+        printf("; room for PyTorch then: %s",
+               term_format_bytes(rec->capacity_bytes, peak));
+    printf("\n");
+}
+
+/* What a terminal of 80 columns leaves for the settings beside the figures. */
+#define LABEL_COLUMNS 22
+
+static void
+add_row(struct table *t, const struct replay_report *r, const struct replay_row *row)
+{
+    const struct dry_run *run = &row->run;
+    char text[TERM_NUMBER_BYTES];
+    table_add(t, row->label);
+    table_add(t, term_format_bytes(run->reserved_peak_bytes, text));
+    table_add(t, term_format_bytes(run->reserved_end_bytes, text));
+    table_add(t, term_format_count(
+                     (uint64_t)(run->stats.num_device_alloc + run->stats.num_device_free),
+                     text));
+    table_add(t, term_format_count((uint64_t)run->stats.num_alloc_retries, text));
+    table_add(t, term_format_time(run->driver_time_ns / 1000, text));
+    if (r->has_capacity)
+        table_add(t, run->capacity_bytes ? term_format_bytes(run->capacity_bytes, text)
+                                         : "none");
+    else
+        table_add(t, run->oom ? "OOM" : "fits");
+}
+
+static bool
+print_table(const struct replay_report *r, const struct term *term)
+{
+    struct table t;
+    table_init(&t, r->has_capacity
+                       ? "<settings >peak >end >calls >retries >driver >runs_on"
+                       : "<settings >peak >end >calls >retries >driver >result");
+    for (size_t i = 0; i < r->row_count; i++)
+        add_row(&t, r, &r->rows[i]);
+    bool ok = table_print(&t, term);
+    table_finish(&t);
+    return ok;
+}
+
+/* Below the table: what its cells had no room for. */
+static void
+print_rows_in_full(const struct replay_report *r, const struct term *term)
+{
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct replay_row *row = &r->rows[i];
+        char size[TERM_NUMBER_BYTES];
+        if (row->run.oom)
+            printf("  row %zu: out of memory at event %zu, asked for %s\n", i + 1,
+                   row->run.oom_event, term_format_bytes(row->run.oom_size, size));
+        if (term->is_terminal && row->conf && strlen(row->label) > LABEL_COLUMNS) {
+            printf("  row %zu: ", i + 1);
+            term_print_text(stdout, row->conf, strlen(row->conf));
+            printf("\n");
+        }
+    }
+}
+
+bool
+replay_report_print(const struct replay_report *r)
+{
+    struct term term;
+    term_init(&term, stdout);
+    const struct dry_replay_check *check = dry_replay_get_check(r->replay);
+    const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
+    printf("%s", term_style(&term, TERM_BOLD));
+    term_print_text(stdout, r->file, strlen(r->file));
+    printf("%s: device %" PRId32 ", ", term_style(&term, TERM_PLAIN), rec->device);
+    print_count(check->event_count, "event");
+    printf("\n");
+    print_check(&term, r->view, check);
+    print_recorded(r);
+    printf("\n");
+    if (!print_table(r, &term))
+        return false;
+    print_rows_in_full(r, &term);
+    return true;
+}
+
+/* --- JSON --------------------------------------------------------------------------------- */
+
+static json_t *
+make_text(const char *text)
+{
+    return json_out_text(text, strlen(text));
+}
+
+static json_t *
+make_event(size_t event)
+{
+    return event == SIZE_MAX ? json_null() : json_out_number(event);
+}
+
+static json_t *
+make_check(const struct dry_replay_check *c)
+{
+    json_t *mismatch = json_null();
+    if (c->has_mismatch)
+        mismatch = json_pack("{s:o, s:o}", "event", make_event(c->first_mismatch.event),
+                             "what", make_text(c->first_mismatch.what));
+    return json_pack(
+        "{s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
+        " s:o, s:o, s:o, s:o, s:o, s:o}",
+        "possible", c->possible, "exact", c->exact, "compat", c->compat, "reason",
+        c->possible ? json_null() : make_text(c->reason), "segment_events",
+        json_out_number(c->segment_event_count), "matched",
+        json_out_number(c->segment_event_matched), "allocs",
+        json_out_number(c->alloc_count), "allocs_matched",
+        json_out_number(c->alloc_matched), "segments", json_out_number(c->segment_count),
+        "segments_matched", json_out_number(c->segment_matched), "blocks",
+        json_out_number(c->block_count), "blocks_matched",
+        json_out_number(c->block_matched), "first_mismatch", mismatch, "live_before",
+        json_out_number(c->live_before), "sizes_inferred",
+        json_out_number(c->sizes_inferred), "frees_inferred",
+        json_out_number(c->frees_inferred), "pending_frees",
+        json_out_number(c->pending_count), "empty_caches",
+        json_out_number(c->empty_cache_count), "retries", json_out_number(c->retry_count),
+        "unknown_events", json_out_number(c->unknown_count));
+}
+
+static json_t *
+make_recorded(const struct dry_replay_recorded *rec)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "reserved_peak_bytes",
+        json_out_number(rec->reserved_peak_bytes), "allocated_peak_bytes",
+        json_out_number(rec->allocated_peak_bytes), "reserved_end_bytes",
+        json_out_number(rec->reserved_end_bytes), "conf", make_text(rec->conf), "oom",
+        rec->oom, "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
+        "capacity_bytes",
+        rec->capacity_bytes ? json_out_number(rec->capacity_bytes) : json_null());
+}
+
+static void
+add_stat(void *self, const char *key, int64_t value)
+{
+    json_object_set_new(self, key, json_integer(value));
+}
+
+static json_t *
+make_run(const struct replay_report *r, const struct replay_row *row)
+{
+    const struct dry_run *run = &row->run;
+    json_t *stats = json_object();
+    if (!stats)
+        return NULL;
+    dry_stats_visit(&run->stats, add_stat, stats);
+    const char *conf = row->conf ? row->conf : dry_replay_get_recorded(r->replay)->conf;
+    return json_pack(
+        "{s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, "
+        "s:o}",
+        "conf", make_text(conf), "place", "torch", "as_recorded", run->as_recorded, "oom",
+        run->oom, "oom_at_event", run->oom ? make_event(run->oom_event) : json_null(),
+        "reserved_peak_bytes", json_out_number(run->reserved_peak_bytes),
+        "reserved_end_bytes", json_out_number(run->reserved_end_bytes),
+        "allocated_peak_bytes", json_out_number(run->allocated_peak_bytes),
+        "requested_peak_bytes", json_out_number(run->requested_peak_bytes),
+        "capacity_bytes",
+        r->has_capacity && run->capacity_bytes ? json_out_number(run->capacity_bytes)
+                                               : json_null(),
+        "num_device_alloc", (json_int_t)run->stats.num_device_alloc, "num_device_free",
+        (json_int_t)run->stats.num_device_free, "num_alloc_retries",
+        (json_int_t)run->stats.num_alloc_retries, "num_ooms",
+        (json_int_t)run->stats.num_ooms, "driver_time_us",
+        json_real((double)run->driver_time_ns / 1000.0), "stats", stats);
+}
+
+int
+replay_report_print_json(const char *command, const struct replay_report *r)
+{
+    const struct dry_replay_check *check = dry_replay_get_check(r->replay);
+    const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
+    json_t *runs = json_array();
+    for (size_t i = 0; runs && i < r->row_count; i++) {
+        json_t *run = make_run(r, &r->rows[i]);
+        if (!run || json_array_append_new(runs, run) != 0) {
+            json_decref(runs);
+            runs = NULL;
+        }
+    }
+    json_t *root = NULL;
+    if (runs)
+        root = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o}", "schema",
+                         "drystone.replay/1", "file", make_text(r->file), "device",
+                         (int)rec->device, "events", json_out_number(check->event_count),
+                         "self_check", make_check(check), "recorded", make_recorded(rec),
+                         "runs", runs);
+    return json_out_print(command, root);
+}
+
+int
+replay_report_exit_code(const struct replay_report *r)
+{
+    const struct dry_replay_check *check = dry_replay_get_check(r->replay);
+    if (check->possible && !check->exact)
+        return EXIT_FOUND;
+    for (size_t i = 0; i < r->row_count; i++) {
+        if (r->rows[i].run.oom)
+            return EXIT_FOUND;
+    }
+    return EXIT_FINE;
+}

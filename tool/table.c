@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add_cell(struct table *t, const char *text, size_t length)
+{
+    if (t->cell_count == t->cell_capacity) {
+        size_t capacity = t->cell_capacity ? t->cell_capacity * 2 : 64;
+        char **cells = realloc(t->cells, capacity * sizeof *cells);
+        if (!cells) {
+            t->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->cell_capacity = capacity;
+    }
+    char *cell = malloc(length + 1);
+    if (!cell) {
+        t->failed = true;
+        return;
+    }
+    term_make_printable(cell, length + 1, text, length);
+    t->cells[t->cell_count++] = cell;
+}
+
+void
+table_init(struct table *table, const char *columns)
+{
+    *table = (struct table){.has_header = true};
+    while (*columns && table->column_count < TABLE_COLUMNS_MAX) {
+        table->is_number[table->column_count++] = *columns == '>';
+        size_t length = strcspn(columns, " ");
+        add_cell(table, columns + 1, length - 1);
+        if (!table->failed) {
+            char *cell = table->cells[table->cell_count - 1];
+            for (char *c = strchr(cell, '_'); c; c = strchr(c, '_'))
+                *c = ' ';
+        }
+        columns += length;
+        columns += strspn(columns, " ");
+    }
+}
+
+void
+table_add(struct table *table, const char *text)
+{
+    if (!table->failed)
+        add_cell(table, text, strlen(text));
+}
+
+static size_t
+measure(const struct table *t, size_t widths[TABLE_COLUMNS_MAX])
+{
+    memset(widths, 0, TABLE_COLUMNS_MAX * sizeof *widths);
+    for (size_t i = 0; i < t->cell_count; i++) {
+        size_t columns = term_columns(t->cells[i]);
+        if (columns > widths[i % t->column_count])
+            widths[i % t->column_count] = columns;
+    }
+    size_t total = 0;
+    for (size_t i = 0; i < t->column_count; i++)
+        total += 2 + widths[i];
+    return total;
+}
+
+/* Take from the widest text column what does not fit, but leave it readable. */
+static void
+shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
+       size_t limit)
+{
+    size_t widest = t->column_count;
+    for (size_t i = 0; i < t->column_count; i++) {
+        if (!t->is_number[i] && (widest == t->column_count || widths[i] > widths[widest]))
+            widest = i;
+    }
+    if (total <= limit || widest == t->column_count)
+        return;
+    size_t excess = total - limit;
+    widths[widest] = widths[widest] > excess + 12 ? widths[widest] - excess : 12;
+}
+
+/* A byte position `columns` characters into the text. */
+static const char *
+skip_columns(const char *text, size_t columns)
+{
+    while (*text && columns > 0) {
+        text++;
+        while (((unsigned char)*text & 0xc0) == 0x80)
+            text++;
+        columns--;
+    }
+    return text;
+}
+
+/* The ends of names tell more than their middles. Returns the columns printed. */
+static size_t
+print_cut(const char *cell, size_t width, FILE *out)
+{
+    size_t columns = term_columns(cell);
+    if (columns <= width) {
+        fputs(cell, out);
+        return columns;
+    }
+    size_t front = (width - 1) / 3;
+    const char *middle = skip_columns(cell, front);
+    fwrite(cell, 1, (size_t)(middle - cell), out);
+    fputs("…", out);
+    fputs(skip_columns(cell, columns - (width - 1 - front)), out);
+    return width;
+}
+
+static void
+print_cell(const struct table *t, size_t index, const size_t *widths, FILE *out)
+{
+    size_t column = index % t->column_count;
+    size_t width = widths[column];
+    size_t columns = term_columns(t->cells[index]);
+    int blanks = columns < width ? (int)(width - columns) : 0;
+    fputs("  ", out);
+    if (t->is_number[column])
+        fprintf(out, "%*s", blanks, "");
+    print_cut(t->cells[index], width, out);
+    if (!t->is_number[column] && column + 1 < t->column_count)
+        fprintf(out, "%*s", blanks, "");
+}
+
+bool
+table_print(const struct table *table, const struct term *term)
+{
+    if (table->failed)
+        return false;
+    size_t widths[TABLE_COLUMNS_MAX];
+    size_t total = measure(table, widths);
+    if (term->is_terminal)
+        shrink(table, widths, total, (size_t)term->width);
+    size_t row_count = table->cell_count / table->column_count;
+    for (size_t row = 0; row < row_count; row++) {
+        bool is_header = row == 0 && table->has_header;
+        fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
+        for (size_t i = 0; i < table->column_count; i++)
+            print_cell(table, row * table->column_count + i, widths, term->out);
+        fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
+        fputc('\n', term->out);
+    }
+    return true;
+}
+
+void
+table_finish(struct table *table)
+{
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct table){0};
+}
