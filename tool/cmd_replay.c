@@ -35,7 +35,7 @@ static const struct option_spec specs[] = {
      "the release of PyTorch whose rules apply, like 2.11; default auto: the one that "
      "reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one with the most events; -1 is pinned host memory"},
+     "the device; default: the one with the most events"},
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
      "write every decision of the one run to OUT, a line each (at most one --conf)"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -112,7 +112,7 @@ run_row(struct session *s, const char *label, const char *conf, bool begin_anew)
     options.begin_anew = begin_anew;
     options.capacity_bytes = s->values.capacity;
     options.find_capacity = s->values.find_capacity;
-    struct replay_row *row = &s->rows[s->row_count];
+    struct replay_row *row = s->rows + s->row_count;
     *row = (struct replay_row){.label = label, .conf = conf};
     int code = EXIT_FINE;
     struct dry_error err;
@@ -177,10 +177,11 @@ open_replay(struct session *s)
 {
     struct dry_replay_options options;
     dry_replay_options_init(&options);
-    options.compat = s->values.compat;
+    if (s->values.compat && strcmp(s->values.compat, "auto") != 0)
+        options.compat = s->values.compat;
     if (s->values.device != INT64_MIN) {
-        if (s->values.device < DRY_DEVICE_HOST || s->values.device > INT32_MAX)
-            return report_usage("replay", "--device %lld: expected -1 or more",
+        if (s->values.device < 0 || s->values.device > INT32_MAX)
+            return report_usage("replay", "--device %lld: expected 0 or more",
                                 (long long)s->values.device);
         options.device = (int32_t)s->values.device;
     }
@@ -199,12 +200,11 @@ replay_file(struct session *s)
     int code = load_trace("replay", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    progress_begin(&s->progress, "replaying", 0);
     s->rows = calloc(s->values.confs.count + 2, sizeof *s->rows);
     if (!s->rows)
-        code = report_failure("replay", s->path, EXIT_MACHINE, "no memory");
-    if (code == EXIT_FINE)
-        code = open_replay(s);
+        return report_failure("replay", s->path, EXIT_MACHINE, "no memory");
+    progress_begin(&s->progress, "replaying", 0);
+    code = open_replay(s);
     if (code == EXIT_FINE)
         code = run_all(s);
     progress_end(&s->progress);

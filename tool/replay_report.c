@@ -94,12 +94,30 @@ print_check(const struct term *term, const struct dry_trace_view *view,
     print_notes(c);
 }
 
+/* The others are not replayed, and not passed over in silence. */
+static void
+print_other_devices(const struct replay_report *r)
+{
+    int32_t replayed = dry_replay_get_recorded(r->replay)->device;
+    size_t count = 0;
+    for (size_t i = 0; i < r->view->device_count; i++) {
+        const struct dry_trace_device *d = &r->view->devices[i];
+        count +=
+            d->device != replayed && d->device != DRY_DEVICE_HOST && d->event_count > 0;
+    }
+    if (count == 0)
+        return;
+    printf("            ");
+    print_count(count, "other device");
+    printf(" with events: choose by --device N\n");
+}
+
 static void
 print_recorded(const struct replay_report *r)
 {
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
-    if (r->view->segment_count == 0)
-        return; /* nothing was recorded of the device */
+    if (rec->reserved_peak_bytes == 0)
+        return; /* nothing was recorded of the device, or it contradicts itself */
     char peak[TERM_NUMBER_BYTES], end[TERM_NUMBER_BYTES];
     printf("recorded    reserved %s at the peak, %s at the end\n",
            term_format_bytes(rec->reserved_peak_bytes, peak),
@@ -185,6 +203,7 @@ replay_report_print(const struct replay_report *r)
     printf("\n");
     print_check(&term, r->view, check);
     print_recorded(r);
+    print_other_devices(r);
     printf("\n");
     if (!print_table(r, &term))
         return false;

@@ -42,7 +42,7 @@ struct dry_replay;
 struct dry_replay_options {
     size_t struct_size; /* set by dry_replay_options_init() */
     const struct dry_memory *memory;
-    int32_t device;     /* default DRY_DEVICE_BUSIEST: the one with the most events */
+    int32_t device; /* DRY_DEVICE_BUSIEST, the default: the one with the most events */
     const char *compat; /* "2.11" ...; default NULL: the release that fits the record */
     /* Called now and then with the events done so far; other than 0 cancels. */
     int (*progress)(void *self, uint64_t event_count);
@@ -90,7 +90,7 @@ DRY_API const struct dry_replay_check *dry_replay_get_check(
 struct dry_replay_recorded {
     int32_t device;
     const char *conf;             /* recorded option string, "" if none */
-    uint64_t reserved_peak_bytes; /* in the window, from the record alone */
+    uint64_t reserved_peak_bytes; /* in the window, from the record alone; 0: unknown */
     uint64_t reserved_end_bytes;
     uint64_t allocated_peak_bytes; /* rounded bytes, as the allocator counts */
     int oom;                       /* the record holds an OOM */

@@ -121,7 +121,8 @@ uint32_t
 dryi_order_after(const struct dryi_order_node *nodes, uint32_t root, uint32_t item)
 {
     uint64_t major = nodes[item].major, minor = nodes[item].minor;
-    if (minor == UINT64_MAX)
-        return dryi_order_at_least(nodes, root, major + 1, 0);
-    return dryi_order_at_least(nodes, root, major, minor + 1);
+    if (minor < UINT64_MAX)
+        return dryi_order_at_least(nodes, root, major, minor + 1);
+    return major < UINT64_MAX ? dryi_order_at_least(nodes, root, major + 1, 0)
+                              : DRYI_ORDER_NONE;
 }

@@ -533,7 +533,7 @@ static enum dry_status
 read_pinned_reserve(struct reader *r, const struct option *option)
 {
     (void)option;
-    uint64_t mib;
+    uint64_t mib = 0;
     enum dry_status status = read_u64(r, r->now, &mib);
     if (status == DRY_OK && mib == 0)
         return fail_value(r, r->now,

@@ -271,19 +271,21 @@ restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_
     count_restored_bytes(t, pool, info->size);
 }
 
-/* The reservation of this (pool, stream) that reaches over the range, or NONE. */
+/*
+ * The unmapped block that covers the range, or NONE. Runs come in order, so it is the end of
+ * the reservation that the run before lies in, if that reaches so far.
+ */
 static uint32_t
-find_reservation(const struct dryi_torch *t, const struct dryi_torch_segment_info *info,
-                 uint32_t pool, uint32_t stream)
+find_room(const struct dryi_torch *t, const struct dryi_torch_segment_info *info,
+          uint32_t pool, uint32_t stream)
 {
-    for (uint32_t s = t->segment_slots; s-- > 0;) {
-        const struct segment *segment = &t->segments[s];
-        if (segment->page != 0 && segment->pool == pool && segment->stream == stream &&
-            info->addr >= segment->addr &&
-            info->addr + info->size <= segment->addr + segment->size)
-            return s;
-    }
-    return NONE;
+    uint32_t root = t->pools[pool].unmapped_roots[stream];
+    uint32_t block = dryi_order_below(t->nodes, root, info->addr, 1);
+    if (block == NONE)
+        return NONE;
+    const struct block *b = &t->blocks[block];
+    bool fits = b->size >= info->size && info->addr - b->addr <= b->size - info->size;
+    return fits ? block : NONE;
 }
 
 static enum dry_status
@@ -294,21 +296,18 @@ restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t 
     uint64_t page = pool_is_small(pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
     if (info->size % page != 0)
         return DRY_ERR_FORMAT;
-    uint32_t segment = find_reservation(t, info, pool, stream);
-    if (segment == NONE) {
+    uint32_t front = find_room(t, info, pool, stream);
+    if (front == NONE) {
         uint64_t base = r->reserved_from ? r->reserved_from : info->addr;
         uint64_t reach = dryi_torch_expandable_reach(t, page);
-        if (base > info->addr || (info->addr - base) % page != 0 ||
-            info->addr + info->size - base > reach)
+        if (base > info->addr || info->addr + info->size - base > reach)
             return DRY_ERR_FORMAT;
-        segment = dryi_torch_segment_make(t, base, reach, page, pool, stream);
-        dryi_torch_unmapped_insert(t, t->segments[segment].first_block);
+        uint32_t fresh = dryi_torch_segment_make(t, base, reach, page, pool, stream);
+        front = t->segments[fresh].first_block;
+        dryi_torch_unmapped_insert(t, front);
     }
-    uint32_t front = t->segments[segment].first_block; /* the tail: runs come in order */
-    while (t->blocks[front].next != NONE)
-        front = t->blocks[front].next;
-    if ((info->addr - t->segments[segment].addr) % page != 0 ||
-        info->addr < t->blocks[front].addr || t->blocks[front].mapped)
+    uint32_t segment = t->blocks[front].segment;
+    if ((info->addr - t->segments[segment].addr) % page != 0)
         return DRY_ERR_FORMAT;
     dryi_torch_unmapped_remove(t, front);
     if (info->addr > t->blocks[front].addr) { /* a hole before the run stays unmapped */

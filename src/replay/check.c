@@ -14,6 +14,7 @@ struct proof {
     struct dryi_program *p;
     const struct dryi_origin *origin;
     struct dry_replay_check *check;
+    const struct dryi_check_subject *subject;
     const struct dryi_listener *listener;
     const uint8_t *action; /* of the device's events */
     const uint64_t *addr, *size;
@@ -337,8 +338,9 @@ on_segment(void *self, const struct dryi_torch_segment_info *info,
         return DRY_OK;
     }
     const struct dry_trace_segment *s = l->segments[l->next++];
-    size_t matched =
-        match_blocks(&v->blocks[s->first_block], s->block_count, blocks, count);
+    size_t matched = 0;
+    if (s->block_count > 0)
+        matched = match_blocks(&v->blocks[s->first_block], s->block_count, blocks, count);
     f->check->block_matched += matched;
     if (is_same_segment(v, s, info) && matched == s->block_count && matched == count)
         f->check->segment_matched++;
@@ -374,6 +376,13 @@ compare_layout(struct proof *f)
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
+static bool
+is_cancelled(const struct dryi_check_subject *subject, size_t op, uint32_t event)
+{
+    return op % DRYI_OPS_BETWEEN_PROGRESS == 0 && subject->progress &&
+           subject->progress(subject->progress_self, event) != 0;
+}
+
 static enum dry_status
 prove(struct proof *f, struct dry_error *err)
 {
@@ -385,6 +394,8 @@ prove(struct proof *f, struct dry_error *err)
     if (f->listener)
         f->listener->begin(f->listener->self, &f->machine);
     for (size_t op = 0; op < p->op_count && status == DRY_OK; op++) {
+        if (is_cancelled(f->subject, op, p->events[op]))
+            return dryi_fail(err, DRY_ERR_CANCELLED, "cancelled");
         status = do_and_compare(f, op);
         if (status == DRY_OK && f->listener)
             status = f->listener->after(f->listener->self, op);
@@ -397,26 +408,37 @@ prove(struct proof *f, struct dry_error *err)
         status = compare_layout(f);
     if (status == DRY_OK && f->listener)
         status = f->listener->end(f->listener->self);
-    return status == DRY_OK ? DRY_OK : dryi_fail_memory(err, "the check of a replay");
+    if (status == DRY_ERR_MEMORY)
+        return dryi_fail_memory(err, "the check of a replay");
+    return status;
+}
+
+static void
+conclude(struct proof *f, struct dryi_check_outcome *outcome)
+{
+    struct dry_sim_account account;
+    dry_sim_get_account(f->machine.sim, &account);
+    dryi_torch_get_stats(f->machine.place, &outcome->stats);
+    outcome->driver_time_ns = account.time_ns;
+    f->check->exact = !f->check->has_mismatch;
 }
 
 enum dry_status
-dryi_check_run(struct dryi_program *program, const struct dryi_origin *origin,
-               const struct dryi_torch_conf *conf, const struct dryi_torch_rules *rules,
-               const struct dryi_listener *listener, struct dry_replay_check *check,
+dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *subject,
                struct dryi_check_outcome *outcome, struct dry_error *err)
 {
-    size_t first = program->device->first_event;
+    *outcome = (struct dryi_check_outcome){.check = {.possible = 1}};
     struct proof f = {.p = program,
-                      .origin = origin,
-                      .check = check,
-                      .listener = listener,
-                      .action = program->view->action + first,
-                      .addr = program->view->addr + first,
-                      .size = program->view->size + first};
+                      .origin = subject->origin,
+                      .check = &outcome->check,
+                      .subject = subject,
+                      .listener = subject->listener,
+                      .action = program->action,
+                      .addr = program->addr,
+                      .size = program->size};
     struct dryi_machine_options options = {
-        .conf = *conf,
-        .rules = rules,
+        .conf = *subject->conf,
+        .rules = subject->rules,
         .capacity_bytes = DRY_SIM_UNLIMITED,
         .observer = {.event = on_event, .self = &f},
         .choose_address = choose_address,
@@ -427,18 +449,12 @@ dryi_check_run(struct dryi_program *program, const struct dryi_origin *origin,
     if (status != DRY_OK)
         return status;
     dryi_map_init(&f.expected, &program->memory);
-    check->possible = 1;
     for (size_t op = 0; op < program->op_count; op++)
-        check->alloc_count += program->kinds[op] == OP_ALLOC;
-    check->segment_event_count = program->segment_event_count;
+        f.check->alloc_count += program->kinds[op] == OP_ALLOC;
+    f.check->segment_event_count = program->segment_event_count;
     status = prove(&f, err);
-    if (status == DRY_OK) {
-        check->exact = !check->has_mismatch;
-        struct dry_sim_account account;
-        dry_sim_get_account(f.machine.sim, &account);
-        dryi_torch_get_stats(f.machine.place, &outcome->stats);
-        outcome->driver_time_ns = account.time_ns;
-    }
+    if (status == DRY_OK)
+        conclude(&f, outcome);
     dryi_map_finish(&f.expected);
     dryi_machine_finish(&f.machine);
     return status;

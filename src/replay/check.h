@@ -11,21 +11,30 @@
 
 #include "replay/machine.h"
 
+struct dryi_check_subject {
+    const struct dryi_origin *origin;
+    const struct dryi_torch_conf *conf; /* the recorded one */
+    const struct dryi_torch_rules *rules;
+    const struct dryi_listener *listener; /* hears the window; or NULL */
+    int (*progress)(void *self,
+                    uint64_t event_count); /* as dry_replay_options; or NULL */
+    void *progress_self;
+};
+
 struct dryi_check_outcome {
-    struct dry_stats stats; /* at the end */
+    struct dry_replay_check check; /* counts, `exact` and the first mismatch only */
+    struct dry_stats stats;        /* at the end */
     uint64_t driver_time_ns;
 };
 
 /*
- * Run the check under `rules`. Fills the counts, `exact` and the first mismatch of *check;
- * the rest is the caller's. `listener` (may be NULL) hears the window, not its beginning.
- * Bursts taken for retries that cannot have been any become empty_cache() in the program.
- * FORMAT: the layout before the window is none that PyTorch could have made.
+ * Run the check. Bursts taken for retries that cannot have been any become empty_cache() in
+ * the program. CANCELLED: progress said so. FORMAT: the layout before the window is none that PyTorch could have made;
+ * or what the listener returned.
  */
-DRY_CHECK_RESULT enum dry_status dryi_check_run(
-    struct dryi_program *program, const struct dryi_origin *origin,
-    const struct dryi_torch_conf *conf, const struct dryi_torch_rules *rules,
-    const struct dryi_listener *listener, struct dry_replay_check *check,
-    struct dryi_check_outcome *outcome, struct dry_error *err);
+DRY_CHECK_RESULT enum dry_status dryi_check_run(struct dryi_program *program,
+                                                const struct dryi_check_subject *subject,
+                                                struct dryi_check_outcome *outcome,
+                                                struct dry_error *err);
 
 #endif

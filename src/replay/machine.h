@@ -28,6 +28,9 @@ struct dryi_listener {
 };
 #define NO_OP SIZE_MAX
 
+/* How often whoever runs a machine asks whether to go on. */
+#define DRYI_OPS_BETWEEN_PROGRESS 65536
+
 struct dryi_machine_options {
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules;

@@ -12,6 +12,7 @@
 /* A remainder up to this is not split off a block of the large pool (reference: 2.7). */
 #define UNSPLIT_REST_MAX (UINT64_C(1) << 20)
 #define SMALL_SEGMENT_SIZE (UINT64_C(2) << 20)
+#define SMALL_SIZE_MAX (UINT64_C(1) << 20) /* rounded requests of the small pool */
 /* How far below a mapped range its reservation may begin: half of what one can span. */
 #define RESERVATION_MAX (UINT64_C(1) << 39)
 
@@ -75,7 +76,6 @@ static void
 follow_whole_segments(struct find *f)
 {
     const struct dryi_program *p = f->p;
-    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
     for (size_t i = 0; i < p->segment_event_count && !f->failed; i++) {
         uint32_t e = p->segment_events[i];
         if (f->action[e] == DRY_ACTION_SEGMENT_ALLOC) {
@@ -84,7 +84,7 @@ follow_whole_segments(struct find *f)
             f->failed |= !dryi_map_put(&f->made, f->addr[e], e);
         } else if (f->action[e] == DRY_ACTION_SEGMENT_FREE &&
                    !dryi_map_take(&f->made, f->addr[e])) {
-            uint32_t lane = lane_index(f, &p->view->lanes[trace_lane[e]]);
+            uint32_t lane = lane_index(f, &p->view->lanes[p->trace_lane[e]]);
             if (f->failed)
                 return;
             add_segment(f, f->addr[e], f->size[e], lane, f->size[e] != SMALL_SEGMENT_SIZE,
@@ -126,7 +126,6 @@ static void
 unwind_mapped_ranges(struct find *f)
 {
     const struct dryi_program *p = f->p;
-    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
     for (size_t i = p->segment_event_count; i-- > 0 && !f->failed;) {
         uint32_t e = p->segment_events[i];
         enum ranges_result result = RANGES_DONE;
@@ -135,7 +134,8 @@ unwind_mapped_ranges(struct find *f)
         } else if (f->action[e] == DRY_ACTION_SEGMENT_UNMAP) {
             struct range range = {.addr = f->addr[e],
                                   .size = f->size[e],
-                                  .lane = lane_index(f, &p->view->lanes[trace_lane[e]])};
+                                  .lane =
+                                      lane_index(f, &p->view->lanes[p->trace_lane[e]])};
             result = dryi_ranges_add(&f->mapped, &range);
         }
         f->failed |= result == RANGES_NO_MEMORY;
@@ -154,7 +154,7 @@ find_pools_of_ranges(struct find *f)
             continue;
         struct range *range = dryi_ranges_at(&f->mapped, dryi_program_addr(p, r));
         if (range && range->kind == RANGE_UNKNOWN)
-            range->kind = dryi_torch_round_size(f->conf, p->sizes[r]) <= UNSPLIT_REST_MAX
+            range->kind = dryi_torch_round_size(f->conf, p->sizes[r]) <= SMALL_SIZE_MAX
                               ? RANGE_SMALL
                               : RANGE_LARGE;
     }
@@ -217,20 +217,26 @@ segment_above(const struct dryi_origin *o, uint64_t addr)
 
 /*
  * Pages that the window maps below what was mapped before it, for the same stream and pool:
- * the reservation began there, and its front had been unmapped.
+ * the reservation began there, and its front had been unmapped. Which pool is shown by the
+ * request that the pages were mapped for, the next one of the record.
  */
 static void
 find_reservations(struct find *f)
 {
     const struct dryi_program *p = f->p;
-    const uint32_t *trace_lane = p->view->lane + p->device->first_event;
+    size_t r = p->ghost_count;
     for (size_t i = 0; i < p->segment_event_count; i++) {
         uint32_t e = p->segment_events[i];
         if (f->action[e] != DRY_ACTION_SEGMENT_MAP)
             continue;
+        while (r < p->request_count && p->alloc_events[r] < e)
+            r++;
+        bool is_large = r < p->request_count &&
+                        dryi_torch_round_size(f->conf, p->sizes[r]) > SMALL_SIZE_MAX;
         struct dryi_torch_restored *above = segment_above(f->o, f->addr[e]);
-        const struct dry_lane *lane = &p->view->lanes[trace_lane[e]];
+        const struct dry_lane *lane = &p->view->lanes[p->trace_lane[e]];
         if (!above || !above->segment.is_expandable ||
+            above->segment.is_large != is_large ||
             above->segment.stream != lane->stream ||
             (lane->pool_known && (above->segment.pool.a != lane->pool_a ||
                                   above->segment.pool.b != lane->pool_b)) ||
@@ -507,10 +513,9 @@ static bool
 find_init(struct find *f)
 {
     const struct dryi_program *p = f->p;
-    size_t first = p->device->first_event;
-    f->action = p->view->action + first;
-    f->addr = p->view->addr + first;
-    f->size = p->view->size + first;
+    f->action = p->action;
+    f->addr = p->addr;
+    f->size = p->size;
     dryi_map_init(&f->made, &p->memory);
     dryi_ranges_init(&f->mapped, &p->memory);
     f->ghost_ends = dryi_memory_zalloc(&p->memory, p->ghost_count + 1, sizeof(uint64_t));

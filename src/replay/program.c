@@ -36,6 +36,7 @@ struct build {
 
     uint32_t *held; /* streams whose OP_STREAM_DONE waits for its place */
     size_t held_capacity, held_count;
+    size_t settled; /* operations up to the last OOM, which waited for all streams */
     int64_t reserved;
     uint32_t burst_event; /* of segment_free and segment_unmap; NO_EVENT: none */
     int64_t burst_before;
@@ -246,7 +247,7 @@ hold_done_streams(struct build *b)
 {
     struct dryi_program *p = b->p;
     size_t first = p->op_count;
-    while (first > 0 && p->kinds[first - 1] == OP_STREAM_DONE)
+    while (first > b->settled && p->kinds[first - 1] == OP_STREAM_DONE)
         first--;
     for (size_t i = first; i < p->op_count; i++)
         hold_stream(b, p->args[i]);
@@ -286,7 +287,7 @@ static void
 hold_last_free(struct build *b)
 {
     struct dryi_program *p = b->p;
-    if (p->op_count == 0 || p->kinds[p->op_count - 1] != OP_FREE ||
+    if (p->op_count == b->settled || p->kinds[p->op_count - 1] != OP_FREE ||
         b->conf->max_split_size != UINT64_MAX)
         return;
     uint32_t request = p->args[p->op_count - 1], event = p->events[p->op_count - 1];
@@ -571,6 +572,7 @@ on_oom(struct build *b, uint32_t i)
     emit(b, OP_OOM, request, i);
     emit(b, OP_FREE, request, i);
     put_back_done_streams(b, i);
+    b->settled = p->op_count;
     if (p->oom_count++ == 0)
         p->oom_event = i;
 }
@@ -769,16 +771,13 @@ static bool
 number_requests(struct dryi_program *p)
 {
     size_t g = p->ghost_count;
-    uint32_t *rank = NULL;
-    if (g > 0) {
-        rank = dryi_memory_zalloc(&p->memory, g, sizeof *rank);
-        if (!rank)
-            return false;
-        if (p->has_addresses)
-            qsort(p->ghosts, g, sizeof *p->ghosts, compare_ghosts);
-        for (size_t i = 0; i < g; i++)
-            rank[p->ghosts[i].order] = (uint32_t)i;
-    }
+    uint32_t *rank = dryi_memory_zalloc(&p->memory, g + 1, sizeof *rank);
+    if (!rank)
+        return false;
+    if (p->has_addresses && g > 0)
+        qsort(p->ghosts, g, sizeof *p->ghosts, compare_ghosts);
+    for (size_t i = 0; i < g; i++)
+        rank[p->ghosts[i].order] = (uint32_t)i;
     for (size_t i = 0; i < p->op_count; i++) {
         if (!takes_request(p->kinds[i]))
             continue;
@@ -787,7 +786,7 @@ number_requests(struct dryi_program *p)
         else
             p->args[i] += (uint32_t)g;
     }
-    dryi_memory_free(&p->memory, rank, g, sizeof *rank);
+    dryi_memory_free(&p->memory, rank, g + 1, sizeof *rank);
     return shift_requests(p);
 }
 
@@ -801,8 +800,10 @@ build(struct build *b)
         i += on_event(b, i);
     end_burst(b, b->event_count, false);
     p->reserved_end = b->reserved;
+    if (b->failed)
+        return false;
     settle_bursts(p);
-    return !b->failed && read_final_layout(b) && !b->failed && number_requests(p);
+    return read_final_layout(b) && !b->failed && number_requests(p);
 }
 
 static bool
@@ -810,11 +811,10 @@ build_init(struct build *b)
 {
     const struct dryi_program *p = b->p;
     const struct dry_trace_view *v = p->view;
-    size_t first = p->device->first_event;
-    b->action = v->action + first;
-    b->addr = v->addr + first;
-    b->size = v->size + first;
-    b->trace_lane = v->lane + first;
+    b->action = p->action;
+    b->addr = p->addr;
+    b->size = p->size;
+    b->trace_lane = p->trace_lane;
     b->event_count = (uint32_t)p->device->event_count;
     b->burst_event = NO_EVENT;
     dryi_map_init(&b->live, &p->memory);
@@ -858,6 +858,12 @@ dryi_program_init(struct dryi_program *program, const struct dry_trace *trace,
     if (device->event_count >= REQUEST_COUNT_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "%zu events on one device; the limit is %u",
                          device->event_count, REQUEST_COUNT_MAX);
+    if (device->event_count > 0) {
+        program->action = v->action + device->first_event;
+        program->addr = v->addr + device->first_event;
+        program->size = v->size + device->first_event;
+        program->trace_lane = v->lane + device->first_event;
+    }
     dryi_intern_init(&program->lane_table, &program->memory);
     dryi_intern_init(&program->streams, &program->memory);
     struct build b = {.p = program, .conf = conf};

@@ -84,6 +84,9 @@ struct dryi_program {
     const struct dry_trace_view *view;
     const struct dry_trace_device *device;
     bool has_addresses;
+    const uint8_t *action; /* the device's events; NULL where there are none */
+    const uint64_t *addr, *size;
+    const uint32_t *trace_lane;
 
     uint8_t *kinds;
     uint32_t *args;

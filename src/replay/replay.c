@@ -22,7 +22,6 @@
 #define CAPACITY_STEP (UINT64_C(2) << 20)
 #define CAPACITY_MAX (UINT64_C(1) << 50)
 #define DEFAULT_RELEASE "2.11"
-#define OPS_BETWEEN_PROGRESS 65536
 
 struct dry_replay {
     struct dry_memory memory;
@@ -115,12 +114,13 @@ read_recorded_heights(struct dry_replay *r)
     const struct dryi_program *p = &r->program;
     struct dry_replay_recorded *recorded = &r->recorded;
     recorded->device = r->device->device;
+    recorded->oom = p->oom_count > 0;
+    if (recorded->oom)
+        recorded->oom_event = r->device->first_event + p->oom_event;
+    if (p->inconsistency)
+        return; /* where the heights begin is not known */
     recorded->reserved_peak_bytes = r->origin.reserved + (uint64_t)p->reserved_peak;
     recorded->reserved_end_bytes = r->origin.reserved + (uint64_t)p->reserved_end;
-    recorded->oom = p->oom_count > 0;
-    if (!recorded->oom)
-        return;
-    recorded->oom_event = r->device->first_event + p->oom_event;
     for (uint32_t i = 0; i < p->limit_count; i++) {
         const struct limit *limit = &p->limits[i];
         uint64_t free_bytes = r->view->addr[r->device->first_event + limit->event];
@@ -138,10 +138,10 @@ find_obstacle(const struct dry_replay *r)
 {
     if (!r->program.has_addresses)
         return "this kind of trace records no addresses";
-    if (r->program.op_count == 0)
-        return "the file holds no events to replay for this device";
     if (r->program.inconsistency)
         return r->program.inconsistency;
+    if (r->program.op_count == 0)
+        return "the file holds no events to replay for this device";
     if (r->conf_problem)
         return r->conf_problem;
     return NULL;
@@ -180,17 +180,22 @@ static enum dry_status
 try_rules(struct dry_replay *r, const struct dryi_torch_rules *rules,
           struct dry_error *err)
 {
-    struct dry_replay_check check = {0};
+    struct dryi_check_subject subject = {
+        .origin = &r->origin,
+        .conf = &r->recorded_conf,
+        .rules = rules,
+        .progress = r->options.progress,
+        .progress_self = r->options.progress_self,
+    };
     struct dryi_check_outcome outcome;
-    enum dry_status status = dryi_check_run(&r->program, &r->origin, &r->recorded_conf,
-                                            rules, NULL, &check, &outcome, err);
+    enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
     if (status != DRY_OK)
         return status;
-    if (r->check.possible && matched_of(&check) <= matched_of(&r->check))
+    if (r->check.possible && matched_of(&outcome.check) <= matched_of(&r->check))
         return DRY_OK;
-    check.compat = name_rules(r, rules);
-    r->check = check;
     r->outcome = outcome;
+    r->check = outcome.check;
+    r->check.compat = name_rules(r, rules);
     r->rules = rules;
     return DRY_OK;
 }
@@ -211,10 +216,10 @@ check_against_record(struct dry_replay *r, struct dry_error *err)
         return DRY_OK;
     }
     size_t count;
-    const struct dryi_torch_rules *all = dryi_torch_rules_all(&count);
-    enum dry_status status = try_rules(r, r->rules, err);
-    for (size_t i = count; i-- > 0 && status == DRY_OK;) {
-        if (!r->options.compat && !r->check.exact)
+    const struct dryi_torch_rules *all = dryi_torch_rules_all(&count), *first = r->rules;
+    enum dry_status status = try_rules(r, first, err);
+    for (size_t i = count; i-- > 0 && status == DRY_OK && !r->options.compat;) {
+        if (!r->check.exact && &all[i] != first)
             status = try_rules(r, &all[i], err);
     }
     if (status == DRY_ERR_FORMAT) {
@@ -250,6 +255,9 @@ create(struct dry_replay *r, struct dry_error *err)
     r->device = find_device(r->view, r->options.device);
     if (!r->device)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the trace has no such device");
+    if (r->device->device == DRY_DEVICE_HOST)
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                         "pinned host memory has an allocator of its own");
     read_recorded_conf(r);
     enum dry_status status = dryi_program_init(&r->program, r->trace, r->device,
                                                &r->recorded_conf, &r->memory, err);
@@ -335,7 +343,7 @@ fill_run(struct dry_run *run, const struct dry_stats *stats)
 static bool
 is_cancelled(const struct dry_replay *r, size_t op)
 {
-    return op % OPS_BETWEEN_PROGRESS == 0 && r->options.progress &&
+    return op % DRYI_OPS_BETWEEN_PROGRESS == 0 && r->options.progress &&
            r->options.progress(r->options.progress_self, r->program.events[op]) != 0;
 }
 
@@ -434,7 +442,9 @@ run_anew(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
     dryi_machine_finish(&machine);
     if (status == DRY_ERR_CANCELLED)
         return dryi_fail(err, status, "cancelled");
-    return status == DRY_OK ? DRY_OK : dryi_fail_memory(err, "a run of a replay");
+    if (status == DRY_ERR_MEMORY)
+        return dryi_fail_memory(err, "a run of a replay");
+    return status; /* or what the listener returned */
 }
 
 static enum dry_status
@@ -443,10 +453,11 @@ run_as_recorded(struct dry_replay *r, const struct dryi_listener *listener,
 {
     struct dryi_check_outcome outcome = r->outcome;
     if (listener) {
-        struct dry_replay_check check = {0};
-        enum dry_status status =
-            dryi_check_run(&r->program, &r->origin, &r->recorded_conf, r->rules, listener,
-                           &check, &outcome, err);
+        struct dryi_check_subject subject = {.origin = &r->origin,
+                                             .conf = &r->recorded_conf,
+                                             .rules = r->rules,
+                                             .listener = listener};
+        enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
         if (status != DRY_OK)
             return status;
     }

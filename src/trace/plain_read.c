@@ -145,11 +145,13 @@ read_alloc(struct plain *p)
 static enum dry_status
 read_free(struct plain *p)
 {
-    const struct dryi_live_entry *entry;
+    const struct dryi_live_entry *entry = NULL;
     struct dryi_word word;
     uint64_t ignored;
     enum dry_status status = read_live(p, &word, &entry);
-    if (status == DRY_OK && dryi_text_next_word(p->text, &word)) {
+    if (!entry)
+        return status;
+    if (dryi_text_next_word(p->text, &word)) {
         status =
             dryi_text_number(p->text, &word, "a size in bytes", UINT64_MAX, &ignored);
         if (status == DRY_OK && dryi_text_next_word(p->text, &word))
