@@ -47,7 +47,11 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     t->busy_streams = NONE;
     t->deferred_first = t->deferred_last = NONE;
     t->progress_is_told = options->progress_is_told;
+    t->last_lanes[0] = t->last_lanes[1] = NONE;
     dryi_intern_init(&t->stream_ids, &t->memory);
+    dryi_intern_init(&t->owner_ids, &t->memory);
+    dryi_intern_init(&t->lane_ids, &t->memory);
+    dryi_map_init(&t->recorded, &t->memory);
     uint64_t free_bytes;
     t->device.ops->get_info(t->device.self, &free_bytes, &t->device_total);
     set_limit(t, t->conf.per_process_memory_fraction);
@@ -57,7 +61,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
         dryi_torch_destroy(t);
         return dryi_fail_memory(err, "an allocator");
     }
-    t->owners[0].use_count = 1;
+    dryi_torch_owner_use(t, 0);
     *place = t;
     return DRY_OK;
 }
@@ -98,12 +102,6 @@ dryi_torch_destroy(struct dryi_torch *t)
             return_segment(t, &t->segments[s]);
     }
     struct dry_memory m = t->memory;
-    for (uint32_t p = 0; p < 2 * t->owner_count; p++) {
-        struct block_pool *pool = &t->pools[p];
-        dryi_memory_free(&m, pool->free_roots, pool->free_capacity, sizeof(uint32_t));
-        dryi_memory_free(&m, pool->unmapped_roots, pool->unmapped_capacity,
-                         sizeof(uint32_t));
-    }
     dryi_memory_free(&m, t->blocks, t->block_capacity, sizeof *t->blocks);
     dryi_memory_free(&m, t->nodes, t->node_capacity, sizeof *t->nodes);
     dryi_memory_free(&m, t->segments, t->segment_capacity, sizeof *t->segments);
@@ -113,6 +111,12 @@ dryi_torch_destroy(struct dryi_torch *t)
     dryi_memory_free(&m, t->uses, t->use_capacity, sizeof *t->uses);
     dryi_memory_free(&m, t->owners, t->owner_capacity, sizeof *t->owners);
     dryi_memory_free(&m, t->pools, t->pool_capacity, sizeof *t->pools);
+    dryi_memory_free(&m, t->live_owners, t->live_owner_capacity, sizeof *t->live_owners);
+    dryi_memory_free(&m, t->lanes, t->lane_capacity, sizeof *t->lanes);
+    dryi_memory_free(&m, t->lane_nodes, t->lane_node_capacity, sizeof *t->lane_nodes);
+    dryi_intern_finish(&t->owner_ids);
+    dryi_intern_finish(&t->lane_ids);
+    dryi_map_finish(&t->recorded);
     dryi_memory_free(&m, t->scopes, t->scope_capacity, sizeof *t->scopes);
     dryi_memory_free(&m, t, 1, sizeof *t);
 }
@@ -150,73 +154,81 @@ dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
     t->progressed[t->progressed_count++] = index; /* one place a stream was reserved */
 }
 
-static bool
-grow_roots(struct dryi_torch *t, uint32_t **roots, size_t *capacity, uint32_t from,
-           uint32_t count)
+uint32_t
+dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream)
 {
-    if (!dryi_memory_grow(&t->memory, roots, capacity, count, sizeof **roots))
-        return false;
-    for (uint32_t s = from; s < count; s++)
-        (*roots)[s] = NONE;
-    return true;
+    uint32_t key[2] = {pool, stream};
+    return dryi_intern_find(&t->lane_ids, key, sizeof key);
 }
 
-bool
-dryi_torch_pool_reserve(struct dryi_torch *t, uint32_t pool, uint32_t stream)
+uint32_t
+dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
 {
-    struct block_pool *p = &t->pools[pool];
-    if (stream < p->stream_count)
-        return true;
-    uint32_t count = stream + 1;
-    if (!grow_roots(t, &p->free_roots, &p->free_capacity, p->stream_count, count) ||
-        !grow_roots(t, &p->unmapped_roots, &p->unmapped_capacity, p->stream_count, count))
-        return false;
-    p->stream_count = count;
-    return true;
+    uint32_t *last = &t->last_lanes[pool_is_small(pool)];
+    if (*last != NONE && t->lanes[*last].pool == pool && t->lanes[*last].stream == stream)
+        return *last;
+    uint32_t known = t->lane_ids.count;
+    if (!dryi_memory_grow(&t->memory, &t->lanes, &t->lane_capacity, (size_t)known + 1,
+                          sizeof *t->lanes) ||
+        !dryi_memory_grow(&t->memory, &t->lane_nodes, &t->lane_node_capacity,
+                          (size_t)known + 1, sizeof *t->lane_nodes))
+        return NONE;
+    uint32_t key[2] = {pool, stream};
+    uint32_t lane = dryi_intern_put(&t->lane_ids, key, sizeof key);
+    if (lane == DRYI_INTERN_NONE)
+        return NONE;
+    if (lane == known) {
+        t->lanes[lane] = (struct lane){
+            .free_root = NONE, .unmapped_root = NONE, .pool = pool, .stream = stream};
+        t->lane_nodes[lane] = (struct dryi_order_node){
+            .major = t->streams[stream].value,
+            .priority = (uint32_t)dryi_mix64(lane + UINT64_C(1))};
+        dryi_order_insert(t->lane_nodes, &t->pools[pool].lanes, lane);
+    }
+    return *last = lane;
 }
 
 uint32_t
 dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id)
 {
-    for (uint32_t o = 0; o < t->owner_count; o++) {
-        if (t->owners[o].live && t->owners[o].id.a == id.a && t->owners[o].id.b == id.b)
-            return o;
-    }
-    return NONE;
+    if (id.a == 0 && id.b == 0)
+        return 0;
+    uint32_t index = dryi_intern_find(&t->owner_ids, &id, sizeof id);
+    return index != DRYI_INTERN_NONE ? t->live_owners[index] : NONE;
 }
 
-/* A dead owner may leave addresses behind that were reserved and then could not be mapped. */
-static bool
-has_leftovers(const struct dryi_torch *t, uint32_t owner)
-{
-    for (uint32_t p = 2 * owner; p <= 2 * owner + 1; p++) {
-        for (uint32_t s = 0; s < t->pools[p].stream_count; s++) {
-            if (t->pools[p].unmapped_roots[s] != NONE)
-                return true;
-        }
-    }
-    return false;
-}
-
+/*
+ * Every owner gets a number of its own, also one whose id was used before: what the former
+ * one left behind (addresses that could not be mapped) is not for the new one.
+ */
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id)
 {
-    uint32_t owner = 1;
-    while (owner < t->owner_count && (t->owners[owner].live || has_leftovers(t, owner)))
-        owner++;
-    if (owner >= t->owner_count) {
-        owner = t->owner_count;
-        if (!dryi_memory_grow(&t->memory, &t->owners, &t->owner_capacity,
-                              (size_t)owner + 1, sizeof *t->owners) ||
-            !dryi_memory_grow(&t->memory, &t->pools, &t->pool_capacity,
-                              2 * ((size_t)owner + 1), sizeof *t->pools))
-            return NONE;
-        memset(&t->pools[2 * owner], 0, 2 * sizeof *t->pools);
-        t->owner_count++;
-    }
+    const struct dry_memory *m = &t->memory;
+    size_t count = (size_t)t->owner_count + 1;
+    if (count >= NONE / 2 ||
+        !dryi_memory_grow(m, &t->owners, &t->owner_capacity, count, sizeof *t->owners) ||
+        !dryi_memory_grow(m, &t->pools, &t->pool_capacity, 2 * count, sizeof *t->pools) ||
+        !dryi_memory_grow(m, &t->live_owners, &t->live_owner_capacity,
+                          (size_t)t->owner_ids.count + 1, sizeof *t->live_owners))
+        return NONE;
+    uint32_t index = dryi_intern_put(&t->owner_ids, &id, sizeof id);
+    if (index == DRYI_INTERN_NONE)
+        return NONE;
+    uint32_t owner = t->owner_count++;
+    t->live_owners[index] = owner;
     t->owners[owner] = (struct owner){.id = id, .live = true};
-    t->pools[2 * owner].search_count = t->pools[2 * owner + 1].search_count = 0;
+    t->unused_owners++;
+    t->pools[2 * owner] = t->pools[2 * owner + 1] = (struct block_pool){.lanes = NONE};
     return owner;
+}
+
+/* Owners are made without users; the first one makes them unfreeable. */
+void
+dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner)
+{
+    if (t->owners[owner].use_count++ == 0)
+        t->unused_owners--;
 }
 
 static bool
@@ -244,7 +256,7 @@ dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
         owner = dryi_torch_owner_make(t, pool);
     if (owner == NONE)
         return DRY_ERR_MEMORY;
-    t->owners[owner].use_count++;
+    dryi_torch_owner_use(t, owner);
     t->scopes[t->scope_count++] = owner;
     return DRY_OK;
 }
@@ -270,7 +282,8 @@ dryi_torch_release_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0)
         return DRY_ERR_ARGUMENT;
-    t->owners[owner].use_count--;
+    if (--t->owners[owner].use_count == 0)
+        t->unused_owners++;
     return DRY_OK;
 }
 
@@ -333,8 +346,10 @@ prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
     r->alloc_size = dryi_torch_segment_size(&t->conf, r->rounded);
     r->stream = dryi_torch_stream_index(t, stream);
     r->pool = pool_for(t, r->rounded);
-    if (r->stream == NONE || !dryi_torch_pool_reserve(t, r->pool, r->stream) ||
-        !dryi_torch_block_reserve(t, 1))
+    if (r->stream == NONE || !dryi_torch_block_reserve(t, 1))
+        return DRY_ERR_MEMORY;
+    r->lane = dryi_torch_lane_index(t, r->pool, r->stream);
+    if (r->lane == NONE)
         return DRY_ERR_MEMORY;
     t->rejected = false;
     return DRY_OK;
@@ -423,7 +438,8 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
     struct request r = {.rounded = dryi_torch_round_size(&t->conf, size),
                         .stream = index};
     r.pool = 2 * owner + (r.rounded <= SMALL_SIZE_MAX);
-    if (index >= t->pools[r.pool].stream_count)
+    r.lane = dryi_torch_lane_find(t, r.pool, index);
+    if (r.lane == NONE)
         return;
     uint32_t grown = NONE;
     if (t->conf.expandable_segments)
@@ -441,6 +457,12 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
 
 /* --- free and streams --------------------------------------------------------------------- */
 
+static uint64_t
+use_key(uint32_t block, uint32_t stream)
+{
+    return (uint64_t)block << 32 | stream;
+}
+
 enum dry_status
 dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t stream)
 {
@@ -453,22 +475,20 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t 
     uint32_t index = dryi_torch_stream_index(t, stream);
     if (index == NONE)
         return DRY_ERR_MEMORY;
-    uint32_t *link = &b->uses;
-    for (; *link != NONE; link = &t->uses[*link].next) {
-        if (t->uses[*link].stream == index) {
-            t->uses[*link].in_capture |= dryi_torch_in_capture(t);
-            return DRY_OK;
-        }
+    const uint32_t *known = dryi_map_find(&t->recorded, use_key(block, index));
+    if (known) {
+        t->uses[*known].in_capture |= dryi_torch_in_capture(t);
+        return DRY_OK;
     }
-    uint32_t use = t->free_use;
-    if (use != NONE) {
+    uint32_t use = t->free_use != NONE ? t->free_use : t->use_count;
+    if (!dryi_memory_grow(&t->memory, &t->uses, &t->use_capacity, (size_t)use + 1,
+                          sizeof *t->uses) ||
+        !dryi_map_put(&t->recorded, use_key(block, index), use))
+        return DRY_ERR_MEMORY;
+    if (use == t->free_use)
         t->free_use = t->uses[use].next;
-    } else {
-        if (!dryi_memory_grow(&t->memory, &t->uses, &t->use_capacity,
-                              (size_t)t->use_count + 1, sizeof *t->uses))
-            return DRY_ERR_MEMORY;
-        use = t->use_count++;
-    }
+    else
+        t->use_count++;
     t->uses[use] = (struct stream_use){.block = block,
                                        .stream = index,
                                        .next = b->uses,
@@ -503,6 +523,7 @@ queue_uses(struct dryi_torch *t, struct block *b)
         struct stream_use *u = &t->uses[use];
         struct stream *stream = &t->streams[u->stream];
         b->uses = u->next;
+        dryi_map_take(&t->recorded, use_key(u->block, u->stream));
         b->event_count++;
         u->next = NONE;
         if (stream->queue_first == NONE)
@@ -543,6 +564,7 @@ drop_uses_in_capture(struct dryi_torch *t, struct block *b)
             continue;
         }
         *link = t->uses[use].next;
+        dryi_map_take(&t->recorded, use_key(t->uses[use].block, t->uses[use].stream));
         t->uses[use].next = t->free_use;
         t->free_use = use;
     }

@@ -46,8 +46,9 @@ dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
         .prev = NONE,
         .next = NONE,
         .segment = segment,
-        .pool = t->segments[segment].pool,
-        .stream = t->segments[segment].stream,
+        .pool = t->lanes[t->segments[segment].lane].pool,
+        .stream = t->lanes[t->segments[segment].lane].stream,
+        .lane = t->segments[segment].lane,
         .uses = NONE,
         .live = true,
         .mapped = true,
@@ -92,18 +93,17 @@ void
 dryi_torch_free_insert(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
-    struct block_pool *pool = &t->pools[b->pool];
     t->nodes[block].major = b->size;
     t->nodes[block].minor = tie_of(t, b);
-    b->gc_base = pool->search_count;
-    dryi_order_insert(t->nodes, &pool->free_roots[b->stream], block);
+    b->gc_base = t->pools[b->pool].search_count;
+    dryi_order_insert(t->nodes, &t->lanes[b->lane].free_root, block);
 }
 
 void
 dryi_torch_free_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
-    dryi_order_remove(t->nodes, &t->pools[b->pool].free_roots[b->stream], block);
+    dryi_order_remove(t->nodes, &t->lanes[b->lane].free_root, block);
 }
 
 void
@@ -112,14 +112,14 @@ dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block)
     struct block *b = &t->blocks[block];
     t->nodes[block].major = b->addr;
     t->nodes[block].minor = 0;
-    dryi_order_insert(t->nodes, &t->pools[b->pool].unmapped_roots[b->stream], block);
+    dryi_order_insert(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
 void
 dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
-    dryi_order_remove(t->nodes, &t->pools[b->pool].unmapped_roots[b->stream], block);
+    dryi_order_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
 void
@@ -218,7 +218,7 @@ breaks_oversize_rules(const struct dryi_torch *t, uint64_t block_size, uint64_t 
 uint32_t
 dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
 {
-    uint32_t root = t->pools[r->pool].free_roots[r->stream];
+    uint32_t root = t->lanes[r->lane].free_root;
     uint32_t block = dryi_order_at_least(t->nodes, root, r->rounded, 0);
     if (block != NONE && block_is_expandable(t, &t->blocks[block]))
         block = skip_expandable(t, root, block);

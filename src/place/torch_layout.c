@@ -133,12 +133,13 @@ dryi_torch_walk(const struct dryi_torch *t,
             block = t->blocks[block].next;
         }
         const struct segment *s = &t->segments[runs[i].segment];
+        const struct lane *lane = &t->lanes[s->lane];
         struct dryi_torch_segment_info info = {
             .addr = runs[i].addr,
             .size = runs[i].size,
-            .stream = t->streams[s->stream].value,
-            .pool = t->owners[s->pool / 2].id,
-            .is_large = !pool_is_small(s->pool),
+            .stream = t->streams[lane->stream].value,
+            .pool = t->owners[lane->pool / 2].id,
+            .is_large = !pool_is_small(lane->pool),
             .is_expandable = s->page != 0,
             .segment = s->ordinal,
         };
@@ -166,20 +167,20 @@ is_restorable(const struct dryi_torch_restored *r)
 
 static enum dry_status
 find_lane(struct dryi_torch *t, const struct dryi_torch_segment_info *info,
-          uint32_t *pool, uint32_t *stream)
+          uint32_t *lane)
 {
     uint32_t owner = dryi_torch_owner_find(t, info->pool);
     if (owner == NONE) {
         owner = dryi_torch_owner_make(t, info->pool);
         if (owner == NONE)
             return DRY_ERR_MEMORY;
-        t->owners[owner].use_count = 1;
+        dryi_torch_owner_use(t, owner);
     }
-    *pool = 2 * owner + !info->is_large;
-    *stream = dryi_torch_stream_index(t, info->stream);
-    if (*stream == NONE || !dryi_torch_pool_reserve(t, *pool, *stream))
+    uint32_t stream = dryi_torch_stream_index(t, info->stream);
+    if (stream == NONE)
         return DRY_ERR_MEMORY;
-    return DRY_OK;
+    *lane = dryi_torch_lane_index(t, 2 * owner + !info->is_large, stream);
+    return *lane == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
 
 static void
@@ -257,12 +258,12 @@ count_restored_bytes(struct dryi_torch *t, uint32_t pool, uint64_t bytes)
 }
 
 static void
-restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t pool,
-              uint32_t stream, dryi_torch_block *handles)
+restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
+              dryi_torch_block *handles)
 {
     const struct dryi_torch_segment_info *info = &r->segment;
-    uint32_t segment =
-        dryi_torch_segment_make(t, info->addr, info->size, 0, pool, stream);
+    uint32_t pool = t->lanes[lane].pool;
+    uint32_t segment = dryi_torch_segment_make(t, info->addr, info->size, 0, lane);
     restore_blocks(t, t->segments[segment].first_block, r, handles);
     count_segment_blocks(t, segment);
     dryi_torch_stat_change(&t->stats.segment, pool, 1);
@@ -277,9 +278,9 @@ restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_
  */
 static uint32_t
 find_room(const struct dryi_torch *t, const struct dryi_torch_segment_info *info,
-          uint32_t pool, uint32_t stream)
+          uint32_t lane)
 {
-    uint32_t root = t->pools[pool].unmapped_roots[stream];
+    uint32_t root = t->lanes[lane].unmapped_root;
     uint32_t block = dryi_order_below(t->nodes, root, info->addr, 1);
     if (block == NONE)
         return NONE;
@@ -289,20 +290,21 @@ find_room(const struct dryi_torch *t, const struct dryi_torch_segment_info *info
 }
 
 static enum dry_status
-restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t pool,
-            uint32_t stream, dryi_torch_block *handles)
+restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
+            dryi_torch_block *handles)
 {
     const struct dryi_torch_segment_info *info = &r->segment;
+    uint32_t pool = t->lanes[lane].pool;
     uint64_t page = pool_is_small(pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
     if (info->size % page != 0)
         return DRY_ERR_FORMAT;
-    uint32_t front = find_room(t, info, pool, stream);
+    uint32_t front = find_room(t, info, lane);
     if (front == NONE) {
         uint64_t base = r->reserved_from ? r->reserved_from : info->addr;
         uint64_t reach = dryi_torch_expandable_reach(t, page);
         if (base > info->addr || info->addr + info->size - base > reach)
             return DRY_ERR_FORMAT;
-        uint32_t fresh = dryi_torch_segment_make(t, base, reach, page, pool, stream);
+        uint32_t fresh = dryi_torch_segment_make(t, base, reach, page, lane);
         front = t->segments[fresh].first_block;
         dryi_torch_unmapped_insert(t, front);
     }
@@ -343,15 +345,15 @@ dryi_torch_restore(struct dryi_torch *t, const struct dryi_torch_restored *segme
             return dryi_fail(err, DRY_ERR_FORMAT,
                              "segment at %#llx: its blocks do not fill it in order",
                              (unsigned long long)r->segment.addr);
-        uint32_t pool, stream;
-        enum dry_status status = find_lane(t, &r->segment, &pool, &stream);
+        uint32_t lane;
+        enum dry_status status = find_lane(t, &r->segment, &lane);
         if (status != DRY_OK || !dryi_torch_segment_reserve(t, 1) ||
             !dryi_torch_block_reserve(t, r->block_count + 3))
             return dryi_fail_memory(err, "the blocks of a layout");
         if (r->segment.is_expandable)
-            status = restore_run(t, r, pool, stream, handles);
+            status = restore_run(t, r, lane, handles);
         else
-            restore_whole(t, r, pool, stream, handles);
+            restore_whole(t, r, lane, handles);
         if (status != DRY_OK)
             return dryi_fail(err, status,
                              "expandable segment at %#llx: not made of whole pages",
@@ -388,10 +390,9 @@ check_block(const struct dryi_torch *t, uint32_t block, uint64_t addr)
         if (n->prev != block)
             return "T1: links between blocks go both ways";
     }
-    const struct block_pool *pool = &t->pools[b->pool];
+    const struct lane *lane = &t->lanes[b->lane];
     const struct dryi_order_node *node = &t->nodes[block];
-    uint32_t root =
-        b->mapped ? pool->free_roots[b->stream] : pool->unmapped_roots[b->stream];
+    uint32_t root = b->mapped ? lane->free_root : lane->unmapped_root;
     bool should_be_in = in_free || !b->mapped;
     if ((node->in_set != 0) != should_be_in ||
         (should_be_in &&
@@ -426,7 +427,7 @@ tally_block(const struct dryi_torch *t, const struct block *b, struct tally *tal
 static const char *
 check_segment(const struct dryi_torch *t, const struct segment *s, struct tally *tallies)
 {
-    struct tally *tally = &tallies[pool_is_small(s->pool)];
+    struct tally *tally = &tallies[pool_is_small(t->lanes[s->lane].pool)];
     uint64_t addr = s->addr;
     for (uint32_t b = s->first_block; b != NONE; b = t->blocks[b].next) {
         const char *broken = check_block(t, b, addr);

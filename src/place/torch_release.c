@@ -113,20 +113,17 @@ wait_for_events_of(struct dryi_torch *t, uint32_t owner)
 
 /* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
 
-/* The stream with free blocks and the smallest value above `last` (or any, if first). */
+/* The pool's first lane, and the one after a lane, by the values of their streams. */
 static uint32_t
-next_stream(const struct dryi_torch *t, const struct block_pool *pool, uint32_t last)
+first_lane(const struct dryi_torch *t, uint32_t pool)
 {
-    uint32_t best = NONE;
-    for (uint32_t s = 0; s < pool->stream_count; s++) {
-        if (pool->free_roots[s] == NONE)
-            continue;
-        if (last != NONE && t->streams[s].value <= t->streams[last].value)
-            continue;
-        if (best == NONE || t->streams[s].value < t->streams[best].value)
-            best = s;
-    }
-    return best;
+    return dryi_order_at_least(t->lane_nodes, t->pools[pool].lanes, 0, 0);
+}
+
+static uint32_t
+lane_after(const struct dryi_torch *t, uint32_t lane)
+{
+    return dryi_order_after(t->lane_nodes, t->pools[t->lanes[lane].pool].lanes, lane);
 }
 
 static uint32_t
@@ -156,11 +153,11 @@ struct ages {
 
 /* Expandable blocks count in both sums although nothing here can free them, as in PyTorch. */
 static struct ages
-sum_ages(const struct dryi_torch *t, const struct block_pool *pool)
+sum_ages(const struct dryi_torch *t, uint32_t pool)
 {
     struct ages ages = {0};
-    for (uint32_t s = 0; s < pool->stream_count; s++) {
-        uint32_t root = pool->free_roots[s];
+    for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        uint32_t root = t->lanes[l].free_root;
         for (uint32_t b = first_free(t, root); b != NONE;
              b = dryi_order_after(t->nodes, root, b)) {
             if (block_is_split(&t->blocks[b]))
@@ -174,15 +171,13 @@ sum_ages(const struct dryi_torch *t, const struct block_pool *pool)
 
 /* One pass frees every whole segment of at least this age; it does not stop at a target. */
 static uint64_t
-free_aged(struct dryi_torch *t, const struct block_pool *pool, double age,
-          struct ages *ages)
+free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
 {
     uint64_t freed = 0;
-    for (uint32_t s = next_stream(t, pool, NONE); s != NONE;
-         s = next_stream(t, pool, s)) {
-        uint32_t b = first_free(t, pool->free_roots[s]);
+    for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
-            uint32_t next = dryi_order_after(t->nodes, pool->free_roots[s], b);
+            uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
             struct block *block = &t->blocks[b];
             if (is_whole_segment(t, block) && (double)age_of(t, block) >= age) {
                 freed += block->size;
@@ -204,7 +199,7 @@ dryi_torch_collect_garbage(struct dryi_torch *t)
     if (t->total_bytes <= threshold)
         return;
     uint64_t target = t->total_bytes - threshold, reclaimed = 0, freed = 1;
-    const struct block_pool *pool = &t->pools[0]; /* the default large pool only */
+    uint32_t pool = 0; /* the default large pool only */
     struct ages ages = sum_ages(t, pool);
     while (reclaimed < target && freed > 0 && ages.count > 0) {
         freed = free_aged(t, pool, ages.total / (double)ages.count, &ages);
@@ -226,7 +221,7 @@ static uint32_t
 oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t major,
                uint64_t minor)
 {
-    uint32_t root = t->pools[r->pool].free_roots[r->stream];
+    uint32_t root = t->lanes[r->lane].free_root;
     uint32_t b = dryi_order_below(t->nodes, root, major, minor);
     return b != NONE && t->blocks[b].size >= t->conf.max_split_size ? b : NONE;
 }
@@ -235,7 +230,7 @@ oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t maj
 static uint32_t
 oversize_at_least(const struct dryi_torch *t, const struct request *r)
 {
-    uint32_t root = t->pools[r->pool].free_roots[r->stream];
+    uint32_t root = t->lanes[r->lane].free_root;
     uint32_t b = dryi_order_at_least(t->nodes, root, oversize_of(t, r), 0);
     return b != NONE && is_whole_segment(t, &t->blocks[b]) ? b : NONE;
 }
@@ -287,12 +282,11 @@ dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 static enum dry_status
 release_pool(struct dryi_torch *t, uint32_t pool)
 {
-    const struct block_pool *p = &t->pools[pool];
     uint32_t first = NONE, last = NONE, count = 0;
-    for (uint32_t s = next_stream(t, p, NONE); s != NONE; s = next_stream(t, p, s)) {
-        uint32_t b = first_free(t, p->free_roots[s]);
+    for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
-            uint32_t next = dryi_order_after(t->nodes, p->free_roots[s], b);
+            uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
             if (block_is_expandable(t, &t->blocks[b])) {
                 *(first == NONE ? &first : &t->blocks[last].uses) = b;
                 last = b;
@@ -331,26 +325,42 @@ is_default_id(struct dryi_torch_pool_id id)
     return id.a == 0 && id.b == 0;
 }
 
+/* Nobody uses the pool: its cached memory goes back, and with the last of it the pool. */
+static enum dry_status
+release_unused(struct dryi_torch *t, uint32_t owner)
+{
+    enum dry_status status = release_owner(t, owner);
+    struct owner *o = &t->owners[owner];
+    if (o->reserved_bytes > 0)
+        return status;
+    o->live = false;
+    t->unused_owners--;
+    uint32_t id = dryi_intern_find(&t->owner_ids, &o->id, sizeof o->id);
+    t->live_owners[id] = NONE;
+    return status;
+}
+
 enum dry_status
 dryi_torch_release_cached(struct dryi_torch *t, struct dryi_torch_pool_id only)
 {
+    if (!is_default_id(only)) {
+        uint32_t owner = dryi_torch_owner_find(t, only);
+        if (owner == NONE || t->owners[owner].use_count > 0)
+            return DRY_OK;
+        wait_for_events_of(t, owner);
+        return release_unused(t, owner);
+    }
     enum dry_status status = DRY_OK;
-    if (is_default_id(only) && !dryi_torch_in_capture(t)) {
+    if (!dryi_torch_in_capture(t)) {
         wait_for_events(t);
         status = release_owner(t, 0);
     }
-    for (uint32_t o = 1; o < t->owner_count && status == DRY_OK; o++) {
-        struct owner *owner = &t->owners[o];
-        if (!owner->live || owner->use_count > 0)
+    uint32_t left = t->unused_owners;
+    for (uint32_t o = 1; left > 0 && status == DRY_OK; o++) {
+        if (!t->owners[o].live || t->owners[o].use_count > 0)
             continue;
-        if (!is_default_id(only)) {
-            if (owner->id.a != only.a || owner->id.b != only.b)
-                continue;
-            wait_for_events_of(t, o);
-        }
-        status = release_owner(t, o);
-        if (t->owners[o].reserved_bytes == 0)
-            t->owners[o].live = false;
+        left--;
+        status = release_unused(t, o);
     }
     return status;
 }

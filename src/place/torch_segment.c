@@ -23,7 +23,7 @@ dryi_torch_segment_reserve(struct dryi_torch *t, size_t count)
 
 uint32_t
 dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint64_t page,
-                        uint32_t pool, uint32_t stream)
+                        uint32_t lane)
 {
     uint32_t segment = t->free_segment_slot;
     if (segment != NONE) {
@@ -38,8 +38,7 @@ dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint
         .page = page,
         .counter = t->next_counter++,
         .ordinal = t->segments_made++,
-        .pool = pool,
-        .stream = stream,
+        .lane = lane,
         .live = true,
     };
     uint32_t block = dryi_torch_block_make(t, segment, addr, size);
@@ -80,8 +79,7 @@ alloc_whole(struct dryi_torch *t, const struct request *r, uint32_t *block)
     enum dry_status status = t->device.ops->alloc(t->device.self, r->alloc_size, &addr);
     if (status != DRY_OK)
         return status;
-    uint32_t segment =
-        dryi_torch_segment_make(t, addr, r->alloc_size, 0, r->pool, r->stream);
+    uint32_t segment = dryi_torch_segment_make(t, addr, r->alloc_size, 0, r->lane);
     dryi_torch_stat_change(&t->stats.segment, r->pool, 1);
     count_reserved(t, r->pool, (int64_t)r->alloc_size);
     if (r->alloc_size >= t->conf.max_split_size)
@@ -155,7 +153,7 @@ make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
         t->device.ops->unreserve(t->device.self, addr, size);
         return DRY_ERR_NO_SPACE;
     }
-    uint32_t segment = dryi_torch_segment_make(t, addr, size, page, r->pool, r->stream);
+    uint32_t segment = dryi_torch_segment_make(t, addr, size, page, r->lane);
     *block = t->segments[segment].first_block;
     dryi_torch_unmapped_insert(t, *block);
     return DRY_OK;
@@ -164,7 +162,7 @@ make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
 uint32_t
 dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r)
 {
-    uint32_t root = t->pools[r->pool].unmapped_roots[r->stream];
+    uint32_t root = t->lanes[r->lane].unmapped_root;
     uint32_t unmapped = dryi_order_at_least(t->nodes, root, 0, 0);
     while (unmapped != NONE) {
         uint32_t start = unmapped;

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "place/order.h"
 #include "place/torch.h"
 
@@ -33,7 +34,7 @@ struct block {
     uint64_t addr, size, requested;
     uint64_t gc_base;
     uint32_t prev, next; /* in the segment; next also links free slots */
-    uint32_t segment, pool, stream;
+    uint32_t segment, pool, stream, lane;
     uint32_t uses; /* recorded streams, a list of struct stream_use */
     uint32_t next_deferred;
     uint32_t event_count; /* events still to pass */
@@ -46,7 +47,7 @@ struct segment {
     uint64_t counter;    /* PyTorch's registration counter */
     uint32_t first_block;
     uint32_t ordinal;
-    uint32_t pool, stream;
+    uint32_t lane;
     uint32_t next_free; /* links free slots */
     bool live;
 };
@@ -66,13 +67,17 @@ struct stream {
     bool may_be_done; /* told to have progressed */
 };
 
-/* The blocks of one size class of one (private or default) pool, by stream. */
+/* One size class of one (private or default) pool. */
 struct block_pool {
-    uint32_t *free_roots;     /* by stream index: free blocks by (size, tie) */
-    uint32_t *unmapped_roots; /* unmapped blocks by address */
-    size_t free_capacity, unmapped_capacity;
-    uint32_t stream_count; /* of both */
+    uint32_t lanes; /* a tree of its lanes, by the value of their streams */
     uint64_t search_count;
+};
+
+/* A pool and a stream: where a block lives and dies. */
+struct lane {
+    uint32_t free_root;     /* free blocks by (size, tie) */
+    uint32_t unmapped_root; /* unmapped blocks by address */
+    uint32_t pool, stream;
 };
 
 /* Number 0 is the default pool, for ever in use. Its block pools are 2n and 2n + 1. */
@@ -117,13 +122,24 @@ struct dryi_torch {
     struct stream_use *uses;
     size_t use_capacity;
     uint32_t use_count, free_use;
+    struct dryi_map recorded; /* block and stream -> the use, while the block is in use */
 
     struct owner *owners;
     size_t owner_capacity;
     uint32_t owner_count;
     struct block_pool *pools;
     size_t pool_capacity;
-    uint32_t *scopes; /* owners, outermost first */
+    struct dryi_intern owner_ids; /* pool id -> index in live_owners */
+    uint32_t *live_owners;        /* the owner that goes by the id now, or NONE */
+    size_t live_owner_capacity;
+    uint32_t unused_owners; /* live and without users: freeable */
+
+    struct dryi_intern lane_ids; /* (pool, stream) -> index in lanes */
+    struct lane *lanes;
+    struct dryi_order_node *lane_nodes; /* parallel to lanes */
+    size_t lane_capacity, lane_node_capacity;
+    uint32_t last_lanes[2]; /* of the large and the small pools: mostly asked again */
+    uint32_t *scopes;       /* owners, outermost first */
     size_t scope_capacity;
     uint32_t scope_count;
 
@@ -138,7 +154,7 @@ struct request {
     uint64_t size;       /* as asked */
     uint64_t rounded;    /* the size of its block */
     uint64_t alloc_size; /* of a segment for it, and for limits */
-    uint32_t stream, pool;
+    uint32_t stream, pool, lane;
 };
 
 /* --- torch_block.c ------------------------------------------------------------------ */
@@ -201,8 +217,8 @@ dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
         .action = action,
         .addr = addr,
         .size = size,
-        .stream = t->streams[s->stream].value,
-        .pool = t->owners[s->pool / 2].id,
+        .stream = t->streams[t->lanes[s->lane].stream].value,
+        .pool = t->owners[t->lanes[s->lane].pool / 2].id,
         .segment = s->ordinal,
         .offset = addr - s->addr,
     };
@@ -221,7 +237,7 @@ void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
 /* Unmap the whole pages inside a free block; drops the segment if nothing is left of it. */
 void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
 uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,
-                                 uint64_t page, uint32_t pool, uint32_t stream);
+                                 uint64_t page, uint32_t lane);
 bool dryi_torch_segment_reserve(struct dryi_torch *t, size_t count);
 uint64_t dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page);
 
@@ -241,10 +257,14 @@ bool dryi_torch_in_capture(const struct dryi_torch *t);
 void dryi_torch_settle_deferred(struct dryi_torch *t);
 /* The index of a stream, new or known; NONE when there is no memory. */
 uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
-/* Room for this stream in the sets of this pool. */
-bool dryi_torch_pool_reserve(struct dryi_torch *t, uint32_t pool, uint32_t stream);
+/* The lane of a pool and a stream, new or known; NONE when there is no memory. */
+uint32_t dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream);
+/* The same if it is known, else NONE. */
+uint32_t dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream);
 /* The owner with this id, or NONE. */
 uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id);
+/* One user more. */
+void dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner);
 /* A new owner without users; NONE when there is no memory. */
 uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id);
 

@@ -33,6 +33,7 @@ struct pool {
     struct dryi_torch_pool_id id;
     uint32_t users;
     bool exists;
+    uint64_t made; /* counts from 1 */
 };
 
 struct queued { /* an event recorded for a block */
@@ -55,6 +56,7 @@ struct torch_model {
     uint64_t segment_base[MODEL_BLOCKS];
     struct pool pools[MODEL_POOLS];
     uint32_t pool_count;
+    uint64_t pools_made;
     uint32_t scopes[MODEL_POOLS];
     uint32_t scope_count;
     /* searches of a pool since the start: default small, default large, then private ones
@@ -708,6 +710,19 @@ has_memory(const struct torch_model *m, uint32_t pool)
     return false;
 }
 
+/* The pool made first of those made after `made`, or NONE. */
+static uint32_t
+next_pool(const struct torch_model *m, uint64_t made)
+{
+    uint32_t best = NONE;
+    for (uint32_t p = 0; p < m->pool_count; p++) {
+        if (m->pools[p].exists && m->pools[p].made > made &&
+            (best == NONE || m->pools[p].made < m->pools[best].made))
+            best = p;
+    }
+    return best;
+}
+
 static void
 release_cached(struct torch_model *m, struct dryi_torch_pool_id id)
 {
@@ -716,8 +731,8 @@ release_cached(struct torch_model *m, struct dryi_torch_pool_id id)
         release_pool_blocks(m, DEFAULT_POOL, true);
         release_pool_blocks(m, DEFAULT_POOL, false);
     }
-    for (uint32_t p = 0; p < m->pool_count; p++) {
-        if (!m->pools[p].exists || m->pools[p].users > 0)
+    for (uint32_t p = next_pool(m, 0); p != NONE; p = next_pool(m, m->pools[p].made)) {
+        if (m->pools[p].users > 0)
             continue;
         if (!is_default(id)) {
             if (!is_same(m->pools[p].id, id))
@@ -1139,7 +1154,7 @@ find_scope(const struct torch_model *m, uint32_t pool)
 
 /*
  * PyTorch goes through pools without users in the order of a hash table; here as in
- * place/torch.c in the order of slots, and the first slot that nothing refers to is
+ * place/torch.c in the order in which they were made. Slots that nothing refers to are
  * reused.
  */
 static uint32_t
@@ -1168,7 +1183,7 @@ torch_model_begin_pool(struct torch_model *m, struct dryi_torch_pool_id id)
         return DRY_ERR_ARGUMENT;
     if (p == NONE) {
         p = new_pool(m);
-        m->pools[p] = (struct pool){.id = id, .exists = true};
+        m->pools[p] = (struct pool){.id = id, .exists = true, .made = ++m->pools_made};
     }
     m->pools[p].users++;
     m->scopes[m->scope_count++] = p;
