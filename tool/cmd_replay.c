@@ -200,6 +200,9 @@ replay_file(struct session *s)
     int code = load_trace("replay", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
+    if (dry_trace_get_view(s->trace)->device_count == 0)
+        return report_failure("replay", s->path, EXIT_INPUT,
+                              "nothing to replay: no events and no segments");
     s->rows = calloc(s->values.confs.count + 2, sizeof *s->rows);
     if (!s->rows)
         return report_failure("replay", s->path, EXIT_MACHINE, "no memory");

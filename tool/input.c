@@ -294,20 +294,20 @@ looks_like_json(const struct chunk *c)
 }
 
 static enum dry_status
-open_json(struct input *in, struct dry_error *err)
+open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
 {
     struct dry_source text = {.read = read_unpacked, .self = in};
     enum dry_status status = peek(in, err);
     if (status != DRY_OK || !looks_like_json(&in->unpacked))
         return status;
-    status = json_source_create(&text, &in->json, err);
+    status = json_source_create(&text, memory_bytes_max, &in->json, err);
     in->is_at_fault = status != DRY_OK;
     return status;
 }
 
 enum dry_status
-input_open(const char *path, struct input **opened, struct dry_source *source,
-           struct dry_error *err)
+input_open(const char *path, uint64_t memory_bytes_max, struct input **opened,
+           struct dry_source *source, struct dry_error *err)
 {
     struct input *in = calloc(1, sizeof *in);
     if (!in)
@@ -317,7 +317,7 @@ input_open(const char *path, struct input **opened, struct dry_source *source,
     if (status == DRY_OK)
         status = open_packing(in, err);
     if (status == DRY_OK)
-        status = open_json(in, err);
+        status = open_json(in, memory_bytes_max, err);
     if (status != DRY_OK) {
         input_close(in);
         return status;

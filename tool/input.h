@@ -11,7 +11,7 @@
  *
  *     struct input *in;
  *     struct dry_source source;
- *     if (input_open(path, &in, &source, &err) == DRY_OK) {
+ *     if (input_open(path, memory_bytes_max, &in, &source, &err) == DRY_OK) {
  *         status = dry_trace_read(&source, &options, &trace, &err);
  *         input_close(in);
  *     }
@@ -41,9 +41,9 @@ struct input_description {
     uint64_t consumed_bytes; /* of the file, so far */
 };
 
-/* `path` "-" is standard input. */
-DRY_CHECK_RESULT enum dry_status input_open(const char *path, struct input **in,
-                                            struct dry_source *source,
+/* `path` "-" is standard input; JSON may take memory_bytes_max, all else takes little. */
+DRY_CHECK_RESULT enum dry_status input_open(const char *path, uint64_t memory_bytes_max,
+                                            struct input **in, struct dry_source *source,
                                             struct dry_error *err);
 /* NULL is fine. */
 void input_close(struct input *in);

@@ -15,6 +15,16 @@
 #include "fail.h"
 
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
+/*
+ * What jansson 2.14 takes of memory, rounded up (an empty object has 240 bytes, an empty
+ * array 128): a key is a pair and its slots, an element a slot and a node; a text exists
+ * a second time in the buffer that it grew in.
+ */
+#define OBJECT_BYTES 256u
+#define ARRAY_BYTES 144u
+#define KEY_BYTES 96u
+#define ELEMENT_BYTES 64u
+#define CHARACTER_BYTES 3u
 #define DEPTH_MAX 100u
 #define READY_BYTES ((size_t)64 << 10)
 #define PROTOCOL 4
@@ -67,7 +77,8 @@ struct text {
     const struct dry_source *source;
     struct dry_error *err;
     uint64_t byte_count;
-    enum dry_status status; /* of the source */
+    uint64_t tree_bytes, tree_bytes_max; /* jansson's, about */
+    enum dry_status status;              /* of the source */
     unsigned char window[WINDOW_BYTES];
     size_t at, end;
     bool is_in_string, is_escaped, is_in_number; /* of the last byte that passed */
@@ -86,6 +97,11 @@ peek_byte(struct text *t)
         t->status = t->source->read(t->source->self, t->window, sizeof t->window, &t->end,
                                     t->err);
     t->byte_count += t->end;
+    t->tree_bytes += CHARACTER_BYTES * t->end;
+    if (t->status == DRY_OK && t->tree_bytes > t->tree_bytes_max)
+        t->status = fail_at(t->err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
+                            "this JSON needs more memory than is to be had: give the "
+                            "pickle itself, which needs far less");
     if (t->status == DRY_OK && t->byte_count > TEXT_BYTES_MAX)
         t->status = fail_at(t->err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
                             "more than 1 GiB of JSON: give the pickle itself, which is "
@@ -126,9 +142,28 @@ hold_integer(struct text *t)
     t->held_count = (size_t)length;
 }
 
+/* The memory for what a byte outside of strings begins. */
+static unsigned
+measure_node(int c)
+{
+    switch (c) {
+    case '{':
+        return OBJECT_BYTES;
+    case '[':
+        return ARRAY_BYTES;
+    case ':':
+        return KEY_BYTES;
+    case ',':
+        return ELEMENT_BYTES;
+    default:
+        return 0;
+    }
+}
+
 static void
 pass_byte(struct text *t, int c, unsigned char *to)
 {
+    t->tree_bytes += t->is_in_string ? 0 : measure_node(c);
     if (t->is_in_string)
         t->is_in_string = c != '"' || t->is_escaped;
     else
@@ -178,13 +213,14 @@ describe_json_error(const json_error_t *why, struct dry_error *err)
 }
 
 enum dry_status
-json_source_create(const struct dry_source *source, struct json_source **json,
-                   struct dry_error *err)
+json_source_create(const struct dry_source *source, uint64_t memory_bytes_max,
+                   struct json_source **json, struct dry_error *err)
 {
     struct text *text = calloc(1, sizeof *text);
     if (!text)
         return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
     text->source = source;
+    text->tree_bytes_max = memory_bytes_max;
     text->err = err;
     json_error_t why;
     json_t *root = json_load_callback(read_text, text, JSON_ALLOW_NUL, &why);

@@ -16,9 +16,10 @@
 
 struct json_source;
 
-/* Parse all of `text`. */
+/* Parse all of `text`; a tree of more than about memory_bytes_max is a LIMIT. */
 enum dry_status json_source_create(const struct dry_source *text,
-                                   struct json_source **json, struct dry_error *err);
+                                   uint64_t memory_bytes_max, struct json_source **json,
+                                   struct dry_error *err);
 /* NULL is fine. */
 void json_source_destroy(struct json_source *json);
 

@@ -24,14 +24,53 @@ show_progress(void *self, uint64_t byte_count)
     return progress_update(&w->progress, d.consumed_bytes);
 }
 
+/* What a container may use (cgroup v2, then v1), if this is one and has a limit. */
+static uint64_t
+memory_of_container(void)
+{
+    static const char *const paths[] = {
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    };
+    unsigned long long bytes = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && bytes == 0; i++) {
+        FILE *file = fopen(paths[i], "re");
+        if (file && fscanf(file, "%20llu", &bytes) != 1) /* "max" */
+            bytes = 0;
+        if (file)
+            fclose(file);
+    }
+    return bytes ? bytes : UINT64_MAX;
+}
+
 /* A packed file may unfold without end: three quarters of the machine, then it is refused. */
 static uint64_t
 memory_for_traces(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page_bytes <= 0)
-        return UINT64_MAX;
-    return (uint64_t)pages * (uint64_t)page_bytes / 4 * 3;
+    uint64_t bytes = memory_of_container();
+    if (pages > 0 && page_bytes > 0 && (uint64_t)pages < bytes / (uint64_t)page_bytes)
+        bytes = (uint64_t)pages * (uint64_t)page_bytes;
+    return bytes / 4 * 3;
+}
+
+/*
+ * No honest file unfolds like a bomb: columns and tables take a few times its own bytes,
+ * and packing by more than 64 was never met. Small files are given 4 GiB all the same.
+ */
+#define UNFOLDING_MAX 64
+#define MEMORY_FOR_SMALL_FILES (UINT64_C(4) << 30)
+
+static uint64_t
+memory_for_file(uint64_t file_bytes)
+{
+    uint64_t bytes = memory_for_traces(), fair = MEMORY_FOR_SMALL_FILES;
+    if (file_bytes == 0) /* a pipe */
+        return bytes;
+    if (file_bytes > fair / UNFOLDING_MAX)
+        fair = file_bytes < UINT64_MAX / UNFOLDING_MAX ? file_bytes * UNFOLDING_MAX
+                                                       : UINT64_MAX;
+    return bytes < fair ? bytes : fair;
 }
 
 static enum dry_status
@@ -46,7 +85,7 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
     progress_begin(&watch.progress, what, d.file_bytes);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    options.memory_bytes_max = memory_for_traces();
+    options.memory_bytes_max = memory_for_file(d.file_bytes);
     options.progress = show_progress;
     options.progress_self = &watch;
     enum dry_status status = dry_trace_read(source, &options, trace, err);
@@ -60,10 +99,11 @@ report_unread(const char *command, const char *path, const struct input_descript
               struct dry_error *err)
 {
     uint64_t offset = err->offset;
-    if (offset == DRY_NO_OFFSET || d->is_at_fault || !(d->is_unpacked || d->is_converted))
+    bool is_of_file = !d->is_unpacked && !d->is_converted;
+    if (offset == DRY_NO_OFFSET || (is_of_file && !d->is_at_fault))
         return report_error(command, path, err);
     err->offset = DRY_NO_OFFSET;
-    if (d->is_converted)
+    if (d->is_converted || d->is_at_fault) /* the stream's text names its byte */
         return report_error(command, path, err);
     char text[sizeof err->text];
     snprintf(text, sizeof text, "%s", err->text);
@@ -79,8 +119,10 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     struct dry_error err = {.offset = DRY_NO_OFFSET};
     struct input *in = NULL;
     struct dry_source source;
-    if (input_open(path, &in, &source, &err) != DRY_OK)
+    if (input_open(path, memory_for_traces() / 2, &in, &source, &err) != DRY_OK) {
+        err.offset = DRY_NO_OFFSET; /* where it matters, the text names it */
         return report_error(command, path, &err);
+    }
     enum dry_status status = read_trace(in, &source, path, trace, &err);
     struct input_description d;
     input_describe(in, &d);

@@ -60,7 +60,7 @@ dryi_budget_fail(const struct dryi_budget *budget, const char *noun,
     if (!budget->is_spent)
         return dryi_fail_memory(err, noun);
     return dryi_fail(err, DRY_ERR_LIMIT,
-                     "%s needs more memory than memory_bytes_max, %llu bytes", noun,
+                     "%s needs more memory than the %llu bytes allowed", noun,
                      (unsigned long long)budget->limit_bytes);
 }
 

@@ -16,7 +16,7 @@ read_path(const char *path)
     struct dry_source source;
     struct dry_trace *trace = NULL;
     struct dry_error err = {0};
-    enum dry_status status = input_open(path, &in, &source, &err);
+    enum dry_status status = input_open(path, UINT64_MAX, &in, &source, &err);
     if (status == DRY_OK) {
         status = dry_trace_read(&source, NULL, &trace, &err);
         input_close(in);

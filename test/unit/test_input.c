@@ -12,6 +12,7 @@
 
 #include "input.h"
 
+#define JSON_BYTES_MAX (16u << 20)
 #define TEXT "a 1 512 0 5\nf 1 512 0 6\n"
 
 /* A file of these bytes, gone when it is closed. */
@@ -46,7 +47,7 @@ open_and_read(const void *bytes, size_t count)
     struct dry_source source;
     struct dry_trace *trace = NULL;
     write_scratch(&s, bytes, count);
-    o.status = input_open(s.path, &in, &source, &o.err);
+    o.status = input_open(s.path, JSON_BYTES_MAX, &in, &source, &o.err);
     unlink(s.path);
     if (o.status != DRY_OK)
         return o;
@@ -246,6 +247,23 @@ deep_json_is_refused(void **state)
     }
 }
 
+/* A text of three bytes an element must not become a tree of any size. */
+static void
+wide_json_is_refused(void **state)
+{
+    (void)state;
+    enum { BYTES = 3 << 20 };
+    char *text = malloc(BYTES);
+    assert_non_null(text);
+    for (size_t i = 0; i < BYTES; i += 3)
+        memcpy(text + i, "[],", 3);
+    memcpy(text, "[  ", 3);
+    struct outcome o = open_and_read(text, BYTES);
+    assert_int_equal(o.status, DRY_ERR_LIMIT);
+    assert_non_null(strstr(o.err.text, "needs more memory"));
+    free(text);
+}
+
 static void
 absent_files_and_folders_are_system_errors(void **state)
 {
@@ -253,9 +271,9 @@ absent_files_and_folders_are_system_errors(void **state)
     struct input *in = NULL;
     struct dry_source source;
     struct dry_error err;
-    assert_int_equal(input_open("no/such/file", &in, &source, &err), DRY_ERR_SYSTEM);
+    assert_int_equal(input_open("no/such/file", 0, &in, &source, &err), DRY_ERR_SYSTEM);
     assert_int_equal(err.os_errno, ENOENT);
-    assert_int_equal(input_open(".", &in, &source, &err), DRY_ERR_SYSTEM);
+    assert_int_equal(input_open(".", 0, &in, &source, &err), DRY_ERR_SYSTEM);
     assert_int_equal(err.os_errno, EISDIR);
     assert_null(in);
 }
@@ -281,6 +299,7 @@ main(void)
         cmocka_unit_test(json_becomes_a_snapshot),
         cmocka_unit_test(broken_json_is_refused),
         cmocka_unit_test(deep_json_is_refused),
+        cmocka_unit_test(wide_json_is_refused),
         cmocka_unit_test(absent_files_and_folders_are_system_errors),
         cmocka_unit_test(short_files_are_opened),
     };

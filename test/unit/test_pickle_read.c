@@ -432,7 +432,7 @@ memory_has_a_ceiling(void **state)
         if (status == DRY_OK)
             return;
         assert_int_equal(status, DRY_ERR_LIMIT);
-        assert_non_null(strstr(err.text, "memory_bytes_max"));
+        assert_non_null(strstr(err.text, "bytes allowed"));
     }
     fail_msg("no limit was enough");
 }
