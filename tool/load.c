@@ -2,6 +2,7 @@
 #include "load.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -32,11 +33,12 @@ memory_of_container(void)
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
     };
-    unsigned long long bytes = 0;
+    uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths && bytes == 0; i++) {
+        char line[32];
         FILE *file = fopen(paths[i], "re");
-        if (file && fscanf(file, "%20llu", &bytes) != 1) /* "max" */
-            bytes = 0;
+        if (file && fgets(line, sizeof line, file))
+            bytes = strtoull(line, NULL, 10); /* 0 for "max" */
         if (file)
             fclose(file);
     }
