@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone demo`: the main job on a training run simulated on the spot. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <drystone/replay.h>
 
 #include "command.h"
 #include "demo_step.h"
 #include "load.h"
+#include "output.h"
 #include "replay_report.h"
 #include "report.h"
 
@@ -53,30 +52,17 @@ static const char *const settings[] = {
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 
-static enum dry_status
-write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
-{
-    if (fwrite(bytes, 1, count, self) == count)
-        return DRY_OK;
-    *err = (struct dry_error){.status = DRY_ERR_SYSTEM, .offset = DRY_NO_OFFSET};
-    snprintf(err->text, sizeof err->text, "cannot write: %s", strerror(errno));
-    return DRY_ERR_SYSTEM;
-}
-
 static int
 write_snapshot(const struct dry_trace *trace, const char *path)
 {
+    struct output out;
     struct dry_error err;
-    FILE *out = fopen(path, "wb");
-    if (!out)
-        return report_failure("demo", path, EXIT_MACHINE, "cannot write: %s",
-                              strerror(errno));
-    struct dry_sink sink = {.write = write_file, .self = out};
+    int code = output_open(&out, "demo", path);
+    if (code != EXIT_FINE)
+        return code;
+    struct dry_sink sink = output_sink(&out);
     enum dry_status status = dry_trace_write(trace, &sink, &err);
-    if (fclose(out) != 0 && status == DRY_OK)
-        return report_failure("demo", path, EXIT_MACHINE, "cannot write: %s",
-                              strerror(errno));
-    return status == DRY_OK ? EXIT_FINE : report_error("demo", path, &err);
+    return output_close(&out, status, &err);
 }
 
 /* The program's requests, and what PyTorch's allocator would have recorded of them. */

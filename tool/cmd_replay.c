@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone replay`: what happened, proved, and what other settings would have done. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "command.h"
 #include "load.h"
+#include "output.h"
 #include "progress.h"
 #include "replay_report.h"
 #include "report.h"
@@ -59,39 +59,6 @@ struct session {
     struct progress progress;
 };
 
-/* --- the file of decisions ---------------------------------------------------------------- */
-
-static enum dry_status
-write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
-{
-    if (fwrite(bytes, 1, count, self) == count)
-        return DRY_OK;
-    *err = (struct dry_error){
-        .status = DRY_ERR_SYSTEM, .os_errno = errno, .offset = DRY_NO_OFFSET};
-    snprintf(err->text, sizeof err->text, "cannot write: %s", strerror(errno));
-    return DRY_ERR_SYSTEM;
-}
-
-static int
-run_with_decisions(struct session *s, struct dry_run_options *options,
-                   struct dry_run *run)
-{
-    const char *path = s->values.decisions;
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (!out)
-        return report_failure("replay", path, EXIT_MACHINE, "cannot write: %s",
-                              strerror(errno));
-    struct dry_sink sink = {.write = write_file, .self = out};
-    struct dry_error err;
-    options->decisions = &sink;
-    enum dry_status status = dry_replay_run(s->replay, options, run, &err);
-    options->decisions = NULL;
-    if (out != stdout && fclose(out) != 0 && status == DRY_OK)
-        return report_failure("replay", path, EXIT_MACHINE, "cannot write: %s",
-                              strerror(errno));
-    return status == DRY_OK ? EXIT_FINE : report_error("replay", path, &err);
-}
-
 /* --- runs --------------------------------------------------------------------------------- */
 
 /* What the user got wrong is said as usage, with the settings it was about. */
@@ -101,6 +68,26 @@ report_run(const struct session *s, const char *conf, const struct dry_error *er
     if (err->status == DRY_ERR_ARGUMENT || err->status == DRY_ERR_UNSUPPORTED)
         return report_usage("replay", "--conf '%s': %s", conf ? conf : "", err->text);
     return report_error("replay", s->path, err);
+}
+
+/* The decisions go to a file of their own; its failures are not the trace's. */
+static int
+run_with_decisions(const struct session *s, struct dry_run_options *options,
+                   struct dry_run *run)
+{
+    struct output out;
+    struct dry_error err;
+    int code = output_open(&out, "replay", s->values.decisions);
+    if (code != EXIT_FINE)
+        return code;
+    struct dry_sink sink = output_sink(&out);
+    options->decisions = &sink;
+    enum dry_status status = dry_replay_run(s->replay, options, run, &err);
+    options->decisions = NULL;
+    if (status == DRY_OK || status == DRY_ERR_SYSTEM)
+        return output_close(&out, status, &err);
+    output_close(&out, DRY_OK, NULL);
+    return report_run(s, options->conf, &err);
 }
 
 static int
