@@ -1,115 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Giving back: events of other streams, garbage collection, and the release of cached
- * memory, in the order PyTorch does them.
+ * Giving back to the device: garbage collection, oversize segments, and all cached memory,
+ * in the order PyTorch does them.
  */
 
-#include "base/assert.h"
 #include "place/torch_state.h"
-
-/* --- events ----------------------------------------------------------------------------- */
-
-/* The first use of this stream is over: the last one of a block frees it. */
-static void
-finish_first_use(struct dryi_torch *t, struct stream *stream)
-{
-    uint32_t use = stream->queue_first;
-    struct stream_use *u = &t->uses[use];
-    stream->queue_first = u->next;
-    if (u->next == NONE)
-        stream->queue_last = NONE;
-    t->device.ops->event_destroy(t->device.self, u->event);
-    uint32_t block = u->block;
-    u->next = t->free_use;
-    t->free_use = use;
-    DRYI_ASSERT(t->blocks[block].event_count > 0);
-    if (--t->blocks[block].event_count == 0)
-        dryi_torch_block_free(t, block);
-}
-
-/* An event that is not done holds up its own stream's queue only. */
-static void
-finish_done_uses(struct dryi_torch *t, struct stream *stream)
-{
-    while (stream->queue_first != NONE &&
-           t->device.ops->event_query(t->device.self, t->uses[stream->queue_first].event))
-        finish_first_use(t, stream);
-}
-
-/* Streams without a queue leave the list here, not when their queue runs dry. */
-static void
-process_busy_streams(struct dryi_torch *t)
-{
-    uint32_t *link = &t->busy_streams;
-    while (*link != NONE) {
-        struct stream *stream = &t->streams[*link];
-        finish_done_uses(t, stream);
-        stream->is_busy = stream->queue_first != NONE;
-        if (stream->is_busy)
-            link = &stream->next_busy;
-        else
-            *link = stream->next_busy;
-    }
-}
-
-void
-dryi_torch_process_events(struct dryi_torch *t)
-{
-    dryi_torch_settle_deferred(t);
-    if (!t->progress_is_told) {
-        process_busy_streams(t);
-        return;
-    }
-    for (uint32_t i = 0; i < t->progressed_count; i++) {
-        struct stream *stream = &t->streams[t->progressed[i]];
-        stream->may_be_done = false;
-        finish_done_uses(t, stream);
-    }
-    t->progressed_count = 0;
-}
-
-static void
-wait_for_events(struct dryi_torch *t)
-{
-    t->stats.num_sync_all_streams++;
-    dryi_torch_settle_deferred(t);
-    while (t->busy_streams != NONE) {
-        struct stream *stream = &t->streams[t->busy_streams];
-        while (stream->queue_first != NONE) {
-            t->device.ops->event_wait(t->device.self, t->uses[stream->queue_first].event);
-            finish_first_use(t, stream);
-        }
-        stream->is_busy = false;
-        t->busy_streams = stream->next_busy;
-    }
-}
-
-/* The same for the blocks of one private pool: others may stand before them in a queue. */
-static void
-wait_for_events_of(struct dryi_torch *t, uint32_t owner)
-{
-    t->stats.num_sync_all_streams++;
-    dryi_torch_settle_deferred(t);
-    for (uint32_t s = t->busy_streams; s != NONE; s = t->streams[s].next_busy) {
-        struct stream *stream = &t->streams[s];
-        uint32_t rest_first = NONE, rest_last = NONE;
-        while (stream->queue_first != NONE) {
-            uint32_t use = stream->queue_first;
-            if (t->blocks[t->uses[use].block].pool / 2 == owner) {
-                t->device.ops->event_wait(t->device.self, t->uses[use].event);
-                finish_first_use(t, stream);
-                continue;
-            }
-            stream->queue_first = t->uses[use].next;
-            t->uses[use].next = NONE;
-            *(rest_first == NONE ? &rest_first : &t->uses[rest_last].next) = use;
-            rest_last = use;
-        }
-        stream->queue_first = rest_first;
-        stream->queue_last = rest_last;
-    }
-}
 
 /* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
 
@@ -347,12 +243,12 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_torch_pool_id only)
         uint32_t owner = dryi_torch_owner_find(t, only);
         if (owner == NONE || t->owners[owner].use_count > 0)
             return DRY_OK;
-        wait_for_events_of(t, owner);
+        dryi_torch_wait_for_pool(t, owner);
         return release_unused(t, owner);
     }
     enum dry_status status = DRY_OK;
     if (!dryi_torch_in_capture(t)) {
-        wait_for_events(t);
+        dryi_torch_wait_for_streams(t);
         status = release_owner(t, 0);
     }
     uint32_t left = t->unused_owners;

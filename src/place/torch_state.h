@@ -4,8 +4,9 @@
 
 /*
  * The inside of place/torch, shared by its files: torch.c (requests and the ladder of
- * retries), torch_block.c (free sets, split, merge), torch_segment.c (ranges from the
- * device), torch_release.c (giving back), torch_layout.c (walk, restore, check).
+ * retries), torch_pool.c (streams, pools, lanes), torch_block.c (free sets, split, merge),
+ * torch_segment.c (ranges from the device), torch_stream.c (frees and what they wait for),
+ * torch_release.c (giving back), torch_layout.c (walk, restore, check).
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  */
@@ -250,11 +251,18 @@ bool dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 enum dry_status dryi_torch_release_cached(struct dryi_torch *t,
                                           struct dryi_torch_pool_id only);
 
-/* --- torch.c ------------------------------------------------------------------------ */
+/* --- torch_stream.c ----------------------------------------------------------------- */
 
-bool dryi_torch_in_capture(const struct dryi_torch *t);
 /* Outside a capture: events for what was freed in one. A failing one is tried again. */
 void dryi_torch_settle_deferred(struct dryi_torch *t);
+/* Wait until every pending free is done; or those of one owner's blocks. */
+void dryi_torch_wait_for_streams(struct dryi_torch *t);
+void dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner);
+
+/* --- torch_pool.c ------------------------------------------------------------------- */
+
+/* An open scope counts as a capture, by the rules of this release. */
+bool dryi_torch_in_capture(const struct dryi_torch *t);
 /* The index of a stream, new or known; NONE when there is no memory. */
 uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
 /* The lane of a pool and a stream, new or known; NONE when there is no memory. */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where a request belongs: streams, private pools and their scopes, and the lanes of both.
+ */
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "place/torch_state.h"
+
+/* --- streams and lanes -------------------------------------------------------------------- */
+
+uint32_t
+dryi_torch_stream_index(struct dryi_torch *t, uint64_t value)
+{
+    if (t->stream_count > 0 && t->streams[t->last_stream].value == value)
+        return t->last_stream;
+    if (!dryi_memory_grow(&t->memory, &t->streams, &t->stream_capacity,
+                          (size_t)t->stream_count + 1, sizeof *t->streams) ||
+        !dryi_memory_grow(&t->memory, &t->progressed, &t->progressed_capacity,
+                          (size_t)t->stream_count + 1, sizeof *t->progressed))
+        return NONE;
+    uint32_t index = dryi_intern_put(&t->stream_ids, &value, sizeof value);
+    if (index == DRYI_INTERN_NONE)
+        return NONE;
+    if (index == t->stream_count) {
+        t->streams[index] = (struct stream){
+            .value = value, .queue_first = NONE, .queue_last = NONE, .next_busy = NONE};
+        t->stream_count++;
+    }
+    return t->last_stream = index;
+}
+
+void
+dryi_torch_stream_progressed(struct dryi_torch *t, uint64_t stream)
+{
+    uint32_t index = dryi_intern_find(&t->stream_ids, &stream, sizeof stream);
+    if (index == DRYI_INTERN_NONE || t->streams[index].may_be_done)
+        return;
+    t->streams[index].may_be_done = true;
+    t->progressed[t->progressed_count++] = index; /* one place a stream was reserved */
+}
+
+uint32_t
+dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream)
+{
+    uint32_t key[2] = {pool, stream};
+    return dryi_intern_find(&t->lane_ids, key, sizeof key);
+}
+
+uint32_t
+dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
+{
+    uint32_t *last = &t->last_lanes[pool_is_small(pool)];
+    if (*last != NONE && t->lanes[*last].pool == pool && t->lanes[*last].stream == stream)
+        return *last;
+    uint32_t known = t->lane_ids.count;
+    if (!dryi_memory_grow(&t->memory, &t->lanes, &t->lane_capacity, (size_t)known + 1,
+                          sizeof *t->lanes) ||
+        !dryi_memory_grow(&t->memory, &t->lane_nodes, &t->lane_node_capacity,
+                          (size_t)known + 1, sizeof *t->lane_nodes))
+        return NONE;
+    uint32_t key[2] = {pool, stream};
+    uint32_t lane = dryi_intern_put(&t->lane_ids, key, sizeof key);
+    if (lane == DRYI_INTERN_NONE)
+        return NONE;
+    if (lane == known) {
+        t->lanes[lane] = (struct lane){
+            .free_root = NONE, .unmapped_root = NONE, .pool = pool, .stream = stream};
+        t->lane_nodes[lane] = (struct dryi_order_node){
+            .major = t->streams[stream].value,
+            .priority = (uint32_t)dryi_mix64(lane + UINT64_C(1))};
+        dryi_order_insert(t->lane_nodes, &t->pools[pool].lanes, lane);
+    }
+    return *last = lane;
+}
+
+uint32_t
+dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id)
+{
+    if (id.a == 0 && id.b == 0)
+        return 0;
+    uint32_t index = dryi_intern_find(&t->owner_ids, &id, sizeof id);
+    return index != DRYI_INTERN_NONE ? t->live_owners[index] : NONE;
+}
+
+/*
+ * Every owner gets a number of its own, also one whose id was used before: what the former
+ * one left behind (addresses that could not be mapped) is not for the new one.
+ */
+uint32_t
+dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id)
+{
+    const struct dry_memory *m = &t->memory;
+    size_t count = (size_t)t->owner_count + 1;
+    if (count >= NONE / 2 ||
+        !dryi_memory_grow(m, &t->owners, &t->owner_capacity, count, sizeof *t->owners) ||
+        !dryi_memory_grow(m, &t->pools, &t->pool_capacity, 2 * count, sizeof *t->pools) ||
+        !dryi_memory_grow(m, &t->live_owners, &t->live_owner_capacity,
+                          (size_t)t->owner_ids.count + 1, sizeof *t->live_owners))
+        return NONE;
+    uint32_t index = dryi_intern_put(&t->owner_ids, &id, sizeof id);
+    if (index == DRYI_INTERN_NONE)
+        return NONE;
+    uint32_t owner = t->owner_count++;
+    t->live_owners[index] = owner;
+    t->owners[owner] = (struct owner){.id = id, .live = true};
+    t->unused_owners++;
+    t->pools[2 * owner] = t->pools[2 * owner + 1] = (struct block_pool){.lanes = NONE};
+    return owner;
+}
+
+/* Owners are made without users; the first one makes them unfreeable. */
+void
+dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner)
+{
+    if (t->owners[owner].use_count++ == 0)
+        t->unused_owners--;
+}
+
+static bool
+is_in_scope(const struct dryi_torch *t, uint32_t owner)
+{
+    for (uint32_t i = 0; i < t->scope_count; i++) {
+        if (t->scopes[i] == owner)
+            return true;
+    }
+    return false;
+}
+
+enum dry_status
+dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == 0 || (owner != NONE && is_in_scope(t, owner)))
+        return DRY_ERR_ARGUMENT;
+    if (owner != NONE && t->owners[owner].use_count == 0)
+        return DRY_ERR_ARGUMENT; /* released, and not yet gone: PyTorch refuses too */
+    if (!dryi_memory_grow(&t->memory, &t->scopes, &t->scope_capacity, t->scope_count + 1,
+                          sizeof *t->scopes))
+        return DRY_ERR_MEMORY;
+    if (owner == NONE)
+        owner = dryi_torch_owner_make(t, pool);
+    if (owner == NONE)
+        return DRY_ERR_MEMORY;
+    dryi_torch_owner_use(t, owner);
+    t->scopes[t->scope_count++] = owner;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_torch_end_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    for (uint32_t i = 0; owner != NONE && i < t->scope_count; i++) {
+        if (t->scopes[i] != owner)
+            continue;
+        memmove(&t->scopes[i], &t->scopes[i + 1],
+                (t->scope_count - i - 1) * sizeof *t->scopes);
+        t->scope_count--;
+        return DRY_OK;
+    }
+    return DRY_ERR_ARGUMENT;
+}
+
+enum dry_status
+dryi_torch_release_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0)
+        return DRY_ERR_ARGUMENT;
+    if (--t->owners[owner].use_count == 0)
+        t->unused_owners++;
+    return DRY_OK;
+}
+
+bool
+dryi_torch_in_capture(const struct dryi_torch *t)
+{
+    return t->rules->scope_is_capture && t->scope_count > 0;
+}
