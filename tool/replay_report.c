@@ -134,8 +134,8 @@ print_recorded(const struct replay_report *r)
     printf("\n");
 }
 
-/* What a terminal of 80 columns leaves for the settings beside the figures. */
-#define LABEL_COLUMNS 22
+/* What the figures take of a terminal's width at most; the settings get the rest. */
+#define FIGURE_COLUMNS 58
 
 static void
 add_row(struct table *t, const struct replay_report *r, const struct replay_row *row)
@@ -181,7 +181,8 @@ print_rows_in_full(const struct replay_report *r, const struct term *term)
         if (row->run.oom)
             printf("  row %zu: out of memory at event %zu, asked for %s\n", i + 1,
                    row->run.oom_event, term_format_bytes(row->run.oom_size, size));
-        if (term->is_terminal && row->conf && strlen(row->label) > LABEL_COLUMNS) {
+        if (term->is_terminal && row->conf &&
+            (int)strlen(row->label) > term->width - FIGURE_COLUMNS) {
             printf("  row %zu: ", i + 1);
             term_print_text(stdout, row->conf, strlen(row->conf));
             printf("\n");
