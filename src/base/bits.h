@@ -46,4 +46,15 @@ dryi_mix64(uint64_t x)
     return x ^ x >> 31;
 }
 
+/*
+ * A number that whoever makes a file cannot know: keys of hash tables and priorities of
+ * trees are mixed with it, so that no file can be made to degrade them. Where the loader
+ * randomises addresses, that of an object is one. Results never depend on it.
+ */
+static inline uint64_t
+dryi_seed_of(const void *object)
+{
+    return dryi_mix64((uint64_t)(uintptr_t)object);
+}
+
 #endif

@@ -10,7 +10,8 @@
 void
 dryi_intern_init(struct dryi_intern *in, const struct dry_memory *memory)
 {
-    *in = (struct dryi_intern){.memory = dryi_memory_or_default(memory)};
+    *in = (struct dryi_intern){.memory = dryi_memory_or_default(memory),
+                               .seed = dryi_seed_of(in)};
 }
 
 void
@@ -22,15 +23,15 @@ dryi_intern_finish(struct dryi_intern *in)
     dryi_memory_free(m, in->lengths, in->length_capacity, sizeof *in->lengths);
     dryi_memory_free(m, in->hashes, in->hash_capacity, sizeof *in->hashes);
     dryi_memory_free(m, in->slots, in->slot_count, sizeof *in->slots);
-    *in = (struct dryi_intern){.memory = in->memory};
+    *in = (struct dryi_intern){.memory = in->memory, .seed = in->seed};
 }
 
 /* Eight bytes a round: stacks of a hundred frames are looked up for every event. */
 static uint32_t
-hash_bytes(const void *bytes, size_t length)
+hash_bytes(const struct dryi_intern *in, const void *bytes, size_t length)
 {
     const unsigned char *p = bytes;
-    uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = in->seed ^ length * UINT64_C(0x9e3779b97f4a7c15);
     while (length >= 8) {
         uint64_t word;
         memcpy(&word, p, 8);
@@ -117,7 +118,7 @@ dryi_intern_put(struct dryi_intern *in, const void *bytes, size_t length)
     static const char nothing[1];
     if (length == 0)
         bytes = nothing;
-    uint32_t hash = hash_bytes(bytes, length);
+    uint32_t hash = hash_bytes(in, bytes, length);
     size_t slot = find_slot(in, hash, bytes, length);
     if (in->slots[slot])
         return in->slots[slot] - 1;
@@ -133,7 +134,7 @@ dryi_intern_find(const struct dryi_intern *in, const void *bytes, size_t length)
     static const char nothing[1];
     if (length == 0)
         bytes = nothing;
-    uint32_t hash = hash_bytes(bytes, length);
+    uint32_t hash = hash_bytes(in, bytes, length);
     if (in->slots) {
         size_t slot = find_slot(in, hash, bytes, length);
         return in->slots[slot] ? in->slots[slot] - 1 : DRYI_INTERN_NONE;

@@ -35,6 +35,7 @@ struct dryi_intern {
     uint32_t *slots; /* id + 1, 0 is empty */
     size_t slot_count;
     uint32_t count;
+    uint64_t seed; /* of the hash */
 };
 
 void dryi_intern_init(struct dryi_intern *in, const struct dry_memory *memory);

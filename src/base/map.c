@@ -7,20 +7,21 @@
 void
 dryi_map_init(struct dryi_map *map, const struct dry_memory *memory)
 {
-    *map = (struct dryi_map){.memory = dryi_memory_or_default(memory)};
+    *map = (struct dryi_map){.memory = dryi_memory_or_default(memory),
+                             .seed = dryi_seed_of(map)};
 }
 
 void
 dryi_map_finish(struct dryi_map *map)
 {
     dryi_memory_free(&map->memory, map->slots, map->slot_count, sizeof *map->slots);
-    *map = (struct dryi_map){.memory = map->memory};
+    *map = (struct dryi_map){.memory = map->memory, .seed = map->seed};
 }
 
 static size_t
 home_of(const struct dryi_map *map, uint64_t key)
 {
-    return dryi_mix64(key) & (map->slot_count - 1);
+    return dryi_mix64(key ^ map->seed) & (map->slot_count - 1);
 }
 
 /* The slot of the key, or the empty one where it belongs. */

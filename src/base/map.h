@@ -26,6 +26,7 @@ struct dryi_map {
     struct dry_memory memory;
     struct dryi_map_slot *slots;
     size_t slot_count, count;
+    uint64_t seed; /* mixed into the keys */
 };
 
 void dryi_map_init(struct dryi_map *map, const struct dry_memory *memory);

@@ -34,6 +34,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
         return dryi_fail_memory(err, "an allocator");
     size_t rules_count;
     t->memory = memory;
+    t->seed = dryi_seed_of(t);
     t->device = options->device;
     t->conf = options->conf;
     t->rules = options->rules;

@@ -54,7 +54,7 @@ dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
         .mapped = true,
     };
     t->nodes[block] =
-        (struct dryi_order_node){.priority = (uint32_t)dryi_mix64(block + UINT64_C(1))};
+        (struct dryi_order_node){.priority = (uint32_t)dryi_mix64(block ^ t->seed)};
     return block;
 }
 

@@ -68,9 +68,9 @@ dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
     if (lane == known) {
         t->lanes[lane] = (struct lane){
             .free_root = NONE, .unmapped_root = NONE, .pool = pool, .stream = stream};
-        t->lane_nodes[lane] = (struct dryi_order_node){
-            .major = t->streams[stream].value,
-            .priority = (uint32_t)dryi_mix64(lane + UINT64_C(1))};
+        t->lane_nodes[lane] =
+            (struct dryi_order_node){.major = t->streams[stream].value,
+                                     .priority = (uint32_t)dryi_mix64(lane ^ t->seed)};
         dryi_order_insert(t->lane_nodes, &t->pools[pool].lanes, lane);
     }
     return *last = lane;

@@ -97,6 +97,7 @@ struct dryi_torch {
     struct dryi_torch_observer observer;
     struct dry_stats stats;
     uint64_t device_total;
+    uint64_t seed; /* of the priorities in trees */
 
     struct block *blocks;
     struct dryi_order_node *nodes; /* parallel to blocks */

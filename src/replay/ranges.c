@@ -9,7 +9,8 @@ dryi_ranges_init(struct dryi_ranges *r, const struct dry_memory *memory)
 {
     *r = (struct dryi_ranges){.memory = dryi_memory_or_default(memory),
                               .free_item = DRYI_ORDER_NONE,
-                              .root = DRYI_ORDER_NONE};
+                              .root = DRYI_ORDER_NONE,
+                              .seed = dryi_seed_of(r)};
 }
 
 void
@@ -37,7 +38,7 @@ insert(struct dryi_ranges *r, const struct range *range)
     }
     r->items[item] = *range;
     r->nodes[item] = (struct dryi_order_node){
-        .major = range->addr, .priority = (uint32_t)dryi_mix64(item + UINT64_C(1))};
+        .major = range->addr, .priority = (uint32_t)dryi_mix64(item ^ r->seed)};
     dryi_order_insert(r->nodes, &r->root, item);
     r->live_count++;
     return true;

@@ -33,6 +33,7 @@ struct dryi_ranges {
     struct dryi_order_node *nodes; /* parallel to items */
     size_t item_capacity, node_capacity;
     uint32_t item_count, free_item, root;
+    uint64_t seed; /* of the priorities in the tree */
     size_t live_count;
 };
 
