@@ -138,7 +138,7 @@ say_where_to_go(const char *path)
     printf(
         "\nNext, with this file or with one of your own:\n"
         "  drystone info %s\n"
-        "  drystone replay %s -c expandable_segments:True --find-capacity\n"
+        "  drystone replay %s -c max_split_size_mb:64 --find-capacity\n"
         "  drystone help replay\n"
         "To record your own program: torch.cuda.memory._record_memory_history() before\n"
         "the steps, torch.cuda.memory._dump_snapshot(\"run.pickle\") after them.\n",

@@ -14,6 +14,9 @@
 #include "replay_report.h"
 #include "report.h"
 
+/* Of --capacity: what the record shows, or no limit. */
+#define NOT_GIVEN UINT64_MAX
+
 struct values {
     struct option_list confs;
     const char *compat, *decisions;
@@ -97,7 +100,7 @@ run_row(struct session *s, const char *label, const char *conf, bool begin_anew)
     dry_run_options_init(&options);
     options.conf = conf;
     options.begin_anew = begin_anew;
-    options.capacity_bytes = s->values.capacity;
+    options.capacity_bytes = s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
     options.find_capacity = s->values.find_capacity;
     struct replay_row *row = s->rows + s->row_count;
     *row = (struct replay_row){.label = label, .conf = conf};
@@ -122,7 +125,7 @@ run_all(struct session *s)
     const struct dry_replay_check *check = dry_replay_get_check(s->replay);
     const struct option_list *confs = &s->values.confs;
     bool for_people = !s->values.json && !s->values.decisions;
-    bool is_limited = s->values.capacity != 0;
+    bool is_limited = s->values.capacity != NOT_GIVEN;
     int code = EXIT_FINE;
     if (for_people || confs->count == 0)
         code = run_row(
@@ -177,7 +180,7 @@ open_replay(struct session *s)
     struct dry_error err;
     enum dry_status status = dry_replay_create(s->trace, &options, &s->replay, &err);
     if (status == DRY_ERR_ARGUMENT)
-        return report_usage("replay", "%s: %s", s->path, err.text);
+        return report_usage("replay", "%s", err.text);
     return status == DRY_OK ? EXIT_FINE : report_error("replay", s->path, &err);
 }
 
@@ -205,7 +208,14 @@ static int
 check_usage(const struct session *s, const struct option_list *operands)
 {
     if (operands->count != 1)
-        return report_usage("replay", "expected one FILE, got %zu", operands->count);
+        return report_usage("replay", "%zu files are given, one is expected",
+                            operands->count);
+    if (s->values.capacity == 0)
+        return report_usage("replay", "--capacity 0: no program runs on nothing");
+    if (s->values.decisions && strcmp(s->values.decisions, "-") == 0 &&
+        (s->values.json || s->values.find_capacity))
+        return report_usage("replay",
+                            "--decisions - prints decisions alone: name a file");
     if (s->values.decisions && s->values.confs.count > 1)
         return report_usage("replay", "--decisions takes one run, so at most one --conf");
     return EXIT_FINE;
@@ -214,7 +224,7 @@ check_usage(const struct session *s, const struct option_list *operands)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = INT64_MIN}};
+    struct session s = {.values = {.device = INT64_MIN, .capacity = NOT_GIVEN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_replay, argc, argv, &s.values, &operands, &code)) {
@@ -237,8 +247,7 @@ const struct command command_replay = {
     .usage = "[options] FILE",
     .about = about_text,
     .examples = "drystone replay run.pickle\n"
-                "drystone replay run.pickle -c expandable_segments:True -c "
-                "max_split_size_mb:128\n"
+                "drystone replay run.pickle -c '' -c expandable_segments:True\n"
                 "drystone replay run.pickle -c '' --find-capacity\n"
                 "drystone replay run.pickle -c '' --capacity 40GiB --json\n",
     .options = specs,

@@ -125,6 +125,11 @@ print_recorded(const struct replay_report *r)
     printf("            settings: ");
     term_print_text(stdout, rec->conf, strlen(rec->conf));
     printf("%s\n", rec->conf[0] ? "" : "default");
+    if (rec->conf_problem) {
+        printf("            not read whole: ");
+        term_print_text(stdout, rec->conf_problem, strlen(rec->conf_problem));
+        printf("\n            replayed with the values the file has beside them\n");
+    }
     if (!rec->oom)
         return;
     printf("            out of memory at event %zu", rec->oom_event);
@@ -254,16 +259,24 @@ make_check(const struct dry_replay_check *c)
 }
 
 static json_t *
+make_known(bool is_known, uint64_t bytes)
+{
+    return is_known ? json_out_number(bytes) : json_null();
+}
+
+static json_t *
 make_recorded(const struct dry_replay_recorded *rec)
 {
+    bool is_known = rec->reserved_peak_bytes > 0;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "reserved_peak_bytes",
-        json_out_number(rec->reserved_peak_bytes), "allocated_peak_bytes",
-        json_out_number(rec->allocated_peak_bytes), "reserved_end_bytes",
-        json_out_number(rec->reserved_end_bytes), "conf", make_text(rec->conf), "oom",
-        rec->oom, "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
-        "capacity_bytes",
-        rec->capacity_bytes ? json_out_number(rec->capacity_bytes) : json_null());
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "reserved_peak_bytes",
+        make_known(is_known, rec->reserved_peak_bytes), "allocated_peak_bytes",
+        make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
+        "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "conf",
+        make_text(rec->conf), "conf_problem",
+        rec->conf_problem ? make_text(rec->conf_problem) : json_null(), "oom", rec->oom,
+        "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
+        "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes));
 }
 
 static void

@@ -89,7 +89,12 @@ DRY_API const struct dry_replay_check *dry_replay_get_check(
 
 struct dry_replay_recorded {
     int32_t device;
-    const char *conf;             /* recorded option string, "" if none */
+    const char *conf; /* recorded option string, "" if none */
+    /*
+     * Why that string could not be read whole (an option of a later release, say), or NULL;
+     * replayed are then the values the snapshot exports beside it.
+     */
+    const char *conf_problem;
     uint64_t reserved_peak_bytes; /* in the window, from the record alone; 0: unknown */
     uint64_t reserved_end_bytes;
     uint64_t allocated_peak_bytes; /* rounded bytes, as the allocator counts */

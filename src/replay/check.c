@@ -293,7 +293,8 @@ is_same_block(const struct dry_trace_block *b, const struct dryi_torch_block_inf
                                  : info->pending ? DRY_BLOCK_PENDING_FREE
                                                  : DRY_BLOCK_INACTIVE;
     return b->address == info->addr && b->size == info->size && b->state == state &&
-           (state == DRY_BLOCK_INACTIVE || b->requested_size == info->requested);
+           (state == DRY_BLOCK_INACTIVE || b->requested_size == 0 || /* not recorded */
+            b->requested_size == info->requested);
 }
 
 /* Blocks by address, so that one missing block does not disturb the others. */
@@ -342,13 +343,18 @@ on_segment(void *self, const struct dryi_torch_segment_info *info,
     if (s->block_count > 0)
         matched = match_blocks(&v->blocks[s->first_block], s->block_count, blocks, count);
     f->check->block_matched += matched;
-    if (is_same_segment(v, s, info) && matched == s->block_count && matched == count)
-        f->check->segment_matched++;
-    else
+    if (matched != s->block_count || matched != count)
         mismatch(f, NO_EVENT,
                  "final layout: segment of %llu at %#llx: %zu of %zu blocks as recorded",
                  (unsigned long long)s->total_size, (unsigned long long)s->address,
                  matched, s->block_count);
+    else if (!is_same_segment(v, s, info))
+        mismatch(
+            f, NO_EVENT,
+            "final layout: segment of %llu at %#llx: its stream, pool or kind differs",
+            (unsigned long long)s->total_size, (unsigned long long)s->address);
+    else
+        f->check->segment_matched++;
     return DRY_OK;
 }
 

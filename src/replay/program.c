@@ -438,6 +438,8 @@ static void
 on_alloc(struct build *b, uint32_t i)
 {
     end_burst(b, i, true);
+    if (b->p->has_addresses && b->size[i] > DEVICE_BYTES_MAX)
+        contradict(b, i, "an allocation is negative or larger than any device");
     if (dryi_map_find(&b->live, b->addr[i])) {
         contradict(b, i, "an address is handed out that is still in use");
         return;
@@ -663,7 +665,9 @@ on_final_block(struct build *b, const struct dry_trace_segment *s,
     const struct dry_lane *l = &b->p->view->lanes[s->lane];
     uint32_t lane =
         intern_lane(b, l->stream, (struct dryi_torch_pool_id){l->pool_a, l->pool_b});
-    struct ghost *ghost = add_ghost(b, block->address, block->requested_size, lane);
+    /* Files without requested_size: the block's own will do. */
+    uint64_t requested = block->requested_size ? block->requested_size : block->size;
+    struct ghost *ghost = add_ghost(b, block->address, requested, lane);
     if (!ghost)
         return;
     ghost->block_size = block->size;

@@ -30,7 +30,7 @@ struct dry_replay {
     const struct dry_trace_view *view;
     const struct dry_trace_device *device;
     struct dryi_torch_conf recorded_conf;
-    const char *conf_problem; /* why the recorded option string could not be used */
+    char conf_problem[256]; /* "" if there is none */
     struct dryi_program program;
     struct dryi_origin origin;
     const struct dryi_torch_rules *rules;
@@ -94,10 +94,12 @@ read_recorded_conf(struct dry_replay *r)
     if (s->conf != DRY_NONE) {
         size_t length;
         r->recorded.conf = dry_trace_string(r->trace, s->conf, &length);
-        struct dry_error ignored;
+        struct dry_error problem;
         if (dryi_torch_conf_parse(r->recorded.conf, length, newest_rules(), conf,
-                                  &ignored) != DRY_OK)
-            r->conf_problem = "the recorded option string is not one PyTorch accepts";
+                                  &problem) != DRY_OK) {
+            snprintf(r->conf_problem, sizeof r->conf_problem, "%s", problem.text);
+            r->recorded.conf_problem = r->conf_problem;
+        }
     }
     conf->max_split_size =
         s->max_split_size < 0 ? UINT64_MAX : (uint64_t)s->max_split_size;
@@ -142,8 +144,6 @@ find_obstacle(const struct dry_replay *r)
         return r->program.inconsistency;
     if (r->program.op_count == 0)
         return "the file holds no events to replay for this device";
-    if (r->conf_problem)
-        return r->conf_problem;
     return NULL;
 }
 

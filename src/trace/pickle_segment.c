@@ -141,12 +141,15 @@ dryi_history_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
 }
 
 /* A segment as its keys come. */
+/* PyTorch's kSmallBuffer, c10/core/AllocatorConfig.h. */
+#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20)
+
 struct fields {
     struct dry_trace_segment row;
     struct dry_lane lane;
     struct dryi_owner owner;
     struct dryi_rows blocks;
-    bool has_address, has_device, has_stream;
+    bool has_address, has_device, has_stream, has_type;
 };
 
 static enum dry_status
@@ -170,6 +173,7 @@ take_device(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
 static enum dry_status
 take_type(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
 {
+    f->has_type = true;
     f->row.is_large = value == dryi_value(DRYI_VALUE_STRING, DRYI_TEXT_LARGE);
     if (f->row.is_large || value == dryi_value(DRYI_VALUE_STRING, DRYI_TEXT_SMALL))
         return DRY_OK;
@@ -275,6 +279,8 @@ dryi_segment_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
     if (status != DRY_OK)
         return status;
     place_blocks(w, &f);
+    if (!f.has_type) /* the small pool's are all of one size, and no others are */
+        f.row.is_large = f.row.total_size != SMALL_SEGMENT_BYTES;
     f.row.first_block = f.blocks.first;
     f.row.block_count = f.blocks.count;
     w->covered.blocks += f.blocks.count;

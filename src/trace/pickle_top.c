@@ -299,7 +299,7 @@ static enum dry_status
 refuse_top(struct dryi_walk *w, uint64_t value)
 {
     return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                        "the pickle holds %s%s, expected a memory snapshot: a dict with "
+                        "the file holds %s%s, expected a memory snapshot: a dict with "
                         "`segments` and `device_traces`, or a list of segments",
                         dryi_value_noun(value),
                         dryi_value_is(value, DRYI_VALUE_DICT) ? " of other things" : "");

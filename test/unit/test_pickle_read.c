@@ -554,7 +554,7 @@ things_are_used_once(void **state)
     snprintf(text, sizeof text, "}('segments'](%seu.", event);
     refuse_text(text, DRY_ERR_FORMAT, "an item of `segments` is an event");
     snprintf(text, sizeof text, "%s.", event);
-    refuse_text(text, DRY_ERR_FORMAT, "the pickle holds an event, expected a memory");
+    refuse_text(text, DRY_ERR_FORMAT, "the file holds an event, expected a memory");
 }
 
 /* What was kept as unknown may be used once more, but only as that. */
@@ -667,8 +667,8 @@ wrong_types_are_told(void **state)
                 "`allocator_settings` is a list, expected a dict");
     refuse_text("}('segments']'segments']u.", DRY_ERR_FORMAT, "`segments` stands twice");
     refuse_text("}('device_traces']'traces']u.", DRY_ERR_FORMAT, "`traces` stands twice");
-    refuse_text("}('a'Nu.", DRY_ERR_FORMAT, "the pickle holds a dict of other things");
-    refuse_text("#1.", DRY_ERR_FORMAT, "the pickle holds an integer");
+    refuse_text("}('a'Nu.", DRY_ERR_FORMAT, "the file holds a dict of other things");
+    refuse_text("#1.", DRY_ERR_FORMAT, "the file holds an integer");
     refuse_text("](#1e.", DRY_ERR_FORMAT, "an item of `segments` is an integer");
 }
 

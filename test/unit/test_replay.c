@@ -784,6 +784,38 @@ end_record(struct record *r, const char *reason)
     dry_trace_destroy(trace);
 }
 
+/* An option of a later release: the values exported beside the string still count. */
+static void
+unknown_settings_are_told(void **state)
+{
+    (void)state;
+    static const char conf[] = "max_split_size_mb:64,future_option:1";
+    struct record r = begin_record();
+    struct dry_trace_settings settings = {
+        .known = 1,
+        .conf = dry_trace_add_string(r.builder, conf, sizeof conf - 1),
+        .max_split_size = 64 * (int64_t)MIB,
+        .extra = DRY_NONE,
+    };
+    dry_trace_set_settings(r.builder, &settings);
+    add_event(&r, DRY_ACTION_SEGMENT_ALLOC, 2048 * MIB, 2 * MIB);
+    add_event(&r, DRY_ACTION_ALLOC, 2048 * MIB, 512);
+    add_segment(&r, 2048 * MIB, 2 * MIB, 512);
+    struct dry_trace *trace;
+    assert_int_equal(dry_trace_builder_finish(r.builder, &trace, NULL), DRY_OK);
+    struct dry_replay *replay = replay_of(trace);
+    const struct dry_replay_recorded *recorded = dry_replay_get_recorded(replay);
+    assert_string_equal(recorded->conf, conf);
+    assert_non_null(recorded->conf_problem);
+    assert_non_null(strstr(recorded->conf_problem, "future_option"));
+    assert_true(dry_replay_get_check(replay)->exact);
+    struct dry_run run;
+    assert_int_equal(dry_replay_run(replay, NULL, &run, NULL), DRY_OK);
+    assert_int_equal(run.stats.max_split_size, 64 * MIB);
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
+}
+
 static void
 contradictions_are_named(void **state)
 {
@@ -837,7 +869,7 @@ layouts_of_no_allocator_are_refused(void **state)
     r = begin_record();
     add_event(&r, DRY_ACTION_ALLOC, base + 7, UINT64_MAX);
     add_segment(&r, base, 2 * MIB, 512);
-    end_record(&r, NULL);
+    end_record(&r, "event 0: an allocation is negative or larger than any device");
     r = begin_record();
     add_event(&r, DRY_ACTION_OOM, UINT64_MAX, UINT64_MAX);
     add_event(&r, DRY_ACTION_ALLOC, base + 4096, 512);
@@ -994,6 +1026,7 @@ main(void)
         cmocka_unit_test(a_failing_sink_ends_the_run),
         cmocka_unit_test(a_recorded_oom_and_a_setting_that_avoids_it),
         cmocka_unit_test(a_changed_address_is_found),
+        cmocka_unit_test(unknown_settings_are_told),
         cmocka_unit_test(contradictions_are_named),
         cmocka_unit_test(layouts_of_no_allocator_are_refused),
         cmocka_unit_test(reservations_of_two_pools_stay_apart),
