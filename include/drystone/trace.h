@@ -113,9 +113,8 @@ struct dry_note {
     uint32_t extra;           /* keys unknown to us, kept for the writer */
     uint32_t flags;           /* DRY_NOTE_… */
 };
-#define DRY_NOTE_NO_TIME 1u  /* the event carried no time_us */
-#define DRY_NOTE_NO_STACK 2u /* it had no `frames` key at all */
-#define DRY_NOTE_NO_ADDR 4u
+#define DRY_NOTE_NO_TIME 1u /* the event carried no time_us */
+#define DRY_NOTE_NO_ADDR 2u /* nor an address */
 
 struct dry_frame {
     uint32_t name, file; /* strings, DRY_NONE if absent */

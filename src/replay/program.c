@@ -320,6 +320,19 @@ need_of(const struct build *b, uint64_t size)
     return dryi_torch_segment_size(b->conf, dryi_torch_round_size(b->conf, size));
 }
 
+/* What was asked for in vain is bounded: pages may have been mapped in smaller helpings. */
+static void
+emit_device_full(struct build *b, uint32_t alloc_event)
+{
+    uint64_t asked = need_of(b, b->size[alloc_event]);
+    struct limit limit = {.before = b->burst_before,
+                          .after = b->reserved,
+                          .need = asked > b->burst_need ? asked : b->burst_need,
+                          .free_bytes = UINT64_MAX,
+                          .event = alloc_event};
+    emit(b, OP_DEVICE_FULL, add_limit(b, limit), b->burst_event);
+}
+
 /*
  * The burst is over. If it made room for `event`'s segment it may have been a retry: whether
  * the device was full is known only when its highest mark is (settle_bursts).
@@ -335,24 +348,15 @@ end_burst(struct build *b, uint32_t event, bool is_alloc)
         hold_last_free(b);
     for (size_t i = 0; i < b->burst_lane_count && !is_own; i++)
         emit(b, OP_POOL_RELEASE, b->burst_lanes[i], b->burst_event);
-    if (!b->burst_has_default && !is_ladder) {
-        for (size_t i = 0; i < b->burst_lane_count; i++)
-            emit(b, OP_EMPTY_POOL, b->burst_lanes[i], b->burst_event);
-    } else if (is_ladder) {
-        /* What was asked for in vain: pages may have been mapped in smaller helpings. */
-        uint64_t asked = need_of(b, b->size[event]);
-        struct limit limit = {.before = b->burst_before,
-                              .after = b->reserved,
-                              .need = asked > b->burst_need ? asked : b->burst_need,
-                              .free_bytes = UINT64_MAX,
-                              .event = event};
-        emit(b, OP_DEVICE_FULL, add_limit(b, limit), b->burst_event);
-        b->burst_event = NO_EVENT;
-        return; /* the ladder waits for the streams: they are put back behind the alloc */
-    } else {
+    if (is_ladder) /* waits for the streams: they are put back behind its alloc */
+        emit_device_full(b, event);
+    else if (b->burst_has_default)
         emit(b, OP_EMPTY_CACHE, 0, b->burst_event);
-    }
-    put_back_done_streams(b, event);
+    for (size_t i = 0; i < b->burst_lane_count && !is_ladder && !b->burst_has_default;
+         i++)
+        emit(b, OP_EMPTY_POOL, b->burst_lanes[i], b->burst_event);
+    if (!is_ladder)
+        put_back_done_streams(b, event);
     b->burst_event = NO_EVENT;
 }
 
