@@ -673,11 +673,9 @@ run(int argc, char **argv)
     struct option_list files;
     int code;
     if (options_parse(&command_info, argc, argv, &values, &files, &code)) {
-        if (files.count == 1)
+        code = options_expect_one_file(&command_info, &files);
+        if (code == EXIT_FINE)
             code = show(files.values[0], &values);
-        else
-            code =
-                report_usage("info", "%zu files are given, one is expected", files.count);
     }
     options_finish(&command_info, &values, &files);
     return code;

@@ -89,7 +89,7 @@ run_with_decisions(const struct session *s, struct dry_run_options *options,
     options->decisions = NULL;
     if (status == DRY_OK || status == DRY_ERR_SYSTEM)
         return output_close(&out, status, &err);
-    output_close(&out, DRY_OK, NULL);
+    output_discard(&out);
     return report_run(s, options->conf, &err);
 }
 
@@ -207,15 +207,18 @@ replay_file(struct session *s)
 static int
 check_usage(const struct session *s, const struct option_list *operands)
 {
-    if (operands->count != 1)
-        return report_usage("replay", "%zu files are given, one is expected",
-                            operands->count);
+    int code = options_expect_one_file(&command_replay, operands);
+    if (code != EXIT_FINE)
+        return code;
     if (s->values.capacity == 0)
         return report_usage("replay", "--capacity 0: no program runs on nothing");
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0 &&
         (s->values.json || s->values.find_capacity))
         return report_usage("replay",
                             "--decisions - prints decisions alone: name a file");
+    if (s->values.decisions && output_is_input(s->values.decisions, operands->values[0]))
+        return report_usage("replay", "--decisions %s: that is the input",
+                            s->values.decisions);
     if (s->values.decisions && s->values.confs.count > 1)
         return report_usage("replay", "--decisions takes one run, so at most one --conf");
     return EXIT_FINE;

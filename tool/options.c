@@ -256,6 +256,15 @@ options_parse(const struct command *command, int argc, char **argv, void *values
     return true;
 }
 
+int
+options_expect_one_file(const struct command *command, const struct option_list *operands)
+{
+    if (operands->count == 1)
+        return EXIT_FINE;
+    return report_usage(command->name, "%zu files are given, one is expected",
+                        operands->count);
+}
+
 void
 options_finish(const struct command *command, void *values, struct option_list *operands)
 {

@@ -49,6 +49,10 @@ bool options_parse(const struct command *command, int argc, char **argv, void *v
 void options_finish(const struct command *command, void *values,
                     struct option_list *operands);
 
+/* A command that takes one file: EXIT_FINE, or what is wrong is said and EXIT_USAGE. */
+int options_expect_one_file(const struct command *command,
+                            const struct option_list *operands);
+
 void options_print_help(const struct command *command, FILE *out);
 
 /* "40GiB", "1.5g", "512MiB", "4096"; units are binary. False: not a size, or too large.

@@ -2,8 +2,12 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "fail.h"
@@ -16,12 +20,67 @@ report_unwritable(const struct output *out)
                           strerror(errno));
 }
 
+/* A new file beside the target; one that a killed process left behind is replaced. */
+static FILE *
+create_part(struct output *out, mode_t mode)
+{
+    size_t capacity = strlen(out->target) + 32;
+    out->part = malloc(capacity);
+    if (!out->part)
+        return NULL;
+    snprintf(out->part, capacity, "%s.part-%ld", out->target, (long)getpid());
+    unlink(out->part);
+    int fd = open(out->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w+b");
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
+}
+
+bool
+output_is_input(const char *path, const char *input)
+{
+    struct stat to, from;
+    bool is_known = strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &from) == 0
+                                            : stat(input, &from) == 0;
+    return is_known && stat(path, &to) == 0 && S_ISREG(to.st_mode) &&
+           to.st_dev == from.st_dev && to.st_ino == from.st_ino;
+}
+
+static FILE *
+open_file(struct output *out)
+{
+    struct stat old;
+    bool is_there = stat(out->path, &old) == 0;
+    if (is_there && !S_ISREG(old.st_mode))
+        return fopen(out->path, "wbe");
+    out->target = is_there ? realpath(out->path, NULL) : strdup(out->path);
+    if (!out->target)
+        return NULL;
+    FILE *file = create_part(out, is_there ? old.st_mode & 0777 : 0666);
+    if (!file) {
+        free(out->part);
+        out->part = NULL;
+    }
+    return file;
+}
+
 int
 output_open(struct output *out, const char *command, const char *path)
 {
     *out = (struct output){.command = command, .path = path};
-    out->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
-    return out->file ? EXIT_FINE : report_unwritable(out);
+    out->file = strcmp(path, "-") == 0 ? stdout : open_file(out);
+    if (out->file)
+        return EXIT_FINE;
+    int code = report_unwritable(out);
+    free(out->target);
+    return code;
+}
+
+const char *
+output_part_path(const struct output *out)
+{
+    return out->part;
 }
 
 static enum dry_status
@@ -43,7 +102,32 @@ int
 output_close(struct output *out, enum dry_status status, const struct dry_error *err)
 {
     bool is_written = out->file == stdout || fclose(out->file) == 0;
+    if (out->part) {
+        bool is_placed =
+            status == DRY_OK && is_written && rename(out->part, out->target) == 0;
+        int why = errno;
+        if (!is_placed)
+            unlink(out->part);
+        errno = why;
+        is_written = is_placed;
+    }
+    int code = EXIT_FINE;
     if (status != DRY_OK)
-        return report_error(out->command, out->path, err);
-    return is_written ? EXIT_FINE : report_unwritable(out);
+        code = report_error(out->command, out->path, err);
+    else if (!is_written)
+        code = report_unwritable(out);
+    free(out->part);
+    free(out->target);
+    return code;
+}
+
+void
+output_discard(struct output *out)
+{
+    if (out->file != stdout)
+        fclose(out->file);
+    if (out->part)
+        unlink(out->part);
+    free(out->part);
+    free(out->target);
 }

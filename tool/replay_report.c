@@ -31,11 +31,13 @@ print_matched(size_t matched, size_t count, const char *noun)
 static void
 print_mismatch(const struct dry_mismatch *m)
 {
+    char text[sizeof m->what + 64], safe[sizeof text];
+    int length = m->event != SIZE_MAX
+                     ? snprintf(text, sizeof text, "event %zu: %s", m->event, m->what)
+                     : snprintf(text, sizeof text, "%s", m->what);
+    term_make_printable(safe, sizeof safe, text, (size_t)length);
     printf("            first mismatch: ");
-    if (m->event != SIZE_MAX)
-        printf("event %zu: ", m->event);
-    term_print_text(stdout, m->what, strlen(m->what));
-    printf("\n");
+    term_print_wrapped(stdout, safe, 28, 80);
 }
 
 /* What had to be guessed, or is not as simple as it looks. */
@@ -81,10 +83,9 @@ print_check(const struct term *term, const struct dry_trace_view *view,
         printf("self-check  %sexact%s by the rules of PyTorch %s\n",
                term_style(term, TERM_GREEN), term_style(term, TERM_PLAIN), c->compat);
     else
-        printf(
-            "self-check  %snot exact%s by the rules of PyTorch %s: all figures below are "
-            "approximate\n",
-            term_style(term, TERM_RED), term_style(term, TERM_PLAIN), c->compat);
+        printf("self-check  %snot exact%s by the rules of PyTorch %s:\n"
+               "            all figures below are approximate\n",
+               term_style(term, TERM_RED), term_style(term, TERM_PLAIN), c->compat);
     print_matched(c->alloc_matched, c->alloc_count, "addresses");
     print_matched(c->segment_event_matched, c->segment_event_count, "segment events");
     print_matched(c->segment_matched, c->segment_count, "segments at the end");
@@ -202,9 +203,8 @@ replay_report_print(const struct replay_report *r)
     term_init(&term, stdout);
     const struct dry_replay_check *check = dry_replay_get_check(r->replay);
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
-    printf("%s", term_style(&term, TERM_BOLD));
-    term_print_text(stdout, r->file, strlen(r->file));
-    printf("%s: device %" PRId32 ", ", term_style(&term, TERM_PLAIN), rec->device);
+    term_print_subject(&term, r->file, TERM_BOLD);
+    printf("device %" PRId32 ", ", rec->device);
     print_count(check->event_count, "event");
     printf("\n");
     print_check(&term, r->view, check);

@@ -51,6 +51,25 @@ table_add(struct table *table, const char *text)
         add_cell(table, text, strlen(text));
 }
 
+#define OPERATION_COLUMNS 14u
+
+void
+table_add_operation(struct table *table, const char *bytes, size_t length)
+{
+    static const char space[] = "aten::";
+    char text[OPERATION_COLUMNS + 4];
+    if (length > sizeof space - 1 && memcmp(bytes, space, sizeof space - 1) == 0) {
+        bytes += sizeof space - 1;
+        length -= sizeof space - 1;
+    }
+    size_t limit = length > OPERATION_COLUMNS ? OPERATION_COLUMNS : sizeof text;
+    size_t used = term_make_printable(text, limit, bytes, length);
+    snprintf(text + used, sizeof text - used, "%s", used < length ? "…" : "");
+    table_add(table, text);
+}
+
+#define TEXT_COLUMNS_MIN 12u
+
 static size_t
 measure(const struct table *t, size_t widths[TABLE_COLUMNS_MAX])
 {
@@ -66,20 +85,22 @@ measure(const struct table *t, size_t widths[TABLE_COLUMNS_MAX])
     return total;
 }
 
-/* Take from the widest text column what does not fit, but leave it readable. */
+/* Take from the widest text columns what does not fit, but leave them readable. */
 static void
 shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
        size_t limit)
 {
-    size_t widest = t->column_count;
-    for (size_t i = 0; i < t->column_count; i++) {
-        if (!t->is_number[i] && (widest == t->column_count || widths[i] > widths[widest]))
-            widest = i;
+    for (; total > limit; total--) {
+        size_t widest = t->column_count;
+        for (size_t i = 0; i < t->column_count; i++) {
+            if (!t->is_number[i] &&
+                (widest == t->column_count || widths[i] > widths[widest]))
+                widest = i;
+        }
+        if (widest == t->column_count || widths[widest] <= TEXT_COLUMNS_MIN)
+            return;
+        widths[widest]--;
     }
-    if (total <= limit || widest == t->column_count)
-        return;
-    size_t excess = total - limit;
-    widths[widest] = widths[widest] > excess + 12 ? widths[widest] - excess : 12;
 }
 
 /* A byte position `columns` characters into the text. */

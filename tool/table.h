@@ -35,6 +35,11 @@ struct table {
 void table_init(struct table *table, const char *columns);
 /* The next cell, made printable; a row ends by itself. */
 void table_add(struct table *table, const char *text);
+/*
+ * The same for the operation of an owner, "aten::relu", in a narrow column: the namespace
+ * that nearly all of them share is left out, and what is too long is cut.
+ */
+void table_add_operation(struct table *table, const char *bytes, size_t length);
 /* Two blanks before and between columns. False: there was no memory. */
 bool table_print(const struct table *table, const struct term *term);
 void table_finish(struct table *table);

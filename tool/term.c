@@ -59,6 +59,15 @@ measure_character(const unsigned char *s, size_t left)
     return is_code && !is_control ? length : 0;
 }
 
+/* What is no text: a byte, or three that stand for one (Python's "surrogateescape"). */
+static size_t
+measure_surrogate(const unsigned char *bytes, size_t length)
+{
+    bool is_surrogate = length >= 3 && bytes[0] == 0xed && bytes[1] >= 0xa0 &&
+                        bytes[1] < 0xc0 && (bytes[2] & 0xc0) == 0x80;
+    return is_surrogate ? 3 : 1;
+}
+
 size_t
 term_make_printable(char *to, size_t capacity, const char *bytes, size_t length)
 {
@@ -72,7 +81,7 @@ term_make_printable(char *to, size_t capacity, const char *bytes, size_t length)
         else
             to[used] = '?';
         used += n ? n : 1;
-        i += n ? n : 1;
+        i += n ? n : measure_surrogate((const unsigned char *)bytes + i, length - i);
     }
     to[used] = '\0';
     return used;
@@ -119,6 +128,19 @@ term_print_wrapped(FILE *out, const char *text, int column, int width)
         text += *text != '\0';
     }
     fputc('\n', out);
+}
+
+#define SUBJECT_COLUMNS 28
+
+void
+term_print_subject(const struct term *term, const char *file, enum term_style style)
+{
+    size_t length = strlen(file);
+    bool is_long = term->is_terminal && length > SUBJECT_COLUMNS;
+    fputs(style == TERM_PLAIN ? "" : term_style(term, style), term->out);
+    term_print_text(term->out, file, length);
+    fprintf(term->out, "%s:%s", style == TERM_PLAIN ? "" : term_style(term, TERM_PLAIN),
+            is_long ? "\n  " : " ");
 }
 
 const char *

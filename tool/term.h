@@ -37,6 +37,12 @@ const char *term_style(const struct term *term, enum term_style style);
 size_t term_make_printable(char *to, size_t capacity, const char *bytes, size_t length);
 void term_print_text(FILE *out, const char *bytes, size_t length);
 
+/*
+ * A report's first words, "run.pickle: ", the file's name in `style`; where a long name would
+ * push what follows over the edge of a terminal, that begins a line of its own.
+ */
+void term_print_subject(const struct term *term, const char *file, enum term_style style);
+
 /* Terminal columns of printable text, taking every character for one wide. */
 size_t term_columns(const char *text);
 

@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "replay/check.h"
 #include "replay/decisions.h"
+#include "replay/inside.h"
 #include "replay/recorder.h"
 
 /* Capacities are searched in steps of this: all but exotic segments are multiples of it. */
@@ -103,7 +104,10 @@ read_recorded_conf(struct dry_replay *r)
     }
     conf->max_split_size =
         s->max_split_size < 0 ? UINT64_MAX : (uint64_t)s->max_split_size;
-    conf->garbage_collection_threshold = s->garbage_collection_threshold;
+    /* Nothing else passes PyTorch's parser: what a damaged file may hold, NaN too, is off. */
+    bool collects =
+        s->garbage_collection_threshold > 0.0 && s->garbage_collection_threshold < 1.0;
+    conf->garbage_collection_threshold = collects ? s->garbage_collection_threshold : 0.0;
     conf->expandable_segments = s->expandable_segments != 0;
     if (s->roundup_known)
         memcpy(conf->roundup_power2_divisions, s->roundup_power2_divisions,
@@ -319,6 +323,44 @@ dry_replay_get_recorded(const struct dry_replay *replay)
     return &replay->recorded;
 }
 
+/* --- for the modules above ---------------------------------------------------------------- */
+
+const struct dry_trace *
+dryi_replay_trace(const struct dry_replay *replay)
+{
+    return replay->trace;
+}
+
+const struct dry_trace_device *
+dryi_replay_device(const struct dry_replay *replay)
+{
+    return replay->device;
+}
+
+const struct dryi_program *
+dryi_replay_program(const struct dry_replay *replay)
+{
+    return &replay->program;
+}
+
+const struct dryi_origin *
+dryi_replay_origin(const struct dry_replay *replay)
+{
+    return &replay->origin;
+}
+
+const struct dryi_torch_conf *
+dryi_replay_conf(const struct dry_replay *replay)
+{
+    return &replay->recorded_conf;
+}
+
+const struct dryi_torch_rules *
+dryi_replay_rules(const struct dry_replay *replay)
+{
+    return replay->rules;
+}
+
 /* --- runs --------------------------------------------------------------------------------- */
 
 /* One run, its settings resolved. */
@@ -447,17 +489,33 @@ run_anew(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
     return status; /* or what the listener returned */
 }
 
+/* Once more from the rebuilt layout, listened to. */
+static enum dry_status
+watch(struct dry_replay *r, const struct dryi_listener *listener,
+      struct dryi_check_outcome *outcome, struct dry_error *err)
+{
+    struct dryi_check_subject subject = {.origin = &r->origin,
+                                         .conf = &r->recorded_conf,
+                                         .rules = r->rules,
+                                         .listener = listener};
+    return dryi_check_run(&r->program, &subject, outcome, err);
+}
+
+enum dry_status
+dryi_replay_watch(struct dry_replay *replay, const struct dryi_listener *listener,
+                  struct dry_error *err)
+{
+    struct dryi_check_outcome outcome;
+    return watch(replay, listener, &outcome, err);
+}
+
 static enum dry_status
 run_as_recorded(struct dry_replay *r, const struct dryi_listener *listener,
                 struct dry_run *run, struct dry_error *err)
 {
     struct dryi_check_outcome outcome = r->outcome;
     if (listener) {
-        struct dryi_check_subject subject = {.origin = &r->origin,
-                                             .conf = &r->recorded_conf,
-                                             .rules = r->rules,
-                                             .listener = listener};
-        enum dry_status status = dryi_check_run(&r->program, &subject, &outcome, err);
+        enum dry_status status = watch(r, listener, &outcome, err);
         if (status != DRY_OK)
             return status;
     }
@@ -497,7 +555,9 @@ find_capacity(const struct dry_replay *r, const struct attempt *wanted,
     struct attempt a = *wanted;
     a.listener = NULL;
     a.stops_at_oom = true;
-    uint64_t low = dryi_round_down(unlimited->allocated_peak_bytes, CAPACITY_STEP);
+    /* The last step below what is alive at the peak: that one cannot do. */
+    uint64_t low = dryi_round_up(unlimited->allocated_peak_bytes, CAPACITY_STEP);
+    low -= low > 0 ? CAPACITY_STEP : 0;
     uint64_t high = dryi_round_up(unlimited->reserved_peak_bytes, CAPACITY_STEP);
     bool fits = false;
     if (high == 0)

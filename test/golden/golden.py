@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the command's output with what is kept: golden.py [--update] TOOL CASE...
+"""Compare the command's output with what is kept:
+golden.py [--update] [--cases MAKE_CASES] TOOL CASE...
 
 A case is a text file: `$ drystone ARGUMENTS` lines, each followed by what the command
 prints (standard output, then standard error) and by `exit N`. Commands run in a copy of
-test/data, so that they may write.
+test/data, so that they may write; MAKE_CASES adds the labelled snapshots to it.
 """
 import difflib
 import pathlib
@@ -14,10 +15,16 @@ import subprocess
 import sys
 import tempfile
 
-arguments = [a for a in sys.argv[1:] if a != "--update"]
-update = "--update" in sys.argv
-tool = pathlib.Path(arguments[0]).resolve()
+arguments = sys.argv[1:]
+update = "--update" in arguments
+if update:
+    arguments.remove("--update")
 data = pathlib.Path(tempfile.mkdtemp())
+if arguments[0] == "--cases":
+    subprocess.run([pathlib.Path(arguments[1]).resolve(), data], check=True,
+                   stdout=subprocess.DEVNULL)
+    del arguments[:2]
+tool = pathlib.Path(arguments[0]).resolve()
 shutil.copytree(pathlib.Path(__file__).resolve().parent.parent / "data", data,
                 dirs_exist_ok=True)
 

@@ -13,6 +13,7 @@
 
 #include <drystone/drystone.h>
 
+#include "replay/inside.h"
 #include "replay/origin.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
@@ -345,6 +346,21 @@ the_capacity_found_is_the_smallest(void **state)
     struct dry_run_options options = options_for("", DRY_SIM_UNLIMITED);
     options.find_capacity = 1;
     assert_int_equal(run_with(replay, &options).capacity_bytes, 110 * MIB);
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
+}
+
+/* A peak of exactly so many steps may run on just that: the cached rest is given back. */
+static void
+the_capacity_may_be_the_peak_itself(void **state)
+{
+    (void)state;
+    struct dry_trace *trace = read_text("a 1 512 0 0\nf 1 0 0 1\na 2 20971520 0 2\n");
+    struct dry_replay *replay = replay_of(trace);
+    check_capacity(replay, "");
+    struct dry_run_options options = options_for("", DRY_SIM_UNLIMITED);
+    options.find_capacity = 1;
+    assert_int_equal(run_with(replay, &options).capacity_bytes, 20 * MIB);
     dry_replay_destroy(replay);
     dry_trace_destroy(trace);
 }
@@ -816,6 +832,34 @@ unknown_settings_are_told(void **state)
     dry_trace_destroy(trace);
 }
 
+/* What PyTorch's parser refuses, a snapshot cannot have been recorded with. */
+static void
+impossible_thresholds_are_off(void **state)
+{
+    (void)state;
+    static const double thresholds[] = {1e300, 1.0, -0.5, 0.0 / 0.0, 0.75};
+    for (size_t i = 0; i < sizeof thresholds / sizeof *thresholds; i++) {
+        struct record r = begin_record();
+        dry_trace_set_settings(
+            r.builder,
+            &(struct dry_trace_settings){.known = 1,
+                                         .conf = DRY_NONE,
+                                         .max_split_size = -1,
+                                         .garbage_collection_threshold = thresholds[i],
+                                         .extra = DRY_NONE});
+        add_event(&r, DRY_ACTION_SEGMENT_ALLOC, 2048 * MIB, 2 * MIB);
+        add_event(&r, DRY_ACTION_ALLOC, 2048 * MIB, 512);
+        add_segment(&r, 2048 * MIB, 2 * MIB, 512);
+        struct dry_trace *trace;
+        assert_int_equal(dry_trace_builder_finish(r.builder, &trace, NULL), DRY_OK);
+        struct dry_replay *replay = replay_of(trace);
+        double taken = dryi_replay_conf(replay)->garbage_collection_threshold;
+        assert_true(taken >= (i == 4 ? 0.75 : 0.0) && taken <= (i == 4 ? 0.75 : 0.0));
+        dry_replay_destroy(replay);
+        dry_trace_destroy(trace);
+    }
+}
+
 static void
 contradictions_are_named(void **state)
 {
@@ -1014,6 +1058,7 @@ main(void)
         cmocka_unit_test(a_pickle_and_its_plain_trace_agree),
         cmocka_unit_test(a_device_that_is_too_small_is_an_oom),
         cmocka_unit_test(the_capacity_found_is_the_smallest),
+        cmocka_unit_test(the_capacity_may_be_the_peak_itself),
         cmocka_unit_test(the_capacity_of_a_recording_is_the_smallest),
         cmocka_unit_test(an_empty_program_fits_anywhere),
         cmocka_unit_test(bad_options_are_refused),
@@ -1027,6 +1072,7 @@ main(void)
         cmocka_unit_test(a_recorded_oom_and_a_setting_that_avoids_it),
         cmocka_unit_test(a_changed_address_is_found),
         cmocka_unit_test(unknown_settings_are_told),
+        cmocka_unit_test(impossible_thresholds_are_off),
         cmocka_unit_test(contradictions_are_named),
         cmocka_unit_test(layouts_of_no_allocator_are_refused),
         cmocka_unit_test(reservations_of_two_pools_stay_apart),

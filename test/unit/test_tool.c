@@ -203,9 +203,10 @@ hostile_text_is_made_printable(void **state)
     check_printable("plain", 5, "plain");
     check_printable("a\x1b[31m\n\r\0b", 10, "a?[31m???b");
     check_printable("größe €𝄞", strlen("größe €𝄞"), "größe €𝄞");
-    check_printable("\xc0\xaf\xed\xa0\x80\xff\xc3", 7, "???????"); /* not UTF-8 */
-    check_printable("\xc2\x85", 2, "??");                          /* a C1 control */
-    check_printable("\xe2\x80\xae", 3, "???");                     /* turns the line */
+    check_printable("\xc0\xaf\xed\xa0\x80\xff\xc3", 7,
+                    "?????");                  /* not UTF-8; a surrogate is one */
+    check_printable("\xc2\x85", 2, "??");      /* a C1 control */
+    check_printable("\xe2\x80\xae", 3, "???"); /* turns the line */
     char cut[4];
     assert_int_equal(term_make_printable(cut, sizeof cut, "ab€", 5), 2);
     assert_string_equal(cut, "ab");
@@ -230,6 +231,35 @@ numbers_read_well(void **state)
     assert_string_equal(term_format_time(12500000, t), "12.5 s");
     assert_string_equal(term_format_time(UINT64_C(3725000000), t), "62 min 5 s");
     assert_string_equal(term_format_time(UINT64_C(10920000000), t), "3 h 2 min");
+}
+
+static void
+print_subject(FILE *out, bool is_terminal, const char *file)
+{
+    struct term term = {.out = out, .is_terminal = is_terminal, .width = 80};
+    term_print_subject(&term, file, TERM_BOLD);
+    fputs("device 0\n", out);
+}
+
+/* Only where lines have an end does a long name take one of its own. */
+static void
+long_file_names_take_a_line(void **state)
+{
+    (void)state;
+    static const char name[] = "/a/folder/and/another/one/run\x1b.pickle";
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    print_subject(out, true, "run.pickle");
+    print_subject(out, true, name);
+    print_subject(out, false, name);
+    rewind(out);
+    char text[256] = "";
+    size_t length = fread(text, 1, sizeof text - 1, out);
+    assert_int_equal(fclose(out), 0);
+    text[length] = '\0';
+    assert_string_equal(text, "run.pickle: device 0\n"
+                              "/a/folder/and/another/one/run?.pickle:\n  device 0\n"
+                              "/a/folder/and/another/one/run?.pickle: device 0\n");
 }
 
 static void
@@ -268,6 +298,7 @@ main(void)
         cmocka_unit_test(help_fits_80_columns),
         cmocka_unit_test(hostile_text_is_made_printable),
         cmocka_unit_test(numbers_read_well),
+        cmocka_unit_test(long_file_names_take_a_line),
         cmocka_unit_test(tables_are_aligned_and_fit),
     };
     return cmocka_run_group_tests_name("tool", tests, NULL, NULL);

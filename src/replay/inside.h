@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_INSIDE_H
+#define DRYI_REPLAY_INSIDE_H
+
+/* What the modules above a replay may see of its inside. */
+
+#include <drystone/replay.h>
+
+#include "replay/machine.h"
+
+const struct dry_trace *dryi_replay_trace(const struct dry_replay *replay);
+const struct dry_trace_device *dryi_replay_device(const struct dry_replay *replay);
+const struct dryi_program *dryi_replay_program(const struct dry_replay *replay);
+const struct dryi_origin *dryi_replay_origin(const struct dry_replay *replay);
+/* The recorded settings. */
+const struct dryi_torch_conf *dryi_replay_conf(const struct dry_replay *replay);
+
+/* The release whose rules the check used. */
+const struct dryi_torch_rules *dryi_replay_rules(const struct dry_replay *replay);
+
+/* Run the check once more, listened to; only where the check is possible. */
+DRY_CHECK_RESULT enum dry_status dryi_replay_watch(struct dry_replay *replay,
+                                                   const struct dryi_listener *listener,
+                                                   struct dry_error *err);
+
+#endif
