@@ -43,6 +43,7 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
 };
 
+extern const struct command command_anonymize;
 extern const struct command command_demo;
 extern const struct command command_info;
 extern const struct command command_replay;

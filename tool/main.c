@@ -10,6 +10,7 @@
 static const struct command *const commands[] = {
     &command_info,
     &command_replay,
+    &command_anonymize,
     &command_demo,
 };
 /* clang-tidy takes the size of a pointer for a slip here. */

@@ -1,21 +1,21 @@
-# bash completion for drystone(1)
+# bash completion for drystone(1); made by scripts/make_completions.py
 
 _drystone()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info replay demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info replay anonymize demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info replay demo" -- "$word"); return ;;
-        --conf | -c | --compat | --capacity | --device | -d | --steps) return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info replay anonymize demo help" -- "$word"); return ;;
+        --capacity | --compat | --conf | --device | --key | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
-        replay) options="--conf --compat --capacity --find-capacity --device --decisions
-            --json --help" ;;
+        replay) options="--conf --capacity --find-capacity --compat --device --decisions --json --help" ;;
+        anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         demo) options="--output --steps --help" ;;
     esac
     case $word in

@@ -1,20 +1,31 @@
-# fish completion for drystone(1)
+# fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info replay demo help
+set -l commands info replay anonymize demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d "What is in a file"
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d "Do it again"
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d "Show the main job"
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d "What a command does"
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d "The version"
-complete -c drystone -s h -l help -d "Help"
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a "info replay demo"
-complete -c drystone -n "__fish_seen_subcommand_from info replay" -l json -d "Print JSON"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -s c -l conf -x -d "Settings to try"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -s d -l device -x -d "The device"
-complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d "The snapshot"
-complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d "Training steps"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -l compat -x -d "Rules of a release"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -l capacity -x -d "Memory of the device"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -l find-capacity -d "The smallest device"
-complete -c drystone -n "__fish_seen_subcommand_from replay" -l decisions -r -d "One line an action"
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info replay anonymize demo help'
+complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
+complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -s c -l conf -x -d 'also run under these settings, written as in...'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -l capacity -x -d 'bytes the device has for PyTorch'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -l find-capacity -d 'find the smallest device on which each run does not...'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -l compat -x -d 'the release of PyTorch whose rules apply, like 2.11'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -s d -l device -x -d 'the device'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -l decisions -r -d 'write every decision of the one run to OUT, a line each'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -l json -d 'print JSON, schema drystone.replay/1, see drystone-replay(1)'
+complete -c drystone -n "__fish_seen_subcommand_from replay" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s o -l output -r -d 'where the result goes, a pickle'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l key -x -d 'the key of the hash, so that several files'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l hash-all -d 'replace the functions and files of PyTorch as well'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l drop-lines -d 'make all line numbers 0'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l keep-times -d 'keep the times'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l json -d 'print JSON, schema drystone.anonymize/1, see...'
+complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d 'where the snapshot goes'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d 'training steps, 2 to 1000'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -s h -l help -d 'this text'

@@ -10,6 +10,7 @@
 #include <drystone/device.h>
 #include <drystone/sim.h>
 
+#include <drystone/anonymize.h>
 #include <drystone/stats.h>
 #include <drystone/trace.h>
 

@@ -35,6 +35,13 @@ dryi_round_down(uint64_t x, uint64_t step)
     return x / step * step;
 }
 
+/* a + b, UINT64_MAX if that is more. */
+static inline uint64_t
+dryi_add_saturating(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* A good 64-bit mix (the finaliser of splitmix64, Steele, Lea, Flood, OOPSLA 2014). */
 static inline uint64_t
 dryi_mix64(uint64_t x)

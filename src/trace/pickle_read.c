@@ -24,6 +24,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "trace/pickle_walk.h"
+#include "trace/utf8.h"
 
 #define ARGUMENT_BYTES_MAX 8u
 /* 64 bits and a byte for the sign. */
@@ -162,35 +163,24 @@ push_long(struct dryi_walk *w, const unsigned char *bytes, size_t length)
     return fail_long(w, length);
 }
 
-/* Bytes 80..bf after a leading byte; how many are wanted, or -1 for no leading byte. */
-static int
-count_utf8_tail(unsigned char first)
+/*
+ * A string that is not UTF-8 (the C++ dumper writes names as they are) is kept as Python
+ * keeps such bytes, escaped. Its raw bytes lead to the escaped string from then on.
+ */
+static enum dry_status
+escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
+              size_t length, uint32_t *id)
 {
-    if (first < 0x80)
-        return 0;
-    if (first < 0xc2 || first > 0xf4)
-        return -1;
-    return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-}
-
-/* As CPython decodes a pickled string: UTF-8 in which lone surrogates are allowed. */
-static bool
-is_utf8(const unsigned char *p, size_t length)
-{
-    for (size_t i = 0; i < length;) {
-        int tail = count_utf8_tail(p[i]);
-        if (tail < 0 || (size_t)tail >= length - i)
-            return false;
-        if ((p[i] == 0xe0 && p[i + 1] < 0xa0) || (p[i] == 0xf0 && p[i + 1] < 0x90) ||
-            (p[i] == 0xf4 && p[i + 1] > 0x8f))
-            return false;
-        for (int k = 1; k <= tail; k++) {
-            if ((p[i + (size_t)k] & 0xc0) != 0x80)
-                return false;
-        }
-        i += (size_t)tail + 1;
-    }
-    return true;
+    size_t room = length * DRYI_UTF8_ESCAPE_BYTES;
+    char *escaped = dryi_memory_zalloc(&w->memory, room, 1);
+    if (!escaped)
+        return dryi_fail_memory(w->err, "strings");
+    *id = dryi_intern_put(&w->trace->strings, escaped,
+                          dryi_utf8_escape(escaped, bytes, length));
+    dryi_memory_free(&w->memory, escaped, room, 1);
+    if (*id == DRYI_INTERN_NONE || !dryi_map_put(&w->escaped, raw, *id))
+        return dryi_fail_memory(w->err, "strings");
+    return DRY_OK;
 }
 
 static enum dry_status
@@ -202,10 +192,20 @@ push_string(struct dryi_walk *w, const unsigned char *bytes, size_t length,
     uint32_t id = dryi_intern_put(strings, bytes, length);
     if (id == DRYI_INTERN_NONE)
         return dryi_fail_memory(w->err, "strings");
-    bool is_new = id == known_count;
-    if (kind == DRYI_VALUE_STRING && is_new && !is_utf8(bytes, length))
-        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                            "a string of %zu bytes that is not UTF-8", length);
+    if (kind == DRYI_VALUE_STRING) {
+        enum dry_status status = DRY_OK;
+        /* A known one was looked at before, unless as opaque bytes. */
+        bool is_new = id == known_count || w->has_bytes;
+        const uint32_t *escaped =
+            w->escaped.count > 0 ? dryi_map_find(&w->escaped, id) : NULL;
+        if (escaped)
+            id = *escaped;
+        else if (is_new && !dryi_utf8_is_valid(bytes, length))
+            status = escape_string(w, id, bytes, length, &id);
+        if (status != DRY_OK)
+            return status;
+    }
+    w->has_bytes |= kind != DRYI_VALUE_STRING;
     return push(w, dryi_value(kind, id));
 }
 
@@ -790,6 +790,7 @@ free_walk(struct dryi_walk *w)
     dryi_memory_free(m, w->objects, w->object_capacity, sizeof *w->objects);
     dryi_memory_free(m, w->values, w->value_capacity, sizeof *w->values);
     dryi_memory_free(m, w->marks, w->mark_capacity, sizeof *w->marks);
+    dryi_map_finish(&w->escaped);
     dryi_memory_free(m, w->memo, w->memo_capacity, sizeof *w->memo);
     dryi_memory_free(m, w->far_words, w->far_capacity, sizeof *w->far_words);
     dryi_memory_free(m, w->wides, w->wide_capacity, sizeof *w->wides);
@@ -815,6 +816,7 @@ dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
         .lane_id = DRY_NONE,
         .note_id = DRY_NONE,
     };
+    dryi_map_init(&w.escaped, &w.memory);
     enum dry_status status = dryi_walk_init_keys(&w);
     if (status == DRY_OK && !grow_values(&w)) /* so that the stack is never NULL */
         status = dryi_fail_memory(err, "the stack");

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "trace/trace.h"
 
 enum dryi_value_kind {
@@ -137,6 +138,9 @@ struct dryi_walk {
     struct dryi_mark *marks;
     size_t mark_count, mark_capacity;
     size_t depth_max, string_bytes_max;
+
+    struct dryi_map escaped; /* strings that were no UTF-8 -> as they are kept */
+    bool has_bytes;          /* opaque bytes lie among the strings */
 
     uint32_t *memo;
     size_t memo_count, memo_capacity;

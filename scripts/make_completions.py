@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Write doc/completions/ from the command's own help: make_completions.py [--check] TOOL
+
+With --check nothing is written: the exit status says whether the files are current.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+OUT = pathlib.Path(__file__).resolve().parent.parent / "doc" / "completions"
+# Words that an option takes, where it is not a number, a size or a free text.
+CHOICES = {
+    "--at": "oom peak end",
+    "--by": "line function module stack category size step",
+    "--goal": "fit peak stable",
+    "--without": "expandable gc split",
+    "--format": "perfetto chrome speedscope folded sqlite csv json svg pickle",
+    "--view": "timeline map",
+    "--axis": "events time",
+}
+FILES = {"FILE", "OUT"}
+
+
+def help_of(tool, *words):
+    return subprocess.run([tool, "help", *words], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def short(text):
+    """The first clause of a help text, for one line beside an option."""
+    text = re.split(r"[;:]| \(", " ".join(text.split()))[0].strip()
+    return text if len(text) <= 60 else text[:57].rsplit(" ", 1)[0] + "..."
+
+
+def read_commands(tool):
+    section = help_of(tool).split("commands:\n")[1].split("\n\n")[0]
+    return dict(re.match(r"  (\S+)\s+(.*)", line).groups() for line in section.splitlines())
+
+
+def read_options(tool, command):
+    """(letter or '', '--name', argument or '', text) of each option of a command."""
+    section = help_of(tool, command).split("options:\n")[1].split("\n\n")[0]
+    options = []
+    for line in section.splitlines():
+        found = re.match(r"  (?:(-\w), |    )(--[\w-]+)(?: (\S+))?(?:  +(.*))?$", line)
+        if found:
+            options.append([found[1] or "", found[2], found[3] or "", found[4] or ""])
+        else:
+            options[-1][3] += " " + line.strip()
+    return options
+
+
+def bash(commands, options):
+    words = " ".join(commands)
+    cases = "\n".join(
+        f"        {name}) options=\"{' '.join(o[1] for o in options[name])}\" ;;"
+        for name in commands if name != "help")
+    taken = {}
+    for rows in options.values():
+        for letter, name, argument, _ in rows:
+            if argument and argument not in FILES:
+                taken.setdefault(name, set()).add(letter)
+    previous = ""
+    plain = []
+    for name, letters in sorted(taken.items()):
+        forms = [name] + sorted(letter for letter in letters if letter)
+        if name in CHOICES:
+            previous += (f"        {' | '.join(forms)}) mapfile -t COMPREPLY < <(compgen -W "
+                         f"\"{CHOICES[name]}\" -- \"$word\"); return ;;\n")
+        else:
+            plain += [name]
+    return f"""# bash completion for drystone(1); made by scripts/make_completions.py
+
+_drystone()
+{{
+    local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
+    local command=${{COMP_WORDS[1]}} options="--help"
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "{words} --help --version" -- "$word")
+        return
+    fi
+    case $previous in
+        help) mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word"); return ;;
+{previous}        {' | '.join(plain)}) return ;;
+    esac
+    case $command in
+{cases}
+    esac
+    case $word in
+        -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+        *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    esac
+}}
+complete -o filenames -F _drystone drystone
+"""
+
+
+def zsh_option(letter, name, argument, text):
+    quoted = short(text).replace("'", "").replace("[", "(").replace("]", ")")
+    spec = f"[{quoted}]"
+    if argument in FILES:
+        spec += ":file:_files"
+    elif name in CHOICES:
+        spec += f":word:({CHOICES[name]})"
+    elif argument:
+        spec += f":{argument.lower()}:"
+    if letter:
+        return f"'*'{{{letter},{name}}}'{spec}'"
+    return f"'*{name}{spec}'"
+
+
+def zsh(commands, options):
+    names = "\n".join(f"    '{name}:{short(text)}'" for name, text in commands.items())
+    cases = ""
+    for name in commands:
+        if name == "help":
+            continue
+        rows = " \\\n        ".join(zsh_option(*row) for row in options[name])
+        cases += f"    {name})\n      _arguments {rows} \\\n        '*:file:_files' ;;\n"
+    return f"""#compdef drystone
+# zsh completion for drystone(1); made by scripts/make_completions.py
+
+_drystone_commands() {{
+  local -a commands=(
+{names}
+  )
+  _describe command commands
+}}
+
+_arguments -C \\
+  '(- *)--help[what there is]' \\
+  '(- *)--version[the version of this program]' \\
+  '1:command:_drystone_commands' \\
+  '*::argument:->arguments'
+
+if [[ $state == arguments ]]; then
+  case $words[1] in
+{cases}    help)
+      _drystone_commands ;;
+  esac
+fi
+"""
+
+
+def fish(commands, options):
+    lines = ["# fish completion for drystone(1); made by scripts/make_completions.py", "",
+             f"set -l commands {' '.join(commands)}"]
+    none = 'complete -c drystone -n "not __fish_seen_subcommand_from $commands"'
+    lines.append(f"{none} -f")
+    lines += [f"{none} -a {name} -d '{short(text)}'" for name, text in commands.items()]
+    lines.append(f"{none} -l version -d 'the version of this program'")
+    lines.append(f'complete -c drystone -n "__fish_seen_subcommand_from help" -f -a '
+                 f"'{' '.join(commands)}'")
+    for command in commands:
+        for letter, name, argument, text in options.get(command, []):
+            line = f'complete -c drystone -n "__fish_seen_subcommand_from {command}"'
+            line += f" -s {letter[1]}" if letter else ""
+            line += f" -l {name[2:]}"
+            if argument in FILES:
+                line += " -r"
+            elif name in CHOICES:
+                line += f" -x -a '{CHOICES[name]}'"
+            elif argument:
+                line += " -x"
+            quoted = short(text).replace("'", "")
+            lines.append(f"{line} -d '{quoted}'")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    tool = sys.argv[-1]
+    commands = read_commands(tool)
+    options = {name: read_options(tool, name) for name in commands if name != "help"}
+    stale = 0
+    for file, make in (("drystone.bash", bash), ("_drystone", zsh), ("drystone.fish", fish)):
+        text = make(commands, options)
+        if "--check" not in sys.argv:
+            (OUT / file).write_text(text)
+        elif (OUT / file).read_text() != text:
+            stale += 1
+            print(f"{OUT / file} is not current: run scripts/make_completions.py TOOL")
+    sys.exit(stale != 0)
+
+
+main()
