@@ -16,4 +16,8 @@
 
 #include <drystone/replay.h>
 
+#include <drystone/cause.h>
+#include <drystone/state.h>
+#include <drystone/timeline.h>
+
 #endif
