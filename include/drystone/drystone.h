@@ -17,6 +17,7 @@
 #include <drystone/replay.h>
 
 #include <drystone/cause.h>
+#include <drystone/message.h>
 #include <drystone/state.h>
 #include <drystone/timeline.h>
 

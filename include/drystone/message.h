@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_MESSAGE_H
+#define DRY_MESSAGE_H
+
+/*
+ * "CUDA out of memory. Tried to allocate ...": find such messages in a text, read their
+ * numbers, see whether they agree, and say what they prove.
+ *
+ *     struct dry_message m;
+ *     struct dry_message_judgement j;
+ *     if (dry_message_parse(text, length, NULL, &m, &err) == DRY_OK) {
+ *         dry_message_judge(&m, &j);
+ *         printf("%s\n", dry_cause_name(j.cause));
+ *     }
+ *
+ * A log of any size goes through a finder piece by piece, or whole through
+ * dry_message_find(). What is read: PyTorch's texts from 1.0 on, for CUDA, HIP, XPU, MPS and
+ * NPU, with the native allocator and with cudaMallocAsync. Blanks and line ends may stand
+ * anywhere, even inside words; colours, time stamps, comment signs and the marks of ranks
+ * ("[rank3]:", "(worker pid=17)", "0: ") at the beginning of a line are passed over, and the
+ * lines of different ranks may alternate.
+ *
+ * Numbers in a message are rounded. Each comes with the interval it stands for, all sums are
+ * sums of intervals, and a verdict that the intervals do not carry is not certain.
+ *
+ * Ownership  A message and a judgement are plain data. A finder is created and destroyed.
+ * Errors     A text without a message is no error: nothing is handed out, or DRY_END.
+ * Threads    One at a time per finder; the rest may be called from any thread.
+ * Units      Bytes.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/cause.h>
+#include <drystone/memory.h>
+#include <drystone/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- a message ---------------------------------------------------------------------------- */
+
+enum dry_message_known {
+    DRY_MESSAGE_ABSENT, /* the text has no such number */
+    DRY_MESSAGE_KNOWN,
+    /*
+     * Printed, but 256 PiB or more: no amount of memory. "17179869184.00 GiB" is 2^64, which
+     * NVML gives where it cannot tell (Windows, WSL) and cudaMallocAsync for "no limit".
+     */
+    DRY_MESSAGE_BEYOND,
+};
+
+/*
+ * "1.95 GiB" is 2093796557 bytes, give or take half a unit of the last digit. "N bytes" is
+ * exact. "GB" stands for 2^30 bytes in old texts of MPS and for anything elsewhere: the
+ * interval then holds 10^9 too.
+ */
+struct dry_message_size {
+    enum dry_message_known known;
+    uint64_t bytes;     /* as printed */
+    uint64_t low, high; /* what may have been printed so, both included */
+};
+
+/* The numbers are fixed for ever, in all enums below; new ones are only appended. */
+enum dry_message_form {
+    DRY_MESSAGE_SHORT,   /* "CUDA out of memory.", perhaps with the size that was tried */
+    DRY_MESSAGE_CLASSIC, /* "(GPU 0; 8.00 GiB total capacity; ...": until 2.0, and NPU */
+    DRY_MESSAGE_MODERN,  /* "GPU 0 has a total capacity of ...": from 2.1 on */
+    DRY_MESSAGE_ASYNC,   /* "Allocation on device 0 would exceed ...": cudaMallocAsync */
+    DRY_MESSAGE_MPS,     /* "MPS backend out of memory (MPS allocated: ..." */
+    DRY_MESSAGE_REJECTED, /* "Allocation was preemptively rejected ..." */
+    DRY_MESSAGE_HUGE,     /* "Tried to allocate more than 1EB memory" */
+    DRY_MESSAGE_DRIVER,   /* "CUDA error: out of memory": not from the allocator */
+};
+#define DRY_MESSAGE_FORM_COUNT 8
+DRY_API const char *dry_message_form_name(enum dry_message_form form); /* "modern" ... */
+
+enum dry_message_backend {
+    DRY_MESSAGE_BACKEND_UNKNOWN, /* "Out of memory. Tried to allocate ..." */
+    DRY_MESSAGE_CUDA,
+    DRY_MESSAGE_HIP,
+    DRY_MESSAGE_XPU,
+    DRY_MESSAGE_BACKEND_MPS,
+    DRY_MESSAGE_NPU,
+};
+#define DRY_MESSAGE_BACKEND_COUNT 6
+DRY_API const char *dry_message_backend_name(enum dry_message_backend backend);
+
+/* The variable that the text tells to set. */
+enum dry_message_variable {
+    DRY_MESSAGE_VARIABLE_NONE,
+    DRY_MESSAGE_VARIABLE_CUDA,    /* PYTORCH_CUDA_ALLOC_CONF */
+    DRY_MESSAGE_VARIABLE_GENERIC, /* PYTORCH_ALLOC_CONF, some releases from 2.9 on */
+    DRY_MESSAGE_VARIABLE_HIP,     /* PYTORCH_HIP_ALLOC_CONF */
+};
+
+/* What the text advises; bits. */
+#define DRY_MESSAGE_HINT_EXPANDABLE 1u  /* expandable_segments:True */
+#define DRY_MESSAGE_HINT_MAX_SPLIT 2u   /* max_split_size_mb */
+#define DRY_MESSAGE_HINT_RESERVE 4u     /* expandable_segments_reserve: they are on */
+#define DRY_MESSAGE_HINT_EMPTY_CACHE 8u /* empty_cache(), XPU */
+#define DRY_MESSAGE_HINT_WATERMARK 16u  /* PYTORCH_MPS_HIGH_WATERMARK_RATIO */
+
+#define DRY_MESSAGE_PROCESSES_MAX 16
+#define DRY_MESSAGE_LABEL_BYTES 32
+
+struct dry_message {
+    enum dry_message_form form;
+    enum dry_message_backend backend;
+    bool has_device;
+    uint32_t device;
+    bool is_cut; /* the text ends before its form does */
+
+    struct dry_message_size tried; /* of the driver: a request of 1.5 MiB reads 20 MiB */
+    struct dry_message_size total; /* of the device */
+    struct dry_message_size free; /* of the device, after all that was cached went back */
+    struct dry_message_size process; /* this process, what PyTorch did not allocate too */
+    struct dry_message_size allowed; /* by the memory fraction, or MPS' high watermark */
+    /*
+     * What the program holds. From 2.2 on it includes `private_pools`, the bytes that are
+     * free inside private pools, because a CUDA graph may still use them.
+     */
+    struct dry_message_size allocated;
+    struct dry_message_size private_pools;
+    struct dry_message_size unallocated;        /* reserved and not allocated */
+    struct dry_message_size reserved;           /* both; only CLASSIC and MPS print it */
+    struct dry_message_size non_pytorch;        /* "other allocations" of MPS */
+    struct dry_message_size expandable_reserve; /* addresses of one expandable segment */
+
+    /* "Process 17 has 1.00 GiB memory in use", in the text's order. */
+    struct {
+        uint64_t pid;
+        struct dry_message_size bytes;
+    } others[DRY_MESSAGE_PROCESSES_MAX];
+    size_t other_count; /* in the array */
+    size_t other_dropped;
+
+    enum dry_message_variable variable;
+    uint32_t hints;
+    /*
+     * Releases of PyTorch whose text reads so, "2.2 to 2.4"; NULL where that is not known.
+     * From the wording and the name of the exception; bounds are meant wide.
+     */
+    const char *releases;
+
+    uint64_t offset; /* the byte at which "CUDA out of memory" begins */
+    uint64_t line;   /* and its line, from 1 */
+    char label[DRY_MESSAGE_LABEL_BYTES]; /* "rank3" of "[rank3]:"; "" */
+};
+
+/*
+ * The same message in other words: all that was read is equal, the place and the label apart.
+ */
+DRY_API bool dry_message_is_same(const struct dry_message *a,
+                                 const struct dry_message *b);
+
+/* --- finding ------------------------------------------------------------------------------ */
+
+struct dry_message_options {
+    size_t struct_size; /* set by dry_message_options_init() */
+    const struct dry_memory *memory;
+    /*
+     * Called for each message, in the order in which their ends are certain: with lines of
+     * several ranks, not always that of `offset`. Other than 0 ends the search, CANCELLED.
+     * The message is the finder's and is gone after the call.
+     */
+    int (*found)(void *self, const struct dry_message *message);
+    void *found_self;
+};
+
+DRY_API void dry_message_options_init(struct dry_message_options *options);
+
+struct dry_message_finder;
+
+/* Takes about 120 KiB, once. Errors: ARGUMENT (no `found`), UNSUPPORTED, MEMORY. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_create(
+    const struct dry_message_options *options, struct dry_message_finder **finder,
+    struct dry_error *err);
+
+/* The next bytes of the text; pieces may end anywhere. O(count). Errors: CANCELLED. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_feed(
+    struct dry_message_finder *finder, const char *bytes, size_t count);
+
+/* The text is over: what is still open is handed out. A finder then begins anew. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_end(
+    struct dry_message_finder *finder);
+
+/* NULL is fine. */
+DRY_API void dry_message_finder_destroy(struct dry_message_finder *finder);
+
+/* All messages of a text in memory, by a finder. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_message_find(
+    const char *text, size_t length, const struct dry_message_options *options,
+    struct dry_error *err);
+
+/* The first one. DRY_END: there is none. `memory` NULL: malloc. Errors: MEMORY. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_message_parse(
+    const char *text, size_t length, const struct dry_memory *memory,
+    struct dry_message *message, struct dry_error *err);
+
+/*
+ * Drystone's own text: the shape of PyTorch's newest, so that tools that read that one read
+ * ours. Writes at most `capacity` bytes with the zero and returns the length of the whole
+ * text, like snprintf; `text` may be NULL if `capacity` is 0.
+ *
+ * Reading it gives the message again, the place and the label apart, if it was MODERN,
+ * REJECTED or HUGE and its numbers were read from PyTorch's units. CLASSIC, ASYNC and MPS
+ * become MODERN, with `unallocated` worked out where it can be.
+ */
+DRY_API size_t dry_message_write(const struct dry_message *message, char *text,
+                                 size_t capacity);
+
+/* --- judging ------------------------------------------------------------------------------ */
+
+/* A sum of rounded numbers; may be below zero. */
+struct dry_message_sum {
+    int64_t bytes;     /* of the numbers as printed */
+    int64_t low, high; /* what the intervals allow */
+};
+
+enum dry_message_quantity {
+    DRY_MESSAGE_TRIED,
+    DRY_MESSAGE_TOTAL,
+    DRY_MESSAGE_FREE,
+    DRY_MESSAGE_PROCESS,
+    DRY_MESSAGE_OTHERS, /* the sum over the other processes */
+    DRY_MESSAGE_ALLOWED,
+    DRY_MESSAGE_ALLOCATED,
+    DRY_MESSAGE_PRIVATE_POOLS,
+    DRY_MESSAGE_UNALLOCATED,
+    DRY_MESSAGE_RESERVED,
+    DRY_MESSAGE_NON_PYTORCH, /* of this process */
+    DRY_MESSAGE_CONTEXT,     /* 1 GiB: the most a CUDA context is taken to need */
+    DRY_MESSAGE_EXPANDABLE_RESERVE,
+};
+#define DRY_MESSAGE_QUANTITY_COUNT 13
+/* "private_pools": a key for machines; "free in private pools": for people. */
+DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity);
+DRY_API const char *dry_message_quantity_text(enum dry_message_quantity quantity);
+
+#define DRY_MESSAGE_TERMS_MAX 5
+struct dry_message_term {
+    enum dry_message_quantity quantity;
+    int sign; /* 1 or -1 */
+    struct dry_message_sum value;
+};
+
+/*
+ * What must be so if the numbers are of one moment. (That no more is reserved than allowed
+ * need not be: a limit can be set late.)
+ */
+enum dry_message_equation {
+    DRY_MESSAGE_EQ_DEVICE,  /* total - free - process - others >= 0 */
+    DRY_MESSAGE_EQ_PROCESS, /* process - allocated - unallocated >= 0: non-PyTorch bytes */
+    DRY_MESSAGE_EQ_PYTORCH, /* total - free - reserved >= 0: all that is not PyTorch's */
+    DRY_MESSAGE_EQ_POOLS,   /* allocated - private_pools >= 0 */
+    DRY_MESSAGE_EQ_FREE,    /* total - free >= 0 */
+    DRY_MESSAGE_EQ_ALLOCATED, /* reserved - allocated >= 0 */
+};
+#define DRY_MESSAGE_EQUATION_COUNT 6
+DRY_API const char *dry_message_equation_name(enum dry_message_equation equation);
+/* What the remainder is, "held by nobody the text names". */
+DRY_API const char *dry_message_equation_text(enum dry_message_equation equation);
+
+enum dry_message_result {
+    DRY_MESSAGE_HOLDS, /* for all values that may have been printed so */
+    DRY_MESSAGE_OPEN,  /* for some */
+    DRY_MESSAGE_FAILS, /* for none */
+};
+
+struct dry_message_check {
+    enum dry_message_equation equation;
+    enum dry_message_result result;
+    struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
+    size_t term_count;
+    struct dry_message_sum remainder; /* the sum of the terms */
+};
+
+/* An argument for or against a cause: a sentence and the sum behind it. */
+enum dry_message_reason {
+    DRY_MESSAGE_REASON_HUGE,
+    DRY_MESSAGE_REASON_REJECTED,
+    DRY_MESSAGE_REASON_REQUEST_EXCEEDS_DEVICE, /* tried - total > 0 */
+    DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE,    /* allocated + tried - total > 0 */
+    DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH, /* tried - unallocated - free > 0: the shortage */
+    DRY_MESSAGE_REASON_LIMIT,              /* reserved + tried - allowed > 0 */
+    DRY_MESSAGE_REASON_LIMIT_LIVE,         /* allocated + tried - allowed > 0 */
+    DRY_MESSAGE_REASON_LIMIT_PIECES,       /* allowed - allocated - tried >= 0 */
+    DRY_MESSAGE_REASON_WATERMARK,          /* MPS: held + tried - allowed > 0 */
+    DRY_MESSAGE_REASON_EXPANDABLE_RESERVE, /* tried - expandable_reserve > 0 */
+    DRY_MESSAGE_REASON_SHORT,          /* tried - free > 0: new memory needed, missing */
+    DRY_MESSAGE_REASON_PIECES,         /* unallocated - (tried - free) >= 0 */
+    DRY_MESSAGE_REASON_WHICH_PIECES,   /* another stream's, or pending: not printed */
+    DRY_MESSAGE_REASON_SMALL_POOL,     /* tried is 2 MiB: a segment of small blocks */
+    DRY_MESSAGE_REASON_SECOND_REQUEST, /* unallocated + free - tried < tried: nearly full */
+    DRY_MESSAGE_REASON_OTHER_PROCESSES, /* others - shortage >= 0 */
+    DRY_MESSAGE_REASON_NON_PYTORCH,     /* non_pytorch - 1 GiB - shortage >= 0 */
+    DRY_MESSAGE_REASON_NOT_PYTORCH,     /* total - free - reserved - 1 GiB - shortage */
+    DRY_MESSAGE_REASON_PRIVATE_POOLS,   /* private_pools - shortage >= 0 */
+    DRY_MESSAGE_REASON_REFUSED_THOUGH_FREE, /* free - tried >= 0 */
+    DRY_MESSAGE_REASON_THIS_IS_PROCESS,     /* a listed process must be this one */
+    DRY_MESSAGE_REASON_ROUNDED,             /* the printed digits leave it open */
+    DRY_MESSAGE_REASON_CONTRADICTION,       /* an equation fails */
+    DRY_MESSAGE_REASON_HOST_SPILL,          /* PyTorch holds more than the device has */
+    DRY_MESSAGE_REASON_CACHE_UNKNOWN,       /* cudaMallocAsync prints no reserved bytes */
+    DRY_MESSAGE_REASON_CUT,    /* the numbers that would tell are not there */
+    DRY_MESSAGE_REASON_DRIVER, /* not from PyTorch's allocator */
+};
+#define DRY_MESSAGE_REASON_COUNT 27
+DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
+/* One sentence, without a full stop. */
+DRY_API const char *dry_message_reason_text(enum dry_message_reason reason);
+
+struct dry_message_proof {
+    enum dry_message_reason reason;
+    enum dry_cause cause; /* what it speaks for; DRY_CAUSE_NONE: it is a remark */
+    struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX]; /* none for a remark in words */
+    size_t term_count;
+    struct dry_message_sum sum;
+};
+
+enum dry_message_language {
+    DRY_MESSAGE_WORDS, /* no code */
+    DRY_MESSAGE_SHELL,
+    DRY_MESSAGE_PYTHON,
+};
+
+/* What to do next: why, and lines to paste. All strings are constants. */
+struct dry_message_step {
+    enum dry_cause cause; /* that it is for; NONE: for any */
+    const char *why;
+    const char *code; /* lines apart by newlines; NULL: none */
+    enum dry_message_language language;
+};
+
+#define DRY_MESSAGE_CHECKS_MAX DRY_MESSAGE_EQUATION_COUNT
+#define DRY_MESSAGE_PROOFS_MAX 12
+#define DRY_MESSAGE_STEPS_MAX 12
+
+struct dry_message_judgement {
+    /*
+     * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN where the numbers
+     * do not carry one. A text shows one moment: a leak, a spike or an imbalance, and what
+     * waits for other streams, it cannot show.
+     */
+    enum dry_cause cause;
+    bool is_certain;       /* for all values that may have been printed so */
+    uint32_t alternatives; /* bit 1 << dry_cause: "or this", the text cannot tell */
+
+    /* Worked out where the text has the parts; ABSENT else. */
+    struct dry_message_size reserved, unallocated, process, others, non_pytorch;
+    /* others[this_process] must be this process, seen from outside a container; -1: none. */
+    int32_t this_process;
+
+    struct dry_message_check checks[DRY_MESSAGE_CHECKS_MAX];
+    size_t check_count;
+    struct dry_message_proof proofs[DRY_MESSAGE_PROOFS_MAX]; /* the deciding one first */
+    size_t proof_count;
+    struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* in order */
+    size_t step_count;
+};
+
+/*
+ * Check the numbers against each other, name the cause as far as they carry it, and lay out
+ * what to do. Takes no memory and cannot fail. The rules, in order: a size no device has; a
+ * limit; a request the device had room for; what is alive and asked for against what PyTorch
+ * could reach; pieces. `private_pools` and the order of release before the text is made are
+ * those of c10/cuda/CUDACachingAllocator.cpp.
+ */
+DRY_API void dry_message_judge(const struct dry_message *message,
+                               struct dry_message_judgement *judgement);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
