@@ -46,6 +46,7 @@ struct command {
 extern const struct command command_anonymize;
 extern const struct command command_demo;
 extern const struct command command_info;
+extern const struct command command_recommend;
 extern const struct command command_replay;
 
 #endif

@@ -1,14 +1,15 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info replay anonymize demo help
+set -l commands info replay recommend anonymize demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info replay anonymize demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info replay recommend anonymize demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from replay" -s c -l conf -x -d 'also run under these settings, written as in...'
@@ -19,6 +20,15 @@ complete -c drystone -n "__fish_seen_subcommand_from replay" -s d -l device -x -
 complete -c drystone -n "__fish_seen_subcommand_from replay" -l decisions -r -d 'write every decision of the one run to OUT, a line each'
 complete -c drystone -n "__fish_seen_subcommand_from replay" -l json -d 'print JSON, schema drystone.replay/1, see drystone-replay(1)'
 complete -c drystone -n "__fish_seen_subcommand_from replay" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -s g -l goal -x -a 'fit peak stable' -d 'fit'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l capacity -x -d 'bytes the device has for PyTorch'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l without -x -a 'expandable gc split' -d 'what cannot be used'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l min-gain -x -d 'less is no gain'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l runs -x -d 'replay the program N times at most'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 'the release of PyTorch whose rules apply, like 2.11'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
+complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s o -l output -r -d 'where the result goes, a pickle'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l key -x -d 'the key of the hash, so that several files'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l hash-all -d 'replace the functions and files of PyTorch as well'

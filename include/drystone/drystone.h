@@ -18,6 +18,7 @@
 
 #include <drystone/cause.h>
 #include <drystone/message.h>
+#include <drystone/recommend.h>
 #include <drystone/state.h>
 #include <drystone/timeline.h>
 
