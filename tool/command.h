@@ -45,8 +45,12 @@ struct command {
 
 extern const struct command command_anonymize;
 extern const struct command command_demo;
+extern const struct command command_diff;
+extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_recommend;
 extern const struct command command_replay;
+extern const struct command command_steps;
+extern const struct command command_top;
 
 #endif

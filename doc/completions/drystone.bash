@@ -5,17 +5,23 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info replay recommend anonymize demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info top frag steps diff replay recommend anonymize demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info replay recommend anonymize demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info top frag steps diff replay recommend anonymize demo help" -- "$word"); return ;;
+        --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
+        --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --capacity | --compat | --conf | --device | --key | --min-gain | --runs | --steps) return ;;
+        --capacity | --compat | --conf | --device | --fail-above | --key | --min | --min-gain | --rows | --runs | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
+        top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
+        frag) options="--at --map --device --rows --json --help" ;;
+        steps) options="--device --capacity --rows --json --help" ;;
+        diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
         replay) options="--conf --capacity --find-capacity --compat --device --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;

@@ -16,10 +16,14 @@
 
 #include <drystone/replay.h>
 
+#include <drystone/categories.h>
 #include <drystone/cause.h>
+#include <drystone/diff.h>
 #include <drystone/message.h>
+#include <drystone/owners.h>
 #include <drystone/recommend.h>
 #include <drystone/state.h>
+#include <drystone/steps.h>
 #include <drystone/timeline.h>
 
 #endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_MOMENT_H
+#define TOOL_MOMENT_H
+
+/* The moment that a report is about: which it is, and why that one. */
+
+#include <jansson.h>
+
+#include <drystone/timeline.h>
+
+enum moment_reason { MOMENT_EVENT, MOMENT_OOM, MOMENT_PEAK, MOMENT_END };
+
+struct moment {
+    uint32_t moment;
+    enum moment_reason reason;
+};
+
+/* "event", "oom", "peak", "end": what --at is given, and keys in JSON. */
+const char *moment_reason_name(enum moment_reason reason);
+
+/* What --at means: NULL is the OOM if there is one, else the peak; other words are events. */
+enum moment_reason moment_find_reason(const struct dry_timeline_view *view,
+                                      const char *at);
+
+/* `at` is what study_find_moment() was given. */
+struct moment moment_describe(const struct dry_timeline_view *view, const char *at,
+                              uint32_t moment);
+
+/* "out of memory at event 421, +1.45 s"; ends no line. */
+void moment_print(const struct dry_timeline *timeline, const struct moment *moment);
+
+/* {"reason": "oom", "moment": 421, "event": 421, "time_us": 1450000}; NULL: no memory. */
+json_t *moment_make_json(const struct dry_timeline *timeline,
+                         const struct moment *moment);
+
+/* The event of the file that the moment is about; SIZE_MAX: none. */
+size_t moment_event(const struct dry_timeline_view *view, const struct moment *moment);
+
+#endif
