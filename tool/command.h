@@ -46,6 +46,7 @@ struct command {
 extern const struct command command_anonymize;
 extern const struct command command_demo;
 extern const struct command command_diff;
+extern const struct command command_explain;
 extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_recommend;

@@ -5,19 +5,20 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info top frag steps diff replay recommend anonymize demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend anonymize demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info top frag steps diff replay recommend anonymize demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend anonymize demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --capacity | --compat | --conf | --device | --fail-above | --key | --min | --min-gain | --rows | --runs | --steps) return ;;
+        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --rows | --runs | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
+        explain) options="--at --message --gpu-total --device --runs --rows --json --help" ;;
         top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --json --help" ;;

@@ -1,8 +1,9 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info top frag steps diff replay recommend anonymize demo help
+set -l commands info explain top frag steps diff replay recommend anonymize demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a top -d 'who holds the memory, by line, function, module, stack...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a frag -d 'what is free and cannot be had, pool by pool, and what...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 'peak and churn of each step, and what grows from step to...'
@@ -13,9 +14,17 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info top frag steps diff replay recommend anonymize demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend anonymize demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -s m -l message -x -d 'explain an error message instead of a file'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -l gpu-total -x -d 'how large the device is, 79.2GiB'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -s d -l device -x -d 'the device'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -l runs -x -d 'replays under other settings at most'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -s n -l rows -x -d 'lines of owners shown'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -l json -d 'print JSON, schema drystone.explain/1, see...'
+complete -c drystone -n "__fish_seen_subcommand_from explain" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s b -l by -x -a 'line function module stack category size step' -d 'line'
 complete -c drystone -n "__fish_seen_subcommand_from top" -s i -l inverted -d 'by the outermost frame of the users code instead of the...'

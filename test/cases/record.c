@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The record of a program, as PyTorch would have kept it: events with stacks, times and
+ * metadata in a ring of limited length, and the segments at the dump.
+ */
+
+#include "cases/program_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define FRAMES_MAX 16
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* One "name@file:line" of `length` bytes. */
+static uint32_t
+make_frame(struct program *p, const char *text, size_t length)
+{
+    const char *at = memchr(text, '@', length);
+    size_t name_length = at ? (size_t)(at - text) : length;
+    const char *file = at ? at + 1 : text + length;
+    const char *end = text + length, *colon = end;
+    while (colon > file && *colon != ':')
+        colon--;
+    struct dry_frame frame = {
+        .name = dry_trace_add_string(p->builder, text, name_length),
+        .file = dry_trace_add_string(p->builder, file, (size_t)(colon - file)),
+        .extra = DRY_NONE,
+        .line = colon < end ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0,
+    };
+    return dry_trace_add_frame(p->builder, &frame);
+}
+
+static size_t
+add_frames(struct program *p, const char *text, uint32_t *frames, size_t count)
+{
+    while (*text && count < FRAMES_MAX) {
+        const char *end = strstr(text, "; ");
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        frames[count++] = make_frame(p, text, length);
+        text += length + (end ? 2 : 0);
+    }
+    return count;
+}
+
+uint32_t
+program_make_stack(struct program *p, const char *inner, const char *outer)
+{
+    uint32_t frames[FRAMES_MAX];
+    if (p->label->has_no_events)
+        return DRY_NONE;
+    size_t count = add_frames(p, inner, frames, 0);
+    count = add_frames(p, outer, frames, count);
+    return dry_trace_add_stack(p->builder, frames, count);
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static uint32_t
+lane_for(struct program *p, uint64_t stream, struct dryi_torch_pool_id pool)
+{
+    struct dry_lane lane = {
+        .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
+    return dry_trace_add_lane(p->builder, &lane);
+}
+
+static uint32_t
+make_note(struct program *p)
+{
+    struct dry_note note = {
+        .action_name = DRY_NONE,
+        .compile_context = dry_trace_add_string(p->builder, "N/A", 3),
+        .user_metadata = p->user_metadata,
+        .forward_stack = p->forward_stack,
+        .extra = DRY_NONE,
+    };
+    return dry_trace_add_note(p->builder, &note);
+}
+
+static bool
+remember_place(struct program *p, const struct dryi_torch_event *e)
+{
+    if (e->action == DRY_ACTION_ALLOC)
+        return dryi_map_put(&p->places, e->addr, (uint32_t)p->tensor_count);
+    if (e->action == DRY_ACTION_SEGMENT_ALLOC)
+        return dryi_map_put(&p->segments, e->addr, p->stack);
+    if (e->action == DRY_ACTION_FREE_COMPLETED)
+        dryi_map_take(&p->places, e->addr);
+    else if (e->action == DRY_ACTION_SEGMENT_FREE)
+        dryi_map_take(&p->segments, e->addr);
+    return true;
+}
+
+void
+program_record(void *self, const struct dryi_torch_event *e)
+{
+    struct program *p = self;
+    if (!remember_place(p, e) ||
+        !dryi_memory_grow(&p->memory, &p->events, &p->event_capacity, p->event_count + 1,
+                          sizeof *p->events)) {
+        program_fail(p, DRY_ERR_MEMORY);
+        return;
+    }
+    if (e->action == DRY_ACTION_OOM && p->oom_index == SIZE_MAX)
+        p->oom_index = p->event_count;
+    p->events[p->event_count++] = (struct dry_event){
+        .action = e->action,
+        .addr = e->addr,
+        .size = e->size,
+        .time_us = p->time_us++,
+        .lane = lane_for(p, e->stream, e->pool),
+        .stack = p->stack,
+        .note = make_note(p),
+    };
+}
+
+/* --- the dump ----------------------------------------------------------------------------- */
+
+struct segment_writer {
+    struct program *p;
+    struct dry_trace_block *blocks;
+    size_t capacity;
+};
+
+static struct dry_trace_block
+describe_block(const struct program *p, const struct dryi_torch_block_info *info)
+{
+    struct dry_trace_block block = {
+        .address = info->addr,
+        .size = info->size,
+        .requested_size = info->requested,
+        .stack = DRY_NONE,
+        .forward_stack = DRY_NONE,
+        .extra = DRY_NONE,
+        .state = info->allocated ? DRY_BLOCK_ACTIVE
+                 : info->pending ? DRY_BLOCK_PENDING_FREE
+                                 : DRY_BLOCK_INACTIVE,
+    };
+    const uint32_t *tensor = dryi_map_find(&p->places, info->addr);
+    if (block.state != DRY_BLOCK_INACTIVE && tensor) {
+        block.stack = p->tensors[*tensor].stack;
+        block.forward_stack = p->tensors[*tensor].forward_stack;
+    }
+    return block;
+}
+
+static enum dry_status
+write_segment(void *self, const struct dryi_torch_segment_info *info,
+              const struct dryi_torch_block_info *blocks, size_t count)
+{
+    struct segment_writer *w = self;
+    struct program *p = w->p;
+    if (!dryi_memory_grow(&p->memory, &w->blocks, &w->capacity, count, sizeof *w->blocks))
+        return DRY_ERR_MEMORY;
+    const uint32_t *stack = dryi_map_find(&p->segments, info->addr);
+    struct dry_trace_segment segment = {
+        .address = info->addr,
+        .total_size = info->size,
+        .lane = lane_for(p, info->stream, info->pool),
+        .stack = stack ? *stack : DRY_NONE,
+        .forward_stack = DRY_NONE,
+        .extra = DRY_NONE,
+        .device = p->device,
+        .is_large = info->is_large,
+        .is_expandable = info->is_expandable,
+        .pool_id_known = 1,
+        .expandable_known = 1,
+    };
+    for (size_t i = 0; i < count; i++) {
+        bool is_active = blocks[i].allocated || blocks[i].pending;
+        w->blocks[i] = describe_block(p, &blocks[i]);
+        segment.allocated_size += blocks[i].allocated ? blocks[i].size : 0;
+        segment.active_size += is_active ? blocks[i].size : 0;
+        segment.requested_size += is_active ? blocks[i].requested : 0;
+    }
+    return dry_trace_add_segment(p->builder, &segment, w->blocks, count);
+}
+
+/* What a ring of limited length still holds. */
+static size_t
+first_recorded(const struct program *p)
+{
+    if (p->label->has_no_events)
+        return p->event_count;
+    size_t entries = p->label->ring_entries;
+    return entries && p->event_count > entries ? p->event_count - entries : 0;
+}
+
+void
+program_close_device(struct program *p)
+{
+    size_t first = first_recorded(p);
+    for (size_t i = first; i < p->event_count; i++)
+        dry_trace_add_event(p->builder, &p->events[i]);
+    if (p->oom_index != SIZE_MAX && p->truth.device == p->device && p->oom_index >= first)
+        p->truth.oom_event = p->events_recorded + p->oom_index - first;
+    p->events_recorded += p->event_count - first;
+    struct segment_writer w = {.p = p};
+    enum dry_status status = dryi_torch_walk(p->place, write_segment, &w);
+    if (status != DRY_OK)
+        program_fail(p, status);
+    dryi_memory_free(&p->memory, w.blocks, w.capacity, sizeof *w.blocks);
+}
+
+static void
+write_settings(struct program *p)
+{
+    const struct dryi_torch_conf *conf = &p->conf;
+    const char *text = p->label->conf ? p->label->conf : "";
+    struct dry_trace_settings settings = {
+        .known = 1,
+        .conf = dry_trace_add_string(p->builder, text, strlen(text)),
+        .max_split_size =
+            conf->max_split_size == UINT64_MAX ? -1 : (int64_t)conf->max_split_size,
+        .garbage_collection_threshold = conf->garbage_collection_threshold,
+        .expandable_segments = conf->expandable_segments,
+        .roundup_known = 1,
+        .extra = DRY_NONE,
+    };
+    memcpy(settings.roundup_power2_divisions, conf->roundup_power2_divisions,
+           sizeof settings.roundup_power2_divisions);
+    dry_trace_set_settings(p->builder, &settings);
+}
+
+enum dry_status
+program_open_record(struct program *p, struct dry_error *err)
+{
+    struct dry_trace_builder_options options;
+    dry_trace_builder_options_init(&options);
+    options.kind = DRY_TRACE_SNAPSHOT;
+    enum dry_status status = dry_trace_builder_create(&options, &p->builder, err);
+    if (status != DRY_OK)
+        return status;
+    program_tag(p, "");
+    write_settings(p);
+    return DRY_OK;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The verdict on every labelled case, its sums against what the allocator knew, and what it
+ * says to change against what a replay does.
+ */
+
+#include "support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/drystone.h>
+
+#include "cases/cases.h"
+#include "support/bytes.h"
+#include "support/failing_memory.h"
+
+#define DEVICES_MAX 8
+
+struct made {
+    const struct labelled_case *label;
+    struct case_truth truth;
+    struct dry_trace *snapshot;
+    struct dry_explain_device devices[DEVICES_MAX];
+    struct dry_timeline *timelines[DEVICES_MAX];
+    size_t device_count;
+    struct dry_explain_options options;
+    struct dry_explanation *explanation;
+    const struct dry_explanation_view *view;
+};
+
+#define HOLDS(made, condition)                                                           \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            fail_msg("case %s: not so: %s", (made)->label->name, #condition);            \
+    } while (0)
+
+static void
+open_devices(struct made *m)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(m->snapshot);
+    for (size_t i = 0; i < v->device_count; i++) {
+        struct dry_replay_options options;
+        dry_replay_options_init(&options);
+        options.device = v->devices[i].device;
+        struct dry_explain_device *d = &m->devices[m->device_count];
+        assert_true(m->device_count < DEVICES_MAX);
+        assert_int_equal(dry_replay_create(m->snapshot, &options, &d->replay, NULL),
+                         DRY_OK);
+        assert_int_equal(
+            dry_timeline_create(d->replay, NULL, &m->timelines[m->device_count], NULL),
+            DRY_OK);
+        d->timeline = m->timelines[m->device_count];
+        if (options.device == m->truth.device)
+            m->options.subject = m->device_count;
+        m->device_count++;
+    }
+}
+
+static void
+make(struct made *m, const struct labelled_case *label)
+{
+    struct dry_error err;
+    *m = (struct made){.label = label};
+    if (case_make(label, &m->snapshot, &m->truth, &err) != DRY_OK)
+        fail_msg("case %s: %s", label->name, err.text);
+    dry_explain_options_init(&m->options);
+    open_devices(m);
+    m->options.devices = m->devices;
+    m->options.device_count = m->device_count;
+    /* A snapshot does not say how large the device is; only here does it matter. */
+    if (label->cause == DRY_CAUSE_OTHER_MEMORY)
+        m->options.total_bytes = label->total_bytes;
+    if (dry_explanation_create(&m->options, &m->explanation, &err) != DRY_OK)
+        fail_msg("case %s: %s", label->name, err.text);
+    m->view = dry_explanation_get_view(m->explanation);
+}
+
+static void
+drop(struct made *m)
+{
+    dry_explanation_destroy(m->explanation);
+    for (size_t i = 0; i < m->device_count; i++) {
+        dry_timeline_destroy(m->timelines[i]);
+        dry_replay_destroy(m->devices[i].replay);
+    }
+    dry_trace_destroy(m->snapshot);
+}
+
+static void
+for_each_case(void (*holds)(const struct made *m))
+{
+    for (size_t i = 0; i < case_count(); i++) {
+        struct made m;
+        make(&m, case_at(i));
+        holds(&m);
+        drop(&m);
+    }
+}
+
+/* --- the verdict -------------------------------------------------------------------------- */
+
+static bool
+has_finding(const struct dry_explanation_view *v, enum dry_cause cause)
+{
+    for (size_t i = 0; i < v->finding_count; i++) {
+        if (v->findings[i].cause == cause)
+            return true;
+    }
+    return false;
+}
+
+static void
+is_labelled(const struct made *m)
+{
+    const struct dry_explanation_view *v = m->view;
+    if (v->findings[0].cause != m->label->cause)
+        fail_msg("case %s: the verdict is %s, not %s", m->label->name,
+                 dry_cause_name(v->findings[0].cause), dry_cause_name(m->label->cause));
+    if (m->label->second != DRY_CAUSE_NONE)
+        HOLDS(m, has_finding(v, m->label->second));
+}
+
+static void
+the_verdict_is_the_label(void **state)
+{
+    (void)state;
+    for_each_case(is_labelled);
+}
+
+/* Neither cause is claimed of a case that has the other. */
+static void
+has_no_foreign_finding(const struct made *m)
+{
+    for (size_t i = 0; i < m->view->finding_count; i++) {
+        enum dry_cause cause = m->view->findings[i].cause;
+        bool is_sure = m->view->findings[i].confidence >= 80;
+        if (is_sure && cause != m->label->cause && cause != m->label->second &&
+            m->label->second != DRY_CAUSE_NONE)
+            fail_msg("case %s: %s is claimed besides", m->label->name,
+                     dry_cause_name(cause));
+    }
+}
+
+static void
+nothing_else_is_claimed(void **state)
+{
+    (void)state;
+    for_each_case(has_no_foreign_finding);
+}
+
+/* --- the sums ----------------------------------------------------------------------------- */
+
+static void
+sums_are_true(const struct made *m)
+{
+    const struct dry_explanation_view *v = m->view;
+    const struct dry_state *s = v->state;
+    HOLDS(m, s->reserved == s->active + s->releasable + s->stranded);
+    HOLDS(m, s->active == s->allocated + s->pending);
+    HOLDS(m, v->unexplained_bytes == 0);
+    HOLDS(m, dry_owners_total(v->owners) == s->active);
+    if (!m->truth.has_oom || m->label->has_no_events)
+        return;
+    HOLDS(m, v->moment_kind == DRY_MOMENT_AT_OOM);
+    HOLDS(m, v->event == m->truth.oom_event);
+    HOLDS(m, s->allocated == m->truth.live_bytes);
+    HOLDS(m, s->pending == m->truth.pending_bytes);
+    HOLDS(m, s->pending > 0 || s->requested == m->truth.requested_bytes);
+    HOLDS(m, s->reserved == m->truth.reserved_bytes);
+    HOLDS(m, v->request_bytes == m->truth.rounded_bytes);
+    HOLDS(m, v->device_free_bytes == m->truth.device_free_bytes);
+    HOLDS(m, v->budget_bytes == v->device_free_bytes + s->reserved);
+}
+
+static void
+the_sums_are_the_allocators(void **state)
+{
+    (void)state;
+    for_each_case(sums_are_true);
+}
+
+static uint64_t
+sum(const struct dry_proof_term *terms, unsigned count)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        bytes += terms[i].bytes;
+    return bytes;
+}
+
+static void
+proofs_hold(const struct made *m)
+{
+    for (size_t i = 0; i < m->view->finding_count; i++) {
+        const struct dry_finding *f = &m->view->findings[i];
+        for (unsigned k = 0; k < f->proof_count; k++) {
+            const struct dry_proof *p = &f->proofs[k];
+            HOLDS(m, p->left_count > 0 && p->right_count > 0);
+            HOLDS(m, p->left_sum == sum(p->left, p->left_count));
+            HOLDS(m, p->right_sum == sum(p->right, p->right_count));
+            HOLDS(m, p->relation != '=' || p->left_sum == p->right_sum);
+            HOLDS(m, p->relation != '<' || p->left_sum < p->right_sum);
+            HOLDS(m, p->relation != '>' || p->left_sum > p->right_sum);
+        }
+    }
+}
+
+static void
+every_proof_adds_up(void **state)
+{
+    (void)state;
+    for_each_case(proofs_hold);
+}
+
+/* --- what to change ----------------------------------------------------------------------- */
+
+static bool
+runs_out(const struct made *m, const char *conf)
+{
+    struct dry_run_options options;
+    struct dry_run run;
+    dry_run_options_init(&options);
+    options.conf = conf;
+    options.begin_anew = 1;
+    options.capacity_bytes = m->view->budget_bytes;
+    struct dry_replay *replay = m->devices[m->options.subject].replay;
+    assert_int_equal(dry_replay_run(replay, &options, &run, NULL), DRY_OK);
+    return run.oom != 0;
+}
+
+static void
+settings_are_right(const struct made *m)
+{
+    const struct dry_explanation_view *v = m->view;
+    size_t settings = 0;
+    for (size_t i = 0; i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        if (!c->setting)
+            continue;
+        settings++;
+        HOLDS(m, m->label->setting_helps);
+        if (m->truth.has_oom) {
+            HOLDS(m, c->removes_oom);
+            HOLDS(m, !runs_out(m, c->setting));
+        }
+    }
+    /* Without events there is nothing to replay. */
+    if (m->truth.has_oom && !m->label->has_no_events)
+        HOLDS(m, (settings > 0) == m->label->setting_helps);
+}
+
+static void
+a_setting_is_named_where_one_helps_and_only_there(void **state)
+{
+    (void)state;
+    for_each_case(settings_are_right);
+}
+
+/* --- options and errors ------------------------------------------------------------------- */
+
+static void
+nothing_is_replayed_if_told_so(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, case_find("fragmentation-varlen"));
+    dry_explanation_destroy(m.explanation);
+    m.options.run_max = 0;
+    assert_int_equal(dry_explanation_create(&m.options, &m.explanation, NULL), DRY_OK);
+    m.view = dry_explanation_get_view(m.explanation);
+    assert_null(m.view->settings);
+    assert_int_equal(m.view->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
+    drop(&m);
+}
+
+static void
+any_moment_can_be_explained(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, case_find("fragmentation-pinned"));
+    uint32_t last = dry_timeline_get_view(m.timelines[0])->dump_moment;
+    m.options.run_max = 0;
+    for (uint32_t moment = 0; moment <= last; moment += last / 7) {
+        struct dry_explanation *e;
+        m.options.moment = moment;
+        assert_int_equal(dry_explanation_create(&m.options, &e, NULL), DRY_OK);
+        assert_true(dry_explanation_get_view(e)->finding_count > 0);
+        dry_explanation_destroy(e);
+    }
+    struct dry_error err;
+    struct dry_explanation *e = NULL;
+    m.options.moment = last + 1;
+    assert_int_equal(dry_explanation_create(&m.options, &e, &err), DRY_ERR_ARGUMENT);
+    m.options.moment = DRY_MOMENT_AUTO;
+    m.options.device_count = 0;
+    assert_int_equal(dry_explanation_create(&m.options, &e, &err), DRY_ERR_ARGUMENT);
+    assert_null(e);
+    drop(&m);
+}
+
+static int
+cancel(void *self, size_t run_count, size_t run_max)
+{
+    (void)self;
+    (void)run_max;
+    return run_count >= 2;
+}
+
+static void
+it_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct made m;
+    struct dry_explanation *e = NULL;
+    make(&m, case_find("fragmentation-varlen"));
+    m.options.progress = cancel;
+    assert_int_equal(dry_explanation_create(&m.options, &e, NULL), DRY_ERR_CANCELLED);
+    assert_null(e);
+    drop(&m);
+}
+
+/* The options' memory is what the explanation takes; replays take theirs from their own. */
+static void
+no_memory_is_an_error(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, case_find("stranded-stream"));
+    m.options.run_max = 3;
+    for (size_t n = 0;; n++) {
+        struct failing_memory fm;
+        struct dry_memory memory = failing_memory_init(&fm, n);
+        struct dry_explanation *e = NULL;
+        m.options.memory = &memory;
+        enum dry_status status = dry_explanation_create(&m.options, &e, NULL);
+        dry_explanation_destroy(e);
+        failing_memory_finish(&fm);
+        if (!fm.failed) {
+            assert_int_equal(status, DRY_OK);
+            break;
+        }
+        assert_int_equal(status, DRY_ERR_MEMORY);
+    }
+    drop(&m);
+}
+
+static void
+names_are_named(void **state)
+{
+    (void)state;
+    assert_string_equal(dry_cause_name(DRY_CAUSE_OTHER_MEMORY), "other-memory");
+    assert_string_equal(dry_cause_name((enum dry_cause)99), "unknown");
+    assert_string_equal(dry_change_kind_name(DRY_CHANGE_RECORD), "record");
+    assert_string_equal(dry_moment_kind_name(DRY_MOMENT_AT_END), "end");
+    assert_string_equal(dry_trust_name(DRY_TRUST_LOW), "low");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_verdict_is_the_label),
+        cmocka_unit_test(nothing_else_is_claimed),
+        cmocka_unit_test(the_sums_are_the_allocators),
+        cmocka_unit_test(every_proof_adds_up),
+        cmocka_unit_test(a_setting_is_named_where_one_helps_and_only_there),
+        cmocka_unit_test(nothing_is_replayed_if_told_so),
+        cmocka_unit_test(any_moment_can_be_explained),
+        cmocka_unit_test(it_can_be_cancelled),
+        cmocka_unit_test(no_memory_is_an_error),
+        cmocka_unit_test(names_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
