@@ -47,6 +47,7 @@ extern const struct command command_anonymize;
 extern const struct command command_demo;
 extern const struct command command_diff;
 extern const struct command command_explain;
+extern const struct command command_export;
 extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_recommend;

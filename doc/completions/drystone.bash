@@ -5,16 +5,19 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend anonymize demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend anonymize demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
+        --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
+        --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
+        --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --rows | --runs | --steps) return ;;
+        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --rows | --runs | --slices | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -25,6 +28,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
         replay) options="--conf --capacity --find-capacity --compat --device --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
+        export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         demo) options="--output --steps --help" ;;
     esac

@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend anonymize demo help
+set -l commands info explain top frag steps diff replay recommend export anonymize demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -10,11 +10,12 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend anonymize demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -69,6 +70,16 @@ complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from export" -s o -l output -r -d 'the file to write'
+complete -c drystone -n "__fish_seen_subcommand_from export" -s f -l format -x -a 'perfetto chrome speedscope folded sqlite csv json svg pickle' -d 'perfetto, chrome, speedscope, folded, sqlite, csv, svg,...'
+complete -c drystone -n "__fish_seen_subcommand_from export" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end or the number of an event, for...'
+complete -c drystone -n "__fish_seen_subcommand_from export" -s d -l device -x -d 'one device'
+complete -c drystone -n "__fish_seen_subcommand_from export" -l view -x -a 'timeline map' -d 'svg'
+complete -c drystone -n "__fish_seen_subcommand_from export" -l axis -x -a 'events time' -d 'svg'
+complete -c drystone -n "__fish_seen_subcommand_from export" -l slices -x -d 'perfetto, chrome'
+complete -c drystone -n "__fish_seen_subcommand_from export" -l min-size -x -d 'perfetto, chrome'
+complete -c drystone -n "__fish_seen_subcommand_from export" -l every-point -d 'perfetto, chrome'
+complete -c drystone -n "__fish_seen_subcommand_from export" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s o -l output -r -d 'where the result goes, a pickle'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l key -x -d 'the key of the hash, so that several files'
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l hash-all -d 'replace the functions and files of PyTorch as well'

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_EXPORT_NAMES_H
+#define TOOL_EXPORT_NAMES_H
+
+/* What stacks, frames, streams and pools are called where a short name is needed. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/timeline.h>
+#include <drystone/trace.h>
+
+struct export_names {
+    const struct dry_trace *trace;
+    uint32_t *sites; /* by stack: the frame it is known by; DRY_NONE */
+};
+
+/* A stack is known by its owner, <drystone/owners.h>. The cost is that of the owners. */
+enum dry_status export_names_init(struct export_names *names,
+                                  const struct dry_timeline *timeline,
+                                  struct dry_error *err);
+void export_names_finish(struct export_names *names);
+
+/* DRY_NONE: no stack, or one without frames. */
+uint32_t export_names_site(const struct export_names *names, uint32_t stack);
+
+/* Long enough for every name below; longer ones end in "...". */
+#define EXPORT_NAME_BYTES 256
+
+/* "models.py:174 update_nodes", "autograd DivBackward0", printable. */
+const char *export_frame_name(const struct export_names *names, uint32_t frame,
+                              char name[EXPORT_NAME_BYTES]);
+/* That of its site; else "(before the recording)", "(no stack)". */
+const char *export_allocation_name(const struct export_names *names,
+                                   const struct dry_allocation *allocation,
+                                   char name[EXPORT_NAME_BYTES]);
+/* "default", "(0, 3)"; "" where the record does not say. */
+const char *export_pool_name(const struct dry_lane *lane, char name[EXPORT_NAME_BYTES]);
+/* "0", "0x55d2c0". */
+const char *export_stream_name(const struct dry_lane *lane, char name[EXPORT_NAME_BYTES]);
+/* "large, stream 0, pool (0, 3)": the market of a segment. */
+const char *export_market_name(const struct dry_lane *lane, bool is_large,
+                               char name[EXPORT_NAME_BYTES]);
+
+/*
+ * The frames of a stack, printable, the innermost first, one a line, beginning with the
+ * frame at `from`, until `frame_max` or the room is used up; *is_cut tells. The length.
+ */
+struct export_stack_part {
+    uint32_t stack;
+    size_t from, frame_max;
+};
+size_t export_stack_text(const struct export_names *names,
+                         const struct export_stack_part *part, char *to, size_t capacity,
+                         bool *is_cut);
+/* Where in its stack the site is; 0 if there is none. */
+size_t export_site_position(const struct export_names *names, uint32_t stack);
+
+/*
+ * A file can say a long string once and mean it a million times, so what repeats strings
+ * cuts them: where a name is shown, as such a name; where a table of frames is written, here.
+ */
+#define EXPORT_STRING_BYTES 4096
+/* How much of a string to write: whole characters. */
+size_t export_cut(const char *bytes, size_t length);
+const char *export_short_text(const char *bytes, size_t length,
+                              char name[EXPORT_NAME_BYTES]);
+
+/* The part of a path behind its last slash of either kind. */
+const char *export_base_name(const char *path, size_t *length);
+
+#endif
