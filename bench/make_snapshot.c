@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * make_snapshot EVENTS OUT: a snapshot as a long training run leaves it, as large as
- * asked.
+ * make_snapshot EVENTS OUT [oom]: a snapshot as a long training run leaves it, as large as
+ * asked; with "oom" the run ends out of memory.
  *
  * A step is a fixed list of requests, taken in order (forward) and given back in reverse
  * (backward), and repeated. Three sizes of request keep three places, so that PyTorch's
@@ -41,6 +41,9 @@
 #define MIDDLE_SEGMENT (UINT64_C(20) << 20)
 #define BASE UINT64_C(0x7f3c00000000)
 #define START_US INT64_C(1721000000000000)
+/* In sum they fit: the two shared segments have 8 MiB left between them. */
+#define OOM_FREE (UINT64_C(60) << 20)
+#define OOM_REQUEST (UINT64_C(64) << 20)
 #define NOT_YET UINT32_MAX
 
 enum size_class { SMALL, MIDDLE, LARGE };
@@ -87,6 +90,8 @@ enum word {
     W_FREE_REQUESTED,
     W_FREE_COMPLETED,
     W_SEGMENT_ALLOC,
+    W_OOM,
+    W_DEVICE_FREE,
     W_CONF,
     W_MAX_SPLIT,
     W_GC,
@@ -131,6 +136,8 @@ static const char *const words[WORD_COUNT] = {
     "free_requested",
     "free_completed",
     "segment_alloc",
+    "oom",
+    "device_free",
     "PYTORCH_CUDA_ALLOC_CONF",
     "max_split_size",
     "garbage_collection_threshold",
@@ -153,6 +160,7 @@ struct maker {
     unsigned depths[STACK_COUNT];
     uint32_t pool;
     bool has_small, has_middle; /* their segment is there */
+    bool has_oom;               /* the trace ends in one */
 };
 
 static uint64_t
@@ -364,7 +372,7 @@ event(struct maker *m, enum word action, uint64_t address, uint64_t size)
     m->left--;
     begin(m, '}');
     word_item(m, W_ACTION, action);
-    item(m, W_ADDR, (int64_t)address);
+    item(m, action == W_OOM ? W_DEVICE_FREE : W_ADDR, (int64_t)address);
     item(m, W_SIZE, (int64_t)size);
     item(m, W_STREAM, 0);
     item(m, W_TIME_US, m->time_us);
@@ -413,7 +421,10 @@ give_back(struct maker *m, unsigned i)
     end_event(m);
 }
 
-/* Steps until the next one would be too many; then a forward half. Returns nothing alive.
+/*
+ * Steps until the next one would be too many; then a forward half, and if asked for a
+ * request that fails although it would fit beside what is in use. Returns how many are
+ * alive.
  */
 static unsigned
 trace(struct maker *m)
@@ -435,6 +446,11 @@ trace(struct maker *m)
     }
     while (alive < REQUEST_COUNT && m->left > 1)
         take(m, alive++, is_first);
+    if (m->has_oom) {
+        event(m, W_OOM, OOM_FREE, OOM_REQUEST);
+        stack(m, 0);
+        end_event(m);
+    }
     op(m, 'e');
     op(m, 'e');
     return alive;
@@ -569,16 +585,18 @@ make(struct maker *m)
 int
 main(int argc, char **argv)
 {
-    uint64_t count = argc == 3 ? strtoull(argv[1], NULL, 10) : 0;
+    bool has_oom = argc == 4 && strcmp(argv[3], "oom") == 0;
+    uint64_t count = argc == 3 || has_oom ? strtoull(argv[1], NULL, 10) : 0;
     struct maker *m = calloc(1, sizeof *m);
     FILE *out = count >= 10000 ? fopen(argv[2], "wb") : NULL;
     if (!out || !m) {
-        fprintf(stderr, "make_snapshot EVENTS OUT (10000 events or more)\n");
+        fprintf(stderr, "make_snapshot EVENTS OUT [oom] (10000 events or more)\n");
         free(m);
         return 2;
     }
     m->out = out;
-    m->left = count;
+    m->left = count - has_oom;
+    m->has_oom = has_oom;
     m->random = 20240229;
     m->time_us = START_US;
     m->pool = NOT_YET;
