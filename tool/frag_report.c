@@ -68,29 +68,75 @@ name_pool(const struct frag_report *r, const struct dry_state_pool *pool, char *
              pool->is_large ? "large" : "small");
 }
 
-static bool
-print_pools(const struct frag_report *r, const struct term *term)
+static uint64_t
+pool_active(const struct dry_state_pool *p)
 {
-    const struct dry_state *s = r->state;
+    return p->allocated + p->pending;
+}
+
+/* Of the active bytes, those that nobody asked for. */
+static uint64_t
+pool_rounding(const struct dry_state_pool *p)
+{
+    return p->requested < pool_active(p) ? pool_active(p) - p->requested : 0;
+}
+
+/* The parts of each pool; they add up. */
+static bool
+print_pool_sums(const struct frag_report *r, size_t shown, const struct term *term)
+{
     char text[96];
     struct table t;
-    table_init(&t, "<pool >reserved >active >releasable >stranded >largest_hole");
-    size_t shown = s->pool_count < r->row_max ? s->pool_count : r->row_max;
+    table_init(&t, "<pool >reserved >active >releasable >stranded");
     for (size_t i = 0; i < shown; i++) {
-        const struct dry_state_pool *p = &s->pools[i];
+        const struct dry_state_pool *p = &r->state->pools[i];
         name_pool(r, p, text, sizeof text);
         table_add(&t, text);
         table_add(&t, term_format_bytes(p->reserved, text));
-        table_add(&t, term_format_bytes(p->allocated + p->pending, text));
+        table_add(&t, term_format_bytes(pool_active(p), text));
         table_add(&t, term_format_bytes(p->releasable, text));
         table_add(&t, term_format_bytes(p->stranded, text));
-        table_add(&t, term_format_bytes(p->largest_free, text));
     }
-    printf("\n");
     bool is_done = table_print(&t, term);
     table_finish(&t);
-    if (shown < s->pool_count)
-        printf("  (%zu more pools)\n", s->pool_count - shown);
+    return is_done;
+}
+
+/* What is inside the active bytes, and what the free ones look like. */
+static bool
+print_pool_details(const struct frag_report *r, size_t shown, const struct term *term)
+{
+    char text[96];
+    struct table t;
+    table_init(&t, "<pool >pending >rounding >segments >holes >largest_hole");
+    for (size_t i = 0; i < shown; i++) {
+        const struct dry_state_pool *p = &r->state->pools[i];
+        name_pool(r, p, text, sizeof text);
+        table_add(&t, text);
+        table_add(&t, term_format_bytes(p->pending, text));
+        table_add(&t, term_format_bytes(pool_rounding(p), text));
+        table_add(&t, term_format_count(p->segment_count, text));
+        table_add(&t, term_format_count(p->hole_count, text));
+        table_add(&t, term_format_bytes(p->largest_free, text));
+    }
+    bool is_done = table_print(&t, term);
+    table_finish(&t);
+    return is_done;
+}
+
+static bool
+print_pools(const struct frag_report *r, const struct term *term)
+{
+    size_t count = r->state->pool_count;
+    size_t shown = count < r->row_max ? count : r->row_max;
+    if (count == 0)
+        return true;
+    printf("\n");
+    bool is_done = print_pool_sums(r, shown, term);
+    printf("\n");
+    is_done &= print_pool_details(r, shown, term);
+    if (shown < count)
+        printf("  (%zu more pools)\n", count - shown);
     return is_done;
 }
 
