@@ -530,8 +530,9 @@ print_header(const struct printer *p)
     printf("device %d", (int)p->view->device);
     if (r->device_count > 1)
         printf(" of %zu", r->device_count);
-    printf(", %s event%s%s\n", term_format_count(events, number), events == 1 ? "" : "s",
-           r->is_simulated ? ", placed by PyTorch's rules on a simulated device" : "");
+    printf(", %s event%s\n", term_format_count(events, number), events == 1 ? "" : "s");
+    if (r->is_simulated)
+        printf("requests alone, placed by PyTorch's rules on a simulated device\n");
     print_where(p);
     if (p->view->oom_count > 1)
         printf("         the first of %u; others: --at EVENT\n", p->view->oom_count);
