@@ -117,9 +117,6 @@ read_options(struct session *s, const struct option_list *operands)
     if (v->runs < 0)
         return report_usage("recommend", "--runs %lld: expected 1 or more",
                             (long long)v->runs);
-    if (v->device != INT64_MIN && (v->device < 0 || v->device > INT32_MAX))
-        return report_usage("recommend", "--device %lld: expected 0 or more",
-                            (long long)v->device);
     dry_recommend_options_init(&s->options);
     s->options.capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
     s->options.min_gain_bytes = v->min_gain;
@@ -133,19 +130,14 @@ read_options(struct session *s, const struct option_list *operands)
 static int
 open_replay(struct session *s)
 {
-    struct dry_replay_options options;
-    dry_replay_options_init(&options);
-    if (s->values.compat && strcmp(s->values.compat, "auto") != 0)
-        options.compat = s->values.compat;
-    if (s->values.device != INT64_MIN)
-        options.device = (int32_t)s->values.device;
-    options.progress = progress_update;
-    options.progress_self = &s->progress;
-    struct dry_error err;
-    enum dry_status status = dry_replay_create(s->trace, &options, &s->replay, &err);
-    if (status == DRY_ERR_ARGUMENT)
-        return report_usage("recommend", "%s", err.text);
-    return status == DRY_OK ? EXIT_FINE : report_error("recommend", s->path, &err);
+    const struct load_replay wanted = {
+        .command = "recommend",
+        .path = s->path,
+        .device = s->values.device,
+        .compat = s->values.compat,
+        .progress = &s->progress,
+    };
+    return load_replay(&wanted, s->trace, &s->replay);
 }
 
 /* The line counts events within a run; its words say which run. */
@@ -189,9 +181,6 @@ recommend_for_file(struct session *s)
     int code = load_trace("recommend", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    if (dry_trace_get_view(s->trace)->device_count == 0)
-        return report_failure("recommend", s->path, EXIT_INPUT,
-                              "nothing to replay: no events and no segments");
     progress_begin(&s->progress, "replaying", 0);
     code = open_replay(s);
     if (code == EXIT_FINE)
@@ -203,7 +192,7 @@ recommend_for_file(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = INT64_MIN, .capacity = NOT_GIVEN}};
+    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE, .capacity = NOT_GIVEN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_recommend, argc, argv, &s.values, &operands, &code)) {

@@ -165,23 +165,14 @@ report_runs(struct session *s)
 static int
 open_replay(struct session *s)
 {
-    struct dry_replay_options options;
-    dry_replay_options_init(&options);
-    if (s->values.compat && strcmp(s->values.compat, "auto") != 0)
-        options.compat = s->values.compat;
-    if (s->values.device != INT64_MIN) {
-        if (s->values.device < 0 || s->values.device > INT32_MAX)
-            return report_usage("replay", "--device %lld: expected 0 or more",
-                                (long long)s->values.device);
-        options.device = (int32_t)s->values.device;
-    }
-    options.progress = progress_update;
-    options.progress_self = &s->progress;
-    struct dry_error err;
-    enum dry_status status = dry_replay_create(s->trace, &options, &s->replay, &err);
-    if (status == DRY_ERR_ARGUMENT)
-        return report_usage("replay", "%s", err.text);
-    return status == DRY_OK ? EXIT_FINE : report_error("replay", s->path, &err);
+    const struct load_replay wanted = {
+        .command = "replay",
+        .path = s->path,
+        .device = s->values.device,
+        .compat = s->values.compat,
+        .progress = &s->progress,
+    };
+    return load_replay(&wanted, s->trace, &s->replay);
 }
 
 static int
@@ -190,9 +181,6 @@ replay_file(struct session *s)
     int code = load_trace("replay", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    if (dry_trace_get_view(s->trace)->device_count == 0)
-        return report_failure("replay", s->path, EXIT_INPUT,
-                              "nothing to replay: no events and no segments");
     s->rows = calloc(s->values.confs.count + 2, sizeof *s->rows);
     if (!s->rows)
         return report_failure("replay", s->path, EXIT_MACHINE, "no memory");
@@ -227,7 +215,7 @@ check_usage(const struct session *s, const struct option_list *operands)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = INT64_MIN, .capacity = NOT_GIVEN}};
+    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE, .capacity = NOT_GIVEN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_replay, argc, argv, &s.values, &operands, &code)) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -133,4 +134,31 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     int code = status == DRY_OK ? EXIT_FINE : report_unread(command, path, &d, &err);
     input_close(in);
     return code;
+}
+
+int
+load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
+            struct dry_replay **replay)
+{
+    struct dry_replay_options options;
+    struct dry_error err;
+    const char *command = wanted->command;
+    dry_replay_options_init(&options);
+    if (dry_trace_get_view(trace)->device_count == 0)
+        return report_failure(command, wanted->path, EXIT_INPUT,
+                              "nothing to replay: no events and no segments");
+    if (wanted->compat && strcmp(wanted->compat, "auto") != 0)
+        options.compat = wanted->compat;
+    if (wanted->device != LOAD_BUSIEST_DEVICE) {
+        if (wanted->device < 0 || wanted->device > INT32_MAX)
+            return report_usage(command, "--device %lld: expected 0 or more",
+                                (long long)wanted->device);
+        options.device = (int32_t)wanted->device;
+    }
+    options.progress = progress_update;
+    options.progress_self = wanted->progress;
+    enum dry_status status = dry_replay_create(trace, &options, replay, &err);
+    if (status == DRY_ERR_ARGUMENT)
+        return report_usage(command, "%s", err.text);
+    return status == DRY_OK ? EXIT_FINE : report_error(command, wanted->path, &err);
 }

@@ -2,11 +2,13 @@
 #ifndef TOOL_LOAD_H
 #define TOOL_LOAD_H
 
-/* From a path to a trace, with progress and with the failure said. */
+/* From a path to a trace and its replay, with progress and with the failure said. */
 
+#include <drystone/replay.h>
 #include <drystone/trace.h>
 
 #include "input.h"
+#include "progress.h"
 
 /*
  * Read `path` ("-" is standard input) for `command`. Returns an exit_code: EXIT_FINE and
@@ -15,5 +17,18 @@
  */
 int load_trace(const char *command, const char *path, struct dry_trace **trace,
                struct input_description *about);
+
+/* Which replay of a trace is wanted. */
+struct load_replay {
+    const char *command, *path;
+    int64_t device;            /* LOAD_BUSIEST_DEVICE, the default of --device */
+    const char *compat;        /* NULL and "auto": the release that fits the record */
+    struct progress *progress; /* the replay goes on to report to it */
+};
+#define LOAD_BUSIEST_DEVICE INT64_MIN
+
+/* As load_trace(); the trace must outlive *replay. */
+int load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
+                struct dry_replay **replay);
 
 #endif
