@@ -18,6 +18,7 @@
 #define SMALL_REQUEST_MAX DRYI_MIB /* rounded requests up to here: the small pool */
 /* What is wasted counts from here on, where nothing failed. */
 #define WASTE_BYTES_MIN (64 * DRYI_MIB)
+#define NEARLY_FULL 0.95
 #define WASTE_SHARE 20 /* a 20th of what is reserved */
 /* A context, cuBLAS's workspaces and NCCL's buffers take about this of any device. */
 #define USUAL_OTHER_BYTES (2 * DRYI_GIB)
@@ -240,6 +241,19 @@ find_pending(struct dry_explanation *e)
     }
 }
 
+/* In one piece it would fit, and little else after it. */
+static void
+note_fullness(const struct dry_explanation *e, struct dry_finding *f)
+{
+    double budget = (double)e->view.budget_bytes;
+    double wanted = (double)(e->view.state->active + e->view.request_bytes);
+    if (wanted / budget > NEARLY_FULL)
+        snprintf(f->note, sizeof f->note,
+                 "what is in use and what was asked for are %.1f %% of all PyTorch could "
+                 "have: a little more and it is capacity",
+                 wanted / budget * 100);
+}
+
 static void
 find_fragmentation(struct dry_explanation *e)
 {
@@ -259,6 +273,8 @@ find_fragmentation(struct dry_explanation *e)
         snprintf(f->note, sizeof f->note,
                  "a block was large enough, but reserved for larger requests "
                  "(max_split_size_mb), or freed after it was looked for");
+    } else {
+        note_fullness(e, f);
     }
 }
 

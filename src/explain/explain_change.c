@@ -194,8 +194,8 @@ add_program_changes(struct dry_explanation *e)
             w->state->active - leak->bytes + w->request_bytes <= w->budget_bytes;
     }
     const struct dry_finding *other = find_cause(e, DRY_CAUSE_OTHER_MEMORY);
-    if (other)
-        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = !other->is_assumed;
+    if (other && !other->is_assumed)
+        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = 1;
     const struct dry_finding *pending = find_cause(e, DRY_CAUSE_PENDING);
     if (pending)
         add_change(e, DRY_CHANGE_STREAMS, pending->bytes);

@@ -276,6 +276,40 @@ nothing_is_replayed_if_told_so(void **state)
     drop(&m);
 }
 
+/* 97 % of all there is: in pieces, but soon it would not fit in one either. */
+static void
+a_nearly_full_device_is_said(void **state)
+{
+    (void)state;
+    struct made full, roomy;
+    make(&full, case_find("fragmentation-varlen"));
+    make(&roomy, case_find("fragmentation-pinned"));
+    assert_non_null(strstr(full.view->findings[0].note, "it is capacity"));
+    assert_string_equal(roomy.view->findings[0].note, "");
+    drop(&full);
+    drop(&roomy);
+}
+
+/* A size that was guessed is a finding, and nothing to act on. */
+static void
+a_guessed_card_is_no_change(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, case_find("other-memory"));
+    dry_explanation_destroy(m.explanation);
+    m.options.total_bytes = 0;
+    assert_int_equal(dry_explanation_create(&m.options, &m.explanation, NULL), DRY_OK);
+    m.view = dry_explanation_get_view(m.explanation);
+    assert_int_equal(m.view->findings[0].cause, DRY_CAUSE_CAPACITY);
+    for (size_t i = 0; i < m.view->finding_count; i++)
+        assert_true(m.view->findings[i].cause != DRY_CAUSE_OTHER_MEMORY ||
+                    m.view->findings[i].is_assumed);
+    for (size_t i = 0; i < m.view->change_count; i++)
+        assert_true(m.view->changes[i].kind != DRY_CHANGE_OTHER);
+    drop(&m);
+}
+
 static void
 any_moment_can_be_explained(void **state)
 {
@@ -369,6 +403,8 @@ main(void)
         cmocka_unit_test(every_proof_adds_up),
         cmocka_unit_test(a_setting_is_named_where_one_helps_and_only_there),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
+        cmocka_unit_test(a_nearly_full_device_is_said),
+        cmocka_unit_test(a_guessed_card_is_no_change),
         cmocka_unit_test(any_moment_can_be_explained),
         cmocka_unit_test(it_can_be_cancelled),
         cmocka_unit_test(no_memory_is_an_error),
