@@ -137,12 +137,14 @@ say_where_to_go(const char *path)
 {
     printf(
         "\nNext, with this file or with one of your own:\n"
-        "  drystone info %s\n"
+        "  drystone explain %s\n"
+        "  drystone steps %s\n"
+        "  drystone export %s -o demo.svg\n"
         "  drystone replay %s -c max_split_size_mb:64 --find-capacity\n"
-        "  drystone help replay\n"
+        "  drystone help\n"
         "To record your own program: torch.cuda.memory._record_memory_history() before\n"
         "the steps, torch.cuda.memory._dump_snapshot(\"run.pickle\") after them.\n",
-        path, path);
+        path, path, path, path);
 }
 
 static int
