@@ -270,7 +270,8 @@ add_rest(struct table *t, const struct dry_owner *owners, size_t from, size_t co
         rest.largest =
             owners[i].largest > rest.largest ? owners[i].largest : rest.largest;
     }
-    snprintf(name, sizeof name, "(%s others)", term_format_count(count - from, number));
+    snprintf(name, sizeof name, "(%s other%s)", term_format_count(count - from, number),
+             count - from == 1 ? "" : "s");
     rest.name = name;
     rest.name_length = strlen(name);
     add_owner(t, &rest, total);

@@ -126,8 +126,9 @@ print_table(const struct top_report *r, const struct totals *totals,
         add_owner(&t, r, &rows[i], totals->bytes);
     if (count > totals->shown) {
         char others[TERM_NUMBER_BYTES + 16], number[TERM_NUMBER_BYTES];
-        snprintf(others, sizeof others, "(%s others)",
-                 term_format_count(count - totals->shown, number));
+        snprintf(others, sizeof others, "(%s other%s)",
+                 term_format_count(count - totals->shown, number),
+                 count - totals->shown == 1 ? "" : "s");
         struct row rest = {.bytes = totals->rest_bytes,
                            .count = totals->rest_count,
                            .largest = totals->rest_largest};

@@ -126,9 +126,9 @@ dryi_explain_shortage(struct dry_explanation *e, struct dry_error *err)
 /* --- findings ----------------------------------------------------------------------------- */
 
 static void
-prove_budget(struct dry_explanation *e, struct dry_finding *f, char relation)
+prove_budget(struct dry_explanation *e, struct dry_finding *f)
 {
-    struct dry_proof *p = dryi_finding_prove(f, relation);
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
     dryi_proof_left(p, "asked for", e->view.request_bytes);
     dryi_proof_right(p, "reserved", e->view.state->reserved);
@@ -142,7 +142,7 @@ find_limit(struct dry_explanation *e)
     bool is_in_conf = conf->per_process_memory_fraction < 1.0;
     struct dry_finding *f = dryi_explanation_find(
         e, DRY_CAUSE_LIMIT, is_in_conf ? 100 : 85, e->view.device_free_bytes);
-    struct dry_proof *p = dryi_finding_prove(f, '<');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "needed from the device", e->shortage.need);
     dryi_proof_right(p, "free on the device", e->view.device_free_bytes);
     if (is_in_conf)
@@ -190,7 +190,7 @@ find_other(struct dry_explanation *e)
     unsigned confidence = is_known ? 100 : has_shrunk ? 90 : 30;
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_OTHER_MEMORY, confidence, other);
-    struct dry_proof *p = dryi_finding_prove(f, '=');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, has_shrunk ? "reserved earlier" : "the device", total);
     dryi_proof_right(p, "reserved", w->state->reserved);
     dryi_proof_right(p, "free on the device", w->device_free_bytes);
@@ -211,7 +211,7 @@ find_capacity(struct dry_explanation *e)
     bool is_certain = requested > e->view.budget_bytes;
     struct dry_finding *f = dryi_explanation_find(
         e, DRY_CAUSE_CAPACITY, is_certain ? 100 : 90, e->view.short_bytes);
-    prove_budget(e, f, '>');
+    prove_budget(e, f);
 }
 
 /* Enough was there once the streams were done, but the retry looks at the device alone. */
@@ -222,23 +222,45 @@ came_too_late(const struct dryi_shortage *s, uint64_t request)
 }
 
 static void
+prove_lateness(struct dry_explanation *e, struct dry_finding *f)
+{
+    const struct dryi_shortage *s = &e->shortage;
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "largest free block before", s->hole_before);
+    dryi_proof_right(p, "asked for", e->view.request_bytes);
+    p = dryi_finding_prove(f);
+    dryi_proof_left(p, "asked for", e->view.request_bytes);
+    dryi_proof_right(p, "largest free block once the streams were done", s->lane_hole);
+    snprintf(
+        f->note, sizeof f->note,
+        "the blocks waited for other streams; when they came back the retry asked the "
+        "device alone");
+}
+
+/* It fits beside what is in use, but not beside what still waits as well. */
+static void
+prove_waiting(struct dry_explanation *e, struct dry_finding *f)
+{
+    prove_budget(e, f);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "allocated", e->view.state->allocated);
+    dryi_proof_left(p, "asked for", e->view.request_bytes);
+    dryi_proof_right(p, "reserved", e->view.state->reserved);
+    dryi_proof_right(p, "free on the device", e->view.device_free_bytes);
+    snprintf(f->note, sizeof f->note,
+             "the rest of what is active was given back and still waits for streams");
+}
+
+static void
 find_pending(struct dry_explanation *e)
 {
     const struct dryi_shortage *s = &e->shortage;
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_PENDING, 100, s->pending_before);
-    struct dry_proof *p = dryi_finding_prove(f, '<');
-    dryi_proof_left(p, "largest free block before", s->hole_before);
-    dryi_proof_right(p, "asked for", e->view.request_bytes);
-    if (came_too_late(s, e->view.request_bytes)) {
-        p = dryi_finding_prove(f, '<');
-        dryi_proof_left(p, "asked for", e->view.request_bytes);
-        dryi_proof_right(p, "largest free block once the streams were done",
-                         s->lane_hole);
-        snprintf(f->note, sizeof f->note,
-                 "the blocks waited for other streams; when they came back the retry "
-                 "asked the device alone");
-    }
+    if (came_too_late(s, e->view.request_bytes))
+        prove_lateness(e, f);
+    else
+        prove_waiting(e, f);
 }
 
 /* In one piece it would fit, and little else after it. */
@@ -260,15 +282,14 @@ find_fragmentation(struct dry_explanation *e)
     const struct dryi_shortage *s = &e->shortage;
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_FRAGMENTATION, 100, s->lane_free);
-    struct dry_proof *p = dryi_finding_prove(f, '>');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "free in blocks of this pool", s->lane_free);
     dryi_proof_left(p, "free on the device", e->view.device_free_bytes);
     dryi_proof_right(p, "asked for", e->view.request_bytes);
-    p = dryi_finding_prove(f, '<');
+    p = dryi_finding_prove(f);
     dryi_proof_left(p, "largest free block", s->lane_hole);
     dryi_proof_right(p, "asked for", e->view.request_bytes);
     if (s->lane_hole >= e->view.request_bytes) {
-        p->relation = '>';
         f->confidence = 60;
         snprintf(f->note, sizeof f->note,
                  "a block was large enough, but reserved for larger requests "
@@ -284,11 +305,11 @@ find_stranded(struct dry_explanation *e)
     const struct dryi_shortage *s = &e->shortage;
     uint64_t elsewhere = s->class_free + s->stream_free + s->private_free;
     struct dry_finding *f = dryi_explanation_find(e, DRY_CAUSE_STRANDED, 100, elsewhere);
-    struct dry_proof *p = dryi_finding_prove(f, '<');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "free for this request", s->lane_free);
     dryi_proof_left(p, "free on the device", e->view.device_free_bytes);
     dryi_proof_right(p, "asked for", e->view.request_bytes);
-    p = dryi_finding_prove(f, '=');
+    p = dryi_finding_prove(f);
     dryi_proof_left(p, "free elsewhere", elsewhere);
     if (s->private_free)
         dryi_proof_right(p, "in other pools", s->private_free);
@@ -338,7 +359,7 @@ dryi_explain_waste(struct dry_explanation *e)
     if (s->pending > WASTE_BYTES_MIN && s->pending > s->active / 10) {
         struct dry_finding *f =
             dryi_explanation_find(e, DRY_CAUSE_PENDING, 80, s->pending);
-        struct dry_proof *p = dryi_finding_prove(f, '=');
+        struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "active", s->active);
         dryi_proof_right(p, "allocated", s->allocated);
         dryi_proof_right(p, "waiting for streams", s->pending);
@@ -346,7 +367,7 @@ dryi_explain_waste(struct dry_explanation *e)
     if (s->stranded > WASTE_BYTES_MIN && s->stranded > s->reserved / WASTE_SHARE) {
         struct dry_finding *f =
             dryi_explanation_find(e, DRY_CAUSE_FRAGMENTATION, 80, s->stranded);
-        struct dry_proof *p = dryi_finding_prove(f, '=');
+        struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);
         dryi_proof_right(p, "releasable", s->releasable);
@@ -356,7 +377,7 @@ dryi_explain_waste(struct dry_explanation *e)
         dryi_explanation_find(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);
     if (e->view.finding_count == 0) {
         struct dry_finding *f = dryi_explanation_find(e, DRY_CAUSE_NONE, 100, 0);
-        struct dry_proof *p = dryi_finding_prove(f, '=');
+        struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);
         dryi_proof_right(p, "releasable", s->releasable);

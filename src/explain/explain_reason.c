@@ -27,16 +27,19 @@ is_promoting(const struct dry_explanation *e)
            e->findings[0].cause == DRY_CAUSE_NONE;
 }
 
-/* A reason goes in front of a lack of capacity, and behind any other cause. */
+/*
+ * A reason goes in front of a lack of capacity, and behind any other cause. Where nothing
+ * seemed wrong, it takes that finding's place.
+ */
 static void
 rank(struct dry_explanation *e, bool promotes)
 {
     if (!promotes)
         return;
-    bool was_fine = e->findings[0].cause == DRY_CAUSE_NONE;
-    dryi_explanation_promote(e);
-    if (was_fine)
-        e->view.finding_count = 1;
+    if (e->findings[0].cause == DRY_CAUSE_NONE)
+        e->findings[0] = e->findings[--e->view.finding_count];
+    else
+        dryi_explanation_promote(e);
 }
 
 /* --- leak --------------------------------------------------------------------------------- */
@@ -90,13 +93,12 @@ find_leak(struct dry_explanation *e)
     bool promotes = is_promoting(e);
     struct dry_finding *f = dryi_explanation_find(
         e, DRY_CAUSE_LEAK, (unsigned)(confidence * 100.0 + 0.5), leaked);
-    struct dry_proof *p = dryi_finding_prove(f, '=');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", s->active);
     dryi_proof_right(p, "left behind by earlier steps", leaked);
     dryi_proof_right(p, "everything else", s->active - leaked);
     if (e->view.moment_kind == DRY_MOMENT_AT_OOM) {
-        uint64_t without = s->active - leaked + e->view.request_bytes;
-        p = dryi_finding_prove(f, without > e->view.budget_bytes ? '>' : '<');
+        p = dryi_finding_prove(f);
         dryi_proof_left(p, "everything else", s->active - leaked);
         dryi_proof_left(p, "asked for", e->view.request_bytes);
         dryi_proof_right(p, "reserved", s->reserved);
@@ -142,7 +144,7 @@ find_spike(struct dry_explanation *e)
     bool promotes = is_promoting(e);
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_SPIKE, 90, wanted - before);
-    struct dry_proof *p = dryi_finding_prove(f, '=');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
     dryi_proof_left(p, "asked for", e->view.request_bytes);
     dryi_proof_right(p, "the most of any step before", before);
@@ -169,7 +171,7 @@ find_imbalance(struct dry_explanation *e)
     bool promotes = is_promoting(e);
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_IMBALANCE, 95, wanted - sum / count);
-    struct dry_proof *p = dryi_finding_prove(f, '>');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
     if (e->view.request_bytes)
         dryi_proof_left(p, "asked for", e->view.request_bytes);
@@ -194,7 +196,7 @@ find_overflow(struct dry_explanation *e)
     bool promotes = is_promoting(e) && e->view.moment_kind == DRY_MOMENT_AT_OOM;
     struct dry_finding *f =
         dryi_explanation_find(e, DRY_CAUSE_OVERFLOW, 90, active - known);
-    struct dry_proof *p = dryi_finding_prove(f, '=');
+    struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", active);
     dryi_proof_right(p, "of known lines", known);
     dryi_proof_right(p, "allocated before the record begins", active - known);

@@ -64,11 +64,11 @@ dryi_explanation_promote(struct dry_explanation *e)
 }
 
 struct dry_proof *
-dryi_finding_prove(struct dry_finding *f, char relation)
+dryi_finding_prove(struct dry_finding *f)
 {
     struct dry_proof *p =
         &f->proofs[f->proof_count < DRY_PROOFS_MAX ? f->proof_count++ : 0];
-    *p = (struct dry_proof){.relation = relation};
+    *p = (struct dry_proof){0};
     return p;
 }
 
@@ -283,7 +283,7 @@ look(struct dry_explanation *e, struct dry_error *err)
     return status;
 }
 
-/* A finding may hold for another reason than its first sum: what is shown is what is. */
+/* How the two sums compare follows from them. */
 static void
 settle_proofs(struct dry_explanation *e)
 {

@@ -59,7 +59,7 @@ struct dry_finding *dryi_explanation_find(struct dry_explanation *e, enum dry_ca
 /* The last finding becomes the first: the verdict. */
 void dryi_explanation_promote(struct dry_explanation *e);
 /* A further proof of a finding: terms are added by the two below. */
-struct dry_proof *dryi_finding_prove(struct dry_finding *finding, char relation);
+struct dry_proof *dryi_finding_prove(struct dry_finding *finding);
 void dryi_proof_left(struct dry_proof *proof, const char *name, uint64_t bytes);
 void dryi_proof_right(struct dry_proof *proof, const char *name, uint64_t bytes);
 

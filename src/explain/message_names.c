@@ -118,44 +118,46 @@ static const struct name reasons[DRY_MESSAGE_REASON_COUNT] = {
                                    "allocator: for a context, a library, a kernel"},
 };
 
+/* Numbers that are none have a name, too. */
+static const struct name *
+find_name(const struct name *names, size_t count, size_t index)
+{
+    static const struct name unknown = {"unknown", "unknown"};
+    return index < count ? &names[index] : &unknown;
+}
+
 const char *
 dry_message_quantity_name(enum dry_message_quantity quantity)
 {
-    size_t index = (size_t)quantity;
-    return index < DRY_MESSAGE_QUANTITY_COUNT ? quantities[index].key : "unknown";
+    return find_name(quantities, DRY_MESSAGE_QUANTITY_COUNT, (size_t)quantity)->key;
 }
 
 const char *
 dry_message_quantity_text(enum dry_message_quantity quantity)
 {
-    size_t index = (size_t)quantity;
-    return index < DRY_MESSAGE_QUANTITY_COUNT ? quantities[index].text : "unknown";
+    return find_name(quantities, DRY_MESSAGE_QUANTITY_COUNT, (size_t)quantity)->text;
 }
 
 const char *
 dry_message_equation_name(enum dry_message_equation equation)
 {
-    size_t index = (size_t)equation;
-    return index < DRY_MESSAGE_EQUATION_COUNT ? equations[index].key : "unknown";
+    return find_name(equations, DRY_MESSAGE_EQUATION_COUNT, (size_t)equation)->key;
 }
 
 const char *
 dry_message_equation_text(enum dry_message_equation equation)
 {
-    size_t index = (size_t)equation;
-    return index < DRY_MESSAGE_EQUATION_COUNT ? equations[index].text : "unknown";
+    return find_name(equations, DRY_MESSAGE_EQUATION_COUNT, (size_t)equation)->text;
 }
 
 const char *
 dry_message_reason_name(enum dry_message_reason reason)
 {
-    size_t index = (size_t)reason;
-    return index < DRY_MESSAGE_REASON_COUNT ? reasons[index].key : "unknown";
+    return find_name(reasons, DRY_MESSAGE_REASON_COUNT, (size_t)reason)->key;
 }
 
 const char *
 dry_message_reason_text(enum dry_message_reason reason)
 {
-    size_t index = (size_t)reason;
-    return index < DRY_MESSAGE_REASON_COUNT ? reasons[index].text : "unknown";
+    return find_name(reasons, DRY_MESSAGE_REASON_COUNT, (size_t)reason)->text;
 }

@@ -16,6 +16,7 @@
 #include "cases/cases.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
+#include "support/story.h"
 
 #define DEVICES_MAX 8
 
@@ -276,6 +277,76 @@ nothing_is_replayed_if_told_so(void **state)
     drop(&m);
 }
 
+#define MIB (UINT64_C(1) << 20)
+#define BASE UINT64_C(0x7f0000000000)
+
+/* Steps that keep 20 MiB each, beside 600 MiB of which only the frees are recorded. */
+static void
+tell_a_leak_beside_ghosts(struct story *s)
+{
+    const uint64_t ghost = BASE + 3000 * MIB, kept = BASE + 1000 * MIB;
+    story_begin(s);
+    story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE, 100 * MIB);
+    story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + 200 * MIB, 100 * MIB);
+    story_event(s, DRY_ACTION_SEGMENT_ALLOC, kept, 240 * MIB);
+    story_event(s, DRY_ACTION_SEGMENT_ALLOC, ghost, 600 * MIB);
+    for (unsigned i = 0; i < 12; i++) {
+        const char *const code[] = {"forward", "backward"};
+        for (unsigned k = 0; k < 2; k++) {
+            story_stack(s, code[k]);
+            story_event(s, DRY_ACTION_ALLOC, BASE + k * 200 * MIB, 100 * MIB);
+            story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + k * 200 * MIB, 100 * MIB);
+            story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + k * 200 * MIB, 100 * MIB);
+        }
+        story_stack(s, "append");
+        story_event(s, DRY_ACTION_ALLOC, kept + i * 20 * MIB, 20 * MIB);
+    }
+    story_event(s, DRY_ACTION_FREE_REQUESTED, ghost, 600 * MIB);
+    story_event(s, DRY_ACTION_FREE_COMPLETED, ghost, 600 * MIB);
+}
+
+/* What takes the place of "nothing is wrong" drops nothing else that was found. */
+static void
+a_leak_leaves_the_other_findings(void **state)
+{
+    (void)state;
+    struct story s;
+    tell_a_leak_beside_ghosts(&s);
+    story_timeline(&s);
+    struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
+    struct dry_explain_options options;
+    struct dry_explanation *e;
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
+    const struct dry_explanation_view *v = dry_explanation_get_view(e);
+    assert_int_equal(v->findings[0].cause, DRY_CAUSE_LEAK);
+    assert_true(has_finding(v, DRY_CAUSE_OVERFLOW));
+    assert_false(has_finding(v, DRY_CAUSE_NONE));
+    dry_explanation_destroy(e);
+    story_end(&s);
+}
+
+/* Both ways in which frees come too late, each with the sum that shows it. */
+static void
+what_waits_is_proved(void **state)
+{
+    (void)state;
+    struct made late, waiting;
+    make(&late, case_find("pending-frees"));
+    make(&waiting, case_find("pending-scope"));
+    const struct dry_proof *p = late.view->findings[0].proofs;
+    assert_int_equal(late.view->findings[0].proof_count, 2);
+    assert_true(p[0].relation == '<' && p[1].relation != '>');
+    p = waiting.view->findings[0].proofs;
+    assert_int_equal(waiting.view->findings[0].proof_count, 2);
+    assert_true(p[0].relation == '>' && p[1].relation == '<');
+    assert_int_equal(p[0].left_sum - p[1].left_sum, waiting.truth.pending_bytes);
+    drop(&late);
+    drop(&waiting);
+}
+
 /* 97 % of all there is: in pieces, but soon it would not fit in one either. */
 static void
 a_nearly_full_device_is_said(void **state)
@@ -403,6 +474,8 @@ main(void)
         cmocka_unit_test(every_proof_adds_up),
         cmocka_unit_test(a_setting_is_named_where_one_helps_and_only_there),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
+        cmocka_unit_test(a_leak_leaves_the_other_findings),
+        cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
         cmocka_unit_test(any_moment_can_be_explained),
