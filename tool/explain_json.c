@@ -166,10 +166,13 @@ step_of(const struct dry_explanation_view *v)
 {
     if (v->step == DRY_NONE)
         return json_null();
-    return json_pack("{s:I, s:I, s:o, s:s}", "index", (json_int_t)v->step, "allocations",
-                     (json_int_t)v->step_done, "allocations_of_a_whole_step",
-                     number_or_null(v->step_whole, v->step_whole > 0), "source",
-                     dry_steps_source_name(dry_steps_get_source(v->steps)));
+    return json_pack("{s:I, s:I, s:o, s:o, s:s}", "index", (json_int_t)v->step,
+                     "allocations", (json_int_t)v->step_done,
+                     "allocations_of_a_whole_step",
+                     number_or_null(v->step_whole, v->step_whole > 0),
+                     "active_peak_bytes_of_a_whole_step",
+                     number_or_null(v->step_whole_peak_bytes, v->step_whole > 0),
+                     "source", dry_steps_source_name(dry_steps_get_source(v->steps)));
 }
 
 static json_t *

@@ -363,13 +363,15 @@ print_progress(const struct printer *p)
     if (v->step == DRY_NONE || v->moment_kind != DRY_MOMENT_AT_OOM)
         return;
     bool is_marked = dry_steps_get_source(v->steps) != DRY_STEPS_PERIODICITY;
+    char peak[TERM_NUMBER_BYTES];
     if (v->step_whole > 0)
         print_item(p, "",
-                   "It was in step %u%s, %s allocations into it; the whole step "
-                   "before made %s.",
+                   "It was in step %u%s, %s allocations into it; the whole step before "
+                   "made %s and reached %s.",
                    v->step, is_marked ? "" : " of a rhythm",
                    term_format_count(v->step_done, a),
-                   term_format_count(v->step_whole, b));
+                   term_format_count(v->step_whole, b),
+                   term_format_bytes(v->step_whole_peak_bytes, peak));
 }
 
 /* --- what to change ----------------------------------------------------------------------- */

@@ -176,7 +176,8 @@ struct dry_explanation_view {
         category_confidence[DRY_CATEGORY_COUNT]; /* percent: the mean over the bytes */
     uint32_t step;                               /* of the moment; DRY_NONE */
     uint32_t step_done;                          /* allocations made in it */
-    uint32_t step_whole;      /* in the last whole step before it; 0: none */
+    uint32_t step_whole;            /* in the last whole step before it; 0: none */
+    uint64_t step_whole_peak_bytes; /* active, at the peak of that step */
     uint64_t projected_bytes; /* peak if it had gone on like a sibling; 0: not known */
 
     size_t sibling_count; /* 0: alone */

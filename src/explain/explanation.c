@@ -241,8 +241,10 @@ read_step(struct dry_explanation *e)
         e->view.step_done += a != DRY_NONE && e->timeline->allocations[a].begin == i + 1;
     }
     for (uint32_t i = step; i-- > 0 && e->view.step_whole == 0;) {
-        if (!steps[i].is_partial)
+        if (!steps[i].is_partial) {
             e->view.step_whole = steps[i].alloc_count;
+            e->view.step_whole_peak_bytes = steps[i].peak.bytes;
+        }
     }
 }
 
