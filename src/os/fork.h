@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_OS_FORK_H
+#define DRYI_OS_FORK_H
+
+/*
+ * Whether this process is the one that made an object, or a child forked from it.
+ *
+ * A device belongs to the process that opened it; a child has copies of our records, but
+ * not the device. The mark is a word in a page of its own that the kernel wipes in a child
+ * (MADV_WIPEONFORK, Linux 4.14), so that asking costs one load and no system call. Where
+ * the kernel does not know that, the process id is compared, a system call a question.
+ * Grandchildren are children too. A vfork or a clone that shares memory is not a fork.
+ *
+ *     dryi_fork_mark_init(&mark);
+ *     if (dryi_fork_mark_is_child(&mark)) ...
+ *     dryi_fork_mark_finish(&mark);       in the child too
+ *
+ * Threads    After init, any may ask.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct dryi_fork_mark {
+    const volatile uint32_t *word; /* 0 in a child; NULL: compare owner */
+    size_t page_bytes;
+    pid_t owner;
+};
+
+/* Cannot fail: without a page the slower way is taken. */
+void dryi_fork_mark_init(struct dryi_fork_mark *mark);
+/* Accepts a zeroed mark, and one finished before. */
+void dryi_fork_mark_finish(struct dryi_fork_mark *mark);
+
+/* The slower way: does getpid() differ? */
+bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
+
+static inline bool
+dryi_fork_mark_is_child(const struct dryi_fork_mark *mark)
+{
+    return mark->word ? *mark->word == 0 : dryi_fork_mark_is_other_process(mark);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+enum dry_status
+dryi_library_open(const char *name, void **library, struct dry_error *err)
+{
+    void *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!opened) {
+        /* Its text is this thread's own in glibc and musl, and by POSIX since 2024. */
+        const char *why = dlerror(); /* NOLINT(concurrency-mt-unsafe) */
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "cannot load %s: %s", name,
+                         why ? why : "no reason given");
+    }
+    *library = opened;
+    return DRY_OK;
+}
+
+void
+dryi_library_close(void *library)
+{
+    if (library)
+        dlclose(library);
+}
+
+dryi_library_function *
+dryi_library_find(void *library, const char *name)
+{
+    void *symbol = dlsym(library, name);
+    dryi_library_function *function = NULL;
+    memcpy(&function, &symbol, sizeof function); /* ISO C has no cast between the two */
+    return function;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_OS_SYSTEM_H
+#define DRYI_OS_SYSTEM_H
+
+#include <stdint.h>
+
+/* Of a page as the kernel maps them: 4 KiB on x86-64, up to 64 KiB on arm64. */
+uint64_t dryi_system_page_bytes(void);
+/* The memory of the whole machine; UINT64_MAX if the system does not say. */
+uint64_t dryi_system_memory_bytes(void);
+
+#endif
