@@ -10,6 +10,11 @@
  * made to fail. Addresses are handed out upwards and never again, so that a run depends
  * on nothing but its requests; a caller who knows the real ones can supply them.
  *
+ * With options.check it also proves order: the caller says which memory was handed to the
+ * program, what work uses it and when it was freed; the device knows by vector clocks which
+ * work is over when, and everything that comes too early is a finding. A finding is a fault
+ * of whoever sits between the program and the device.
+ *
  * Ownership  dry_sim_create() / dry_sim_destroy().
  * Errors     As <drystone/device.h>.
  * Threads    One at a time.
@@ -36,8 +41,13 @@ enum dry_sim_call {
     DRY_SIM_EVENT_QUERY,
     DRY_SIM_EVENT_WAIT,
     DRY_SIM_STREAM_WAIT,
+    DRY_SIM_CREATE_PAGE,
+    DRY_SIM_RELEASE_PAGE,
+    DRY_SIM_MAP_PAGES,
+    DRY_SIM_UNMAP_PAGES,
+    DRY_SIM_STREAM_FOLLOW,
 };
-#define DRY_SIM_CALL_COUNT 10
+#define DRY_SIM_CALL_COUNT 15
 
 #define DRY_SIM_UNLIMITED UINT64_MAX
 
@@ -48,12 +58,22 @@ struct dry_sim_options {
     uint64_t
         total_bytes; /* what get_info reports as the device's size; default capacity */
     uint64_t granularity_bytes; /* of addresses and of accounting; default 2 MiB */
+    uint64_t
+        page_bytes; /* of a page, a multiple of the granularity; default 2 MiB; 0: the
+                            device has none */
     /*
      * The address the next alloc or reserve shall return, or 0 to choose; NULL always
      * chooses. The caller answers for ranges that do not overlap.
      */
     uint64_t (*choose_address)(void *self, enum dry_sim_call call, uint64_t size);
     void *choose_self;
+    /*
+     * 1: keep account of addresses, pages and uses, and find what comes too early (below).
+     * Default 0, which costs nothing. A checked simulation begins empty: nothing is adopted.
+     * It refuses what a driver would refuse (a map over what is mapped, a page that is not
+     * there) with SYSTEM, beside the finding.
+     */
+    int check;
 };
 
 DRY_API void dry_sim_options_init(struct dry_sim_options *options);
@@ -63,8 +83,25 @@ DRY_API void dry_sim_destroy(struct dry_sim *sim);
 
 DRY_API struct dry_device dry_sim_get_device(struct dry_sim *sim);
 
-/* Events recorded on this stream so far are done. */
+/*
+ * The stream reaches its end: all events recorded on it so far are done, and so is all that
+ * it followed, on other streams too. Nothing is learned by the program; it must ask.
+ */
 DRY_API void dry_sim_complete_stream(struct dry_sim *sim, uint64_t stream);
+
+/*
+ * The stream passes its next `count` events (fewer if there are not so many), with all that
+ * had to happen before them. What stream_waits put in counts as one event of stream `on`.
+ */
+DRY_API void dry_sim_advance_stream(struct dry_sim *sim, uint64_t stream, uint64_t count);
+
+/*
+ * The program itself made `stream` wait for everything on `on` so far, as an event recorded
+ * on `on` and followed by `stream`. Not a call of the account. MEMORY: nothing was done.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_stream_waits(struct dry_sim *sim,
+                                                              uint64_t stream,
+                                                              uint64_t on);
 
 /* The device grows or shrinks; what is taken stays taken. */
 DRY_API void dry_sim_set_capacity(struct dry_sim *sim, uint64_t capacity_bytes);
@@ -82,9 +119,82 @@ struct dry_sim_account {
     uint64_t calls[DRY_SIM_CALL_COUNT];
     uint64_t failures; /* calls that were refused, full or told to */
     uint64_t events_live;
+    uint64_t pages_live; /* created and not released, mapped or not */
 };
 DRY_API void dry_sim_get_account(const struct dry_sim *sim,
                                  struct dry_sim_account *account);
+
+/*
+ * The checker. Work is over when the program can know it: what happened before what follows
+ * from the order of a stream, from streams that follow events, and from events and streams
+ * the program waited for or found done (Lamport, CACM 1978; vector clocks as Fidge and Mattern,
+ * 1988). Unmapping and releasing are not ordered with streams: every use must be known to be
+ * over. free() waits for the device itself, as cudaFree does, so that all uses are over after
+ * it; it does not complete events. Unmapped addresses therefore carry no uses, and a page
+ * that comes to lie elsewhere brings none.
+ *
+ * The program's side, per allocation: dry_sim_own() after it was handed out, dry_sim_use() for
+ * every piece of work on it, dry_sim_disown() before it is given back. Bytes that were handed
+ * out twice are the later owner's after the finding. The uses of an
+ * allocation count for all its bytes: an allocator cannot know which ones work touches.
+ *
+ * Cost: own, use and disown O(log n) for n ranges; a use on a stream that used the allocation
+ * before is one look-up. Memory goes with what is owned and with former owners of mapped
+ * addresses whose uses are not known to be over.
+ */
+enum dry_sim_fault {
+    DRY_SIM_EARLY_REUSE,        /* used while a use by a former owner may go on */
+    DRY_SIM_USE_UNMAPPED,       /* used where no memory lies */
+    DRY_SIM_USE_AFTER_FREE,     /* used by an owner that is not, or no longer, there */
+    DRY_SIM_USE_BEYOND,         /* used outside what its owner was handed */
+    DRY_SIM_OVERLAP,            /* handed out while another owner has it */
+    DRY_SIM_EARLY_UNMAP,        /* unmapped while owned, or while a use may go on */
+    DRY_SIM_EARLY_FREE,         /* given back to the device while owned */
+    DRY_SIM_PAGE_MAPPED_TWICE,  /* a page under two addresses */
+    DRY_SIM_PAGE_MAPPED_AT_END, /* a page released while it is mapped */
+    DRY_SIM_PAGE_UNKNOWN,       /* a page mapped or released that is not there */
+    DRY_SIM_MAP_OVER_MAPPED,    /* memory mapped where memory lies */
+    DRY_SIM_MAP_UNRESERVED,     /* memory mapped outside reservations */
+    DRY_SIM_UNMAP_UNMAPPED,     /* unmapped where nothing was mapped */
+    DRY_SIM_FREE_UNKNOWN,       /* given back, or unreserved, what is not a range */
+    DRY_SIM_UNRESERVE_MAPPED,   /* addresses given back under which memory lies */
+};
+#define DRY_SIM_FAULT_COUNT 15
+
+struct dry_sim_finding {
+    enum dry_sim_fault fault;
+    uint64_t address, size; /* of the call that was wrong; a page's number for pages */
+    uint64_t stream;        /* of the use, else of the allocation */
+    uint64_t other_stream;  /* where the earlier use is */
+    uint64_t owner;         /* who uses, or whose memory it is; 0: nobody */
+    uint64_t other_owner;   /* whose use or memory it was before; 0: nobody */
+    uint64_t call;  /* ordinal of the call among own, use, disown and the device's */
+    char text[192]; /* for people, one line */
+};
+
+/*
+ * [address, address + size) was handed to the program as allocation `owner` of `stream`; an
+ * owner is a number, never 0 and never used again. ARGUMENT: 0, or owns something, or no size.
+ * MEMORY: nothing was done. Without options.check these do nothing.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_own(struct dry_sim *sim,
+                                                     uint64_t address, uint64_t size,
+                                                     uint64_t stream, uint64_t owner);
+/* Work that reads and writes these bytes of `owner` is put on `stream` now. MEMORY. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_use(struct dry_sim *sim, uint64_t stream,
+                                                     uint64_t address, uint64_t size,
+                                                     uint64_t owner);
+/* The program frees it: later uses are findings. An owner that is not there: nothing. */
+DRY_API void dry_sim_disown(struct dry_sim *sim, uint64_t owner);
+
+/* How many findings; the first DRY_SIM_FINDINGS_KEPT of them are kept. */
+#define DRY_SIM_FINDINGS_KEPT 64
+DRY_API uint64_t dry_sim_get_finding_count(const struct dry_sim *sim);
+/* The finding of this index, from 0; DRY_END: not so many, or not kept. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_get_finding(
+    const struct dry_sim *sim, uint64_t index, struct dry_sim_finding *finding);
+/* A fault as text: "early reuse". */
+DRY_API const char *dry_sim_fault_name(enum dry_sim_fault fault);
 
 #ifdef __cplusplus
 }

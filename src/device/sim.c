@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated device: an account of bytes, addresses, events and driver time.
+ * The simulated device: an account of bytes, addresses and driver time.
  *
- * Addresses come from one cursor that only moves upwards; nothing is remembered about a
- * range, so alloc, free, map and unmap are O(1) and take no memory. Events are marks in a
- * stream's order: a stream counts how many were recorded and how many of them it has
- * passed, an event is its number in that count. Streams are interned, so there may be any
- * number of them; slots of events are recycled.
+ * Addresses come from one cursor that only moves upwards; without the checker nothing is
+ * remembered about a range, so alloc, free, map and unmap are O(1) and take no memory.
  *
  * Calls that are told to fail answer NO_SPACE where a driver would be out of memory or
  * addresses, and SYSTEM for an event. A refused call takes as long as a granted one.
  */
-#include <drystone/sim.h>
-
-#include <stdbool.h>
+#include "device/sim_state.h"
 
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
-#include "base/intern.h"
 #include "base/memory.h"
 #include "base/options.h"
 
@@ -42,6 +36,9 @@ struct cost {
  *                   page, cuMemSetAccess 36.0 us once a contiguous range, unmapping 25.6 us
  *                   a page. Unreserving was not measured and is taken to cost as much as
  *                   reserving.
+ * pages             the same figures apart: 193 us to create one, 1.45 us to map it and 36 us
+ *                   once a contiguous range, 25.6 us to unmap; releasing was not measured
+ *                   and is taken to cost as much as unmapping.
  * events, waits     not measured: a record is a short write to the stream's queue, a query
  *                   reads one word, a wait that need not wait costs a few microseconds.
  */
@@ -56,42 +53,12 @@ static const struct cost costs[DRY_SIM_CALL_COUNT] = {
     [DRY_SIM_EVENT_QUERY] = {.call_ns = 500},
     [DRY_SIM_EVENT_WAIT] = {.call_ns = 5000},
     [DRY_SIM_STREAM_WAIT] = {.call_ns = 5000},
+    [DRY_SIM_CREATE_PAGE] = {.call_ns = 193000},
+    [DRY_SIM_RELEASE_PAGE] = {.call_ns = 25600},
+    [DRY_SIM_MAP_PAGES] = {.call_ns = 36000, .page_ns = 1450},
+    [DRY_SIM_UNMAP_PAGES] = {.page_ns = 25600},
+    [DRY_SIM_STREAM_FOLLOW] = {.call_ns = 1000},
 };
-
-struct stream {
-    uint64_t recorded;  /* events so far */
-    uint64_t completed; /* of them, in order */
-};
-
-#define NO_SLOT UINT64_MAX
-
-struct event {
-    uint64_t ordinal;   /* in its stream, from 1; 0: the slot is free */
-    uint64_t next_free; /* of a free slot; NO_SLOT ends the list */
-    uint32_t stream;    /* index in streams */
-};
-
-struct dry_sim {
-    struct dry_sim_options options;
-    struct dry_memory memory;
-    struct dry_sim_account account;
-    uint64_t next_address;
-    uint64_t fail_after; /* calls that may fail until one does; UINT64_MAX: never */
-
-    struct dryi_intern stream_ids; /* id of a stream -> index in streams */
-    struct stream *streams;
-    size_t stream_capacity;
-    struct event *events;
-    size_t event_count, event_capacity;
-    uint64_t first_free;
-};
-
-static uint64_t
-add_saturating(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 static uint64_t
 subtract_saturating(uint64_t a, uint64_t b)
@@ -116,8 +83,10 @@ charge(struct dry_sim *sim, enum dry_sim_call call, uint64_t page_count)
         pages_ns = UINT64_MAX;
     struct dry_sim_account *account = &sim->account;
     account->calls[call]++;
-    account->time_ns = add_saturating(account->time_ns, cost->call_ns);
-    account->time_ns = add_saturating(account->time_ns, pages_ns);
+    if (sim->check)
+        sim->check->calls++;
+    account->time_ns = dryi_add_saturating(account->time_ns, cost->call_ns);
+    account->time_ns = dryi_add_saturating(account->time_ns, pages_ns);
 }
 
 static bool
@@ -191,19 +160,27 @@ sim_alloc(void *self, uint64_t size, uint64_t *address)
         !round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
         !take_bytes(sim, bytes))
         return refuse(sim, DRY_ERR_NO_SPACE);
-    if (!take_address(sim, DRY_SIM_ALLOC, size, bytes, address)) {
+    uint64_t begin;
+    enum dry_status status = DRY_OK;
+    if (!take_address(sim, DRY_SIM_ALLOC, size, bytes, &begin))
+        status = DRY_ERR_NO_SPACE;
+    else if (sim->check)
+        status = dryi_sim_memory_alloc(sim, begin, size);
+    if (status != DRY_OK) {
         give_bytes(sim, bytes);
-        return refuse(sim, DRY_ERR_NO_SPACE);
+        return refuse(sim, status);
     }
+    *address = begin;
     return DRY_OK;
 }
 
 static void
 sim_free(void *self, uint64_t address, uint64_t size)
 {
-    (void)address;
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_FREE, 0);
+    if (sim->check && dryi_sim_memory_free(sim, address, size) != DRY_OK)
+        return;
     uint64_t bytes;
     if (round_up_checked(size, sim->options.granularity_bytes, &bytes))
         give_bytes(sim, bytes);
@@ -216,26 +193,30 @@ sim_reserve(void *self, uint64_t size, uint64_t *address)
     charge(sim, DRY_SIM_RESERVE, 0);
     if (size == 0)
         return refuse(sim, DRY_ERR_ARGUMENT);
-    uint64_t bytes;
+    uint64_t bytes, begin;
     if (is_told_to_fail(sim) ||
         !round_up_checked(size, sim->options.granularity_bytes, &bytes) ||
-        !take_address(sim, DRY_SIM_RESERVE, size, bytes, address))
+        !take_address(sim, DRY_SIM_RESERVE, size, bytes, &begin))
         return refuse(sim, DRY_ERR_NO_SPACE);
+    if (sim->check && dryi_sim_memory_reserve(sim, begin, bytes) != DRY_OK)
+        return refuse(sim, DRY_ERR_MEMORY);
+    *address = begin;
     struct dry_sim_account *account = &sim->account;
     account->reserved_address_bytes =
-        add_saturating(account->reserved_address_bytes, bytes);
+        dryi_add_saturating(account->reserved_address_bytes, bytes);
     return DRY_OK;
 }
 
 static void
 sim_unreserve(void *self, uint64_t address, uint64_t size)
 {
-    (void)address;
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_UNRESERVE, 0);
     uint64_t bytes;
+    if (!round_up_checked(size, sim->options.granularity_bytes, &bytes))
+        return;
     struct dry_sim_account *account = &sim->account;
-    if (round_up_checked(size, sim->options.granularity_bytes, &bytes))
+    if (!sim->check || dryi_sim_memory_unreserve(sim, address, bytes) == DRY_OK)
         account->reserved_address_bytes =
             subtract_saturating(account->reserved_address_bytes, bytes);
 }
@@ -244,7 +225,6 @@ sim_unreserve(void *self, uint64_t address, uint64_t size)
 static enum dry_status
 sim_map(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
-    (void)address;
     struct dry_sim *sim = self;
     if (size == 0 || page == 0) {
         charge(sim, DRY_SIM_MAP, 0);
@@ -255,19 +235,102 @@ sim_map(void *self, uint64_t address, uint64_t size, uint64_t page)
     if (is_told_to_fail(sim) || !round_up_checked(size, page, &bytes) ||
         !take_bytes(sim, bytes))
         return refuse(sim, DRY_ERR_NO_SPACE);
+    enum dry_status status =
+        sim->check ? dryi_sim_memory_map(sim, address, bytes) : DRY_OK;
+    if (status != DRY_OK) {
+        give_bytes(sim, bytes);
+        return refuse(sim, status);
+    }
     return DRY_OK;
 }
 
 static void
 sim_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
-    (void)address;
     struct dry_sim *sim = self;
     uint64_t bytes;
     if (page == 0 || !round_up_checked(size, page, &bytes))
         return;
     charge(sim, DRY_SIM_UNMAP, bytes / page);
-    give_bytes(sim, bytes);
+    if (!sim->check || dryi_sim_memory_unmap(sim, address, bytes) == DRY_OK)
+        give_bytes(sim, bytes);
+}
+
+/* A page is only a number: what lies where is its owner's to know, and the checker's. */
+static enum dry_status
+sim_create_page(void *self, uint64_t *page)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_CREATE_PAGE, 0);
+    if (sim->options.page_bytes == 0)
+        return refuse(sim, DRY_ERR_UNSUPPORTED);
+    if (is_told_to_fail(sim) || !take_bytes(sim, sim->options.page_bytes))
+        return refuse(sim, DRY_ERR_NO_SPACE);
+    if (sim->check && dryi_sim_memory_create_page(sim, sim->pages_made + 1) != DRY_OK) {
+        give_bytes(sim, sim->options.page_bytes);
+        return refuse(sim, DRY_ERR_MEMORY);
+    }
+    sim->account.pages_live++;
+    *page = ++sim->pages_made;
+    return DRY_OK;
+}
+
+static void
+sim_release_page(void *self, uint64_t page)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_RELEASE_PAGE, 0);
+    if (sim->check && dryi_sim_memory_release_page(sim, page) != DRY_OK)
+        return;
+    DRYI_ASSERT(sim->account.pages_live > 0);
+    sim->account.pages_live--;
+    give_bytes(sim, sim->options.page_bytes);
+}
+
+/* Whether a driver would look at such a range of pages at all. */
+static bool
+is_page_range(const struct dry_sim *sim, uint64_t address, size_t count)
+{
+    return sim->options.page_bytes != 0 && count != 0 &&
+           address % sim->options.granularity_bytes == 0;
+}
+
+static enum dry_status
+sim_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_MAP_PAGES, count);
+    if (!is_page_range(sim, address, count))
+        return refuse(sim, DRY_ERR_ARGUMENT);
+    if (is_told_to_fail(sim))
+        return refuse(sim, DRY_ERR_SYSTEM);
+    enum dry_status status =
+        sim->check ? dryi_sim_memory_map_pages(sim, address, pages, count) : DRY_OK;
+    return status == DRY_OK ? DRY_OK : refuse(sim, status);
+}
+
+static enum dry_status
+sim_unmap_pages(void *self, uint64_t address, size_t count)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_UNMAP_PAGES, count);
+    if (!is_page_range(sim, address, count))
+        return refuse(sim, DRY_ERR_ARGUMENT);
+    if (is_told_to_fail(sim))
+        return refuse(sim, DRY_ERR_SYSTEM);
+    enum dry_status status =
+        sim->check ? dryi_sim_memory_unmap_pages(sim, address, count) : DRY_OK;
+    return status == DRY_OK ? DRY_OK : refuse(sim, status);
+}
+
+static void
+sim_get_traits(void *self, struct dry_device_traits *traits)
+{
+    const struct dry_sim *sim = self;
+    uint64_t total = sim->options.total_bytes;
+    *traits = (struct dry_device_traits){.total_bytes =
+                                             total ? total : sim->options.capacity_bytes,
+                                         .page_bytes = sim->options.page_bytes};
 }
 
 static void
@@ -279,35 +342,6 @@ sim_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     *total_bytes = sim->options.total_bytes ? sim->options.total_bytes : capacity;
 }
 
-/* The index of a stream seen for the first time too; false: no memory. */
-static bool
-put_stream(struct dry_sim *sim, uint64_t stream, uint32_t *index)
-{
-    uint32_t count = sim->stream_ids.count;
-    if (!dryi_memory_grow(&sim->memory, &sim->streams, &sim->stream_capacity,
-                          (size_t)count + 1, sizeof *sim->streams))
-        return false;
-    *index = dryi_intern_put(&sim->stream_ids, &stream, sizeof stream);
-    if (*index == count)
-        sim->streams[count] = (struct stream){0};
-    return *index != DRYI_INTERN_NONE;
-}
-
-static bool
-take_event_slot(struct dry_sim *sim, uint64_t *slot)
-{
-    if (sim->first_free != NO_SLOT) {
-        *slot = sim->first_free;
-        sim->first_free = sim->events[*slot].next_free;
-        return true;
-    }
-    if (!dryi_memory_grow(&sim->memory, &sim->events, &sim->event_capacity,
-                          sim->event_count + 1, sizeof *sim->events))
-        return false;
-    *slot = sim->event_count++;
-    return true;
-}
-
 static enum dry_status
 sim_event_record(void *self, uint64_t stream, uint64_t *event)
 {
@@ -315,23 +349,8 @@ sim_event_record(void *self, uint64_t stream, uint64_t *event)
     charge(sim, DRY_SIM_EVENT_RECORD, 0);
     if (is_told_to_fail(sim))
         return refuse(sim, DRY_ERR_SYSTEM);
-    uint32_t index;
-    uint64_t slot;
-    if (!put_stream(sim, stream, &index) || !take_event_slot(sim, &slot))
-        return refuse(sim, DRY_ERR_MEMORY);
-    sim->events[slot] = (struct event){
-        .ordinal = ++sim->streams[index].recorded, .next_free = NO_SLOT, .stream = index};
-    sim->account.events_live++;
-    *event = slot;
-    return DRY_OK;
-}
-
-static const struct event *
-find_event(const struct dry_sim *sim, uint64_t event)
-{
-    DRYI_ASSERT(event < sim->event_count);
-    DRYI_ASSERT(sim->events[event].ordinal != 0);
-    return &sim->events[event];
+    enum dry_status status = dryi_sim_record(sim, stream, event);
+    return status == DRY_OK ? DRY_OK : refuse(sim, status);
 }
 
 static int
@@ -339,31 +358,21 @@ sim_event_query(void *self, uint64_t event)
 {
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_EVENT_QUERY, 0);
-    const struct event *e = find_event(sim, event);
-    return e->ordinal <= sim->streams[e->stream].completed;
+    return dryi_sim_query(sim, event);
 }
 
-/* The program waits as long as it takes, so the stream gets there. */
 static void
 sim_event_wait(void *self, uint64_t event)
 {
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_EVENT_WAIT, 0);
-    const struct event *e = find_event(sim, event);
-    struct stream *stream = &sim->streams[e->stream];
-    if (stream->completed < e->ordinal)
-        stream->completed = e->ordinal;
+    dryi_sim_wait_event(sim, event);
 }
 
 static void
 sim_event_destroy(void *self, uint64_t event)
 {
-    struct dry_sim *sim = self;
-    DRYI_ASSERT(event < sim->event_count);
-    DRYI_ASSERT(sim->events[event].ordinal != 0);
-    sim->events[event] = (struct event){.next_free = sim->first_free};
-    sim->first_free = event;
-    sim->account.events_live--;
+    dryi_sim_destroy_event(self, event);
 }
 
 static void
@@ -371,10 +380,27 @@ sim_stream_wait(void *self, uint64_t stream)
 {
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_STREAM_WAIT, 0);
-    dry_sim_complete_stream(sim, stream);
+    dryi_sim_wait_stream(sim, stream);
+}
+
+static enum dry_status
+sim_stream_follow(void *self, uint64_t stream, uint64_t event)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_STREAM_FOLLOW, 0);
+    if (is_told_to_fail(sim))
+        return refuse(sim, DRY_ERR_SYSTEM);
+    enum dry_status status = dryi_sim_follow(sim, stream, event);
+    return status == DRY_OK ? DRY_OK : refuse(sim, status);
 }
 
 static const struct dry_device_ops sim_ops = {
+    .get_traits = sim_get_traits,
+    .create_page = sim_create_page,
+    .release_page = sim_release_page,
+    .map_pages = sim_map_pages,
+    .unmap_pages = sim_unmap_pages,
+    .stream_follow = sim_stream_follow,
     .alloc = sim_alloc,
     .free = sim_free,
     .reserve = sim_reserve,
@@ -396,6 +422,7 @@ dry_sim_options_init(struct dry_sim_options *options)
         .struct_size = sizeof *options,
         .capacity_bytes = DRY_SIM_UNLIMITED,
         .granularity_bytes = 2 * DRYI_MIB,
+        .page_bytes = 2 * DRYI_MIB,
     };
 }
 
@@ -412,6 +439,12 @@ dry_sim_create(const struct dry_sim_options *options, struct dry_sim **sim,
         return dryi_fail(err, DRY_ERR_ARGUMENT,
                          "granularity_bytes %llu: a power of two up to 2^44 is expected",
                          (unsigned long long)o.granularity_bytes);
+    if (o.page_bytes % o.granularity_bytes != 0)
+        return dryi_fail(
+            err, DRY_ERR_ARGUMENT,
+            "page_bytes %llu: a multiple of granularity_bytes %llu, or 0, is "
+            "expected",
+            (unsigned long long)o.page_bytes, (unsigned long long)o.granularity_bytes);
     struct dry_memory memory = dryi_memory_or_default(o.memory);
     struct dry_sim *s = dryi_memory_zalloc(&memory, 1, sizeof *s);
     if (!s)
@@ -420,8 +453,12 @@ dry_sim_create(const struct dry_sim_options *options, struct dry_sim **sim,
     s->memory = memory;
     s->next_address = ADDRESS_BEGIN;
     s->fail_after = UINT64_MAX;
-    s->first_free = NO_SLOT;
+    s->first_free = DRYI_SIM_NO_SLOT;
     dryi_intern_init(&s->stream_ids, &memory);
+    if (o.check && dryi_sim_check_create(s, err) != DRY_OK) {
+        dry_sim_destroy(s);
+        return DRY_ERR_MEMORY;
+    }
     *sim = s;
     return DRY_OK;
 }
@@ -432,9 +469,8 @@ dry_sim_destroy(struct dry_sim *sim)
     if (!sim)
         return;
     struct dry_memory memory = sim->memory;
-    dryi_intern_finish(&sim->stream_ids);
-    dryi_memory_free(&memory, sim->streams, sim->stream_capacity, sizeof *sim->streams);
-    dryi_memory_free(&memory, sim->events, sim->event_capacity, sizeof *sim->events);
+    dryi_sim_check_destroy(sim);
+    dryi_sim_streams_finish(sim);
     dryi_memory_free(&memory, sim, 1, sizeof *sim);
 }
 
@@ -442,14 +478,6 @@ struct dry_device
 dry_sim_get_device(struct dry_sim *sim)
 {
     return (struct dry_device){.ops = &sim_ops, .self = sim};
-}
-
-void
-dry_sim_complete_stream(struct dry_sim *sim, uint64_t stream)
-{
-    uint32_t index = dryi_intern_find(&sim->stream_ids, &stream, sizeof stream);
-    if (index != DRYI_INTERN_NONE)
-        sim->streams[index].completed = sim->streams[index].recorded;
 }
 
 void
@@ -462,7 +490,7 @@ void
 dry_sim_adopt(struct dry_sim *sim, uint64_t bytes)
 {
     struct dry_sim_account *account = &sim->account;
-    account->used_bytes = add_saturating(account->used_bytes, bytes);
+    account->used_bytes = dryi_add_saturating(account->used_bytes, bytes);
     if (account->used_bytes > account->peak_bytes)
         account->peak_bytes = account->used_bytes;
 }

@@ -282,6 +282,194 @@ driver_time_is_modelled(void **state)
 }
 
 static void
+a_stream_passes_no_event_it_follows_too_early(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(DRY_SIM_UNLIMITED);
+    struct dry_device d = dry_sim_get_device(sim);
+    uint64_t first, second, before, behind, later;
+    assert_int_equal(d.ops->event_record(d.self, 1, &first), DRY_OK);
+    assert_int_equal(d.ops->event_record(d.self, 1, &second), DRY_OK);
+    assert_int_equal(d.ops->event_record(d.self, 2, &before), DRY_OK);
+    assert_int_equal(d.ops->stream_follow(d.self, 2, first), DRY_OK);
+    assert_int_equal(d.ops->event_record(d.self, 2, &behind), DRY_OK);
+    d.ops->event_wait(d.self, before);
+    assert_false(d.ops->event_query(d.self, first));
+    d.ops->event_wait(d.self, behind);
+    assert_true(d.ops->event_query(d.self, first));
+    assert_false(d.ops->event_query(d.self, second));
+    /* The end of a stream is behind what it follows last. */
+    assert_int_equal(d.ops->stream_follow(d.self, 2, second), DRY_OK);
+    dry_sim_advance_stream(sim, 2, 5);
+    assert_false(d.ops->event_query(d.self, second));
+    dry_sim_complete_stream(sim, 2);
+    assert_true(d.ops->event_query(d.self, second));
+    /* Following oneself, or what is over, means nothing. */
+    assert_int_equal(d.ops->stream_follow(d.self, 1, second), DRY_OK);
+    assert_int_equal(d.ops->stream_follow(d.self, 2, second), DRY_OK);
+    assert_int_equal(d.ops->event_record(d.self, 2, &later), DRY_OK);
+    assert_false(d.ops->event_query(d.self, later));
+    dry_sim_complete_stream(sim, 1);
+    assert_false(d.ops->event_query(d.self, later));
+    dry_sim_destroy(sim);
+}
+
+static void
+a_chain_of_streams_is_passed_to_its_end(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    struct dry_sim *sim = make_sim(DRY_SIM_UNLIMITED);
+    struct dry_device d = dry_sim_get_device(sim);
+    uint64_t first, event;
+    assert_int_equal(d.ops->event_record(d.self, 0, &first), DRY_OK);
+    event = first;
+    for (uint64_t i = 1; i < COUNT; i++) {
+        assert_int_equal(d.ops->stream_follow(d.self, i, event), DRY_OK);
+        assert_int_equal(d.ops->event_record(d.self, i, &event), DRY_OK);
+    }
+    dry_sim_complete_stream(sim, COUNT / 2);
+    assert_true(d.ops->event_query(d.self, first));
+    assert_false(d.ops->event_query(d.self, event));
+    d.ops->event_wait(d.self, event);
+    assert_true(d.ops->event_query(d.self, event));
+    dry_sim_destroy(sim);
+}
+
+static void
+a_stream_advances_by_events(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(DRY_SIM_UNLIMITED);
+    struct dry_device d = dry_sim_get_device(sim);
+    uint64_t e[4], other;
+    assert_int_equal(d.ops->event_record(d.self, 2, &other), DRY_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(d.ops->event_record(d.self, 1, &e[i]), DRY_OK);
+        if (i == 1)
+            assert_int_equal(dry_sim_stream_waits(sim, 1, 2), DRY_OK);
+    }
+    dry_sim_advance_stream(sim, 1, 2);
+    assert_true(d.ops->event_query(d.self, e[1]));
+    assert_false(d.ops->event_query(d.self, e[2]));
+    assert_false(d.ops->event_query(d.self, other));
+    dry_sim_advance_stream(sim, 1, 1);
+    assert_true(d.ops->event_query(d.self, e[2]));
+    assert_false(d.ops->event_query(d.self, e[3]));
+    assert_true(d.ops->event_query(d.self, other));
+    dry_sim_advance_stream(sim, 1, UINT64_MAX);
+    assert_true(d.ops->event_query(d.self, e[3]));
+    dry_sim_advance_stream(sim, 99, 1); /* never seen */
+    dry_sim_destroy(sim);
+}
+
+/* A stream that is never completed follows others for ever: passed events are forgotten. */
+static void
+following_takes_bounded_memory(void **state)
+{
+    (void)state;
+    for (int check = 0; check < 2; check++) {
+        struct failing_memory fm;
+        struct dry_memory memory = failing_memory_init(&fm, SIZE_MAX);
+        struct dry_sim_options o;
+        dry_sim_options_init(&o);
+        o.memory = &memory;
+        o.check = check;
+        struct dry_sim *sim;
+        assert_int_equal(dry_sim_create(&o, &sim, NULL), DRY_OK);
+        struct dry_device d = dry_sim_get_device(sim);
+        size_t begin_bytes = fm.live_bytes;
+        for (uint64_t i = 0; i < 100000; i++) {
+            uint64_t e, own;
+            assert_int_equal(d.ops->event_record(d.self, 1 + i % 3, &e), DRY_OK);
+            assert_int_equal(d.ops->stream_follow(d.self, 0, e), DRY_OK);
+            assert_int_equal(d.ops->event_record(d.self, 0, &own), DRY_OK);
+            dry_sim_complete_stream(sim, 1 + i % 3);
+            d.ops->event_destroy(d.self, e);
+            d.ops->event_destroy(d.self, own);
+        }
+        assert_true(fm.peak_bytes - begin_bytes < 16384);
+        dry_sim_destroy(sim);
+        failing_memory_finish(&fm);
+    }
+}
+
+static void
+pages_count_as_memory(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(5 * MIB);
+    struct dry_device d = dry_sim_get_device(sim);
+    uint64_t r, pages[3] = {0}, none = 7;
+    assert_int_equal(d.ops->reserve(d.self, GIB, &r), DRY_OK);
+    assert_int_equal(d.ops->create_page(d.self, &pages[0]), DRY_OK);
+    assert_int_equal(d.ops->create_page(d.self, &pages[1]), DRY_OK);
+    assert_true(pages[0] != pages[1]);
+    assert_int_equal(d.ops->create_page(d.self, &none), DRY_ERR_NO_SPACE);
+    assert_true(none == 7);
+    assert_int_equal(d.ops->map_pages(d.self, r, pages, 2), DRY_OK);
+    assert_true(get_account(sim).used_bytes == 4 * MIB);
+    assert_true(get_account(sim).pages_live == 2);
+    assert_int_equal(d.ops->unmap_pages(d.self, r + 2 * MIB, 1), DRY_OK);
+    assert_true(get_account(sim).used_bytes == 4 * MIB); /* still ours */
+    d.ops->release_page(d.self, pages[1]);
+    assert_true(get_account(sim).used_bytes == 2 * MIB);
+    assert_int_equal(d.ops->create_page(d.self, &pages[2]), DRY_OK);
+    assert_true(pages[2] != pages[0] && pages[2] != pages[1]);
+    assert_int_equal(d.ops->map_pages(d.self, r, pages, 0), DRY_ERR_ARGUMENT);
+    assert_int_equal(d.ops->map_pages(d.self, r + 512, pages, 1), DRY_ERR_ARGUMENT);
+    assert_int_equal(d.ops->unmap_pages(d.self, r, 0), DRY_ERR_ARGUMENT);
+    struct dry_device_traits traits;
+    d.ops->get_traits(d.self, &traits);
+    assert_true(traits.page_bytes == 2 * MIB && traits.total_bytes == 5 * MIB);
+    dry_sim_destroy(sim);
+}
+
+static void
+a_device_without_pages_has_none(void **state)
+{
+    (void)state;
+    struct dry_sim_options o;
+    dry_sim_options_init(&o);
+    o.page_bytes = 0;
+    struct dry_sim *sim;
+    assert_int_equal(dry_sim_create(&o, &sim, NULL), DRY_OK);
+    struct dry_device d = dry_sim_get_device(sim);
+    struct dry_device_traits traits;
+    uint64_t page = 7;
+    d.ops->get_traits(d.self, &traits);
+    assert_true(traits.page_bytes == 0);
+    assert_int_equal(d.ops->create_page(d.self, &page), DRY_ERR_UNSUPPORTED);
+    assert_int_equal(d.ops->map_pages(d.self, 0, &page, 1), DRY_ERR_ARGUMENT);
+    assert_true(page == 7);
+    dry_sim_destroy(sim);
+}
+
+static void
+calls_on_pages_fail_when_told(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(DRY_SIM_UNLIMITED);
+    struct dry_device d = dry_sim_get_device(sim);
+    uint64_t page = 7, e;
+    dry_sim_fail_at(sim, 0);
+    assert_int_equal(d.ops->create_page(d.self, &page), DRY_ERR_NO_SPACE);
+    assert_true(page == 7 && get_account(sim).used_bytes == 0);
+    assert_int_equal(d.ops->create_page(d.self, &page), DRY_OK);
+    dry_sim_fail_at(sim, 0);
+    assert_int_equal(d.ops->map_pages(d.self, 0, &page, 1), DRY_ERR_SYSTEM);
+    dry_sim_fail_at(sim, 0);
+    assert_int_equal(d.ops->unmap_pages(d.self, 0, 1), DRY_ERR_SYSTEM);
+    assert_int_equal(d.ops->event_record(d.self, 1, &e), DRY_OK);
+    dry_sim_fail_at(sim, 0);
+    assert_int_equal(d.ops->stream_follow(d.self, 2, e), DRY_ERR_SYSTEM);
+    dry_sim_complete_stream(sim, 2); /* it does not follow */
+    assert_false(d.ops->event_query(d.self, e));
+    assert_true(get_account(sim).failures == 4);
+    dry_sim_destroy(sim);
+}
+
+static void
 bad_options_are_refused(void **state)
 {
     (void)state;
@@ -292,6 +480,9 @@ bad_options_are_refused(void **state)
     o.granularity_bytes = 3;
     assert_int_equal(dry_sim_create(&o, &sim, &err), DRY_ERR_ARGUMENT);
     o.granularity_bytes = 0;
+    assert_int_equal(dry_sim_create(&o, &sim, &err), DRY_ERR_ARGUMENT);
+    dry_sim_options_init(&o);
+    o.page_bytes = 3 * MIB;
     assert_int_equal(dry_sim_create(&o, &sim, &err), DRY_ERR_ARGUMENT);
     o.struct_size = 0;
     assert_int_equal(dry_sim_create(&o, &sim, &err), DRY_ERR_ARGUMENT);
@@ -357,6 +548,13 @@ main(void)
         cmocka_unit_test(callers_addresses_are_used),
         cmocka_unit_test(events_complete_in_stream_order),
         cmocka_unit_test(event_slots_are_recycled),
+        cmocka_unit_test(a_stream_passes_no_event_it_follows_too_early),
+        cmocka_unit_test(a_chain_of_streams_is_passed_to_its_end),
+        cmocka_unit_test(a_stream_advances_by_events),
+        cmocka_unit_test(following_takes_bounded_memory),
+        cmocka_unit_test(pages_count_as_memory),
+        cmocka_unit_test(a_device_without_pages_has_none),
+        cmocka_unit_test(calls_on_pages_fail_when_told),
         cmocka_unit_test(nth_call_fails_once),
         cmocka_unit_test(driver_time_is_modelled),
         cmocka_unit_test(bad_options_are_refused),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_CUDA_H
+#define DRY_CUDA_H
+
+/*
+ * An NVIDIA GPU as a device, through its driver, which is opened at run time.
+ *
+ * alloc is cuMemAlloc. Pages and mapped ranges are cuMemCreate and cuMemMap, where driver and
+ * device have virtual memory management; else traits.page_bytes is 0 and what needs pages is
+ * UNSUPPORTED. Nothing is linked: a program that never calls dry_cuda_open() runs on a
+ * machine without a driver. Opening one takes a context of the device, some hundred MiB of
+ * its memory if the process has none yet.
+ *
+ * Ownership  open / close; what was taken from the device must have been given back before.
+ * Errors     A full device is NO_SPACE; every other refusal is SYSTEM with the driver's name
+ *            and text for it. Calls that cannot report (free, unmap ...) count their refusals
+ *            (struct dry_cuda_account). Once the driver says that it is shutting down or that
+ *            the context is gone, and in a child after fork, calls that give back do nothing,
+ *            every event has passed, and calls that take are SYSTEM.
+ * Threads    Any; each call makes the device's primary context current, and the thread's
+ *            stream capture mode relaxed, and puts back what was.
+ * Units      Bytes. A stream is a CUstream as a number; 0 is the default stream.
+ */
+
+#include <drystone/device.h>
+#include <drystone/memory.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dry_cuda;
+
+struct dry_cuda_options {
+    size_t struct_size; /* set by dry_cuda_options_init() */
+    const struct dry_memory *memory;
+    int32_t device;      /* ordinal, as CUDA_VISIBLE_DEVICES leaves them; default 0 */
+    const char *library; /* default "libcuda.so.1" */
+    int no_pages;        /* cuMemAlloc alone, also where pages could be had */
+    int gpu_direct;      /* pages that GPUDirect RDMA can use, where the device can */
+    int shareable;       /* pages that another process can import (POSIX descriptors) */
+};
+
+DRY_API void dry_cuda_options_init(struct dry_cuda_options *options);
+/* UNSUPPORTED: no driver, or no such device; err says which. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_cuda_open(
+    const struct dry_cuda_options *options, struct dry_cuda **cuda,
+    struct dry_error *err);
+DRY_API void dry_cuda_close(struct dry_cuda *cuda);
+DRY_API struct dry_device dry_cuda_get_device(struct dry_cuda *cuda);
+
+struct dry_cuda_account {
+    char name[96];          /* of the device */
+    int32_t driver_version; /* 12040: 12.4 */
+    uint64_t refusals;      /* of calls that cannot report */
+    int32_t last_error;     /* CUresult of the last refusal of any call, 0 if none */
+    uint64_t retries; /* calls repeated after the driver gave back what it had kept for
+                         cudaMallocAsync and for graphs */
+    int has_pages, is_gone;
+};
+DRY_API void dry_cuda_get_account(const struct dry_cuda *cuda,
+                                  struct dry_cuda_account *account);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

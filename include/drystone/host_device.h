@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_HOST_DEVICE_H
+#define DRY_HOST_DEVICE_H
+
+/*
+ * The host's own memory as a device: a pool on it hands out pointers one can write through.
+ *
+ * Addresses are reserved without memory (PROT_NONE); a page is a piece of one memfd, so that
+ * pages can lie under different addresses at different times, as on a GPU. A page has its
+ * memory from create to release, zeroed at first. There are no streams: whatever is recorded
+ * is done at once. After fork the child shares the pages and has copies of the rest.
+ *
+ * Ownership  create / destroy; what was taken must have been given back before.
+ * Errors     As <drystone/device.h>; NO_SPACE also where capacity_bytes is reached.
+ * Threads    Any.
+ * Units      Bytes.
+ */
+
+#include <drystone/device.h>
+#include <drystone/memory.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dry_host_device;
+
+struct dry_host_device_options {
+    size_t struct_size; /* set by dry_host_device_options_init() */
+    const struct dry_memory *memory;
+    uint64_t capacity_bytes; /* default: the machine's memory */
+    uint64_t page_bytes;     /* a power of two, at least the machine's; default 2 MiB */
+};
+
+DRY_API void dry_host_device_options_init(struct dry_host_device_options *options);
+DRY_API DRY_CHECK_RESULT enum dry_status dry_host_device_create(
+    const struct dry_host_device_options *options, struct dry_host_device **host,
+    struct dry_error *err);
+DRY_API void dry_host_device_destroy(struct dry_host_device *host);
+DRY_API struct dry_device dry_host_device_get_device(struct dry_host_device *host);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

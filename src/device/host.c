@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's own memory as a device.
+ *
+ * Page n is the n-th piece of one memfd. Creating it sets memory aside, releasing punches it
+ * out and puts n on a list; mapping lays the piece over reserved addresses, unmapping lays
+ * nothing over them. Neighbouring numbers under neighbouring addresses are one mapping, so
+ * that the kernel's limit of pieces (vm.max_map_count, 65530) is reached late. At the limit
+ * it refuses even what would leave fewer; then a spare range of several pieces is given up
+ * for a moment.
+ *
+ * Ranges of alloc, and what map puts under a reservation, are anonymous memory. In a child
+ * after fork that is copied, whereas pages are shared with the parent; a pool refuses to
+ * work there.
+ */
+#include <drystone/host_device.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "os/memfd.h"
+#include "os/range.h"
+#include "os/system.h"
+
+#define NO_PAGE UINT64_MAX
+#define IN_USE (UINT64_MAX - 1)
+#define SPARE_GRAINS 5
+
+struct dry_host_device {
+    struct dry_host_device_options options;
+    struct dry_memory memory;
+    uint64_t grain_bytes; /* what every size is rounded to: the machine's page */
+    int file;
+    atomic_uint_least64_t events;
+
+    pthread_mutex_t lock; /* over what follows */
+    uint64_t used_bytes;
+    uint64_t *pages; /* a page's next free one, or IN_USE */
+    size_t page_count, page_capacity;
+    uint64_t first_free;
+    uint64_t spare; /* SPARE_GRAINS, every other one with memory; 0: there is none */
+};
+
+static bool
+round_up_checked(uint64_t bytes, uint64_t step, uint64_t *rounded)
+{
+    if (bytes > UINT64_MAX - (step - 1))
+        return false;
+    *rounded = dryi_round_up(bytes, step);
+    return true;
+}
+
+static bool
+take_bytes(struct dry_host_device *host, uint64_t bytes)
+{
+    pthread_mutex_lock(&host->lock);
+    bool fits = bytes <= host->options.capacity_bytes - host->used_bytes;
+    if (fits)
+        host->used_bytes += bytes;
+    pthread_mutex_unlock(&host->lock);
+    return fits;
+}
+
+static void
+give_bytes(struct dry_host_device *host, uint64_t bytes)
+{
+    pthread_mutex_lock(&host->lock);
+    DRYI_ASSERT(bytes <= host->used_bytes);
+    host->used_bytes -= bytes;
+    pthread_mutex_unlock(&host->lock);
+}
+
+static void
+drop_spare(struct dry_host_device *host)
+{
+    if (host->spare)
+        dryi_range_release(host->spare, SPARE_GRAINS * host->grain_bytes);
+    host->spare = 0;
+}
+
+static void
+make_spare(struct dry_host_device *host)
+{
+    uint64_t grain = host->grain_bytes, spare;
+    if (host->spare || dryi_range_reserve(SPARE_GRAINS * grain, grain, &spare) != DRY_OK)
+        return;
+    host->spare = spare;
+    for (uint64_t i = 1; i < SPARE_GRAINS; i += 2) {
+        if (dryi_range_fill(spare + i * grain, grain) != DRY_OK)
+            drop_spare(host);
+        if (!host->spare)
+            return;
+    }
+}
+
+/* Back to addresses without memory, also when the kernel will have no piece more. */
+static enum dry_status
+empty_range(struct dry_host_device *host, uint64_t address, uint64_t bytes)
+{
+    enum dry_status status = dryi_range_empty(address, bytes);
+    pthread_mutex_lock(&host->lock);
+    if (status == DRY_ERR_NO_SPACE) {
+        drop_spare(host);
+        status = dryi_range_empty(address, bytes);
+    }
+    make_spare(host);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static void
+host_get_traits(void *self, struct dry_device_traits *traits)
+{
+    const struct dry_host_device *host = self;
+    *traits = (struct dry_device_traits){.total_bytes = host->options.capacity_bytes,
+                                         .page_bytes = host->options.page_bytes};
+}
+
+static enum dry_status
+host_alloc(void *self, uint64_t size, uint64_t *address)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes;
+    if (size == 0)
+        return DRY_ERR_ARGUMENT;
+    if (!round_up_checked(size, host->grain_bytes, &bytes) || !take_bytes(host, bytes))
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = dryi_range_take(bytes, address);
+    if (status != DRY_OK)
+        give_bytes(host, bytes);
+    return status;
+}
+
+static void
+host_free(void *self, uint64_t address, uint64_t size)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes = dryi_round_up(size, host->grain_bytes);
+    dryi_range_release(address, bytes);
+    give_bytes(host, bytes);
+}
+
+static enum dry_status
+host_reserve(void *self, uint64_t size, uint64_t *address)
+{
+    const struct dry_host_device *host = self;
+    uint64_t bytes;
+    if (size == 0)
+        return DRY_ERR_ARGUMENT;
+    if (!round_up_checked(size, host->options.page_bytes, &bytes))
+        return DRY_ERR_NO_SPACE;
+    return dryi_range_reserve(bytes, host->options.page_bytes, address);
+}
+
+static void
+host_unreserve(void *self, uint64_t address, uint64_t size)
+{
+    const struct dry_host_device *host = self;
+    dryi_range_release(address, dryi_round_up(size, host->options.page_bytes));
+}
+
+static bool
+is_whole(const struct dry_host_device *host, uint64_t address, uint64_t size,
+         uint64_t page)
+{
+    return size && page && size % page == 0 && page % host->grain_bytes == 0 &&
+           address % host->grain_bytes == 0;
+}
+
+static enum dry_status
+host_map(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_host_device *host = self;
+    if (!is_whole(host, address, size, page))
+        return DRY_ERR_ARGUMENT;
+    if (!take_bytes(host, size))
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = dryi_range_fill(address, size);
+    if (status != DRY_OK)
+        give_bytes(host, size);
+    return status;
+}
+
+/* Refused, the memory stays where it is, and with it the account. */
+static void
+host_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_host_device *host = self;
+    DRYI_ASSERT(is_whole(host, address, size, page));
+    (void)page;
+    if (empty_range(host, address, size) == DRY_OK)
+        give_bytes(host, size);
+}
+
+/* A number not in use, from the list or new; the lock is held. */
+static bool
+take_page_number(struct dry_host_device *host, uint64_t *page)
+{
+    if (host->first_free == NO_PAGE) {
+        if (!dryi_memory_grow(&host->memory, &host->pages, &host->page_capacity,
+                              host->page_count + 1, sizeof *host->pages))
+            return false;
+        host->pages[host->page_count] = NO_PAGE;
+        host->first_free = host->page_count++;
+    }
+    *page = host->first_free;
+    host->first_free = host->pages[*page];
+    host->pages[*page] = IN_USE;
+    return true;
+}
+
+static void
+give_page_number(struct dry_host_device *host, uint64_t page)
+{
+    pthread_mutex_lock(&host->lock);
+    DRYI_ASSERT(page < host->page_count && host->pages[page] == IN_USE);
+    host->pages[page] = host->first_free;
+    host->first_free = page;
+    pthread_mutex_unlock(&host->lock);
+}
+
+static enum dry_status
+host_create_page(void *self, uint64_t *page)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes = host->options.page_bytes;
+    if (!take_bytes(host, bytes))
+        return DRY_ERR_NO_SPACE;
+    uint64_t number;
+    pthread_mutex_lock(&host->lock);
+    bool has_number = take_page_number(host, &number);
+    pthread_mutex_unlock(&host->lock);
+    if (!has_number) {
+        give_bytes(host, bytes);
+        return DRY_ERR_MEMORY;
+    }
+    enum dry_status status = dryi_memfd_give(host->file, number * bytes, bytes);
+    if (status != DRY_OK) {
+        give_page_number(host, number);
+        give_bytes(host, bytes);
+        return status;
+    }
+    *page = number;
+    return DRY_OK;
+}
+
+static void
+host_release_page(void *self, uint64_t page)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes = host->options.page_bytes;
+    dryi_memfd_take(host->file, page * bytes, bytes);
+    give_page_number(host, page);
+    give_bytes(host, bytes);
+}
+
+/* How many of the pages from `begin` on follow each other. */
+static size_t
+run_length(const uint64_t *pages, size_t begin, size_t count)
+{
+    size_t end = begin + 1;
+    while (end < count && pages[end] == pages[end - 1] + 1)
+        end++;
+    return end - begin;
+}
+
+static enum dry_status
+host_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes = host->options.page_bytes;
+    if (address % bytes)
+        return DRY_ERR_ARGUMENT;
+    size_t done = 0;
+    while (done < count) {
+        size_t run = run_length(pages, done, count);
+        enum dry_status status = dryi_range_fill_from(address + done * bytes, run * bytes,
+                                                      host->file, pages[done] * bytes);
+        if (status != DRY_OK) {
+            if (done && empty_range(host, address, done * bytes) != DRY_OK)
+                return DRY_ERR_SYSTEM;
+            return status;
+        }
+        done += run;
+    }
+    return DRY_OK;
+}
+
+static enum dry_status
+host_unmap_pages(void *self, uint64_t address, size_t count)
+{
+    struct dry_host_device *host = self;
+    uint64_t bytes = host->options.page_bytes;
+    if (address % bytes)
+        return DRY_ERR_ARGUMENT;
+    return count ? empty_range(host, address, count * bytes) : DRY_OK;
+}
+
+static void
+host_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct dry_host_device *host = self;
+    pthread_mutex_lock(&host->lock);
+    *free_bytes = host->options.capacity_bytes - host->used_bytes;
+    pthread_mutex_unlock(&host->lock);
+    *total_bytes = host->options.capacity_bytes;
+}
+
+/* Whatever was put on a stream is over when the call returns, so every event has passed. */
+static enum dry_status
+host_event_record(void *self, uint64_t stream, uint64_t *event)
+{
+    (void)stream;
+    struct dry_host_device *host = self;
+    *event = atomic_fetch_add_explicit(&host->events, 1, memory_order_relaxed) + 1;
+    return DRY_OK;
+}
+
+static int
+host_event_query(void *self, uint64_t event)
+{
+    (void)self;
+    (void)event;
+    return 1;
+}
+
+static void
+host_event_nothing(void *self, uint64_t event)
+{
+    (void)self;
+    (void)event;
+}
+
+static enum dry_status
+host_stream_follow(void *self, uint64_t stream, uint64_t event)
+{
+    (void)self;
+    (void)stream;
+    (void)event;
+    return DRY_OK;
+}
+
+static const struct dry_device_ops host_ops = {
+    .get_traits = host_get_traits,
+    .alloc = host_alloc,
+    .free = host_free,
+    .reserve = host_reserve,
+    .unreserve = host_unreserve,
+    .map = host_map,
+    .unmap = host_unmap,
+    .create_page = host_create_page,
+    .release_page = host_release_page,
+    .map_pages = host_map_pages,
+    .unmap_pages = host_unmap_pages,
+    .get_info = host_get_info,
+    .event_record = host_event_record,
+    .event_query = host_event_query,
+    .event_wait = host_event_nothing,
+    .event_destroy = host_event_nothing,
+    .stream_wait = host_event_nothing,
+    .stream_follow = host_stream_follow,
+};
+
+void
+dry_host_device_options_init(struct dry_host_device_options *options)
+{
+    *options = (struct dry_host_device_options){
+        .struct_size = sizeof *options,
+        .capacity_bytes = dryi_system_memory_bytes(),
+        .page_bytes = 2 * DRYI_MIB,
+    };
+}
+
+static enum dry_status
+check_page_bytes(uint64_t page_bytes, struct dry_error *err)
+{
+    uint64_t least = dryi_system_page_bytes();
+    /* Up to 1 TiB, so that no sum of a page and an address overflows. */
+    if (dryi_is_power_of_two(page_bytes) && page_bytes >= least &&
+        page_bytes <= UINT64_C(1) << 40)
+        return DRY_OK;
+    return dryi_fail(err, DRY_ERR_ARGUMENT,
+                     "page_bytes %llu: a power of two from %llu to 2^40 is expected",
+                     (unsigned long long)page_bytes, (unsigned long long)least);
+}
+
+enum dry_status
+dry_host_device_create(const struct dry_host_device_options *options,
+                       struct dry_host_device **host, struct dry_error *err)
+{
+    struct dry_host_device_options o;
+    dry_host_device_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status == DRY_OK)
+        status = check_page_bytes(o.page_bytes, err);
+    if (status != DRY_OK)
+        return status;
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_host_device *h = dryi_memory_zalloc(&memory, 1, sizeof *h);
+    if (!h)
+        return dryi_fail_memory(err, "a host device");
+    h->options = o;
+    h->memory = memory;
+    h->grain_bytes = dryi_system_page_bytes();
+    h->first_free = NO_PAGE;
+    status = dryi_memfd_open("drystone", &h->file);
+    if (status != DRY_OK) {
+        dryi_memory_free(&memory, h, 1, sizeof *h);
+        return dryi_fail(err, status, "the system refuses a file in memory");
+    }
+    /* Without attributes it cannot fail in glibc and musl. */
+    pthread_mutex_init(&h->lock, NULL);
+    make_spare(h);
+    *host = h;
+    return DRY_OK;
+}
+
+void
+dry_host_device_destroy(struct dry_host_device *host)
+{
+    if (!host)
+        return;
+    struct dry_memory memory = host->memory;
+    drop_spare(host);
+    pthread_mutex_destroy(&host->lock);
+    dryi_memfd_close(host->file);
+    dryi_memory_free(&memory, host->pages, host->page_capacity, sizeof *host->pages);
+    dryi_memory_free(&memory, host, 1, sizeof *host);
+}
+
+struct dry_device
+dry_host_device_get_device(struct dry_host_device *host)
+{
+    return (struct dry_device){.ops = &host_ops, .self = host};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_STAND_IN_DRIVER_H
+#define TEST_STAND_IN_DRIVER_H
+
+/* What the stand-in exports: functions of NVIDIA's CUDA Driver API, as it documents them. */
+
+#include "device/cuda_driver.h"
+#include "stand_in/stand_in.h"
+
+int cuInit(unsigned flags);
+int cuDriverGetVersion(int *version);
+int cuGetErrorName(int error, const char **name);
+int cuGetErrorString(int error, const char **text);
+int cuDeviceGet(int *device, int ordinal);
+int cuDeviceGetCount(int *count);
+int cuDeviceGetName(char *name, int length, int device);
+int cuDeviceTotalMem_v2(size_t *bytes, int device);
+int cuDeviceGetAttribute(int *value, int attribute, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuCtxPushCurrent_v2(void *context);
+int cuCtxPopCurrent_v2(void **context);
+int cuCtxSynchronize(void);
+int cuThreadExchangeStreamCaptureMode(int *mode);
+int cuDeviceGetMemPool(void **pool, int device);
+int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
+int cuMemPoolTrimTo(void *pool, size_t keep_bytes);
+int cuDeviceGetGraphMemAttribute(int device, int attribute, void *value);
+int cuDeviceGraphMemTrim(int device);
+
+int cuMemAlloc_v2(dryi_cuda_address *address, size_t bytes);
+int cuMemFree_v2(dryi_cuda_address address);
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
+int cuMemcpyHtoD_v2(dryi_cuda_address to, const void *from, size_t bytes);
+int cuMemcpyDtoH_v2(void *to, dryi_cuda_address from, size_t bytes);
+int cuMemsetD8_v2(dryi_cuda_address address, unsigned char value, size_t bytes);
+int cuMemAddressReserve(dryi_cuda_address *address, size_t bytes, size_t alignment,
+                        dryi_cuda_address at, unsigned long long flags);
+int cuMemAddressFree(dryi_cuda_address address, size_t bytes);
+int cuMemCreate(dryi_cuda_handle *handle, size_t bytes,
+                const struct dryi_cuda_memory *memory, unsigned long long flags);
+int cuMemRelease(dryi_cuda_handle handle);
+int cuMemMap(dryi_cuda_address address, size_t bytes, size_t offset,
+             dryi_cuda_handle handle, unsigned long long flags);
+int cuMemUnmap(dryi_cuda_address address, size_t bytes);
+int cuMemSetAccess(dryi_cuda_address address, size_t bytes,
+                   const struct dryi_cuda_access *access, size_t count);
+int cuMemGetAllocationGranularity(size_t *bytes, const struct dryi_cuda_memory *memory,
+                                  int option);
+
+int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamDestroy_v2(void *stream);
+int cuStreamGetId(void *stream, unsigned long long *id);
+int cuStreamSynchronize(void *stream);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+int cuEventCreate(void **event, unsigned flags);
+int cuEventRecord(void *event, void *stream);
+int cuEventQuery(void *event);
+int cuEventSynchronize(void *event);
+int cuEventDestroy_v2(void *event);
+
+#endif

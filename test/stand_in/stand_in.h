@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_STAND_IN_H
+#define TEST_STAND_IN_H
+
+/*
+ * A stand-in for NVIDIA's driver library: the part of its interface that a device needs, with
+ * no GPU behind it, and a program that watches its caller.
+ *
+ * It keeps account as a driver does: granularity, handles that live until they are released
+ * and unmapped, addresses that are reserved, mapped and made accessible one after the other,
+ * contexts a thread, streams in order, errors that stay. What no correct program does (a
+ * second free, a part of a mapping unmapped, memory used without access) is refused and
+ * counted as a misuse. Addresses and handles never come again, those of streams do.
+ *
+ * Without reset, STAND_IN_DEVICES and STAND_IN_MEMORY_MIB say what there is (1 and 1024).
+ *
+ *     const struct stand_in *(*control)(void) = dlsym(library, "stand_in_control");
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stand_in_setup {
+    int device_count;     /* 0: 1 */
+    uint64_t total_bytes; /* of each; 0: 1 GiB */
+    uint64_t granularity; /* 0: 2 MiB */
+    int init_result;      /* of cuInit */
+    bool no_virtual_memory, no_posix_handles, no_gpu_direct;
+    bool unmaps_singly;        /* cuMemUnmap takes one mapping at a time */
+    uint64_t pool_keeps_bytes; /* of the total, until the pool is trimmed */
+    uint64_t graphs_keep_bytes;
+};
+
+struct stand_in_account {
+    uint64_t ranges, reservations, mappings, handles, events, streams;
+    uint64_t used_bytes; /* on all devices, kept ones included */
+    uint64_t contexts;   /* retained and not released */
+    uint64_t depth;      /* of this thread's stack of contexts */
+    uint64_t calls;      /* so far, that could have been made to fail */
+    uint64_t misuses;
+    uint64_t abandoned; /* things there were when their context was destroyed */
+    uint64_t gpu_direct_pages, shareable_pages; /* created so far */
+};
+
+struct stand_in {
+    /* Everything is forgotten; setup NULL: the defaults. */
+    void (*reset)(const struct stand_in_setup *setup);
+    /* The n-th call from now (0 is the next) does nothing and returns `result`. */
+    void (*fail_at)(uint64_t n, int result);
+    /* From now on every call that needs a context returns `result`; 0 ends it. */
+    void (*break_down)(int result);
+    /* Work on the stream stays undone until it is completed. */
+    void (*hold)(void *stream);
+    void (*complete)(void *stream);
+    /* A graph is being captured: calls it cannot hold are misuses, unless relaxed. */
+    void (*capture)(bool on);
+    void (*get_account)(struct stand_in_account *account);
+    /* What the last misuse was; "" if there was none. */
+    const char *(*last_misuse)(void);
+};
+
+const struct stand_in *stand_in_control(void);
+
+#endif
