@@ -153,7 +153,7 @@ describe_ghost(const struct mapping *m, struct dry_timeline_segment *ghost)
     }
     if (low == 0)
         return;
-    const struct dryi_torch_segment_info *s = &o->segments[low - 1].segment;
+    const struct dryi_segment_info *s = &o->segments[low - 1].segment;
     if (ghost->address - s->addr < s->size)
         ghost->is_large = s->is_large;
 }

@@ -22,7 +22,7 @@ on_begin(void *self, const struct dryi_machine *machine)
 }
 
 static void
-on_event(void *self, const struct dryi_torch_event *event)
+on_event(void *self, const struct dryi_place_event *event)
 {
     (void)self;
     (void)event;
@@ -35,13 +35,13 @@ after_op(void *self, size_t op)
     if (m->p->kinds[op] != OP_ALLOC)
         return DRY_OK;
     uint32_t request = m->p->args[op];
-    dryi_torch_block handle = m->machine->handles[request];
+    dryi_block handle = m->machine->handles[request];
     uint32_t event = m->p->alloc_events[request];
-    if (handle == DRYI_TORCH_NO_BLOCK || event >= m->t->view.event_count ||
+    if (handle == DRYI_NO_BLOCK || event >= m->t->view.event_count ||
         m->t->event_allocation[event] == DRY_NONE)
         return DRY_OK;
     struct dry_allocation *a = &m->t->allocations[m->t->event_allocation[event]];
-    struct dryi_torch_block_info info;
+    struct dryi_block_info info;
     dryi_torch_get_block(m->machine->place, handle, &info);
     if (info.addr == a->address && info.size <= DRYI_TIMELINE_BYTES_MAX &&
         a->flags & DRY_ALLOCATION_SIZE_GUESSED) {

@@ -55,7 +55,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     set_limit(t, t->conf.per_process_memory_fraction);
     t->stats.max_split_size =
         t->conf.max_split_size == UINT64_MAX ? -1 : (int64_t)t->conf.max_split_size;
-    if (dryi_torch_owner_make(t, (struct dryi_torch_pool_id){0, 0}) == NONE) {
+    if (dryi_torch_owner_make(t, (struct dryi_pool_id){0, 0}) == NONE) {
         dryi_torch_destroy(t);
         return dryi_fail_memory(err, "an allocator");
     }
@@ -116,6 +116,7 @@ dryi_torch_destroy(struct dryi_torch *t)
     dryi_intern_finish(&t->lane_ids);
     dryi_map_finish(&t->recorded);
     dryi_memory_free(&m, t->scopes, t->scope_capacity, sizeof *t->scopes);
+    dryi_memory_free(&m, t->captures, t->capture_capacity, sizeof *t->captures);
     dryi_memory_free(&m, t, 1, sizeof *t);
 }
 
@@ -155,15 +156,6 @@ dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
     return dryi_round_up(rounded, LARGE_ROUND);
 }
 
-static uint32_t
-pool_for(const struct dryi_torch *t, uint64_t rounded)
-{
-    uint32_t owner = 0;
-    if (t->scope_count > 0)
-        owner = t->scopes[t->rules->scopes_last_first ? t->scope_count - 1 : 0];
-    return 2 * owner + (rounded <= SMALL_SIZE_MAX);
-}
-
 static enum dry_status
 prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
 {
@@ -171,7 +163,8 @@ prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
     r->rounded = dryi_torch_round_size(&t->conf, size);
     r->alloc_size = dryi_torch_segment_size(&t->conf, r->rounded);
     r->stream = dryi_torch_stream_index(t, stream);
-    r->pool = pool_for(t, r->rounded);
+    r->pool = 2 * dryi_torch_owner_of(t, stream) + (r->rounded <= SMALL_SIZE_MAX);
+    r->expandable = t->conf.expandable_segments;
     if (r->stream == NONE || !dryi_torch_block_reserve(t, 1))
         return DRY_ERR_MEMORY;
     r->lane = dryi_torch_lane_index(t, r->pool, r->stream);
@@ -181,6 +174,12 @@ prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
     return DRY_OK;
 }
 
+static bool
+is_capturing(const struct dryi_torch *t, const struct request *r)
+{
+    return dryi_torch_in_capture(t) || dryi_torch_is_captured(t, r->stream);
+}
+
 /* Only a full device leads to the next rung; a rejection or a broken driver ends it. */
 static bool
 is_worth_retrying(const struct dryi_torch *t, enum dry_status status)
@@ -188,19 +187,51 @@ is_worth_retrying(const struct dryi_torch *t, enum dry_status status)
     return status == DRY_ERR_NO_SPACE && !t->rejected;
 }
 
+/*
+ * try_mempool_fallback: a request of the default pools may take a free block of a private
+ * one that was made for that, and is then a request of that pool. PyTorch asks such pools in
+ * the order of a hash table; here the oldest is first.
+ */
+static uint32_t
+take_from_private(struct dryi_torch *t, struct request *r)
+{
+    uint32_t found = NONE;
+    if (!t->serves_on_oom || r->pool / 2 != 0)
+        return found;
+    for (uint32_t o = 1; o < t->owner_count && found == NONE; o++) {
+        const struct owner *owner = &t->owners[o];
+        if (!owner->live || owner->use_count == 0 ||
+            !(owner->flags & DRYI_POOL_USE_ON_OOM))
+            continue;
+        struct request other = *r;
+        other.pool = 2 * o + pool_is_small(r->pool);
+        other.lane = dryi_torch_lane_find(t, other.pool, r->stream);
+        other.expandable = false;
+        if (other.lane == NONE)
+            continue;
+        found = dryi_torch_free_take(t, &other);
+        if (found != NONE)
+            *r = other;
+    }
+    return found;
+}
+
 static enum dry_status
-climb_ladder(struct dryi_torch *t, const struct request *r, uint32_t *block)
+climb_ladder(struct dryi_torch *t, struct request *r, uint32_t *block)
 {
     if (t->has_limit && t->conf.garbage_collection_threshold > 0)
         dryi_torch_collect_garbage(t);
     enum dry_status status = dryi_torch_segment_alloc(t, r, false, block);
     if (!is_worth_retrying(t, status))
         return status;
+    *block = take_from_private(t, r);
+    if (*block != NONE)
+        return DRY_OK;
     if (dryi_torch_release_available(t, r))
         status = dryi_torch_segment_alloc(t, r, false, block);
     /* Only the first attempt's rejection ends it; a later one's is kept for the verdict. */
-    if (status == DRY_ERR_NO_SPACE && !dryi_torch_in_capture(t)) {
-        status = dryi_torch_release_cached(t, (struct dryi_torch_pool_id){0, 0});
+    if (status == DRY_ERR_NO_SPACE && !is_capturing(t, r)) {
+        status = dryi_torch_release_cached(t, (struct dryi_pool_id){0, 0});
         if (status == DRY_OK)
             status = dryi_torch_segment_alloc(t, r, true, block);
     }
@@ -210,12 +241,12 @@ climb_ladder(struct dryi_torch *t, const struct request *r, uint32_t *block)
 static void
 report_oom(struct dryi_torch *t, const struct request *r)
 {
-    struct dryi_torch_event event = {
+    struct dryi_place_event event = {
         .action = DRY_ACTION_OOM,
         .size = r->rounded,
         .stream = t->streams[r->stream].value,
         .pool = t->owners[r->pool / 2].id,
-        .segment = DRYI_TORCH_NO_BLOCK,
+        .segment = DRYI_NO_BLOCK,
     };
     uint64_t total_bytes;
     t->device.ops->get_info(t->device.self, &event.addr, &total_bytes);
@@ -225,20 +256,19 @@ report_oom(struct dryi_torch *t, const struct request *r)
 }
 
 enum dry_status
-dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream,
-                 dryi_torch_block *block)
+dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream, dryi_block *block)
 {
     if (size >= REQUEST_LIMIT)
         return DRY_ERR_ARGUMENT;
     if (size == 0) {
-        *block = DRYI_TORCH_NO_BLOCK;
+        *block = DRYI_NO_BLOCK;
         return DRY_OK;
     }
     struct request r;
     enum dry_status status = prepare(t, size, stream, &r);
     if (status != DRY_OK)
         return status;
-    if (!dryi_torch_in_capture(t))
+    if (!is_capturing(t, &r))
         dryi_torch_process_events(t);
     uint32_t found = dryi_torch_free_take(t, &r);
     if (found == NONE) {
@@ -254,7 +284,7 @@ dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream,
 
 void
 dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream,
-                      struct dryi_torch_pool_id pool, struct dryi_torch_outlook *outlook)
+                      struct dryi_pool_id pool, struct dryi_torch_outlook *outlook)
 {
     *outlook = (struct dryi_torch_outlook){0};
     uint32_t owner = dryi_torch_owner_find(t, pool);
@@ -262,7 +292,8 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
     if (owner == NONE || index == DRYI_INTERN_NONE || size == 0 || size >= REQUEST_LIMIT)
         return;
     struct request r = {.rounded = dryi_torch_round_size(&t->conf, size),
-                        .stream = index};
+                        .stream = index,
+                        .expandable = t->conf.expandable_segments};
     r.pool = 2 * owner + (r.rounded <= SMALL_SIZE_MAX);
     r.lane = dryi_torch_lane_find(t, r.pool, index);
     if (r.lane == NONE)
@@ -284,7 +315,7 @@ dryi_torch_look_ahead(const struct dryi_torch *t, uint64_t size, uint64_t stream
 /* --- the rest --------------------------------------------------------------------------- */
 
 enum dry_status
-dryi_torch_empty_cache(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+dryi_torch_empty_cache(struct dryi_torch *t, struct dryi_pool_id pool)
 {
     return dryi_torch_release_cached(t, pool);
 }
@@ -296,6 +327,13 @@ dryi_torch_set_fraction(struct dryi_torch *t, double fraction)
         return DRY_ERR_ARGUMENT;
     set_limit(t, fraction);
     return DRY_OK;
+}
+
+void
+dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes)
+{
+    t->has_limit = bytes != UINT64_MAX;
+    t->limit_bytes = bytes;
 }
 
 void

@@ -35,10 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <drystone/device.h>
-#include <drystone/memory.h>
-#include <drystone/stats.h>
-#include <drystone/trace.h>
+#include "place/place.h"
 
 /* Where releases differ (reference: the table in doc/torch-rules.md). */
 struct dryi_torch_rules {
@@ -81,34 +78,12 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_conf_parse(
     const char *text, size_t length, const struct dryi_torch_rules *rules,
     struct dryi_torch_conf *conf, struct dry_error *err);
 
-struct dryi_torch_pool_id {
-    uint64_t a, b; /* (0, 0): the default pools */
-};
-
-#define DRYI_TORCH_NO_BLOCK UINT32_MAX
-
-/* One thing that happened. */
-struct dryi_torch_event {
-    enum dry_action action;
-    uint64_t addr, size; /* as a snapshot's entry of this action has them */
-    uint64_t stream;
-    struct dryi_torch_pool_id pool;
-    uint32_t segment; /* ordinal of creation; DRYI_TORCH_NO_BLOCK for an OOM */
-    uint64_t offset;  /* of addr in the segment */
-};
-
-/* Told of everything in the order it happens, from inside every call. */
-struct dryi_torch_observer {
-    void (*event)(void *self, const struct dryi_torch_event *event);
-    void *self;
-};
-
 struct dryi_torch_options {
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules; /* NULL: the newest */
     struct dry_device device;
     const struct dry_memory *memory;
-    struct dryi_torch_observer observer; /* event NULL: none */
+    struct dryi_place_observer observer; /* event NULL: none */
     /*
      * false: every alloc asks the device about every stream with pending frees, as PyTorch
      * does. true: only about streams named by dryi_torch_stream_progressed() since; for
@@ -119,31 +94,29 @@ struct dryi_torch_options {
 
 struct dryi_torch;
 
-/* A handle of a block in use; valid until its free. */
-typedef uint32_t dryi_torch_block;
-
 DRY_CHECK_RESULT enum dry_status dryi_torch_create(
     const struct dryi_torch_options *options, struct dryi_torch **place,
     struct dry_error *err);
 void dryi_torch_destroy(struct dryi_torch *place);
+/* The same place behind the functions all places share. */
+struct dryi_place dryi_torch_as_place(struct dryi_torch *place);
 
 /*
- * `size` bytes for `stream`. size 0 gives DRYI_TORCH_NO_BLOCK and OK. NO_SPACE: out of
+ * `size` bytes for `stream`. size 0 gives DRYI_NO_BLOCK and OK. NO_SPACE: out of
  * memory after the whole ladder of retries (its side effects stay), or rejected by
  * throw_on_cudamalloc_oom. ARGUMENT: 1 EiB or more.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_alloc(struct dryi_torch *place, uint64_t size,
-                                                  uint64_t stream,
-                                                  dryi_torch_block *block);
+                                                  uint64_t stream, dryi_block *block);
 
 /*
  * Give back. With streams recorded on it, the block waits for their events. Fails (and the
  * block stays in use) only where an event must be recorded and cannot be.
  */
-enum dry_status dryi_torch_free(struct dryi_torch *place, dryi_torch_block block);
+enum dry_status dryi_torch_free(struct dryi_torch *place, dryi_block block);
 
 /* Another stream uses the block too. Its own stream is ignored, as are repetitions. */
-enum dry_status dryi_torch_record_stream(struct dryi_torch *place, dryi_torch_block block,
+enum dry_status dryi_torch_record_stream(struct dryi_torch *place, dryi_block block,
                                          uint64_t stream);
 
 /* Events of this stream may have completed: the next alloc looks (progress_is_told). */
@@ -168,15 +141,14 @@ struct dryi_torch_outlook {
     bool is_enough; /* that one segment alone makes room for the request */
 };
 void dryi_torch_look_ahead(const struct dryi_torch *place, uint64_t size, uint64_t stream,
-                           struct dryi_torch_pool_id pool,
-                           struct dryi_torch_outlook *outlook);
+                           struct dryi_pool_id pool, struct dryi_torch_outlook *outlook);
 
 /*
  * torch.cuda.empty_cache() for pool (0, 0); else for that private pool, once released.
  * MEMORY: pages of expandable segments could not all be given back.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place,
-                                                        struct dryi_torch_pool_id pool);
+                                                        struct dryi_pool_id pool);
 
 /*
  * Allocations go to a private pool from begin to end; begins nest. The first begin of an id
@@ -185,64 +157,78 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place
  * pool already begun, end of one that is not, release of one without users.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_begin_pool(struct dryi_torch *place,
-                                                       struct dryi_torch_pool_id pool);
+                                                       struct dryi_pool_id pool);
 DRY_CHECK_RESULT enum dry_status dryi_torch_end_pool(struct dryi_torch *place,
-                                                     struct dryi_torch_pool_id pool);
+                                                     struct dryi_pool_id pool);
 DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *place,
-                                                         struct dryi_torch_pool_id pool);
+                                                         struct dryi_pool_id pool);
+
+/*
+ * What the other functions of a place need, as src/place/place.h says: a private pool with
+ * one user more; a scope of some streams, which begins and ends nothing else (ended by
+ * dryi_torch_end_pool); captures, which nest. PyTorch asks whether the calling thread's
+ * stream is capturing; here it is the stream of the request or of the block.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_open_pool(struct dryi_torch *place,
+                                                      struct dryi_pool_id pool,
+                                                      unsigned flags);
+DRY_CHECK_RESULT enum dry_status dryi_torch_begin_scope(struct dryi_torch *place,
+                                                        struct dryi_pool_id pool,
+                                                        struct dryi_stream_filter filter);
+DRY_CHECK_RESULT enum dry_status dryi_torch_begin_capture(
+    struct dryi_torch *place, struct dryi_stream_filter filter);
+DRY_CHECK_RESULT enum dry_status dryi_torch_end_capture(struct dryi_torch *place);
+
+/*
+ * Cached memory back to the device until no more than `target` bytes are reserved: whole
+ * segments that are free, the largest first, then the pages of free expandable blocks, the
+ * largest blocks first. First what is free now, then what streams have to be waited for.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_trim(struct dryi_torch *place,
+                                                 uint64_t target);
+/* UINT64_MAX: no limit. */
+void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes);
 
 /* torch.cuda.set_per_process_memory_fraction(); 0 <= fraction <= 1. */
 DRY_CHECK_RESULT enum dry_status dryi_torch_set_fraction(struct dryi_torch *place,
                                                          double fraction);
 
-struct dryi_torch_block_info {
-    uint64_t addr, size, requested;
-    uint64_t stream;
-    struct dryi_torch_pool_id pool;
-    uint32_t segment; /* ordinal of creation, restored ones first */
-    uint64_t offset;  /* in the segment */
-    bool allocated, pending, mapped, is_large;
-};
-void dryi_torch_get_block(const struct dryi_torch *place, dryi_torch_block block,
-                          struct dryi_torch_block_info *info);
+void dryi_torch_get_block(const struct dryi_torch *place, dryi_block block,
+                          struct dryi_block_info *info);
 
 void dryi_torch_get_stats(const struct dryi_torch *place, struct dry_stats *stats);
+void dryi_torch_reset_stats(struct dryi_torch *place, bool peaks, bool accumulated);
+void dryi_torch_get_counters(const struct dryi_torch *place,
+                             struct dryi_place_counters *counters);
 
 /*
  * The segments as a snapshot lists them: by address, each contiguous mapped run of an
  * expandable one for itself, unmapped parts nowhere. `blocks` are in address order and
  * valid during the call. A status other than OK from `visit` ends the walk.
  */
-struct dryi_torch_segment_info {
-    uint64_t addr, size;
-    uint64_t stream;
-    struct dryi_torch_pool_id pool;
-    bool is_large, is_expandable;
-    uint32_t segment;
-};
 DRY_CHECK_RESULT enum dry_status dryi_torch_walk(
     const struct dryi_torch *place,
-    enum dry_status (*visit)(void *self, const struct dryi_torch_segment_info *segment,
-                             const struct dryi_torch_block_info *blocks, size_t count),
+    enum dry_status (*visit)(void *self, const struct dryi_segment_info *segment,
+                             const struct dryi_block_info *blocks, size_t count),
     void *self);
 
 /*
  * Begin from a known layout instead of an empty one: only on a place that has done nothing
  * yet. Segments in any order; blocks of each in address order, gapless; the handles of
- * allocated or pending blocks come back in `handles` (others DRYI_TORCH_NO_BLOCK). The
+ * allocated or pending blocks come back in `handles` (others DRYI_NO_BLOCK). The
  * device is not asked for the ranges: who restores adopts them there. Expandable runs of
  * one (pool, stream) that one reservation can reach become parts of one.
  */
 struct dryi_torch_restored {
-    struct dryi_torch_segment_info segment;
+    struct dryi_segment_info segment;
     uint64_t
         reserved_from; /* expandable: where its reservation begins, if lower; else 0 */
-    const struct dryi_torch_block_info *blocks; /* addr, size, requested, allocated */
+    const struct dryi_block_info *blocks; /* addr, size, requested, allocated */
     size_t block_count;
 };
 DRY_CHECK_RESULT enum dry_status dryi_torch_restore(
     struct dryi_torch *place, const struct dryi_torch_restored *segments,
-    size_t segment_count, dryi_torch_block *handles, struct dry_error *err);
+    size_t segment_count, dryi_block *handles, struct dry_error *err);
 
 /* Walk all invariants; FORMAT with the first broken one as text. O(blocks log blocks). */
 enum dry_status dryi_torch_check(const struct dryi_torch *place, struct dry_error *err);

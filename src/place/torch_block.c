@@ -122,27 +122,6 @@ dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block)
     dryi_order_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
-void
-dryi_torch_stat_add(struct dry_stat *stat, int64_t amount)
-{
-    stat->current += amount;
-    if (amount > 0) { /* the sums may wrap: nothing bounds how often it is done */
-        stat->allocated = (int64_t)((uint64_t)stat->allocated + (uint64_t)amount);
-        if (stat->current > stat->peak)
-            stat->peak = stat->current;
-    } else {
-        stat->freed = (int64_t)((uint64_t)stat->freed - (uint64_t)amount);
-    }
-}
-
-void
-dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amount)
-{
-    dryi_torch_stat_add(&stat->all, amount);
-    dryi_torch_stat_add(pool_is_small(pool) ? &stat->small_pool : &stat->large_pool,
-                        amount);
-}
-
 uint64_t
 dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other)
 {
@@ -188,9 +167,10 @@ growable_size(const struct dryi_torch *t, uint32_t block)
  * Prefer a following candidate that wastes less (active), or any from cudaMalloc (not).
  */
 static uint32_t
-skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block)
+skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
+                bool may_expand)
 {
-    if (t->conf.expandable_segments) {
+    if (may_expand) {
         uint32_t next = dryi_order_after(t->nodes, root, block);
         while (block_is_expandable(t, &t->blocks[block]) && next != NONE &&
                growable_size(t, next) < growable_size(t, block)) {
@@ -221,7 +201,7 @@ dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
     uint32_t root = t->lanes[r->lane].free_root;
     uint32_t block = dryi_order_at_least(t->nodes, root, r->rounded, 0);
     if (block != NONE && block_is_expandable(t, &t->blocks[block]))
-        block = skip_expandable(t, root, block);
+        block = skip_expandable(t, root, block, r->expandable);
     if (block == NONE || breaks_oversize_rules(t, t->blocks[block].size, r->rounded))
         return NONE;
     return block;
@@ -242,8 +222,10 @@ static bool
 should_split(const struct dryi_torch *t, const struct block *block,
              const struct request *r)
 {
+    if (t->owners[block->pool / 2].flags & DRYI_POOL_NO_SPLIT)
+        return false;
     uint64_t remaining = block->size - r->rounded;
-    if (pool_is_small(block->pool) || t->conf.expandable_segments)
+    if (pool_is_small(block->pool) || r->expandable)
         return remaining >= BLOCK_SIZE_MIN;
     return r->rounded < t->conf.max_split_size && remaining > LARGE_SPLIT_REST;
 }

@@ -21,13 +21,13 @@ is_pending(const struct block *b)
 }
 
 void
-dryi_torch_get_block(const struct dryi_torch *t, dryi_torch_block block,
-                     struct dryi_torch_block_info *info)
+dryi_torch_get_block(const struct dryi_torch *t, dryi_block block,
+                     struct dryi_block_info *info)
 {
     DRYI_ASSERT(block < t->block_count && t->blocks[block].live);
     const struct block *b = &t->blocks[block];
     const struct segment *s = &t->segments[b->segment];
-    *info = (struct dryi_torch_block_info){
+    *info = (struct dryi_block_info){
         .addr = b->addr,
         .size = b->size,
         .requested = b->requested,
@@ -109,8 +109,8 @@ compare_runs(const void *a, const void *b)
 enum dry_status
 dryi_torch_walk(const struct dryi_torch *t,
                 enum dry_status (*visit)(void *self,
-                                         const struct dryi_torch_segment_info *segment,
-                                         const struct dryi_torch_block_info *blocks,
+                                         const struct dryi_segment_info *segment,
+                                         const struct dryi_block_info *blocks,
                                          size_t count),
                 void *self)
 {
@@ -119,7 +119,7 @@ dryi_torch_walk(const struct dryi_torch *t,
     if (count == 0)
         return DRY_OK;
     struct run *runs = dryi_memory_zalloc(&t->memory, count, sizeof *runs);
-    struct dryi_torch_block_info *infos =
+    struct dryi_block_info *infos =
         dryi_memory_zalloc(&t->memory, longest, sizeof *infos);
     enum dry_status status = runs && infos ? DRY_OK : DRY_ERR_MEMORY;
     if (status == DRY_OK) {
@@ -134,7 +134,7 @@ dryi_torch_walk(const struct dryi_torch *t,
         }
         const struct segment *s = &t->segments[runs[i].segment];
         const struct lane *lane = &t->lanes[s->lane];
-        struct dryi_torch_segment_info info = {
+        struct dryi_segment_info info = {
             .addr = runs[i].addr,
             .size = runs[i].size,
             .stream = t->streams[lane->stream].value,
@@ -157,7 +157,7 @@ is_restorable(const struct dryi_torch_restored *r)
 {
     uint64_t at = r->segment.addr;
     for (size_t i = 0; i < r->block_count; i++) {
-        const struct dryi_torch_block_info *b = &r->blocks[i];
+        const struct dryi_block_info *b = &r->blocks[i];
         if (b->addr != at || b->size == 0 || b->size % BLOCK_SIZE_MIN != 0 ||
             b->requested > b->size || __builtin_add_overflow(at, b->size, &at))
             return false;
@@ -166,8 +166,7 @@ is_restorable(const struct dryi_torch_restored *r)
 }
 
 static enum dry_status
-find_lane(struct dryi_torch *t, const struct dryi_torch_segment_info *info,
-          uint32_t *lane)
+find_lane(struct dryi_torch *t, const struct dryi_segment_info *info, uint32_t *lane)
 {
     uint32_t owner = dryi_torch_owner_find(t, info->pool);
     if (owner == NONE) {
@@ -203,7 +202,7 @@ count_restored(struct dryi_torch *t, const struct block *b)
 
 /* Carve `r` out of `front`, the block that covers it; what lies behind stays `front`'s. */
 static uint32_t
-carve(struct dryi_torch *t, uint32_t front, const struct dryi_torch_block_info *info)
+carve(struct dryi_torch *t, uint32_t front, const struct dryi_block_info *info)
 {
     struct block *f = &t->blocks[front];
     uint32_t rest = NONE;
@@ -226,13 +225,13 @@ carve(struct dryi_torch *t, uint32_t front, const struct dryi_torch_block_info *
  */
 static uint32_t
 restore_blocks(struct dryi_torch *t, uint32_t front, const struct dryi_torch_restored *r,
-               dryi_torch_block *handles)
+               dryi_block *handles)
 {
     for (size_t i = 0; i < r->block_count; i++) {
         DRYI_ASSERT(front != NONE);
         uint32_t block = front;
         front = carve(t, block, &r->blocks[i]);
-        handles[i] = r->blocks[i].allocated ? block : DRYI_TORCH_NO_BLOCK;
+        handles[i] = r->blocks[i].allocated ? block : DRYI_NO_BLOCK;
         if (!r->blocks[i].allocated)
             dryi_torch_free_insert(t, block);
     }
@@ -259,9 +258,9 @@ count_restored_bytes(struct dryi_torch *t, uint32_t pool, uint64_t bytes)
 
 static void
 restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
-              dryi_torch_block *handles)
+              dryi_block *handles)
 {
-    const struct dryi_torch_segment_info *info = &r->segment;
+    const struct dryi_segment_info *info = &r->segment;
     uint32_t pool = t->lanes[lane].pool;
     uint32_t segment = dryi_torch_segment_make(t, info->addr, info->size, 0, lane);
     restore_blocks(t, t->segments[segment].first_block, r, handles);
@@ -277,8 +276,7 @@ restore_whole(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_
  * the reservation that the run before lies in, if that reaches so far.
  */
 static uint32_t
-find_room(const struct dryi_torch *t, const struct dryi_torch_segment_info *info,
-          uint32_t lane)
+find_room(const struct dryi_torch *t, const struct dryi_segment_info *info, uint32_t lane)
 {
     uint32_t root = t->lanes[lane].unmapped_root;
     uint32_t block = dryi_order_below(t->nodes, root, info->addr, 1);
@@ -291,9 +289,9 @@ find_room(const struct dryi_torch *t, const struct dryi_torch_segment_info *info
 
 static enum dry_status
 restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t lane,
-            dryi_torch_block *handles)
+            dryi_block *handles)
 {
-    const struct dryi_torch_segment_info *info = &r->segment;
+    const struct dryi_segment_info *info = &r->segment;
     uint32_t pool = t->lanes[lane].pool;
     uint64_t page = pool_is_small(pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
     if (info->size % page != 0)
@@ -326,7 +324,7 @@ restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t 
     if (behind != NONE)
         dryi_torch_unmapped_insert(t, behind);
     for (size_t i = 0; i < r->block_count; i++) {
-        if (handles[i] != DRYI_TORCH_NO_BLOCK)
+        if (handles[i] != DRYI_NO_BLOCK)
             count_restored(t, &t->blocks[handles[i]]);
     }
     count_restored_bytes(t, pool, info->size);
@@ -335,7 +333,7 @@ restore_run(struct dryi_torch *t, const struct dryi_torch_restored *r, uint32_t 
 
 enum dry_status
 dryi_torch_restore(struct dryi_torch *t, const struct dryi_torch_restored *segments,
-                   size_t segment_count, dryi_torch_block *handles, struct dry_error *err)
+                   size_t segment_count, dryi_block *handles, struct dry_error *err)
 {
     DRYI_ASSERT(t->segments_made == 0);
     for (size_t i = 0; i < segment_count; i++) {

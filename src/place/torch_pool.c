@@ -77,7 +77,7 @@ dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
 }
 
 uint32_t
-dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id)
+dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id)
 {
     if (id.a == 0 && id.b == 0)
         return 0;
@@ -90,7 +90,7 @@ dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id)
  * one left behind (addresses that could not be mapped) is not for the new one.
  */
 uint32_t
-dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id)
+dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 {
     const struct dry_memory *m = &t->memory;
     size_t count = (size_t)t->owner_count + 1;
@@ -123,14 +123,14 @@ static bool
 is_in_scope(const struct dryi_torch *t, uint32_t owner)
 {
     for (uint32_t i = 0; i < t->scope_count; i++) {
-        if (t->scopes[i] == owner)
+        if (t->scopes[i].owner == owner)
             return true;
     }
     return false;
 }
 
 enum dry_status
-dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 {
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == 0 || (owner != NONE && is_in_scope(t, owner)))
@@ -145,16 +145,59 @@ dryi_torch_begin_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
     if (owner == NONE)
         return DRY_ERR_MEMORY;
     dryi_torch_owner_use(t, owner);
-    t->scopes[t->scope_count++] = owner;
+    t->scopes[t->scope_count++] = (struct scope){.owner = owner};
     return DRY_OK;
 }
 
 enum dry_status
-dryi_torch_end_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+dryi_torch_open_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned flags)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == 0)
+        return DRY_ERR_ARGUMENT;
+    if (owner == NONE) {
+        owner = dryi_torch_owner_make(t, pool);
+        if (owner == NONE)
+            return DRY_ERR_MEMORY;
+        t->owners[owner].flags = flags;
+        t->serves_on_oom |= (flags & DRYI_POOL_USE_ON_OOM) != 0;
+    }
+    dryi_torch_owner_use(t, owner);
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_torch_begin_scope(struct dryi_torch *t, struct dryi_pool_id pool,
+                       struct dryi_stream_filter filter)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0 ||
+        is_in_scope(t, owner))
+        return DRY_ERR_ARGUMENT;
+    if (!dryi_memory_grow(&t->memory, &t->scopes, &t->scope_capacity, t->scope_count + 1,
+                          sizeof *t->scopes))
+        return DRY_ERR_MEMORY;
+    t->scopes[t->scope_count++] = (struct scope){.owner = owner, .filter = filter};
+    return DRY_OK;
+}
+
+uint32_t
+dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream)
+{
+    for (uint32_t i = 0; i < t->scope_count; i++) {
+        uint32_t at = t->rules->scopes_last_first ? t->scope_count - 1 - i : i;
+        if (dryi_stream_filter_covers(&t->scopes[at].filter, stream))
+            return t->scopes[at].owner;
+    }
+    return 0;
+}
+
+enum dry_status
+dryi_torch_end_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 {
     uint32_t owner = dryi_torch_owner_find(t, pool);
     for (uint32_t i = 0; owner != NONE && i < t->scope_count; i++) {
-        if (t->scopes[i] != owner)
+        if (t->scopes[i].owner != owner)
             continue;
         memmove(&t->scopes[i], &t->scopes[i + 1],
                 (t->scope_count - i - 1) * sizeof *t->scopes);
@@ -165,7 +208,7 @@ dryi_torch_end_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
 }
 
 enum dry_status
-dryi_torch_release_pool(struct dryi_torch *t, struct dryi_torch_pool_id pool)
+dryi_torch_release_pool(struct dryi_torch *t, struct dryi_pool_id pool)
 {
     uint32_t owner = dryi_torch_owner_find(t, pool);
     if (owner == NONE || owner == 0 || t->owners[owner].use_count == 0)
@@ -179,4 +222,35 @@ bool
 dryi_torch_in_capture(const struct dryi_torch *t)
 {
     return t->rules->scope_is_capture && t->scope_count > 0;
+}
+
+/* --- captures --------------------------------------------------------------------------- */
+
+enum dry_status
+dryi_torch_begin_capture(struct dryi_torch *t, struct dryi_stream_filter filter)
+{
+    if (!dryi_memory_grow(&t->memory, &t->captures, &t->capture_capacity,
+                          (size_t)t->capture_count + 1, sizeof *t->captures))
+        return DRY_ERR_MEMORY;
+    t->captures[t->capture_count++] = filter;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_torch_end_capture(struct dryi_torch *t)
+{
+    if (t->capture_count == 0)
+        return DRY_ERR_ARGUMENT;
+    t->capture_count--;
+    return DRY_OK;
+}
+
+bool
+dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream)
+{
+    for (uint32_t i = 0; i < t->capture_count; i++) {
+        if (dryi_stream_filter_covers(&t->captures[i], t->streams[stream].value))
+            return true;
+    }
+    return false;
 }

@@ -5,6 +5,8 @@
  * in the order PyTorch does them.
  */
 
+#include "base/memory.h"
+#include "base/sort.h"
 #include "place/torch_state.h"
 
 /* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
@@ -71,6 +73,8 @@ free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
 {
     uint64_t freed = 0;
     for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        if (dryi_torch_is_captured(t, t->lanes[l].stream))
+            continue;
         uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
             uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
@@ -148,7 +152,7 @@ dryi_torch_available_find(const struct dryi_torch *t, const struct request *r)
 bool
 dryi_torch_release_available(struct dryi_torch *t, const struct request *r)
 {
-    if (t->conf.max_split_size == UINT64_MAX)
+    if (t->conf.max_split_size == UINT64_MAX || dryi_torch_is_captured(t, r->stream))
         return false;
     uint64_t size = oversize_of(t, r);
     uint32_t b = oversize_at_least(t, r);
@@ -180,6 +184,8 @@ release_pool(struct dryi_torch *t, uint32_t pool)
 {
     uint32_t first = NONE, last = NONE, count = 0;
     for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        if (dryi_torch_is_captured(t, t->lanes[l].stream))
+            continue;
         uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
             uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
@@ -216,7 +222,7 @@ release_owner(struct dryi_torch *t, uint32_t owner)
 }
 
 static bool
-is_default_id(struct dryi_torch_pool_id id)
+is_default_id(struct dryi_pool_id id)
 {
     return id.a == 0 && id.b == 0;
 }
@@ -237,7 +243,7 @@ release_unused(struct dryi_torch *t, uint32_t owner)
 }
 
 enum dry_status
-dryi_torch_release_cached(struct dryi_torch *t, struct dryi_torch_pool_id only)
+dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
 {
     if (!is_default_id(only)) {
         uint32_t owner = dryi_torch_owner_find(t, only);
@@ -258,5 +264,94 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_torch_pool_id only)
         left--;
         status = release_unused(t, o);
     }
+    return status;
+}
+
+/* --- down to a target --------------------------------------------------------------------- */
+
+/* Free blocks that may go back, gathered before the first goes: they change the trees. */
+struct candidates {
+    struct dryi_sort_item *items; /* the key is UINT64_MAX - size: largest first */
+    struct dryi_sort_item *scratch;
+    size_t capacity, scratch_capacity;
+    uint32_t count;
+};
+
+static bool
+gather_lane(struct dryi_torch *t, uint32_t lane, bool expandable, struct candidates *c)
+{
+    uint32_t root = t->lanes[lane].free_root;
+    for (uint32_t b = first_free(t, root); b != NONE;
+         b = dryi_order_after(t->nodes, root, b)) {
+        const struct block *block = &t->blocks[b];
+        bool fits =
+            expandable ? block_is_expandable(t, block) : is_whole_segment(t, block);
+        if (!fits)
+            continue;
+        if (!dryi_memory_grow(&t->memory, &c->items, &c->capacity, (size_t)c->count + 1,
+                              sizeof *c->items))
+            return false;
+        c->items[c->count++] =
+            (struct dryi_sort_item){.key = UINT64_MAX - block->size, .value = b};
+    }
+    return true;
+}
+
+/* Of the default pools, and of private ones that nobody uses any more. */
+static bool
+gather(struct dryi_torch *t, bool expandable, struct candidates *c)
+{
+    c->count = 0;
+    for (uint32_t pool = 0; pool < 2 * t->owner_count; pool++) {
+        const struct owner *owner = &t->owners[pool / 2];
+        if (!owner->live || (pool >= 2 && owner->use_count > 0))
+            continue;
+        for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+            if (dryi_torch_is_captured(t, t->lanes[l].stream))
+                continue;
+            if (!gather_lane(t, l, expandable, c))
+                return false;
+        }
+    }
+    if (!dryi_memory_grow(&t->memory, &c->scratch, &c->scratch_capacity, c->count,
+                          sizeof *c->scratch) ||
+        (expandable && !dryi_torch_block_reserve(t, 2 * (size_t)c->count)))
+        return false;
+    dryi_sort_items(c->items, c->scratch, c->count);
+    return true;
+}
+
+static enum dry_status
+trim_free(struct dryi_torch *t, uint64_t target, struct candidates *c)
+{
+    for (int expandable = 0; expandable <= 1; expandable++) {
+        if (t->total_bytes <= target)
+            break;
+        if (!gather(t, expandable, c))
+            return DRY_ERR_MEMORY;
+        for (uint32_t i = 0; i < c->count && t->total_bytes > target; i++) {
+            if (expandable)
+                dryi_torch_segment_unmap(t, c->items[i].value);
+            else
+                dryi_torch_segment_free(t, c->items[i].value);
+        }
+    }
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_torch_trim(struct dryi_torch *t, uint64_t target)
+{
+    if (dryi_torch_in_capture(t) || t->total_bytes <= target)
+        return DRY_OK;
+    struct candidates c = {0};
+    dryi_torch_process_events(t);
+    enum dry_status status = trim_free(t, target, &c);
+    if (status == DRY_OK && t->total_bytes > target) {
+        dryi_torch_wait_for_streams(t);
+        status = trim_free(t, target, &c);
+    }
+    dryi_memory_free(&t->memory, c.items, c.capacity, sizeof *c.items);
+    dryi_memory_free(&t->memory, c.scratch, c.scratch_capacity, sizeof *c.scratch);
     return status;
 }

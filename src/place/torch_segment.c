@@ -76,7 +76,8 @@ static enum dry_status
 alloc_whole(struct dryi_torch *t, const struct request *r, uint32_t *block)
 {
     uint64_t addr;
-    enum dry_status status = t->device.ops->alloc(t->device.self, r->alloc_size, &addr);
+    enum dry_status status =
+        dryi_torch_driver(t)->alloc(t->device.self, r->alloc_size, &addr);
     if (status != DRY_OK)
         return status;
     uint32_t segment = dryi_torch_segment_make(t, addr, r->alloc_size, 0, r->lane);
@@ -95,7 +96,7 @@ dryi_torch_segment_free(struct dryi_torch *t, uint32_t block)
     struct block b = t->blocks[block];
     DRYI_ASSERT(!b.allocated && !block_is_split(&b) && !block_is_expandable(t, &b));
     dryi_torch_free_remove(t, block);
-    t->device.ops->free(t->device.self, b.addr, b.size);
+    dryi_torch_driver(t)->free(t->device.self, b.addr, b.size);
     dryi_torch_stat_change(&t->stats.segment, b.pool, -1);
     count_reserved(t, b.pool, -(int64_t)b.size);
     if (b.size >= t->conf.max_split_size)
@@ -146,11 +147,11 @@ make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
     uint64_t page = pool_is_small(r->pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
     uint64_t size = dryi_torch_expandable_reach(t, page);
     uint64_t addr;
-    enum dry_status status = t->device.ops->reserve(t->device.self, size, &addr);
+    enum dry_status status = dryi_torch_driver(t)->reserve(t->device.self, size, &addr);
     if (status != DRY_OK)
         return status;
     if (size < r->rounded) { /* no segment could ever hold it */
-        t->device.ops->unreserve(t->device.self, addr, size);
+        dryi_torch_driver(t)->unreserve(t->device.self, addr, size);
         return DRY_ERR_NO_SPACE;
     }
     uint32_t segment = dryi_torch_segment_make(t, addr, size, page, r->lane);
@@ -185,7 +186,8 @@ map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
     struct block *b = &t->blocks[block];
     uint64_t page = t->segments[b->segment].page;
     uint64_t mapped = dryi_round_up(size, page);
-    enum dry_status status = t->device.ops->map(t->device.self, b->addr, mapped, page);
+    enum dry_status status =
+        dryi_torch_driver(t)->map(t->device.self, b->addr, mapped, page);
     if (status != DRY_OK)
         return status;
     uint64_t addr = b->addr;
@@ -262,8 +264,8 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
     uint64_t end = s->addr + dryi_round_down(b->addr + b->size - s->addr, s->page);
     if (begin >= end)
         return;
-    t->device.ops->stream_wait(t->device.self, t->streams[b->stream].value);
-    t->device.ops->unmap(t->device.self, begin, end - begin, s->page);
+    dryi_torch_driver(t)->stream_wait(t->device.self, t->streams[b->stream].value);
+    dryi_torch_driver(t)->unmap(t->device.self, begin, end - begin, s->page);
     dryi_torch_free_remove(t, block);
     uint64_t old_begin = b->addr, old_end = b->addr + b->size;
     b->addr = begin;
@@ -280,7 +282,7 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
     dryi_torch_tell(t, DRY_ACTION_SEGMENT_UNMAP, b->segment, begin, end - begin);
     if (!block_is_split(b)) {
         dryi_torch_unmapped_remove(t, block);
-        t->device.ops->unreserve(t->device.self, s->addr, s->size);
+        dryi_torch_driver(t)->unreserve(t->device.self, s->addr, s->size);
         drop_segment(t, b->segment);
     }
 }
@@ -314,7 +316,7 @@ dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r, bool is_
     }
     if (!dryi_torch_block_reserve(t, 3) || !dryi_torch_segment_reserve(t, 1))
         return DRY_ERR_MEMORY;
-    if (t->conf.expandable_segments)
+    if (r->expandable)
         return alloc_pages(t, r, block);
     return alloc_whole(t, r, block);
 }

@@ -83,10 +83,17 @@ struct lane {
 
 /* Number 0 is the default pool, for ever in use. Its block pools are 2n and 2n + 1. */
 struct owner {
-    struct dryi_torch_pool_id id;
+    struct dryi_pool_id id;
+    unsigned flags; /* DRYI_POOL_... */
     uint64_t use_count;
     uint64_t reserved_bytes; /* of its segments and mapped pages */
     bool live;
+};
+
+/* Requests of these streams go to this owner. */
+struct scope {
+    uint32_t owner;
+    struct dryi_stream_filter filter;
 };
 
 struct dryi_torch {
@@ -94,8 +101,10 @@ struct dryi_torch {
     struct dry_device device;
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules;
-    struct dryi_torch_observer observer;
+    struct dryi_place_observer observer;
     struct dry_stats stats;
+    uint64_t driver_calls, events_recorded; /* which PyTorch does not count */
+    uint64_t reserved_peak;                 /* before the peaks were last reset */
     uint64_t device_total;
     uint64_t seed; /* of the priorities in trees */
 
@@ -141,9 +150,13 @@ struct dryi_torch {
     struct dryi_order_node *lane_nodes; /* parallel to lanes */
     size_t lane_capacity, lane_node_capacity;
     uint32_t last_lanes[2]; /* of the large and the small pools: mostly asked again */
-    uint32_t *scopes;       /* owners, outermost first */
+    struct scope *scopes;   /* outermost first */
     size_t scope_capacity;
     uint32_t scope_count;
+    struct dryi_stream_filter *captures; /* outermost first */
+    size_t capture_capacity;
+    uint32_t capture_count;
+    bool serves_on_oom; /* some owner was made with DRYI_POOL_USE_ON_OOM */
 
     uint64_t total_bytes; /* from the device: segments and mapped pages */
     bool has_limit;
@@ -157,6 +170,7 @@ struct request {
     uint64_t rounded;    /* the size of its block */
     uint64_t alloc_size; /* of a segment for it, and for limits */
     uint32_t stream, pool, lane;
+    bool expandable; /* may use and grow expandable segments */
 };
 
 /* --- torch_block.c ------------------------------------------------------------------ */
@@ -193,6 +207,13 @@ void dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block);
 void dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block);
 /* Let `block` absorb its neighbour `other` if both are free alike; the bytes gained. */
 uint64_t dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other);
+/* The device is about to be called. */
+static inline const struct dry_device_ops *
+dryi_torch_driver(struct dryi_torch *t)
+{
+    t->driver_calls++;
+    return t->device.ops;
+}
 /* The free block that the request would get, or NONE. */
 uint32_t dryi_torch_free_find(const struct dryi_torch *t, const struct request *r);
 /* The same, counted as a search and out of the free set. */
@@ -203,9 +224,27 @@ uint32_t dryi_torch_block_use(struct dryi_torch *t, uint32_t block,
 /* The block is reusable from now on: merge, insert, count. */
 void dryi_torch_block_free(struct dryi_torch *t, uint32_t block);
 
-void dryi_torch_stat_add(struct dry_stat *stat, int64_t amount);
+static inline void
+dryi_torch_stat_add(struct dry_stat *stat, int64_t amount)
+{
+    stat->current += amount;
+    if (amount > 0) { /* the sums may wrap: nothing bounds how often it is done */
+        stat->allocated = (int64_t)((uint64_t)stat->allocated + (uint64_t)amount);
+        if (stat->current > stat->peak)
+            stat->peak = stat->current;
+    } else {
+        stat->freed = (int64_t)((uint64_t)stat->freed - (uint64_t)amount);
+    }
+}
+
 /* The same for the array: `all` and the pool's kind. */
-void dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amount);
+static inline void
+dryi_torch_stat_change(struct dry_stat_array *stat, uint32_t pool, int64_t amount)
+{
+    dryi_torch_stat_add(&stat->all, amount);
+    dryi_torch_stat_add(pool_is_small(pool) ? &stat->small_pool : &stat->large_pool,
+                        amount);
+}
 
 /* Tell the observer of something about this block or range of a segment. */
 static inline void
@@ -215,7 +254,7 @@ dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
     if (!t->observer.event)
         return;
     const struct segment *s = &t->segments[segment];
-    struct dryi_torch_event event = {
+    struct dryi_place_event event = {
         .action = action,
         .addr = addr,
         .size = size,
@@ -249,8 +288,7 @@ void dryi_torch_collect_garbage(struct dryi_torch *t);
 /* The first block that release_available would give back, or NONE. */
 uint32_t dryi_torch_available_find(const struct dryi_torch *t, const struct request *r);
 bool dryi_torch_release_available(struct dryi_torch *t, const struct request *r);
-enum dry_status dryi_torch_release_cached(struct dryi_torch *t,
-                                          struct dryi_torch_pool_id only);
+enum dry_status dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only);
 
 /* --- torch_stream.c ----------------------------------------------------------------- */
 
@@ -264,6 +302,10 @@ void dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner);
 
 /* An open scope counts as a capture, by the rules of this release. */
 bool dryi_torch_in_capture(const struct dryi_torch *t);
+/* Work on this stream is being captured. */
+bool dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream);
+/* The owner that requests of this stream go to. */
+uint32_t dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream);
 /* The index of a stream, new or known; NONE when there is no memory. */
 uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
 /* The lane of a pool and a stream, new or known; NONE when there is no memory. */
@@ -271,10 +313,10 @@ uint32_t dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t str
 /* The same if it is known, else NONE. */
 uint32_t dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream);
 /* The owner with this id, or NONE. */
-uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_torch_pool_id id);
+uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id);
 /* One user more. */
 void dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner);
 /* A new owner without users; NONE when there is no memory. */
-uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_torch_pool_id id);
+uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id);
 
 #endif

@@ -18,9 +18,9 @@ use_key(uint32_t block, uint32_t stream)
 }
 
 enum dry_status
-dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t stream)
+dryi_torch_record_stream(struct dryi_torch *t, dryi_block block, uint64_t stream)
 {
-    if (block == DRYI_TORCH_NO_BLOCK)
+    if (block == DRYI_NO_BLOCK)
         return DRY_OK;
     DRYI_ASSERT(block < t->block_count && t->blocks[block].allocated);
     struct block *b = &t->blocks[block];
@@ -29,9 +29,10 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t 
     uint32_t index = dryi_torch_stream_index(t, stream);
     if (index == NONE)
         return DRY_ERR_MEMORY;
+    bool in_capture = dryi_torch_in_capture(t) || dryi_torch_is_captured(t, index);
     const uint32_t *known = dryi_map_find(&t->recorded, use_key(block, index));
     if (known) {
-        t->uses[*known].in_capture |= dryi_torch_in_capture(t);
+        t->uses[*known].in_capture |= in_capture;
         return DRY_OK;
     }
     uint32_t use = t->free_use != NONE ? t->free_use : t->use_count;
@@ -43,10 +44,8 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t 
         t->free_use = t->uses[use].next;
     else
         t->use_count++;
-    t->uses[use] = (struct stream_use){.block = block,
-                                       .stream = index,
-                                       .next = b->uses,
-                                       .in_capture = dryi_torch_in_capture(t)};
+    t->uses[use] = (struct stream_use){
+        .block = block, .stream = index, .next = b->uses, .in_capture = in_capture};
     b->uses = use;
     return DRY_OK;
 }
@@ -55,14 +54,14 @@ dryi_torch_record_stream(struct dryi_torch *t, dryi_torch_block block, uint64_t 
 static enum dry_status
 record_events(struct dryi_torch *t, const struct block *b)
 {
-    const struct dry_device_ops *ops = t->device.ops;
     for (uint32_t u = b->uses; u != NONE; u = t->uses[u].next) {
-        enum dry_status status = ops->event_record(
+        enum dry_status status = dryi_torch_driver(t)->event_record(
             t->device.self, t->streams[t->uses[u].stream].value, &t->uses[u].event);
+        t->events_recorded += status == DRY_OK;
         if (status == DRY_OK)
             continue;
         for (uint32_t done = b->uses; done != u; done = t->uses[done].next)
-            ops->event_destroy(t->device.self, t->uses[done].event);
+            dryi_torch_driver(t)->event_destroy(t->device.self, t->uses[done].event);
         return status;
     }
     return DRY_OK;
@@ -127,7 +126,7 @@ drop_uses_in_capture(struct dryi_torch *t, struct block *b)
 void
 dryi_torch_settle_deferred(struct dryi_torch *t)
 {
-    while (t->deferred_first != NONE) {
+    while (t->deferred_first != NONE && t->capture_count == 0) {
         uint32_t block = t->deferred_first;
         struct block *b = &t->blocks[block];
         drop_uses_in_capture(t, b);
@@ -141,14 +140,28 @@ dryi_torch_settle_deferred(struct dryi_torch *t)
     }
 }
 
-enum dry_status
-dryi_torch_free(struct dryi_torch *t, dryi_torch_block block)
+/* Its own stream or one that uses it is being captured: no event may be recorded. */
+static bool
+waits_for_capture(const struct dryi_torch *t, const struct block *b)
 {
-    if (block == DRYI_TORCH_NO_BLOCK)
+    if (dryi_torch_in_capture(t))
+        return true;
+    if (t->capture_count == 0)
+        return false;
+    bool is_captured = dryi_torch_is_captured(t, b->stream);
+    for (uint32_t u = b->uses; u != NONE && !is_captured; u = t->uses[u].next)
+        is_captured = dryi_torch_is_captured(t, t->uses[u].stream);
+    return is_captured;
+}
+
+enum dry_status
+dryi_torch_free(struct dryi_torch *t, dryi_block block)
+{
+    if (block == DRYI_NO_BLOCK)
         return DRY_OK;
     DRYI_ASSERT(block < t->block_count && t->blocks[block].allocated);
     struct block *b = &t->blocks[block];
-    bool deferred = b->uses != NONE && dryi_torch_in_capture(t);
+    bool deferred = b->uses != NONE && waits_for_capture(t, b);
     enum dry_status status = deferred ? DRY_OK : record_events(t, b);
     if (status != DRY_OK)
         return status;
@@ -178,7 +191,7 @@ finish_first_use(struct dryi_torch *t, struct stream *stream)
     stream->queue_first = u->next;
     if (u->next == NONE)
         stream->queue_last = NONE;
-    t->device.ops->event_destroy(t->device.self, u->event);
+    dryi_torch_driver(t)->event_destroy(t->device.self, u->event);
     uint32_t block = u->block;
     u->next = t->free_use;
     t->free_use = use;
@@ -189,8 +202,11 @@ finish_first_use(struct dryi_torch *t, struct stream *stream)
 
 /* An event that is not done holds up its own stream's queue only. */
 static void
-finish_done_uses(struct dryi_torch *t, struct stream *stream)
+finish_done_uses(struct dryi_torch *t, uint32_t index)
 {
+    struct stream *stream = &t->streams[index];
+    if (dryi_torch_is_captured(t, index))
+        return;
     while (stream->queue_first != NONE &&
            t->device.ops->event_query(t->device.self, t->uses[stream->queue_first].event))
         finish_first_use(t, stream);
@@ -203,7 +219,7 @@ process_busy_streams(struct dryi_torch *t)
     uint32_t *link = &t->busy_streams;
     while (*link != NONE) {
         struct stream *stream = &t->streams[*link];
-        finish_done_uses(t, stream);
+        finish_done_uses(t, *link);
         stream->is_busy = stream->queue_first != NONE;
         if (stream->is_busy)
             link = &stream->next_busy;
@@ -220,12 +236,17 @@ dryi_torch_process_events(struct dryi_torch *t)
         process_busy_streams(t);
         return;
     }
+    uint32_t left = 0; /* those captured are looked at when that is over */
     for (uint32_t i = 0; i < t->progressed_count; i++) {
-        struct stream *stream = &t->streams[t->progressed[i]];
-        stream->may_be_done = false;
-        finish_done_uses(t, stream);
+        uint32_t index = t->progressed[i];
+        if (dryi_torch_is_captured(t, index)) {
+            t->progressed[left++] = index;
+            continue;
+        }
+        t->streams[index].may_be_done = false;
+        finish_done_uses(t, index);
     }
-    t->progressed_count = 0;
+    t->progressed_count = left;
 }
 
 void
@@ -233,14 +254,20 @@ dryi_torch_wait_for_streams(struct dryi_torch *t)
 {
     t->stats.num_sync_all_streams++;
     dryi_torch_settle_deferred(t);
-    while (t->busy_streams != NONE) {
-        struct stream *stream = &t->streams[t->busy_streams];
+    uint32_t *link = &t->busy_streams;
+    while (*link != NONE) {
+        struct stream *stream = &t->streams[*link];
+        if (dryi_torch_is_captured(t, *link)) {
+            link = &stream->next_busy;
+            continue;
+        }
         while (stream->queue_first != NONE) {
-            t->device.ops->event_wait(t->device.self, t->uses[stream->queue_first].event);
+            dryi_torch_driver(t)->event_wait(t->device.self,
+                                             t->uses[stream->queue_first].event);
             finish_first_use(t, stream);
         }
         stream->is_busy = false;
-        t->busy_streams = stream->next_busy;
+        *link = stream->next_busy;
     }
 }
 
@@ -252,11 +279,13 @@ dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner)
     dryi_torch_settle_deferred(t);
     for (uint32_t s = t->busy_streams; s != NONE; s = t->streams[s].next_busy) {
         struct stream *stream = &t->streams[s];
+        if (dryi_torch_is_captured(t, s))
+            continue;
         uint32_t rest_first = NONE, rest_last = NONE;
         while (stream->queue_first != NONE) {
             uint32_t use = stream->queue_first;
             if (t->blocks[t->uses[use].block].pool / 2 == owner) {
-                t->device.ops->event_wait(t->device.self, t->uses[use].event);
+                dryi_torch_driver(t)->event_wait(t->device.self, t->uses[use].event);
                 finish_first_use(t, stream);
                 continue;
             }

@@ -54,7 +54,7 @@ is_segment_action(enum dry_action action)
 }
 
 static bool
-is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_torch_event *event)
+is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_place_event *event)
 {
     return f->action[e] == event->action && f->addr[e] == event->addr &&
            f->size[e] == event->size;
@@ -65,7 +65,7 @@ is_recorded_as(const struct proof *f, uint32_t e, const struct dryi_torch_event 
  * can repeat: from the first one on, any order will do.
  */
 static bool
-is_recorded_out_of_order(struct proof *f, const struct dryi_torch_event *event)
+is_recorded_out_of_order(struct proof *f, const struct dryi_place_event *event)
 {
     if (!f->is_unordered && event->pool.a == 0 && event->pool.b == 0)
         return false;
@@ -82,7 +82,7 @@ is_recorded_out_of_order(struct proof *f, const struct dryi_torch_event *event)
 }
 
 static void
-on_segment_event(struct proof *f, const struct dryi_torch_event *event)
+on_segment_event(struct proof *f, const struct dryi_place_event *event)
 {
     if (f->next >= f->bound) {
         mismatch(f, f->event, "replayed: %s of %llu; the record has none here",
@@ -103,7 +103,7 @@ on_segment_event(struct proof *f, const struct dryi_torch_event *event)
 }
 
 static void
-on_event(void *self, const struct dryi_torch_event *event)
+on_event(void *self, const struct dryi_place_event *event)
 {
     struct proof *f = self;
     if (!f->is_watching)
@@ -211,9 +211,9 @@ reconsider_burst(struct proof *f, size_t op)
 static void
 compare_alloc(struct proof *f, uint32_t request)
 {
-    struct dryi_torch_block_info info;
+    struct dryi_block_info info;
     uint64_t recorded = dryi_program_addr(f->p, request);
-    if (f->machine.handles[request] == DRYI_TORCH_NO_BLOCK) {
+    if (f->machine.handles[request] == DRYI_NO_BLOCK) {
         mismatch(f, f->event, "alloc of 0 bytes: recorded at %#llx, replayed nowhere",
                  (unsigned long long)recorded);
         return;
@@ -277,7 +277,7 @@ compare_segments(const void *a, const void *b)
 
 static bool
 is_same_segment(const struct dry_trace_view *v, const struct dry_trace_segment *s,
-                const struct dryi_torch_segment_info *info)
+                const struct dryi_segment_info *info)
 {
     const struct dry_lane *lane = &v->lanes[s->lane];
     return s->address == info->addr && s->total_size == info->size &&
@@ -287,7 +287,7 @@ is_same_segment(const struct dry_trace_view *v, const struct dry_trace_segment *
 }
 
 static bool
-is_same_block(const struct dry_trace_block *b, const struct dryi_torch_block_info *info)
+is_same_block(const struct dry_trace_block *b, const struct dryi_block_info *info)
 {
     enum dry_block_state state = info->allocated ? DRY_BLOCK_ACTIVE
                                  : info->pending ? DRY_BLOCK_PENDING_FREE
@@ -300,7 +300,7 @@ is_same_block(const struct dry_trace_block *b, const struct dryi_torch_block_inf
 /* Blocks by address, so that one missing block does not disturb the others. */
 static size_t
 match_blocks(const struct dry_trace_block *recorded, size_t recorded_count,
-             const struct dryi_torch_block_info *blocks, size_t count)
+             const struct dryi_block_info *blocks, size_t count)
 {
     size_t matched = 0;
     for (size_t i = 0, j = 0; i < recorded_count && j < count;) {
@@ -325,8 +325,8 @@ miss_segment(struct layout *l, const struct dry_trace_segment *s)
 }
 
 static enum dry_status
-on_segment(void *self, const struct dryi_torch_segment_info *info,
-           const struct dryi_torch_block_info *blocks, size_t count)
+on_segment(void *self, const struct dryi_segment_info *info,
+           const struct dryi_block_info *blocks, size_t count)
 {
     struct layout *l = self;
     struct proof *f = l->f;

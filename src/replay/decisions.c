@@ -56,7 +56,7 @@ id_of(const struct dryi_program *p, uint32_t request)
 }
 
 static void
-on_event(void *self, const struct dryi_torch_event *e)
+on_event(void *self, const struct dryi_place_event *e)
 {
     struct dryi_decisions *d = self;
     switch (e->action) {
@@ -101,9 +101,9 @@ after_op(void *self, size_t op)
     if (op != NO_OP && d->program->kinds[op] != OP_ALLOC &&
         d->program->kinds[op] != OP_OOM)
         return d->status;
-    if (m->handles[m->request] == DRYI_TORCH_NO_BLOCK)
+    if (m->handles[m->request] == DRYI_NO_BLOCK)
         return d->status; /* a request of no bytes gets no block */
-    struct dryi_torch_block_info info;
+    struct dryi_block_info info;
     dryi_torch_get_block(m->place, m->handles[m->request], &info);
     line(d, "alloc %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
          id_of(d->program, m->request), info.segment, info.offset, info.size);

@@ -72,14 +72,14 @@ dryi_machine_finish(struct dryi_machine *m)
 /* --- pools -------------------------------------------------------------------------------- */
 
 static bool
-is_default(struct dryi_torch_pool_id pool)
+is_default(struct dryi_pool_id pool)
 {
     return pool.a == 0 && pool.b == 0;
 }
 
 /* The mark of a pool the machine keeps in use; NULL when there is no memory. */
 static uint8_t *
-hold_of(struct dryi_machine *m, struct dryi_torch_pool_id pool)
+hold_of(struct dryi_machine *m, struct dryi_pool_id pool)
 {
     uint32_t known = m->pools.count;
     uint32_t index = dryi_intern_put(&m->pools, &pool, sizeof pool);
@@ -97,7 +97,7 @@ hold_of(struct dryi_machine *m, struct dryi_torch_pool_id pool)
  * one allocation, and every pool keeps exactly one user until its memory is given back.
  */
 static enum dry_status
-enter_pool(struct dryi_machine *m, struct dryi_torch_pool_id pool)
+enter_pool(struct dryi_machine *m, struct dryi_pool_id pool)
 {
     uint8_t *is_held = hold_of(m, pool);
     if (!is_held)
@@ -110,7 +110,7 @@ enter_pool(struct dryi_machine *m, struct dryi_torch_pool_id pool)
 }
 
 static enum dry_status
-release_pool(struct dryi_machine *m, struct dryi_torch_pool_id pool)
+release_pool(struct dryi_machine *m, struct dryi_pool_id pool)
 {
     uint8_t *is_held = hold_of(m, pool);
     if (!is_held)
@@ -124,7 +124,7 @@ release_pool(struct dryi_machine *m, struct dryi_torch_pool_id pool)
 /* --- operations --------------------------------------------------------------------------- */
 
 static enum dry_status
-alloc_request(struct dryi_machine *m, uint32_t request, dryi_torch_block *block)
+alloc_request(struct dryi_machine *m, uint32_t request, dryi_block *block)
 {
     const struct dryi_program *p = m->program;
     const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
@@ -149,7 +149,7 @@ free_request(struct dryi_machine *m, uint32_t request)
     m->request = request;
     enum dry_status status = dryi_torch_free(m->place, m->handles[request]);
     if (status == DRY_OK)
-        m->handles[request] = DRYI_TORCH_NO_BLOCK;
+        m->handles[request] = DRYI_NO_BLOCK;
     return status;
 }
 
@@ -162,7 +162,7 @@ finish_stream(struct dryi_machine *m, uint64_t stream)
 
 /* A scope stated by the program itself (plain traces): the place counts its users. */
 static enum dry_status
-scope_op(struct dryi_machine *m, bool begins, struct dryi_torch_pool_id pool)
+scope_op(struct dryi_machine *m, bool begins, struct dryi_pool_id pool)
 {
     enum dry_status status = begins ? dryi_torch_begin_pool(m->place, pool)
                                     : dryi_torch_end_pool(m->place, pool);
@@ -193,7 +193,7 @@ dryi_machine_do(struct dryi_machine *m, size_t op)
         finish_stream(m, dryi_program_stream(p, arg));
         return DRY_OK;
     case OP_EMPTY_CACHE:
-        return dryi_torch_empty_cache(m->place, (struct dryi_torch_pool_id){0, 0});
+        return dryi_torch_empty_cache(m->place, (struct dryi_pool_id){0, 0});
     case OP_DEVICE_FULL:
         return DRY_OK;
     case OP_POOL_BEGIN:
@@ -237,14 +237,14 @@ dryi_machine_begin_at(struct dryi_machine *m, const struct dryi_origin *origin,
                       struct dry_error *err)
 {
     size_t count = origin->block_count + 1;
-    dryi_torch_block *handles = dryi_memory_zalloc(&m->memory, count, sizeof *handles);
+    dryi_block *handles = dryi_memory_zalloc(&m->memory, count, sizeof *handles);
     if (!handles)
         return dryi_fail_memory(err, "the layout before the window");
     dry_sim_adopt(m->sim, origin->reserved);
     enum dry_status status = dryi_torch_restore(m->place, origin->segments,
                                                 origin->segment_count, handles, err);
     for (size_t i = 0; i < origin->block_count && status == DRY_OK; i++) {
-        if (origin->block_requests[i] != DRYI_TORCH_NO_BLOCK)
+        if (origin->block_requests[i] != DRYI_NO_BLOCK)
             m->handles[origin->block_requests[i]] = handles[i];
     }
     dryi_memory_free(&m->memory, handles, count, sizeof *handles);

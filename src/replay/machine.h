@@ -19,7 +19,7 @@ struct dryi_machine;
 /* Who wants to hear what a run does, beside whoever runs it. */
 struct dryi_listener {
     void (*begin)(void *self, const struct dryi_machine *machine);
-    void (*event)(void *self, const struct dryi_torch_event *event);
+    void (*event)(void *self, const struct dryi_place_event *event);
     /* After an operation that went well; NO_OP: after a ghost was placed. */
     enum dry_status (*after)(void *self, size_t op);
     /* The run is over, the machine still there. */
@@ -35,7 +35,7 @@ struct dryi_machine_options {
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules;
     uint64_t capacity_bytes;
-    struct dryi_torch_observer observer;
+    struct dryi_place_observer observer;
     uint64_t (*choose_address)(void *self, enum dry_sim_call call, uint64_t size);
     void *choose_self;
 };
@@ -45,10 +45,10 @@ struct dryi_machine {
     const struct dryi_program *program;
     struct dry_sim *sim;
     struct dryi_torch *place;
-    dryi_torch_block *handles; /* by request; DRYI_TORCH_NO_BLOCK: not in use */
-    uint64_t stream;           /* of the next OP_RECORD_STREAM */
-    struct dryi_intern pools;  /* ids of private pools met so far */
-    uint8_t *pool_is_held;     /* by pool: the machine counts as its user */
+    dryi_block *handles;      /* by request; DRYI_NO_BLOCK: not in use */
+    uint64_t stream;          /* of the next OP_RECORD_STREAM */
+    struct dryi_intern pools; /* ids of private pools met so far */
+    uint8_t *pool_is_held;    /* by pool: the machine counts as its user */
     size_t pool_capacity;
     uint32_t request; /* under way, for observers */
     size_t op;        /* likewise; NO_OP before the first */

@@ -189,7 +189,7 @@ check_segments(struct find *f)
     uint64_t total = 0;
     for (size_t i = 0; i < o->segment_count; i++) {
         uint64_t end;
-        const struct dryi_torch_segment_info *s = &o->segments[i].segment;
+        const struct dryi_segment_info *s = &o->segments[i].segment;
         if (s->size == 0 || __builtin_add_overflow(s->addr, s->size, &end))
             contradict(f, NO_EVENT, "a segment is empty or wraps around");
         else if (i + 1 < o->segment_count && end > o->segments[i + 1].segment.addr)
@@ -293,8 +293,7 @@ bound_ghosts(struct find *f)
 static uint64_t
 unsplit_rest_max(const struct find *f, size_t ghost, uint64_t rounded)
 {
-    const struct dryi_torch_segment_info *s =
-        &f->o->segments[f->ghost_segments[ghost]].segment;
+    const struct dryi_segment_info *s = &f->o->segments[f->ghost_segments[ghost]].segment;
     if (!s->is_large || f->conf->expandable_segments)
         return 0;
     if (rounded >= f->conf->max_split_size)
@@ -399,8 +398,8 @@ add_block(struct find *f, uint64_t addr, uint64_t size, uint32_t request)
         f->failed = true;
         return;
     }
-    bool is_used = request != DRYI_TORCH_NO_BLOCK;
-    o->blocks[o->block_count] = (struct dryi_torch_block_info){
+    bool is_used = request != DRYI_NO_BLOCK;
+    o->blocks[o->block_count] = (struct dryi_block_info){
         .addr = addr,
         .size = size,
         .requested = is_used ? f->p->ghosts[request].requested : 0,
@@ -422,12 +421,12 @@ fill_segments(struct find *f)
         size_t first = o->block_count;
         for (; g < p->ghost_count && p->ghosts[g].addr < end; g++) {
             if (p->ghosts[g].addr > at)
-                add_block(f, at, p->ghosts[g].addr - at, DRYI_TORCH_NO_BLOCK);
+                add_block(f, at, p->ghosts[g].addr - at, DRYI_NO_BLOCK);
             add_block(f, p->ghosts[g].addr, p->ghosts[g].block_size, g);
             at = p->ghosts[g].addr + p->ghosts[g].block_size;
         }
         if (at < end)
-            add_block(f, at, end - at, DRYI_TORCH_NO_BLOCK);
+            add_block(f, at, end - at, DRYI_NO_BLOCK);
         o->segments[s].block_count = o->block_count - first;
     }
     size_t first = 0;

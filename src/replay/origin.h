@@ -20,8 +20,8 @@ struct dryi_origin {
     struct dry_memory memory;
     struct dryi_torch_restored *segments; /* by address; blocks point into `blocks` */
     size_t segment_count, segment_capacity;
-    struct dryi_torch_block_info *blocks;
-    uint32_t *block_requests; /* parallel: the ghost in it, or DRYI_TORCH_NO_BLOCK */
+    struct dryi_block_info *blocks;
+    uint32_t *block_requests; /* parallel: the ghost in it, or DRYI_NO_BLOCK */
     size_t block_count, block_capacity, request_capacity;
     uint64_t reserved; /* bytes of the segments */
     size_t sizes_inferred;

@@ -132,7 +132,7 @@ private_segment_at(const struct build *b, uint64_t addr)
 }
 
 static uint32_t
-intern_lane(struct build *b, uint64_t stream, struct dryi_torch_pool_id pool)
+intern_lane(struct build *b, uint64_t stream, struct dryi_pool_id pool)
 {
     struct lane lane = {.stream = stream, .pool = pool};
     uint32_t id = dryi_intern_put(&b->p->lane_table, &lane, sizeof lane);
@@ -149,13 +149,13 @@ lane_of(struct build *b, uint32_t trace_lane, uint64_t addr)
         if (s) {
             const struct dry_lane *l = &b->p->view->lanes[s->lane];
             return intern_lane(b, lane->stream,
-                               (struct dryi_torch_pool_id){l->pool_a, l->pool_b});
+                               (struct dryi_pool_id){l->pool_a, l->pool_b});
         }
     }
     uint32_t *cached = &b->lane_cache[trace_lane];
     if (*cached == NO_EVENT)
         *cached = intern_lane(b, lane->stream,
-                              (struct dryi_torch_pool_id){lane->pool_a, lane->pool_b});
+                              (struct dryi_pool_id){lane->pool_a, lane->pool_b});
     return *cached;
 }
 
@@ -668,7 +668,7 @@ on_final_block(struct build *b, const struct dry_trace_segment *s,
     }
     const struct dry_lane *l = &b->p->view->lanes[s->lane];
     uint32_t lane =
-        intern_lane(b, l->stream, (struct dryi_torch_pool_id){l->pool_a, l->pool_b});
+        intern_lane(b, l->stream, (struct dryi_pool_id){l->pool_a, l->pool_b});
     /* Files without requested_size: the block's own will do. */
     uint64_t requested = block->requested_size ? block->requested_size : block->size;
     struct ghost *ghost = add_ghost(b, block->address, requested, lane);

@@ -55,7 +55,7 @@ enum op_kind {
 /* A stream and a pool; interned by content, so padding-free. */
 struct lane {
     uint64_t stream;
-    struct dryi_torch_pool_id pool;
+    struct dryi_pool_id pool;
 };
 
 /* A block alive before the window. */

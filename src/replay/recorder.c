@@ -79,7 +79,7 @@ copy_note(struct dryi_recorder *r, uint32_t note)
 /* --- events ------------------------------------------------------------------------------- */
 
 static uint32_t
-lane_for(struct dryi_recorder *r, uint64_t stream, struct dryi_torch_pool_id pool)
+lane_for(struct dryi_recorder *r, uint64_t stream, struct dryi_pool_id pool)
 {
     struct dry_lane lane = {
         .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
@@ -97,7 +97,7 @@ source_event(const struct dryi_recorder *r)
 }
 
 static void
-remember_place(struct dryi_recorder *r, const struct dryi_torch_event *e)
+remember_place(struct dryi_recorder *r, const struct dryi_place_event *e)
 {
     if (e->action == DRY_ACTION_ALLOC)
         r->failed |= !dryi_map_put(&r->requests, e->addr, r->machine->request);
@@ -106,7 +106,7 @@ remember_place(struct dryi_recorder *r, const struct dryi_torch_event *e)
 }
 
 static void
-on_event(void *self, const struct dryi_torch_event *e)
+on_event(void *self, const struct dryi_place_event *e)
 {
     struct dryi_recorder *r = self;
     size_t source = source_event(r);
@@ -145,7 +145,7 @@ struct segment_writer {
 };
 
 static struct dry_trace_block
-describe_block(struct dryi_recorder *r, const struct dryi_torch_block_info *info)
+describe_block(struct dryi_recorder *r, const struct dryi_block_info *info)
 {
     struct dry_trace_block block = {
         .address = info->addr,
@@ -169,8 +169,8 @@ describe_block(struct dryi_recorder *r, const struct dryi_torch_block_info *info
 }
 
 static enum dry_status
-on_segment(void *self, const struct dryi_torch_segment_info *info,
-           const struct dryi_torch_block_info *blocks, size_t count)
+on_segment(void *self, const struct dryi_segment_info *info,
+           const struct dryi_block_info *blocks, size_t count)
 {
     struct segment_writer *w = self;
     struct dryi_recorder *r = w->r;

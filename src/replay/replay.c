@@ -451,7 +451,7 @@ run_machine(const struct dry_replay *r, const struct attempt *a, struct dryi_mac
 }
 
 static void
-tell_listener(void *self, const struct dryi_torch_event *event)
+tell_listener(void *self, const struct dryi_place_event *event)
 {
     const struct dryi_listener *listener = self;
     listener->event(listener->self, event);
@@ -467,7 +467,7 @@ run_anew(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
         .conf = a->conf, .rules = a->rules, .capacity_bytes = a->capacity_bytes};
     if (a->listener)
         options.observer =
-            (struct dryi_torch_observer){.event = tell_listener, .self = &listener};
+            (struct dryi_place_observer){.event = tell_listener, .self = &listener};
     struct dryi_machine machine;
     enum dry_status status =
         dryi_machine_init(&machine, &r->program, &options, &r->memory, err);

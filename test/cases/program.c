@@ -201,7 +201,7 @@ program_empty_cache(struct program *p)
     if (p->is_over)
         return;
     enum dry_status status =
-        dryi_torch_empty_cache(p->place, (struct dryi_torch_pool_id){0, 0});
+        dryi_torch_empty_cache(p->place, (struct dryi_pool_id){0, 0});
     if (status != DRY_OK)
         program_fail(p, status);
 }
@@ -211,7 +211,7 @@ program_begin_pool(struct program *p, uint64_t a, uint64_t b)
 {
     if (p->is_over)
         return;
-    p->pool = (struct dryi_torch_pool_id){a, b};
+    p->pool = (struct dryi_pool_id){a, b};
     enum dry_status status = dryi_torch_begin_pool(p->place, p->pool);
     if (status != DRY_OK)
         program_fail(p, status);
@@ -222,9 +222,8 @@ program_end_pool(struct program *p, uint64_t a, uint64_t b)
 {
     if (p->is_over)
         return;
-    enum dry_status status =
-        dryi_torch_end_pool(p->place, (struct dryi_torch_pool_id){a, b});
-    p->pool = (struct dryi_torch_pool_id){0, 0};
+    enum dry_status status = dryi_torch_end_pool(p->place, (struct dryi_pool_id){a, b});
+    p->pool = (struct dryi_pool_id){0, 0};
     if (status != DRY_OK)
         program_fail(p, status);
 }
@@ -303,7 +302,7 @@ open_device(struct program *p, int32_t device, struct dry_error *err)
     p->open_scopes = 0;
     p->time_us = TIME_BEGIN;
     p->stream = 0;
-    p->pool = (struct dryi_torch_pool_id){0, 0};
+    p->pool = (struct dryi_pool_id){0, 0};
     p->outer_frames = "";
     p->stack = p->forward_stack = DRY_NONE;
     dryi_map_init(&p->places, &p->memory);

@@ -15,7 +15,7 @@
 #include "place/torch.h"
 
 struct tensor {
-    dryi_torch_block block;
+    dryi_block block;
     uint32_t stack, forward_stack;
     bool is_alive, is_kept;
 };
@@ -50,14 +50,14 @@ struct program {
     uint32_t stack, forward_stack;
     uint32_t user_metadata; /* a string */
     uint64_t stream;
-    struct dryi_torch_pool_id pool; /* whose scope is open */
+    struct dryi_pool_id pool; /* whose scope is open */
     int64_t time_us;
 };
 
 /* record.c */
 enum dry_status program_open_record(struct program *p, struct dry_error *err);
 uint32_t program_make_stack(struct program *p, const char *inner, const char *outer);
-void program_record(void *self, const struct dryi_torch_event *event);
+void program_record(void *self, const struct dryi_place_event *event);
 void program_close_device(struct program *p);
 
 /* truth.c */

@@ -61,7 +61,7 @@ program_make_stack(struct program *p, const char *inner, const char *outer)
 /* --- events ------------------------------------------------------------------------------- */
 
 static uint32_t
-lane_for(struct program *p, uint64_t stream, struct dryi_torch_pool_id pool)
+lane_for(struct program *p, uint64_t stream, struct dryi_pool_id pool)
 {
     struct dry_lane lane = {
         .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
@@ -82,7 +82,7 @@ make_note(struct program *p)
 }
 
 static bool
-remember_place(struct program *p, const struct dryi_torch_event *e)
+remember_place(struct program *p, const struct dryi_place_event *e)
 {
     if (e->action == DRY_ACTION_ALLOC)
         return dryi_map_put(&p->places, e->addr, (uint32_t)p->tensor_count);
@@ -96,7 +96,7 @@ remember_place(struct program *p, const struct dryi_torch_event *e)
 }
 
 void
-program_record(void *self, const struct dryi_torch_event *e)
+program_record(void *self, const struct dryi_place_event *e)
 {
     struct program *p = self;
     if (!remember_place(p, e) ||
@@ -127,7 +127,7 @@ struct segment_writer {
 };
 
 static struct dry_trace_block
-describe_block(const struct program *p, const struct dryi_torch_block_info *info)
+describe_block(const struct program *p, const struct dryi_block_info *info)
 {
     struct dry_trace_block block = {
         .address = info->addr,
@@ -149,8 +149,8 @@ describe_block(const struct program *p, const struct dryi_torch_block_info *info
 }
 
 static enum dry_status
-write_segment(void *self, const struct dryi_torch_segment_info *info,
-              const struct dryi_torch_block_info *blocks, size_t count)
+write_segment(void *self, const struct dryi_segment_info *info,
+              const struct dryi_block_info *blocks, size_t count)
 {
     struct segment_writer *w = self;
     struct program *p = w->p;

@@ -7,7 +7,7 @@
 /* Sums over all blocks, by what a request of one lane could do with them. */
 struct census {
     uint64_t stream;
-    struct dryi_torch_pool_id pool;
+    struct dryi_pool_id pool;
     bool is_large;
     uint64_t live, requested, pending, reserved, releasable;
     uint64_t lane_free, other_class, other_stream, other_pool;
@@ -15,13 +15,13 @@ struct census {
 };
 
 static bool
-is_default(struct dryi_torch_pool_id pool)
+is_default(struct dryi_pool_id pool)
 {
     return pool.a == 0 && pool.b == 0;
 }
 
 static void
-count_free(struct census *c, const struct dryi_torch_segment_info *s, uint64_t bytes)
+count_free(struct census *c, const struct dryi_segment_info *s, uint64_t bytes)
 {
     if (s->pool.a != c->pool.a || s->pool.b != c->pool.b)
         c->other_pool += bytes;
@@ -35,7 +35,7 @@ count_free(struct census *c, const struct dryi_torch_segment_info *s, uint64_t b
 
 /* Free blocks never touch; free and pending ones may. */
 static void
-measure_holes(struct census *c, const struct dryi_torch_block_info *blocks, size_t count)
+measure_holes(struct census *c, const struct dryi_block_info *blocks, size_t count)
 {
     uint64_t run = 0;
     for (size_t i = 0; i < count; i++) {
@@ -48,8 +48,8 @@ measure_holes(struct census *c, const struct dryi_torch_block_info *blocks, size
 }
 
 static enum dry_status
-count_segment(void *self, const struct dryi_torch_segment_info *s,
-              const struct dryi_torch_block_info *blocks, size_t count)
+count_segment(void *self, const struct dryi_segment_info *s,
+              const struct dryi_block_info *blocks, size_t count)
 {
     struct census *c = self;
     c->reserved += s->size;

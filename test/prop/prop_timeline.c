@@ -34,16 +34,16 @@ struct truth {
 };
 
 struct true_segment {
-    struct dryi_torch_segment_info info;
+    struct dryi_segment_info info;
     size_t first_block, block_count;
 };
 
 struct followed {
     struct random random;
-    struct dryi_torch_event *events;
+    struct dryi_place_event *events;
     struct truth *truths;
     struct true_segment *segments;
-    struct dryi_torch_block_info *blocks;
+    struct dryi_block_info *blocks;
     size_t event_count, event_capacity, truth_count, truth_capacity;
     size_t segment_count, segment_capacity, block_count, block_capacity;
 };
@@ -60,7 +60,7 @@ grown(void *array, size_t *capacity, size_t needed, size_t bytes)
 }
 
 static void
-on_event(void *self, const struct dryi_torch_event *event)
+on_event(void *self, const struct dryi_place_event *event)
 {
     struct followed *f = self;
     f->events =
@@ -69,8 +69,8 @@ on_event(void *self, const struct dryi_torch_event *event)
 }
 
 static enum dry_status
-on_segment(void *self, const struct dryi_torch_segment_info *info,
-           const struct dryi_torch_block_info *blocks, size_t count)
+on_segment(void *self, const struct dryi_segment_info *info,
+           const struct dryi_block_info *blocks, size_t count)
 {
     struct followed *f = self;
     f->segments = grown(f->segments, &f->segment_capacity, f->segment_count + 1,
@@ -101,7 +101,7 @@ static bool
 is_possible(const struct dryi_machine *m, const struct dryi_program *p, size_t op)
 {
     bool needs_block = p->kinds[op] == OP_FREE || p->kinds[op] == OP_RECORD_STREAM;
-    return !needs_block || m->handles[p->args[op]] != DRYI_TORCH_NO_BLOCK;
+    return !needs_block || m->handles[p->args[op]] != DRYI_NO_BLOCK;
 }
 
 static void
@@ -146,7 +146,7 @@ forget(struct followed *f)
 /* --- its record --------------------------------------------------------------------------- */
 
 static uint32_t
-add_lane(struct dry_trace_builder *b, uint64_t stream, struct dryi_torch_pool_id pool)
+add_lane(struct dry_trace_builder *b, uint64_t stream, struct dryi_pool_id pool)
 {
     struct dry_lane lane = {
         .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
@@ -175,7 +175,7 @@ write_events(struct followed *f, struct dry_trace_builder *b, size_t from)
 {
     int64_t time = 1000;
     for (size_t i = from; i < f->event_count; i++) {
-        const struct dryi_torch_event *e = &f->events[i];
+        const struct dryi_place_event *e = &f->events[i];
         time = next_time(&f->random, time);
         struct dry_event event = {.action = e->action,
                                   .addr = e->addr,
@@ -189,7 +189,7 @@ write_events(struct followed *f, struct dry_trace_builder *b, size_t from)
 }
 
 static enum dry_block_state
-state_of(const struct dryi_torch_block_info *info)
+state_of(const struct dryi_block_info *info)
 {
     return info->allocated ? DRY_BLOCK_ACTIVE
            : info->pending ? DRY_BLOCK_PENDING_FREE
@@ -203,7 +203,7 @@ write_segment(const struct followed *f, struct dry_trace_builder *b,
     struct dry_trace_block *blocks = calloc(s->block_count, sizeof *blocks);
     assert_non_null(blocks);
     for (size_t i = 0; i < s->block_count; i++) {
-        const struct dryi_torch_block_info *info = &f->blocks[s->first_block + i];
+        const struct dryi_block_info *info = &f->blocks[s->first_block + i];
         blocks[i] = (struct dry_trace_block){.address = info->addr,
                                              .size = info->size,
                                              .requested_size = info->requested,
@@ -271,7 +271,7 @@ enum exactness {
 
 static const char *
 compare_segment(const struct dry_trace_view *v, const struct dry_state_segment *s,
-                const struct dryi_torch_segment_info *info)
+                const struct dryi_segment_info *info)
 {
     const struct dry_lane *lane = &v->lanes[s->lane];
     if (s->address != info->addr || s->size != info->size)
@@ -286,7 +286,7 @@ compare_segment(const struct dry_trace_view *v, const struct dry_state_segment *
 }
 
 static const char *
-compare_block(const struct dry_state_block *b, const struct dryi_torch_block_info *info,
+compare_block(const struct dry_state_block *b, const struct dryi_block_info *info,
               const struct dry_timeline_view *view, enum exactness exactness)
 {
     if (b->address != info->addr)
@@ -304,7 +304,7 @@ compare_block(const struct dry_state_block *b, const struct dryi_torch_block_inf
 }
 
 struct true_blocks {
-    const struct dryi_torch_block_info *infos;
+    const struct dryi_block_info *infos;
     size_t count;
 };
 
@@ -314,7 +314,7 @@ compare_blocks(const struct dry_state *state, const struct dry_state_segment *s,
                const struct true_blocks *truth, const struct dry_timeline_view *view,
                enum exactness exactness)
 {
-    const struct dryi_torch_block_info *infos = truth->infos;
+    const struct dryi_block_info *infos = truth->infos;
     size_t i = 0, k = 0, count = truth->count;
     const struct dry_state_block *blocks = &state->blocks[s->first_block];
     for (;;) {

@@ -30,7 +30,7 @@ struct block {
 };
 
 struct pool {
-    struct dryi_torch_pool_id id;
+    struct dryi_pool_id id;
     uint32_t users;
     bool exists;
     uint64_t made; /* counts from 1 */
@@ -72,7 +72,7 @@ struct torch_model {
     uint64_t used; /* of the device */
     uint64_t fail_after[MODEL_CALLS];
     struct dry_stats stats;
-    struct dryi_torch_event events[MODEL_EVENTS];
+    struct dryi_place_event events[MODEL_EVENTS];
     size_t event_count;
 };
 
@@ -114,10 +114,10 @@ count(struct dry_stat_array *s, bool is_large, int64_t amount)
     add(is_large ? &s->large_pool : &s->small_pool, amount);
 }
 
-static struct dryi_torch_pool_id
+static struct dryi_pool_id
 pool_id(const struct torch_model *m, uint32_t pool)
 {
-    return pool == DEFAULT_POOL ? (struct dryi_torch_pool_id){0, 0} : m->pools[pool].id;
+    return pool == DEFAULT_POOL ? (struct dryi_pool_id){0, 0} : m->pools[pool].id;
 }
 
 static void
@@ -126,7 +126,7 @@ tell(struct torch_model *m, enum dry_action action, const struct block *b, uint6
 {
     if (m->event_count == MODEL_EVENTS)
         give_up("too many events");
-    m->events[m->event_count++] = (struct dryi_torch_event){
+    m->events[m->event_count++] = (struct dryi_place_event){
         .action = action,
         .addr = addr,
         .size = size,
@@ -687,13 +687,13 @@ release_pool_blocks(struct torch_model *m, uint32_t pool, bool is_large)
 }
 
 static bool
-is_default(struct dryi_torch_pool_id id)
+is_default(struct dryi_pool_id id)
 {
     return id.a == 0 && id.b == 0;
 }
 
 static bool
-is_same(struct dryi_torch_pool_id x, struct dryi_torch_pool_id y)
+is_same(struct dryi_pool_id x, struct dryi_pool_id y)
 {
     return x.a == y.a && x.b == y.b;
 }
@@ -724,7 +724,7 @@ next_pool(const struct torch_model *m, uint64_t made)
 }
 
 static void
-release_cached(struct torch_model *m, struct dryi_torch_pool_id id)
+release_cached(struct torch_model *m, struct dryi_pool_id id)
 {
     if (is_default(id) && !in_capture(m)) {
         synchronize(m, DEFAULT_POOL);
@@ -983,7 +983,7 @@ climb_ladder(struct torch_model *m, struct request *r)
         return true;
     if (in_capture(m))
         return false;
-    release_cached(m, (struct dryi_torch_pool_id){0, 0});
+    release_cached(m, (struct dryi_pool_id){0, 0});
     return take_new(m, r, true);
 }
 
@@ -1126,14 +1126,14 @@ torch_model_record_stream(struct torch_model *m, uint32_t block, uint64_t stream
 }
 
 void
-torch_model_empty_cache(struct torch_model *m, struct dryi_torch_pool_id pool)
+torch_model_empty_cache(struct torch_model *m, struct dryi_pool_id pool)
 {
     m->event_count = 0;
     release_cached(m, pool);
 }
 
 static uint32_t
-find_pool(const struct torch_model *m, struct dryi_torch_pool_id id)
+find_pool(const struct torch_model *m, struct dryi_pool_id id)
 {
     for (uint32_t p = 0; p < m->pool_count; p++) {
         if (m->pools[p].exists && is_same(m->pools[p].id, id))
@@ -1175,7 +1175,7 @@ new_pool(struct torch_model *m)
 }
 
 enum dry_status
-torch_model_begin_pool(struct torch_model *m, struct dryi_torch_pool_id id)
+torch_model_begin_pool(struct torch_model *m, struct dryi_pool_id id)
 {
     m->event_count = 0;
     uint32_t p = find_pool(m, id);
@@ -1191,7 +1191,7 @@ torch_model_begin_pool(struct torch_model *m, struct dryi_torch_pool_id id)
 }
 
 enum dry_status
-torch_model_end_pool(struct torch_model *m, struct dryi_torch_pool_id id)
+torch_model_end_pool(struct torch_model *m, struct dryi_pool_id id)
 {
     m->event_count = 0;
     uint32_t p = find_pool(m, id);
@@ -1205,7 +1205,7 @@ torch_model_end_pool(struct torch_model *m, struct dryi_torch_pool_id id)
 }
 
 enum dry_status
-torch_model_release_pool(struct torch_model *m, struct dryi_torch_pool_id id)
+torch_model_release_pool(struct torch_model *m, struct dryi_pool_id id)
 {
     m->event_count = 0;
     uint32_t p = find_pool(m, id);
@@ -1264,7 +1264,7 @@ torch_model_stats(const struct torch_model *m)
     return &m->stats;
 }
 
-const struct dryi_torch_event *
+const struct dryi_place_event *
 torch_model_events(const struct torch_model *m, size_t *event_count)
 {
     *event_count = m->event_count;
@@ -1272,7 +1272,7 @@ torch_model_events(const struct torch_model *m, size_t *event_count)
 }
 
 size_t
-torch_model_layout(const struct torch_model *m, struct dryi_torch_block_info *blocks,
+torch_model_layout(const struct torch_model *m, struct dryi_block_info *blocks,
                    size_t capacity)
 {
     size_t n = 0;
@@ -1285,7 +1285,7 @@ torch_model_layout(const struct torch_model *m, struct dryi_torch_block_info *bl
         size_t at = n++;
         for (; at > 0 && blocks[at - 1].addr > b->addr; at--)
             blocks[at] = blocks[at - 1];
-        blocks[at] = (struct dryi_torch_block_info){
+        blocks[at] = (struct dryi_block_info){
             .addr = b->addr,
             .size = b->size,
             .requested = b->requested,

@@ -50,13 +50,10 @@ enum dry_status torch_model_alloc(struct torch_model *m, uint64_t size, uint64_t
 enum dry_status torch_model_free(struct torch_model *m, uint32_t block);
 enum dry_status torch_model_record_stream(struct torch_model *m, uint32_t block,
                                           uint64_t stream);
-void torch_model_empty_cache(struct torch_model *m, struct dryi_torch_pool_id pool);
-enum dry_status torch_model_begin_pool(struct torch_model *m,
-                                       struct dryi_torch_pool_id pool);
-enum dry_status torch_model_end_pool(struct torch_model *m,
-                                     struct dryi_torch_pool_id pool);
-enum dry_status torch_model_release_pool(struct torch_model *m,
-                                         struct dryi_torch_pool_id pool);
+void torch_model_empty_cache(struct torch_model *m, struct dryi_pool_id pool);
+enum dry_status torch_model_begin_pool(struct torch_model *m, struct dryi_pool_id pool);
+enum dry_status torch_model_end_pool(struct torch_model *m, struct dryi_pool_id pool);
+enum dry_status torch_model_release_pool(struct torch_model *m, struct dryi_pool_id pool);
 enum dry_status torch_model_set_fraction(struct torch_model *m, double fraction);
 
 /* The device: everything recorded on the stream so far is done. */
@@ -70,11 +67,11 @@ uint64_t torch_model_address(const struct torch_model *m, uint32_t block);
 const struct dry_stats *torch_model_stats(const struct torch_model *m);
 
 /* What the last call did, in order. */
-const struct dryi_torch_event *torch_model_events(const struct torch_model *m,
+const struct dryi_place_event *torch_model_events(const struct torch_model *m,
                                                   size_t *count);
 
 /* Mapped blocks by address; segment, offset and the rest as dryi_torch_get_block. */
-size_t torch_model_layout(const struct torch_model *m,
-                          struct dryi_torch_block_info *blocks, size_t capacity);
+size_t torch_model_layout(const struct torch_model *m, struct dryi_block_info *blocks,
+                          size_t capacity);
 
 #endif

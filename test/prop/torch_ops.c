@@ -46,19 +46,19 @@ struct watched {
 };
 
 struct slot {
-    dryi_torch_block real;
+    dryi_block real;
     uint32_t model;
     uint64_t stream;
 };
 
 struct pool_slot {
-    struct dryi_torch_pool_id id;
+    struct dryi_pool_id id;
     uint32_t users;
     bool begun;
 };
 
 struct layout {
-    struct dryi_torch_block_info blocks[LAYOUT_MAX];
+    struct dryi_block_info blocks[LAYOUT_MAX];
     size_t count;
     uint64_t end; /* of the last segment */
 };
@@ -73,7 +73,7 @@ struct ops {
     size_t slot_count;
     struct pool_slot pools[POOLS];
     uint64_t pool_total;
-    struct dryi_torch_event events[MODEL_EVENTS];
+    struct dryi_place_event events[MODEL_EVENTS];
     size_t event_count;
     struct layout layout;
     size_t step;
@@ -273,7 +273,7 @@ hand_range(void *self, bool is_reservation, uint64_t size)
 /* ---- comparing ---- */
 
 static void
-observe(void *self, const struct dryi_torch_event *event)
+observe(void *self, const struct dryi_place_event *event)
 {
     struct ops *ops = self;
     if (ops->event_count == MODEL_EVENTS)
@@ -282,7 +282,7 @@ observe(void *self, const struct dryi_torch_event *event)
 }
 
 static bool
-is_same_event(const struct dryi_torch_event *x, const struct dryi_torch_event *y)
+is_same_event(const struct dryi_place_event *x, const struct dryi_place_event *y)
 {
     return x->action == y->action && x->addr == y->addr && x->size == y->size &&
            x->stream == y->stream && x->pool.a == y->pool.a && x->pool.b == y->pool.b &&
@@ -290,7 +290,7 @@ is_same_event(const struct dryi_torch_event *x, const struct dryi_torch_event *y
 }
 
 static void
-print_event(const char *who, const struct dryi_torch_event *e)
+print_event(const char *who, const struct dryi_place_event *e)
 {
     fprintf(stderr,
             "%s %s addr %#" PRIx64 " size %" PRIu64 " stream %" PRIu64 " pool %" PRIu64
@@ -305,10 +305,10 @@ print_event(const char *who, const struct dryi_torch_event *e)
  * progress, the order is that of the telling; then runs of them are compared by address.
  */
 static void
-sort_completions(struct dryi_torch_event *events, size_t count)
+sort_completions(struct dryi_place_event *events, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        struct dryi_torch_event e = events[i];
+        struct dryi_place_event e = events[i];
         size_t at = i;
         for (; at > 0 && e.action == DRY_ACTION_FREE_COMPLETED &&
                events[at - 1].action == DRY_ACTION_FREE_COMPLETED &&
@@ -331,9 +331,9 @@ count_completions(const struct ops *ops)
 static void
 compare_events(struct ops *ops)
 {
-    static struct dryi_torch_event events[MODEL_EVENTS];
+    static struct dryi_place_event events[MODEL_EVENTS];
     size_t count;
-    const struct dryi_torch_event *model = torch_model_events(ops->model, &count);
+    const struct dryi_place_event *model = torch_model_events(ops->model, &count);
     memcpy(events, model, count * sizeof *events);
     if (ops->progress_is_told && count_completions(ops) > 1) {
         ops->order_is_open = true;
@@ -400,8 +400,8 @@ compare_stats(const struct ops *ops)
 }
 
 static enum dry_status
-collect_segment(void *self, const struct dryi_torch_segment_info *segment,
-                const struct dryi_torch_block_info *blocks, size_t count)
+collect_segment(void *self, const struct dryi_segment_info *segment,
+                const struct dryi_block_info *blocks, size_t count)
 {
     struct ops *ops = self;
     struct layout *l = &ops->layout;
@@ -426,8 +426,7 @@ collect_segment(void *self, const struct dryi_torch_segment_info *segment,
 }
 
 static bool
-is_same_block(const struct dryi_torch_block_info *x,
-              const struct dryi_torch_block_info *y)
+is_same_block(const struct dryi_block_info *x, const struct dryi_block_info *y)
 {
     bool is_used = x->allocated || x->pending;
     return x->addr == y->addr && x->size == y->size && x->stream == y->stream &&
@@ -438,7 +437,7 @@ is_same_block(const struct dryi_torch_block_info *x,
 }
 
 static void
-print_block(const char *who, const struct dryi_torch_block_info *b)
+print_block(const char *who, const struct dryi_block_info *b)
 {
     fprintf(stderr,
             "%s segment %u offset %" PRIu64 " size %" PRIu64 " requested %" PRIu64
@@ -451,7 +450,7 @@ print_block(const char *who, const struct dryi_torch_block_info *b)
 static void
 compare_layout(struct ops *ops)
 {
-    static struct dryi_torch_block_info model[LAYOUT_MAX];
+    static struct dryi_block_info model[LAYOUT_MAX];
     size_t count = torch_model_layout(ops->model, model, LAYOUT_MAX);
     struct layout *l = &ops->layout;
     l->count = 0;
@@ -577,7 +576,7 @@ call_alloc(struct ops *ops, uint64_t size, uint64_t stream)
     begin_call(ops, "alloc", size, stream);
     if (ops->slot_count == SLOTS)
         return;
-    struct slot slot = {.real = DRYI_TORCH_NO_BLOCK, .stream = stream};
+    struct slot slot = {.real = DRYI_NO_BLOCK, .stream = stream};
     enum dry_status status = dryi_torch_alloc(ops->place, size, stream, &slot.real);
     enum dry_status wanted = DRY_OK;
     /* What it had done by then, it keeps: events looked at, cached memory given back. */
@@ -587,11 +586,11 @@ call_alloc(struct ops *ops, uint64_t size, uint64_t stream)
         wanted = torch_model_alloc(ops->model, size, stream, &slot.model);
     compare(ops, status, wanted);
     if (status != DRY_OK || size == 0) {
-        if (size == 0 && status == DRY_OK && slot.real != DRYI_TORCH_NO_BLOCK)
+        if (size == 0 && status == DRY_OK && slot.real != DRYI_NO_BLOCK)
             differ(ops, "a block for nothing");
         return;
     }
-    struct dryi_torch_block_info info;
+    struct dryi_block_info info;
     dryi_torch_get_block(ops->place, slot.real, &info);
     if (!info.allocated || info.requested != size || info.size < size)
         differ(ops, "the block handed out is not the one asked for");
@@ -658,7 +657,7 @@ any_scope(const struct ops *ops)
 static void
 call_empty_cache(struct ops *ops, uint8_t a)
 {
-    struct dryi_torch_pool_id id = {0, 0};
+    struct dryi_pool_id id = {0, 0};
     if (a % 4 == 3)
         id = ops->pools[a / 4 % POOLS].id;
     /* There PyTorch stops with an internal assertion: nothing to agree on. */
@@ -679,8 +678,7 @@ call_begin(struct ops *ops, uint8_t a)
         uint64_t n = ++ops->pool_total;
         if (n >= MODEL_POOLS)
             return;
-        pool->id = a & 64 ? (struct dryi_torch_pool_id){n, 0}
-                          : (struct dryi_torch_pool_id){0, n};
+        pool->id = a & 64 ? (struct dryi_pool_id){n, 0} : (struct dryi_pool_id){0, n};
     }
     begin_call(ops, "begin", pool->id.a, pool->id.b);
     enum dry_status status = dryi_torch_begin_pool(ops->place, pool->id);

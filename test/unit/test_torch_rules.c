@@ -20,12 +20,12 @@
 struct fixture {
     struct dry_sim *sim;
     struct dryi_torch *place;
-    struct dryi_torch_event events[EVENTS_MAX];
+    struct dryi_place_event events[EVENTS_MAX];
     size_t event_count;
 };
 
 static void
-observe(void *self, const struct dryi_torch_event *event)
+observe(void *self, const struct dryi_place_event *event)
 {
     struct fixture *f = self;
     if (f->event_count < EVENTS_MAX)
@@ -85,30 +85,30 @@ close_place(struct fixture *f)
     dry_sim_destroy(f->sim);
 }
 
-static dryi_torch_block
+static dryi_block
 take_on(struct fixture *f, uint64_t size, uint64_t stream)
 {
-    dryi_torch_block block;
+    dryi_block block;
     assert_int_equal(dryi_torch_alloc(f->place, size, stream, &block), DRY_OK);
     return block;
 }
 
-static dryi_torch_block
+static dryi_block
 take(struct fixture *f, uint64_t size)
 {
     return take_on(f, size, 0);
 }
 
 static void
-give(struct fixture *f, dryi_torch_block block)
+give(struct fixture *f, dryi_block block)
 {
     assert_int_equal(dryi_torch_free(f->place, block), DRY_OK);
 }
 
-static struct dryi_torch_block_info
-look(struct fixture *f, dryi_torch_block block)
+static struct dryi_block_info
+look(struct fixture *f, dryi_block block)
 {
-    struct dryi_torch_block_info info;
+    struct dryi_block_info info;
     dryi_torch_get_block(f->place, block, &info);
     return info;
 }
@@ -130,7 +130,7 @@ reserved(struct fixture *f)
 static void
 empty_cache(struct fixture *f)
 {
-    struct dryi_torch_pool_id everything = {0, 0};
+    struct dryi_pool_id everything = {0, 0};
     assert_int_equal(dryi_torch_empty_cache(f->place, everything), DRY_OK);
 }
 
@@ -211,9 +211,9 @@ nothing_and_too_much_are_not_allocated(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1024 * M});
-    dryi_torch_block b = 0;
+    dryi_block b = 0;
     assert_int_equal(dryi_torch_alloc(f.place, 0, 0, &b), DRY_OK);
-    assert_true(b == DRYI_TORCH_NO_BLOCK);
+    assert_true(b == DRYI_NO_BLOCK);
     assert_int_equal(dryi_torch_alloc(f.place, UINT64_C(1) << 60, 0, &b),
                      DRY_ERR_ARGUMENT);
     assert_int_equal(f.event_count, 0);
@@ -231,7 +231,7 @@ large_blocks_are_split_where_more_than_1_mib_remains(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1024 * M});
-    dryi_torch_block b = take(&f, 20 * M);
+    dryi_block b = take(&f, 20 * M);
     give(&f, b);
     b = take(&f, 19 * M); /* exactly 1 MiB would remain: not enough */
     assert_int_equal(look(&f, b).size, 20 * M);
@@ -250,7 +250,7 @@ small_blocks_are_split_where_512_bytes_remain(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1024 * M});
-    dryi_torch_block a = take(&f, M), b = take(&f, M - 512), c = take(&f, 1);
+    dryi_block a = take(&f, M), b = take(&f, M - 512), c = take(&f, 1);
     assert_int_equal(reserved(&f), 2 * M);
     assert_int_equal(look(&f, b).offset, M);
     assert_int_equal(look(&f, c).offset, 2 * M - 512);
@@ -278,7 +278,7 @@ one_more_free_part_is_one_more(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1024 * M});
-    dryi_torch_block a = take(&f, 512 * K), b = take(&f, 512 * K);
+    dryi_block a = take(&f, 512 * K), b = take(&f, 512 * K);
     assert_int_equal(stats_of(&f).inactive_split_bytes.small_pool.current, M);
     /* b's end merges with the rest: -1 +1 blocks is no change of the count at all. */
     struct dry_stats before = stats_of(&f);
@@ -325,10 +325,10 @@ equal_blocks_go_by_registration_then_by_address(void **state)
                                       .release = cases[i].release,
                                       .capacity = 1024 * M,
                                       .addresses = &addresses});
-        dryi_torch_block a = take(&f, 20 * M), b = take(&f, 20 * M);
+        dryi_block a = take(&f, 20 * M), b = take(&f, 20 * M);
         give(&f, a);
         give(&f, b);
-        dryi_torch_block c = take(&f, 20 * M);
+        dryi_block c = take(&f, 20 * M);
         assert_int_equal(look(&f, c).segment, cases[i].segment);
         close_place(&f);
     }
@@ -343,11 +343,11 @@ oversize_blocks_fit_only_nearly(void **state)
     struct fixture f;
     open_place(&f, (struct setup){.conf = "max_split_size_mb:100", .capacity = 4096 * M});
     give(&f, take(&f, 200 * M));
-    dryi_torch_block small = take(&f, 99 * M); /* under the limit: not from there */
+    dryi_block small = take(&f, 99 * M); /* under the limit: not from there */
     assert_int_equal(reserved(&f), 300 * M);
     take(&f, 180 * M); /* 200 >= 180 + 20: the slack is strictly less than 20 MiB */
     assert_int_equal(reserved(&f), 480 * M);
-    dryi_torch_block b = take(&f, 180 * M + 512);
+    dryi_block b = take(&f, 180 * M + 512);
     assert_int_equal(reserved(&f), 480 * M);
     assert_int_equal(look(&f, b).size, 200 * M); /* whole, however much is left */
     struct dry_stats s = stats_of(&f);
@@ -388,7 +388,7 @@ oversize_blocks_are_released_first(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "max_split_size_mb:100", .capacity = 500 * M});
-    dryi_torch_block a = take(&f, 100 * M), b = take(&f, 150 * M), c = take(&f, 200 * M);
+    dryi_block a = take(&f, 100 * M), b = take(&f, 150 * M), c = take(&f, 200 * M);
     give(&f, a);
     give(&f, b);
     give(&f, c);
@@ -409,14 +409,14 @@ the_last_retry_is_the_one_counted(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 100 * M});
-    dryi_torch_block a = take(&f, 60 * M);
+    dryi_block a = take(&f, 60 * M);
     give(&f, a);
     take(&f, 80 * M);
     struct dry_stats s = stats_of(&f);
     assert_int_equal(s.num_alloc_retries, 1);
     assert_int_equal(s.num_sync_all_streams, 1);
     assert_int_equal(s.num_ooms, 0);
-    dryi_torch_block none;
+    dryi_block none;
     f.event_count = 0;
     assert_int_equal(dryi_torch_alloc(f.place, 21 * M - 1, 0, &none), DRY_ERR_NO_SPACE);
     s = stats_of(&f);
@@ -437,7 +437,7 @@ the_limit_counts_whole_segments(void **state)
     open_place(&f, (struct setup){.conf = "", .capacity = 100 * M});
     assert_int_equal(dryi_torch_set_fraction(f.place, 0.5), DRY_OK);
     take(&f, 40 * M);
-    dryi_torch_block none;
+    dryi_block none;
     /* 2 MiB would fit in the 10 left, but a segment for them has 20. */
     assert_int_equal(dryi_torch_alloc(f.place, 2 * M, 0, &none), DRY_ERR_NO_SPACE);
     take(&f, 10 * M);
@@ -457,7 +457,7 @@ rejections_are_not_oom(void **state)
         &f, (struct setup){.conf = "throw_on_cudamalloc_oom:True", .capacity = 100 * M});
     give(&f, take(&f, 60 * M));
     f.event_count = 0;
-    dryi_torch_block none;
+    dryi_block none;
     assert_int_equal(dryi_torch_alloc(f.place, 80 * M, 0, &none), DRY_ERR_NO_SPACE);
     struct dry_stats s = stats_of(&f);
     assert_int_equal(s.num_oom_rejections, 1);
@@ -478,7 +478,7 @@ garbage_is_collected_by_age(void **state)
     open_place(&f, (struct setup){.conf = "garbage_collection_threshold:0.5,"
                                           "per_process_memory_fraction:0.5",
                                   .capacity = 1000 * M});
-    dryi_torch_block a = take(&f, 100 * M), b = take(&f, 110 * M);
+    dryi_block a = take(&f, 100 * M), b = take(&f, 110 * M);
     give(&f, a);             /* at search 2 */
     (void)take(&f, 120 * M); /* search 3: neither fits, under the threshold of 250 MiB */
     give(&f, b);             /* at search 3 */
@@ -516,7 +516,7 @@ a_block_waits_for_the_streams_that_use_it(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1000 * M});
-    dryi_torch_block a = take(&f, 20 * M);
+    dryi_block a = take(&f, 20 * M);
     assert_int_equal(dryi_torch_record_stream(f.place, a, 7), DRY_OK);
     assert_int_equal(dryi_torch_record_stream(f.place, a, 7), DRY_OK);
     assert_int_equal(dryi_torch_record_stream(f.place, a, 0), DRY_OK); /* its own */
@@ -538,7 +538,7 @@ a_block_behind_an_unfinished_one_waits_with_it(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1000 * M});
-    dryi_torch_block a = take(&f, 20 * M), b = take(&f, 30 * M);
+    dryi_block a = take(&f, 20 * M), b = take(&f, 30 * M);
     assert_int_equal(dryi_torch_record_stream(f.place, a, 7), DRY_OK);
     assert_int_equal(dryi_torch_record_stream(f.place, b, 8), DRY_OK);
     give(&f, a);
@@ -555,7 +555,7 @@ a_block_behind_an_unfinished_one_waits_with_it(void **state)
 
 /* ---- private pools ---- */
 
-static const struct dryi_torch_pool_id pool_1 = {0, 1}, pool_2 = {0, 2};
+static const struct dryi_pool_id pool_1 = {0, 1}, pool_2 = {0, 2};
 
 static void
 nested_scopes_go_by_release(void **state)
@@ -573,7 +573,7 @@ nested_scopes_go_by_release(void **state)
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_1), DRY_OK);
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_2), DRY_OK);
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_2), DRY_ERR_ARGUMENT);
-        dryi_torch_block a = take(&f, 20 * M);
+        dryi_block a = take(&f, 20 * M);
         assert_int_equal(look(&f, a).pool.b, cases[i].pool);
         assert_int_equal(dryi_torch_end_pool(f.place, pool_2), DRY_OK);
         assert_int_equal(dryi_torch_end_pool(f.place, pool_2), DRY_ERR_ARGUMENT);
@@ -592,7 +592,7 @@ private_memory_stays_until_its_users_leave(void **state)
     assert_int_equal(dryi_torch_begin_pool(f.place, pool_1), DRY_OK);
     give(&f, take(&f, 80 * M));
     assert_int_equal(dryi_torch_end_pool(f.place, pool_1), DRY_OK);
-    dryi_torch_block none;
+    dryi_block none;
     assert_int_equal(dryi_torch_alloc(f.place, 80 * M, 0, &none), DRY_ERR_NO_SPACE);
     empty_cache(&f);
     assert_int_equal(reserved(&f), 80 * M);
@@ -619,7 +619,7 @@ a_scope_was_a_capture_before_2_13(void **state)
                            .conf = "", .release = cases[i].release, .capacity = 100 * M});
         give(&f, take(&f, 80 * M)); /* cached in the default pool */
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_1), DRY_OK);
-        dryi_torch_block b;
+        dryi_block b;
         assert_int_equal(dryi_torch_alloc(f.place, 50 * M, 0, &b), cases[i].status);
         assert_int_equal(stats_of(&f).num_alloc_retries, cases[i].retries);
         close_place(&f);
@@ -637,7 +637,7 @@ frees_in_a_scope_were_deferred_before_2_13(void **state)
         open_place(
             &f, (struct setup){.conf = "", .release = releases[i], .capacity = 1000 * M});
         assert_int_equal(dryi_torch_begin_pool(f.place, pool_1), DRY_OK);
-        dryi_torch_block a = take(&f, 20 * M);
+        dryi_block a = take(&f, 20 * M);
         assert_int_equal(dryi_torch_record_stream(f.place, a, 7), DRY_OK);
         give(&f, a);
         dry_sim_complete_stream(f.sim, 7);
@@ -659,9 +659,9 @@ an_expandable_segment_grows_by_pages(void **state)
     struct fixture f;
     open_place(&f,
                (struct setup){.conf = "expandable_segments:True", .capacity = 1000 * M});
-    dryi_torch_block a = take(&f, 2 * M);
+    dryi_block a = take(&f, 2 * M);
     assert_int_equal(reserved(&f), 20 * M);
-    dryi_torch_block b = take(&f, 30 * M); /* 18 are there: 12 more are one page */
+    dryi_block b = take(&f, 30 * M); /* 18 are there: 12 more are one page */
     assert_int_equal(reserved(&f), 40 * M);
     assert_int_equal(look(&f, b).offset, 2 * M);
     take(&f, 512); /* the small pool has pages of 2 MiB */
@@ -687,7 +687,7 @@ what_was_mapped_before_a_failure_stays(void **state)
     struct fixture f;
     open_place(&f,
                (struct setup){.conf = "expandable_segments:True", .capacity = 100 * M});
-    dryi_torch_block a = take(&f, 20 * M), b = take(&f, 20 * M), c = take(&f, 20 * M);
+    dryi_block a = take(&f, 20 * M), b = take(&f, 20 * M), c = take(&f, 20 * M);
     give(&f, b);
     empty_cache(&f); /* a hole of one page */
     (void)c;
@@ -719,7 +719,7 @@ expandable_segments_grow_without_bound_under_max_split_size(void **state)
     take(&f, 64 * M);
     size_t next = 0;
     for (unsigned cycle = 0; cycle <= 100; cycle++) {
-        dryi_torch_block a = take(&f, 91 * M), b = take(&f, 45 * M + 512 * K);
+        dryi_block a = take(&f, 91 * M), b = take(&f, 45 * M + 512 * K);
         take(&f, 2 * M);
         give(&f, a);
         give(&f, b);
@@ -770,7 +770,7 @@ requests_are_counted_as_asked_and_blocks_as_rounded(void **state)
     (void)state;
     struct fixture f;
     open_place(&f, (struct setup){.conf = "", .capacity = 1000 * M});
-    dryi_torch_block a = take(&f, 1000), b = take(&f, 3 * M + 1);
+    dryi_block a = take(&f, 1000), b = take(&f, 3 * M + 1);
     struct dry_stats s = stats_of(&f);
     assert_int_equal(s.requested_bytes.all.current, 1000 + 3 * M + 1);
     assert_int_equal(s.allocated_bytes.small_pool.current, 1024);

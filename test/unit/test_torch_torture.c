@@ -22,7 +22,7 @@
 struct run {
     struct dry_sim *sim;
     struct dryi_torch *place;
-    dryi_torch_block blocks[BLOCKS];
+    dryi_block blocks[BLOCKS];
     size_t count;
     size_t failures; /* calls refused */
 };
@@ -45,7 +45,7 @@ note(struct run *run, enum dry_status status)
 static void
 try_alloc(struct run *run, uint64_t size, uint64_t stream)
 {
-    dryi_torch_block block;
+    dryi_block block;
     enum dry_status status = dryi_torch_alloc(run->place, size, stream, &block);
     note(run, status);
     if (status == DRY_OK && run->count < BLOCKS)
@@ -76,7 +76,7 @@ call_everything(struct run *run)
 {
     static const uint64_t sizes[] = {100, DRYI_MIB, 3 * DRYI_MIB, 40 * DRYI_MIB,
                                      64 * DRYI_MIB};
-    static const struct dryi_torch_pool_id pool = {0, 1};
+    static const struct dryi_pool_id pool = {0, 1};
     for (int round = 0; round < 2; round++) {
         enum dry_status begun = dryi_torch_begin_pool(run->place, pool);
         note(run, begun);
@@ -90,7 +90,7 @@ call_everything(struct run *run)
         try_record(run, 6);
         for (int i = 0; i < 8; i++)
             try_free(run);
-        note(run, dryi_torch_empty_cache(run->place, (struct dryi_torch_pool_id){0, 0}));
+        note(run, dryi_torch_empty_cache(run->place, (struct dryi_pool_id){0, 0}));
         dry_sim_complete_stream(run->sim, 5);
         try_alloc(run, 512, 0);
     }
@@ -101,7 +101,7 @@ static void
 still_serves(struct run *run)
 {
     dry_sim_fail_at(run->sim, UINT64_MAX);
-    dryi_torch_block block;
+    dryi_block block;
     enum dry_status status = dryi_torch_alloc(run->place, 4096, 0, &block);
     assert_int_equal(status, DRY_OK);
     assert_int_equal(dryi_torch_free(run->place, block), DRY_OK);

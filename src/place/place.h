@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_H
+#define DRYI_PLACE_H
+
+/*
+ * What every place is: where a request goes, decided over a device.
+ *
+ * Two words, like a device: a table of functions and a self. Implementations: PyTorch's
+ * decisions (place/torch.h) and ours (place/paged.h). A place is pure: it takes no lock,
+ * reads no clock, starts nothing. A pool is a place with a lock, a replay is one on the
+ * simulated device.
+ *
+ * Nouns: a segment is a range from the device, or a reservation of addresses whose pages are
+ * mapped bit by bit; a block is a part of one segment, in use, waiting for a stream, free or
+ * unmapped; a pool (of a place) is what private pools and the default one are: memory that
+ * does not mix.
+ *
+ * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
+ *            and the request undone. What a failing request has given back stays given back.
+ * Threads    One at a time.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <drystone/device.h>
+#include <drystone/memory.h>
+#include <drystone/stats.h>
+#include <drystone/trace.h>
+
+struct dryi_pool_id {
+    uint64_t a, b; /* (0, 0): the default pool */
+};
+
+/* A handle of a block in use; valid until its free. */
+typedef uint32_t dryi_block;
+#define DRYI_NO_BLOCK UINT32_MAX
+
+/* One thing that happened. */
+struct dryi_place_event {
+    enum dry_action action;
+    uint64_t addr, size; /* as a snapshot's entry of this action has them */
+    uint64_t stream;
+    struct dryi_pool_id pool;
+    uint32_t segment; /* ordinal of creation; DRYI_NO_BLOCK for an OOM */
+    uint64_t offset;  /* of addr in the segment */
+};
+
+/* Told of everything in the order it happens, from inside every call. */
+struct dryi_place_observer {
+    void (*event)(void *self, const struct dryi_place_event *event);
+    void *self;
+};
+
+/* Which streams something is about; `covers` NULL: all of them. */
+struct dryi_stream_filter {
+    bool (*covers)(void *self, uint64_t stream);
+    void *self;
+};
+
+static inline bool
+dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stream)
+{
+    return !filter->covers || filter->covers(filter->self, stream);
+}
+
+/* How a private pool behaves, fixed when it is made. */
+#define DRYI_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
+#define DRYI_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
+#define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
+
+struct dryi_block_info {
+    uint64_t addr, size, requested;
+    uint64_t stream;
+    struct dryi_pool_id pool;
+    uint32_t segment; /* ordinal of creation, restored ones first */
+    uint64_t offset;  /* in the segment */
+    bool allocated, pending, mapped, is_large;
+};
+
+/* Each contiguous mapped run of a reservation is one for itself. */
+struct dryi_segment_info {
+    uint64_t addr, size;
+    uint64_t stream;
+    struct dryi_pool_id pool;
+    bool is_large, is_expandable;
+    uint32_t segment;
+};
+
+/* What PyTorch's statistics have no name for. Counts, except where bytes are said. */
+struct dryi_place_counters {
+    uint64_t reserved_peak_bytes;
+    uint64_t pages_created, pages_released;
+    uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
+    uint64_t reused_ordered; /* across streams, the order was known */
+    uint64_t reused_passed;  /* across streams, an event had passed */
+    uint64_t reused_waiting; /* across streams, a wait was put in */
+    uint64_t events_recorded;
+    uint64_t plans_made, hints_taken, hints_refused;
+    uint64_t driver_calls; /* every call on the device but queries */
+};
+
+struct dryi_place_ops {
+    /* Returns everything, waiting for no stream: trim to 0 before that does. */
+    void (*destroy)(void *self);
+
+    /*
+     * `size` bytes for `stream`. size 0 gives DRYI_NO_BLOCK and OK. NO_SPACE: out of memory
+     * after everything was tried, so that the same call again fails again (PyTorch's place:
+     * after everything PyTorch tries). ARGUMENT: 1 EiB or more.
+     */
+    enum dry_status (*alloc)(void *self, uint64_t size, uint64_t stream,
+                             dryi_block *block);
+    /*
+     * Give back. Never takes memory. Fails (and the block stays in use) only where an event
+     * must be recorded and cannot be.
+     */
+    enum dry_status (*free)(void *self, dryi_block block);
+    /* Another stream uses the block too. Its own stream is ignored, as are repetitions. */
+    enum dry_status (*record_stream)(void *self, dryi_block block, uint64_t stream);
+    /* The program made `stream` wait for everything on `on` so far. */
+    enum dry_status (*stream_waits)(void *self, uint64_t stream, uint64_t on);
+    /* Events of this stream may have completed: the next alloc looks. */
+    void (*stream_progressed)(void *self, uint64_t stream);
+    void (*process_events)(void *self);
+
+    /*
+     * Cached memory of a pool back to the device; (0, 0): torch.cuda.empty_cache(). A private
+     * pool gives nothing while it has users. Paged gives back all that is cached then: its
+     * pages belong to nobody.
+     */
+    enum dry_status (*empty_cache)(void *self, struct dryi_pool_id pool);
+    /* The same until no more than `target` bytes are reserved, or nothing is left to give. */
+    enum dry_status (*trim)(void *self, uint64_t target);
+    /* No more than so many bytes from the device; UINT64_MAX: no limit. */
+    void (*set_limit)(void *self, uint64_t bytes);
+
+    /*
+     * A private pool with one user more: made, with these flags, if it is not there. Requests
+     * of the streams that a filter covers go to it from begin to end; the innermost begin
+     * wins. A pool without users is freed by the next release of cached memory. ARGUMENT:
+     * begin of what is begun or not there, end of what is not begun, release without users.
+     * begin and end change nothing about the users. open of a pool without users that is not
+     * yet gone gives it one again; its flags stay.
+     */
+    enum dry_status (*open_pool)(void *self, struct dryi_pool_id pool, unsigned flags);
+    enum dry_status (*begin_pool)(void *self, struct dryi_pool_id pool,
+                                  struct dryi_stream_filter filter);
+    enum dry_status (*end_pool)(void *self, struct dryi_pool_id pool);
+    enum dry_status (*release_pool)(void *self, struct dryi_pool_id pool);
+
+    /*
+     * These streams are being captured into a graph: on them no event is asked about or
+     * recorded, nothing is given back, and frees that wait for streams are held until no
+     * capture is left. Captures nest.
+     */
+    enum dry_status (*begin_capture)(void *self, struct dryi_stream_filter filter);
+    enum dry_status (*end_capture)(void *self);
+
+    /* Where a block in use begins: what a pool asks after every alloc. */
+    uint64_t (*get_address)(const void *self, dryi_block block);
+    void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
+    void (*get_stats)(const void *self, struct dry_stats *stats);
+    void (*get_counters)(const void *self, struct dryi_place_counters *counters);
+    /*
+     * torch.cuda.reset_peak_memory_stats(): every peak is the current value; and
+     * reset_accumulated_memory_stats(): every sum and count is 0. Counters stay.
+     */
+    void (*reset_stats)(void *self, bool peaks, bool accumulated);
+    /* Tell this one from now on; event NULL: nobody. */
+    void (*set_observer)(void *self, struct dryi_place_observer observer);
+    /* The size of the block a request gets, before any remainder that is not split off. */
+    uint64_t (*round_size)(const void *self, uint64_t size);
+    /*
+     * The segments as a snapshot lists them: by address, unmapped parts nowhere. `blocks`
+     * are in address order and valid during the call. A status other than OK from `visit`
+     * ends the walk.
+     */
+    enum dry_status (*walk)(
+        const void *self,
+        enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
+                                 const struct dryi_block_info *blocks, size_t count),
+        void *visitor);
+    /* Walk all invariants; FORMAT with the first broken one as text. */
+    enum dry_status (*check)(const void *self, struct dry_error *err);
+};
+
+struct dryi_place {
+    const struct dryi_place_ops *ops;
+    void *self;
+};
+
+#endif
