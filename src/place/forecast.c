@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Requests against the expected ones.
+ *
+ * The position in the period moves on with every request that is the expected one. Another
+ * one skips its hint, and the position is sought again by the last letters, near where it
+ * was: so a request more or less costs a few hints, not the period.
+ */
+#include "place/forecast.h"
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "place/forecast_inside.h"
+
+#define REACH 32u        /* how far from its place a position is sought */
+#define CONTEXT 3u       /* letters that must agree there */
+#define SKIPPED_SPARE 4u /* hints that any period may miss */
+#define PATIENCE 4u      /* times what it lived: how long a period that broke must wait */
+
+enum dry_status
+dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **hints,
+                     struct dry_error *err)
+{
+    struct dry_memory m = dryi_memory_or_default(memory);
+    struct dryi_forecast *h = dryi_memory_zalloc(&m, 1, sizeof *h);
+    if (!h)
+        return dryi_fail_memory(err, "hints");
+    h->memory = m;
+    dryi_forecast_begin_learning(h);
+    *hints = h;
+    return DRY_OK;
+}
+
+void
+dryi_forecast_destroy(struct dryi_forecast *h)
+{
+    if (!h)
+        return;
+    struct dry_memory m = h->memory;
+    dryi_memory_free(&m, h->ring, h->ring_count, sizeof *h->ring);
+    dryi_memory_free(&m, h->seen, h->ring_count, sizeof *h->seen);
+    dryi_memory_free(&m, h->steps, h->step_capacity, sizeof *h->steps);
+    dryi_memory_free(&m, h, 1, sizeof *h);
+}
+
+void
+dryi_forecast_drop(struct dryi_forecast *h)
+{
+    if (h->state == HINTS_LEARNING)
+        return;
+    if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else no period of ours is around it */
+        dryi_forecast_note_misled(h, h->now + PATIENCE * (h->followed + h->step_count),
+                                  false);
+    h->step_count = 0;
+    dryi_forecast_begin_learning(h);
+}
+
+void
+dryi_forecast_pass_over(struct dryi_forecast *h)
+{
+    if (h->state == HINTS_LEARNING)
+        return;
+    dryi_forecast_note_misled(h, h->now + 2 * DRYI_FORECAST_PERIOD_MAX, true);
+    h->step_count = 0;
+    dryi_forecast_begin_learning(h);
+}
+
+/* Too much of this period was not as expected. */
+static void
+skip(struct dryi_forecast *h)
+{
+    h->skipped++;
+    if (h->skipped > h->step_count / 64 + SKIPPED_SPARE)
+        dryi_forecast_drop(h);
+}
+
+static bool
+is_context_of(const struct dryi_forecast *h, uint32_t position)
+{
+    for (uint32_t k = 1; k <= CONTEXT; k++) {
+        uint32_t step = (position + h->step_count - k) % h->step_count;
+        if (h->steps[step].letter != hints_record_at(h, h->now - k)->letter)
+            return false;
+    }
+    return true;
+}
+
+/* The nearest position before which the last letters are expected. */
+static void
+find_position(struct dryi_forecast *h)
+{
+    if (h->now - h->oldest < CONTEXT)
+        return;
+    for (uint32_t d = 0; d <= REACH && d < h->step_count; d++) {
+        uint32_t ahead = (h->position + d) % h->step_count;
+        uint32_t behind = (h->position + h->step_count - d) % h->step_count;
+        if (is_context_of(h, ahead) || is_context_of(h, behind)) {
+            h->position = is_context_of(h, ahead) ? ahead : behind;
+            return;
+        }
+    }
+}
+
+/*
+ * A plan whose hints are refused lies where something else has come to lie: it is made anew,
+ * later each time. The first period is that of the blocks before the plan.
+ */
+static void
+end_period(struct dryi_forecast *h)
+{
+    bool is_refused = h->refused > h->step_count / 64 + SKIPPED_SPARE;
+    h->position = 0;
+    h->skipped = h->refused = 0;
+    h->periods++;
+    if (h->state == HINTS_PLANNED && is_refused && h->periods >= h->patience) {
+        h->state = HINTS_KNOWN;
+        h->patience *= 2;
+    }
+}
+
+/* The request was recorded. Its hint. */
+static uint64_t
+follow(struct dryi_forecast *h, uint64_t letter)
+{
+    const struct hints_step *step = &h->steps[h->position];
+    h->followed++;
+    h->is_hinted = false;
+    if (step->letter != letter) {
+        find_position(h);
+        skip(h);
+        return DRYI_HINT_NONE;
+    }
+    uint64_t hint = h->state == HINTS_PLANNED ? step->offset : DRYI_HINT_NONE;
+    h->is_hinted = hint != DRYI_HINT_NONE;
+    if (++h->position == h->step_count)
+        end_period(h);
+    return hint;
+}
+
+uint64_t
+dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream,
+                      uint32_t *ticket)
+{
+    *ticket = (uint32_t)h->now;
+    if (h->sleep) {
+        h->sleep--;
+        h->oldest = ++h->now; /* nothing is there */
+        if (h->sleep == 0)
+            dryi_forecast_begin_learning(h);
+        return DRYI_HINT_NONE;
+    }
+    if (!dryi_forecast_make_room(h)) {
+        h->oldest = ++h->now;
+        return DRYI_HINT_NONE;
+    }
+    uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
+    *hints_record_at(h, h->now) = (struct hints_record){
+        .letter = letter, .size = rounded, .stream = (uint32_t)dryi_mix64(stream)};
+    h->now++;
+    if (h->now - h->oldest > h->ring_count)
+        h->oldest = h->now - h->ring_count;
+    if (h->state != HINTS_LEARNING)
+        return follow(h, letter);
+    dryi_forecast_learn(h);
+    return DRYI_HINT_NONE;
+}
+
+/* The record of a ticket, or NULL: it is too long ago. */
+static struct hints_record *
+record_of(const struct dryi_forecast *h, uint32_t ticket)
+{
+    uint64_t age = (uint32_t)((uint32_t)h->now - ticket); /* 1: the last request */
+    return age > 0 && age <= h->now - h->oldest ? hints_record_at(h, h->now - age) : NULL;
+}
+
+void
+dryi_forecast_placed(struct dryi_forecast *h, uint32_t ticket, uint64_t offset,
+                     bool by_hint)
+{
+    (void)offset;
+    if (h->is_hinted && !by_hint && ticket == (uint32_t)(h->now - 1))
+        h->refused++;
+    h->is_hinted = false;
+}
+
+void
+dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket)
+{
+    struct hints_record *record = record_of(h, ticket);
+    if (record && record->gap == 0)
+        record->gap = (uint32_t)h->now - ticket;
+}
+
+bool
+dryi_forecast_is_ready(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_KNOWN && h->position == 0;
+}
+
+uint32_t
+dryi_forecast_get_period(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_LEARNING ? 0 : h->step_count;
+}
+
+uint64_t
+dryi_forecast_get_peak(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_LEARNING ? 0 : h->peak;
+}
+
+void
+dryi_forecast_walk(const struct dryi_forecast *h,
+                   void (*visit)(void *self, uint64_t offset, uint64_t size), void *self)
+{
+    if (h->state != HINTS_PLANNED)
+        return;
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        if (h->steps[i].offset != DRYI_HINT_NONE)
+            visit(self, h->steps[i].offset, h->steps[i].size);
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_HINTS_INSIDE_H
+#define DRYI_PLACE_HINTS_INSIDE_H
+
+/*
+ * What the parts of the hints share.
+ *
+ * Time is the count of requests. Every request leaves a record in a ring, which grows to the
+ * last 2 x DRYI_FORECAST_PERIOD_MAX while no period is found. A record's ticket is its number.
+ */
+
+#include "place/forecast.h"
+
+enum hints_state {
+    HINTS_LEARNING, /* no period */
+    HINTS_KNOWN,    /* a period, followed, but not packed */
+    HINTS_PLANNED,  /* and packed */
+};
+
+struct hints_record {
+    uint64_t letter; /* hash of size and stream */
+    uint64_t size;
+    uint32_t gap; /* requests from it to its free; 0: alive */
+    uint32_t stream;
+};
+
+/* One request of the period. */
+struct hints_step {
+    uint64_t letter;
+    uint64_t offset; /* the wish; DRYI_HINT_NONE: none */
+    uint64_t size;
+    uint32_t end; /* freed before so many requests from the period's begin; 0: never */
+    uint32_t stream;
+};
+
+/*
+ * A period that did not last, by the sum of its letters: not taken again before request
+ * `until`; when it is, nothing better was found meanwhile, and it is `cleared`.
+ */
+struct hints_misled {
+    uint64_t sum, until;
+    bool is_cleared;
+};
+#define HINTS_MISLED_COUNT 8u
+
+struct dryi_forecast {
+    struct dry_memory memory;
+    enum hints_state state;
+    uint64_t now;   /* requests so far */
+    uint64_t sleep; /* requests to let pass before learning goes on */
+    uint64_t nap;   /* how long the next sleep is */
+
+    struct hints_record *ring;
+    size_t ring_count; /* a power of two, or 0 */
+    uint64_t oldest;   /* number of the first record that is there */
+
+    /* Learning: where were the last letters seen before? */
+    uint64_t rolling; /* hash of the last HINTS_WORD letters */
+    uint64_t *seen;   /* by rolling hash: 1 + number of the request; as many as records */
+    uint64_t began;   /* learning, at this request */
+    uint64_t distance;  /* candidate for the period; 0: none */
+    uint64_t run;       /* so many requests were what they were a `distance` before */
+    uint64_t next_look; /* examine the candidate when the run is as long */
+    struct hints_misled misled[HINTS_MISLED_COUNT];
+    uint32_t misled_next; /* the one to be forgotten next */
+
+    /* Following. */
+    struct hints_step *steps;
+    uint32_t step_count, step_capacity;
+    uint64_t peak;     /* of live bytes in the period */
+    uint32_t position; /* the step that comes next */
+    uint32_t skipped;  /* in this period */
+    uint64_t followed; /* requests since the period was found */
+    uint32_t refused;  /* hints of this period that could not be taken */
+    bool is_hinted;    /* the last request got one */
+    uint64_t periods;  /* since the plan was made */
+    uint64_t patience; /* periods until a plan that is refused is made anew */
+};
+
+#define HINTS_WORD 16u
+
+static inline struct hints_record *
+hints_record_at(const struct dryi_forecast *h, uint64_t number)
+{
+    return &h->ring[number & (h->ring_count - 1)];
+}
+
+/* hints_period.c: a request was recorded; may find a period and become KNOWN. */
+void dryi_forecast_learn(struct dryi_forecast *h);
+/* Room for one record more; false when there is no memory for the first ones. */
+bool dryi_forecast_make_room(struct dryi_forecast *h);
+/* The period did not last, or is not wanted: not to be taken before request `until`. */
+void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
+/* From nothing, but with the records there are. */
+void dryi_forecast_begin_learning(struct dryi_forecast *h);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_PAGED_H
+#define DRYI_PLACE_PAGED_H
+
+/*
+ * Our own placement: addresses are cheap, pages are not.
+ *
+ * A pool (the default one, each private one) has two arenas: small, for requests up to
+ * 256 KiB, and large. An arena is a growing set of spans, reservations of addresses. Under
+ * it lie pages of the device's size (2 MiB), created once and kept; which page lies under
+ * which address may change, so that free memory anywhere can serve a request everywhere.
+ *
+ * Nouns: span, a reservation; block, a part of a span, gapless in address order: used, free
+ * (its pages are mapped) or a hole (they are not; holes begin and end at pages); shelf, the
+ * free blocks of one arena that one stream, or everybody, may take at once; page, memory
+ * apart from addresses; epoch, a stream's count of events: what was freed in an epoch is
+ * done when an event of that epoch has passed.
+ *
+ * A request is rounded to 512 bytes and served
+ *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
+ *      at most 1024 blocks of a shelf)
+ *   2  from the stream's own shelf: bins of 32 octaves by 32, the own bin scanned for the best
+ *      fit over at most 16 blocks, the first that fits exactly at once, else the lowest bin
+ *      above, scanned alike; ties to the lowest address; at that end of the block where more
+ *      whole pages stay free
+ *   3  from everybody's shelf, once more after the fronts were flushed: the own ones until it is
+ *      enough, then all
+ *   4  from another stream's shelf, where the order is known, then where an event has passed
+ *   5  by mapping pages under a hole, chosen to need the fewest: free pages of ours first, then
+ *      new ones while reserved bytes stay under budget x peak of live bytes, then pages from
+ *      under free blocks whose uses are over, the largest first
+ *   6  where more is pending than ever was allocated (and than 256 MiB), the host waits for the
+ *      oldest events; where reserved is 1.75 times what ever was active, now and then all that
+ *      streams hold is gathered. From another stream with a wait put in; then pages from under
+ *      blocks whose uses can be waited for; then new ones beyond the budget
+ *   7  when the device or the limit says no: events waited for, oldest first and only until
+ *      it is enough, everything free given to everybody and merged, pages taken from every
+ *      free block; then the free blocks of USE_ON_OOM pools; else NO_SPACE.
+ * On a full device with less than a quarter of it free, large requests go straight to the spot
+ * that needs the fewest pages, mapped or not: a few microseconds for the last percents.
+ * While pages are remapped too often (more than remap_limit a thousand requests), the budget
+ * grows by 0.01, and returns when it is quiet; without bound, in such steps, where they are 40
+ * times too many.
+ *
+ * Large requests of the default pool are told to the hints (place/forecast.h). Once their period
+ * is known it is planned, in one span, around what is alive: the streams are waited for, once;
+ * the plan's pages are brought there from under free blocks, and what neither it nor anything
+ * alive needs is released. From then on each request of the period goes where the plan has it
+ * if it may, before anything else is tried: the blocks there must be free and of its stream or
+ * over. A plan of several streams, or that would need more pages than there
+ * are, is not taken. A wrong hint is
+ * refused, and can cost memory or time, nothing else.
+ *
+ * Pages of the default pool move, and those of pools without users. A private pool keeps its
+ * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without
+ * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
+ * are no events until pages have to be moved; then one event serves all that was freed before.
+ * A block of another shelf is merged with a neighbour once its uses are over.
+ *
+ * Invariants (dryi_paged_check walks them all)
+ *   P1  the blocks of a span lie gapless in address order and fill it
+ *   P2  no two neighbours are both holes, or both free on the same shelf
+ *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when
+ *       the bin is not empty
+ *   P4  every page lies under exactly one place, or in the stock; a page lies under every
+ *       address that no hole covers, and under no other
+ *   P5  statistics and counters are what a walk gives
+ *   P6  a used block lies on no shelf and overlaps no other; what waits for streams is not
+ *       given to others before they are done
+ *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
+ *   P8  of a plan's span, the last block that begins in each page is known
+ * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
+ * holes, given back whole.
+ *
+ * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
+ *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
+ *            block. While blocks wait, a request asks 4 streams how far they are, a miss 64 more,
+ *            in turns. No memory is taken on a hit; a record is 64 bytes a block.
+ *            A plan is packed in the calling thread, mostly in some milliseconds, in about a
+ *            second for the 8192 requests and runs of live blocks it may have; periods are
+ *            learnt from records that grow to 4 MiB while there is none.
+ * Bounds     4 TiB of pages in all, also where the device knows no limit; pages are a power of
+ *            two.
+ */
+
+#include "place/place.h"
+
+struct dryi_paged_conf {
+    uint64_t small_max;   /* bytes; default 256 KiB */
+    double budget;        /* reserved / peak live before pages move; default 1.05 */
+    uint32_t remap_limit; /* pages a thousand requests; default 50 */
+    bool reuse_ordered;   /* cudaMemPoolReuseFollowEventDependencies; default on */
+    bool reuse_passed;    /* cudaMemPoolReuseAllowOpportunistic; default on */
+    bool reuse_waiting;   /* cudaMemPoolReuseAllowInternalDependencies; default on */
+    bool remap;           /* default on; off: pages move to prevent an OOM alone */
+    bool plan; /* default on; periods are learnt and planned, where pages move */
+    uint64_t span_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
+    double per_process_memory_fraction; /* 1: no limit */
+};
+
+void dryi_paged_conf_init(struct dryi_paged_conf *conf);
+
+/*
+ * "budget:1.05,remap_limit:50,small_kb:256,span_mb:65536,remap:True,plan:True,
+ * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
+ * per_process_memory_fraction:0.9". PyTorch's own
+ * options are accepted where they mean nothing here and named in err where they would
+ * promise something (backend). ARGUMENT with the offset otherwise; *conf is unchanged then.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_paged_conf_parse(const char *text, size_t length,
+                                                       struct dryi_paged_conf *conf,
+                                                       struct dry_error *err);
+
+struct dryi_paged_options {
+    struct dryi_paged_conf conf;
+    struct dry_device device;
+    const struct dry_memory *memory;
+    struct dryi_place_observer observer; /* event NULL: none */
+    bool progress_is_told;               /* as in struct dryi_torch_options */
+};
+
+/* The place of these options; ended by its ops->destroy, which returns everything. */
+DRY_CHECK_RESULT enum dry_status dryi_paged_create(
+    const struct dryi_paged_options *options, struct dryi_place *place,
+    struct dry_error *err);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Records of blocks: made, split, merged. Records are reserved before anything changes, and
+ * merging only gives some back, so that a free never takes memory.
+ */
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged_state.h"
+
+_Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
+
+/* How far into `memory` the first whole line begins. */
+static size_t
+to_line(const unsigned char *memory)
+{
+    return -(uintptr_t)memory & (sizeof(struct block) - 1);
+}
+
+/* Each record in a line of its own: what is asked for may begin anywhere in a line. */
+bool
+dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
+{
+    size_t needed = (size_t)p->block_count + (count - p->dead_blocks);
+    size_t before = p->block_memory ? to_line(p->block_memory) : 0;
+    if (needed >= NONE || !dryi_memory_grow(&p->memory, &p->block_memory, &p->block_bytes,
+                                            (needed + 1) * sizeof *p->blocks, 1))
+        return false;
+    size_t now = to_line(p->block_memory);
+    if (now != before)
+        memmove(p->block_memory + now, p->block_memory + before,
+                p->block_count * sizeof *p->blocks);
+    p->blocks = (struct block *)(void *)(p->block_memory + now);
+    p->block_capacity = p->block_bytes / sizeof *p->blocks - 1;
+    return true;
+}
+
+uint32_t
+dryi_paged_block_make(struct dryi_paged *p, uint32_t span, uint32_t after, uint64_t addr,
+                      uint64_t size)
+{
+    uint32_t block = p->dead_block;
+    if (block != NONE) {
+        p->dead_block = p->blocks[block].next;
+        p->dead_blocks--;
+    } else {
+        DRYI_ASSERT(p->block_count < p->block_capacity);
+        block = p->block_count++;
+    }
+    uint32_t next = after == NONE ? NONE : p->blocks[after].next;
+    p->blocks[block] = (struct block){
+        .addr = addr, .size = size, .prev = after, .next = next, .span = span};
+    p->blocks[block].uses = p->blocks[block].shelf = NONE;
+    if (after == NONE)
+        p->spans[span].first_block = block;
+    else
+        p->blocks[after].next = block;
+    if (next != NONE)
+        p->blocks[next].prev = block;
+    dryi_paged_note_begin(p, block);
+    return block;
+}
+
+void
+dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
+{
+    p->blocks[block].state = BLOCK_DEAD;
+    p->blocks[block].next = p->dead_block;
+    p->dead_block = block;
+    p->dead_blocks++;
+}
+
+uint32_t
+dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
+{
+    DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
+    uint64_t addr = p->blocks[block].addr + size;
+    uint32_t rest = dryi_paged_block_make(p, p->blocks[block].span, block, addr,
+                                          p->blocks[block].size - size);
+    p->blocks[rest].state = p->blocks[block].state;
+    p->blocks[rest].shelf = p->blocks[block].shelf;
+    p->blocks[rest].epoch = p->blocks[block].epoch;
+    p->blocks[block].size = size;
+    return rest;
+}
+
+void
+dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    uint32_t other = b->next;
+    const struct block *o = &p->blocks[other];
+    DRYI_ASSERT(block_end(b) == o->addr);
+    dryi_paged_note_end(p, other);
+    b->size += o->size;
+    if (b->epoch < o->epoch)
+        b->epoch = o->epoch;
+    b->next = o->next;
+    if (b->next != NONE)
+        p->blocks[b->next].prev = block;
+    dryi_paged_block_drop(p, other);
+}
+
+/*
+ * May `b`, on no shelf, take in its neighbour? One of another shelf only when all its uses are
+ * over: its epoch means nothing on ours.
+ */
+static bool
+may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
+{
+    if (other == NONE || p->blocks[other].state != b->state)
+        return false;
+    const struct block *o = &p->blocks[other];
+    if (o->shelf == b->shelf)
+        return true;
+    const struct shelf *s = p->shelves[o->shelf];
+    return p->shelves[b->shelf]->kind == SHELF_STREAM &&
+           (s->kind == SHELF_EVERYBODY ||
+            (p->conf.reuse_passed && dryi_paged_is_over(p, o)));
+}
+
+/* Off its shelf; an epoch of another stream is over. */
+static void
+take_over(struct dryi_paged *p, const struct block *b, uint32_t other)
+{
+    dryi_paged_shelf_remove(p, other);
+    if (p->blocks[other].shelf != b->shelf)
+        p->blocks[other].epoch = 0;
+}
+
+/* A free block on its shelf has another size: it changes its bin only if it must. */
+static void
+resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
+{
+    struct block *b = &p->blocks[block];
+    if (bin_of(b->size) == bin_of(size)) {
+        b->addr = addr;
+        b->size = size;
+        return;
+    }
+    dryi_paged_shelf_remove(p, block);
+    b->addr = addr;
+    b->size = size;
+    dryi_paged_shelf_insert(p, block);
+}
+
+uint32_t
+dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
+{
+    uint64_t addr = p->blocks[block].addr;
+    uint32_t before = p->blocks[block].prev, span = p->blocks[block].span;
+    DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
+    uint32_t first = dryi_paged_block_make(p, span, before, addr, size);
+    if (before == NONE) { /* the maker knew of no next one */
+        p->blocks[first].next = block;
+        p->blocks[block].prev = first;
+    }
+    resize(p, block, addr + size, p->blocks[block].size - size);
+    dryi_paged_note_begin(p, block);
+    return first;
+}
+
+/* The one neighbour of its own shelf that a free block has, and no other to merge with. */
+static uint32_t
+only_neighbour(const struct dryi_paged *p, const struct block *b)
+{
+    bool next = may_merge(p, b, b->next), prev = may_merge(p, b, b->prev);
+    uint32_t only = next ? b->next : b->prev;
+    return next != prev && p->blocks[only].shelf == b->shelf ? only : NONE;
+}
+
+/* The neighbour, which stays where it is on its shelf, takes the block in. */
+static uint32_t
+grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
+{
+    const struct block *b = &p->blocks[block];
+    struct block *o = &p->blocks[other];
+    bool is_behind = b->next == other;
+    uint64_t addr = is_behind ? b->addr : o->addr;
+    dryi_paged_note_end(p, is_behind ? other : block);
+    if (o->epoch < b->epoch)
+        o->epoch = b->epoch;
+    if (b->prev != NONE)
+        p->blocks[b->prev].next = b->next;
+    else
+        p->spans[b->span].first_block = b->next;
+    if (b->next != NONE)
+        p->blocks[b->next].prev = b->prev;
+    resize(p, other, addr, o->size + b->size);
+    if (is_behind)
+        dryi_paged_note_begin(p, other);
+    dryi_paged_block_drop(p, block);
+    return other;
+}
+
+uint32_t
+dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    uint32_t only = only_neighbour(p, b);
+    if (only != NONE)
+        return grow_neighbour(p, block, only);
+    while (may_merge(p, b, b->next)) {
+        take_over(p, b, b->next);
+        dryi_paged_block_absorb(p, block);
+    }
+    while (may_merge(p, b, b->prev)) {
+        uint32_t before = b->prev;
+        take_over(p, b, before);
+        p->blocks[before].shelf = b->shelf;
+        dryi_paged_block_absorb(p, before);
+        block = before;
+        b = &p->blocks[block];
+    }
+    dryi_paged_shelf_insert(p, block);
+    return block;
+}
+
+void
+dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
+                      uint64_t epoch)
+{
+    dryi_paged_shelf_remove(p, block);
+    p->blocks[block].shelf = shelf;
+    p->blocks[block].epoch = epoch;
+}

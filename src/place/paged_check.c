@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The invariants of place/paged.h, walked.
+ */
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "place/paged_state.h"
+
+/* What a walk finds, to hold against what was counted: [0] large, [1] small. */
+struct sums {
+    int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
+    int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
+    uint64_t mapped_pages;
+    uint32_t shelved, fronts, pending_uses;
+};
+
+static const char *
+check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
+{
+    const struct block *b = &p->blocks[block];
+    if (b->state == BLOCK_DEAD || b->addr != addr || b->size == 0)
+        return "P1: the blocks of a span lie gapless in address order";
+    if (b->addr % GRAIN || b->size % GRAIN)
+        return "P1: blocks are multiples of 512 bytes";
+    if (b->state == BLOCK_HOLE && p->page_bytes > 0 &&
+        ((b->addr | b->size) & p->page_mask))
+        return "P1: holes begin and end at pages";
+    if (b->next == NONE)
+        return NULL;
+    const struct block *n = &p->blocks[b->next];
+    if (n->prev != block)
+        return "P1: links between blocks go both ways";
+    if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
+        b->shelf == n->shelf)
+        return "P2: two free neighbours of one shelf";
+    return NULL;
+}
+
+static const char *
+check_pages(const struct dryi_paged *p, const struct span *span, const struct block *b,
+            uint8_t *seen)
+{
+    if (!span->pages)
+        return b->state == BLOCK_HOLE ? "P4: a hole without pages" : NULL;
+    uint64_t from = page_floor(p, b->addr), to = page_ceil(p, block_end(b));
+    for (uint64_t at = from; at < to; at += p->page_bytes) {
+        uint32_t page = span->pages[(at - span->addr) >> p->page_shift];
+        if ((page == 0) != (b->state == BLOCK_HOLE) || page > p->page_slots)
+            return "P4: a page lies under every address that no hole covers";
+        if (page == 0 || at < b->addr) /* its block before has counted it */
+            continue;
+        if (seen[page - 1]++)
+            return "P4: a page lies under one address";
+    }
+    return NULL;
+}
+
+static void
+sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
+{
+    bool small = arena_is_small(p->shelves[b->shelf]->arena);
+    int64_t size = (int64_t)b->size;
+    sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
+    sums->fronts += b->state == BLOCK_FRONT;
+    if (b->state != BLOCK_HOLE)
+        sums->mapped_bytes[small] += size;
+    if (b->state == BLOCK_USED) {
+        sums->allocation[small]++;
+        sums->allocated_bytes[small] += size;
+    }
+    if (b->state == BLOCK_PENDING) {
+        sums->pending[small]++;
+        sums->pending_bytes[small] += size;
+    }
+    if (b->state == BLOCK_USED || b->state == BLOCK_PENDING) {
+        sums->requested_bytes[small] += (int64_t)b->requested;
+    }
+}
+
+static const char *
+check_span(const struct dryi_paged *p, const struct span *span, struct sums *sums,
+           uint8_t *seen)
+{
+    uint64_t addr = span->addr;
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        const char *broken = check_order(p, at, addr);
+        if (!broken && p->shelves[b->shelf]->arena != span->arena)
+            broken = "P3: a block lies on a shelf of its arena";
+        if (!broken)
+            broken = check_pages(p, span, b, seen);
+        if (broken)
+            return broken;
+        sum_block(p, b, sums);
+        if (b->state == BLOCK_PENDING)
+            sums->pending_uses += b->uses;
+        addr = block_end(b);
+    }
+    if (addr != span->addr + span->size)
+        return "P1: the blocks of a span fill it";
+    sums->segments[arena_is_small(span->arena)] += span->pages == NULL;
+    for (size_t i = 0; span->pages && i < span->page_count; i++)
+        sums->mapped_pages += span->pages[i] != 0;
+    return NULL;
+}
+
+static const char *
+check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *count)
+{
+    const struct shelf *s = p->shelves[shelf];
+    bool is_set = s->bins[bin / 32] >> (bin % 32) & 1;
+    if (is_set != (s->heads[bin] != NONE) ||
+        (s->bins[bin / 32] != 0) != (s->octaves >> (bin / 32) & 1))
+        return "P3: a bin's bit is set exactly when the bin is not empty";
+    uint32_t prev = NONE;
+    for (uint32_t at = s->heads[bin]; at != NONE; at = p->blocks[at].bin_next) {
+        const struct block *b = &p->blocks[at];
+        bool fits = b->state == (s->kind == SHELF_HOLES ? BLOCK_HOLE : BLOCK_FREE);
+        if (!fits || b->shelf != shelf || bin_of(b->size) != bin || b->bin_prev != prev)
+            return "P3: a bin holds free blocks of its shelf and size";
+        prev = at;
+        ++*count;
+    }
+    return NULL;
+}
+
+/* Each block of a front is of its size, and on one front. */
+static const char *
+check_fronts(const struct dryi_paged *p, uint32_t shelf, uint32_t *count)
+{
+    const struct shelf *s = p->shelves[shelf];
+    uint32_t before = *count;
+    for (size_t i = 0; i < s->front_count; i++) {
+        for (uint32_t at = s->fronts[i]; at != NONE; at = p->blocks[at].bin_next) {
+            const struct block *b = &p->blocks[at];
+            if (b->state != BLOCK_FRONT || b->shelf != shelf ||
+                b->size >> GRAIN_SHIFT != i || ++*count > p->front_blocks)
+                return "P3: a front holds free blocks of its shelf and size";
+        }
+    }
+    return *count - before == s->front_blocks ? NULL : "P3: fronts are counted";
+}
+
+static bool
+is_counted(const struct dryi_paged *p, enum tally_name name, const int64_t sums[2])
+{
+    const struct tally *t = &p->tallies[name];
+    return t->current[0] == sums[0] && t->current[1] == sums[1] &&
+           t->all_peak >= sums[0] + sums[1] && t->peak[0] >= sums[0] &&
+           t->peak[1] >= sums[1];
+}
+
+static const char *
+check_sums(const struct dryi_paged *p, struct sums *sums)
+{
+    if (sums->mapped_pages + p->stock_count != p->page_count)
+        return "P4: every page lies under an address or in the stock";
+    sums->mapped_bytes[0] += (int64_t)(p->stock_count * p->page_bytes);
+    if (!is_counted(p, TALLY_ALLOCATION, sums->allocation) ||
+        !is_counted(p, TALLY_ALLOCATED_BYTES, sums->allocated_bytes) ||
+        !is_counted(p, TALLY_REQUESTED_BYTES, sums->requested_bytes) ||
+        !is_counted(p, TALLY_PENDING, sums->pending) ||
+        !is_counted(p, TALLY_PENDING_BYTES, sums->pending_bytes) ||
+        !is_counted(p, TALLY_RESERVED_BYTES, sums->mapped_bytes) ||
+        !is_counted(p, TALLY_SEGMENT, sums->segments))
+        return "P5: the statistics are those of a walk";
+    return NULL;
+}
+
+static const char *
+check_streams(const struct dryi_paged *p)
+{
+    uint32_t waiting = 0;
+    for (uint32_t i = 0; i < p->stream_count; i++) {
+        const struct stream *s = &p->streams[i];
+        uint64_t epoch = s->done;
+        for (uint32_t u = s->first_use; u != NONE; u = p->uses[u].next) {
+            if (p->uses[u].epoch <= epoch)
+                return "P6: events of a stream lie in the order of their epochs";
+            epoch = p->uses[u].epoch;
+            waiting += p->uses[u].block != NONE;
+        }
+        if (s->marked < epoch || s->epoch <= s->marked)
+            return "P6: an event ends its epoch";
+    }
+    return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
+}
+
+static const char *
+check_all(const struct dryi_paged *p, uint8_t *seen)
+{
+    struct sums sums = {0};
+    const char *broken = NULL;
+    uint32_t shelved = 0, fronts = 0;
+    for (uint32_t i = 0; i < p->span_slots && !broken; i++) {
+        if (p->spans[i].live)
+            broken = check_span(p, &p->spans[i], &sums, seen);
+    }
+    for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
+        for (uint32_t bin = 0; bin < BIN_COUNT && !broken; bin++)
+            broken = check_bin(p, i, bin, &shelved);
+        if (!broken)
+            broken = check_fronts(p, i, &fronts);
+    }
+    if (!broken && (shelved != sums.shelved || fronts != sums.fronts))
+        broken = "P3: a free block is on its shelf exactly once";
+    for (uint32_t i = 0; i < p->stock_count && !broken; i++) {
+        if (seen[p->stock[i]]++)
+            broken = "P4: a page in the stock lies under no address";
+    }
+    if (!broken)
+        broken = check_sums(p, &sums);
+    if (!broken)
+        broken = dryi_paged_plan_check(p);
+    return broken ? broken : check_streams(p);
+}
+
+enum dry_status
+dryi_paged_check(const void *self, struct dry_error *err)
+{
+    const struct dryi_paged *p = self;
+    size_t count = (size_t)p->page_slots + 1;
+    uint8_t *seen = dryi_memory_zalloc(&p->memory, count, 1);
+    if (!seen)
+        return dryi_fail_memory(err, "a check");
+    const char *broken = check_all(p, seen);
+    dryi_memory_free(&p->memory, seen, count, 1);
+    return broken ? dryi_fail(err, DRY_ERR_FORMAT, "%s", broken) : DRY_OK;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Giving back: fronts to the shelves, free blocks to everybody, pages to the stock and from
+ * there to the device.
+ */
+
+#include "place/paged_state.h"
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+/* The newest block of a front becomes ordinary free memory: how much there is then. */
+static uint64_t
+flush_block(struct dryi_paged *p, struct shelf *s, size_t grains)
+{
+    uint32_t block = s->fronts[grains];
+    s->fronts[grains] = p->blocks[block].bin_next;
+    s->front_blocks--;
+    p->front_blocks--;
+    p->blocks[block].state = BLOCK_FREE;
+    return p->blocks[dryi_paged_block_settle(p, block)].size;
+}
+
+/* The fronts of one word of bits from `bit` on; true: a block of `enough` bytes is there. */
+static bool
+flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
+           uint64_t enough)
+{
+    uint32_t bits = s->front_bits[word] >> bit << bit;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t grains = word * 32 + (size_t)__builtin_ctz(bits);
+        while (s->fronts[grains] != NONE) {
+            if (flush_block(p, s, grains) >= enough)
+                return true;
+        }
+        s->front_bits[word] &= ~(bits & -bits);
+    }
+    return false;
+}
+
+static void
+flush_shelf(struct dryi_paged *p, struct shelf *s)
+{
+    for (size_t word = 0; s->front_blocks > 0; word++)
+        flush_word(p, s, word, 0, UINT64_MAX);
+}
+
+bool
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes)
+{
+    struct shelf *s = p->shelves[shelf];
+    size_t grains = (size_t)(bytes >> GRAIN_SHIFT);
+    if (s->front_blocks == 0 || grains >= s->front_count)
+        return false;
+    size_t words = front_words(s->front_count) - s->front_count, first = grains / 32;
+    if (flush_word(p, s, first, grains % 32, bytes))
+        return true;
+    for (size_t word = first + 1; word < words && s->front_blocks > 0; word++) {
+        if (flush_word(p, s, word, 0, bytes))
+            return true;
+    }
+    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0;) {
+        if (flush_word(p, s, word, 0, bytes))
+            return true;
+    }
+    return false;
+}
+
+bool
+dryi_paged_flush(struct dryi_paged *p)
+{
+    bool any = p->front_blocks > 0;
+    for (uint32_t i = 0; i < p->shelf_count && p->front_blocks > 0; i++) {
+        if (p->shelves[i]->front_blocks > 0)
+            flush_shelf(p, p->shelves[i]);
+    }
+    return any;
+}
+
+static void
+sweep_span(struct dryi_paged *p, const struct span *span)
+{
+    uint32_t everybody = p->arenas[span->arena].everybody;
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        if (b->state != BLOCK_FREE || b->shelf == everybody || !dryi_paged_is_over(p, b))
+            continue;
+        dryi_paged_block_move(p, at, everybody, 0);
+        at = dryi_paged_block_settle(p, at);
+    }
+}
+
+void
+dryi_paged_sweep(struct dryi_paged *p)
+{
+    dryi_paged_flush(p); /* waiting may have filled the fronts anew */
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (p->spans[i].live)
+            sweep_span(p, &p->spans[i]);
+    }
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+/* What a steal is about. */
+struct steal {
+    uint64_t want;             /* pages in stock */
+    uint64_t keep_lo, keep_hi; /* not from here */
+    bool wait;
+    bool oom;       /* pages of pools that give theirs then too */
+    bool thorough;  /* no bounds */
+    uint32_t asked; /* the stream that was asked last */
+    uint32_t asks;  /* how often one was */
+};
+
+#define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
+#define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at, in turns */
+
+/* Whole pages of a free block that may go: those before what is kept, else those behind. */
+static bool
+pages_of(const struct dryi_paged *p, const struct block *b, const struct steal *steal,
+         uint64_t *lo, uint64_t *hi)
+{
+    dryi_paged_whole_pages(p, b->addr, block_end(b), lo, hi);
+    if (*hi <= steal->keep_lo || *lo >= steal->keep_hi)
+        return *hi > *lo;
+    if (*lo < steal->keep_lo)
+        *hi = steal->keep_lo;
+    else
+        *lo = steal->keep_hi;
+    return *hi > *lo;
+}
+
+/* Its uses are over, or are now that they were waited for; *changed: lists have. */
+static bool
+make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *changed)
+{
+    const struct block *b = &p->blocks[block];
+    const struct shelf *s = p->shelves[b->shelf];
+    if (dryi_paged_is_over(p, b))
+        return true;
+    if (dryi_paged_is_captured(p, s->stream) ||
+        (!steal->wait && steal->asked == s->stream))
+        return false;
+    if (!steal->thorough && steal->asks >= STEAL_ASK_MAX)
+        return false;
+    steal->asked = s->stream;
+    steal->asks++;
+    uint64_t done = p->streams[s->stream].done;
+    if (b->epoch > p->streams[s->stream].marked &&
+        dryi_paged_mark(p, s->stream) != DRY_OK)
+        return false;
+    if (steal->wait)
+        dryi_paged_wait(p, s->stream, b->epoch);
+    else
+        dryi_paged_observe(p, s->stream);
+    *changed = p->streams[s->stream].done != done;
+    return false; /* looked at again, if so */
+}
+
+/* The end beside a hole, so that holes grow and blocks stay whole. */
+static enum dry_status
+unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint64_t count)
+{
+    uint64_t bytes = count << p->page_shift;
+    if (hi - lo > bytes) {
+        uint32_t next = p->blocks[block].next;
+        bool hole_behind = next != NONE && p->blocks[next].state == BLOCK_HOLE;
+        if (hole_behind && hi == block_end(&p->blocks[block]))
+            lo = hi - bytes;
+        else
+            hi = lo + bytes;
+    }
+    return dryi_paged_unmap(p, block, lo, hi);
+}
+
+#define STEAL_SCAN_MAX 256
+
+static enum dry_status
+steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
+{
+    const struct shelf *s = p->shelves[shelf];
+    uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
+    uint32_t least = bin_of(p->page_bytes);
+    unsigned looked = 0;
+    while (bin != NONE && bin >= least) {
+        bool changed = false;
+        for (uint32_t at = s->heads[bin], next; at != NONE && !changed; at = next) {
+            if (p->stock_count >= steal->want)
+                return DRY_OK;
+            if (!steal->thorough && looked++ >= STEAL_SCAN_MAX)
+                return DRY_OK;
+            next = p->blocks[at].bin_next; /* stays there when `at` goes */
+            uint64_t lo, hi;
+            enum dry_status status = DRY_OK;
+            if (pages_of(p, &p->blocks[at], steal, &lo, &hi) &&
+                make_over(p, at, steal, &changed))
+                status = unmap_some(p, at, lo, hi, steal->want - p->stock_count);
+            if (status != DRY_OK)
+                return status;
+        }
+        if (changed)
+            bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
+        else
+            bin = bin == 0 ? NONE : dryi_paged_bin_at_most(s, bin - 1);
+    }
+    return DRY_OK;
+}
+
+/* From the shelves of streams: of many a part, and where that ended the next goes on. */
+static enum dry_status
+steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    uint32_t shelf =
+        a->steal_turn == NONE || steal->thorough ? a->shelves : a->steal_turn;
+    unsigned looked = 0;
+    for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
+        bool is_enough = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
+        if (!steal->thorough && is_enough)
+            break;
+        if (p->shelves[shelf]->octaves != 0)
+            status = steal_from_shelf(p, shelf, steal);
+    }
+    if (!steal->thorough)
+        a->steal_turn = shelf;
+    return status;
+}
+
+static enum dry_status
+steal_pages(struct dryi_paged *p, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    if (p->page_bytes == 0)
+        return DRY_OK;
+    for (uint32_t arena = 0; arena < 2 * p->owner_count; arena++) {
+        if (!dryi_paged_gives_pages(p, arena, steal->oom))
+            continue;
+        status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
+        if (status == DRY_OK)
+            status = steal_from_streams(p, &p->arenas[arena], steal);
+        if (status != DRY_OK || p->stock_count >= steal->want)
+            break;
+    }
+    return status;
+}
+
+enum dry_status
+dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo, uint64_t keep_hi,
+                 bool wait, bool oom)
+{
+    struct steal steal = {.want = want,
+                          .keep_lo = keep_lo,
+                          .keep_hi = keep_hi,
+                          .wait = wait,
+                          .oom = oom,
+                          .thorough = oom,
+                          .asked = NONE};
+    return steal_pages(p, &steal);
+}
+
+/* --- cached memory ------------------------------------------------------------------------ */
+
+/* A span without anything in it: one hole, or free and over. */
+static bool
+is_empty_span(const struct dryi_paged *p, const struct span *span)
+{
+    const struct block *b = &p->blocks[span->first_block];
+    if (!span->live || b->next != NONE)
+        return false;
+    return b->state == BLOCK_HOLE ||
+           (!span->pages && b->state == BLOCK_FREE && dryi_paged_is_over(p, b));
+}
+
+bool
+dryi_paged_return_span(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
+        if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]) ||
+            !dryi_paged_gives_pages(p, p->spans[i].arena, true))
+            continue;
+        dryi_paged_span_return(p, i);
+        return true;
+    }
+    return false;
+}
+
+/* Pools without users and without memory are forgotten. */
+static void
+forget_pools(struct dryi_paged *p)
+{
+    for (uint32_t i = 1; i < p->owner_count; i++) {
+        struct owner *o = &p->owners[i];
+        bool is_scope = false;
+        for (size_t k = 0; k < p->scope_count; k++)
+            is_scope |= p->scopes[k].owner == i;
+        if (o->live && o->users == 0 && !is_scope && p->arenas[2 * i].spans == NONE &&
+            p->arenas[2 * i + 1].spans == NONE)
+            o->live = false;
+    }
+}
+
+/* Addresses of pools that nobody uses and where nothing is left: else they pile up. */
+void
+dryi_paged_forget_empty_pools(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
+        uint32_t owner = p->spans[i].arena / 2;
+        if (p->spans[i].live && owner > 0 && p->owners[owner].users == 0 &&
+            is_empty_span(p, &p->spans[i]))
+            dryi_paged_span_return(p, i);
+    }
+    forget_pools(p);
+}
+
+void
+dryi_paged_wait_all(struct dryi_paged *p)
+{
+    /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
+    for (int round = 0; round < 2; round++) {
+        uint32_t skipped = NONE;
+        (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+        while (dryi_paged_wait_oldest(p, &skipped))
+            continue;
+    }
+    p->syncs++;
+}
+
+#define GATHER_SHARE 32    /* blocks and streams looked at for each request */
+#define GATHER_FACTOR 1.75 /* reserved bytes by the highest that ever were active */
+
+bool
+dryi_paged_gather(struct dryi_paged *p)
+{
+    uint64_t cost = (uint64_t)(p->block_count - p->dead_blocks) + p->stream_count;
+    if (p->requests - p->gathered_request < cost / GATHER_SHARE ||
+        (double)tally_all(p, TALLY_RESERVED_BYTES) <
+            GATHER_FACTOR * (double)dryi_paged_active_peak(p))
+        return false;
+    p->gathered_request = p->requests;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    return true;
+}
+
+enum dry_status
+dryi_paged_trim(void *self, uint64_t target)
+{
+    struct dryi_paged *p = self;
+    if (tally_all(p, TALLY_RESERVED_BYTES) <= target || p->capture_count > 0)
+        return DRY_OK;
+    dryi_paged_wait_all(p);
+    dryi_paged_flush(p);
+    dryi_paged_sweep(p);
+    enum dry_status status = DRY_OK;
+    if (p->page_bytes > 0) {
+        uint64_t excess = tally_all(p, TALLY_RESERVED_BYTES) - target;
+        uint64_t want = (excess + p->page_mask) >> p->page_shift;
+        struct steal steal = {.want = want, .thorough = true, .asked = NONE};
+        status = steal_pages(p, &steal);
+        while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
+            dryi_paged_page_release(p);
+    }
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (p->spans[i].live && is_empty_span(p, &p->spans[i]) &&
+            dryi_paged_gives_pages(p, p->spans[i].arena, false) &&
+            (target == 0 || tally_all(p, TALLY_RESERVED_BYTES) > target))
+            dryi_paged_span_return(p, i);
+    }
+    forget_pools(p);
+    return status;
+}
+
+/* Private pools without users go with the default pool's memory. */
+enum dry_status
+dryi_paged_empty_cache(void *self, struct dryi_pool_id pool)
+{
+    struct dryi_paged *p = self;
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    if (owner != 0 && (owner == NONE || p->owners[owner].users > 0))
+        return DRY_OK;
+    return dryi_paged_trim(p, 0);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Shelves: free blocks by size, in 32 octaves of 32 bins, two words of bits leading to the
+ * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
+ * request is not rounded up to the next bin: its own is scanned for the best fit, over a
+ * bounded number of blocks, which places like an exact best fit at a bounded cost.
+ */
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged_state.h"
+
+uint32_t
+dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
+{
+    uint32_t octave = bin / 32;
+    uint32_t bits = s->bins[octave] & (UINT32_MAX >> (31 - bin % 32));
+    if (bits == 0) {
+        uint32_t octaves = s->octaves & ((UINT32_C(1) << octave) - 1);
+        if (octaves == 0)
+            return NONE;
+        octave = 31 - (uint32_t)__builtin_clz(octaves);
+        bits = s->bins[octave];
+    }
+    return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
+}
+
+void
+dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    uint32_t bin = bin_of(b->size);
+    uint32_t head = s->heads[bin];
+    b->bin_prev = NONE;
+    b->bin_next = head;
+    s->heads[bin] = block;
+    if (head != NONE) {
+        p->blocks[head].bin_prev = block;
+        return;
+    }
+    s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
+    s->octaves |= UINT32_C(1) << (bin / 32);
+}
+
+void
+dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    if (b->bin_next != NONE)
+        p->blocks[b->bin_next].bin_prev = b->bin_prev;
+    if (b->bin_prev != NONE) {
+        p->blocks[b->bin_prev].bin_next = b->bin_next;
+        return;
+    }
+    struct shelf *s = p->shelves[b->shelf];
+    uint32_t bin = bin_of(b->size);
+    s->heads[bin] = b->bin_next;
+    if (b->bin_next != NONE)
+        return;
+    s->bins[bin / 32] &= ~(UINT32_C(1) << (bin % 32));
+    if (s->bins[bin / 32] == 0)
+        s->octaves &= ~(UINT32_C(1) << (bin / 32));
+}
+
+/* The smallest of the first blocks that are large enough, then the lowest. */
+static uint32_t
+scan_bin(const struct dryi_paged *p, uint32_t head, uint64_t size)
+{
+    uint32_t best = NONE;
+    uint64_t best_size = UINT64_MAX, best_addr = 0;
+    uint32_t at = head;
+    for (unsigned i = 0; at != NONE && i < SCAN_MAX; i++) {
+        const struct block *b = &p->blocks[at];
+        if (b->size >= size &&
+            (b->size < best_size || (b->size == best_size && b->addr < best_addr))) {
+            best = at;
+            best_size = b->size;
+            best_addr = b->addr;
+            if (b->size == size)
+                break;
+        }
+        at = b->bin_next;
+    }
+    return best;
+}
+
+uint32_t
+dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_t size)
+{
+    uint32_t own = bin_of(size);
+    uint32_t bin = bin_at_least(s, own);
+    if (bin == NONE)
+        return NONE;
+    uint32_t best = scan_bin(p, s->heads[bin], size);
+    if (best != NONE || bin != own || own + 1 == BIN_COUNT)
+        return best;
+    bin = bin_at_least(s, own + 1);
+    return bin == NONE ? NONE : scan_bin(p, s->heads[bin], size);
+}
+
+#define OLD_SCAN_MAX 64
+
+uint32_t
+dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
+                          uint64_t size, uint64_t epoch)
+{
+    unsigned looked = 0;
+    uint32_t bin = bin_at_least(s, bin_of(size));
+    while (bin != NONE && looked < OLD_SCAN_MAX) {
+        for (uint32_t at = s->heads[bin]; at != NONE && looked < OLD_SCAN_MAX; looked++) {
+            const struct block *b = &p->blocks[at];
+            if (b->size >= size && b->epoch <= epoch)
+                return at;
+            at = b->bin_next;
+        }
+        bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
+    }
+    return NONE;
+}
+
+static struct shelf *
+make_shelf(struct dryi_paged *p, uint32_t arena)
+{
+    struct shelf *s = dryi_memory_zalloc(&p->memory, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    memset(s->heads, 0xff, sizeof s->heads);
+    s->arena = arena;
+    s->next = NONE;
+    return s;
+}
+
+/* The front of each size a small request can have; it goes without where there is no memory. */
+static void
+make_fronts(struct dryi_paged *p, struct shelf *s)
+{
+    size_t count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
+    s->fronts = dryi_memory_zalloc(&p->memory, front_words(count), sizeof *s->fronts);
+    if (!s->fronts)
+        return;
+    s->front_count = count;
+    s->front_bits = s->fronts + count;
+    memset(s->fronts, 0xff, count * sizeof *s->fronts);
+}
+
+uint32_t
+dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
+                      uint32_t stream)
+{
+    if (!dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity,
+                          (size_t)p->shelf_count + 1, sizeof(struct shelf *)))
+        return NONE;
+    struct shelf *s = make_shelf(p, arena);
+    if (!s)
+        return NONE;
+    s->kind = kind;
+    s->stream = stream;
+    if (kind == SHELF_STREAM && arena_is_small(arena) &&
+        !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
+        make_fronts(p, s);
+    p->shelves[p->shelf_count] = s;
+    return p->shelf_count++;
+}
+
+uint32_t
+dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    struct arena *a = &p->arenas[arena];
+    uint64_t key = (uint64_t)arena << 32 | stream;
+    const uint32_t *known = dryi_map_find(&p->shelf_ids, key);
+    uint32_t shelf = known ? *known : NONE;
+    if (!known) {
+        if (!dryi_map_put(&p->shelf_ids, key, p->shelf_count))
+            return NONE;
+        shelf = dryi_paged_shelf_make(p, arena, SHELF_STREAM, stream);
+        if (shelf == NONE) {
+            dryi_map_take(&p->shelf_ids, key);
+            return NONE;
+        }
+        p->shelves[shelf]->next = a->shelves;
+        a->shelves = shelf;
+    }
+    a->last_stream = stream;
+    return a->last_shelf = shelf;
+}
+
+bool
+dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf, const struct block *b)
+{
+    if (b->shelf == shelf)
+        return true;
+    const struct shelf *own = p->shelves[shelf], *s = p->shelves[b->shelf];
+    if (s->kind != SHELF_STREAM)
+        return s->kind == SHELF_EVERYBODY;
+    if (dryi_paged_is_over(p, b) && p->conf.reuse_passed)
+        return true;
+    return own->kind == SHELF_STREAM && p->conf.reuse_ordered &&
+           b->epoch <= dryi_paged_known_epoch(p, own->stream, s->stream);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where pages would do most good.
+ *
+ * Holes and the free blocks beside them are runs in which a request can lie once pages are
+ * under it. A run costs as many pages as its holes do under the request; at its edges the
+ * request shares pages with its neighbours. The candidates are runs around free blocks that
+ * hold what is left of the request beyond whole pages, around holes of about its size, and
+ * the fresh addresses at the end; the one with the fewest pages wins.
+ */
+
+#include "base/assert.h"
+#include "place/paged_state.h"
+
+#define REACH 16 /* blocks a run extends to either side */
+#define SEED_MAX 32
+
+struct run {
+    uint32_t blocks[2 * REACH + 1];
+    uint32_t count;
+    uint64_t begin, end;
+};
+
+static bool
+is_part_of_run(const struct dryi_paged *p, uint32_t shelf, uint32_t block)
+{
+    if (block == NONE)
+        return false;
+    const struct block *b = &p->blocks[block];
+    return b->state == BLOCK_HOLE ||
+           (b->state == BLOCK_FREE && dryi_paged_is_usable(p, shelf, b));
+}
+
+static void
+make_run(const struct dryi_paged *p, uint32_t shelf, uint32_t seed, struct run *run)
+{
+    uint32_t first = seed;
+    for (unsigned i = 0; i < REACH; i++) {
+        uint32_t prev = p->blocks[first].prev;
+        if (!is_part_of_run(p, shelf, prev))
+            break;
+        first = prev;
+    }
+    run->count = 0;
+    run->begin = p->blocks[first].addr;
+    uint32_t at = first;
+    do {
+        run->blocks[run->count++] = at;
+        run->end = block_end(&p->blocks[at]);
+        at = p->blocks[at].next;
+    } while (run->count < 2 * REACH + 1 && is_part_of_run(p, shelf, at));
+}
+
+static uint64_t
+overlap(uint64_t a_lo, uint64_t a_hi, uint64_t b_lo, uint64_t b_hi)
+{
+    uint64_t lo = a_lo > b_lo ? a_lo : b_lo;
+    uint64_t hi = a_hi < b_hi ? a_hi : b_hi;
+    return hi > lo ? hi - lo : 0;
+}
+
+/* What a search holds: the request, and the best so far (block NONE: nothing yet). */
+struct search {
+    const struct dryi_paged *p;
+    const struct request *r;
+    enum search_kind kind;
+    bool gives; /* pages of this arena may go elsewhere */
+    struct spot best;
+};
+
+/* Whole free pages in [lo, hi) that could as well lie elsewhere. */
+static uint64_t
+movable_bytes(const struct search *search, const struct block *b, uint64_t lo,
+              uint64_t hi)
+{
+    const struct dryi_paged *p = search->p;
+    if (!search->gives || b->state == BLOCK_HOLE)
+        return 0;
+    if (!dryi_paged_is_over(p, b) &&
+        dryi_paged_is_captured(p, p->shelves[b->shelf]->stream))
+        return 0;
+    uint64_t whole_lo, whole_hi;
+    dryi_paged_whole_pages(p, b->addr, block_end(b), &whole_lo, &whole_hi);
+    return overlap(lo, hi, whole_lo, whole_hi);
+}
+
+static struct spot
+measure_spot(const struct search *search, const struct run *run, uint64_t addr)
+{
+    const struct dryi_paged *p = search->p;
+    uint64_t end = addr + search->r->bytes;
+    uint64_t lo = page_floor(p, addr), hi = page_ceil(p, end);
+    struct spot spot = {.block = NONE, .addr = addr};
+    uint64_t fresh = 0, movable = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        const struct block *b = &p->blocks[run->blocks[i]];
+        if (b->state == BLOCK_HOLE)
+            fresh += overlap(lo, hi, b->addr, block_end(b));
+        else
+            movable += movable_bytes(search, b, lo, hi);
+        if (b->addr <= addr && addr < block_end(b))
+            spot.block = run->blocks[i];
+    }
+    spot.fresh = fresh >> p->page_shift;
+    spot.cost = (fresh + movable) >> p->page_shift;
+    spot.gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
+    spot.slack = overlap(run->begin, addr, lo, addr) + overlap(end, run->end, end, hi);
+    return spot;
+}
+
+static bool
+is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
+{
+    if (kind != SEARCH_FRESH && a->cost != b->cost)
+        return a->cost < b->cost;
+    if (a->fresh != b->fresh)
+        return a->fresh < b->fresh;
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    if (a->gaps != b->gaps)
+        return a->gaps < b->gaps;
+    if (a->slack != b->slack)
+        return a->slack < b->slack;
+    return a->addr < b->addr;
+}
+
+static void
+try_spot(struct search *search, const struct run *run, uint64_t addr)
+{
+    if (addr < run->begin || search->r->bytes > run->end - addr)
+        return;
+    struct spot spot = measure_spot(search, run, addr);
+    if (search->best.block == NONE || is_better(&spot, &search->best, search->kind))
+        search->best = spot;
+}
+
+/* Right behind and right before whatever bounds the parts of the run. */
+static void
+try_run(struct search *search, uint32_t seed)
+{
+    const struct dryi_paged *p = search->p;
+    uint64_t bytes = search->r->bytes;
+    struct run run;
+    make_run(p, search->r->shelf, seed, &run);
+    if (run.end - run.begin < bytes)
+        return;
+    for (uint32_t i = 0; i < run.count; i++) {
+        const struct block *b = &p->blocks[run.blocks[i]];
+        try_spot(search, &run, b->addr);
+        if (block_end(b) >= run.begin + bytes && b->next != NONE)
+            try_spot(search, &run, block_end(b) - bytes);
+    }
+}
+
+/* Blocks of a shelf from a size upwards: free ones only where a hole is beside them. */
+static void
+try_shelf(struct search *search, uint32_t shelf, uint64_t size)
+{
+    const struct dryi_paged *p = search->p;
+    const struct shelf *s = p->shelves[shelf];
+    unsigned looked = 0;
+    uint32_t bin = bin_at_least(s, bin_of(size));
+    while (bin != NONE && looked < SEED_MAX) {
+        for (uint32_t at = s->heads[bin]; at != NONE && looked < SEED_MAX; looked++) {
+            const struct block *b = &p->blocks[at];
+            if (b->state == BLOCK_HOLE || search->kind != SEARCH_FRESH ||
+                (b->prev != NONE && p->blocks[b->prev].state == BLOCK_HOLE) ||
+                (b->next != NONE && p->blocks[b->next].state == BLOCK_HOLE))
+                try_run(search, at);
+            at = b->bin_next;
+        }
+        bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
+    }
+}
+
+static void
+try_all(struct search *search)
+{
+    const struct dryi_paged *p = search->p;
+    uint32_t shelf = search->r->shelf;
+    uint32_t span = p->arenas[search->r->arena].spans;
+    for (; span != NONE; span = p->spans[span].next) {
+        uint32_t at = p->spans[span].first_block;
+        unsigned since = 0; /* blocks of the run since it was tried */
+        for (; at != NONE; at = p->blocks[at].next) {
+            if (!is_part_of_run(p, shelf, at)) {
+                since = 0;
+                continue;
+            }
+            if (since == 0)
+                try_run(search, at);
+            since = since + 1 == REACH ? 0 : since + 1;
+        }
+    }
+}
+
+/* What the bounded look did not come to: a hole that is sure to do. */
+static void
+try_sure(struct search *search, uint32_t holes)
+{
+    const struct shelf *s = search->p->shelves[holes];
+    uint32_t bin = bin_of(page_ceil(search->p, search->r->bytes)) + 1;
+    bin = bin < BIN_COUNT ? bin_at_least(s, bin) : NONE;
+    if (bin != NONE)
+        try_run(search, s->heads[bin]);
+}
+
+bool
+dryi_paged_spot_find(const struct dryi_paged *p, const struct request *r,
+                     enum search_kind kind, struct spot *spot)
+{
+    struct search search = {.p = p, .r = r, .kind = kind, .best.block = NONE};
+    const struct arena *arena = &p->arenas[r->arena];
+    search.gives = dryi_paged_gives_pages(p, r->arena, kind == SEARCH_ALL);
+    if (kind == SEARCH_ALL) {
+        try_all(&search);
+    } else {
+        uint64_t rest = r->bytes & p->page_mask;
+        uint64_t whole = r->bytes - rest;
+        uint64_t least =
+            whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
+        try_shelf(&search, r->shelf, rest);
+        try_shelf(&search, arena->everybody, rest);
+        try_shelf(&search, arena->holes, least);
+        if (search.best.block == NONE)
+            try_sure(&search, arena->holes);
+    }
+    *spot = search.best;
+    return search.best.block != NONE;
+}
+
+/* --- taking ------------------------------------------------------------------------------- */
+
+/* Pages under every hole of the range; *block: the one that holds its begin then. */
+static enum dry_status
+fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+     uint32_t *block)
+{
+    uint64_t end = spot->addr + r->bytes;
+    uint64_t lo = page_floor(p, spot->addr), hi = page_ceil(p, end);
+    uint32_t at = *block = spot->block;
+    while (at != NONE && p->blocks[at].addr < end) {
+        const struct block *b = &p->blocks[at];
+        if (b->state == BLOCK_HOLE) {
+            uint64_t from = b->addr > lo ? b->addr : lo;
+            uint64_t to = block_end(b) < hi ? block_end(b) : hi;
+            enum dry_status status = dryi_paged_map(p, at, from, to, r->shelf, &at);
+            if (status != DRY_OK)
+                return status;
+            if (p->blocks[at].addr <= spot->addr)
+                *block = at;
+        }
+        at = p->blocks[at].next;
+    }
+    return DRY_OK;
+}
+
+uint32_t
+dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
+{
+    uint64_t end = addr + bytes;
+    if (addr > p->blocks[block].addr) {
+        uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
+        p->blocks[rest].state = BLOCK_USED;
+        dryi_paged_block_settle(p, block);
+        block = rest;
+    }
+    p->blocks[block].state = BLOCK_USED;
+    if (end < block_end(&p->blocks[block])) {
+        uint32_t rest = dryi_paged_block_split(p, block, bytes);
+        p->blocks[rest].state = BLOCK_FREE;
+        dryi_paged_block_settle(p, rest);
+    }
+    return block;
+}
+
+enum dry_status
+dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
+                     const struct spot *spot, uint32_t *block)
+{
+    if (!dryi_paged_block_reserve(p, 2 * (2 * REACH + 1) + 4))
+        return DRY_ERR_MEMORY;
+    uint32_t at;
+    enum dry_status status = fill(p, r, spot, &at);
+    if (status != DRY_OK)
+        return status;
+    uint64_t end = spot->addr + r->bytes;
+    dryi_paged_shelf_remove(p, at);
+    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
+    at = dryi_paged_carve(p, at, spot->addr, here - spot->addr);
+    while (block_end(&p->blocks[at]) < end) {
+        uint32_t next = p->blocks[at].next;
+        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
+        dryi_paged_shelf_remove(p, next);
+        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
+        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        dryi_paged_block_absorb(p, at);
+    }
+    p->blocks[at].shelf = r->shelf;
+    *block = at;
+    return DRY_OK;
+}

@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_PAGED_STATE_H
+#define DRYI_PLACE_PAGED_STATE_H
+
+/*
+ * The inside of place/paged, shared by its files: paged.c (requests and frees),
+ * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
+ * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
+ * fit), paged_stream.c (streams, epochs, events), paged_pool.c (pools, scopes, captures),
+ * paged_release.c (giving back), paged_plan.c (periods), paged_stats.c, paged_layout.c (walk),
+ * paged_check.c.
+ *
+ * Everything is an index into a growable array, so that records may move; NONE is no index.
+ * Shelves alone stay where they are, for they are large.
+ */
+
+#include "base/bits.h"
+#include "base/map.h"
+#include "place/forecast.h"
+#include "place/paged.h"
+
+#define NONE UINT32_MAX
+
+#define GRAIN_SHIFT 9
+#define GRAIN (UINT64_C(1) << GRAIN_SHIFT)
+#define REQUEST_LIMIT (UINT64_C(1) << 60)
+/* No device has more; without this a number in a file could cost as many page records. */
+#define RESERVED_LIMIT (UINT64_C(1) << 42)
+#define SCAN_MAX 16 /* blocks of a bin looked at */
+/* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
+#define FRONT_MAX 1024
+/*
+ * On a full device with less than this share of it free, large requests are placed by the
+ * pages they need (a few microseconds), no longer by the best fit among free blocks.
+ */
+#define TIGHT_SHARE 4
+
+/* 32 octaves of 32 bins: up to 2^36 grains, more than RESERVED_LIMIT. */
+#define OCTAVE_COUNT 32u
+#define BIN_COUNT (OCTAVE_COUNT * 32u)
+
+enum block_state {
+    BLOCK_DEAD, /* a record without a block */
+    BLOCK_HOLE,
+    BLOCK_FREE,
+    BLOCK_FRONT, /* free, kept whole for the next request of its size */
+    BLOCK_USED,
+    BLOCK_PENDING, /* freed, other streams are not done with it */
+};
+
+struct block {
+    uint64_t addr, size;
+    uint64_t requested;          /* used and pending */
+    uint64_t epoch;              /* of its stream, when it was freed; 0: of no interest */
+    uint32_t prev, next;         /* in the span; next also links dead records */
+    uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
+    /* bin_prev of used and pending blocks: the ticket of the hints, if there is one */
+    uint32_t shelf; /* where it lies, or will when it is freed */
+    uint32_t span;
+    uint32_t uses; /* recorded streams, a list; pending: how many are not done */
+    uint8_t state;
+    bool has_ticket;
+};
+
+struct span {
+    uint64_t addr, size;
+    uint32_t *pages; /* by page from addr: index in pages + 1, 0: none; NULL: no pages */
+    size_t page_count;
+    uint32_t first_block;
+    uint32_t arena;
+    uint32_t ordinal;
+    uint32_t next; /* of its arena, newest first; links dead ones */
+    bool live;
+};
+
+enum shelf_kind { SHELF_HOLES, SHELF_EVERYBODY, SHELF_STREAM };
+
+struct shelf {
+    uint32_t octaves; /* bit: an octave with blocks */
+    uint32_t bins[OCTAVE_COUNT];
+    uint32_t heads[BIN_COUNT];
+    uint32_t arena;
+    uint32_t stream; /* SHELF_STREAM: index; else NONE */
+    uint32_t next;   /* of the arena */
+    enum shelf_kind kind;
+    uint32_t *fronts; /* by grains: newest block of each size; NULL: not small */
+    size_t front_count;
+    uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
+    uint32_t front_blocks; /* on all stacks */
+};
+
+/* Arenas 2n and 2n + 1 are those of owner n: large, small. */
+struct arena {
+    uint32_t holes, everybody; /* shelves */
+    uint32_t shelves;          /* of streams, a list */
+    uint32_t last_stream, last_shelf;
+    uint32_t steal_turn; /* a shelf of a stream, NONE: the first */
+    uint32_t spans;
+};
+
+/* Number 0 is the default pool. */
+struct owner {
+    struct dryi_pool_id id;
+    uint64_t users;
+    unsigned flags;
+    bool live;
+};
+
+struct scope {
+    uint32_t owner;
+    struct dryi_stream_filter filter;
+};
+
+struct page {
+    uint64_t handle;
+    uint32_t next_dead;
+    bool was_mapped; /* a second mapping is a move */
+};
+
+struct stream {
+    uint64_t value, id;
+    uint64_t epoch;               /* of frees from now on; from 1 */
+    uint64_t freed;               /* the last epoch in which anything was freed */
+    uint64_t marked;              /* the last epoch that has an event */
+    uint64_t done;                /* the last epoch that is over */
+    uint32_t first_use, last_use; /* events under way, oldest first */
+    bool is_busy, may_be_done, is_gone;
+};
+
+/* An event under way, and the block that waits for it, if one does. */
+struct use {
+    uint64_t event, epoch;
+    uint32_t block, stream, next;
+    uint32_t older, newer; /* of all streams */
+};
+
+struct tally {
+    int64_t current[2], peak[2], freed[2]; /* [0] large, [1] small */
+    int64_t all_peak;
+    int64_t base[2]; /* taken off what was allocated: reset_stats */
+};
+
+enum tally_name {
+    TALLY_ALLOCATION,
+    TALLY_ALLOCATED_BYTES,
+    TALLY_REQUESTED_BYTES,
+    TALLY_PENDING, /* active is what is allocated, and this */
+    TALLY_PENDING_BYTES,
+    TALLY_RESERVED_BYTES,
+    TALLY_SEGMENT,
+};
+#define TALLY_COUNT 7
+
+/* Peaks of what is allocated or pending, at moments when something was pending. */
+struct active_peak {
+    int64_t peak[2], all_peak;
+};
+
+#define LEVEL_COUNT 6u /* of 64 each: 2^36 pages */
+
+/*
+ * The span a plan lies in, and by page the block that begins last in it, with bits that lead
+ * to the nearest page below where one does: so the block at an address is found at once.
+ */
+struct plan {
+    uint32_t span; /* NONE: there is no plan */
+    uint32_t *begins;
+    size_t page_count;
+    uint64_t *bits;  /* of all levels */
+    uint32_t period; /* requests */
+    size_t bit_words, levels[LEVEL_COUNT];
+};
+
+struct dryi_paged {
+    struct dry_memory memory;
+    struct dry_device device;
+    struct dryi_paged_conf conf;
+    struct dryi_place_observer observer;
+    uint64_t page_bytes; /* 0: spans are ranges */
+    uint64_t page_mask;  /* page_bytes - 1 */
+    unsigned page_shift;
+    uint64_t device_total, limit_bytes;
+
+    struct block *blocks; /* in block_memory, at a multiple of their size */
+    size_t block_capacity;
+    unsigned char *block_memory;
+    size_t block_bytes;
+    uint32_t block_count, dead_block, dead_blocks;
+
+    struct shelf **shelves;
+    size_t shelf_capacity;
+    uint32_t shelf_count;
+    struct dryi_map shelf_ids; /* arena and stream -> shelf */
+
+    struct arena *arenas;
+    size_t arena_capacity;
+    struct owner *owners;
+    size_t owner_capacity;
+    uint32_t owner_count;
+    struct scope *scopes;
+    size_t scope_capacity, scope_count;
+    struct dryi_stream_filter *captures;
+    size_t capture_capacity, capture_count;
+
+    struct span *spans;
+    size_t span_capacity;
+    uint32_t span_slots, dead_span, spans_made;
+
+    struct page *pages;
+    size_t page_capacity;
+    uint32_t page_slots, dead_page;
+    uint32_t *stock; /* pages under no address */
+    size_t stock_capacity;
+    uint32_t stock_count, page_count; /* page_count: created and not released */
+    uint64_t *handles;                /* of one call */
+    size_t handle_capacity;
+
+    struct stream *streams;
+    size_t stream_capacity;
+    uint32_t stream_count, last_stream;
+    struct dryi_map stream_ids; /* id -> stream */
+    uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
+    size_t busy_capacity;
+    uint32_t busy_count, busy_turn;
+    uint32_t *progressed;
+    size_t progressed_capacity;
+    uint32_t progressed_count;
+    bool progress_is_told;
+    bool ids_are_values;   /* the device has no numbers for streams */
+    struct dryi_map known; /* stream and other -> index in known_epochs */
+    uint64_t *known_epochs;
+    size_t known_capacity;
+
+    struct use *uses;
+    size_t use_capacity;
+    uint32_t use_count, dead_use, dead_uses;
+    uint32_t waiting_uses;           /* of them, those that a block waits for */
+    uint32_t oldest_use, newest_use; /* of those under way */
+    struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
+    uint32_t first_held, last_held;  /* frees held back by captures, by bin_next */
+
+    struct tally tallies[TALLY_COUNT];
+    struct active_peak active_peaks[2]; /* blocks, bytes */
+    int64_t device_allocs, device_frees, retries, ooms, syncs;
+    struct dryi_place_counters counters;
+
+    struct dryi_forecast *hints; /* NULL: nothing is planned */
+    struct plan plan;
+    uint64_t plan_earliest; /* no plan before so many requests */
+    uint64_t plan_rest;     /* requests between two plans that were of no use */
+    uint64_t plan_taken;    /* hints taken before the last one */
+
+    double budget; /* conf.budget, and more while pages move too often */
+    uint64_t requests, window_request, window_remaps;
+    uint64_t gathered_request; /* the last time that all was waited for */
+    uint32_t front_blocks;     /* on all fronts */
+    bool is_full; /* the device or the limit refused a page, and none went back */
+};
+
+/* A request under way. */
+struct request {
+    uint64_t size, bytes; /* as asked, and of its block */
+    uint32_t stream, arena, shelf;
+    uint32_t ticket; /* of the hints, if they were told */
+    bool has_ticket;
+};
+
+/* Where a request could lie if pages came under it. */
+struct spot {
+    uint32_t block; /* that holds addr */
+    uint64_t addr;
+    uint64_t fresh; /* pages to be mapped */
+    uint64_t cost;  /* and those under it that could have gone elsewhere */
+    unsigned gaps;  /* to its neighbours: 0 to 2; the bytes of one are hard to use */
+    uint64_t slack; /* free bytes that remain on its pages */
+};
+
+/* Words behind which the fronts of so many sizes lie, and a bit of each. */
+static inline size_t
+front_words(size_t count)
+{
+    return count + (count + 31) / 32;
+}
+
+static inline bool
+arena_is_small(uint32_t arena)
+{
+    return arena & 1;
+}
+
+static inline uint64_t
+page_floor(const struct dryi_paged *p, uint64_t addr)
+{
+    return addr & ~p->page_mask;
+}
+
+static inline uint64_t
+page_ceil(const struct dryi_paged *p, uint64_t addr)
+{
+    return (addr + p->page_mask) & ~p->page_mask;
+}
+
+static inline uint64_t
+block_end(const struct block *b)
+{
+    return b->addr + b->size;
+}
+
+static inline void
+prefetch_block(const struct dryi_paged *p, uint32_t block)
+{
+    if (block != NONE)
+        __builtin_prefetch(&p->blocks[block]);
+}
+
+/* --- paged_stats.c ------------------------------------------------------------------------ */
+
+static inline void
+tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+{
+    struct tally *t = &p->tallies[name];
+    int64_t now = t->current[small] += (int64_t)amount;
+    if (now > t->peak[small])
+        t->peak[small] = now;
+    int64_t all = t->current[0] + t->current[1];
+    if (all > t->all_peak)
+        t->all_peak = all;
+}
+
+static inline void
+tally_sub(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+{
+    struct tally *t = &p->tallies[name];
+    t->current[small] -= (int64_t)amount;
+    t->freed[small] += (int64_t)amount;
+}
+
+static inline uint64_t
+tally_all(const struct dryi_paged *p, enum tally_name name)
+{
+    return (uint64_t)(p->tallies[name].current[0] + p->tallies[name].current[1]);
+}
+
+/* An alloc while blocks are pending: the peaks of both together. */
+void dryi_paged_note_active(struct dryi_paged *p);
+/* The highest that allocated and pending bytes have been. */
+uint64_t dryi_paged_active_peak(const struct dryi_paged *p);
+void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
+                              uint32_t block, uint64_t addr, uint64_t size);
+
+static inline void
+dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
+                uint64_t addr, uint64_t size)
+{
+    if (p->observer.event)
+        dryi_paged_tell_observer(p, action, block, addr, size);
+}
+
+void dryi_paged_reset_stats(void *self, bool peaks, bool accumulated);
+void dryi_paged_get_stats(const void *self, struct dry_stats *stats);
+void dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters);
+
+/* --- paged_block.c ------------------------------------------------------------------------ */
+
+bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
+
+/* So many records can be made without taking memory. */
+static inline bool
+dryi_paged_block_reserve(struct dryi_paged *p, uint32_t count)
+{
+    return p->dead_blocks >= count || dryi_paged_block_grow(p, count);
+}
+
+/* A record behind `after` (NONE: the first of its span); on no shelf. */
+uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t span, uint32_t after,
+                               uint64_t addr, uint64_t size);
+/* What is behind the first `size` bytes becomes a block of its own, on no shelf. */
+uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);
+/* The first `size` bytes of a free block, which stays on its shelf; the new block is on none. */
+uint32_t dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size);
+/* `block` takes in the one behind it, which is on no shelf. */
+void dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block);
+void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
+/* A free block or a hole, on no shelf: merge with what may be merged, and shelve. */
+uint32_t dryi_paged_block_settle(struct dryi_paged *p, uint32_t block);
+/* The free block lies elsewhere from now on. */
+void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
+                           uint64_t epoch);
+
+/* --- paged_shelf.c ------------------------------------------------------------------------ */
+
+static inline uint32_t
+bin_of(uint64_t size)
+{
+    uint64_t grains = size >> GRAIN_SHIFT;
+    if (grains < 32)
+        return (uint32_t)grains;
+    unsigned log2 = dryi_log2_floor(grains);
+    return (log2 - 4) * 32 + (uint32_t)(grains >> (log2 - 5) & 31);
+}
+
+/* The first bin with blocks at or above `bin`, NONE if there is none. */
+static inline uint32_t
+bin_at_least(const struct shelf *s, uint32_t bin)
+{
+    uint32_t octave = bin / 32;
+    if (octave >= OCTAVE_COUNT) /* of a request that no shelf could hold */
+        return NONE;
+    uint32_t bits = s->bins[octave] >> (bin % 32) << (bin % 32);
+    if (bits == 0) {
+        uint32_t octaves = octave == 31 ? 0 : s->octaves >> (octave + 1) << (octave + 1);
+        if (octaves == 0)
+            return NONE;
+        octave = (uint32_t)__builtin_ctz(octaves);
+        bits = s->bins[octave];
+    }
+    return octave * 32 + (uint32_t)__builtin_ctz(bits);
+}
+
+/* The last bin with blocks at or below `bin`, NONE if there is none. */
+uint32_t dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin);
+void dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block);
+void dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block);
+/* The best of a few blocks of at least `size` bytes, still on its shelf; NONE. */
+uint32_t dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s,
+                               uint64_t size);
+/* The same among those of an epoch up to `epoch`, a bounded look. */
+uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
+                                   uint64_t size, uint64_t epoch);
+/* A fresh shelf, NONE: no memory. */
+uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
+                               uint32_t stream);
+/* The shelf of a stream in an arena, made if need be; NONE: no memory. */
+uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream);
+
+static inline uint32_t
+dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    const struct arena *a = &p->arenas[arena];
+    return a->last_stream == stream ? a->last_shelf
+                                    : dryi_paged_shelf_ask(p, arena, stream);
+}
+
+/* May the owner of `shelf` take this free block at once, without a word to the device? */
+bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
+                          const struct block *b);
+
+/* --- paged_page.c ------------------------------------------------------------------------- */
+
+/* The whole pages inside [addr, end): *hi >= *lo. */
+void dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
+                            uint64_t *lo, uint64_t *hi);
+/* A page more in stock. NO_SPACE: the limit, or the device. */
+enum dry_status dryi_paged_page_create(struct dryi_paged *p);
+/* One page of the stock back to the device. */
+void dryi_paged_page_release(struct dryi_paged *p);
+/* The pages [lo, hi) of a free block, on its shelf, go to the stock. */
+enum dry_status dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo,
+                                 uint64_t hi);
+/*
+ * Pages of the stock come under [lo, hi) of a hole, which becomes free of `shelf`; records
+ * for two blocks are reserved. *filled: the free block it is part of.
+ */
+enum dry_status dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo,
+                               uint64_t hi, uint32_t shelf, uint32_t *filled);
+/* A span with room for `size` bytes: one hole. */
+enum dry_status dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena,
+                                        uint64_t size);
+/* Without pages: a range from the device, one free block of `shelf`. */
+enum dry_status dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
+                                      uint32_t shelf);
+/* A span that is one hole, or one free range, goes back to the device. */
+void dryi_paged_span_return(struct dryi_paged *p, uint32_t span);
+/* Everything back, at the end. */
+void dryi_paged_spans_finish(struct dryi_paged *p);
+
+/* --- paged_spot.c ------------------------------------------------------------------------- */
+
+/* What a search looks at, and what it counts first. */
+enum search_kind {
+    SEARCH_FRESH, /* some spots beside holes; pages to be mapped */
+    SEARCH_TOUCH, /* some of all spots; pages that could serve elsewhere, mapped or not */
+    SEARCH_ALL,   /* all spots; the same */
+};
+
+/* The cheapest spot for the request. False: none. */
+bool dryi_paged_spot_find(const struct dryi_paged *p, const struct request *r,
+                          enum search_kind kind, struct spot *spot);
+/* Fill and take it: its pages are in stock. *block is out of every shelf, of r->bytes. */
+enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
+                                     const struct spot *spot, uint32_t *block);
+/* Cut `bytes` at addr out of a free block that is on no shelf; one or two records. */
+uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
+                          uint64_t bytes);
+
+/* --- paged_ladder.c ----------------------------------------------------------------------- */
+
+/* Is memory so short that each page counts? */
+static inline bool
+dryi_paged_is_tight(const struct dryi_paged *p)
+{
+    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
+    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES);
+    return p->is_full && p->conf.remap && p->page_bytes > 0 &&
+           reserved - live < reserved / TIGHT_SHARE;
+}
+
+/* What no shelf had: a block of r->bytes out of every shelf. */
+enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
+                                 uint32_t *block);
+/* Of a free block that is on its shelf, the bytes of the request; NONE of NONE. */
+uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
+                               uint32_t found);
+/* Pages in stock for a spot, not beyond the budget. *moved: blocks have changed on the way. */
+enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
+                                const struct spot *spot, bool *moved);
+
+/* --- paged_plan.c ------------------------------------------------------------------------- */
+
+void dryi_paged_plan_add(struct dryi_paged *p, uint32_t block);
+void dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block);
+
+/* A block begins at its address from now on. */
+static inline void
+dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
+{
+    if (p->blocks[block].span == p->plan.span)
+        dryi_paged_plan_add(p, block);
+}
+
+/* No block will begin there; the one before it is known. */
+static inline void
+dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
+{
+    if (p->blocks[block].span == p->plan.span)
+        dryi_paged_plan_take_out(p, block);
+}
+
+/*
+ * The hints are told of the request. NONE: nothing is wished for it, or it cannot lie there.
+ * A period that is known now is planned: its streams are waited for, pages move, and what
+ * neither the plan nor anybody alive needs goes back to the device.
+ */
+uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
+/* The span goes; what is planned there will be refused. */
+void dryi_paged_plan_finish(struct dryi_paged *p);
+/* What is wrong with what is known about the span; NULL: nothing. */
+const char *dryi_paged_plan_check(const struct dryi_paged *p);
+
+/* --- paged_stream.c ----------------------------------------------------------------------- */
+
+uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
+
+/* Of the stream of the last request at once; NONE: no memory for a new one. */
+static inline uint32_t
+dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
+{
+    if (p->ids_are_values && p->last_stream < p->stream_count &&
+        p->streams[p->last_stream].id == value)
+        return p->last_stream;
+    return dryi_paged_stream_find(p, value);
+}
+
+bool dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream);
+/* Is every use of this free block over, as far as we have seen? */
+bool dryi_paged_is_over(const struct dryi_paged *p, const struct block *b);
+/* An event behind everything on the stream so far. */
+enum dry_status dryi_paged_mark(struct dryi_paged *p, uint32_t stream);
+/* The epoch of `on` up to which `stream` comes behind. */
+uint64_t dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on);
+bool dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch);
+/* Ask the device how far the stream is. */
+void dryi_paged_observe(struct dryi_paged *p, uint32_t stream);
+/* Wait until `epoch` of the stream is over; it has an event. */
+void dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch);
+/*
+ * Wait for the oldest event of a stream that is not captured; false: none is under way.
+ * *skipped: NONE at first, then what a former call of the same loop left there.
+ */
+bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);
+/* Events for everything freed so far; the first failure is returned, the rest is tried. */
+enum dry_status dryi_paged_mark_all(struct dryi_paged *p);
+/* Ask up to `count` streams with events under way how far they are, in turns. */
+void dryi_paged_process(struct dryi_paged *p, uint32_t count);
+/* Frees that captures held back. */
+void dryi_paged_release_held(struct dryi_paged *p);
+enum dry_status dryi_paged_free(void *self, dryi_block block);
+enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
+enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
+void dryi_paged_stream_progressed(void *self, uint64_t stream);
+
+/* --- paged_pool.c ------------------------------------------------------------------------- */
+
+uint32_t dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id);
+uint32_t dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id,
+                               unsigned flags);
+/* The owner whose scope covers this stream. */
+uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
+/* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
+bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
+enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id pool,
+                                     unsigned flags);
+enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id pool,
+                                      struct dryi_stream_filter filter);
+enum dry_status dryi_paged_end_pool(void *self, struct dryi_pool_id pool);
+enum dry_status dryi_paged_release_pool(void *self, struct dryi_pool_id pool);
+enum dry_status dryi_paged_begin_capture(void *self, struct dryi_stream_filter filter);
+enum dry_status dryi_paged_end_capture(void *self);
+
+/* --- paged_release.c ---------------------------------------------------------------------- */
+
+/* Everything freed so far is over; what has no event stays where it is. */
+void dryi_paged_wait_all(struct dryi_paged *p);
+/* Free blocks whose uses are over belong to everybody, and merge. */
+void dryi_paged_sweep(struct dryi_paged *p);
+/* What lies on fronts becomes ordinary free memory; was there any? */
+bool dryi_paged_flush(struct dryi_paged *p);
+/* The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there: is one? */
+bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes);
+/*
+ * Pages to the stock until it holds `want`, from under free blocks whose uses are over, never
+ * from [keep_lo, keep_hi). `wait`: their events are waited for.
+ */
+enum dry_status dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
+                                 uint64_t keep_hi, bool wait, bool oom);
+/*
+ * Where far more is reserved than ever was active: all that many streams hold is waited for
+ * and given to everybody. Not often: O(1) a request. False: nothing was done.
+ */
+bool dryi_paged_gather(struct dryi_paged *p);
+enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id pool);
+enum dry_status dryi_paged_trim(void *self, uint64_t target);
+/* Without pages: one free span back; false: there is none. */
+bool dryi_paged_return_span(struct dryi_paged *p);
+/* Pools without users, pages and blocks are no more. */
+void dryi_paged_forget_empty_pools(struct dryi_paged *p);
+
+/* --- paged_layout.c, paged_check.c -------------------------------------------------------- */
+
+void dryi_paged_get_block(const void *self, dryi_block block,
+                          struct dryi_block_info *info);
+enum dry_status dryi_paged_walk(
+    const void *self,
+    enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
+                             const struct dryi_block_info *blocks, size_t count),
+    void *visitor);
+enum dry_status dryi_paged_check(const void *self, struct dry_error *err);
+
+#endif

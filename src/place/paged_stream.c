@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Streams, epochs, events.
+ *
+ * A free block belongs to the epoch of its stream in which it was freed. An event ends an
+ * epoch: when it has passed, everything freed in that epoch and before is over, so one event
+ * serves any number of frees, and as long as nobody but the stream itself wants the memory
+ * there is none at all.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged_state.h"
+
+/* --- streams ------------------------------------------------------------------------------ */
+
+/* The handle was given to another stream: nothing can be recorded on the former any more. */
+static void
+retire_namesakes(struct dryi_paged *p, uint64_t value)
+{
+    if (!p->device.ops->stream_id)
+        return;
+    for (uint32_t i = 0; i < p->stream_count; i++)
+        p->streams[i].is_gone |= p->streams[i].value == value;
+}
+
+static uint32_t
+make_stream(struct dryi_paged *p, uint64_t value, uint64_t id)
+{
+    size_t count = (size_t)p->stream_count + 1;
+    if (!dryi_memory_grow(&p->memory, &p->streams, &p->stream_capacity, count,
+                          sizeof *p->streams) ||
+        !dryi_memory_grow(&p->memory, &p->progressed, &p->progressed_capacity, count,
+                          sizeof *p->progressed) ||
+        !dryi_memory_grow(&p->memory, &p->busy, &p->busy_capacity, count,
+                          sizeof *p->busy) ||
+        !dryi_map_put(&p->stream_ids, id, p->stream_count))
+        return NONE;
+    retire_namesakes(p, value);
+    p->streams[p->stream_count] = (struct stream){
+        .value = value, .id = id, .epoch = 1, .first_use = NONE, .last_use = NONE};
+    return p->stream_count++;
+}
+
+uint32_t
+dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
+{
+    uint64_t id = value;
+    if (!p->ids_are_values)
+        id = p->device.ops->stream_id(p->device.self, value);
+    if (p->last_stream < p->stream_count && p->streams[p->last_stream].id == id)
+        return p->last_stream;
+    const uint32_t *known = dryi_map_find(&p->stream_ids, id);
+    uint32_t index = known ? *known : make_stream(p, value, id);
+    if (index != NONE)
+        p->last_stream = index;
+    return index;
+}
+
+bool
+dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
+{
+    for (size_t i = 0; i < p->capture_count; i++) {
+        if (dryi_stream_filter_covers(&p->captures[i], p->streams[stream].value))
+            return true;
+    }
+    return false;
+}
+
+bool
+dryi_paged_is_over(const struct dryi_paged *p, const struct block *b)
+{
+    const struct shelf *s = p->shelves[b->shelf];
+    return s->kind != SHELF_STREAM || b->epoch <= p->streams[s->stream].done;
+}
+
+/* --- what a stream knows of another ------------------------------------------------------- */
+
+static uint64_t
+known_key(uint32_t stream, uint32_t on)
+{
+    return (uint64_t)stream << 32 | on;
+}
+
+uint64_t
+dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
+{
+    if (p->known.count == 0)
+        return 0;
+    const uint32_t *index = dryi_map_find(&p->known, known_key(stream, on));
+    return index ? p->known_epochs[*index] : 0;
+}
+
+bool
+dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
+{
+    uint32_t *index = dryi_map_find(&p->known, known_key(stream, on));
+    if (!index) {
+        uint32_t count = (uint32_t)p->known.count;
+        if (!dryi_memory_grow(&p->memory, &p->known_epochs, &p->known_capacity,
+                              (size_t)count + 1, sizeof *p->known_epochs) ||
+            !dryi_map_put(&p->known, known_key(stream, on), count))
+            return false;
+        p->known_epochs[count] = epoch;
+    } else if (p->known_epochs[*index] < epoch) {
+        p->known_epochs[*index] = epoch;
+    }
+    return true;
+}
+
+/* The epoch ends without an event: whoever comes behind it knows so from the program. */
+enum dry_status
+dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
+{
+    struct dryi_paged *p = self;
+    uint32_t to = dryi_paged_stream_index(p, stream);
+    uint32_t from = dryi_paged_stream_index(p, on);
+    if (to == NONE || from == NONE)
+        return DRY_ERR_MEMORY;
+    if (to == from)
+        return DRY_OK;
+    if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
+        return DRY_ERR_MEMORY;
+    p->streams[from].epoch++;
+    for (uint32_t i = 0; i < p->stream_count; i++) { /* and what that one knew itself */
+        uint64_t epoch = i == to ? 0 : dryi_paged_known_epoch(p, from, i);
+        if (epoch > 0 && !dryi_paged_learn(p, to, i, epoch))
+            return DRY_ERR_MEMORY;
+    }
+    return DRY_OK;
+}
+
+/* --- uses --------------------------------------------------------------------------------- */
+
+static uint64_t
+use_key(uint32_t block, uint32_t stream)
+{
+    return (uint64_t)block << 32 | stream;
+}
+
+static uint32_t
+make_use(struct dryi_paged *p)
+{
+    uint32_t use = p->dead_use;
+    if (use != NONE) {
+        p->dead_use = p->uses[use].next;
+        return use;
+    }
+    if (!dryi_memory_grow(&p->memory, &p->uses, &p->use_capacity,
+                          (size_t)p->use_count + 1, sizeof *p->uses))
+        return NONE;
+    return p->use_count++;
+}
+
+static void
+drop_use(struct dryi_paged *p, uint32_t use)
+{
+    p->uses[use].next = p->dead_use;
+    p->dead_use = use;
+}
+
+enum dry_status
+dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream)
+{
+    struct dryi_paged *p = self;
+    if (block == DRYI_NO_BLOCK)
+        return DRY_OK;
+    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
+    uint32_t own = p->shelves[p->blocks[block].shelf]->stream;
+    uint32_t index = dryi_paged_stream_index(p, stream);
+    if (index == NONE)
+        return DRY_ERR_MEMORY;
+    if (index == own || dryi_map_find(&p->recorded, use_key(block, index)))
+        return DRY_OK;
+    uint32_t use = make_use(p);
+    if (use == NONE)
+        return DRY_ERR_MEMORY;
+    if (!dryi_map_put(&p->recorded, use_key(block, index), use)) {
+        drop_use(p, use);
+        return DRY_ERR_MEMORY;
+    }
+    p->uses[use] =
+        (struct use){.block = block, .stream = index, .next = p->blocks[block].uses};
+    p->blocks[block].uses = use;
+    return DRY_OK;
+}
+
+static void
+link_newest(struct dryi_paged *p, uint32_t use)
+{
+    p->uses[use].older = p->newest_use;
+    p->uses[use].newer = NONE;
+    if (p->newest_use == NONE)
+        p->oldest_use = use;
+    else
+        p->uses[p->newest_use].newer = use;
+    p->newest_use = use;
+}
+
+static void
+unlink_use(struct dryi_paged *p, const struct use *u)
+{
+    if (u->older == NONE)
+        p->oldest_use = u->newer;
+    else
+        p->uses[u->older].newer = u->newer;
+    if (u->newer == NONE)
+        p->newest_use = u->older;
+    else
+        p->uses[u->newer].older = u->older;
+}
+
+/* To the end of the queue of its stream; its event ends the stream's epoch. */
+static void
+queue_use(struct dryi_paged *p, uint32_t use)
+{
+    struct use *u = &p->uses[use];
+    struct stream *s = &p->streams[u->stream];
+    u->next = NONE;
+    link_newest(p, use);
+    u->epoch = s->marked = s->epoch++;
+    if (s->first_use == NONE)
+        s->first_use = use;
+    else
+        p->uses[s->last_use].next = use;
+    s->last_use = use;
+    p->waiting_uses += u->block != NONE;
+    if (!s->is_busy) {
+        s->is_busy = true;
+        p->busy[p->busy_count++] = u->stream; /* one place a stream was reserved */
+    }
+}
+
+static enum dry_status
+record_event(struct dryi_paged *p, uint32_t stream, uint64_t *event)
+{
+    p->counters.driver_calls++;
+    enum dry_status status =
+        p->device.ops->event_record(p->device.self, p->streams[stream].value, event);
+    p->counters.events_recorded += status == DRY_OK;
+    return status;
+}
+
+enum dry_status
+dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
+{
+    struct stream *s = &p->streams[stream];
+    if (dryi_paged_is_captured(p, stream))
+        return DRY_ERR_UNSUPPORTED;
+    if (s->is_gone) { /* what it did is over once the device has come to rest */
+        p->counters.driver_calls++;
+        p->device.ops->stream_wait(p->device.self, 0);
+        dryi_paged_wait(p, stream, s->marked);
+        s->done = s->marked = s->epoch++;
+        return DRY_OK;
+    }
+    uint32_t use = make_use(p);
+    if (use == NONE)
+        return DRY_ERR_MEMORY;
+    uint64_t event;
+    enum dry_status status = record_event(p, stream, &event);
+    if (status != DRY_OK) {
+        drop_use(p, use);
+        return status;
+    }
+    p->uses[use] = (struct use){.event = event, .block = NONE, .stream = stream};
+    queue_use(p, use);
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_paged_mark_all(struct dryi_paged *p)
+{
+    enum dry_status first = DRY_OK;
+    for (uint32_t i = 0; i < p->stream_count; i++) {
+        if (p->streams[i].freed <= p->streams[i].marked || dryi_paged_is_captured(p, i))
+            continue;
+        enum dry_status status = dryi_paged_mark(p, i);
+        if (first == DRY_OK)
+            first = status;
+    }
+    return first;
+}
+
+/* --- frees -------------------------------------------------------------------------------- */
+
+/* To the front of its size, or merged and shelved. */
+static void
+make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    tally_sub(p, TALLY_REQUESTED_BYTES, arena_is_small(s->arena), b->requested);
+    dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
+    b->uses = NONE;
+    if (b->has_ticket)
+        dryi_forecast_freed(p->hints, b->bin_prev);
+    b->has_ticket = false;
+    uint64_t grains = b->size >> GRAIN_SHIFT;
+    if (grains >= s->front_count || s->front_blocks >= FRONT_MAX) {
+        b->state = BLOCK_FREE;
+        dryi_paged_block_settle(p, block);
+        return;
+    }
+    b->state = BLOCK_FRONT;
+    b->bin_next = s->fronts[grains];
+    s->fronts[grains] = block;
+    s->front_bits[grains / 32] |= UINT32_C(1) << (grains % 32);
+    s->front_blocks++;
+    p->front_blocks++;
+}
+
+/* No stream uses it any more. */
+static void
+complete(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    bool small = arena_is_small(s->arena);
+    tally_sub(p, TALLY_PENDING, small, 1);
+    tally_sub(p, TALLY_PENDING_BYTES, small, b->size);
+    make_free(p, s, block);
+}
+
+/* One event a recorded stream, all or none. */
+static enum dry_status
+record_uses(struct dryi_paged *p, uint32_t first)
+{
+    for (uint32_t u = first; u != NONE; u = p->uses[u].next) {
+        enum dry_status status = record_event(p, p->uses[u].stream, &p->uses[u].event);
+        if (status == DRY_OK)
+            continue;
+        for (uint32_t done = first; done != u; done = p->uses[done].next)
+            p->device.ops->event_destroy(p->device.self, p->uses[done].event);
+        return status;
+    }
+    return DRY_OK;
+}
+
+/* The block is pending; its list of uses becomes a count of them. */
+static void
+queue_uses(struct dryi_paged *p, uint32_t block)
+{
+    uint32_t use = p->blocks[block].uses, count = 0;
+    while (use != NONE) {
+        uint32_t next = p->uses[use].next;
+        dryi_map_take(&p->recorded, use_key(block, p->uses[use].stream));
+        queue_use(p, use);
+        count++;
+        use = next;
+    }
+    p->blocks[block].uses = count;
+}
+
+static void
+hold(struct dryi_paged *p, uint32_t block)
+{
+    p->blocks[block].bin_next = NONE;
+    if (p->first_held == NONE)
+        p->first_held = block;
+    else
+        p->blocks[p->last_held].bin_next = block;
+    p->last_held = block;
+}
+
+void
+dryi_paged_release_held(struct dryi_paged *p)
+{
+    while (p->first_held != NONE && p->capture_count == 0) {
+        uint32_t block = p->first_held;
+        if (record_uses(p, p->blocks[block].uses) != DRY_OK)
+            return; /* the next request tries again */
+        p->first_held = p->blocks[block].bin_next;
+        queue_uses(p, block);
+    }
+}
+
+enum dry_status
+dryi_paged_free(void *self, dryi_block block)
+{
+    struct dryi_paged *p = self;
+    if (block == DRYI_NO_BLOCK)
+        return DRY_OK;
+    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
+    struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    bool small = arena_is_small(s->arena);
+    if (!small) { /* looked at soon, and far from here */
+        prefetch_block(p, b->next);
+        prefetch_block(p, b->prev);
+    }
+    bool is_held = b->uses != NONE && p->capture_count > 0;
+    if (b->uses != NONE && !is_held) {
+        enum dry_status status = record_uses(p, b->uses);
+        if (status != DRY_OK)
+            return status;
+    }
+    struct stream *stream = &p->streams[s->stream];
+    b->epoch = stream->freed = stream->epoch;
+    tally_sub(p, TALLY_ALLOCATION, small, 1);
+    tally_sub(p, TALLY_ALLOCATED_BYTES, small, b->size);
+    dryi_paged_tell(p, DRY_ACTION_FREE_REQUESTED, block, b->addr, b->requested);
+    if (b->uses == NONE) {
+        make_free(p, s, block);
+        return DRY_OK;
+    }
+    tally_add(p, TALLY_PENDING, small, 1);
+    tally_add(p, TALLY_PENDING_BYTES, small, b->size);
+    b->state = BLOCK_PENDING;
+    if (is_held)
+        hold(p, block);
+    else
+        queue_uses(p, block);
+    return DRY_OK;
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+static void
+finish_first_use(struct dryi_paged *p, uint32_t stream)
+{
+    struct stream *s = &p->streams[stream];
+    uint32_t use = s->first_use;
+    struct use u = p->uses[use];
+    s->first_use = u.next;
+    if (u.next == NONE)
+        s->last_use = NONE;
+    if (s->done < u.epoch)
+        s->done = u.epoch;
+    unlink_use(p, &u);
+    p->device.ops->event_destroy(p->device.self, u.event);
+    drop_use(p, use);
+    if (u.block == NONE)
+        return;
+    p->waiting_uses--;
+    DRYI_ASSERT(p->blocks[u.block].uses > 0);
+    if (--p->blocks[u.block].uses == 0)
+        complete(p, u.block);
+}
+
+void
+dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
+{
+    const struct stream *s = &p->streams[stream];
+    if (dryi_paged_is_captured(p, stream))
+        return;
+    while (s->first_use != NONE &&
+           p->device.ops->event_query(p->device.self, p->uses[s->first_use].event))
+        finish_first_use(p, stream);
+}
+
+void
+dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
+{
+    const struct stream *s = &p->streams[stream];
+    while (s->done < epoch && s->first_use != NONE) {
+        p->counters.driver_calls++;
+        p->device.ops->event_wait(p->device.self, p->uses[s->first_use].event);
+        finish_first_use(p, stream);
+    }
+}
+
+bool
+dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
+{
+    uint32_t use = *skipped == NONE ? p->oldest_use : p->uses[*skipped].newer;
+    while (use != NONE && dryi_paged_is_captured(p, p->uses[use].stream)) {
+        *skipped = use;
+        use = p->uses[use].newer;
+    }
+    if (use == NONE)
+        return false;
+    dryi_paged_wait(p, p->uses[use].stream, p->uses[use].epoch);
+    return true;
+}
+
+/* Streams without a queue leave the list here, not when their queue runs dry. */
+static void
+process_busy_streams(struct dryi_paged *p, uint32_t count)
+{
+    if (count > p->busy_count)
+        count = p->busy_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (p->busy_turn >= p->busy_count)
+            p->busy_turn = 0;
+        uint32_t stream = p->busy[p->busy_turn];
+        dryi_paged_observe(p, stream);
+        struct stream *s = &p->streams[stream];
+        s->is_busy = s->first_use != NONE;
+        if (s->is_busy)
+            p->busy_turn++;
+        else
+            p->busy[p->busy_turn] = p->busy[--p->busy_count];
+    }
+}
+
+void
+dryi_paged_process(struct dryi_paged *p, uint32_t count)
+{
+    dryi_paged_release_held(p);
+    if (!p->progress_is_told) {
+        process_busy_streams(p, count);
+        return;
+    }
+    while (p->progressed_count > 0) {
+        uint32_t stream = p->progressed[--p->progressed_count];
+        p->streams[stream].may_be_done = false;
+        dryi_paged_observe(p, stream);
+    }
+}
+
+void
+dryi_paged_stream_progressed(void *self, uint64_t stream)
+{
+    struct dryi_paged *p = self;
+    uint64_t id = stream;
+    if (p->device.ops->stream_id)
+        id = p->device.ops->stream_id(p->device.self, stream);
+    const uint32_t *index = dryi_map_find(&p->stream_ids, id);
+    if (!index || p->streams[*index].may_be_done)
+        return;
+    p->streams[*index].may_be_done = true;
+    p->progressed[p->progressed_count++] = *index; /* one place a stream was reserved */
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans of place/paged: a program that repeats itself runs in little more than what is alive,
+ * without the driver; and whatever else it does, nothing overlaps and nothing is lost.
+ */
+#include "support/cmocka.h"
+
+#include <string.h>
+
+#include <drystone/sim.h>
+
+#include "base/bits.h"
+#include "place/paged.h"
+#include "support/failing_memory.h"
+
+#define MIB DRYI_MIB
+
+#define WEIGHTS 20
+#define LAYERS 24
+#define LOOP_REQUESTS (3 * LAYERS)
+#define LOOP_HINTS (LOOP_REQUESTS - 2) /* lives across a loop's end may be left out */
+
+/* --- a program ---------------------------------------------------------------------------- */
+
+struct held {
+    dryi_block block;
+    uint64_t owner, size, stream;
+    bool live;
+};
+
+struct rig {
+    struct dry_sim *sim;
+    struct dryi_place place;
+    uint64_t owners, live_bytes, live_peak;
+    uint64_t unit;    /* bytes that sizes are multiples of */
+    uint64_t streams; /* that the layers go around */
+    bool may_fail;    /* requests may be refused: the program does without */
+    struct held weights[WEIGHTS], layers[LAYERS];
+};
+
+static bool
+open_rig(struct rig *rig, const char *conf, uint64_t capacity,
+         const struct dry_memory *memory)
+{
+    struct dry_sim_options sim_options;
+    struct dryi_paged_options options = {.memory = memory};
+    struct dry_error err;
+    *rig = (struct rig){.unit = 4 * MIB, .streams = 1};
+    dry_sim_options_init(&sim_options);
+    sim_options.capacity_bytes = capacity;
+    sim_options.check = 1;
+    assert_int_equal(dry_sim_create(&sim_options, &rig->sim, &err), DRY_OK);
+    options.device = dry_sim_get_device(rig->sim);
+    dryi_paged_conf_init(&options.conf);
+    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, &err),
+                     DRY_OK);
+    if (dryi_paged_create(&options, &rig->place, &err) == DRY_OK)
+        return true;
+    dry_sim_destroy(rig->sim);
+    return false;
+}
+
+static void
+check_rig(const struct rig *rig)
+{
+    struct dry_error err = {.text = ""};
+    struct dry_sim_finding finding;
+    if (dry_sim_get_finding(rig->sim, 0, &finding) == DRY_OK)
+        fail_msg("%s", finding.text);
+    enum dry_status status = rig->place.ops->check(rig->place.self, &err);
+    if (status != DRY_OK && status != DRY_ERR_MEMORY)
+        fail_msg("%s", err.text);
+}
+
+static struct dryi_place_counters
+counters_of(const struct rig *rig)
+{
+    struct dryi_place_counters counters;
+    rig->place.ops->get_counters(rig->place.self, &counters);
+    return counters;
+}
+
+static uint64_t
+reserved(const struct rig *rig)
+{
+    struct dry_stats stats;
+    rig->place.ops->get_stats(rig->place.self, &stats);
+    return (uint64_t)stats.reserved_bytes.all.current;
+}
+
+/* The checker knows of the bytes and that the stream works on them. */
+static void
+get(struct rig *rig, struct held *held, uint64_t size, uint64_t stream)
+{
+    dryi_block block;
+    enum dry_status status = rig->place.ops->alloc(rig->place.self, size, stream, &block);
+    *held = (struct held){.block = block, .size = size, .stream = stream};
+    if (status != DRY_OK) {
+        assert_true(rig->may_fail);
+        return;
+    }
+    uint64_t addr = rig->place.ops->get_address(rig->place.self, block);
+    held->live = true;
+    held->owner = ++rig->owners;
+    assert_int_equal(dry_sim_own(rig->sim, addr, size, stream, held->owner), DRY_OK);
+    assert_int_equal(dry_sim_use(rig->sim, stream, addr, size, held->owner), DRY_OK);
+    rig->live_bytes += size;
+    if (rig->live_bytes > rig->live_peak)
+        rig->live_peak = rig->live_bytes;
+}
+
+static void
+put(struct rig *rig, struct held *held)
+{
+    if (!held->live)
+        return;
+    dry_sim_disown(rig->sim, held->owner);
+    held->live = false;
+    rig->live_bytes -= held->size;
+    assert_int_equal(rig->place.ops->free(rig->place.self, held->block), DRY_OK);
+}
+
+static void
+take_weights(struct rig *rig)
+{
+    for (unsigned i = 0; i < WEIGHTS; i++)
+        get(rig, &rig->weights[i], rig->unit / 2 * (1 + i % 3), 0);
+}
+
+/* Forward keeps a block a layer, backward gives it back; each needs some for a while. */
+static void
+run_loop(struct rig *rig, unsigned variant)
+{
+    for (unsigned i = 0; i < LAYERS; i++) {
+        uint64_t stream = i % rig->streams;
+        struct held scratch;
+        get(rig, &rig->layers[i], rig->unit * (1 + (i * 5 + variant) % 7) + 512 * i,
+            stream);
+        get(rig, &scratch, rig->unit * (1 + (i + variant) % 5), stream);
+        put(rig, &scratch);
+    }
+    for (unsigned i = LAYERS; i-- > 0;) {
+        struct held gradient;
+        get(rig, &gradient, rig->unit * (1 + (i * 3 + variant) % 11), i % rig->streams);
+        put(rig, &rig->layers[i]);
+        put(rig, &gradient);
+    }
+    check_rig(rig);
+}
+
+static void
+run_loops(struct rig *rig, unsigned variant, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        run_loop(rig, variant);
+}
+
+/* Nothing may be left on the device. */
+static void
+finish_rig(struct rig *rig)
+{
+    struct dry_sim_account account;
+    for (unsigned i = 0; i < LAYERS; i++)
+        put(rig, &rig->layers[i]);
+    for (unsigned i = 0; i < WEIGHTS; i++)
+        put(rig, &rig->weights[i]);
+    check_rig(rig);
+    assert_int_equal(rig->place.ops->trim(rig->place.self, 0), DRY_OK);
+    rig->place.ops->destroy(rig->place.self);
+    dry_sim_get_account(rig->sim, &account);
+    assert_int_equal(account.used_bytes, 0);
+    assert_int_equal(account.pages_live, 0);
+    assert_int_equal(account.events_live, 0);
+    assert_int_equal(account.reserved_address_bytes, 0);
+    dry_sim_destroy(rig->sim);
+}
+
+/* A program in its third period or later, planned. */
+static void
+open_planned(struct rig *rig, const char *conf)
+{
+    assert_true(open_rig(rig, conf, DRY_SIM_UNLIMITED, NULL));
+    take_weights(rig);
+    run_loops(rig, 0, 4);
+    assert_int_equal(counters_of(rig).plans_made, 1);
+}
+
+/* --- what a plan does --------------------------------------------------------------------- */
+
+static void
+a_loop_needs_no_driver_and_little_more_than_what_is_alive(void **state)
+{
+    (void)state;
+    struct rig rig;
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    take_weights(&rig);
+    run_loops(&rig, 0, 3);
+    struct dryi_place_counters before = counters_of(&rig);
+    assert_int_equal(before.plans_made, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        run_loop(&rig, 0);
+        assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
+    }
+    struct dryi_place_counters after = counters_of(&rig);
+    assert_int_equal(after.driver_calls, before.driver_calls);
+    assert_int_equal(after.plans_made, 1);
+    assert_int_equal(after.hints_refused, 0);
+    assert_true(after.hints_taken - before.hints_taken >= 5 * LOOP_HINTS);
+    finish_rig(&rig);
+}
+
+static void
+without_the_option_nothing_is_planned(void **state)
+{
+    (void)state;
+    static const char *const confs[] = {"plan:False", "remap:False"};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        assert_true(open_rig(&rig, confs[i], DRY_SIM_UNLIMITED, NULL));
+        take_weights(&rig);
+        run_loops(&rig, 0, 6);
+        assert_int_equal(counters_of(&rig).plans_made, 0);
+        assert_int_equal(counters_of(&rig).hints_taken, 0);
+        finish_rig(&rig);
+    }
+}
+
+static void
+private_pools_are_not_planned(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct dryi_pool_id pool = {7, 0};
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    const struct dryi_place_ops *ops = rig.place.ops;
+    assert_int_equal(ops->open_pool(rig.place.self, pool, 0), DRY_OK);
+    assert_int_equal(
+        ops->begin_pool(rig.place.self, pool, (struct dryi_stream_filter){0}), DRY_OK);
+    run_loops(&rig, 0, 6);
+    assert_int_equal(ops->end_pool(rig.place.self, pool), DRY_OK);
+    assert_int_equal(counters_of(&rig).plans_made, 0);
+    assert_int_equal(ops->release_pool(rig.place.self, pool), DRY_OK);
+    finish_rig(&rig);
+}
+
+static void
+a_device_hardly_larger_than_what_is_alive_is_enough(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    uint64_t peak = rig.live_peak;
+    finish_rig(&rig);
+    assert_true(open_rig(&rig, "", dryi_round_up(peak + peak / 50, 2 * MIB), NULL));
+    take_weights(&rig);
+    run_loops(&rig, 0, 8);
+    finish_rig(&rig);
+}
+
+/* --- what is not as expected -------------------------------------------------------------- */
+
+static void
+a_request_more_is_planned_around(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    struct held small, noise;
+    get(&rig, &small, 1000, 0);
+    struct dryi_place_counters before = counters_of(&rig);
+    run_loop(&rig, 0);
+    assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
+    get(&rig, &noise, 3 * MIB, 0);
+    run_loops(&rig, 0, 40);
+    put(&rig, &noise);
+    put(&rig, &small);
+    before = counters_of(&rig);
+    run_loops(&rig, 0, 3);
+    struct dryi_place_counters after = counters_of(&rig);
+    assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS);
+    assert_int_equal(after.driver_calls, before.driver_calls);
+    finish_rig(&rig);
+}
+
+static void
+what_lies_in_the_way_is_gone_around(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    struct held others[4];
+    for (unsigned i = 0; i < 4; i++)
+        get(&rig, &others[i], 5 * MIB + 512, 0);
+    struct dryi_place_counters before = counters_of(&rig);
+    run_loop(&rig, 0);
+    assert_true(counters_of(&rig).hints_refused > before.hints_refused);
+    /* Refused for long, the plan is made anew around them. */
+    run_loops(&rig, 0, 40);
+    before = counters_of(&rig);
+    assert_true(before.plans_made > 1);
+    run_loops(&rig, 0, 2);
+    assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
+    for (unsigned i = 0; i < 4; i++)
+        put(&rig, &others[i]);
+    finish_rig(&rig);
+}
+
+static void
+another_loop_gets_another_plan(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    run_loops(&rig, 3, 40);
+    assert_true(counters_of(&rig).plans_made > 1);
+    struct dryi_place_counters before = counters_of(&rig);
+    run_loops(&rig, 3, 3);
+    struct dryi_place_counters after = counters_of(&rig);
+    assert_int_equal(after.driver_calls, before.driver_calls);
+    assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS);
+    finish_rig(&rig);
+}
+
+static void
+given_back_pages_come_back_under_the_plan(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    struct dryi_pool_id all = {0, 0};
+    assert_int_equal(rig.place.ops->empty_cache(rig.place.self, all), DRY_OK);
+    check_rig(&rig);
+    run_loop(&rig, 0);
+    struct dryi_place_counters before = counters_of(&rig);
+    run_loops(&rig, 0, 2);
+    assert_int_equal(counters_of(&rig).driver_calls, before.driver_calls);
+    assert_true(counters_of(&rig).hints_taken - before.hints_taken >= 2 * LOOP_HINTS);
+    finish_rig(&rig);
+}
+
+/* Without a weight in it the span itself goes back. */
+static void
+the_span_of_a_plan_may_go(void **state)
+{
+    (void)state;
+    struct rig rig;
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    run_loops(&rig, 0, 4);
+    assert_int_equal(counters_of(&rig).plans_made, 1);
+    struct dryi_pool_id all = {0, 0};
+    assert_int_equal(rig.place.ops->empty_cache(rig.place.self, all), DRY_OK);
+    assert_int_equal(reserved(&rig), 0);
+    run_loops(&rig, 0, 40);
+    assert_true(counters_of(&rig).plans_made > 1);
+    finish_rig(&rig);
+}
+
+/* The checker proves the order: what one stream frees no other gets without an event. */
+static void
+streams_of_a_loop_keep_apart(void **state)
+{
+    (void)state;
+    for (uint64_t streams = 2; streams <= 4; streams++) {
+        struct rig rig;
+        assert_true(open_rig(&rig, "reuse_waiting:False", DRY_SIM_UNLIMITED, NULL));
+        rig.streams = streams;
+        take_weights(&rig);
+        for (unsigned i = 0; i < 24; i++) {
+            run_loop(&rig, 0);
+            if (i % 3 == 0)
+                dry_sim_complete_stream(rig.sim, i % streams);
+            rig.place.ops->process_events(rig.place.self);
+        }
+        finish_rig(&rig);
+    }
+}
+
+static void
+a_capture_holds_a_plan_off(void **state)
+{
+    (void)state;
+    struct rig rig;
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    const struct dryi_place_ops *ops = rig.place.ops;
+    take_weights(&rig);
+    run_loops(&rig, 0, 2);
+    assert_int_equal(ops->begin_capture(rig.place.self, (struct dryi_stream_filter){0}),
+                     DRY_OK);
+    run_loops(&rig, 0, 3);
+    assert_int_equal(counters_of(&rig).plans_made, 0);
+    assert_int_equal(ops->end_capture(rig.place.self), DRY_OK);
+    run_loops(&rig, 0, 3);
+    assert_int_equal(counters_of(&rig).plans_made, 1);
+    finish_rig(&rig);
+}
+
+/* --- failures ----------------------------------------------------------------------------- */
+
+static uint64_t
+calls_made(const struct dry_sim *sim)
+{
+    struct dry_sim_account account;
+    uint64_t made = 0;
+    dry_sim_get_account(sim, &account);
+    for (int i = 0; i < DRY_SIM_CALL_COUNT; i++)
+        made += account.calls[i];
+    return made;
+}
+
+/* Smaller, so that there are fewer calls; a hole in the pages on the way to the plan. */
+static void
+run_failing(struct rig *rig)
+{
+    rig->unit = MIB / 2;
+    rig->may_fail = true;
+    take_weights(rig);
+    run_loops(rig, 0, 1);
+    struct held other;
+    get(rig, &other, 40 * MIB, 0);
+    put(rig, &other);
+    run_loops(rig, 0, 4);
+}
+
+static void
+every_device_call_may_fail(void **state)
+{
+    (void)state;
+    uint64_t made = 0, plans = 0;
+    for (uint64_t call = 0; call <= made; call++) {
+        struct rig rig;
+        assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+        dry_sim_fail_at(rig.sim, call);
+        run_failing(&rig);
+        made = calls_made(rig.sim);
+        plans += counters_of(&rig).plans_made;
+        dry_sim_fail_at(rig.sim, UINT64_MAX);
+        run_loops(&rig, 0, 2);
+        finish_rig(&rig);
+    }
+    assert_true(plans > 0);
+}
+
+static void
+every_request_for_memory_may_fail(void **state)
+{
+    (void)state;
+    uint64_t plans = 0;
+    for (size_t n = 0;; n++) {
+        struct failing_memory fm;
+        struct dry_memory memory = failing_memory_init(&fm, n);
+        struct rig rig;
+        bool opened = open_rig(&rig, "", DRY_SIM_UNLIMITED, &memory), failed = false;
+        if (opened) {
+            run_failing(&rig);
+            failed = fm.failed;
+            fm.failed = false; /* from here on there is memory again */
+            fm.left = SIZE_MAX;
+            plans += counters_of(&rig).plans_made;
+            run_loops(&rig, 0, 2);
+            finish_rig(&rig);
+        }
+        failing_memory_finish(&fm);
+        if (opened && !failed)
+            break;
+    }
+    assert_true(plans > 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loop_needs_no_driver_and_little_more_than_what_is_alive),
+        cmocka_unit_test(without_the_option_nothing_is_planned),
+        cmocka_unit_test(private_pools_are_not_planned),
+        cmocka_unit_test(a_device_hardly_larger_than_what_is_alive_is_enough),
+        cmocka_unit_test(a_request_more_is_planned_around),
+        cmocka_unit_test(what_lies_in_the_way_is_gone_around),
+        cmocka_unit_test(another_loop_gets_another_plan),
+        cmocka_unit_test(given_back_pages_come_back_under_the_plan),
+        cmocka_unit_test(the_span_of_a_plan_may_go),
+        cmocka_unit_test(streams_of_a_loop_keep_apart),
+        cmocka_unit_test(a_capture_holds_a_plan_off),
+        cmocka_unit_test(every_device_call_may_fail),
+        cmocka_unit_test(every_request_for_memory_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
