@@ -62,6 +62,17 @@ DRY_API void dry_stats_visit(const struct dry_stats *stats,
                              void (*visit)(void *self, const char *key, int64_t value),
                              void *self);
 
+struct dry_sink; /* <drystone/trace.h> */
+
+/*
+ * The table of torch.cuda.memory_summary() for device `device`, the same characters:
+ * 75 columns, each line in bars, a newline behind the last. `abbreviated` other than 0
+ * leaves out the rows of the two pools. Source: torch/cuda/memory.py. Errors: the sink's.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_stats_write_summary(
+    const struct dry_stats *stats, int32_t device, int abbreviated,
+    const struct dry_sink *sink, struct dry_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -171,6 +171,7 @@ static const struct phrase phrases[] = {
     {"expandable-segmentreserveof%", AT(expandable_reserve), 0, 0,
      DRY_MESSAGE_HINT_RESERVE, 0},
     {"expandable_segments_reserve", NOWHERE, 0, 0, DRY_MESSAGE_HINT_RESERVE, 0},
+    {"expandable_segmentsisenabled", NOWHERE, 0, 0, DRY_MESSAGE_HINT_RESERVE, 0},
     {"expandable_segments:True", NOWHERE, 0, 0, DRY_MESSAGE_HINT_EXPANDABLE, 0},
     {"max_split_size_mb", NOWHERE, 0, 0, DRY_MESSAGE_HINT_MAX_SPLIT, 0},
     {"PYTORCH_CUDA_ALLOC_CONF", NOWHERE, 0, DRY_MESSAGE_VARIABLE_CUDA, 0, 0},

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * bench_pool PAIRS [LIVE_MAX [PLACEMENT]]: what an alloc and a free cost, through the C
+ * interface, on the simulated device.
+ *
+ * A pool is filled with live blocks, then does PAIRS pairs as a whole (mean_ns) and as many
+ * one by one (p50_ns, p99_9_ns, max_ns, less what reading the clock costs). One line of JSON
+ * for each
+ *
+ *     placement  paged, torch
+ *     sizes      small (most below 64 KiB), training (a few sizes, again and again), wide
+ *                (512 bytes to 16 MiB, every octave alike)
+ *     order      lifo (bursts of 16, freed backwards), random (a live block goes, another
+ *                comes)
+ *     live       blocks in use meanwhile: 10^3 to 10^6
+ *     threads    each with a stream and its share of the live blocks; mean_ns is a pair of
+ *                one thread, all of them at work
+ *
+ * and for a mutex beside a lock of one word and a futex, taken and given by one thread.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+
+#define BURST 16u
+#define THREADS_MAX 4
+#define SIZES_COUNT                                                                      \
+    65536u /* a power of two: what is asked for is drawn before the clock */
+
+enum sizes { SIZES_SMALL, SIZES_TRAINING, SIZES_WIDE };
+static const char *const size_names[] = {"small", "training", "wide"};
+static const char *const placement_names[] = {"paged", "torch"};
+
+struct setting {
+    enum dry_placement placement;
+    enum sizes sizes;
+    int is_random;
+    size_t live, pairs;
+    unsigned threads;
+};
+
+/* One thread's part. */
+struct worker {
+    struct dry_pool *pool;
+    const struct setting *setting;
+    uint64_t random, stream;
+    uint64_t *addresses;
+    size_t live, next;
+    uint64_t *sizes;
+    uint32_t *victims;
+    uint32_t *times;
+    double seconds;
+    pthread_barrier_t *begin;
+};
+
+static void
+need(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "bench_pool: %s\n", what);
+    _exit(1); /* of whatever thread */
+}
+
+static void *
+take(size_t count, size_t bytes)
+{
+    void *at = calloc(count ? count : 1, bytes);
+    need(at != NULL, "no memory");
+    return at;
+}
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* splitmix64 */
+static uint64_t
+random_below(uint64_t *state, uint64_t limit)
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ x >> 31) % limit;
+}
+
+/* --- sizes -------------------------------------------------------------------------------- */
+
+static uint64_t
+octaves(uint64_t *random, unsigned from, unsigned to)
+{
+    uint64_t base = UINT64_C(1) << (from + random_below(random, to - from));
+    return base + random_below(random, base);
+}
+
+static uint64_t
+training_size(uint64_t *random)
+{
+    static const uint64_t known[] = {
+        512,     2048,    4096,    12288,   65536,    786432,
+        1048576, 2097152, 3145728, 6291456, 12582912, 25165824,
+    };
+    uint64_t kind = random_below(random, 100);
+    if (kind < 55)
+        return known[random_below(random, 5)];
+    if (kind < 95)
+        return known[5 + random_below(random, 5)];
+    return known[10 + random_below(random, 2)];
+}
+
+static uint64_t
+draw_size(uint64_t *random, enum sizes sizes)
+{
+    if (sizes == SIZES_TRAINING)
+        return training_size(random);
+    if (sizes == SIZES_WIDE)
+        return octaves(random, 9, 24);
+    uint64_t kind = random_below(random, 100);
+    if (kind < 90)
+        return octaves(random, 9, 16);
+    return kind < 99 ? octaves(random, 16, 20) : octaves(random, 20, 24);
+}
+
+/* --- pairs -------------------------------------------------------------------------------- */
+
+static uint64_t
+alloc(struct worker *w)
+{
+    uint64_t address = 0;
+    uint64_t size = w->sizes[w->next & (SIZES_COUNT - 1)];
+    need(dry_pool_alloc(w->pool, size, w->stream, &address) == DRY_OK, "out of memory");
+    return address;
+}
+
+static void
+give(struct worker *w, uint64_t address)
+{
+    need(dry_pool_free(w->pool, address) == DRY_OK, "a free was refused");
+}
+
+/* A live block goes, another comes. */
+static void
+random_pair(struct worker *w)
+{
+    uint64_t *at = &w->addresses[w->victims[w->next & (SIZES_COUNT - 1)]];
+    give(w, *at);
+    *at = alloc(w);
+    w->next++;
+}
+
+static void
+burst(struct worker *w)
+{
+    uint64_t held[BURST];
+    for (unsigned i = 0; i < BURST; i++, w->next++)
+        held[i] = alloc(w);
+    for (unsigned i = BURST; i-- > 0;)
+        give(w, held[i]);
+}
+
+static void
+do_pairs(struct worker *w, size_t pairs)
+{
+    for (size_t i = 0; w->setting->is_random && i < pairs; i++)
+        random_pair(w);
+    for (size_t i = 0; !w->setting->is_random && i < pairs; i += BURST)
+        burst(w);
+}
+
+/* One by one: at its depth in the burst, a pair of lifo is its alloc and its free. */
+static void
+time_pairs(struct worker *w, size_t pairs)
+{
+    uint64_t held[BURST];
+    uint32_t spent[BURST];
+    for (size_t i = 0; i < pairs;) {
+        if (w->setting->is_random) {
+            uint64_t begin = now_ns();
+            random_pair(w);
+            w->times[i++] = (uint32_t)(now_ns() - begin);
+            continue;
+        }
+        for (unsigned k = 0; k < BURST; k++, w->next++) {
+            uint64_t begin = now_ns();
+            held[k] = alloc(w);
+            spent[k] = (uint32_t)(now_ns() - begin);
+        }
+        for (unsigned k = BURST; k-- > 0;) {
+            uint64_t begin = now_ns();
+            give(w, held[k]);
+            spent[k] += (uint32_t)(now_ns() - begin);
+        }
+        for (unsigned k = 0; k < BURST && i < pairs; k++)
+            w->times[i++] = spent[k];
+    }
+}
+
+static void *
+work(void *self)
+{
+    struct worker *w = self;
+    for (size_t i = 0; i < w->live; i++, w->next++)
+        w->addresses[i] = alloc(w);
+    do_pairs(w, w->setting->pairs / 4 + BURST); /* warm */
+    pthread_barrier_wait(w->begin);
+    uint64_t begin = now_ns();
+    do_pairs(w, w->setting->pairs);
+    w->seconds = (double)(now_ns() - begin) * 1e-9;
+    return NULL;
+}
+
+/* --- one setting -------------------------------------------------------------------------- */
+
+static int
+compare(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* What reading the clock twice costs, at best. */
+static uint32_t
+clock_ns(void)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 10000; i++) {
+        uint64_t begin = now_ns(), end = now_ns();
+        least = end - begin < least ? end - begin : least;
+    }
+    return (uint32_t)least;
+}
+
+static void
+init_worker(struct worker *w, struct dry_pool *pool, const struct setting *s,
+            unsigned number, pthread_barrier_t *begin)
+{
+    *w = (struct worker){.pool = pool,
+                         .setting = s,
+                         .random = number + 1,
+                         .stream = number,
+                         .live = s->live / s->threads,
+                         .begin = begin};
+    w->addresses = take(w->live, sizeof *w->addresses);
+    w->sizes = take(SIZES_COUNT, sizeof *w->sizes);
+    w->victims = take(SIZES_COUNT, sizeof *w->victims);
+    for (size_t i = 0; i < SIZES_COUNT; i++) {
+        w->sizes[i] = draw_size(&w->random, s->sizes);
+        w->victims[i] = (uint32_t)random_below(&w->random, w->live);
+    }
+}
+
+static void
+finish_worker(struct worker *w)
+{
+    for (size_t i = 0; i < w->live; i++)
+        give(w, w->addresses[i]);
+    free(w->addresses);
+    free(w->sizes);
+    free(w->victims);
+}
+
+static void
+print_result(const struct setting *s, double mean_ns, uint32_t *times,
+             const struct dry_pool_counters *spent)
+{
+    printf("{\"bench\":\"pool\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
+           "\"live\":%zu,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f",
+           placement_names[s->placement], size_names[s->sizes],
+           s->is_random ? "random" : "lifo", s->live, s->threads, s->pairs, mean_ns);
+    if (times) {
+        uint32_t clock = 2 * clock_ns(); /* lifo reads it four times */
+        if (s->is_random)
+            clock /= 2;
+        qsort(times, s->pairs, sizeof *times, compare);
+        uint32_t at[3] = {times[s->pairs / 2], times[s->pairs - 1 - s->pairs / 1000],
+                          times[s->pairs - 1]};
+        for (int i = 0; i < 3; i++)
+            at[i] = at[i] > clock ? at[i] - clock : 0;
+        printf(",\"p50_ns\":%u,\"p99_9_ns\":%u,\"max_ns\":%u", at[0], at[1], at[2]);
+    }
+    printf(",\"driver_calls\":%llu}\n", (unsigned long long)spent->driver_calls);
+    fflush(stdout);
+}
+
+/* Pairs as a whole in all threads, then one by one in this one. */
+static void
+measure(struct dry_pool *pool, const struct setting *s)
+{
+    struct worker workers[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+    pthread_barrier_t begin;
+    pthread_barrier_init(&begin, NULL, s->threads);
+    for (unsigned i = 0; i < s->threads; i++)
+        init_worker(&workers[i], pool, s, i, &begin);
+    for (unsigned i = 1; i < s->threads; i++)
+        need(pthread_create(&threads[i], NULL, work, &workers[i]) == 0, "no thread");
+    work(&workers[0]);
+    double seconds = workers[0].seconds;
+    for (unsigned i = 1; i < s->threads; i++) {
+        pthread_join(threads[i], NULL);
+        seconds += workers[i].seconds;
+    }
+    struct dry_pool_counters before, after;
+    dry_pool_get_counters(pool, &before);
+    uint32_t *times = NULL;
+    if (s->threads == 1) {
+        times = workers[0].times = take(s->pairs, sizeof *times);
+        time_pairs(&workers[0], s->pairs);
+    }
+    dry_pool_get_counters(pool, &after);
+    after.driver_calls -= before.driver_calls;
+    print_result(s, seconds * 1e9 / (double)s->pairs / s->threads, times, &after);
+    for (unsigned i = 0; i < s->threads; i++)
+        finish_worker(&workers[i]);
+    free(times);
+    pthread_barrier_destroy(&begin);
+}
+
+static void
+run(const struct setting *s)
+{
+    struct dry_sim_options sim_options;
+    dry_sim_options_init(&sim_options);
+    struct dry_sim *sim;
+    need(dry_sim_create(&sim_options, &sim, NULL) == DRY_OK, "no device");
+    struct dry_pool_options options;
+    dry_pool_options_init(&options);
+    options.device = dry_sim_get_device(sim);
+    options.placement = s->placement;
+    struct dry_pool *pool;
+    struct dry_error err;
+    if (dry_pool_create(&options, &pool, &err) == DRY_OK) {
+        measure(pool, s);
+        dry_pool_destroy(pool);
+    } else {
+        fprintf(stderr, "bench_pool: %s\n", err.text);
+    }
+    dry_sim_destroy(sim);
+}
+
+/* --- locks -------------------------------------------------------------------------------- */
+
+/* 0 free, 1 taken, 2 taken and somebody waits (Drepper, "Futexes are tricky", 2011). */
+static void
+word_take(atomic_uint *word)
+{
+    unsigned seen = 0;
+    if (atomic_compare_exchange_strong_explicit(word, &seen, 1, memory_order_acquire,
+                                                memory_order_relaxed))
+        return;
+    while (atomic_exchange_explicit(word, 2, memory_order_acquire) != 0)
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static void
+word_give(atomic_uint *word)
+{
+    if (atomic_exchange_explicit(word, 0, memory_order_release) == 2)
+        syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void
+compare_locks(size_t pairs)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    atomic_uint word = 0;
+    uint64_t begin = now_ns();
+    for (size_t i = 0; i < pairs; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    uint64_t middle = now_ns();
+    for (size_t i = 0; i < pairs; i++) {
+        word_take(&word);
+        word_give(&word);
+    }
+    uint64_t end = now_ns();
+    printf("{\"bench\":\"lock\",\"pairs\":%zu,\"mutex_ns\":%.1f,\"futex_ns\":%.1f}\n",
+           pairs, (double)(middle - begin) / (double)pairs,
+           (double)(end - middle) / (double)pairs);
+}
+
+/* --- all of them -------------------------------------------------------------------------- */
+
+static void
+run_all(enum dry_placement placement, size_t pairs, size_t live_max)
+{
+    for (int sizes = SIZES_SMALL; sizes <= SIZES_WIDE; sizes++) {
+        for (size_t live = 1000; live <= live_max; live *= 10) {
+            for (int is_random = 0; is_random <= 1; is_random++)
+                run(&(struct setting){placement, (enum sizes)sizes, is_random, live,
+                                      pairs, 1});
+        }
+    }
+    for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
+        run(&(struct setting){placement, SIZES_TRAINING, 1, 10000, pairs, threads});
+}
+
+int
+main(int argc, char **argv)
+{
+    size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+    size_t live_max = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+    if (pairs < 1000 || argc > 4) {
+        fputs("usage: bench_pool PAIRS [LIVE_MAX [PLACEMENT]], at least 1000\n", stderr);
+        return 2;
+    }
+    compare_locks(pairs * 10);
+    for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++) {
+        if (argc < 4 || strcmp(argv[3], placement_names[p]) == 0)
+            run_all((enum dry_placement)p, pairs, live_max);
+    }
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Why a request fails, or what it would take: the place walked once, and what a new segment
+ * or new pages could be had for.
+ *
+ * A request is served from a free block of its pool, or from new memory: what the device has
+ * free and what the pool would give back first, under the limit. The two are not added up,
+ * but where the place grows what is there (expandable segments, pages under new addresses) a
+ * bit more may fit than is said.
+ */
+
+#include <drystone/pool.h>
+
+#include "base/bits.h"
+#include "place/paged.h"
+#include "pool/explain.h"
+#include "pool/pool_state.h"
+
+#define SIZE_MAX_ASKED ((UINT64_C(1) << 60) - 512) /* 1 EiB and more are refused */
+#define SMALL_MAX_TORCH DRYI_MIB
+#define SMALL_PAGE_TORCH (2 * DRYI_MIB)
+#define LARGE_MIN_TORCH (10 * DRYI_MIB) /* from here segments are made to measure */
+#define ROUND_LARGE (2 * DRYI_MIB)
+
+/* What the placement is, as far as sizes go. */
+struct measures {
+    const struct dry_pool *pool;
+    bool is_torch, is_expandable;
+    uint64_t small_max; /* the largest request of the small part */
+    uint64_t new_min;   /* the least new memory comes in: a page or a segment */
+    uint64_t new_small; /* what a small request takes of the device */
+    uint64_t page[2];   /* small, large */
+};
+
+static struct measures
+measure_paged(const struct dry_pool *pool)
+{
+    struct dry_device_traits traits;
+    struct dryi_paged_conf conf;
+    pool->device.ops->get_traits(pool->device.self, &traits);
+    uint64_t page = traits.page_bytes > 0 ? traits.page_bytes : ROUND_LARGE;
+    dryi_paged_conf_init(&conf);
+    if (dryi_paged_conf_parse(pool->conf, pool->conf_length, &conf, NULL) != DRY_OK)
+        dryi_paged_conf_init(&conf); /* create has read it, too */
+    return (struct measures){.pool = pool,
+                             .small_max = conf.small_max,
+                             .new_min = page,
+                             .new_small = page,
+                             .page = {page, page}};
+}
+
+static struct measures
+measure(const struct dry_pool *pool)
+{
+    if (pool->options.placement != DRY_PLACEMENT_TORCH)
+        return measure_paged(pool);
+    uint64_t large = pool->torch_conf.large_segment_size;
+    bool is_expandable = pool->torch_conf.expandable_segments;
+    return (struct measures){.pool = pool,
+                             .is_torch = true,
+                             .is_expandable = is_expandable,
+                             .small_max = SMALL_MAX_TORCH,
+                             .new_min = is_expandable ? large : ROUND_LARGE,
+                             .new_small = SMALL_PAGE_TORCH,
+                             .page = {SMALL_PAGE_TORCH, large}};
+}
+
+static uint64_t
+round_size(const struct measures *m, uint64_t size)
+{
+    return m->pool->place.ops->round_size(m->pool->place.self, size);
+}
+
+/* The largest request, of at most `bytes`, whose block takes no more than `bytes`. */
+static uint64_t
+fit_below(const struct measures *m, uint64_t bytes)
+{
+    uint64_t low = 0, high = bytes < SIZE_MAX_ASKED ? bytes : SIZE_MAX_ASKED;
+    if (high > 0 && round_size(m, high) <= bytes)
+        return high;
+    while (high - low > 1) { /* low fits, or is 0; high does not */
+        uint64_t middle = low + (high - low) / 2;
+        if (round_size(m, middle) <= bytes)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The large part's blocks serve nothing that belongs to the small one. */
+static uint64_t
+fit_hole(const struct measures *m, const uint64_t hole[2])
+{
+    uint64_t large = fit_below(m, hole[1]);
+    if (large > m->small_max)
+        return large;
+    return fit_below(m, hole[0] < m->small_max ? hole[0] : m->small_max);
+}
+
+/* Of memory that is to come, or to come back. */
+static uint64_t
+fit_new(const struct measures *m, uint64_t available)
+{
+    uint64_t large = fit_below(m, dryi_round_down(available, m->new_min));
+    bool is_enough = !m->is_torch || m->is_expandable || large >= LARGE_MIN_TORCH ||
+                     available >= m->page[1];
+    if (large > m->small_max && is_enough)
+        return large;
+    return available >= m->new_small ? fit_below(m, m->small_max) : 0;
+}
+
+static uint64_t
+subtract(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* --- the walk ----------------------------------------------------------------------------- */
+
+struct explaining {
+    struct dryi_explain_request request;
+    struct dryi_explain_sums sums;
+};
+
+static enum dry_status
+on_segment(void *self, const struct dryi_segment_info *segment,
+           const struct dryi_block_info *blocks, size_t count)
+{
+    struct explaining *x = self;
+    dryi_explain_segment(&x->sums, &x->request, segment, blocks, count);
+    return DRY_OK;
+}
+
+/* The private pool of the innermost scope that covers the stream, else the default one. */
+static struct dryi_pool_id
+find_pool(const struct dry_pool *pool, uint64_t stream)
+{
+    for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
+        bool covers = !s->filter.covers || s->filter.covers(s->filter.self, stream);
+        if (!s->is_capture && covers)
+            return s->id;
+    }
+    return (struct dryi_pool_id){0, 0};
+}
+
+static enum dry_status
+look(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t stream,
+     struct explaining *x)
+{
+    *x = (struct explaining){
+        .request = {.pool = find_pool(pool, stream),
+                    .any_stream = !m->is_torch,
+                    .is_large = round_size(m, size) > m->small_max,
+                    .hole_limit = UINT64_MAX,
+                    .page = {m->page[0], m->page[1]}},
+    };
+    if (m->is_torch && round_size(m, size) < pool->torch_conf.max_split_size)
+        x->request.hole_limit = pool->torch_conf.max_split_size;
+    enum dry_status status = dryi_pool_stream_number(pool, stream, &x->request.stream);
+    if (status == DRY_OK)
+        status = pool->place.ops->walk(pool->place.self, on_segment, x);
+    return status;
+}
+
+static uint64_t
+segment_size_of(const struct measures *m, uint64_t size)
+{
+    uint64_t rounded = round_size(m, size);
+    return m->is_torch ? dryi_torch_segment_size(&m->pool->torch_conf, rounded)
+                       : dryi_round_up(rounded, m->new_min);
+}
+
+static void
+fill(const struct dry_pool *pool, const struct explaining *x,
+     struct dry_pool_explanation *e)
+{
+    const struct dryi_explain_sums *sums = &x->sums;
+    struct dry_stats stats;
+    dryi_pool_stats(pool, &stats);
+    pool->device.ops->get_info(pool->device.self, &e->free_bytes, &e->total_bytes);
+    e->limit_bytes = dryi_pool_limit(pool);
+    e->allocated_bytes = (uint64_t)stats.allocated_bytes.all.current;
+    e->reserved_bytes = (uint64_t)stats.reserved_bytes.all.current;
+    e->private_free_bytes = sums->private_free;
+    e->largest_hole = sums->largest_hole;
+    e->largest_hole_any = sums->largest_hole_any;
+    /* Pages kept in stock lie in no segment. */
+    e->releasable_bytes =
+        sums->releasable + subtract(e->reserved_bytes, sums->segment_bytes);
+    e->pending_bytes = sums->pending;
+    e->pinned_bytes = sums->pinned;
+    e->pinner_bytes = sums->pinner_bytes;
+    e->pinner_count = sums->pinner_count;
+    e->largest_pinner_address = sums->worst_address;
+    e->largest_pinner_hole = sums->worst_hole;
+}
+
+static uint64_t
+find_available(const struct dry_pool_explanation *e)
+{
+    uint64_t held = subtract(e->reserved_bytes, e->releasable_bytes);
+    uint64_t of_device = dryi_add_saturating(e->free_bytes, e->releasable_bytes);
+    uint64_t of_limit =
+        e->limit_bytes == UINT64_MAX ? UINT64_MAX : subtract(e->limit_bytes, held);
+    return of_device < of_limit ? of_device : of_limit;
+}
+
+enum dry_status
+dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                 struct dry_pool_explanation *explanation)
+{
+    if (size > SIZE_MAX_ASKED)
+        return DRY_ERR_ARGUMENT;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct measures m = measure(pool);
+    struct explaining x;
+    status = look(pool, &m, size, stream, &x);
+    if (status == DRY_OK) {
+        struct dry_pool_explanation e = {.size = size,
+                                         .segment_size = segment_size_of(&m, size)};
+        fill(pool, &x, &e);
+        uint64_t old = fit_hole(&m, x.sums.fitting_hole);
+        uint64_t new = fit_new(&m, find_available(&e));
+        e.would_fit = old > new ? old : new;
+        *explanation = e;
+    }
+    dryi_pool_leave(pool);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One segment, from left to right. Runs of unused blocks alternate with blocks in use; a page
+ * is the whole segment where that comes and goes in one piece.
+ */
+
+#include "base/bits.h"
+#include "pool/explain.h"
+
+/* Places are counted from the segment's begin. */
+struct walk {
+    struct dryi_explain_sums *sums;
+    uint64_t base, page;
+    uint64_t unused_from, unused_to; /* the last unused run; to 0: none yet */
+    uint64_t pinned;                 /* of this segment */
+    /* Blocks in use whose last page is this one and that do not pin yet. */
+    uint64_t waiting_page, waiting_bytes, waiting_count;
+    /* The block in use before `at`, to be judged when what follows it is known. */
+    const struct dryi_block_info *last;
+    uint64_t before; /* unused bytes that end where it begins */
+    bool last_pins;
+};
+
+static void
+count_pinners(struct walk *w, uint64_t bytes, uint64_t count)
+{
+    w->sums->pinner_bytes += bytes;
+    w->sums->pinner_count += count;
+}
+
+/* The last block in use has `after` unused bytes behind it: what if it went? */
+static void
+judge_last(struct walk *w, uint64_t after, bool pins)
+{
+    uint64_t gain = w->before + after;
+    if (w->last && (pins || w->last_pins) && gain > w->sums->worst_gain) {
+        w->sums->worst_gain = gain;
+        w->sums->worst_hole = gain + w->last->size;
+        w->sums->worst_address = w->last->addr;
+    }
+    w->last = NULL;
+}
+
+static void
+take_used(struct walk *w, const struct dryi_block_info *b)
+{
+    uint64_t from = b->addr - w->base, to = from + b->size;
+    if (w->last)
+        judge_last(w, 0, false);
+    w->last = b;
+    w->before = w->unused_to == from && from > 0 ? from - w->unused_from : 0;
+    w->last_pins = w->unused_to > dryi_round_down(from, w->page);
+    if (w->last_pins) {
+        count_pinners(w, b->size, 1);
+        return;
+    }
+    uint64_t page = dryi_round_down(to - 1, w->page);
+    if (page != w->waiting_page)
+        w->waiting_bytes = w->waiting_count = 0;
+    w->waiting_page = page;
+    w->waiting_bytes += b->size;
+    w->waiting_count++;
+}
+
+/* [from, to) is unused, and what is on both sides of it is not. */
+static void
+take_unused(struct walk *w, uint64_t from, uint64_t to)
+{
+    uint64_t page = dryi_round_down(from, w->page);
+    bool shares = from != page && w->waiting_count > 0 && w->waiting_page == page;
+    if (shares)
+        count_pinners(w, w->waiting_bytes, w->waiting_count);
+    w->waiting_bytes = w->waiting_count = 0;
+    judge_last(w, to - from, from != page);
+    uint64_t begin = dryi_round_up(from, w->page), end = dryi_round_down(to, w->page);
+    uint64_t whole = end > begin ? end - begin : 0;
+    w->sums->releasable += whole;
+    w->sums->pinned += to - from - whole;
+    w->unused_from = from;
+    w->unused_to = to;
+}
+
+static bool
+is_unused(const struct dryi_block_info *b)
+{
+    return !b->allocated;
+}
+
+static void
+walk_pins(struct walk *w, const struct dryi_block_info *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is_unused(&blocks[i])) {
+            take_used(w, &blocks[i]);
+            continue;
+        }
+        uint64_t from = blocks[i].addr - w->base;
+        while (i + 1 < count && is_unused(&blocks[i + 1]))
+            i++;
+        take_unused(w, from, blocks[i].addr + blocks[i].size - w->base);
+    }
+    judge_last(w, 0, false);
+}
+
+static void
+raise(uint64_t *most, uint64_t value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+static bool
+is_same_pool(struct dryi_pool_id x, struct dryi_pool_id y)
+{
+    return x.a == y.a && x.b == y.b;
+}
+
+static void
+count_hole(struct dryi_explain_sums *sums, const struct dryi_explain_request *request,
+           const struct dryi_block_info *block, uint64_t size)
+{
+    raise(&sums->largest_hole_any, size);
+    if (!is_same_pool(block->pool, request->pool) ||
+        (block->stream != request->stream && !request->any_stream))
+        return;
+    raise(&sums->fitting_hole[block->is_large], size);
+    if (block->is_large == request->is_large && size < request->hole_limit)
+        raise(&sums->largest_hole, size);
+}
+
+/* Free neighbours of one stream are one hole: whoever needs it joins them. */
+static void
+walk_holes(struct dryi_explain_sums *sums, const struct dryi_explain_request *request,
+           const struct dryi_block_info *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct dryi_block_info *b = &blocks[i];
+        if (b->pending)
+            sums->pending += b->size;
+        if (b->allocated || b->pending)
+            continue;
+        uint64_t size = b->size;
+        while (i + 1 < count && !blocks[i + 1].allocated && !blocks[i + 1].pending &&
+               blocks[i + 1].stream == b->stream)
+            size += blocks[++i].size;
+        count_hole(sums, request, b, size);
+    }
+}
+
+void
+dryi_explain_segment(struct dryi_explain_sums *sums,
+                     const struct dryi_explain_request *request,
+                     const struct dryi_segment_info *segment,
+                     const struct dryi_block_info *blocks, size_t count)
+{
+    sums->segment_bytes += segment->size;
+    walk_holes(sums, request, blocks, count);
+    if (segment->pool.a != 0 || segment->pool.b != 0) {
+        for (size_t i = 0; i < count; i++)
+            sums->private_free +=
+                blocks[i].allocated || blocks[i].pending ? 0 : blocks[i].size;
+        return;
+    }
+    uint64_t page =
+        segment->is_expandable ? request->page[segment->is_large] : segment->size;
+    struct walk w = {
+        .sums = sums, .base = segment->addr, .page = page, .waiting_page = UINT64_MAX};
+    walk_pins(&w, blocks, count);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * An out-of-memory as text: first what PyTorch would print, so that programs and people who
+ * read that one read ours, then what it does not say, one fact a line.
+ *
+ * The first line has the parts, the units, the double blanks and the order of PyTorch's
+ * DeviceCachingAllocator::malloc (main, 2.15.0a0); tools look for its sentences.
+ */
+#include <drystone/pool.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/bits.h"
+
+struct output {
+    char *text;
+    size_t room, length;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+print(struct output *out, const char *format, ...)
+{
+    bool has_room = out->length < out->room;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(has_room ? out->text + out->length : NULL,
+                      has_room ? out->room - out->length : 0, format, args);
+    va_end(args);
+    out->length += n > 0 ? (size_t)n : 0;
+}
+
+/* PyTorch's format_size: a limit belongs to the smaller unit. */
+static void
+print_size(struct output *out, uint64_t bytes)
+{
+    if (bytes <= DRYI_KIB)
+        print(out, "%" PRIu64 " bytes", bytes);
+    else if (bytes <= DRYI_MIB)
+        print(out, "%.2f KiB", (double)bytes / (double)DRYI_KIB);
+    else if (bytes <= DRYI_GIB)
+        print(out, "%.2f MiB", (double)bytes / (double)DRYI_MIB);
+    else
+        print(out, "%.2f GiB", (double)bytes / (double)DRYI_GIB);
+}
+
+static void
+print_part(struct output *out, const char *before, uint64_t bytes, const char *after)
+{
+    print(out, "%s", before);
+    print_size(out, bytes);
+    print(out, "%s", after);
+}
+
+static void
+print_device(struct output *out, const struct dry_pool_explanation *e,
+             int32_t device_index, uint64_t process_bytes)
+{
+    print_part(out, "CUDA out of memory. Tried to allocate ", e->segment_size, ". ");
+    print(out, "GPU %" PRId32, device_index);
+    print_part(out, " has a total capacity of ", e->total_bytes, " of which ");
+    print_part(out, "", e->free_bytes, " is free. ");
+    if (process_bytes > 0)
+        print_part(out, "Including non-PyTorch memory, this process has ", process_bytes,
+                   " memory in use. ");
+    if (e->limit_bytes != UINT64_MAX)
+        print_part(out, "", e->limit_bytes, " allowed; ");
+}
+
+/* Free blocks of private pools count as allocated: a CUDA graph may still use them. */
+static void
+print_pytorch(struct output *out, const struct dry_pool_explanation *e)
+{
+    uint64_t allocated = dryi_add_saturating(e->allocated_bytes, e->private_free_bytes);
+    uint64_t rest = e->reserved_bytes > allocated ? e->reserved_bytes - allocated : 0;
+    print_part(out, "Of the allocated memory ", allocated, " is allocated by PyTorch, ");
+    if (e->private_free_bytes > 0)
+        print_part(out, "with ", e->private_free_bytes,
+                   " allocated in private pools (e.g., CUDA Graphs), ");
+    print_part(out, "and ", rest, " is reserved by PyTorch but unallocated.");
+}
+
+static void
+print_hint(struct output *out, int expandable)
+{
+    if (expandable < 0)
+        return;
+    print(out, "%s",
+          expandable
+              ? " expandable_segments is enabled. If instead the process is running out "
+                "of virtual address space (VSZ), expandable segments may be "
+                "over-reserving VA (each segment reserves ~9/8 of device memory, times "
+                "the number of streams); reduce it via PYTORCH_CUDA_ALLOC_CONF "
+                "expandable_segments_reserve / expandable_segments_reserve_by_class."
+              : " If reserved but unallocated memory is large try setting "
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid "
+                "fragmentation.  See documentation for Memory Management  "
+                "(https://docs.pytorch.org/docs/stable/notes/cuda.html"
+                "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)");
+}
+
+static void
+print_pinners(struct output *out, const struct dry_pool_explanation *e)
+{
+    if (e->pinned_bytes == 0)
+        return;
+    print_part(out, "\nPinned: ", e->pinned_bytes, " are free around ");
+    print(out, "%" PRIu64 " blocks in use", e->pinner_count);
+    print_part(out, " (", e->pinner_bytes, ") and cannot go back before those do.");
+    if (e->largest_pinner_hole > 0) {
+        print(out, "\nThe worst of them, at 0x%" PRIx64, e->largest_pinner_address);
+        print_part(out, ", stands in a hole of ", e->largest_pinner_hole, ".");
+    }
+}
+
+/* What PyTorch leaves out. */
+static void
+print_rest(struct output *out, const struct dry_pool_explanation *e)
+{
+    print_part(out, "\nRequest: ", e->size, ". The largest that would fit now: ");
+    print_part(out, "", e->would_fit, ".");
+    print_part(out, "\nLargest free block it could have had: ", e->largest_hole, "; ");
+    print_part(out, "of any stream and pool: ", e->largest_hole_any, ".");
+    print_part(out, "\nempty_cache() would give back ", e->releasable_bytes, "; ");
+    print_part(out, "", e->pending_bytes, " are freed and wait for streams.");
+    print_pinners(out, e);
+}
+
+size_t
+dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t device_index,
+                    uint64_t process_bytes, int expandable, char *text, size_t room)
+{
+    struct output out = {.text = text, .room = room};
+    if (room > 0)
+        text[0] = '\0';
+    print_device(&out, explanation, device_index, process_bytes);
+    print_pytorch(&out, explanation);
+    print_hint(&out, expandable);
+    print_rest(&out, explanation);
+    return out.length;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A pool's life, and its blocks.
+ *
+ * Where a request goes is the place's business. The pool takes the lock, remembers which
+ * address is which block, tells the child of a fork that the device is not its own, and asks
+ * the callbacks before it gives up.
+ */
+
+#include <drystone/pool.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "place/paged.h"
+#include "pool/pool_state.h"
+
+#define SIZE_LIMIT (UINT64_C(1) << 60)
+#define ALIGNMENT_MAX DRYI_GIB
+
+/* --- create and destroy ------------------------------------------------------------------- */
+
+void
+dry_pool_options_init(struct dry_pool_options *options)
+{
+    *options = (struct dry_pool_options){
+        .struct_size = sizeof *options,
+        .placement = DRY_PLACEMENT_PAGED,
+        .conf = "",
+    };
+}
+
+/* Told by the place of what it does; the lock is held. */
+static void
+on_event(void *self, const struct dryi_place_event *e)
+{
+    struct dry_pool *pool = self;
+    if (e->action == DRY_ACTION_OOM && pool->holds_oom) {
+        pool->held_oom = *e;
+        return;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct dry_pool_event event = {
+        .action = e->action,
+        .address = e->addr,
+        .size = e->size,
+        .stream = dryi_pool_stream_handle(pool, e->stream),
+        .pool = {e->pool.a, e->pool.b},
+        .time_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
+        .context = pool->asking,
+    };
+    if (pool->history)
+        dryi_history_keep(pool, &event);
+    if (pool->options.observe)
+        pool->options.observe(pool->options.observe_self, &event);
+}
+
+void
+dryi_pool_listen(struct dry_pool *pool)
+{
+    struct dryi_place_observer observer = {0};
+    if (dryi_pool_is_heard(pool))
+        observer = (struct dryi_place_observer){.event = on_event, .self = pool};
+    pool->place.ops->set_observer(pool->place.self, observer);
+}
+
+static enum dry_status
+create_torch(struct dry_pool *pool, const struct dry_pool_options *o,
+             struct dry_error *err)
+{
+    struct dryi_torch_options options = {.device = dryi_pool_device(pool),
+                                         .memory = &pool->memory};
+    size_t count;
+    options.rules = &dryi_torch_rules_all(&count)[0] + (count - 1);
+    if (o->compat)
+        options.rules = dryi_torch_rules_find(o->compat);
+    if (!options.rules)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "no release of PyTorch from 2.0 on: %s",
+                         o->compat);
+    dryi_torch_conf_init(&options.conf);
+    enum dry_status status = dryi_torch_conf_parse(o->conf, strlen(o->conf),
+                                                   options.rules, &options.conf, err);
+    if (status == DRY_ERR_FORMAT) { /* of a file it would be; here it is the caller's */
+        status = DRY_ERR_ARGUMENT;
+        if (err)
+            err->status = status;
+    }
+    struct dryi_torch *place;
+    if (status == DRY_OK)
+        status = dryi_torch_create(&options, &place, err);
+    if (status != DRY_OK)
+        return status;
+    pool->torch_conf = options.conf;
+    pool->fraction = options.conf.per_process_memory_fraction;
+    pool->place = dryi_torch_as_place(place);
+    return DRY_OK;
+}
+
+static enum dry_status
+create_paged(struct dry_pool *pool, const struct dry_pool_options *o,
+             struct dry_error *err)
+{
+    struct dryi_paged_options options = {.device = dryi_pool_device(pool),
+                                         .memory = &pool->memory};
+    dryi_paged_conf_init(&options.conf);
+    enum dry_status status =
+        dryi_paged_conf_parse(o->conf, strlen(o->conf), &options.conf, err);
+    if (status != DRY_OK)
+        return status;
+    pool->fraction = options.conf.per_process_memory_fraction;
+    return dryi_paged_create(&options, &pool->place, err);
+}
+
+static enum dry_status
+create_place(struct dry_pool *pool, const struct dry_pool_options *options,
+             struct dry_error *err)
+{
+    if (options->placement == DRY_PLACEMENT_TORCH)
+        return create_torch(pool, options, err);
+    if (options->placement == DRY_PLACEMENT_PAGED)
+        return create_paged(pool, options, err);
+    return dryi_fail(err, DRY_ERR_UNSUPPORTED, "no such placement: %d",
+                     (int)options->placement);
+}
+
+static enum dry_status
+keep_conf(struct dry_pool *pool, const char *conf, struct dry_error *err)
+{
+    size_t length = strlen(conf);
+    pool->conf = dryi_memory_zalloc(&pool->memory, length + 1, 1);
+    if (!pool->conf)
+        return dryi_fail_memory(err, "a pool's options");
+    memcpy(pool->conf, conf, length);
+    pool->conf_length = length;
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
+                struct dry_error *err)
+{
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    if (!o.device.ops)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "a pool needs a device");
+    if (!o.conf)
+        o.conf = "";
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_pool *p = dryi_memory_zalloc(&memory, 1, sizeof *p);
+    if (!p)
+        return dryi_fail_memory(err, "a pool");
+    p->memory = memory;
+    p->device = o.device;
+    p->has_stream_ids = o.device.ops->stream_id != NULL;
+    p->fraction = 1;
+    p->limit_bytes = UINT64_MAX;
+    p->asking = DRY_NONE;
+    uint64_t free_bytes;
+    p->device.ops->get_info(p->device.self, &free_bytes, &p->total_bytes);
+    dryi_pool_table_init(&p->table, &memory);
+    dryi_map_init(&p->streams.index, &memory);
+    dryi_lock_init(&p->lock);
+    dryi_fork_mark_init(&p->fork);
+    status = keep_conf(p, o.conf, err);
+    if (status == DRY_OK)
+        status = create_place(p, &o, err);
+    if (status != DRY_OK) {
+        dry_pool_destroy(p);
+        return status;
+    }
+    p->options = o;
+    p->options.memory = NULL; /* copied; what these point to is the caller's */
+    p->options.conf = p->options.compat = NULL;
+    dryi_pool_listen(p);
+    *pool = p;
+    return DRY_OK;
+}
+
+/* A private pool has no users any more; nothing that is walked changes by that. */
+static enum dry_status
+release_users(void *visitor, const struct dryi_segment_info *segment,
+              const struct dryi_block_info *blocks, size_t count)
+{
+    const struct dryi_place *place = visitor;
+    (void)blocks;
+    (void)count;
+    while (place->ops->release_pool(place->self, segment->pool) == DRY_OK) {
+    }
+    return DRY_OK;
+}
+
+/*
+ * What was freed may still be used by streams, and unmapping waits for none: so all cached
+ * memory goes back in the way that does wait, and destroy finds only what the program never
+ * freed. Where there is no memory for that, destroy returns what is left.
+ */
+static void
+return_cached(const struct dry_pool *pool)
+{
+    struct dryi_place place = pool->place;
+    const struct dryi_place_ops *ops = place.ops;
+    ops->set_observer(place.self, (struct dryi_place_observer){0});
+    while (ops->end_capture(place.self) == DRY_OK) {
+    }
+    /* By the rules of old releases a scope is a capture, too. */
+    for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
+        if (!s->is_capture)
+            (void)ops->end_pool(place.self, s->id);
+    }
+    (void)ops->walk(place.self, release_users, &place);
+    (void)ops->trim(place.self, 0);
+}
+
+void
+dry_pool_destroy(struct dry_pool *pool)
+{
+    if (!pool)
+        return;
+    pool->is_child = dryi_fork_mark_is_child(&pool->fork);
+    dryi_history_destroy(pool);
+    if (pool->place.ops && !pool->is_child)
+        return_cached(pool);
+    if (pool->place.ops)
+        pool->place.ops->destroy(pool->place.self);
+    while (pool->scopes) {
+        struct dryi_pool_scope *scope = pool->scopes;
+        pool->scopes = scope->outer;
+        dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
+    }
+    dryi_pool_table_finish(&pool->table);
+    dryi_map_finish(&pool->streams.index);
+    struct dry_memory m = pool->memory;
+    dryi_memory_free(&m, pool->streams.list, pool->streams.capacity,
+                     sizeof *pool->streams.list);
+    dryi_memory_free(&m, pool->parts, pool->part_capacity, sizeof *pool->parts);
+    if (pool->conf)
+        dryi_memory_free(&m, pool->conf, pool->conf_length + 1, 1);
+    dryi_fork_mark_finish(&pool->fork);
+    dryi_lock_finish(&pool->lock);
+    dryi_memory_free(&m, pool, 1, sizeof *pool);
+}
+
+/* --- alloc -------------------------------------------------------------------------------- */
+
+/* A request under way. */
+struct wish {
+    uint64_t size, alignment, stream;
+    uint32_t context;
+};
+
+/* Blocks begin at multiples of 512: so much more is always enough to find a better one. */
+static uint64_t
+slack_of(const struct wish *wish)
+{
+    return wish->alignment > DRYI_POOL_GRAIN ? wish->alignment - DRYI_POOL_GRAIN : 0;
+}
+
+static enum dry_status
+attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+{
+    uint64_t number;
+    if (!dryi_pool_table_reserve(&pool->table))
+        return DRY_ERR_MEMORY;
+    enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_pool_slot slot = {0};
+    pool->asking = wish->context;
+    status = pool->place.ops->alloc(pool->place.self, wish->size + slack_of(wish), number,
+                                    &slot.block);
+    if (status != DRY_OK)
+        return status;
+    uint64_t begin = pool->place.ops->get_address(pool->place.self, slot.block);
+    slot.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
+    slot.shift = (uint32_t)((slot.address - begin) / DRYI_POOL_GRAIN);
+    dryi_pool_table_put(&pool->table, slot);
+    *address = slot.address;
+    return DRY_OK;
+}
+
+/* An attempt whose failure may not be the last word: it is counted and told of later. */
+static enum dry_status
+attempt_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
+                bool *was_counted)
+{
+    struct dry_stats before, after;
+    pool->place.ops->get_stats(pool->place.self, &before);
+    pool->held_oom = (struct dryi_place_event){0};
+    pool->holds_oom = true;
+    enum dry_status status = attempt(pool, wish, address);
+    pool->holds_oom = false;
+    pool->place.ops->get_stats(pool->place.self, &after);
+    *was_counted = after.num_ooms > before.num_ooms;
+    pool->ooms_helped += *was_counted;
+    return status;
+}
+
+static void
+tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
+              const struct wish *wish)
+{
+    pool->asking = wish->context;
+    on_event(pool, held);
+}
+
+/* Each callback at most once, without the lock; they may change the list meanwhile. */
+static enum dry_status
+alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+{
+    struct dryi_oom_callback asked[DRYI_POOL_CALLBACKS_MAX];
+    uint32_t count = pool->callback_count;
+    memcpy(asked, pool->callbacks, sizeof asked);
+    bool was_counted;
+    enum dry_status status = attempt_quietly(pool, wish, address, &was_counted);
+    struct dryi_place_event held = pool->held_oom;
+    for (uint32_t i = 0; i < count && status == DRY_ERR_NO_SPACE; i++) {
+        dryi_lock_give(&pool->lock);
+        int helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
+        dryi_lock_take(&pool->lock);
+        if (!helped)
+            continue;
+        status = attempt_quietly(pool, wish, address, &was_counted);
+        held = pool->held_oom;
+        pool->callbacks_helped += status == DRY_OK;
+    }
+    if (status == DRY_ERR_NO_SPACE && was_counted) {
+        if (pool->ooms_helped > 0) /* else they were reset meanwhile */
+            pool->ooms_helped--;
+        /* Nobody may have listened then, or listen now: a callback may change that. */
+        if (held.action == DRY_ACTION_OOM && dryi_pool_is_heard(pool))
+            tell_held_oom(pool, &held, wish);
+    }
+    return status;
+}
+
+static enum dry_status
+alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+{
+    if (dryi_fork_mark_is_child(&pool->fork))
+        return DRY_ERR_UNSUPPORTED;
+    if (wish->size == 0) {
+        *address = 0;
+        return DRY_OK;
+    }
+    if (wish->size >= SIZE_LIMIT)
+        return DRY_ERR_ARGUMENT;
+    if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
+        wish->context = dryi_history_ask(pool);
+    dryi_lock_take(&pool->lock);
+    enum dry_status status = pool->callback_count == 0
+                                 ? attempt(pool, wish, address)
+                                 : alloc_with_callbacks(pool, wish, address);
+    dryi_lock_give(&pool->lock);
+    return status;
+}
+
+enum dry_status
+dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
+{
+    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
+    return alloc(pool, &wish, address);
+}
+
+enum dry_status
+dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
+                       uint64_t stream, uint64_t *address)
+{
+    if (!dryi_is_power_of_two(alignment) || alignment > ALIGNMENT_MAX)
+        return DRY_ERR_ARGUMENT;
+    struct wish wish = {size, alignment, stream, DRY_NONE};
+    if (alignment < DRYI_POOL_GRAIN)
+        wish.alignment = DRYI_POOL_GRAIN;
+    return alloc(pool, &wish, address);
+}
+
+/* --- blocks in use ------------------------------------------------------------------------ */
+
+enum dry_status
+dry_pool_free(struct dry_pool *pool, uint64_t address)
+{
+    if (dryi_fork_mark_is_child(&pool->fork))
+        return DRY_ERR_UNSUPPORTED;
+    if (address == 0)
+        return DRY_OK;
+    uint32_t context = DRY_NONE;
+    if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
+        context = dryi_history_ask(pool);
+    dryi_lock_take(&pool->lock);
+    enum dry_status status = DRY_ERR_ARGUMENT;
+    struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    if (slot) {
+        pool->asking = context;
+        status = pool->place.ops->free(pool->place.self, slot->block);
+        if (status == DRY_OK)
+            dryi_pool_table_remove(&pool->table, slot);
+    }
+    dryi_lock_give(&pool->lock);
+    return status;
+}
+
+enum dry_status
+dry_pool_record_stream(struct dry_pool *pool, uint64_t address, uint64_t stream)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    uint64_t number;
+    const struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    status = slot ? dryi_pool_stream_number(pool, stream, &number) : DRY_ERR_ARGUMENT;
+    if (status == DRY_OK)
+        status = pool->place.ops->record_stream(pool->place.self, slot->block, number);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_stream_waits(struct dry_pool *pool, uint64_t stream, uint64_t on)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    uint64_t number, on_number;
+    status = dryi_pool_stream_number(pool, stream, &number);
+    if (status == DRY_OK)
+        status = dryi_pool_stream_number(pool, on, &on_number);
+    if (status == DRY_OK)
+        status = pool->place.ops->stream_waits(pool->place.self, number, on_number);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+uint64_t
+dry_pool_round_size(const struct dry_pool *pool, uint64_t size)
+{
+    bool is_request = size > 0 && size < SIZE_LIMIT;
+    return is_request ? pool->place.ops->round_size(pool->place.self, size) : 0;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The device as the place sees it: streams are numbers, and a child of a fork has none.
+ *
+ * A stream that is destroyed may have its handle given to another one, which must not
+ * inherit what the first had free. Where the device can tell streams apart by a number, the
+ * place sees numbers alone, and a device of ours stands between it and the caller's: it
+ * turns a number back into the handle where an event is recorded or a stream waits. It also
+ * keeps destroy in the child of a fork away from the device, which is the parent's.
+ *
+ * On a stream that was destroyed no event can be recorded, and its driver did not wait for
+ * its work when it went. It gets no work any more, so once the whole device was waited for,
+ * after which it has passed every event there could be. A program that keeps a stream until
+ * the pool is done with what was freed on it never waits for that.
+ */
+
+#include "base/memory.h"
+#include "pool/pool_state.h"
+
+#define PASSED UINT64_MAX /* an event that needs no driver */
+
+/* --- numbers and handles ---------------------------------------------------------------- */
+
+enum dry_status
+dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
+{
+    struct dryi_pool_streams *s = &pool->streams;
+    uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
+    const uint32_t *known = dryi_map_find(&s->index, id);
+    if (!known) {
+        if (!dryi_memory_grow(&pool->memory, &s->list, &s->capacity, (size_t)s->count + 1,
+                              sizeof *s->list) ||
+            !dryi_map_put(&s->index, id, s->count))
+            return DRY_ERR_MEMORY;
+        s->list[s->count++] = (struct dryi_pool_stream){.handle = stream};
+    } else { /* one stream may have several names */
+        s->list[*known] = (struct dryi_pool_stream){.handle = stream};
+    }
+    *number = id;
+    return DRY_OK;
+}
+
+uint64_t
+dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number)
+{
+    const struct dryi_pool_streams *s = &pool->streams;
+    if (!pool->has_stream_ids)
+        return number;
+    const uint32_t *known = dryi_map_find(&s->index, number);
+    return known ? s->list[*known].handle : number;
+}
+
+/* NULL where streams have no numbers of their own, or it was never seen. */
+static struct dryi_pool_stream *
+find_stream(struct dry_pool *pool, uint64_t number)
+{
+    struct dryi_pool_streams *s = &pool->streams;
+    const uint32_t *known =
+        pool->has_stream_ids ? dryi_map_find(&s->index, number) : NULL;
+    return known ? &s->list[*known] : NULL;
+}
+
+/* The handle, if it still is that stream's. */
+static bool
+find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
+{
+    const struct dryi_pool_stream *s = find_stream(pool, number);
+    *stream = s ? s->handle : number;
+    if (!pool->has_stream_ids)
+        return true;
+    return !(s && s->is_over) &&
+           pool->device.ops->stream_id(pool->device.self, *stream) == number;
+}
+
+/* All that a stream which is gone did is over. SYSTEM: nobody can tell. */
+static enum dry_status
+wait_for_gone(struct dry_pool *pool, uint64_t number)
+{
+    struct dryi_pool_stream *s = find_stream(pool, number);
+    if (s && s->is_over)
+        return DRY_OK;
+    enum dry_status status = DRY_ERR_SYSTEM;
+    if (pool->device.ops->wait_all)
+        status = pool->device.ops->wait_all(pool->device.self);
+    if (s)
+        s->is_over = status == DRY_OK;
+    return status;
+}
+
+/* --- the device between --------------------------------------------------------------------- */
+
+static void
+between_get_traits(void *self, struct dry_device_traits *traits)
+{
+    struct dry_pool *pool = self;
+    pool->device.ops->get_traits(pool->device.self, traits);
+}
+
+static enum dry_status
+between_alloc(void *self, uint64_t size, uint64_t *address)
+{
+    struct dry_pool *pool = self;
+    return pool->device.ops->alloc(pool->device.self, size, address);
+}
+
+static void
+between_free(void *self, uint64_t address, uint64_t size)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child)
+        pool->device.ops->free(pool->device.self, address, size);
+}
+
+static enum dry_status
+between_reserve(void *self, uint64_t size, uint64_t *address)
+{
+    struct dry_pool *pool = self;
+    return pool->device.ops->reserve(pool->device.self, size, address);
+}
+
+static void
+between_unreserve(void *self, uint64_t address, uint64_t size)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child)
+        pool->device.ops->unreserve(pool->device.self, address, size);
+}
+
+static enum dry_status
+between_map(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_pool *pool = self;
+    return pool->device.ops->map(pool->device.self, address, size, page);
+}
+
+static void
+between_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child)
+        pool->device.ops->unmap(pool->device.self, address, size, page);
+}
+
+static enum dry_status
+between_create_page(void *self, uint64_t *page)
+{
+    struct dry_pool *pool = self;
+    return pool->device.ops->create_page(pool->device.self, page);
+}
+
+static void
+between_release_page(void *self, uint64_t page)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child)
+        pool->device.ops->release_page(pool->device.self, page);
+}
+
+static enum dry_status
+between_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
+{
+    struct dry_pool *pool = self;
+    return pool->device.ops->map_pages(pool->device.self, address, pages, count);
+}
+
+static enum dry_status
+between_unmap_pages(void *self, uint64_t address, size_t count)
+{
+    struct dry_pool *pool = self;
+    if (pool->is_child)
+        return DRY_OK;
+    return pool->device.ops->unmap_pages(pool->device.self, address, count);
+}
+
+static void
+between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct dry_pool *pool = self;
+    pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
+}
+
+static enum dry_status
+between_event_record(void *self, uint64_t number, uint64_t *event)
+{
+    struct dry_pool *pool = self;
+    uint64_t stream;
+    if (find_living(pool, number, &stream))
+        return pool->device.ops->event_record(pool->device.self, stream, event);
+    enum dry_status status = wait_for_gone(pool, number);
+    if (status == DRY_OK)
+        *event = PASSED;
+    return status;
+}
+
+static int
+between_event_query(void *self, uint64_t event)
+{
+    struct dry_pool *pool = self;
+    return event == PASSED || pool->device.ops->event_query(pool->device.self, event);
+}
+
+static void
+between_event_wait(void *self, uint64_t event)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child && event != PASSED)
+        pool->device.ops->event_wait(pool->device.self, event);
+}
+
+static void
+between_event_destroy(void *self, uint64_t event)
+{
+    struct dry_pool *pool = self;
+    if (!pool->is_child && event != PASSED)
+        pool->device.ops->event_destroy(pool->device.self, event);
+}
+
+static void
+between_stream_wait(void *self, uint64_t number)
+{
+    struct dry_pool *pool = self;
+    uint64_t stream;
+    if (pool->is_child)
+        return;
+    if (find_living(pool, number, &stream))
+        pool->device.ops->stream_wait(pool->device.self, stream);
+    else
+        (void)wait_for_gone(pool, number);
+}
+
+static enum dry_status
+between_stream_follow(void *self, uint64_t number, uint64_t event)
+{
+    struct dry_pool *pool = self;
+    uint64_t stream;
+    if (event == PASSED)
+        return DRY_OK;
+    if (!find_living(pool, number, &stream))
+        return DRY_ERR_SYSTEM;
+    return pool->device.ops->stream_follow(pool->device.self, stream, event);
+}
+
+static const struct dry_device_ops between_ops = {
+    .get_traits = between_get_traits,
+    .alloc = between_alloc,
+    .free = between_free,
+    .reserve = between_reserve,
+    .unreserve = between_unreserve,
+    .map = between_map,
+    .unmap = between_unmap,
+    .create_page = between_create_page,
+    .release_page = between_release_page,
+    .map_pages = between_map_pages,
+    .unmap_pages = between_unmap_pages,
+    .get_info = between_get_info,
+    .event_record = between_event_record,
+    .event_query = between_event_query,
+    .event_wait = between_event_wait,
+    .event_destroy = between_event_destroy,
+    .stream_wait = between_stream_wait,
+    .stream_follow = between_stream_follow,
+};
+
+struct dry_device
+dryi_pool_device(struct dry_pool *pool)
+{
+    return (struct dry_device){.ops = &between_ops, .self = pool};
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * How much a pool may take, what it gives back, and whom it asks before it gives up.
+ */
+
+#include <string.h>
+
+#include "pool/pool_state.h"
+
+uint64_t
+dryi_pool_limit(const struct dry_pool *pool)
+{
+    uint64_t limit = UINT64_MAX;
+    if (pool->fraction < 1 && pool->total_bytes != UINT64_MAX)
+        limit = (uint64_t)(pool->fraction * (double)pool->total_bytes + 0.5);
+    return limit < pool->limit_bytes ? limit : pool->limit_bytes;
+}
+
+enum dry_status
+dry_pool_set_fraction(struct dry_pool *pool, double fraction)
+{
+    if (!(fraction >= 0 && fraction <= 1))
+        return DRY_ERR_ARGUMENT;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    pool->fraction = fraction;
+    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool));
+    dryi_pool_leave(pool);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    pool->limit_bytes = bytes;
+    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool));
+    dryi_pool_leave(pool);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_empty_cache(struct dry_pool *pool)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->empty_cache(pool->place.self, (struct dryi_pool_id){0, 0});
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_trim(struct dry_pool *pool, uint64_t target, uint64_t *reserved)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->trim(pool->place.self, target);
+    if (status == DRY_OK && reserved) {
+        struct dry_stats stats;
+        pool->place.ops->get_stats(pool->place.self, &stats);
+        *reserved = (uint64_t)stats.reserved_bytes.all.current;
+    }
+    dryi_pool_leave(pool);
+    return status;
+}
+
+/* --- callbacks ---------------------------------------------------------------------------- */
+
+static uint32_t
+find_callback(const struct dry_pool *pool,
+              int (*callback)(void *self, uint64_t size, uint64_t stream), void *self)
+{
+    uint32_t i = 0;
+    while (i < pool->callback_count &&
+           (pool->callbacks[i].callback != callback || pool->callbacks[i].self != self))
+        i++;
+    return i;
+}
+
+enum dry_status
+dry_pool_add_oom_callback(struct dry_pool *pool,
+                          int (*callback)(void *self, uint64_t size, uint64_t stream),
+                          void *self)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    if (!callback || pool->callback_count == DRYI_POOL_CALLBACKS_MAX ||
+        find_callback(pool, callback, self) < pool->callback_count)
+        status = DRY_ERR_ARGUMENT;
+    else
+        pool->callbacks[pool->callback_count++] =
+            (struct dryi_oom_callback){.callback = callback, .self = self};
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_remove_oom_callback(struct dry_pool *pool,
+                             int (*callback)(void *self, uint64_t size, uint64_t stream),
+                             void *self)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    uint32_t at = find_callback(pool, callback, self);
+    if (at == pool->callback_count) {
+        status = DRY_ERR_ARGUMENT;
+    } else {
+        pool->callback_count--;
+        memmove(&pool->callbacks[at], &pool->callbacks[at + 1],
+                (pool->callback_count - at) * sizeof *pool->callbacks);
+    }
+    dryi_pool_leave(pool);
+    return status;
+}

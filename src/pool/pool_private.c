@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Private pools and captures: the place does it; here the caller's filters are kept where
+ * the place finds them, and are asked about handles where the place knows numbers.
+ */
+
+#include "base/memory.h"
+#include "pool/pool_state.h"
+
+_Static_assert(DRY_POOL_USE_ON_OOM == DRYI_POOL_USE_ON_OOM &&
+                   DRY_POOL_NO_SPLIT == DRYI_POOL_NO_SPLIT &&
+                   DRY_POOL_NO_REMAP == DRYI_POOL_NO_REMAP,
+               "flags go to the place as they are");
+
+static bool
+scope_covers(void *self, uint64_t number)
+{
+    const struct dryi_pool_scope *scope = self;
+    return scope->filter.covers(scope->filter.self,
+                                dryi_pool_stream_handle(scope->pool, number)) != 0;
+}
+
+static struct dryi_stream_filter
+filter_of(struct dryi_pool_scope *scope)
+{
+    struct dryi_stream_filter filter = {0};
+    if (scope->filter.covers)
+        filter = (struct dryi_stream_filter){.covers = scope_covers, .self = scope};
+    return filter;
+}
+
+/* The fresh scope has begun, or goes again. */
+static void
+settle_scope(struct dry_pool *pool, struct dryi_pool_scope *scope, enum dry_status status)
+{
+    if (status != DRY_OK) {
+        dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
+        return;
+    }
+    scope->outer = pool->scopes;
+    pool->scopes = scope;
+}
+
+static struct dryi_pool_scope *
+make_scope(struct dry_pool *pool, const struct dry_stream_filter *filter)
+{
+    struct dryi_pool_scope *scope = dryi_memory_zalloc(&pool->memory, 1, sizeof *scope);
+    if (!scope)
+        return NULL;
+    scope->pool = pool;
+    if (filter)
+        scope->filter = *filter;
+    return scope;
+}
+
+/* The innermost capture, or the scope of this private pool. */
+static void
+drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)
+{
+    for (struct dryi_pool_scope **link = &pool->scopes; *link; link = &(*link)->outer) {
+        struct dryi_pool_scope *scope = *link;
+        if (scope->is_capture != is_capture || scope->id.a != id.a || scope->id.b != id.b)
+            continue;
+        *link = scope->outer;
+        dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
+        return;
+    }
+}
+
+enum dry_status
+dry_pool_open_private(struct dry_pool *pool, struct dry_pool_id id, unsigned flags)
+{
+    if (flags & ~(DRY_POOL_USE_ON_OOM | DRY_POOL_NO_SPLIT | DRY_POOL_NO_REMAP))
+        return DRY_ERR_ARGUMENT;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->open_pool(pool->place.self,
+                                        (struct dryi_pool_id){id.a, id.b}, flags);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_release_private(struct dry_pool *pool, struct dry_pool_id id)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->release_pool(pool->place.self,
+                                           (struct dryi_pool_id){id.a, id.b});
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_begin_private(struct dry_pool *pool, struct dry_pool_id id,
+                       const struct dry_stream_filter *filter)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_pool_scope *scope = make_scope(pool, filter);
+    status = DRY_ERR_MEMORY;
+    if (scope) {
+        scope->id = (struct dryi_pool_id){id.a, id.b};
+        status =
+            pool->place.ops->begin_pool(pool->place.self, scope->id, filter_of(scope));
+        settle_scope(pool, scope, status);
+    }
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_end_private(struct dry_pool *pool, struct dry_pool_id id)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_pool_id inner = {id.a, id.b};
+    status = pool->place.ops->end_pool(pool->place.self, inner);
+    if (status == DRY_OK)
+        drop_scope(pool, false, inner);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_begin_capture(struct dry_pool *pool, const struct dry_stream_filter *filter)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_pool_scope *scope = make_scope(pool, filter);
+    status = DRY_ERR_MEMORY;
+    if (scope) {
+        scope->is_capture = true;
+        status = pool->place.ops->begin_capture(pool->place.self, filter_of(scope));
+        settle_scope(pool, scope, status);
+    }
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_end_capture(struct dry_pool *pool)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->end_capture(pool->place.self);
+    if (status == DRY_OK)
+        drop_scope(pool, true, (struct dryi_pool_id){0, 0});
+    dryi_pool_leave(pool);
+    return status;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_POOL_STATE_H
+#define DRYI_POOL_STATE_H
+
+/*
+ * The inside of a pool, shared by its files: pool.c (life, blocks), pool_limit.c (limits,
+ * cached memory, callbacks), pool_private.c (private pools, captures), pool_view.c
+ * (statistics, walk, check), pool_table.c (addresses to blocks), pool_device.c (streams by
+ * number), history.c (what happened, who asked).
+ *
+ * A pool is a place with a lock. Everything of it is read and written with the lock held,
+ * but what create sets for ever and what is marked atomic.
+ */
+
+#include <stdatomic.h>
+
+#include <drystone/pool.h>
+
+#include "base/map.h"
+#include "os/fork.h"
+#include "os/lock.h"
+#include "place/place.h"
+#include "place/torch.h"
+#include "pool/pool_table.h"
+
+#define DRYI_POOL_CALLBACKS_MAX 8
+#define DRYI_POOL_GRAIN UINT64_C(512) /* every address is a multiple */
+
+struct dryi_history;
+
+struct dryi_oom_callback {
+    int (*callback)(void *self, uint64_t size, uint64_t stream);
+    void *self;
+};
+
+/* A begun private pool or capture: its filter, kept where the place can find it. */
+struct dryi_pool_scope {
+    struct dry_pool *pool;
+    struct dry_stream_filter filter;
+    struct dryi_pool_id id;
+    bool is_capture;
+    struct dryi_pool_scope *outer;
+};
+
+/* Streams by number, where the device has such: see pool_device.c. */
+struct dryi_pool_stream {
+    uint64_t handle; /* the last one seen */
+    bool is_over;    /* destroyed, and its work was waited for */
+};
+
+struct dryi_pool_streams {
+    struct dryi_map index; /* number -> index in list */
+    struct dryi_pool_stream *list;
+    size_t capacity;
+    uint32_t count;
+};
+
+struct dry_pool {
+    /* Set by create, for ever. */
+    struct dry_memory memory;
+    struct dry_device device;        /* the caller's */
+    struct dry_pool_options options; /* conf and compat not to be followed: NULL */
+    bool has_stream_ids;
+    uint64_t total_bytes;              /* of the device, UINT64_MAX if unknown */
+    char *conf;                        /* the option string, kept for snapshots */
+    size_t conf_length;                /* without its zero */
+    struct dryi_torch_conf torch_conf; /* as parsed, where the placement is torch */
+    struct dryi_fork_mark fork;        /* tells the child of a fork */
+    bool is_child; /* destroy found so: the device is not to be called */
+
+    struct dryi_lock lock;
+    struct dryi_place place;
+    struct dryi_pool_table table; /* of blocks in use, by the address handed out */
+    struct dryi_pool_streams streams;
+    struct dryi_pool_scope *scopes; /* innermost first */
+
+    double fraction;      /* 1: no limit */
+    uint64_t limit_bytes; /* UINT64_MAX: none; the smaller of both counts */
+    struct dryi_oom_callback callbacks[DRYI_POOL_CALLBACKS_MAX];
+    uint32_t callback_count;
+
+    /* Events of the place go through here while anybody listens. */
+    uint32_t asking; /* context of the request under way, DRY_NONE if none */
+    bool holds_oom;  /* an out-of-memory may still be helped: keep its event back */
+    struct dryi_place_event held_oom;
+    uint64_t ooms_helped; /* counted by the place, but not failures */
+    uint64_t callbacks_helped;
+
+    struct dryi_history *history;      /* history.c; NULL: off */
+    atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
+
+    struct dry_pool_part *parts; /* of one segment, in a walk */
+    size_t part_capacity;
+};
+
+/* --- pool.c ----------------------------------------------------------------------------- */
+
+/* The lock; UNSUPPORTED, without it, in the child of a fork. */
+DRY_CHECK_RESULT static inline enum dry_status
+dryi_pool_enter(struct dry_pool *pool)
+{
+    if (dryi_fork_mark_is_child(&pool->fork))
+        return DRY_ERR_UNSUPPORTED;
+    dryi_lock_take(&pool->lock);
+    pool->asking = DRY_NONE; /* a request says so itself */
+    return DRY_OK;
+}
+
+static inline void
+dryi_pool_leave(struct dry_pool *pool)
+{
+    dryi_lock_give(&pool->lock);
+}
+
+/* Somebody listens to events. */
+static inline bool
+dryi_pool_is_heard(const struct dry_pool *pool)
+{
+    return pool->history || pool->options.observe;
+}
+
+/* Somebody listens, or nobody does any more: tell the place whom to tell. Lock held. */
+void dryi_pool_listen(struct dry_pool *pool);
+/* What the smaller of fraction and limit allows; UINT64_MAX: no limit. */
+uint64_t dryi_pool_limit(const struct dry_pool *pool);
+
+/* --- pool_device.c ------------------------------------------------------------------------ */
+
+/* What the place is given for a stream: its number. MEMORY if it cannot be remembered. */
+DRY_CHECK_RESULT enum dry_status dryi_pool_stream_ask(struct dry_pool *pool,
+                                                      uint64_t stream, uint64_t *number);
+DRY_CHECK_RESULT static inline enum dry_status
+dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number)
+{
+    *number = stream;
+    return pool->has_stream_ids ? dryi_pool_stream_ask(pool, stream, number) : DRY_OK;
+}
+/* And back: the last handle seen. */
+uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);
+/* The device as the place sees it: streams are numbers; gone in the child of a fork. */
+struct dry_device dryi_pool_device(struct dry_pool *pool);
+
+/* --- pool_view.c -------------------------------------------------------------------------- */
+
+/* The statistics with the failures that a callback helped taken out. Lock held. */
+void dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats);
+/* dry_pool_walk with the lock held. */
+DRY_CHECK_RESULT enum dry_status dryi_pool_walk(
+    struct dry_pool *pool,
+    enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
+                             const struct dry_pool_part *parts, size_t count),
+    void *self);
+
+/* --- history.c ---------------------------------------------------------------------------- */
+
+/* Who asks, by the program's callback; before the lock, only where asks_... is set. */
+uint32_t dryi_history_ask(struct dry_pool *pool);
+/*
+ * One more entry; lock held, history not NULL. Comes with the context of the request under
+ * way (of the alloc, or DRY_NONE for a free nobody was asked about) and may replace it: what
+ * happens to a block that is given back goes by who asked for the block.
+ */
+void dryi_history_keep(struct dry_pool *pool, struct dry_pool_event *event);
+/* Who asked for the block, in use or pending, that begins here; DRY_NONE if not known. */
+uint32_t dryi_history_context(const struct dry_pool *pool, uint64_t block_address);
+/* End and forget; NULL history is accepted. Also called by destroy. */
+void dryi_history_destroy(struct dry_pool *pool);
+
+#endif

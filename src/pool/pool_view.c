@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a pool says about itself: statistics, segments and blocks, and whether all is sound.
+ */
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "pool/pool_state.h"
+
+/* --- statistics --------------------------------------------------------------------------- */
+
+void
+dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats)
+{
+    pool->place.ops->get_stats(pool->place.self, stats);
+    stats->num_ooms -= (int64_t)pool->ooms_helped;
+}
+
+void
+dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
+{
+    *stats = (struct dry_stats){0};
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return;
+    dryi_pool_stats(pool, stats);
+    dryi_pool_leave(pool);
+}
+
+void
+dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
+{
+    *counters = (struct dry_pool_counters){0};
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return;
+    struct dryi_place_counters c;
+    pool->place.ops->get_counters(pool->place.self, &c);
+    *counters = (struct dry_pool_counters){
+        .reserved_peak_bytes = c.reserved_peak_bytes,
+        .pages_created = c.pages_created,
+        .pages_released = c.pages_released,
+        .pages_remapped = c.pages_remapped,
+        .reused_ordered = c.reused_ordered,
+        .reused_passed = c.reused_passed,
+        .reused_waiting = c.reused_waiting,
+        .events_recorded = c.events_recorded,
+        .plans_made = c.plans_made,
+        .hints_taken = c.hints_taken,
+        .hints_refused = c.hints_refused,
+        .driver_calls = c.driver_calls,
+        .oom_callbacks_helped = pool->callbacks_helped,
+    };
+    dryi_pool_leave(pool);
+}
+
+void
+dry_pool_reset_peaks(struct dry_pool *pool)
+{
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return;
+    pool->place.ops->reset_stats(pool->place.self, true, false);
+    dryi_pool_leave(pool);
+}
+
+void
+dry_pool_reset_accumulated(struct dry_pool *pool)
+{
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return;
+    pool->place.ops->reset_stats(pool->place.self, false, true);
+    pool->ooms_helped = 0;
+    dryi_pool_leave(pool);
+}
+
+/* --- walk --------------------------------------------------------------------------------- */
+
+struct walk {
+    struct dry_pool *pool;
+    enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
+                             const struct dry_pool_part *parts, size_t count);
+    void *self;
+};
+
+static enum dry_status
+visit_segment(void *visitor, const struct dryi_segment_info *s,
+              const struct dryi_block_info *blocks, size_t count)
+{
+    const struct walk *w = visitor;
+    struct dry_pool *pool = w->pool;
+    if (!dryi_memory_grow(&pool->memory, &pool->parts, &pool->part_capacity, count,
+                          sizeof *pool->parts))
+        return DRY_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const struct dryi_block_info *b = &blocks[i];
+        bool is_free = !b->allocated && !b->pending;
+        pool->parts[i] = (struct dry_pool_part){
+            .address = b->addr,
+            .size = b->size,
+            .requested = is_free ? 0 : b->requested,
+            .context = is_free ? DRY_NONE : dryi_history_context(pool, b->addr),
+            .is_active = b->allocated,
+            .is_pending = b->pending,
+        };
+    }
+    struct dry_pool_segment segment = {
+        .address = s->addr,
+        .size = s->size,
+        .stream = dryi_pool_stream_handle(pool, s->stream),
+        .pool = {s->pool.a, s->pool.b},
+        .is_large = s->is_large,
+        .is_expandable = s->is_expandable,
+    };
+    return w->visit(w->self, &segment, pool->parts, count);
+}
+
+enum dry_status
+dryi_pool_walk(struct dry_pool *pool,
+               enum dry_status (*visit)(void *self,
+                                        const struct dry_pool_segment *segment,
+                                        const struct dry_pool_part *parts, size_t count),
+               void *self)
+{
+    struct walk walk = {.pool = pool, .visit = visit, .self = self};
+    return pool->place.ops->walk(pool->place.self, visit_segment, &walk);
+}
+
+enum dry_status
+dry_pool_walk(struct dry_pool *pool,
+              enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
+                                       const struct dry_pool_part *parts, size_t count),
+              void *self)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = dryi_pool_walk(pool, visit, self);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+/* --- one block ---------------------------------------------------------------------------- */
+
+struct search {
+    uint64_t address;
+    struct dryi_segment_info segment;
+};
+
+static enum dry_status
+find_segment(void *visitor, const struct dryi_segment_info *segment,
+             const struct dryi_block_info *blocks, size_t count)
+{
+    (void)blocks;
+    (void)count;
+    struct search *s = visitor;
+    if (s->address - segment->addr >= segment->size)
+        return DRY_OK;
+    s->segment = *segment;
+    return DRY_END;
+}
+
+static enum dry_status
+describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
+{
+    const struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    if (!slot)
+        return DRY_ERR_ARGUMENT;
+    struct dryi_block_info info;
+    pool->place.ops->get_block(pool->place.self, slot->block, &info);
+    struct search search = {.address = info.addr};
+    enum dry_status status =
+        pool->place.ops->walk(pool->place.self, find_segment, &search);
+    if (status != DRY_END)
+        return status == DRY_OK ? DRY_ERR_ARGUMENT : status;
+    *block = (struct dry_pool_block){
+        .address = info.addr,
+        .size = info.size,
+        .requested = info.requested,
+        .stream = dryi_pool_stream_handle(pool, info.stream),
+        .pool = {info.pool.a, info.pool.b},
+        .segment_address = search.segment.addr,
+        .segment_size = search.segment.size,
+        .context = dryi_history_context(pool, info.addr),
+    };
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_get_block(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = describe(pool, address, block);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+/* --- check -------------------------------------------------------------------------------- */
+
+static enum dry_status
+count_allocated(void *visitor, const struct dryi_segment_info *segment,
+                const struct dryi_block_info *blocks, size_t count)
+{
+    (void)segment;
+    size_t *allocated = visitor;
+    for (size_t i = 0; i < count; i++)
+        *allocated += blocks[i].allocated;
+    return DRY_OK;
+}
+
+/* Every slot is found, and leads to a block in use that begins where it says. */
+static enum dry_status
+check_table(const struct dry_pool *pool, struct dry_error *err)
+{
+    const struct dryi_pool_table *t = &pool->table;
+    size_t used = 0;
+    for (size_t i = 0; i < t->slot_count; i++) {
+        const struct dryi_pool_slot *slot = &t->slots[i];
+        if (!slot->address)
+            continue;
+        used++;
+        struct dryi_block_info info;
+        pool->place.ops->get_block(pool->place.self, slot->block, &info);
+        if (dryi_pool_table_find(t, slot->address) != slot)
+            return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu cannot be found", i);
+        if (!info.allocated || info.addr + slot->shift * DRYI_POOL_GRAIN != slot->address)
+            return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu is of no block in use", i);
+    }
+    size_t allocated = 0;
+    enum dry_status status =
+        pool->place.ops->walk(pool->place.self, count_allocated, &allocated);
+    if (status != DRY_OK)
+        return dryi_fail(err, status, "the pool cannot be walked");
+    if (used != t->count || used != allocated)
+        return dryi_fail(err, DRY_ERR_FORMAT,
+                         "%zu addresses counted, %zu there, %zu blocks in use", t->count,
+                         used, allocated);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_check(struct dry_pool *pool, struct dry_error *err)
+{
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                         "the pool belongs to the process that forked this one");
+    enum dry_status status = pool->place.ops->check(pool->place.self, err);
+    if (status == DRY_OK)
+        status = check_table(pool, err);
+    dryi_pool_leave(pool);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_GPU_DRIVER_H
+#define TEST_GPU_DRIVER_H
+
+/*
+ * What the checks need of the driver beside the device under test: to write and read the
+ * GPU's memory, to make streams, and to time single calls. Names and types are those of
+ * NVIDIA's CUDA Driver API reference.
+ */
+
+#include <stddef.h>
+
+struct gpu_access {
+    int location_type, location_id, flags; /* CUmemAccessDesc */
+};
+
+struct gpu {
+    void *library, *context;
+    int (*device_get)(int *device, int ordinal);
+    int (*retain)(void **context, int device);
+    int (*release)(int device);
+    int (*push)(void *context);
+    int (*pop)(void **context);
+    int (*set)(unsigned long long address, unsigned char value, size_t bytes);
+    int (*set_async)(unsigned long long address, unsigned char value, size_t bytes,
+                     void *stream); /* NULL: there is none, `set` serves */
+    int (*read)(void *to, unsigned long long from, size_t bytes);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_destroy)(void *stream);
+    int (*stream_synchronize)(void *stream);
+    /* NULL where the driver has no virtual memory. */
+    int (*mem_map)(unsigned long long address, size_t bytes, size_t offset,
+                   unsigned long long handle, unsigned long long flags);
+    int (*mem_set_access)(unsigned long long address, size_t bytes,
+                          const struct gpu_access *access, size_t count);
+    int (*mem_unmap)(unsigned long long address, size_t bytes);
+    int device;
+};
+
+/* 0, or 1 with a line on stderr. The device's primary context is current from here on. */
+int gpu_open(struct gpu *gpu, const char *library, int ordinal);
+void gpu_close(struct gpu *gpu);
+
+#endif
