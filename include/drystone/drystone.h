@@ -11,6 +11,7 @@
 #include <drystone/sim.h>
 
 #include <drystone/anonymize.h>
+#include <drystone/pool_trace.h>
 #include <drystone/stats.h>
 #include <drystone/trace.h>
 

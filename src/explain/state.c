@@ -88,20 +88,27 @@ sort_alive(struct building *b)
     return true;
 }
 
-/* A snapshot lists each contiguous run of an expandable segment's pages as one. */
+/*
+ * A snapshot lists each contiguous run of an expandable segment's pages as one. Before the
+ * dump whether pages are of the large pool is guessed by their size, and where pages of 2 MiB
+ * serve both pools the guess may change within a run: then it is large.
+ */
 static void
 join_runs(struct building *b)
 {
+    bool is_known = b->state.moment == b->t->view.dump_moment;
     size_t kept = 0;
     for (size_t i = 0; i < b->state.segment_count; i++) {
         const struct dry_state_segment *s = &b->segments[i];
         struct dry_state_segment *last = kept ? &b->segments[kept - 1] : NULL;
-        if (last && last->is_expandable && s->is_expandable &&
-            last->address + last->size == s->address && last->is_large == s->is_large &&
-            last->lane == s->lane)
+        bool is_run = last && last->is_expandable && s->is_expandable &&
+                      last->address + last->size == s->address && last->lane == s->lane;
+        if (is_run && (last->is_large == s->is_large || !is_known)) {
             last->size += s->size;
-        else
+            last->is_large |= s->is_large;
+        } else {
             b->segments[kept++] = *s;
+        }
     }
     b->state.segment_count = kept;
 }
@@ -515,7 +522,9 @@ dry_state_create(const struct dry_timeline *timeline, uint32_t moment,
     b->t = timeline;
     b->state.moment = moment;
     b->state.device = timeline->view.device;
-    b->state.page_bytes = dryi_replay_conf(timeline->replay)->large_segment_size;
+    b->state.page_bytes = timeline->has_small_pages
+                              ? SMALL_PAGE
+                              : dryi_replay_conf(timeline->replay)->large_segment_size;
     bool is_done = build(b);
     dryi_memory_free(&memory, b->alive, b->alive_capacity, sizeof *b->alive);
     b->alive = NULL;

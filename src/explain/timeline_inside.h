@@ -50,6 +50,7 @@ struct dry_timeline {
     struct dry_replay *replay;
     const struct dry_trace_view *trace;
     struct dry_timeline_view view;
+    bool has_small_pages; /* pages of 2 MiB everywhere: no record of PyTorch's */
 
     struct dry_allocation *allocations; /* window first, then ghosts */
     size_t allocation_capacity;

@@ -200,6 +200,15 @@ is_possible(struct mapping *m, uint64_t address, uint64_t size)
     return fits;
 }
 
+/* PyTorch maps 2 MiB at a time, or what its large pages make up. */
+static bool
+is_of_small_pages(const struct mapping *m, const struct dry_timeline_segment *range)
+{
+    uint64_t page = dryi_replay_conf(m->t->replay)->large_segment_size;
+    return range->is_expandable && range->size != SMALL_SEGMENT_SIZE &&
+           range->size % SMALL_SEGMENT_SIZE == 0 && range->size % page != 0;
+}
+
 static void
 on_segment_event(struct mapping *m, uint32_t i, bool grows)
 {
@@ -207,6 +216,7 @@ on_segment_event(struct mapping *m, uint32_t i, bool grows)
     struct dry_timeline_segment range = describe(m, i);
     if (!is_possible(m, range.address, range.size))
         return;
+    t->has_small_pages |= grows && is_of_small_pages(m, &range);
     m->change = 0;
     if (grows) {
         uint32_t before = t->window_segment_count;

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A pool as a trace. The pool is copied first, under its lock; then each context that occurs
+ * is asked for its frames once, and the builder is filled as a reader fills it.
+ */
+
+#include <drystone/pool_trace.h>
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "pool/copy.h"
+#include "trace/pickle.h"
+
+#define FRAMES_FIRST 64
+
+struct filling {
+    struct dry_pool_trace_options options;
+    struct dry_memory memory;
+    struct dryi_pool_copy copy;
+    struct dry_trace_builder *builder;
+    struct dryi_map stacks; /* context -> stack */
+    struct dry_pool_frame *frames;
+    size_t frame_capacity;
+    uint32_t *ids; /* of the frames of a stack */
+    size_t id_capacity;
+    struct dry_trace_block *blocks; /* of a segment */
+    size_t block_capacity;
+    uint32_t empty_stack;
+};
+
+void
+dry_pool_trace_options_init(struct dry_pool_trace_options *options)
+{
+    *options = (struct dry_pool_trace_options){.struct_size = sizeof *options};
+}
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+static uint32_t
+add_text(struct filling *f, const char *text)
+{
+    return dry_trace_add_string(f->builder, text ? text : "", text ? strlen(text) : 0);
+}
+
+static bool
+make_room(struct filling *f, size_t count)
+{
+    return dryi_memory_grow(&f->memory, &f->frames, &f->frame_capacity, count,
+                            sizeof *f->frames) &&
+           dryi_memory_grow(&f->memory, &f->ids, &f->id_capacity, count, sizeof *f->ids);
+}
+
+/* SIZE_MAX: no memory. */
+static size_t
+ask_frames(struct filling *f, uint32_t context)
+{
+    const struct dry_pool_trace_options *o = &f->options;
+    size_t room = FRAMES_FIRST, count = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        if (!make_room(f, room))
+            return SIZE_MAX;
+        count = o->get_frames(o->frames_self, context, f->frames, room);
+        if (count <= room)
+            return count;
+        room = count < DRY_POOL_FRAMES_MAX ? count : DRY_POOL_FRAMES_MAX;
+    }
+    return count < room ? count : room;
+}
+
+static uint32_t
+add_stack(struct filling *f, uint32_t context)
+{
+    size_t count = ask_frames(f, context);
+    if (count == SIZE_MAX)
+        return DRY_NONE;
+    for (size_t i = 0; i < count; i++) {
+        const struct dry_pool_frame *frame = &f->frames[i];
+        f->ids[i] = dry_trace_add_frame(f->builder, &(struct dry_frame){
+                                                        .name = add_text(f, frame->name),
+                                                        .file = add_text(f, frame->file),
+                                                        .extra = DRY_NONE,
+                                                        .line = frame->line,
+                                                    });
+    }
+    return dry_trace_add_stack(f->builder, f->ids, count);
+}
+
+/* Each context is asked about once; its stack is then known. */
+static enum dry_status
+learn_stack(struct filling *f, uint32_t context)
+{
+    if (context == DRY_NONE || !f->options.get_frames ||
+        dryi_map_find(&f->stacks, context))
+        return DRY_OK;
+    uint32_t stack = add_stack(f, context);
+    if (stack == DRY_NONE || !dryi_map_put(&f->stacks, context, stack))
+        return DRY_ERR_MEMORY;
+    return DRY_OK;
+}
+
+static enum dry_status
+learn_stacks(struct filling *f)
+{
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < f->copy.event_count && status == DRY_OK; i++)
+        status = learn_stack(f, f->copy.events[i].context);
+    for (size_t i = 0; i < f->copy.part_count && status == DRY_OK; i++)
+        status = learn_stack(f, f->copy.parts[i].context);
+    return status;
+}
+
+static uint32_t
+stack_of(const struct filling *f, uint32_t context, uint32_t otherwise)
+{
+    const uint32_t *stack =
+        context == DRY_NONE ? NULL : dryi_map_find(&f->stacks, context);
+    return stack ? *stack : otherwise;
+}
+
+/* --- events, segments, settings ----------------------------------------------------------- */
+
+static uint32_t
+add_lane(struct filling *f, uint64_t stream, struct dry_pool_id pool)
+{
+    return dry_trace_add_lane(f->builder, &(struct dry_lane){.stream = stream,
+                                                             .pool_a = pool.a,
+                                                             .pool_b = pool.b,
+                                                             .pool_known = 1});
+}
+
+static void
+add_events(struct filling *f)
+{
+    for (size_t i = 0; i < f->copy.event_count; i++) {
+        const struct dry_pool_event *e = &f->copy.events[i];
+        dry_trace_add_event(f->builder, &(struct dry_event){
+                                            .action = e->action,
+                                            .addr = e->address,
+                                            .size = e->size,
+                                            .time_us = (int64_t)e->time_us,
+                                            .lane = add_lane(f, e->stream, e->pool),
+                                            .stack = stack_of(f, e->context, DRY_NONE),
+                                            .note = DRY_NONE,
+                                        });
+    }
+}
+
+static void
+fill_block(const struct filling *f, const struct dry_pool_part *part,
+           struct dry_trace_block *block)
+{
+    *block = (struct dry_trace_block){
+        .address = part->address,
+        .size = part->size,
+        .requested_size = part->requested,
+        .stack = stack_of(f, part->context, f->empty_stack),
+        .forward_stack = DRY_NONE,
+        .extra = DRY_NONE,
+        .state = part->is_active    ? DRY_BLOCK_ACTIVE
+                 : part->is_pending ? DRY_BLOCK_PENDING_FREE
+                                    : DRY_BLOCK_INACTIVE,
+    };
+}
+
+static enum dry_status
+add_segment(struct filling *f, const struct dry_pool_segment *s,
+            const struct dry_pool_part *parts, size_t count)
+{
+    struct dry_trace_segment segment = {
+        .address = s->address,
+        .total_size = s->size,
+        .lane = add_lane(f, s->stream, s->pool),
+        .stack = f->empty_stack,
+        .forward_stack = DRY_NONE,
+        .extra = DRY_NONE,
+        .device = f->copy.device_index,
+        .is_large = s->is_large != 0,
+        .is_expandable = s->is_expandable != 0,
+        .pool_id_known = 1,
+        .expandable_known = 1,
+    };
+    if (!dryi_memory_grow(&f->memory, &f->blocks, &f->block_capacity, count,
+                          sizeof *f->blocks))
+        return DRY_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        fill_block(f, &parts[i], &f->blocks[i]);
+        bool is_used = parts[i].is_active || parts[i].is_pending;
+        segment.allocated_size += parts[i].is_active ? parts[i].size : 0;
+        segment.active_size += is_used ? parts[i].size : 0;
+        segment.requested_size += is_used ? parts[i].requested : 0;
+    }
+    return dry_trace_add_segment(f->builder, &segment, f->blocks, count);
+}
+
+static enum dry_status
+add_segments(struct filling *f)
+{
+    enum dry_status status = DRY_OK;
+    const struct dry_pool_part *parts = f->copy.parts;
+    for (size_t i = 0; i < f->copy.segment_count && status == DRY_OK; i++) {
+        status = add_segment(f, &f->copy.segments[i], parts, f->copy.part_counts[i]);
+        parts += f->copy.part_counts[i];
+    }
+    return status;
+}
+
+#define TEXT_MAX 255 /* of a SHORT_BINUNICODE */
+
+static size_t
+put_text(char *to, const char *text, size_t length)
+{
+    to[0] = (char)DRYI_OP_SHORT_BINUNICODE;
+    to[1] = (char)(unsigned char)length;
+    memcpy(to + 2, text, length);
+    return length + 2;
+}
+
+/*
+ * Keys beside PyTorch's, as the writer keeps what it does not know: who placed, and its
+ * options, so that nobody takes the record for one of PyTorch's rules.
+ */
+static uint32_t
+add_placement(struct filling *f)
+{
+    static const char key[] = "drystone_placement", value[] = "paged",
+                      conf_key[] = "drystone_conf";
+    char bytes[2 * TEXT_MAX];
+    size_t used = put_text(bytes, key, sizeof key - 1);
+    used += put_text(bytes + used, value, sizeof value - 1);
+    if (f->copy.conf_length <= TEXT_MAX) {
+        used += put_text(bytes + used, conf_key, sizeof conf_key - 1);
+        used += put_text(bytes + used, f->copy.conf, f->copy.conf_length);
+    }
+    return dry_trace_add_string(f->builder, bytes, used);
+}
+
+static void
+add_settings(struct filling *f)
+{
+    struct dry_trace_settings settings = f->copy.settings;
+    if (f->copy.is_torch)
+        settings.conf =
+            dry_trace_add_string(f->builder, f->copy.conf, f->copy.conf_length);
+    else
+        settings.extra = add_placement(f);
+    dry_trace_set_settings(f->builder, &settings);
+}
+
+/* What the builder refuses it remembers: finish tells. */
+static enum dry_status
+fill(struct filling *f)
+{
+    f->empty_stack = dry_trace_add_stack(f->builder, NULL, 0);
+    enum dry_status status = learn_stacks(f);
+    if (status != DRY_OK)
+        return status;
+    add_settings(f);
+    dry_trace_begin_device(f->builder, f->copy.device_index);
+    add_events(f);
+    return add_segments(f);
+}
+
+static void
+finish(struct filling *f)
+{
+    const struct dry_memory *m = &f->memory;
+    dry_trace_builder_destroy(f->builder);
+    dryi_map_finish(&f->stacks);
+    dryi_memory_free(m, f->frames, f->frame_capacity, sizeof *f->frames);
+    dryi_memory_free(m, f->ids, f->id_capacity, sizeof *f->ids);
+    dryi_memory_free(m, f->blocks, f->block_capacity, sizeof *f->blocks);
+    dryi_pool_copy_finish(&f->copy);
+}
+
+static enum dry_status
+make_trace(struct filling *f, struct dry_trace **trace, struct dry_error *err)
+{
+    struct dry_trace_builder_options options;
+    dry_trace_builder_options_init(&options);
+    options.memory = &f->memory;
+    enum dry_status status = dry_trace_builder_create(&options, &f->builder, err);
+    if (status != DRY_OK)
+        return status;
+    if (fill(f) == DRY_ERR_MEMORY)
+        return dryi_fail_memory(err, "a trace of a pool");
+    struct dry_trace_builder *builder = f->builder;
+    f->builder = NULL;
+    return dry_trace_builder_finish(builder, trace, err);
+}
+
+enum dry_status
+dry_trace_from_pool(struct dry_pool *pool, const struct dry_pool_trace_options *given,
+                    struct dry_trace **trace, struct dry_error *err)
+{
+    struct filling f = {0};
+    dry_pool_trace_options_init(&f.options);
+    enum dry_status status = dryi_options_take(&f.options, sizeof f.options, given, err);
+    if (status != DRY_OK)
+        return status;
+    f.memory = dryi_memory_or_default(f.options.memory);
+    dryi_map_init(&f.stacks, &f.memory);
+    status = dryi_pool_copy_init(&f.copy, pool, &f.memory);
+    if (status == DRY_ERR_MEMORY)
+        dryi_fail_memory(err, "a copy of a pool");
+    else if (status != DRY_OK)
+        dryi_fail(err, status, "this is the child of a fork: the pool is the parent's");
+    else if (f.copy.device_index < 0)
+        status = dryi_fail(err, DRY_ERR_ARGUMENT, "the pool's device_index is %d",
+                           (int)f.copy.device_index);
+    if (status == DRY_OK)
+        status = make_trace(&f, trace, err);
+    finish(&f);
+    return status;
+}
