@@ -16,6 +16,7 @@ CHOICES = {
     "--by": "line function module stack category size step",
     "--goal": "fit peak stable",
     "--without": "expandable gc split",
+    "--place": "torch paged offline",
     "--format": "perfetto chrome speedscope folded sqlite csv json svg pickle",
     "--view": "timeline map",
     "--axis": "events time",

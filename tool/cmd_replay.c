@@ -18,17 +18,21 @@
 #define NOT_GIVEN UINT64_MAX
 
 struct values {
-    struct option_list confs;
+    struct option_list confs, places;
     const char *compat, *decisions;
     uint64_t capacity;
-    int64_t device;
-    bool find_capacity, json;
+    int64_t device, steady_from;
+    bool find_capacity, check_order, json;
 };
 
 static const struct option_spec specs[] = {
     {"conf", 'c', "STR", OPTION_LIST, offsetof(struct values, confs),
      "also run under these settings, written as in PYTORCH_CUDA_ALLOC_CONF; may be given "
-     "several times; '' is PyTorch's default"},
+     "several times; '' is the default"},
+    {"place", 'p', "PLACE", OPTION_LIST, offsetof(struct values, places),
+     "who decides where a request goes: torch, paged (Drystone's own), or offline (all "
+     "lifetimes known); may be given several times, each runs under every --conf; "
+     "PLACE:STR runs under STR alone"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
      "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
      "out of memory, else no limit"},
@@ -39,8 +43,13 @@ static const struct option_spec specs[] = {
      "reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      "the device; default: the one with the most events"},
+    {"steady-from", 0, "N", OPTION_INT, offsetof(struct values, steady_from),
+     "also report on the part from event N on, when the first steps are over"},
+    {"check-order", 0, NULL, OPTION_FLAG, offsetof(struct values, check_order),
+     "also prove that nothing is reused, unmapped or moved before its last use is over"},
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
-     "write every decision of the one run to OUT, a line each (at most one --conf)"},
+     "write every decision of the one run to OUT, a line each (at most one --conf and "
+     "one --place)"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
 };
@@ -50,7 +59,7 @@ static const char about_text[] =
     "under the recorded settings every recorded address, every segment event and the "
     "final "
     "layout must come out again; the verdict stands on top. Then runs the same requests "
-    "under other settings.";
+    "under other settings, and by other allocators than PyTorch's.";
 
 struct session {
     struct values values;
@@ -64,13 +73,24 @@ struct session {
 
 /* --- runs --------------------------------------------------------------------------------- */
 
+/* What was asked for: a place, and settings or NULL. */
+struct wish {
+    const char *label, *place, *conf;
+    bool begin_anew;
+};
+
 /* What the user got wrong is said as usage, with the settings it was about. */
 static int
-report_run(const struct session *s, const char *conf, const struct dry_error *err)
+report_run(const struct session *s, const struct dry_run_options *options,
+           const struct dry_error *err)
 {
-    if (err->status == DRY_ERR_ARGUMENT || err->status == DRY_ERR_UNSUPPORTED)
-        return report_usage("replay", "--conf '%s': %s", conf ? conf : "", err->text);
-    return report_error("replay", s->path, err);
+    const char *conf = options->conf ? options->conf : "";
+    if (err->status != DRY_ERR_ARGUMENT && err->status != DRY_ERR_UNSUPPORTED)
+        return report_error("replay", s->path, err);
+    if (options->place)
+        return report_usage("replay", "--place %s, settings '%s': %s", options->place,
+                            conf, err->text);
+    return report_usage("replay", "--conf '%s': %s", conf, err->text);
 }
 
 /* The decisions go to a file of their own; its failures are not the trace's. */
@@ -90,28 +110,44 @@ run_with_decisions(const struct session *s, struct dry_run_options *options,
     if (status == DRY_OK || status == DRY_ERR_SYSTEM)
         return output_close(&out, status, &err);
     output_discard(&out);
-    return report_run(s, options->conf, &err);
+    return report_run(s, options, &err);
 }
 
 static int
-run_row(struct session *s, const char *label, const char *conf, bool begin_anew)
+run_row(struct session *s, const struct wish *wish)
 {
     struct dry_run_options options;
     dry_run_options_init(&options);
-    options.conf = conf;
-    options.begin_anew = begin_anew;
+    options.conf = wish->conf;
+    options.place = wish->place;
+    options.begin_anew = wish->begin_anew;
     options.capacity_bytes = s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
     options.find_capacity = s->values.find_capacity;
+    options.check_order = s->values.check_order;
+    if (s->values.steady_from >= 0)
+        options.steady_from = (size_t)s->values.steady_from;
     struct replay_row *row = s->rows + s->row_count;
-    *row = (struct replay_row){.label = label, .conf = conf};
+    *row = (struct replay_row){.label = wish->label, .conf = wish->conf};
     int code = EXIT_FINE;
     struct dry_error err;
     if (s->values.decisions && s->row_count == 0)
         code = run_with_decisions(s, &options, &row->run);
     else if (dry_replay_run(s->replay, &options, &row->run, &err) != DRY_OK)
-        code = report_run(s, conf, &err);
+        code = report_run(s, &options, &err);
     s->row_count += code == EXIT_FINE;
     return code;
+}
+
+static const char *
+label_of(const char *conf)
+{
+    return conf && conf[0] ? conf : "default";
+}
+
+static bool
+shows_to_people(const struct session *s)
+{
+    return !s->values.json && !s->values.decisions;
 }
 
 /*
@@ -120,24 +156,81 @@ run_row(struct session *s, const char *label, const char *conf, bool begin_anew)
  * machines, and for decisions, exactly what was asked for.
  */
 static int
-run_all(struct session *s)
+run_recorded(struct session *s)
 {
     const struct dry_replay_check *check = dry_replay_get_check(s->replay);
-    const struct option_list *confs = &s->values.confs;
-    bool for_people = !s->values.json && !s->values.decisions;
+    bool is_alone = s->values.confs.count == 0 && s->values.places.count == 0;
     bool is_limited = s->values.capacity != NOT_GIVEN;
-    int code = EXIT_FINE;
-    if (for_people || confs->count == 0)
-        code = run_row(
-            s, is_limited || !check->possible ? "recorded settings" : "as recorded", NULL,
-            false);
-    if (code == EXIT_FINE && for_people && check->possible && check->live_before > 0 &&
-        confs->count > 0 && !is_limited)
-        code = run_row(s, "the same, begun empty", NULL, true);
-    for (size_t i = 0; i < confs->count && code == EXIT_FINE; i++) {
-        const char *conf = confs->values[i];
-        code = run_row(s, conf[0] ? conf : "default", conf, false);
+    if (!shows_to_people(s) && !is_alone)
+        return EXIT_FINE;
+    struct wish wish = {.label = is_limited || !check->possible ? "recorded settings"
+                                                                : "as recorded"};
+    int code = run_row(s, &wish);
+    if (code == EXIT_FINE && shows_to_people(s) && !is_alone && check->possible &&
+        check->live_before > 0 && !is_limited) {
+        wish = (struct wish){.label = "the same, begun empty", .begin_anew = true};
+        code = run_row(s, &wish);
     }
+    return code;
+}
+
+static bool
+is_place(const char *place, const char *name)
+{
+    return strcmp(place, name) == 0;
+}
+
+/* A place under every --conf; a packing has no settings. */
+static int
+run_place(struct session *s, const char *place)
+{
+    const struct option_list *confs = &s->values.confs;
+    bool has_settings = !is_place(place, "offline");
+    if (confs->count == 0 || !has_settings) {
+        bool is_recorded = is_place(place, "torch");
+        if (is_recorded && shows_to_people(s))
+            return EXIT_FINE; /* the first row */
+        struct wish wish = {.label = is_recorded    ? "recorded settings"
+                                     : has_settings ? "default"
+                                                    : "all lifetimes known",
+                            .place = place};
+        return run_row(s, &wish);
+    }
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < confs->count && code == EXIT_FINE; i++) {
+        struct wish wish = {.label = label_of(confs->values[i]),
+                            .place = place,
+                            .conf = confs->values[i]};
+        code = run_row(s, &wish);
+    }
+    return code;
+}
+
+/* "paged:budget:1.02": a place and its settings, one row. */
+static int
+run_place_as_given(struct session *s, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (!colon)
+        return run_place(s, text);
+    char place[16];
+    snprintf(place, sizeof place, "%.*s", (int)(colon - text), text);
+    struct wish wish = {.label = label_of(colon + 1), .place = place, .conf = colon + 1};
+    return run_row(s, &wish);
+}
+
+static int
+run_all(struct session *s)
+{
+    const struct option_list *confs = &s->values.confs, *places = &s->values.places;
+    int code = run_recorded(s);
+    for (size_t i = 0; i < confs->count && code == EXIT_FINE && places->count == 0; i++) {
+        struct wish wish = {.label = label_of(confs->values[i]),
+                            .conf = confs->values[i]};
+        code = run_row(s, &wish);
+    }
+    for (size_t i = 0; i < places->count && code == EXIT_FINE; i++)
+        code = run_place_as_given(s, places->values[i]);
     return code;
 }
 
@@ -151,6 +244,7 @@ report_runs(struct session *s)
         .rows = s->rows,
         .row_count = s->row_count,
         .has_capacity = s->values.find_capacity,
+        .has_places = s->values.places.count > 0,
     };
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0)
         return replay_report_exit_code(&report);
@@ -181,7 +275,8 @@ replay_file(struct session *s)
     int code = load_trace("replay", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    s->rows = calloc(s->values.confs.count + 2, sizeof *s->rows);
+    s->rows = calloc(2 + (s->values.confs.count + 1) * (s->values.places.count + 1),
+                     sizeof *s->rows);
     if (!s->rows)
         return report_failure("replay", s->path, EXIT_MACHINE, "no memory");
     progress_begin(&s->progress, "replaying", 0);
@@ -192,6 +287,23 @@ replay_file(struct session *s)
     return code == EXIT_FINE ? report_runs(s) : code;
 }
 
+/* Said before anything is read. */
+static int
+check_places(const struct session *s)
+{
+    static const char *const names[] = {"torch", "paged", "offline"};
+    for (size_t i = 0; i < s->values.places.count; i++) {
+        const char *text = s->values.places.values[i];
+        size_t length = strcspn(text, ":"), n = 0;
+        while (n < 3 &&
+               (strlen(names[n]) != length || strncmp(text, names[n], length) != 0))
+            n++;
+        if (n == 3)
+            return report_usage("replay", "--place %s: torch, paged or offline", text);
+    }
+    return EXIT_FINE;
+}
+
 static int
 check_usage(const struct session *s, const struct option_list *operands)
 {
@@ -200,6 +312,8 @@ check_usage(const struct session *s, const struct option_list *operands)
         return code;
     if (s->values.capacity == 0)
         return report_usage("replay", "--capacity 0: no program runs on nothing");
+    if (s->values.steady_from < 0 && s->values.steady_from != INT64_MIN)
+        return report_usage("replay", "--steady-from: events are counted from 0");
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0 &&
         (s->values.json || s->values.find_capacity))
         return report_usage("replay",
@@ -207,15 +321,18 @@ check_usage(const struct session *s, const struct option_list *operands)
     if (s->values.decisions && output_is_input(s->values.decisions, operands->values[0]))
         return report_usage("replay", "--decisions %s: that is the input",
                             s->values.decisions);
-    if (s->values.decisions && s->values.confs.count > 1)
-        return report_usage("replay", "--decisions takes one run, so at most one --conf");
-    return EXIT_FINE;
+    if (s->values.decisions && (s->values.confs.count > 1 || s->values.places.count > 1))
+        return report_usage("replay", "--decisions takes one run, so at most one --conf "
+                                      "and one --place");
+    return check_places(s);
 }
 
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE, .capacity = NOT_GIVEN}};
+    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE,
+                                   .capacity = NOT_GIVEN,
+                                   .steady_from = INT64_MIN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_replay, argc, argv, &s.values, &operands, &code)) {
@@ -240,6 +357,7 @@ const struct command command_replay = {
     .examples = "drystone replay run.pickle\n"
                 "drystone replay run.pickle -c '' -c expandable_segments:True\n"
                 "drystone replay run.pickle -c '' --find-capacity\n"
+                "drystone replay run.pickle --place paged --place offline\n"
                 "drystone replay run.pickle -c '' --capacity 40GiB --json\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

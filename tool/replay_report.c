@@ -142,6 +142,18 @@ print_recorded(const struct replay_report *r)
 
 /* What the figures take of a terminal's width at most; the settings get the rest. */
 #define FIGURE_COLUMNS 58
+#define PLACE_FIGURE_COLUMNS 66
+
+static void
+add_verdict(struct table *t, const struct replay_report *r, const struct dry_run *run)
+{
+    char text[TERM_NUMBER_BYTES];
+    if (r->has_capacity)
+        table_add(t, run->capacity_bytes ? term_format_bytes(run->capacity_bytes, text)
+                                         : "none");
+    else
+        table_add(t, run->oom ? "OOM" : "fits");
+}
 
 static void
 add_row(struct table *t, const struct replay_report *r, const struct replay_row *row)
@@ -156,39 +168,119 @@ add_row(struct table *t, const struct replay_report *r, const struct replay_row 
                      text));
     table_add(t, term_format_count((uint64_t)run->stats.num_alloc_retries, text));
     table_add(t, term_format_time(run->driver_time_ns / 1000, text));
-    if (r->has_capacity)
-        table_add(t, run->capacity_bytes ? term_format_bytes(run->capacity_bytes, text)
-                                         : "none");
-    else
-        table_add(t, run->oom ? "OOM" : "fits");
+    add_verdict(t, r, run);
+}
+
+/* Where places are compared: beside what was live, and what the driver had to do. */
+static void
+add_place_row(struct table *t, const struct replay_report *r,
+              const struct replay_row *row)
+{
+    const struct dry_run *run = &row->run;
+    uint64_t live = dry_replay_get_recorded(r->replay)->live_peak_bytes;
+    char text[TERM_NUMBER_BYTES];
+    table_add(t, row->label);
+    table_add(t, run->place);
+    table_add(t, term_format_bytes(run->reserved_peak_bytes, text));
+    snprintf(text, sizeof text, "%.3f",
+             live ? (double)run->reserved_peak_bytes / (double)live : 0.0);
+    table_add(t, live ? text : "-");
+    table_add(t, term_format_count(run->driver_calls, text));
+    table_add(t, term_format_count(run->pages_remapped, text));
+    table_add(t, term_format_time(run->driver_time_ns / 1000, text));
+    add_verdict(t, r, run);
+}
+
+static const char *
+columns_of(const struct replay_report *r)
+{
+    if (r->has_places)
+        return r->has_capacity
+                   ? "<settings <place >peak >x_live >calls >remaps >driver >runs_on"
+                   : "<settings <place >peak >x_live >calls >remaps >driver >result";
+    return r->has_capacity ? "<settings >peak >end >calls >retries >driver >runs_on"
+                           : "<settings >peak >end >calls >retries >driver >result";
 }
 
 static bool
 print_table(const struct replay_report *r, const struct term *term)
 {
     struct table t;
-    table_init(&t, r->has_capacity
-                       ? "<settings >peak >end >calls >retries >driver >runs_on"
-                       : "<settings >peak >end >calls >retries >driver >result");
-    for (size_t i = 0; i < r->row_count; i++)
-        add_row(&t, r, &r->rows[i]);
+    table_init(&t, columns_of(r));
+    for (size_t i = 0; i < r->row_count; i++) {
+        if (r->has_places)
+            add_place_row(&t, r, &r->rows[i]);
+        else
+            add_row(&t, r, &r->rows[i]);
+    }
     bool ok = table_print(&t, term);
     table_finish(&t);
     return ok;
+}
+
+static void
+print_packed(size_t row, const struct dry_run *run)
+{
+    char text[TERM_NUMBER_BYTES];
+    double above = run->floor_bytes
+                       ? 100.0 * (double)(run->packed_bytes - run->floor_bytes) /
+                             (double)run->floor_bytes
+                       : 0.0;
+    printf("  row %zu: packed into %s (%s), ", row,
+           term_format_bytes(run->packed_bytes, text), run->method);
+    if (run->packed_bytes == run->floor_bytes)
+        printf("no less is possible\n");
+    else
+        printf("%.2f %% above the floor%s\n", above,
+               run->is_optimal ? ", no less is possible" : "");
+}
+
+static void
+print_steady(size_t row, const struct dry_run *run)
+{
+    char reserved[TERM_NUMBER_BYTES], calls[TERM_NUMBER_BYTES], moved[TERM_NUMBER_BYTES];
+    printf("  row %zu: in the steady part reserved %s, %s driver %s, %s %s remapped\n",
+           row, term_format_bytes(run->steady_reserved_peak_bytes, reserved),
+           term_format_count(run->steady_driver_calls, calls),
+           run->steady_driver_calls == 1 ? "call" : "calls",
+           term_format_count(run->steady_pages_remapped, moved),
+           run->steady_pages_remapped == 1 ? "page" : "pages");
+}
+
+static void
+print_order(size_t row, const struct dry_run *run)
+{
+    char text[TERM_NUMBER_BYTES], safe[sizeof run->first_order_fault];
+    if (run->order_fault_count == 0) {
+        printf("  row %zu: nothing was reused before its last use was over\n", row);
+        return;
+    }
+    const char *first = run->first_order_fault;
+    term_make_printable(safe, sizeof safe, first, strlen(first));
+    printf("  row %zu: %s out of order, the first:\n    ", row,
+           term_format_count(run->order_fault_count, text));
+    term_print_wrapped(stdout, safe, 4, 80);
 }
 
 /* Below the table: what its cells had no room for. */
 static void
 print_rows_in_full(const struct replay_report *r, const struct term *term)
 {
+    int figures = r->has_places ? PLACE_FIGURE_COLUMNS : FIGURE_COLUMNS;
     for (size_t i = 0; i < r->row_count; i++) {
         const struct replay_row *row = &r->rows[i];
         char size[TERM_NUMBER_BYTES];
         if (row->run.oom)
             printf("  row %zu: out of memory at event %zu, asked for %s\n", i + 1,
                    row->run.oom_event, term_format_bytes(row->run.oom_size, size));
+        if (row->run.method)
+            print_packed(i + 1, &row->run);
+        if (row->run.has_steady)
+            print_steady(i + 1, &row->run);
+        if (row->run.has_order)
+            print_order(i + 1, &row->run);
         if (term->is_terminal && row->conf &&
-            (int)strlen(row->label) > term->width - FIGURE_COLUMNS) {
+            (int)strlen(row->label) > term->width - figures) {
             printf("  row %zu: ", i + 1);
             term_print_text(stdout, row->conf, strlen(row->conf));
             printf("\n");
@@ -269,20 +361,93 @@ make_recorded(const struct dry_replay_recorded *rec)
 {
     bool is_known = rec->reserved_peak_bytes > 0;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "reserved_peak_bytes",
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "reserved_peak_bytes",
         make_known(is_known, rec->reserved_peak_bytes), "allocated_peak_bytes",
         make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
         "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "conf",
         make_text(rec->conf), "conf_problem",
         rec->conf_problem ? make_text(rec->conf_problem) : json_null(), "oom", rec->oom,
         "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
-        "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes));
+        "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes),
+        "live_peak_bytes", make_known(rec->live_peak_bytes > 0, rec->live_peak_bytes));
 }
 
 static void
 add_stat(void *self, const char *key, int64_t value)
 {
     json_object_set_new(self, key, json_integer(value));
+}
+
+static const char *
+conf_of(const struct replay_report *r, const struct replay_row *row)
+{
+    if (row->conf)
+        return row->conf;
+    bool is_torch = strcmp(row->run.place, "torch") == 0;
+    return is_torch ? dry_replay_get_recorded(r->replay)->conf : "";
+}
+
+static json_t *
+make_packed(const struct dry_run *run)
+{
+    if (!run->method)
+        return json_null();
+    return json_pack("{s:o, s:o, s:b, s:s}", "bytes", json_out_number(run->packed_bytes),
+                     "floor_bytes", json_out_number(run->floor_bytes), "optimal",
+                     run->is_optimal, "method", run->method);
+}
+
+static json_t *
+make_steady(const struct dry_run *run)
+{
+    if (!run->has_steady)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:f}", "reserved_peak_bytes",
+                     json_out_number(run->steady_reserved_peak_bytes), "driver_calls",
+                     json_out_number(run->steady_driver_calls), "pages_remapped",
+                     json_out_number(run->steady_pages_remapped), "driver_time_us",
+                     (double)run->steady_driver_time_ns / 1000.0);
+}
+
+static json_t *
+make_order(const struct dry_run *run)
+{
+    if (!run->has_order)
+        return json_null();
+    return json_pack(
+        "{s:o, s:o}", "faults", json_out_number(run->order_fault_count), "first",
+        run->order_fault_count ? make_text(run->first_order_fault) : json_null());
+}
+
+/* What PyTorch's figures have no name for. */
+static json_t *
+add_place_keys(json_t *made, const struct dry_run *run)
+{
+    const struct {
+        const char *key;
+        json_t *value;
+    } keys[] = {
+        {"driver_calls", json_out_number(run->driver_calls)},
+        {"pages_created", json_out_number(run->pages_created)},
+        {"pages_released", json_out_number(run->pages_released)},
+        {"pages_remapped", json_out_number(run->pages_remapped)},
+        {"reused_ordered", json_out_number(run->reused_ordered)},
+        {"reused_passed", json_out_number(run->reused_passed)},
+        {"reused_waiting", json_out_number(run->reused_waiting)},
+        {"plans_made", json_out_number(run->plans_made)},
+        {"hints_taken", json_out_number(run->hints_taken)},
+        {"hints_refused", json_out_number(run->hints_refused)},
+        {"packed", make_packed(run)},
+        {"steady", make_steady(run)},
+        {"order", make_order(run)},
+    };
+    bool ok = made != NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        ok = json_object_set_new(made, keys[i].key, keys[i].value) == 0 && ok;
+    if (ok)
+        return made;
+    json_decref(made);
+    return NULL;
 }
 
 static json_t *
@@ -293,17 +458,16 @@ make_run(const struct replay_report *r, const struct replay_row *row)
     if (!stats)
         return NULL;
     dry_stats_visit(&run->stats, add_stat, stats);
-    const char *conf = row->conf ? row->conf : dry_replay_get_recorded(r->replay)->conf;
-    return json_pack(
+    json_t *made = json_pack(
         "{s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, "
         "s:o}",
-        "conf", make_text(conf), "place", "torch", "as_recorded", run->as_recorded, "oom",
-        run->oom, "oom_at_event", run->oom ? make_event(run->oom_event) : json_null(),
-        "reserved_peak_bytes", json_out_number(run->reserved_peak_bytes),
-        "reserved_end_bytes", json_out_number(run->reserved_end_bytes),
-        "allocated_peak_bytes", json_out_number(run->allocated_peak_bytes),
-        "requested_peak_bytes", json_out_number(run->requested_peak_bytes),
-        "capacity_bytes",
+        "conf", make_text(conf_of(r, row)), "place", run->place, "as_recorded",
+        run->as_recorded, "oom", run->oom, "oom_at_event",
+        run->oom ? make_event(run->oom_event) : json_null(), "reserved_peak_bytes",
+        json_out_number(run->reserved_peak_bytes), "reserved_end_bytes",
+        json_out_number(run->reserved_end_bytes), "allocated_peak_bytes",
+        json_out_number(run->allocated_peak_bytes), "requested_peak_bytes",
+        json_out_number(run->requested_peak_bytes), "capacity_bytes",
         r->has_capacity && run->capacity_bytes ? json_out_number(run->capacity_bytes)
                                                : json_null(),
         "num_device_alloc", (json_int_t)run->stats.num_device_alloc, "num_device_free",
@@ -311,6 +475,7 @@ make_run(const struct replay_report *r, const struct replay_row *row)
         (json_int_t)run->stats.num_alloc_retries, "num_ooms",
         (json_int_t)run->stats.num_ooms, "driver_time_us",
         json_real((double)run->driver_time_ns / 1000.0), "stats", stats);
+    return add_place_keys(made, run);
 }
 
 int
@@ -343,7 +508,7 @@ replay_report_exit_code(const struct replay_report *r)
     if (check->possible && !check->exact)
         return EXIT_FOUND;
     for (size_t i = 0; i < r->row_count; i++) {
-        if (r->rows[i].run.oom)
+        if (r->rows[i].run.oom || r->rows[i].run.order_fault_count > 0)
             return EXIT_FOUND;
     }
     return EXIT_FINE;

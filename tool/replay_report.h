@@ -11,7 +11,7 @@
 /* One row: a run and what it is called. */
 struct replay_row {
     const char *label; /* of the table */
-    const char *conf;  /* NULL: the recorded settings */
+    const char *conf;  /* NULL: the recorded settings; of other places: the default */
     struct dry_run run;
 };
 
@@ -22,6 +22,7 @@ struct replay_report {
     const struct replay_row *rows;
     size_t row_count;
     bool has_capacity; /* the rows were asked for the smallest device */
+    bool has_places;   /* the rows are not all PyTorch's */
 };
 
 /* The verdict of the self-check, the record and the table. False: there was no memory. */

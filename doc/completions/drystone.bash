@@ -15,9 +15,10 @@ _drystone()
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
         --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
+        --place | -p) mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --rows | --runs | --slices | --steps) return ;;
+        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --rows | --runs | --slices | --steady-from | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -26,7 +27,7 @@ _drystone()
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --json --help" ;;
         diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
-        replay) options="--conf --capacity --find-capacity --compat --device --decisions --json --help" ;;
+        replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;

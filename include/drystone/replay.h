@@ -98,13 +98,20 @@ struct dry_replay_recorded {
     uint64_t reserved_peak_bytes; /* in the window, from the record alone; 0: unknown */
     uint64_t reserved_end_bytes;
     uint64_t allocated_peak_bytes; /* rounded bytes, as the allocator counts */
-    int oom;                       /* the record holds an OOM */
+    /*
+     * Of what the program had asked for and not asked to give back, in bytes as it asked:
+     * what any place needs at least. Known for every trace.
+     */
+    uint64_t live_peak_bytes;
+    int oom; /* the record holds an OOM */
     size_t oom_event;
     uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
 };
 
 DRY_API const struct dry_replay_recorded *dry_replay_get_recorded(
     const struct dry_replay *replay);
+
+#define DRY_EVENT_NONE SIZE_MAX
 
 struct dry_run_options {
     size_t struct_size;      /* set by dry_run_options_init() */
@@ -116,6 +123,27 @@ struct dry_run_options {
     int find_capacity;       /* also find the smallest device on which it runs */
     const struct dry_sink
         *decisions; /* one line an action, drystone-replay(1); NULL: none */
+    /*
+     * Who decides where a request goes.
+     *   "torch"    PyTorch's allocator; NULL, the default, is this
+     *   "paged"    this library's own; `conf` is its own option string, NULL its defaults
+     *   "offline"  nobody: every lifetime is known, and the blocks are packed into one range.
+     *              A block lives from its alloc to the moment its free was asked for, one
+     *              older than the window from the beginning; streams are ignored, so that a
+     *              program with several could not always run in it. `conf` is NULL or "".
+     */
+    const char *place;
+    /*
+     * Also report on the part of the run that begins at this event (an index in the trace's
+     * events), when the first steps are over; DRY_EVENT_NONE, the default: nothing.
+     */
+    size_t steady_from;
+    /*
+     * 1: the device also checks order (<drystone/sim.h>): a block counts as used on its own
+     * stream from alloc to free, and on every stream recorded on it. Begins anew. Not
+     * "offline", which knows no streams. Costs about as much again as the run.
+     */
+    int check_order;
 };
 
 DRY_API void dry_run_options_init(struct dry_run_options *options);
@@ -131,12 +159,35 @@ struct dry_run {
     uint64_t driver_time_ns; /* modelled */
     uint64_t op_count;       /* requests, frees and the like that were replayed */
     struct dry_stats stats;
+
+    const char *place; /* "torch", "paged", "offline" */
+    uint64_t
+        driver_calls; /* that take, map, unmap or give back; events are not counted */
+    /* Of "paged", else 0. */
+    uint64_t pages_created, pages_released;
+    uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
+    uint64_t reused_ordered, reused_passed, reused_waiting; /* across streams */
+    uint64_t plans_made, hints_taken, hints_refused;
+    /* Of "offline", else 0 and NULL. */
+    uint64_t packed_bytes; /* height of the packing; reserved is that in whole pages */
+    uint64_t floor_bytes;  /* peak of live blocks, rounded to 512: no packing is lower */
+    int is_optimal;        /* packed_bytes is proved to be the least there is */
+    const char *method;    /* what found it, for people */
+    /* From steady_from on; has_steady: the run came that far. */
+    int has_steady;
+    uint64_t steady_reserved_peak_bytes, steady_driver_calls, steady_driver_time_ns;
+    uint64_t steady_pages_remapped;
+    /* With check_order: what was reused, unmapped or moved before its last use was over. */
+    int has_order;
+    uint64_t order_fault_count;
+    char first_order_fault[192]; /* "" if there is none */
 };
 
 /*
  * Run the requests under `options->conf`. An OOM ends the run and is no error. Fails with
- * ARGUMENT for an option string PyTorch would refuse (err->text is its complaint),
- * UNSUPPORTED for a backend nobody can replay.
+ * ARGUMENT for an option string PyTorch would refuse (err->text is its complaint), or the
+ * place of that name, and for a name that is none; UNSUPPORTED for a backend nobody can
+ * replay.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_run(
     struct dry_replay *replay, const struct dry_run_options *options, struct dry_run *run,
@@ -144,7 +195,8 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_run(
 
 /*
  * Run, and keep what the allocator did as a trace of its own: the events PyTorch would have
- * recorded, with the requests' stacks and times, and the segments at the end.
+ * recorded, with the requests' stacks and times, and the segments at the end. UNSUPPORTED
+ * for a place other than "torch": a trace tells its settings as PyTorch's.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_record(
     struct dry_replay *replay, const struct dry_run_options *options,

@@ -42,7 +42,7 @@ after_op(void *self, size_t op)
         return DRY_OK;
     struct dry_allocation *a = &m->t->allocations[m->t->event_allocation[event]];
     struct dryi_block_info info;
-    dryi_torch_get_block(m->machine->place, handle, &info);
+    m->machine->place.ops->get_block(m->machine->place.self, handle, &info);
     if (info.addr == a->address && info.size <= DRYI_TIMELINE_BYTES_MAX &&
         a->flags & DRY_ALLOCATION_SIZE_GUESSED) {
         a->size = info.size;

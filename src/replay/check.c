@@ -194,7 +194,7 @@ reconsider_burst(struct proof *f, size_t op)
     uint32_t request = p->args[op + 1];
     const struct lane *lane = dryi_program_lane(p, p->lanes[request]);
     struct dryi_torch_outlook outlook;
-    dryi_torch_look_ahead(f->machine.place, p->sizes[request], lane->stream, lane->pool,
+    dryi_torch_look_ahead(f->machine.torch, p->sizes[request], lane->stream, lane->pool,
                           &outlook);
     uint32_t first = p->segment_events[f->next];
     bool is_one = f->next + 1 == p->segment_event_count ||
@@ -218,7 +218,7 @@ compare_alloc(struct proof *f, uint32_t request)
                  (unsigned long long)recorded);
         return;
     }
-    dryi_torch_get_block(f->machine.place, f->machine.handles[request], &info);
+    dryi_torch_get_block(f->machine.torch, f->machine.handles[request], &info);
     if (info.addr == recorded) {
         f->check->alloc_matched++;
         return;
@@ -373,7 +373,7 @@ compare_layout(struct proof *f)
     }
     f->check->segment_count = l.count;
     qsort(l.segments, l.count, sizeof(*l.segments), compare_segments);
-    enum dry_status status = dryi_torch_walk(f->machine.place, on_segment, &l);
+    enum dry_status status = dryi_torch_walk(f->machine.torch, on_segment, &l);
     while (status == DRY_OK && l.next < l.count)
         miss_segment(&l, l.segments[l.next++]);
     dryi_memory_free(memory, l.segments, l.count + 1, sizeof(*l.segments));
@@ -409,7 +409,7 @@ prove(struct proof *f, struct dry_error *err)
     if (status == DRY_OK && f->next < p->segment_event_count)
         mismatch(f, p->segment_events[f->next], "recorded: %s; replayed: nothing",
                  dry_action_name(f->action[p->segment_events[f->next]]));
-    dryi_torch_process_events(f->machine.place); /* completed, as recorded */
+    dryi_torch_process_events(f->machine.torch); /* completed, as recorded */
     if (status == DRY_OK)
         status = compare_layout(f);
     if (status == DRY_OK && f->listener)
@@ -424,8 +424,9 @@ conclude(struct proof *f, struct dryi_check_outcome *outcome)
 {
     struct dry_sim_account account;
     dry_sim_get_account(f->machine.sim, &account);
-    dryi_torch_get_stats(f->machine.place, &outcome->stats);
+    dryi_torch_get_stats(f->machine.torch, &outcome->stats);
     outcome->driver_time_ns = account.time_ns;
+    outcome->driver_calls = dryi_driver_calls(&account);
     f->check->exact = !f->check->has_mismatch;
 }
 

@@ -24,7 +24,7 @@ struct dryi_check_subject {
 struct dryi_check_outcome {
     struct dry_replay_check check; /* counts, `exact` and the first mismatch only */
     struct dry_stats stats;        /* at the end */
-    uint64_t driver_time_ns;
+    uint64_t driver_time_ns, driver_calls;
 };
 
 /*

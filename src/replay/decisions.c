@@ -55,14 +55,34 @@ id_of(const struct dryi_program *p, uint32_t request)
     return p->has_addresses ? request : dryi_program_addr(p, request);
 }
 
+void
+dryi_decisions_segment(struct dryi_decisions *d, uint32_t segment, uint64_t size,
+                       uint64_t stream)
+{
+    line(d, "segment_alloc %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", segment, size, stream);
+}
+
+void
+dryi_decisions_alloc(struct dryi_decisions *d, uint32_t request, uint32_t segment,
+                     uint64_t offset, uint64_t size)
+{
+    line(d, "alloc %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+         id_of(d->program, request), segment, offset, size);
+}
+
+void
+dryi_decisions_free(struct dryi_decisions *d, uint32_t request)
+{
+    line(d, "free %" PRIu64 "\n", id_of(d->program, request));
+}
+
 static void
 on_event(void *self, const struct dryi_place_event *e)
 {
     struct dryi_decisions *d = self;
     switch (e->action) {
     case DRY_ACTION_SEGMENT_ALLOC:
-        line(d, "segment_alloc %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", e->segment,
-             e->size, e->stream);
+        dryi_decisions_segment(d, e->segment, e->size, e->stream);
         break;
     case DRY_ACTION_SEGMENT_FREE:
         line(d, "segment_free %" PRIu32 "\n", e->segment);
@@ -73,7 +93,7 @@ on_event(void *self, const struct dryi_place_event *e)
              e->segment, e->offset, e->size);
         break;
     case DRY_ACTION_FREE_REQUESTED:
-        line(d, "free %" PRIu64 "\n", id_of(d->program, d->machine->request));
+        dryi_decisions_free(d, d->machine->request);
         break;
     case DRY_ACTION_OOM:
         line(d, "oom %" PRIu64 "\n", e->size);
@@ -104,18 +124,22 @@ after_op(void *self, size_t op)
     if (m->handles[m->request] == DRYI_NO_BLOCK)
         return d->status; /* a request of no bytes gets no block */
     struct dryi_block_info info;
-    dryi_torch_get_block(m->place, m->handles[m->request], &info);
-    line(d, "alloc %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
-         id_of(d->program, m->request), info.segment, info.offset, info.size);
+    m->place.ops->get_block(m->place.self, m->handles[m->request], &info);
+    dryi_decisions_alloc(d, m->request, info.segment, info.offset, info.size);
+    return d->status;
+}
+
+enum dry_status
+dryi_decisions_end(struct dryi_decisions *d)
+{
+    flush(d);
     return d->status;
 }
 
 static enum dry_status
 on_end(void *self)
 {
-    struct dryi_decisions *d = self;
-    flush(d);
-    return d->status;
+    return dryi_decisions_end(self);
 }
 
 struct dryi_listener

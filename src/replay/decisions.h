@@ -32,6 +32,15 @@ struct dryi_decisions {
 void dryi_decisions_init(struct dryi_decisions *decisions,
                          const struct dryi_program *program, const struct dry_sink *sink,
                          struct dry_error *err);
+
+/* The lines themselves, for who has no machine. */
+void dryi_decisions_segment(struct dryi_decisions *decisions, uint32_t segment,
+                            uint64_t size, uint64_t stream);
+void dryi_decisions_alloc(struct dryi_decisions *decisions, uint32_t request,
+                          uint32_t segment, uint64_t offset, uint64_t size);
+void dryi_decisions_free(struct dryi_decisions *decisions, uint32_t request);
+DRY_CHECK_RESULT enum dry_status dryi_decisions_end(struct dryi_decisions *decisions);
+
 /* A failure of the sink ends the run with the sink's status. */
 struct dryi_listener dryi_decisions_listener(struct dryi_decisions *decisions);
 

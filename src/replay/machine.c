@@ -17,7 +17,54 @@ make_device(struct dryi_machine *m, const struct dryi_machine_options *options,
     sim_options.capacity_bytes = options->capacity_bytes;
     sim_options.choose_address = options->choose_address;
     sim_options.choose_self = options->choose_self;
+    sim_options.check = options->check_order;
+    m->checks_order = options->check_order;
     return dry_sim_create(&sim_options, &m->sim, err);
+}
+
+static enum dry_status
+make_torch(struct dryi_machine *m, const struct dryi_machine_options *options,
+           struct dry_error *err)
+{
+    struct dryi_torch_options torch_options = {
+        .conf = options->conf,
+        .rules = options->rules,
+        .device = dry_sim_get_device(m->sim),
+        .memory = &m->memory,
+        .observer = options->observer,
+        .progress_is_told = true,
+    };
+    enum dry_status status = dryi_torch_create(&torch_options, &m->torch, err);
+    if (status == DRY_OK)
+        m->place = dryi_torch_as_place(m->torch);
+    return status;
+}
+
+static enum dry_status
+make_paged(struct dryi_machine *m, const struct dryi_machine_options *options,
+           struct dry_error *err)
+{
+    struct dryi_paged_options paged_options = {
+        .conf = options->paged,
+        .device = dry_sim_get_device(m->sim),
+        .memory = &m->memory,
+        .observer = options->observer,
+        .progress_is_told = true,
+    };
+    return dryi_paged_create(&paged_options, &m->place, err);
+}
+
+static enum dry_status
+make_place(struct dryi_machine *m, const struct dryi_machine_options *options,
+           struct dry_error *err)
+{
+    switch (options->kind) {
+    case DRYI_MACHINE_TORCH:
+        return make_torch(m, options, err);
+    case DRYI_MACHINE_PAGED:
+        return make_paged(m, options, err);
+    }
+    return dryi_fail(err, DRY_ERR_ARGUMENT, "no such place");
 }
 
 enum dry_status
@@ -29,17 +76,8 @@ dryi_machine_init(struct dryi_machine *m, const struct dryi_program *program,
         .memory = dryi_memory_or_default(memory), .program = program, .op = NO_OP};
     dryi_intern_init(&m->pools, &m->memory);
     enum dry_status status = make_device(m, options, err);
-    if (status == DRY_OK) {
-        struct dryi_torch_options torch_options = {
-            .conf = options->conf,
-            .rules = options->rules,
-            .device = dry_sim_get_device(m->sim),
-            .memory = &m->memory,
-            .observer = options->observer,
-            .progress_is_told = true,
-        };
-        status = dryi_torch_create(&torch_options, &m->place, err);
-    }
+    if (status == DRY_OK)
+        status = make_place(m, options, err);
     if (status == DRY_OK) {
         size_t count = program->request_count + 1;
         m->handles = dryi_memory_zalloc(&m->memory, count, sizeof *m->handles);
@@ -58,7 +96,8 @@ dryi_machine_finish(struct dryi_machine *m)
 {
     if (!m->memory.resize)
         return;
-    dryi_torch_destroy(m->place);
+    if (m->place.ops)
+        m->place.ops->destroy(m->place.self);
     dry_sim_destroy(m->sim);
     if (m->handles)
         dryi_memory_free(&m->memory, m->handles, m->program->request_count + 1,
@@ -70,6 +109,22 @@ dryi_machine_finish(struct dryi_machine *m)
 }
 
 /* --- pools -------------------------------------------------------------------------------- */
+
+/* The pool, made where it is not there, with one user more, and a scope that is open. */
+static enum dry_status
+begin_pool(struct dryi_machine *m, struct dryi_pool_id pool)
+{
+    if (m->torch)
+        return dryi_torch_begin_pool(m->torch, pool);
+    const struct dryi_place_ops *ops = m->place.ops;
+    enum dry_status status = ops->open_pool(m->place.self, pool, 0);
+    if (status != DRY_OK)
+        return status;
+    status = ops->begin_pool(m->place.self, pool, (struct dryi_stream_filter){0});
+    if (status != DRY_OK && ops->release_pool(m->place.self, pool) != DRY_OK)
+        return DRY_ERR_ARGUMENT;
+    return status;
+}
 
 static bool
 is_default(struct dryi_pool_id pool)
@@ -102,9 +157,9 @@ enter_pool(struct dryi_machine *m, struct dryi_pool_id pool)
     uint8_t *is_held = hold_of(m, pool);
     if (!is_held)
         return DRY_ERR_MEMORY;
-    enum dry_status status = dryi_torch_begin_pool(m->place, pool);
+    enum dry_status status = begin_pool(m, pool);
     if (status == DRY_OK && *is_held)
-        status = dryi_torch_release_pool(m->place, pool);
+        status = m->place.ops->release_pool(m->place.self, pool);
     *is_held |= status == DRY_OK;
     return status;
 }
@@ -118,10 +173,51 @@ release_pool(struct dryi_machine *m, struct dryi_pool_id pool)
     if (!*is_held)
         return DRY_OK;
     *is_held = 0;
-    return dryi_torch_release_pool(m->place, pool);
+    return m->place.ops->release_pool(m->place.self, pool);
 }
 
 /* --- operations --------------------------------------------------------------------------- */
+
+/* Whose memory it is, for the device to check: a number that is never 0. */
+static uint64_t
+owner_of(uint32_t request)
+{
+    return (uint64_t)request + 1;
+}
+
+/* Work on all of a block; nothing says when a program used what, so it is all the time. */
+static enum dry_status
+use_block(struct dryi_machine *m, uint32_t request, uint64_t stream)
+{
+    if (!m->checks_order || m->handles[request] == DRYI_NO_BLOCK)
+        return DRY_OK;
+    struct dryi_block_info info;
+    m->place.ops->get_block(m->place.self, m->handles[request], &info);
+    return dry_sim_use(m->sim, stream, info.addr, info.size, owner_of(request));
+}
+
+static enum dry_status
+own_block(struct dryi_machine *m, uint32_t request, uint64_t stream)
+{
+    if (!m->checks_order || m->handles[request] == DRYI_NO_BLOCK)
+        return DRY_OK;
+    struct dryi_block_info info;
+    m->place.ops->get_block(m->place.self, m->handles[request], &info);
+    enum dry_status status =
+        dry_sim_own(m->sim, info.addr, info.size, stream, owner_of(request));
+    return status == DRY_OK ? use_block(m, request, stream) : status;
+}
+
+static enum dry_status
+disown_block(struct dryi_machine *m, uint32_t request)
+{
+    const struct dryi_program *p = m->program;
+    enum dry_status status =
+        use_block(m, request, dryi_program_lane(p, p->lanes[request])->stream);
+    if (m->checks_order)
+        dry_sim_disown(m->sim, owner_of(request));
+    return status;
+}
 
 static enum dry_status
 alloc_request(struct dryi_machine *m, uint32_t request, dryi_block *block)
@@ -137,9 +233,11 @@ alloc_request(struct dryi_machine *m, uint32_t request, dryi_block *block)
         has_pool = entered == DRY_OK; /* else PyTorch would have raised */
     }
     enum dry_status status =
-        dryi_torch_alloc(m->place, p->sizes[request], lane->stream, block);
-    if (has_pool && dryi_torch_end_pool(m->place, lane->pool) != DRY_OK)
+        m->place.ops->alloc(m->place.self, p->sizes[request], lane->stream, block);
+    if (has_pool && m->place.ops->end_pool(m->place.self, lane->pool) != DRY_OK)
         return DRY_ERR_ARGUMENT;
+    if (status == DRY_OK)
+        return own_block(m, request, lane->stream);
     return status == DRY_ERR_ARGUMENT ? DRY_ERR_NO_SPACE : status; /* 1 EiB and more */
 }
 
@@ -147,9 +245,36 @@ static enum dry_status
 free_request(struct dryi_machine *m, uint32_t request)
 {
     m->request = request;
-    enum dry_status status = dryi_torch_free(m->place, m->handles[request]);
+    enum dry_status status = m->checks_order ? disown_block(m, request) : DRY_OK;
+    if (status == DRY_OK)
+        status = m->place.ops->free(m->place.self, m->handles[request]);
     if (status == DRY_OK)
         m->handles[request] = DRYI_NO_BLOCK;
+    return status;
+}
+
+/*
+ * A program that uses a block on another stream has made that one wait for the block's own,
+ * or it would not find there what was put into it. The record does not tell; the place is
+ * not told either, and must be right without.
+ */
+static enum dry_status
+use_elsewhere(struct dryi_machine *m, uint32_t request, uint64_t stream)
+{
+    const struct dryi_program *p = m->program;
+    uint64_t own = dryi_program_lane(p, p->lanes[request])->stream;
+    enum dry_status status = dry_sim_stream_waits(m->sim, stream, own);
+    return status == DRY_OK ? use_block(m, request, stream) : status;
+}
+
+static enum dry_status
+record_stream(struct dryi_machine *m, uint32_t request, uint64_t stream)
+{
+    enum dry_status status = DRY_OK;
+    if (m->checks_order)
+        status = use_elsewhere(m, request, stream);
+    if (status == DRY_OK)
+        status = m->place.ops->record_stream(m->place.self, m->handles[request], stream);
     return status;
 }
 
@@ -157,17 +282,17 @@ static void
 finish_stream(struct dryi_machine *m, uint64_t stream)
 {
     dry_sim_complete_stream(m->sim, stream);
-    dryi_torch_stream_progressed(m->place, stream);
+    m->place.ops->stream_progressed(m->place.self, stream);
 }
 
 /* A scope stated by the program itself (plain traces): the place counts its users. */
 static enum dry_status
 scope_op(struct dryi_machine *m, bool begins, struct dryi_pool_id pool)
 {
-    enum dry_status status = begins ? dryi_torch_begin_pool(m->place, pool)
-                                    : dryi_torch_end_pool(m->place, pool);
+    enum dry_status status =
+        begins ? begin_pool(m, pool) : m->place.ops->end_pool(m->place.self, pool);
     if (status == DRY_OK && !begins)
-        status = dryi_torch_release_pool(m->place, pool);
+        status = m->place.ops->release_pool(m->place.self, pool);
     return status == DRY_ERR_ARGUMENT ? DRY_OK : status;
 }
 
@@ -188,12 +313,12 @@ dryi_machine_do(struct dryi_machine *m, size_t op)
         m->stream = dryi_program_stream(p, arg);
         return DRY_OK;
     case OP_RECORD_STREAM:
-        return dryi_torch_record_stream(m->place, m->handles[arg], m->stream);
+        return record_stream(m, arg, m->stream);
     case OP_STREAM_DONE:
         finish_stream(m, dryi_program_stream(p, arg));
         return DRY_OK;
     case OP_EMPTY_CACHE:
-        return dryi_torch_empty_cache(m->place, (struct dryi_pool_id){0, 0});
+        return m->place.ops->empty_cache(m->place.self, (struct dryi_pool_id){0, 0});
     case OP_DEVICE_FULL:
         return DRY_OK;
     case OP_POOL_BEGIN:
@@ -202,7 +327,7 @@ dryi_machine_do(struct dryi_machine *m, size_t op)
     case OP_POOL_RELEASE:
         return release_pool(m, dryi_program_lane(p, arg)->pool);
     case OP_EMPTY_POOL:
-        return dryi_torch_empty_cache(m->place, dryi_program_lane(p, arg)->pool);
+        return m->place.ops->empty_cache(m->place.self, dryi_program_lane(p, arg)->pool);
     }
     return DRY_OK;
 }
@@ -219,7 +344,7 @@ dryi_machine_begin_pending_frees(struct dryi_machine *m)
         if (p->ghosts[g].pending_stream == NO_STREAM)
             continue;
         uint64_t stream = dryi_program_stream(p, p->ghosts[g].pending_stream);
-        status = dryi_torch_record_stream(m->place, m->handles[g], stream);
+        status = record_stream(m, g, stream);
         if (status == DRY_OK)
             status = free_request(m, g);
     }
@@ -241,7 +366,7 @@ dryi_machine_begin_at(struct dryi_machine *m, const struct dryi_origin *origin,
     if (!handles)
         return dryi_fail_memory(err, "the layout before the window");
     dry_sim_adopt(m->sim, origin->reserved);
-    enum dry_status status = dryi_torch_restore(m->place, origin->segments,
+    enum dry_status status = dryi_torch_restore(m->torch, origin->segments,
                                                 origin->segment_count, handles, err);
     for (size_t i = 0; i < origin->block_count && status == DRY_OK; i++) {
         if (origin->block_requests[i] != DRYI_NO_BLOCK)
@@ -257,4 +382,20 @@ dryi_machine_begin_at(struct dryi_machine *m, const struct dryi_origin *origin,
         }
     }
     return status == DRY_OK ? dryi_machine_begin_pending_frees(m) : status;
+}
+
+/* --- what it cost ------------------------------------------------------------------------- */
+
+uint64_t
+dryi_driver_calls(const struct dry_sim_account *account)
+{
+    static const enum dry_sim_call counted[] = {
+        DRY_SIM_ALLOC,     DRY_SIM_FREE,        DRY_SIM_RESERVE,     DRY_SIM_UNRESERVE,
+        DRY_SIM_MAP,       DRY_SIM_UNMAP,       DRY_SIM_CREATE_PAGE, DRY_SIM_RELEASE_PAGE,
+        DRY_SIM_MAP_PAGES, DRY_SIM_UNMAP_PAGES,
+    };
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        sum += account->calls[counted[i]];
+    return sum;
 }

@@ -3,7 +3,7 @@
 #define DRYI_REPLAY_MACHINE_H
 
 /*
- * A program under way: PyTorch's rules on a simulated device, one operation at a time.
+ * A program under way: a place on a simulated device, one operation at a time.
  *
  * The check, a run under other settings, the search for a capacity and the recorder are all
  * this one machine with another observer.
@@ -11,6 +11,7 @@
 
 #include <drystone/sim.h>
 
+#include "place/paged.h"
 #include "replay/origin.h"
 #include "replay/program.h"
 
@@ -31,22 +32,29 @@ struct dryi_listener {
 /* How often whoever runs a machine asks whether to go on. */
 #define DRYI_OPS_BETWEEN_PROGRESS 65536
 
+enum dryi_machine_kind { DRYI_MACHINE_TORCH, DRYI_MACHINE_PAGED };
+
 struct dryi_machine_options {
-    struct dryi_torch_conf conf;
+    enum dryi_machine_kind kind;
+    struct dryi_torch_conf conf; /* TORCH */
     const struct dryi_torch_rules *rules;
+    struct dryi_paged_conf paged; /* PAGED */
     uint64_t capacity_bytes;
     struct dryi_place_observer observer;
     uint64_t (*choose_address)(void *self, enum dry_sim_call call, uint64_t size);
     void *choose_self;
+    bool check_order; /* the device proves that nothing is used too early */
 };
 
 struct dryi_machine {
     struct dry_memory memory;
     const struct dryi_program *program;
     struct dry_sim *sim;
-    struct dryi_torch *place;
+    struct dryi_place place;
+    struct dryi_torch *torch; /* the same, where the place is PyTorch's; else NULL */
     dryi_block *handles;      /* by request; DRYI_NO_BLOCK: not in use */
     uint64_t stream;          /* of the next OP_RECORD_STREAM */
+    bool checks_order;
     struct dryi_intern pools; /* ids of private pools met so far */
     uint8_t *pool_is_held;    /* by pool: the machine counts as its user */
     size_t pool_capacity;
@@ -68,12 +76,15 @@ DRY_CHECK_RESULT enum dry_status dryi_machine_place_ghost(struct dryi_machine *m
                                                           uint32_t ghost);
 DRY_CHECK_RESULT enum dry_status dryi_machine_begin_pending_frees(
     struct dryi_machine *machine);
-/* Begin from the layout the window began with. */
+/* Begin from the layout the window began with. TORCH alone. */
 DRY_CHECK_RESULT enum dry_status dryi_machine_begin_at(struct dryi_machine *machine,
                                                        const struct dryi_origin *origin,
                                                        struct dry_error *err);
 
 /* Do operation `op`. NO_SPACE: out of memory; the machine may go on. */
 DRY_CHECK_RESULT enum dry_status dryi_machine_do(struct dryi_machine *machine, size_t op);
+
+/* Calls so far that take, map, unmap or give back; events and waits are not counted. */
+uint64_t dryi_driver_calls(const struct dry_sim_account *account);
 
 #endif

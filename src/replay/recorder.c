@@ -204,7 +204,8 @@ static enum dry_status
 write_segments(struct dryi_recorder *r)
 {
     struct segment_writer w = {.r = r};
-    enum dry_status status = dryi_torch_walk(r->machine->place, on_segment, &w);
+    const struct dryi_place *place = &r->machine->place;
+    enum dry_status status = place->ops->walk(place->self, on_segment, &w);
     dryi_memory_free(&r->memory, w.blocks, w.capacity, sizeof *w.blocks);
     return status;
 }

@@ -89,7 +89,7 @@ note_truth(struct followed *f, const struct dryi_machine *machine)
 {
     struct truth truth = {.moment = (uint32_t)f->event_count,
                           .first_segment = f->segment_count};
-    assert_int_equal(dryi_torch_walk(machine->place, on_segment, f), DRY_OK);
+    assert_int_equal(dryi_torch_walk(machine->torch, on_segment, f), DRY_OK);
     truth.segment_count = f->segment_count - truth.first_segment;
     f->truths =
         grown(f->truths, &f->truth_capacity, f->truth_count + 1, sizeof *f->truths);

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that places need, and the time of a pool's calls: `bench/run pool [short]`
+
+Memory: every recording, the lifetimes and the generated workloads are replayed by PyTorch's
+rules (default, expandable), by `paged` and packed offline. Three figures each, as ratios to
+the peak of what the program had asked for and not given back:
+
+    res   peak reserved on a device without limit
+    cap   the smallest device on which it runs, in steps of 2 MiB
+    calls, moved, ms: what the driver had to do without limit; its time is modelled
+
+A second table tells what is left of that from the fifth step on, for workloads of equal
+steps: the first one is a warm-up, two are learnt from, and in the fourth the plan is made. "short" takes the smaller half of the traces. Speed is measured by bench_pool, on a pool with its lock and its table of pointers.
+"""
+import concurrent.futures
+import csv
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TRACES = pathlib.Path(os.environ.get("DRY_TEST_TRACES", ROOT.parent / "shared/traces"))
+PLACES = ["torch:", "torch:expandable_segments:True", "paged", "offline"]
+WITHOUT_PLAN = "paged:plan:False"
+STEADY = 4  # steps before it
+REAL = ["decomfl", "late-start", "python-stacks-only", "transformer-medium-512-train",
+        "transformer-medium-128-infer", "tiny-cs336", "compile-context"]
+LIFETIMES = {f"minimalloc-{letter}": 512 for letter in "ACEGIK"}  # factor of the sizes
+LIFETIMES |= {"resnet50": 1, "pangu-2.6b": 1}
+SHORT = {"tiny-cs336", "late-start", "minimalloc-A", "train-fixed", "train-variable",
+         "zero3-variable", "uniform-256"}
+
+
+class Trace:
+    def __init__(self, group, name, path, steps=()):
+        self.group, self.name, self.path, self.steps = group, name, path, steps
+        self.live, self.allocs, self.runs, self.steady = 0, 0, [], []
+
+
+def replay(tool, path, *arguments):
+    done = subprocess.run([tool, "replay", path, "--json", *arguments], text=True,
+                          stdout=subprocess.PIPE, check=False)
+    if done.returncode > 1:
+        raise SystemExit(f"{path}: replay failed")
+    return json.loads(done.stdout)
+
+
+def measure(tool, trace):
+    places = [word for place in PLACES for word in ("--place", place)]
+    result = replay(tool, trace.path, *places, "--find-capacity")
+    trace.live = result["recorded"]["live_peak_bytes"]
+    trace.runs = result["runs"]
+    trace.allocs = trace.runs[0]["stats"]["allocation.all.allocated"]
+    if len(trace.steps) > STEADY:
+        result = replay(tool, trace.path, "--place", "torch:", "--place", WITHOUT_PLAN,
+                        "--place", "paged", "--steady-from", str(trace.steps[STEADY]))
+        trace.steady = result["runs"]
+    return trace
+
+
+# --- traces -------------------------------------------------------------------------------
+
+
+def write_lifetimes(source, factor, path):
+    """A buffer lives in [lower, upper); at one time frees come first."""
+    edges = []
+    with open(source, newline="") as file:
+        for row in csv.DictReader(file):
+            number = int(row["id"]) + 1
+            edges.append((int(row["upper"]), 0, f"f {number}"))
+            edges.append((int(row["lower"]), 1, f"a {number} {int(row['size']) * factor} 0"))
+    edges.sort(key=lambda edge: edge[:2])
+    path.write_text("".join(f"{line} {time}\n" if kind else f"{line}\n"
+                            for time, kind, line in edges))
+
+
+def make_traces(maker, folder, short):
+    traces = []
+    for name in REAL:
+        path = TRACES / "pytorch" / f"{name}.pickle"
+        if path.exists() and not (short and name not in SHORT):
+            traces.append(Trace("recordings", name, path))
+    for name, factor in LIFETIMES.items():
+        source = TRACES / "lifetimes" / f"{name}.csv"
+        if source.exists() and not (short and name not in SHORT):
+            path = folder / f"{name}.trace"
+            write_lifetimes(source, factor, path)
+            traces.append(Trace("lifetimes", name, path))
+    names = subprocess.run([maker, "list"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.split()
+    for name in names:
+        if short and name not in SHORT:
+            continue
+        path = folder / f"{name}.trace"
+        is_periodic = name.endswith("-fixed") or name == "zero3"
+        steps = subprocess.run([maker, name, path, *["8"] * is_periodic], check=True,
+                               text=True, stdout=subprocess.PIPE).stdout.split()
+        group = "random" if name.startswith("uniform") else "generated"
+        traces.append(Trace(group, name, path, steps if is_periodic else ()))
+    return traces
+
+
+# --- tables -------------------------------------------------------------------------------
+
+
+def ratios(trace):
+    """(reserved, capacity) of each place."""
+    return [(run["reserved_peak_bytes"] / trace.live, run["capacity_bytes"] / trace.live)
+            for run in trace.runs]
+
+
+def print_ratios(name, live, figures):
+    torch, expandable, paged, offline = figures
+    pairs = "".join(f"{pair[0]:9.3f}{pair[1]:7.3f}" for pair in (torch, expandable, paged))
+    print(f"{name:29}{live:>9}{pairs}{offline[0]:9.3f}")
+
+
+def print_memory(traces):
+    print(f"\n{'':29}{'live':>9}{'torch':>16}{'expandable':>16}{'paged':>16}{'offline':>9}")
+    print(f"{'':29}{'GiB':>9}" + f"{'res':>9}{'cap':>7}" * 3 + f"{'height':>9}")
+    for group in dict.fromkeys(trace.group for trace in traces):
+        rows = [trace for trace in traces if trace.group == group]
+        for trace in rows:
+            print_ratios(trace.name, f"{trace.live / 2**30:.2f}", ratios(trace))
+        table = [ratios(trace) for trace in rows]
+        for title, fold in (("mean", statistics.fmean), ("max", max)):
+            print_ratios(f"  {group}, {title}", "",
+                         [[fold([row[place][i] for row in table]) for i in range(2)]
+                          for place in range(len(PLACES))])
+
+
+def print_driver(traces):
+    print(f"\n{'driver, no limit':29}{'allocs':>8}{'torch':>17}{'expandable':>17}{'paged':>28}")
+    print(f"{'':37}" + f"{'calls':>9}{'ms':>8}" * 3 + f"{'moved/1000':>11}")
+    for trace in traces:
+        runs = trace.runs[:3]
+        figures = "".join(f"{run['driver_calls']:9}{run['driver_time_us'] / 1e3:8.1f}"
+                          for run in runs)
+        moved = runs[2]["pages_remapped"] * 1000 / max(1, trace.allocs)
+        print(f"{trace.name:29}{trace.allocs:8}{figures}{moved:11.1f}")
+
+
+def print_steady(traces):
+    traces = [trace for trace in traces if trace.steady]
+    if not traces:
+        return
+    print(f"\n{'from the fifth step on':29}{'torch':>17}{'paged, no plan':>24}"
+          f"{'paged':>24}")
+    print(f"{'':29}{'res':>9}{'calls':>8}" + f"{'res':>9}{'calls':>8}{'moved':>7}" * 2)
+    for trace in traces:
+        line = f"{trace.name:29}"
+        for run in trace.steady:
+            steady = run["steady"]
+            line += f"{steady['reserved_peak_bytes'] / trace.live:9.3f}"
+            line += f"{steady['driver_calls']:8}"
+            line += f"{steady['pages_remapped']:7}" if run["place"] == "paged" else ""
+        print(line)
+
+
+def print_speed(program, short):
+    """Each placement's figures of one setting side by side."""
+    arguments = ["200000", "10000"] if short else ["2000000"]
+    output = subprocess.run([program, *arguments], text=True, stdout=subprocess.PIPE,
+                            check=False).stdout
+    rows = {}
+    for result in map(json.loads, output.splitlines()):
+        if result["bench"] == "lock":
+            print(f"\na lock, taken and given: mutex {result['mutex_ns']} ns, "
+                  f"ours {result['futex_ns']} ns")
+            continue
+        key = (result["sizes"], result["order"], result["live"], result["threads"])
+        rows.setdefault(key, {}).setdefault(result["placement"], result)
+    print(f"\n{'alloc + free, ns':21}{'live':>9}{'threads':>8}{'torch':>22}{'paged':>22}")
+    print(f"{'':38}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+    for (sizes, order, live, threads), row in rows.items():
+        line = f"{sizes + ', ' + order:21}{live:9}{threads:8}"
+        for placement in ("torch", "paged"):
+            result = row.get(placement, {})
+            figures = (result.get(key) for key in ("p50_ns", "p99_9_ns", "mean_ns"))
+            for width, figure in zip((8, 7, 7), figures):
+                line += f"{'-' if figure is None else round(figure):>{width}}"
+        print(line)
+
+
+def run(short, machine, build):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        programs = ["bench/make_workload", "tool/drystone"]
+        has_speed = (ROOT / "bench/bench_pool.c").exists()
+        build(folder / "build", programs + ["bench/bench_pool"] * has_speed)
+        traces = make_traces(folder / "build/bench/make_workload", folder, short)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            tool = folder / "build/tool/drystone"
+            traces = list(pool.map(lambda trace: measure(tool, trace), traces))
+        print(machine)
+        if not TRACES.exists():
+            print(f"no recordings: {TRACES} is not there (set DRY_TEST_TRACES)")
+        print_memory(traces)
+        print_driver(traces)
+        print_steady(traces)
+        if has_speed:
+            print_speed(folder / "build/bench/bench_pool", short)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/packing.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+static bool
+ghost_lives(const struct dryi_program *p, uint32_t ghost)
+{
+    return p->ghosts[ghost].pending_stream == NO_STREAM;
+}
+
+/* Is this the free of a request that failed? */
+static bool
+is_vain_free(const struct dryi_program *p, size_t op)
+{
+    return op > 0 && p->kinds[op - 1] == OP_OOM && p->args[op - 1] == p->args[op];
+}
+
+/* --- lives -------------------------------------------------------------------------------- */
+
+/* By request; a life that has not begun has size 0. */
+static void
+follow(const struct dryi_program *p, struct dryi_life *lives)
+{
+    uint64_t end = p->op_count + 1;
+    for (uint32_t g = 0; g < p->ghost_count; g++) {
+        if (ghost_lives(p, g))
+            lives[g] = (struct dryi_life){.end = end, .size = p->sizes[g]};
+    }
+    for (size_t op = 0; op < p->op_count; op++) {
+        uint32_t request = p->args[op];
+        uint64_t now = op + 1;
+        if (p->kinds[op] == OP_ALLOC)
+            lives[request] =
+                (struct dryi_life){.begin = now, .end = end, .size = p->sizes[request]};
+        else if (p->kinds[op] == OP_FREE)
+            lives[request].end = now;
+    }
+}
+
+/* Only what has lived, in front; requests[i] says whose life i is. */
+static size_t
+compact(struct dryi_life *lives, uint32_t *requests, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (lives[i].size == 0)
+            continue;
+        lives[kept] = lives[i];
+        requests[kept++] = (uint32_t)i;
+    }
+    return kept;
+}
+
+static enum dry_status
+pack(struct dryi_packed_program *packed, struct dryi_life *lives, uint32_t *requests,
+     const struct dryi_packing_options *options, struct dry_error *err)
+{
+    size_t count = compact(lives, requests, packed->request_count);
+    uint64_t *offsets = packed->offsets;
+    enum dry_status status =
+        dryi_offline_pack(lives, count, options, offsets, &packed->packing, err);
+    if (status == DRY_ERR_ARGUMENT)
+        return dryi_fail(err, DRY_ERR_LIMIT, "the sizes cannot be added up");
+    if (status != DRY_OK)
+        return status;
+    /* From the order of lives to that of requests, which is no shorter: from the end. */
+    size_t next = packed->request_count;
+    for (size_t i = count; i-- > 0;) {
+        while (next - 1 > requests[i])
+            offsets[--next] = DRYI_NOWHERE;
+        offsets[--next] = offsets[i];
+    }
+    while (next > 0)
+        offsets[--next] = DRYI_NOWHERE;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_packed_program_init(struct dryi_packed_program *packed, const struct dryi_program *p,
+                         const struct dryi_packing_options *options,
+                         struct dry_error *err)
+{
+    *packed =
+        (struct dryi_packed_program){.memory = dryi_memory_or_default(options->memory)};
+    const struct dry_memory *memory = &packed->memory;
+    size_t count = p->request_count, room = count + 1;
+    packed->request_count = count;
+    packed->offsets = dryi_memory_zalloc(memory, room, sizeof *packed->offsets);
+    struct dryi_life *lives = dryi_memory_zalloc(memory, room, sizeof *lives);
+    uint32_t *requests = dryi_memory_zalloc(memory, room, sizeof *requests);
+    enum dry_status status;
+    if (!packed->offsets || !lives || !requests) {
+        status = dryi_fail_memory(err, "the lives of a program");
+    } else {
+        follow(p, lives);
+        status = pack(packed, lives, requests, options, err);
+    }
+    dryi_memory_free(memory, lives, room, sizeof *lives);
+    dryi_memory_free(memory, requests, room, sizeof *requests);
+    if (status != DRY_OK)
+        dryi_packed_program_finish(packed);
+    return status;
+}
+
+void
+dryi_packed_program_finish(struct dryi_packed_program *packed)
+{
+    if (!packed->memory.resize)
+        return;
+    dryi_memory_free(&packed->memory, packed->offsets, packed->request_count + 1,
+                     sizeof *packed->offsets);
+    *packed = (struct dryi_packed_program){0};
+}
+
+/* --- their height ------------------------------------------------------------------------- */
+
+static bool
+add(uint64_t *live, uint64_t *peak, uint64_t size)
+{
+    if (*live > UINT64_MAX - size)
+        return false;
+    *live += size;
+    *peak = *live > *peak ? *live : *peak;
+    return true;
+}
+
+uint64_t
+dryi_program_live_peak(const struct dryi_program *p)
+{
+    uint64_t live = 0, peak = 0;
+    for (uint32_t g = 0; g < p->ghost_count; g++) {
+        if (ghost_lives(p, g) && !add(&live, &peak, p->sizes[g]))
+            return 0;
+    }
+    for (size_t op = 0; op < p->op_count; op++) {
+        if (p->kinds[op] == OP_ALLOC && !add(&live, &peak, p->sizes[p->args[op]]))
+            return 0;
+        if (p->kinds[op] == OP_FREE && !is_vain_free(p, op))
+            live -= p->sizes[p->args[op]];
+    }
+    return peak;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_REPLAY_STATE_H
+#define DRYI_REPLAY_STATE_H
+
+/* What a replay is made of; for replay.c, which makes it, and run.c, which runs it. */
+
+#include "replay/check.h"
+#include "replay/inside.h"
+
+struct dry_replay {
+    struct dry_memory memory;
+    struct dry_replay_options options;
+    const struct dry_trace *trace;
+    const struct dry_trace_view *view;
+    const struct dry_trace_device *device;
+    struct dryi_torch_conf recorded_conf;
+    char conf_problem[256]; /* "" if there is none */
+    struct dryi_program program;
+    struct dryi_origin origin;
+    const struct dryi_torch_rules *rules;
+    struct dry_replay_check check;
+    struct dryi_check_outcome outcome; /* of the check */
+    struct dry_replay_recorded recorded;
+};
+
+struct dryi_decisions;
+
+/* The figures that are in the statistics. */
+void dryi_run_fill(struct dry_run *run, const struct dry_stats *stats);
+/* Out of memory; only the first time counts. */
+void dryi_run_note_oom(struct dry_run *run, size_t event, uint64_t size);
+
+/* All lifetimes known; `decisions` or NULL. */
+DRY_CHECK_RESULT enum dry_status dryi_run_packed(struct dry_replay *replay,
+                                                 uint64_t capacity_bytes,
+                                                 struct dryi_decisions *decisions,
+                                                 struct dry_run *run,
+                                                 struct dry_error *err);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The run that no allocator can make: all lifetimes known, one range, packed.
+ */
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "replay/decisions.h"
+#include "replay/packing.h"
+#include "replay/replay_state.h"
+
+#define PAGE_BYTES (UINT64_C(2) << 20)
+#define BLOCK_BYTES 512u
+/* Looks at pairs: some seconds for the largest of programs, no time for small ones. */
+#define PACKING_EFFORT UINT64_C(400000000)
+
+static int
+tell_packing(void *self, double done)
+{
+    const struct dry_replay *r = self;
+    double events = done * (double)r->check.event_count;
+    return r->options.progress(r->options.progress_self, (uint64_t)events);
+}
+
+/* The first request that lies beyond the capacity is where the run ends. */
+static void
+hold_against(const struct dry_replay *r, const struct dryi_packed_program *packed,
+             uint64_t capacity, struct dry_run *run)
+{
+    const struct dryi_program *p = &r->program;
+    if (run->reserved_peak_bytes <= capacity)
+        return;
+    for (uint32_t g = 0; g < p->ghost_count; g++) {
+        if (packed->offsets[g] != DRYI_NOWHERE &&
+            packed->offsets[g] + p->sizes[g] > capacity)
+            dryi_run_note_oom(run, r->device->first_event, p->sizes[g]);
+    }
+    for (size_t op = 0; op < p->op_count && !run->oom; op++) {
+        uint32_t request = p->args[op];
+        if (p->kinds[op] == OP_ALLOC && packed->offsets[request] != DRYI_NOWHERE &&
+            packed->offsets[request] + p->sizes[request] > capacity)
+            dryi_run_note_oom(run, r->device->first_event + p->events[op],
+                              p->sizes[request]);
+    }
+    if (!run->oom) /* the last page's end alone is too much */
+        dryi_run_note_oom(run, r->device->first_event, run->packed_bytes);
+}
+
+/* One range, taken at the beginning and kept: its cost is that of the call. */
+static enum dry_status
+take_range(const struct dry_replay *r, uint64_t bytes, struct dry_run *run,
+           struct dry_error *err)
+{
+    struct dry_sim_options options;
+    dry_sim_options_init(&options);
+    options.memory = &r->memory;
+    struct dry_sim *sim;
+    enum dry_status status = dry_sim_create(&options, &sim, err);
+    if (status != DRY_OK)
+        return status;
+    struct dry_device device = dry_sim_get_device(sim);
+    uint64_t address;
+    if (bytes > 0 && device.ops->alloc(device.self, bytes, &address) != DRY_OK)
+        status = dryi_fail(err, DRY_ERR_LIMIT, "no device has that much");
+    struct dry_sim_account account;
+    dry_sim_get_account(sim, &account);
+    run->driver_time_ns = account.time_ns;
+    run->driver_calls = dryi_driver_calls(&account);
+    dry_sim_destroy(sim);
+    return status;
+}
+
+static void
+fill_packed(const struct dry_replay *r, const struct dryi_packing *packing,
+            struct dry_run *run)
+{
+    uint64_t range = dryi_round_up(packing->height, PAGE_BYTES);
+    struct dry_stats stats = {.max_split_size = -1};
+    bool is_any = range > 0;
+    stats.segment.all = (struct dry_stat){is_any, is_any, is_any, 0};
+    stats.segment.large_pool = stats.segment.all;
+    int64_t bytes = (int64_t)range;
+    stats.reserved_bytes.all = (struct dry_stat){bytes, bytes, bytes, 0};
+    stats.reserved_bytes.large_pool = stats.reserved_bytes.all;
+    stats.num_device_alloc = is_any;
+    stats.allocated_bytes.all.peak = (int64_t)packing->floor;
+    stats.requested_bytes.all.peak = (int64_t)r->recorded.live_peak_bytes;
+    dryi_run_fill(run, &stats);
+    run->packed_bytes = packing->height;
+    run->floor_bytes = packing->floor;
+    run->is_optimal = packing->is_optimal;
+    run->method = packing->method;
+    run->op_count = r->program.op_count;
+}
+
+static enum dry_status
+write_packed(const struct dry_replay *r, const struct dryi_packed_program *packed,
+             uint64_t range, struct dryi_decisions *d)
+{
+    const struct dryi_program *p = &r->program;
+    if (range > 0)
+        dryi_decisions_segment(d, 0, range, 0);
+    for (uint32_t g = 0; g < p->ghost_count; g++) {
+        if (packed->offsets[g] != DRYI_NOWHERE)
+            dryi_decisions_alloc(d, g, 0, packed->offsets[g],
+                                 dryi_round_up(p->sizes[g], BLOCK_BYTES));
+    }
+    for (size_t op = 0; op < p->op_count; op++) {
+        uint32_t request = p->args[op];
+        bool allocs = p->kinds[op] == OP_ALLOC;
+        if ((!allocs && p->kinds[op] != OP_FREE) ||
+            packed->offsets[request] == DRYI_NOWHERE)
+            continue;
+        if (allocs)
+            dryi_decisions_alloc(d, request, 0, packed->offsets[request],
+                                 dryi_round_up(p->sizes[request], BLOCK_BYTES));
+        else
+            dryi_decisions_free(d, request);
+    }
+    return dryi_decisions_end(d);
+}
+
+enum dry_status
+dryi_run_packed(struct dry_replay *r, uint64_t capacity, struct dryi_decisions *decisions,
+                struct dry_run *run, struct dry_error *err)
+{
+    struct dryi_packing_options options = {
+        .memory = &r->memory,
+        .effort = PACKING_EFFORT,
+        .progress = r->options.progress ? tell_packing : NULL,
+        .progress_self = r,
+    };
+    struct dryi_packed_program packed;
+    enum dry_status status =
+        dryi_packed_program_init(&packed, &r->program, &options, err);
+    if (status != DRY_OK)
+        return status;
+    fill_packed(r, &packed.packing, run);
+    status = take_range(r, run->reserved_peak_bytes, run, err);
+    hold_against(r, &packed, capacity, run);
+    if (status == DRY_OK && decisions)
+        status = write_packed(r, &packed, run->reserved_peak_bytes, decisions);
+    dryi_packed_program_finish(&packed);
+    return status;
+}
