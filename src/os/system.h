@@ -8,5 +8,7 @@
 uint64_t dryi_system_page_bytes(void);
 /* The memory of the whole machine; UINT64_MAX if the system does not say. */
 uint64_t dryi_system_memory_bytes(void);
+/* Microseconds since the epoch, by the system's clock. */
+uint64_t dryi_system_time_us(void);
 
 #endif

@@ -48,8 +48,8 @@ struct packer {
     size_t member_count;
     struct part *parts; /* to be packed */
     size_t part_count, part_capacity;
-    struct part *todo; /* may fall apart */
-    size_t todo_count, todo_capacity;
+    struct part *open; /* may fall apart */
+    size_t open_count, open_capacity;
     /* The problem of one part: its lives in a row. */
     uint32_t *part_lo, *part_hi;
     uint64_t *part_sizes, *part_durations, *part_fixed, *part_offsets, *loads;
@@ -130,13 +130,13 @@ find_sections(struct packer *p)
 /* --- parts ------------------------------------------------------------------------------ */
 
 static bool
-add_part(struct packer *p, bool is_todo, const struct part *part)
+add_part(struct packer *p, bool is_open, const struct part *part)
 {
-    if (is_todo) {
-        if (!dryi_memory_grow(&p->memory, &p->todo, &p->todo_capacity, p->todo_count + 1,
-                              sizeof *p->todo))
+    if (is_open) {
+        if (!dryi_memory_grow(&p->memory, &p->open, &p->open_capacity, p->open_count + 1,
+                              sizeof *p->open))
             return false;
-        p->todo[p->todo_count++] = *part;
+        p->open[p->open_count++] = *part;
         return true;
     }
     if (!dryi_memory_grow(&p->memory, &p->parts, &p->part_capacity, p->part_count + 1,
@@ -200,8 +200,8 @@ find_parts(struct packer *p)
         return add_part(p, false, &all);
     if (!add_part(p, true, &all))
         return false;
-    while (p->todo_count) {
-        struct part part = p->todo[--p->todo_count];
+    while (p->open_count) {
+        struct part part = p->open[--p->open_count];
         if (!fall_apart(p, &part))
             return false;
     }
@@ -351,7 +351,7 @@ give_memory_back(struct packer *p)
     dryi_memory_free(m, p->fixed, n, sizeof *p->fixed);
     dryi_memory_free(m, p->part_fixed, n, sizeof *p->part_fixed);
     dryi_memory_free(m, p->parts, p->part_capacity, sizeof *p->parts);
-    dryi_memory_free(m, p->todo, p->todo_capacity, sizeof *p->todo);
+    dryi_memory_free(m, p->open, p->open_capacity, sizeof *p->open);
 }
 
 /* Sizes and fixed offsets in units. */

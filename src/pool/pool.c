@@ -11,12 +11,12 @@
 #include <drystone/pool.h>
 
 #include <string.h>
-#include <time.h>
 
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "os/system.h"
 #include "place/paged.h"
 #include "pool/pool_state.h"
 
@@ -44,15 +44,13 @@ on_event(void *self, const struct dryi_place_event *e)
         pool->held_oom = *e;
         return;
     }
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     struct dry_pool_event event = {
         .action = e->action,
         .address = e->addr,
         .size = e->size,
         .stream = dryi_pool_stream_handle(pool, e->stream),
         .pool = {e->pool.a, e->pool.b},
-        .time_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
+        .time_us = dryi_system_time_us(),
         .context = pool->asking,
     };
     if (pool->history)
@@ -287,19 +285,21 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     return DRY_OK;
 }
 
-/* An attempt whose failure may not be the last word: it is counted and told of later. */
+/*
+ * An attempt whose failure may not be the last word: it is told of later, and counted as
+ * helped until then. Only a refusal asks for statistics.
+ */
 static enum dry_status
 attempt_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
                 bool *was_counted)
 {
-    struct dry_stats before, after;
-    pool->place.ops->get_stats(pool->place.self, &before);
+    *was_counted = false;
     pool->held_oom = (struct dryi_place_event){0};
     pool->holds_oom = true;
     enum dry_status status = attempt(pool, wish, address);
     pool->holds_oom = false;
-    pool->place.ops->get_stats(pool->place.self, &after);
-    *was_counted = after.num_ooms > before.num_ooms;
+    if (status != DRY_OK)
+        *was_counted = dryi_pool_saw_oom(pool);
     pool->ooms_helped += *was_counted;
     return status;
 }
@@ -356,9 +356,14 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
         wish->context = dryi_history_ask(pool);
     dryi_lock_take(&pool->lock);
-    enum dry_status status = pool->callback_count == 0
-                                 ? attempt(pool, wish, address)
-                                 : alloc_with_callbacks(pool, wish, address);
+    enum dry_status status;
+    if (pool->callback_count > 0) {
+        status = alloc_with_callbacks(pool, wish, address);
+    } else {
+        status = attempt(pool, wish, address);
+        if (status != DRY_OK)
+            (void)dryi_pool_saw_oom(pool);
+    }
     dryi_lock_give(&pool->lock);
     return status;
 }

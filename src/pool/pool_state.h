@@ -84,6 +84,7 @@ struct dry_pool {
     bool holds_oom;  /* an out-of-memory may still be helped: keep its event back */
     struct dryi_place_event held_oom;
     uint64_t ooms_helped; /* counted by the place, but not failures */
+    int64_t ooms_seen;    /* what the place had counted at the last refusal */
     uint64_t callbacks_helped;
 
     struct dryi_history *history;      /* history.c; NULL: off */
@@ -144,6 +145,8 @@ struct dry_device dryi_pool_device(struct dry_pool *pool);
 
 /* The statistics with the failures that a callback helped taken out. Lock held. */
 void dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats);
+/* Has the place counted an out-of-memory since this was last asked? After a refusal. */
+bool dryi_pool_saw_oom(struct dry_pool *pool);
 /* dry_pool_walk with the lock held. */
 DRY_CHECK_RESULT enum dry_status dryi_pool_walk(
     struct dry_pool *pool,

@@ -17,6 +17,16 @@ dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats)
     stats->num_ooms -= (int64_t)pool->ooms_helped;
 }
 
+bool
+dryi_pool_saw_oom(struct dry_pool *pool)
+{
+    struct dry_stats stats;
+    pool->place.ops->get_stats(pool->place.self, &stats);
+    bool is_new = stats.num_ooms > pool->ooms_seen;
+    pool->ooms_seen = stats.num_ooms;
+    return is_new;
+}
+
 void
 dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
 {
@@ -69,6 +79,7 @@ dry_pool_reset_accumulated(struct dry_pool *pool)
         return;
     pool->place.ops->reset_stats(pool->place.self, false, true);
     pool->ooms_helped = 0;
+    pool->ooms_seen = 0;
     dryi_pool_leave(pool);
 }
 
