@@ -168,7 +168,7 @@ run_recorded(struct session *s)
     int code = run_row(s, &wish);
     if (code == EXIT_FINE && shows_to_people(s) && !is_alone && check->possible &&
         check->live_before > 0 && !is_limited) {
-        wish = (struct wish){.label = "the same, begun empty", .begin_anew = true};
+        wish = (struct wish){.label = "begun empty", .begin_anew = true};
         code = run_row(s, &wish);
     }
     return code;
@@ -192,7 +192,7 @@ run_place(struct session *s, const char *place)
             return EXIT_FINE; /* the first row */
         struct wish wish = {.label = is_recorded    ? "recorded settings"
                                      : has_settings ? "default"
-                                                    : "all lifetimes known",
+                                                    : "lifetimes known",
                             .place = place};
         return run_row(s, &wish);
     }
@@ -245,6 +245,7 @@ report_runs(struct session *s)
         .row_count = s->row_count,
         .has_capacity = s->values.find_capacity,
         .has_places = s->values.places.count > 0,
+        .wants_steady = s->values.steady_from >= 0,
     };
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0)
         return replay_report_exit_code(&report);

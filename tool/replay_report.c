@@ -238,6 +238,13 @@ print_packed(size_t row, const struct dry_run *run)
 static void
 print_steady(size_t row, const struct dry_run *run)
 {
+    if (!run->has_steady) {
+        printf("  row %zu: no steady part: %s\n", row,
+               run->as_recorded ? "the record itself is not measured, give --place"
+               : run->method    ? "a packing has no course"
+                                : "the run ended before it");
+        return;
+    }
     char reserved[TERM_NUMBER_BYTES], calls[TERM_NUMBER_BYTES], moved[TERM_NUMBER_BYTES];
     printf("  row %zu: in the steady part reserved %s, %s driver %s, %s %s remapped\n",
            row, term_format_bytes(run->steady_reserved_peak_bytes, reserved),
@@ -275,7 +282,7 @@ print_rows_in_full(const struct replay_report *r, const struct term *term)
                    row->run.oom_event, term_format_bytes(row->run.oom_size, size));
         if (row->run.method)
             print_packed(i + 1, &row->run);
-        if (row->run.has_steady)
+        if (r->wants_steady)
             print_steady(i + 1, &row->run);
         if (row->run.has_order)
             print_order(i + 1, &row->run);

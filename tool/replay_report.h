@@ -23,6 +23,7 @@ struct replay_report {
     size_t row_count;
     bool has_capacity; /* the rows were asked for the smallest device */
     bool has_places;   /* the rows are not all PyTorch's */
+    bool wants_steady; /* the rows were asked for their steady part */
 };
 
 /* The verdict of the self-check, the record and the table. False: there was no memory. */

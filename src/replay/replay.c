@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "replay/packing.h"
 #include "replay/replay_state.h"
+#include "trace/from_pool.h"
 
 #define DEFAULT_RELEASE "2.11"
 
@@ -117,6 +118,8 @@ find_obstacle(const struct dry_replay *r)
         return r->program.inconsistency;
     if (r->program.op_count == 0)
         return "the file holds no events to replay for this device";
+    if (dryi_trace_is_foreign(r->trace))
+        return "recorded by an allocator that does not place as PyTorch does";
     return NULL;
 }
 

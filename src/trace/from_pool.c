@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "pool/copy.h"
+#include "trace/from_pool.h"
 #include "trace/pickle.h"
 
 #define FRAMES_FIRST 64
@@ -220,6 +221,19 @@ put_text(char *to, const char *text, size_t length)
     return length + 2;
 }
 
+static const char placement_key[] = "drystone_placement";
+
+bool
+dryi_trace_is_foreign(const struct dry_trace *trace)
+{
+    const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
+    if (!settings->known || settings->extra == DRY_NONE)
+        return false;
+    size_t length;
+    const char *extra = dry_trace_string(trace, settings->extra, &length);
+    return memmem(extra, length, placement_key, sizeof placement_key - 1) != NULL;
+}
+
 /*
  * Keys beside PyTorch's, as the writer keeps what it does not know: who placed, and its
  * options, so that nobody takes the record for one of PyTorch's rules.
@@ -227,10 +241,9 @@ put_text(char *to, const char *text, size_t length)
 static uint32_t
 add_placement(struct filling *f)
 {
-    static const char key[] = "drystone_placement", value[] = "paged",
-                      conf_key[] = "drystone_conf";
+    static const char value[] = "paged", conf_key[] = "drystone_conf";
     char bytes[2 * TEXT_MAX];
-    size_t used = put_text(bytes, key, sizeof key - 1);
+    size_t used = put_text(bytes, placement_key, sizeof placement_key - 1);
     used += put_text(bytes + used, value, sizeof value - 1);
     if (f->copy.conf_length <= TEXT_MAX) {
         used += put_text(bytes + used, conf_key, sizeof conf_key - 1);

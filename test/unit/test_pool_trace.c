@@ -260,6 +260,30 @@ record_replays_exactly(void **state)
     assert_true(ooms > 10);
 }
 
+/* Another placement explains nothing about PyTorch's rules, nor they about it. */
+static void
+paged_record_is_not_taken_for_pytorchs(void **state)
+{
+    (void)state;
+    struct pool_run run;
+    pool_run_begin(&run, DRY_PLACEMENT_PAGED, "", 1024 * MIB, NULL);
+    pool_run_record(&run, HISTORY);
+    pool_run_steps(&run, 1, 600);
+    struct dry_trace *made = trace_of(&run);
+    struct dry_trace *trace = write_and_read(made);
+    struct dry_replay *replay;
+    struct dry_error err;
+    assert_int_equal(dry_replay_create(trace, NULL, &replay, &err), DRY_OK);
+    const struct dry_replay_check *check = dry_replay_get_check(replay);
+    assert_false(check->possible);
+    assert_string_equal(check->reason,
+                        "recorded by an allocator that does not place as PyTorch does");
+    dry_replay_destroy(replay);
+    dry_trace_destroy(made);
+    dry_trace_destroy(trace);
+    pool_run_end(&run);
+}
+
 /* --- stacks and failures ------------------------------------------------------------------ */
 
 static size_t
@@ -417,6 +441,7 @@ main(void)
         cmocka_unit_test(file_has_the_history),
         cmocka_unit_test(pool_without_history_has_segments_alone),
         cmocka_unit_test(record_replays_exactly),
+        cmocka_unit_test(paged_record_is_not_taken_for_pytorchs),
         cmocka_unit_test(deep_stacks_are_asked_for_again_and_cut),
         cmocka_unit_test(device_index_is_the_snapshots),
         cmocka_unit_test(child_of_a_fork_is_refused),
