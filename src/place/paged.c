@@ -282,7 +282,6 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     p->budget = p->conf.budget;
     p->observer = options->observer;
     p->progress_is_told = options->progress_is_told;
-    p->ids_are_values = p->device.ops->stream_id == NULL;
     init_maps(p);
     size_up_device(p);
     enum dry_status status = DRY_OK;

@@ -116,7 +116,7 @@ take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
     for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
         const struct shelf *s = p->shelves[at];
         uint32_t found = NONE;
-        if (at != r->shelf && !p->streams[s->stream].is_gone)
+        if (at != r->shelf)
             found = dryi_paged_shelf_find(p, s, r->bytes);
         if (found == NONE || dryi_paged_is_captured(p, s->stream) ||
             dryi_paged_is_captured(p, r->stream))

@@ -118,13 +118,13 @@ struct page {
 };
 
 struct stream {
-    uint64_t value, id;
+    uint64_t value;
     uint64_t epoch;               /* of frees from now on; from 1 */
     uint64_t freed;               /* the last epoch in which anything was freed */
     uint64_t marked;              /* the last epoch that has an event */
     uint64_t done;                /* the last epoch that is over */
     uint32_t first_use, last_use; /* events under way, oldest first */
-    bool is_busy, may_be_done, is_gone;
+    bool is_busy, may_be_done;
 };
 
 /* An event under way, and the block that waits for it, if one does. */
@@ -218,7 +218,7 @@ struct dryi_paged {
     struct stream *streams;
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
-    struct dryi_map stream_ids; /* id -> stream */
+    struct dryi_map stream_ids; /* value -> stream */
     uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
     size_t busy_capacity;
     uint32_t busy_count, busy_turn;
@@ -226,7 +226,6 @@ struct dryi_paged {
     size_t progressed_capacity;
     uint32_t progressed_count;
     bool progress_is_told;
-    bool ids_are_values;   /* the device has no numbers for streams */
     struct dryi_map known; /* stream and other -> index in known_epochs */
     uint64_t *known_epochs;
     size_t known_capacity;
@@ -555,8 +554,7 @@ uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 static inline uint32_t
 dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
 {
-    if (p->ids_are_values && p->last_stream < p->stream_count &&
-        p->streams[p->last_stream].id == value)
+    if (p->last_stream < p->stream_count && p->streams[p->last_stream].value == value)
         return p->last_stream;
     return dryi_paged_stream_find(p, value);
 }

@@ -15,18 +15,8 @@
 
 /* --- streams ------------------------------------------------------------------------------ */
 
-/* The handle was given to another stream: nothing can be recorded on the former any more. */
-static void
-retire_namesakes(struct dryi_paged *p, uint64_t value)
-{
-    if (!p->device.ops->stream_id)
-        return;
-    for (uint32_t i = 0; i < p->stream_count; i++)
-        p->streams[i].is_gone |= p->streams[i].value == value;
-}
-
 static uint32_t
-make_stream(struct dryi_paged *p, uint64_t value, uint64_t id)
+make_stream(struct dryi_paged *p, uint64_t value)
 {
     size_t count = (size_t)p->stream_count + 1;
     if (!dryi_memory_grow(&p->memory, &p->streams, &p->stream_capacity, count,
@@ -35,24 +25,18 @@ make_stream(struct dryi_paged *p, uint64_t value, uint64_t id)
                           sizeof *p->progressed) ||
         !dryi_memory_grow(&p->memory, &p->busy, &p->busy_capacity, count,
                           sizeof *p->busy) ||
-        !dryi_map_put(&p->stream_ids, id, p->stream_count))
+        !dryi_map_put(&p->stream_ids, value, p->stream_count))
         return NONE;
-    retire_namesakes(p, value);
-    p->streams[p->stream_count] = (struct stream){
-        .value = value, .id = id, .epoch = 1, .first_use = NONE, .last_use = NONE};
+    p->streams[p->stream_count] =
+        (struct stream){.value = value, .epoch = 1, .first_use = NONE, .last_use = NONE};
     return p->stream_count++;
 }
 
 uint32_t
 dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
 {
-    uint64_t id = value;
-    if (!p->ids_are_values)
-        id = p->device.ops->stream_id(p->device.self, value);
-    if (p->last_stream < p->stream_count && p->streams[p->last_stream].id == id)
-        return p->last_stream;
-    const uint32_t *known = dryi_map_find(&p->stream_ids, id);
-    uint32_t index = known ? *known : make_stream(p, value, id);
+    const uint32_t *known = dryi_map_find(&p->stream_ids, value);
+    uint32_t index = known ? *known : make_stream(p, value);
     if (index != NONE)
         p->last_stream = index;
     return index;
@@ -245,16 +229,8 @@ record_event(struct dryi_paged *p, uint32_t stream, uint64_t *event)
 enum dry_status
 dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
 {
-    struct stream *s = &p->streams[stream];
     if (dryi_paged_is_captured(p, stream))
         return DRY_ERR_UNSUPPORTED;
-    if (s->is_gone) { /* what it did is over once the device has come to rest */
-        p->counters.driver_calls++;
-        p->device.ops->stream_wait(p->device.self, 0);
-        dryi_paged_wait(p, stream, s->marked);
-        s->done = s->marked = s->epoch++;
-        return DRY_OK;
-    }
     uint32_t use = make_use(p);
     if (use == NONE)
         return DRY_ERR_MEMORY;
@@ -513,10 +489,7 @@ void
 dryi_paged_stream_progressed(void *self, uint64_t stream)
 {
     struct dryi_paged *p = self;
-    uint64_t id = stream;
-    if (p->device.ops->stream_id)
-        id = p->device.ops->stream_id(p->device.self, stream);
-    const uint32_t *index = dryi_map_find(&p->stream_ids, id);
+    const uint32_t *index = dryi_map_find(&p->stream_ids, stream);
     if (!index || p->streams[*index].may_be_done)
         return;
     p->streams[*index].may_be_done = true;

@@ -15,6 +15,8 @@
  * unmapped; a pool (of a place) is what private pools and the default one are: memory that
  * does not mix.
  *
+ * Streams    Are numbers, and a number is one stream for ever: whose handles are used again
+ *            turns them into numbers before they come here (pool/pool_device.c).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
  *            and the request undone. What a failing request has given back stays given back.
  * Threads    One at a time.
