@@ -124,7 +124,7 @@ show(const char *path)
                                    .replay = replay,
                                    .rows = rows,
                                    .row_count = SETTING_COUNT + 1,
-                                   .has_capacity = true};
+                                   .finds_capacity = true};
     if (code == EXIT_FINE && !replay_report_print(&report))
         code = report_failure("demo", path, EXIT_MACHINE, "no memory for the table");
     dry_replay_destroy(replay);

@@ -37,7 +37,8 @@ static const struct option_spec specs[] = {
      "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
      "out of memory, else no limit"},
     {"find-capacity", 0, NULL, OPTION_FLAG, offsetof(struct values, find_capacity),
-     "find the smallest device on which each run does not fail, in steps of 2 MiB"},
+     "find the smallest device on which each run does not fail, in steps of 2 MiB, "
+     "whatever --capacity is"},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      "the release of PyTorch whose rules apply, like 2.11; default auto: the one that "
      "reproduces the record"},
@@ -113,6 +114,13 @@ run_with_decisions(const struct session *s, struct dry_run_options *options,
     return report_run(s, options, &err);
 }
 
+/* 0: what the record shows. */
+static uint64_t
+capacity_given(const struct session *s)
+{
+    return s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
+}
+
 static int
 run_row(struct session *s, const struct wish *wish)
 {
@@ -121,7 +129,7 @@ run_row(struct session *s, const struct wish *wish)
     options.conf = wish->conf;
     options.place = wish->place;
     options.begin_anew = wish->begin_anew;
-    options.capacity_bytes = s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
+    options.capacity_bytes = capacity_given(s);
     options.find_capacity = s->values.find_capacity;
     options.check_order = s->values.check_order;
     if (s->values.steady_from >= 0)
@@ -243,7 +251,8 @@ report_runs(struct session *s)
         .replay = s->replay,
         .rows = s->rows,
         .row_count = s->row_count,
-        .has_capacity = s->values.find_capacity,
+        .finds_capacity = s->values.find_capacity,
+        .capacity_bytes = capacity_given(s),
         .has_places = s->values.places.count > 0,
         .wants_steady = s->values.steady_from >= 0,
     };
@@ -300,7 +309,8 @@ check_places(const struct session *s)
                (strlen(names[n]) != length || strncmp(text, names[n], length) != 0))
             n++;
         if (n == 3)
-            return report_usage("replay", "--place %s: torch, paged or offline", text);
+            return report_usage(
+                "replay", "--place '%s' is no place: torch, paged or offline", text);
     }
     return EXIT_FINE;
 }

@@ -148,7 +148,7 @@ static void
 add_verdict(struct table *t, const struct replay_report *r, const struct dry_run *run)
 {
     char text[TERM_NUMBER_BYTES];
-    if (r->has_capacity)
+    if (r->finds_capacity)
         table_add(t, run->capacity_bytes ? term_format_bytes(run->capacity_bytes, text)
                                          : "none");
     else
@@ -195,11 +195,11 @@ static const char *
 columns_of(const struct replay_report *r)
 {
     if (r->has_places)
-        return r->has_capacity
+        return r->finds_capacity
                    ? "<settings <place >peak >x_live >calls >remaps >driver >runs_on"
                    : "<settings <place >peak >x_live >calls >remaps >driver >result";
-    return r->has_capacity ? "<settings >peak >end >calls >retries >driver >runs_on"
-                           : "<settings >peak >end >calls >retries >driver >result";
+    return r->finds_capacity ? "<settings >peak >end >calls >retries >driver >runs_on"
+                             : "<settings >peak >end >calls >retries >driver >result";
 }
 
 static bool
@@ -269,6 +269,21 @@ print_order(size_t row, const struct dry_run *run)
     term_print_wrapped(stdout, safe, 4, 80);
 }
 
+/* On which device, since the column beside it may be of the smallest on which it runs. */
+static void
+print_oom(const struct replay_report *r, size_t row, const struct dry_run *run)
+{
+    char text[TERM_NUMBER_BYTES];
+    uint64_t capacity = r->capacity_bytes;
+    if (capacity == 0)
+        capacity = dry_replay_get_recorded(r->replay)->capacity_bytes;
+    printf("  row %zu: ", row);
+    if (capacity > 0)
+        printf("on %s ", term_format_bytes(capacity, text));
+    printf("out of memory at event %zu, asked for %s\n", run->oom_event,
+           term_format_bytes(run->oom_size, text));
+}
+
 /* Below the table: what its cells had no room for. */
 static void
 print_rows_in_full(const struct replay_report *r, const struct term *term)
@@ -276,10 +291,8 @@ print_rows_in_full(const struct replay_report *r, const struct term *term)
     int figures = r->has_places ? PLACE_FIGURE_COLUMNS : FIGURE_COLUMNS;
     for (size_t i = 0; i < r->row_count; i++) {
         const struct replay_row *row = &r->rows[i];
-        char size[TERM_NUMBER_BYTES];
         if (row->run.oom)
-            printf("  row %zu: out of memory at event %zu, asked for %s\n", i + 1,
-                   row->run.oom_event, term_format_bytes(row->run.oom_size, size));
+            print_oom(r, i + 1, &row->run);
         if (row->run.method)
             print_packed(i + 1, &row->run);
         if (r->wants_steady)
@@ -475,8 +488,8 @@ make_run(const struct replay_report *r, const struct replay_row *row)
         json_out_number(run->reserved_end_bytes), "allocated_peak_bytes",
         json_out_number(run->allocated_peak_bytes), "requested_peak_bytes",
         json_out_number(run->requested_peak_bytes), "capacity_bytes",
-        r->has_capacity && run->capacity_bytes ? json_out_number(run->capacity_bytes)
-                                               : json_null(),
+        r->finds_capacity && run->capacity_bytes ? json_out_number(run->capacity_bytes)
+                                                 : json_null(),
         "num_device_alloc", (json_int_t)run->stats.num_device_alloc, "num_device_free",
         (json_int_t)run->stats.num_device_free, "num_alloc_retries",
         (json_int_t)run->stats.num_alloc_retries, "num_ooms",

@@ -21,9 +21,10 @@ struct replay_report {
     const struct dry_replay *replay;
     const struct replay_row *rows;
     size_t row_count;
-    bool has_capacity; /* the rows were asked for the smallest device */
-    bool has_places;   /* the rows are not all PyTorch's */
-    bool wants_steady; /* the rows were asked for their steady part */
+    uint64_t capacity_bytes; /* of the device they ran on; 0: what the record shows */
+    bool finds_capacity;     /* the rows were asked for the smallest device */
+    bool has_places;         /* the rows are not all PyTorch's */
+    bool wants_steady;       /* the rows were asked for their steady part */
 };
 
 /* The verdict of the self-check, the record and the table. False: there was no memory. */
