@@ -2,6 +2,7 @@
 #include "os/library.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -13,8 +14,11 @@ dryi_library_open(const char *name, void **library, struct dry_error *err)
     if (!opened) {
         /* Its text is this thread's own in glibc and musl, and by POSIX since 2024. */
         const char *why = dlerror(); /* NOLINT(concurrency-mt-unsafe) */
-        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "cannot load %s: %s", name,
-                         why ? why : "no reason given");
+        if (!why)
+            why = "no reason given";
+        bool is_named = strncmp(why, name, strlen(name)) == 0; /* glibc's begin so */
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "cannot load %s%s%s",
+                         is_named ? "" : name, is_named ? "" : ": ", why);
     }
     *library = opened;
     return DRY_OK;

@@ -3,11 +3,10 @@
  * On a machine with an NVIDIA GPU: check the device and the pool on it, then measure what the
  * driver's calls cost there. test/gpu/run builds and starts it.
  *
- *     measure [--library PATH] [--device N] [--json FILE]
- *
  * Exit: 0 fine, 1 a check failed, 2 usage, 77 there is no driver or no such device.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,32 +294,64 @@ report(const struct gpu *gpu, struct dry_cuda *cuda, const char *json)
     return failed != 0;
 }
 
+static const char usage[] =
+    "usage: test/gpu/run [--device N] [--json FILE] [--library PATH]\n"
+    "\n"
+    "Checks Drystone on an NVIDIA GPU, then measures what its driver's calls cost.\n"
+    "\n"
+    "  --device N      the GPU; default 0\n"
+    "  --json FILE     also write the costs to FILE\n"
+    "  --library PATH  the driver; default libcuda.so.1\n"
+    "\n"
+    "Exits with 0 if all is well, 1 if not, 2 for usage, 77 without a driver or GPU.\n";
+
+/* False: these are not our options. */
+static bool
+read_options(int argc, char **argv, struct dry_cuda_options *o, const char **json)
+{
+    for (int i = 1; i < argc; i += 2) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        char *end = NULL;
+        if (!value[0])
+            return false;
+        if (strcmp(name, "--library") == 0)
+            o->library = value;
+        else if (strcmp(name, "--json") == 0)
+            *json = value;
+        else if (strcmp(name, "--device") == 0)
+            o->device = (int32_t)strtol(value, &end, 10);
+        else
+            return false;
+        if (end && *end)
+            return false;
+    }
+    return true;
+}
+
 int
 main(int argc, char **argv)
 {
     struct dry_cuda_options o;
     dry_cuda_options_init(&o);
     const char *json = NULL;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--library") == 0)
-            o.library = argv[i + 1];
-        else if (strcmp(argv[i], "--device") == 0)
-            o.device = (int32_t)strtol(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--json") == 0)
-            json = argv[i + 1];
-        else
-            argc = 0;
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return 0;
     }
-    if (argc % 2 == 0) {
-        fputs("usage: measure [--library PATH] [--device N] [--json FILE]\n", stderr);
+    if (!read_options(argc, argv, &o, &json)) {
+        fputs(usage, stderr);
         return 2;
     }
     struct dry_cuda *cuda;
     struct dry_error err;
     enum dry_status status = dry_cuda_open(&o, &cuda, &err);
+    if (status == DRY_ERR_UNSUPPORTED) {
+        printf("nothing was checked, there is no GPU to check on: %s\n", err.text);
+        return 77;
+    }
     if (status != DRY_OK) {
-        printf("%s: %s\n", dry_status_name(status), err.text);
-        return status == DRY_ERR_UNSUPPORTED ? 77 : 1;
+        printf("FAILED the device cannot be opened: %s\n", err.text);
+        return 1;
     }
     struct gpu gpu;
     int result = gpu_open(&gpu, o.library, o.device);
