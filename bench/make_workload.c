@@ -796,7 +796,7 @@ run_serving(struct maker *m)
             tokens += requests[i].tokens;
             arrived++;
             if (draw(m, 3) == 0)
-                break; /* no more of them for now */
+                break; /* the next arrives in a later round */
         }
         run_round(m, requests, &tokens);
     }
