@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 void
 dryi_sim_clock_finish(struct dryi_sim_clock *clock, const struct dry_memory *memory)
@@ -16,15 +17,8 @@ dryi_sim_clock_finish(struct dryi_sim_clock *clock, const struct dry_memory *mem
 static size_t
 position_of(const struct dryi_sim_clock *clock, uint32_t stream)
 {
-    size_t low = 0, high = clock->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (clock->marks[middle].stream < stream)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return dryi_count_below(clock->marks, clock->count, sizeof *clock->marks,
+                            offsetof(struct dryi_sim_mark, stream), stream);
 }
 
 uint64_t

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/search.h"
 #include "explain/diff_inside.h"
 
 void
@@ -143,16 +144,10 @@ compare_u64(const void *a, const void *b)
 uint64_t
 dry_diff_bytes(const struct dry_diff_row *row, uint32_t subject)
 {
-    size_t low = 0, high = row->cell_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (row->cells[middle].subject < subject)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < row->cell_count && row->cells[low].subject == subject;
-    return is_there ? row->cells[low].bytes : 0;
+    size_t i = dryi_count_below(row->cells, row->cell_count, sizeof *row->cells,
+                                offsetof(struct dry_diff_cell, subject), subject);
+    bool is_there = i < row->cell_count && row->cells[i].subject == subject;
+    return is_there ? row->cells[i].bytes : 0;
 }
 
 /* Subjects without a cell have nothing: they come first in order of bytes. */

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "explain/timeline_inside.h"
 
 const char *
@@ -52,34 +53,6 @@ dryi_walk_begin(struct dryi_walk *w, const struct dry_timeline *t)
         w->height[DRY_CURVE_RESERVED] += t->segments[i].size;
 }
 
-static size_t
-find_step(const struct dry_timeline *t, uint32_t event)
-{
-    size_t low = 0, high = t->step_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->steps[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static size_t
-find_lost(const struct dry_timeline *t, uint32_t event)
-{
-    size_t low = 0, high = t->lost_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->lost[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void
 dryi_walk_begin_at(struct dryi_walk *w, const struct dry_timeline *t, uint32_t moment)
 {
@@ -87,8 +60,10 @@ dryi_walk_begin_at(struct dryi_walk *w, const struct dry_timeline *t, uint32_t m
     *w = (struct dryi_walk){.timeline = t, .moment = bucket * DRYI_BUCKET_MOMENTS};
     for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
         w->height[c] = t->buckets[c][bucket].first;
-    w->next_step = find_step(t, w->moment);
-    w->next_lost = find_lost(t, w->moment);
+    w->next_step = dryi_count_below(t->steps, t->step_count, sizeof *t->steps,
+                                    offsetof(struct dryi_segment_step, event), w->moment);
+    w->next_lost = dryi_count_below(t->lost, t->lost_count, sizeof *t->lost,
+                                    offsetof(struct dryi_lost, event), w->moment);
     while (w->moment < moment)
         dryi_walk_advance(w);
 }

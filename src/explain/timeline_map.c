@@ -143,17 +143,10 @@ static void
 describe_ghost(const struct mapping *m, struct dry_timeline_segment *ghost)
 {
     const struct dryi_origin *o = dryi_replay_origin(m->t->replay);
-    size_t low = 0, high = o->segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (o->segments[middle].segment.addr <= ghost->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    size_t i = dryi_origin_count_up_to(o, ghost->address);
+    if (i == 0)
         return;
-    const struct dryi_segment_info *s = &o->segments[low - 1].segment;
+    const struct dryi_segment_info *s = &o->segments[i - 1].segment;
     if (ghost->address - s->addr < s->size)
         ghost->is_large = s->is_large;
 }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "replay/ranges.h"
 
 /* A remainder up to this is not split off a block of the large pool (reference: 2.7). */
@@ -200,19 +201,19 @@ check_segments(struct find *f)
     }
 }
 
+size_t
+dryi_origin_count_up_to(const struct dryi_origin *o, uint64_t addr)
+{
+    return dryi_count_up_to(o->segments, o->segment_count, sizeof *o->segments,
+                            offsetof(struct dryi_torch_restored, segment.addr), addr);
+}
+
 /* The first segment above an address. */
 static struct dryi_torch_restored *
 segment_above(const struct dryi_origin *o, uint64_t addr)
 {
-    size_t low = 0, high = o->segment_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (o->segments[middle].segment.addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < o->segment_count ? &o->segments[low] : NULL;
+    size_t i = dryi_origin_count_up_to(o, addr);
+    return i < o->segment_count ? &o->segments[i] : NULL;
 }
 
 /*
@@ -336,15 +337,9 @@ size_ghosts_by_room(struct find *f)
 static uint32_t
 ghost_below(const struct dryi_program *p, uint64_t addr)
 {
-    size_t low = 0, high = p->ghost_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->ghosts[middle].addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? (uint32_t)(low - 1) : NO_EVENT;
+    size_t i = dryi_count_up_to(p->ghosts, p->ghost_count, sizeof *p->ghosts,
+                                offsetof(struct ghost, addr), addr);
+    return i ? (uint32_t)(i - 1) : NO_EVENT;
 }
 
 /* The first address handed out behind a ghost is where its block ends. */
@@ -446,15 +441,9 @@ compare_spans(const void *a, const void *b)
 static bool
 lies_in_spans(const struct range *spans, size_t count, uint64_t addr)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].addr <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && addr - spans[low - 1].addr < spans[low - 1].size;
+    size_t i =
+        dryi_count_up_to(spans, count, sizeof *spans, offsetof(struct range, addr), addr);
+    return i > 0 && addr - spans[i - 1].addr < spans[i - 1].size;
 }
 
 /* Sort and join spans that touch or overlap: addresses may be taken again and again. */

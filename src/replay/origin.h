@@ -37,4 +37,7 @@ DRY_CHECK_RESULT enum dry_status dryi_origin_init(struct dryi_origin *origin,
                                                   struct dry_error *err);
 void dryi_origin_finish(struct dryi_origin *origin);
 
+/* How many segments begin at `addr` or below: the index of the first above it. */
+size_t dryi_origin_count_up_to(const struct dryi_origin *origin, uint64_t addr);
+
 #endif
