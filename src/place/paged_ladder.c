@@ -96,16 +96,24 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
     return NONE;
 }
 
+/* From another stream's shelf, where what it did is known to be over or to come before. */
+static uint32_t
+take_passed(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = NONE;
+    if (p->conf.reuse_ordered)
+        block = take_foreign(p, r, true);
+    if (block == NONE && p->conf.reuse_passed)
+        block = take_foreign(p, r, false);
+    return block;
+}
+
 /* Whatever free block the request may have without a word to the device. */
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
     uint32_t block = take_own(p, r);
-    if (block == NONE && p->conf.reuse_ordered)
-        block = take_foreign(p, r, true);
-    if (block == NONE && p->conf.reuse_passed)
-        block = take_foreign(p, r, false);
-    return block;
+    return block == NONE ? take_passed(p, r) : block;
 }
 
 /* From another stream's shelf, our stream being made to wait for it. */
@@ -426,11 +434,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         block = take_own(p, r);
     if (block == NONE && arena_is_small(r->arena) && dryi_paged_flush(p))
         block = take_own(p, r);
-    if (block == NONE && p->conf.reuse_ordered)
-        block = take_foreign(p, r, true);
-    if (block == NONE && p->conf.reuse_passed)
-        block = take_foreign(p, r, false);
-    return block;
+    return block == NONE ? take_passed(p, r) : block;
 }
 
 /* Nothing under the budget: the host waits, or a stream, or more is reserved. */

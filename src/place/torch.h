@@ -77,6 +77,8 @@ void dryi_torch_conf_init(struct dryi_torch_conf *conf);
 DRY_CHECK_RESULT enum dry_status dryi_torch_conf_parse(
     const char *text, size_t length, const struct dryi_torch_rules *rules,
     struct dryi_torch_conf *conf, struct dry_error *err);
+/* What a snapshot tells of them beside the option string, which is left out. */
+struct dry_trace_settings dryi_torch_conf_settings(const struct dryi_torch_conf *conf);
 
 struct dryi_torch_options {
     struct dryi_torch_conf conf;

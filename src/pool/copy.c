@@ -43,23 +43,16 @@ on_segment(void *self, const struct dry_pool_segment *segment,
 static void
 copy_settings(struct dryi_pool_copy *c, const struct dry_pool *pool)
 {
-    const struct dryi_torch_conf *conf = &pool->torch_conf;
-    c->settings = (struct dry_trace_settings){
-        .known = 1,
-        .conf = DRY_NONE,
-        .max_split_size = -1,
-        .expandable_segments = 1,
-        .extra = DRY_NONE,
-    };
-    if (!c->is_torch)
-        return;
-    if (conf->max_split_size <= INT64_MAX)
-        c->settings.max_split_size = (int64_t)conf->max_split_size;
-    c->settings.garbage_collection_threshold = conf->garbage_collection_threshold;
-    c->settings.expandable_segments = conf->expandable_segments;
-    c->settings.roundup_known = 1;
-    memcpy(c->settings.roundup_power2_divisions, conf->roundup_power2_divisions,
-           sizeof c->settings.roundup_power2_divisions);
+    if (c->is_torch)
+        c->settings = dryi_torch_conf_settings(&pool->torch_conf);
+    else
+        c->settings = (struct dry_trace_settings){
+            .known = 1,
+            .conf = DRY_NONE,
+            .max_split_size = -1,
+            .expandable_segments = 1,
+            .extra = DRY_NONE,
+        };
 }
 
 static enum dry_status

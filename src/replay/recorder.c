@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "trace/trace.h"
 
 /* --- copying names ------------------------------------------------------------------------ */
 
@@ -190,13 +191,9 @@ on_segment(void *self, const struct dryi_segment_info *info,
         .pool_id_known = 1,
         .expandable_known = 1,
     };
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         w->blocks[i] = describe_block(r, &blocks[i]);
-        bool is_active = blocks[i].allocated || blocks[i].pending;
-        segment.allocated_size += blocks[i].allocated ? blocks[i].size : 0;
-        segment.active_size += is_active ? blocks[i].size : 0;
-        segment.requested_size += is_active ? blocks[i].requested : 0;
-    }
+    dryi_trace_sum_blocks(&segment, w->blocks, count);
     return dry_trace_add_segment(r->builder, &segment, w->blocks, count);
 }
 
@@ -244,18 +241,8 @@ static void
 write_settings(struct dryi_recorder *r, const struct dryi_torch_conf *conf,
                const char *conf_text)
 {
-    struct dry_trace_settings settings = {
-        .known = 1,
-        .conf = dry_trace_add_string(r->builder, conf_text, strlen(conf_text)),
-        .max_split_size =
-            conf->max_split_size == UINT64_MAX ? -1 : (int64_t)conf->max_split_size,
-        .garbage_collection_threshold = conf->garbage_collection_threshold,
-        .expandable_segments = conf->expandable_segments,
-        .roundup_known = 1,
-        .extra = DRY_NONE,
-    };
-    memcpy(settings.roundup_power2_divisions, conf->roundup_power2_divisions,
-           sizeof settings.roundup_power2_divisions);
+    struct dry_trace_settings settings = dryi_torch_conf_settings(conf);
+    settings.conf = dry_trace_add_string(r->builder, conf_text, strlen(conf_text));
     dry_trace_set_settings(r->builder, &settings);
 }
 

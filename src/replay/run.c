@@ -437,6 +437,15 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
     return status;
 }
 
+static enum dry_status
+take_options(const struct dry_replay *r, const struct dry_run_options *given,
+             struct dry_run_options *o, struct attempt *a, struct dry_error *err)
+{
+    dry_run_options_init(o);
+    enum dry_status status = dryi_options_take(o, sizeof *o, given, err);
+    return status == DRY_OK ? resolve(r, o, a, err) : status;
+}
+
 static bool
 is_as_recorded(const struct dry_replay *r, const struct dry_run_options *o,
                const struct attempt *a)
@@ -494,11 +503,8 @@ dry_replay_run(struct dry_replay *replay, const struct dry_run_options *options,
                struct dry_run *run, struct dry_error *err)
 {
     struct dry_run_options o;
-    dry_run_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
     struct attempt a;
-    if (status == DRY_OK)
-        status = resolve(replay, &o, &a, err);
+    enum dry_status status = take_options(replay, options, &o, &a, err);
     if (status != DRY_OK)
         return status;
     struct dryi_decisions decisions;
@@ -518,11 +524,8 @@ dry_replay_record(struct dry_replay *replay, const struct dry_run_options *optio
                   struct dry_trace **recorded, struct dry_error *err)
 {
     struct dry_run_options o;
-    dry_run_options_init(&o);
-    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
     struct attempt a;
-    if (status == DRY_OK)
-        status = resolve(replay, &o, &a, err);
+    enum dry_status status = take_options(replay, options, &o, &a, err);
     if (status == DRY_OK && a.place != TORCH)
         return dryi_fail(err, DRY_ERR_UNSUPPORTED,
                          "a trace tells its settings as PyTorch's: no place but torch");

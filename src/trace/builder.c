@@ -346,6 +346,21 @@ check_block(struct dry_trace_builder *b, const struct dry_trace_block *block)
            check_string(b, block->extra);
 }
 
+void
+dryi_trace_sum_blocks(struct dry_trace_segment *segment,
+                      const struct dry_trace_block *blocks, size_t count)
+{
+    segment->allocated_size = segment->active_size = segment->requested_size = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct dry_trace_block *b = &blocks[i];
+        segment->allocated_size += b->state == DRY_BLOCK_ACTIVE ? b->size : 0;
+        if (b->state == DRY_BLOCK_INACTIVE)
+            continue;
+        segment->active_size += b->size;
+        segment->requested_size += b->requested_size;
+    }
+}
+
 enum dry_status
 dry_trace_add_segment(struct dry_trace_builder *b,
                       const struct dry_trace_segment *segment,

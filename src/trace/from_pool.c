@@ -16,6 +16,7 @@
 #include "pool/copy.h"
 #include "trace/from_pool.h"
 #include "trace/pickle.h"
+#include "trace/trace.h"
 
 #define FRAMES_FIRST 64
 
@@ -188,13 +189,9 @@ add_segment(struct filling *f, const struct dry_pool_segment *s,
     if (!dryi_memory_grow(&f->memory, &f->blocks, &f->block_capacity, count,
                           sizeof *f->blocks))
         return DRY_ERR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         fill_block(f, &parts[i], &f->blocks[i]);
-        bool is_used = parts[i].is_active || parts[i].is_pending;
-        segment.allocated_size += parts[i].is_active ? parts[i].size : 0;
-        segment.active_size += is_used ? parts[i].size : 0;
-        segment.requested_size += is_used ? parts[i].requested : 0;
-    }
+    dryi_trace_sum_blocks(&segment, f->blocks, count);
     return dry_trace_add_segment(f->builder, &segment, f->blocks, count);
 }
 

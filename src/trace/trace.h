@@ -108,6 +108,10 @@ bool dryi_builder_append_block(struct dry_trace_builder *builder,
 bool dryi_builder_append_segment(struct dry_trace_builder *builder,
                                  const struct dry_trace_segment *segment);
 
+/* The segment's sizes, as PyTorch adds them up from its blocks. */
+void dryi_trace_sum_blocks(struct dry_trace_segment *segment,
+                           const struct dry_trace_block *blocks, size_t count);
+
 /* Order segments and devices by device, host last. Part of finish. */
 enum dry_status dryi_trace_group(struct dry_trace *trace, struct dry_error *err);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "trace/trace.h"
 
 #define FRAMES_MAX 16
 
@@ -170,13 +171,9 @@ write_segment(void *self, const struct dryi_segment_info *info,
         .pool_id_known = 1,
         .expandable_known = 1,
     };
-    for (size_t i = 0; i < count; i++) {
-        bool is_active = blocks[i].allocated || blocks[i].pending;
+    for (size_t i = 0; i < count; i++)
         w->blocks[i] = describe_block(p, &blocks[i]);
-        segment.allocated_size += blocks[i].allocated ? blocks[i].size : 0;
-        segment.active_size += is_active ? blocks[i].size : 0;
-        segment.requested_size += is_active ? blocks[i].requested : 0;
-    }
+    dryi_trace_sum_blocks(&segment, w->blocks, count);
     return dry_trace_add_segment(p->builder, &segment, w->blocks, count);
 }
 
@@ -209,20 +206,9 @@ program_close_device(struct program *p)
 static void
 write_settings(struct program *p)
 {
-    const struct dryi_torch_conf *conf = &p->conf;
     const char *text = p->label->conf ? p->label->conf : "";
-    struct dry_trace_settings settings = {
-        .known = 1,
-        .conf = dry_trace_add_string(p->builder, text, strlen(text)),
-        .max_split_size =
-            conf->max_split_size == UINT64_MAX ? -1 : (int64_t)conf->max_split_size,
-        .garbage_collection_threshold = conf->garbage_collection_threshold,
-        .expandable_segments = conf->expandable_segments,
-        .roundup_known = 1,
-        .extra = DRY_NONE,
-    };
-    memcpy(settings.roundup_power2_divisions, conf->roundup_power2_divisions,
-           sizeof settings.roundup_power2_divisions);
+    struct dry_trace_settings settings = dryi_torch_conf_settings(&p->conf);
+    settings.conf = dry_trace_add_string(p->builder, text, strlen(text));
     dry_trace_set_settings(p->builder, &settings);
 }
 
