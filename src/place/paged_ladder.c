@@ -70,28 +70,29 @@ take_own(struct dryi_paged *p, const struct request *r)
 
 #define FOREIGN_MAX 64 /* shelves looked at, but before an OOM */
 
-/* From another stream's shelf, up to the epoch that `limit` names. */
+/*
+ * From another stream's shelf: what was freed up to the epoch behind which our stream is
+ * ordered, or up to the last that is over.
+ */
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
     uint32_t at = p->arenas[r->arena].shelves;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++) {
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
         const struct shelf *s = p->shelves[at];
-        uint64_t epoch = 0;
-        if (at != r->shelf && s->octaves != 0) {
-            if (!ordered && p->streams[s->stream].first_use != NONE)
-                dryi_paged_observe(p, s->stream);
-            epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
-                            : p->streams[s->stream].done;
-        }
-        uint32_t found = NONE;
-        if (epoch > 0 || (at != r->shelf && !ordered && s->octaves != 0))
-            found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
-        if (found != NONE) {
-            *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
-            return dryi_paged_take_found(p, r, found);
-        }
-        at = s->next;
+        if (at == r->shelf || s->octaves == 0)
+            continue;
+        if (!ordered && p->streams[s->stream].first_use != NONE)
+            dryi_paged_observe(p, s->stream);
+        uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
+                                 : p->streams[s->stream].done;
+        if (ordered && epoch == 0)
+            continue; /* our stream comes behind nothing of that one */
+        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
+        if (found == NONE)
+            continue;
+        *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
+        return dryi_paged_take_found(p, r, found);
     }
     return NONE;
 }
