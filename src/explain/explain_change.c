@@ -10,6 +10,8 @@
 
 #include "base/bits.h"
 #include "explain/explanation_inside.h"
+#include "replay/inside.h"
+#include "trace/from_pool.h"
 
 #define FRACTION "per_process_memory_fraction"
 #define SETTINGS_SHOWN 3
@@ -56,6 +58,8 @@ is_worth_running(const struct dry_explanation *e)
     if (e->options.run_max == 0 || e->timeline->event_count < 2 ||
         find_cause(e, DRY_CAUSE_LIMIT))
         return false;
+    if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
+        return false; /* they are settings of PyTorch's allocator, and this is another */
     if (w->moment_kind == DRY_MOMENT_AT_OOM)
         return missing_in_any_layout(e) == 0;
     return find_cause(e, DRY_CAUSE_FRAGMENTATION) != NULL;

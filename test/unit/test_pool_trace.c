@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <drystone/explanation.h>
 #include <drystone/replay.h>
 
 #include "support/bytes.h"
@@ -284,6 +285,56 @@ paged_record_is_not_taken_for_pytorchs(void **state)
     pool_run_end(&run);
 }
 
+/* Most of the device is free in a private pool, where a request for it may not go. */
+static void
+strand(struct dry_pool *pool)
+{
+    struct dry_pool_id id = {0, 1};
+    uint64_t freed, kept;
+    assert_int_equal(dry_pool_open_private(pool, id, DRY_POOL_NO_REMAP), DRY_OK);
+    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
+    assert_int_equal(dry_pool_alloc(pool, 40 * MIB, 0, &freed), DRY_OK);
+    assert_int_equal(dry_pool_alloc(pool, 2 * MIB, 0, &kept), DRY_OK);
+    assert_int_equal(dry_pool_free(pool, freed), DRY_OK);
+    assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
+    assert_int_equal(dry_pool_alloc(pool, 30 * MIB, 0, &kept), DRY_ERR_NO_SPACE);
+}
+
+static void
+paged_failure_is_not_advised_pytorchs_settings(void **state)
+{
+    (void)state;
+    struct pool_run run;
+    pool_run_begin(&run, DRY_PLACEMENT_PAGED, "", 64 * MIB, NULL);
+    pool_run_record(&run, HISTORY);
+    strand(run.pool);
+    struct dry_trace *trace = trace_of(&run);
+    struct dry_replay *replay;
+    struct dry_timeline *timeline;
+    struct dry_explanation *explanation;
+    struct dry_explain_options options;
+    struct dry_error err;
+    assert_int_equal(dry_replay_create(trace, NULL, &replay, &err), DRY_OK);
+    assert_int_equal(dry_timeline_create(replay, NULL, &timeline, &err), DRY_OK);
+    struct dry_explain_device device = {replay, timeline};
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    assert_int_equal(dry_explanation_create(&options, &explanation, &err), DRY_OK);
+    const struct dry_explanation_view *v = dry_explanation_get_view(explanation);
+    assert_true(v->moment_kind == DRY_MOMENT_AT_OOM);
+    assert_true(v->finding_count > 0 && v->findings[0].cause == DRY_CAUSE_STRANDED);
+    assert_true(v->change_count > 0);
+    for (size_t i = 0; i < v->change_count; i++)
+        assert_true(v->changes[i].kind != DRY_CHANGE_SETTING &&
+                    v->changes[i].kind != DRY_CHANGE_NO_SETTING);
+    dry_explanation_destroy(explanation);
+    dry_timeline_destroy(timeline);
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
+    pool_run_end(&run);
+}
+
 /* --- stacks and failures ------------------------------------------------------------------ */
 
 static size_t
@@ -442,6 +493,7 @@ main(void)
         cmocka_unit_test(pool_without_history_has_segments_alone),
         cmocka_unit_test(record_replays_exactly),
         cmocka_unit_test(paged_record_is_not_taken_for_pytorchs),
+        cmocka_unit_test(paged_failure_is_not_advised_pytorchs_settings),
         cmocka_unit_test(deep_stacks_are_asked_for_again_and_cut),
         cmocka_unit_test(device_index_is_the_snapshots),
         cmocka_unit_test(child_of_a_fork_is_refused),
