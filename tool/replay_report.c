@@ -52,8 +52,8 @@ print_notes(const struct dry_replay_check *c)
         {c->sizes_inferred, "size", "of such blocks inferred from later addresses"},
         {c->frees_inferred, "free", "after the last event inferred from the segments"},
         {c->pending_count, "free", "that waited for another stream"},
-        {c->empty_cache_count, "empty_cache()", "of the program"},
-        {c->retry_count, "retry", "of a full device"},
+        {c->empty_cache_count, "call", "of empty_cache() by the program"},
+        {c->retry_count, "request", "tried again on a full device"},
         {c->oom_count, "out-of-memory event", "recorded"},
         {c->unknown_count, "event", "of unknown actions skipped"},
     };
