@@ -26,11 +26,11 @@
  *            pools.
  * Errors     NO_SPACE: out of memory; everything was tried, an immediate retry fails too.
  *            Placement torch fails where PyTorch does, which does not look again at what it
- *            has waited for: there a retry may succeed. ARGUMENT: an address that is not a block of this pool in use, a size of 1 EiB or
- *            more. MEMORY: the host has none for our records; nothing was done. SYSTEM: the
- *            driver refused something beside memory. UNSUPPORTED: this is the child of a
- *            fork: the device belongs to the parent; only destroy is allowed, and it leaves
- *            the device alone.
+ *            has waited for: there a retry may succeed. ARGUMENT: an address that is not a block
+ *            of this pool in use, a size of 1 EiB or more. MEMORY: the host has none for our
+ *            records; nothing was done. SYSTEM: the driver refused something beside memory.
+ *            UNSUPPORTED: this is the child of a fork: the device belongs to the parent; only
+ *            destroy is allowed, and it leaves the device alone.
  * Threads    Every function but create and destroy may be called by any thread at any time;
  *            one lock a pool. Callbacks say what they may do.
  * Units      Bytes.
