@@ -122,7 +122,10 @@ is_gzip(const struct chunk *c)
     return c->end - c->at >= 2 && memcmp(c->bytes + c->at, "\x1f\x8b", 2) == 0;
 }
 
-/* Between members or frames: another one, zeros behind gzip to a block's end (tapes, tar), or the end. */
+/*
+ * Between members or frames: another one, zeros behind gzip to a block's end (tapes, tar), or
+ * the end.
+ */
 static enum dry_status
 begin_member(struct input *in, struct dry_error *err)
 {

@@ -29,8 +29,8 @@ struct dryi_check_outcome {
 
 /*
  * Run the check. Bursts taken for retries that cannot have been any become empty_cache() in
- * the program. CANCELLED: progress said so. FORMAT: the layout before the window is none that PyTorch could have made;
- * or what the listener returned.
+ * the program. CANCELLED: progress said so. FORMAT: the layout before the window is none that
+ * PyTorch could have made; or what the listener returned.
  */
 DRY_CHECK_RESULT enum dry_status dryi_check_run(struct dryi_program *program,
                                                 const struct dryi_check_subject *subject,
