@@ -806,7 +806,7 @@ what_is_not_there_is_said(void **state)
     const char *named = strstr(err.text, o.library);
     assert_non_null(named);
     assert_null(strstr(named + 1, o.library)); /* once */
-    o.library = "libc.so.6"; /* a library, but not a driver */
+    o.library = "libc.so.6";                   /* a library, but not a driver */
     assert_int_equal(dry_cuda_open(&o, &cuda, &err), DRY_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "cu"));
     o.library = NULL;
