@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "place/paged.h"
+#include "place/torch.h"
 
 void
 dryi_paged_conf_init(struct dryi_paged_conf *conf)
@@ -86,33 +87,6 @@ read_number_of(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
     return true;
 }
 
-/* PyTorch's options that decide nothing here. */
-static bool
-is_ignored(struct word name)
-{
-    static const char *const names[] = {
-        "expandable_segments",
-        "garbage_collection_threshold",
-        "graph_capture_record_stream_reuse",
-        "large_segment_size_mb",
-        "max_non_split_rounding_mb",
-        "max_split_size_mb",
-        "pinned_background_threads",
-        "pinned_num_register_threads",
-        "pinned_reserve_segment_size_mb",
-        "pinned_use_background_threads",
-        "pinned_use_cuda_host_register",
-        "release_lock_on_cudamalloc",
-        "roundup_power2_divisions",
-        "throw_on_cudamalloc_oom",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (is_word(name, names[i]))
-            return true;
-    }
-    return false;
-}
-
 #define SMALL_MAX (UINT64_C(64) << 20)
 #define SPAN_MAX (UINT64_C(1) << 42)
 #define REMAP_LIMIT_MAX 1000000
@@ -123,8 +97,12 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     uint64_t number;
     double decimal;
     *known = true;
-    if (is_word(name, "budget"))
-        return read_decimal(value, &decimal) && decimal >= 1 && (c->budget = decimal) > 0;
+    if (is_word(name, "budget")) {
+        if (!read_decimal(value, &decimal) || decimal < 1)
+            return false;
+        c->budget = decimal;
+        return true;
+    }
     if (is_word(name, "per_process_memory_fraction")) {
         if (!read_decimal(value, &decimal) || decimal > 1)
             return false;
@@ -171,6 +149,13 @@ set_switch(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     return false;
 }
 
+/* PyTorch's options that decide nothing here; another backend would promise something. */
+static bool
+is_ignored(struct word name)
+{
+    return dryi_torch_conf_has(name.text, name.length) && !is_word(name, "backend");
+}
+
 static struct word
 trim(const char *text, size_t length)
 {
@@ -213,8 +198,10 @@ set_option(struct dryi_paged_conf *c, struct word option, size_t offset,
     if (set_number(c, name, value, &known) || set_switch(c, name, value, &known))
         return DRY_OK;
     if (known)
-        return dryi_fail_at(err, DRY_ERR_ARGUMENT, offset,
-                            "option '%.*s': not a value it can have", shown, option.text);
+        return dryi_fail_at(
+            err, DRY_ERR_ARGUMENT, offset,
+            "option '%.*s': not a value it can have, see drystone-pool(5)", shown,
+            option.text);
     if (is_ignored(name))
         return DRY_OK;
     return dryi_fail_at(err, DRY_ERR_ARGUMENT, offset,

@@ -77,6 +77,8 @@ void dryi_torch_conf_init(struct dryi_torch_conf *conf);
 DRY_CHECK_RESULT enum dry_status dryi_torch_conf_parse(
     const char *text, size_t length, const struct dryi_torch_rules *rules,
     struct dryi_torch_conf *conf, struct dry_error *err);
+/* Is there an option of this name, in any release? */
+bool dryi_torch_conf_has(const char *name, size_t length);
 /* What a snapshot tells of them beside the option string, which is left out. */
 struct dry_trace_settings dryi_torch_conf_settings(const struct dryi_torch_conf *conf);
 

@@ -741,6 +741,16 @@ dryi_torch_conf_parse(const char *text, size_t length,
     return status;
 }
 
+bool
+dryi_torch_conf_has(const char *name, size_t length)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (strlen(options[i].key) == length && memcmp(options[i].key, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 struct dry_trace_settings
 dryi_torch_conf_settings(const struct dryi_torch_conf *conf)
 {

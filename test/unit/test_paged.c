@@ -583,7 +583,8 @@ options_are_read(void **state)
         " budget:1.25 ,remap_limit:7,small_kb:128,remap:False,plan:False,"
         "reuse_ordered:False,reuse_passed:0,reuse_waiting:true,"
         "per_process_memory_fraction:0.5,"
-        "roundup_power2_divisions:[256:1,>:4]";
+        "roundup_power2_divisions:[256:1,>:4],"
+        "expandable_segments_reserve:40G,pinned_max_cached_size_mb:64";
     struct dryi_paged_conf conf;
     struct dry_error err;
     dryi_paged_conf_init(&conf);
@@ -617,6 +618,7 @@ options_that_are_none_are_refused(void **state)
         {"small_kb:1.5", 0},
         {"small_kb:99999999999", 0},
         {"a:b", 0},
+        {"pinned_background_threads:True", 0},
         {"remap:True, x", 12},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
