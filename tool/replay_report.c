@@ -246,8 +246,8 @@ print_steady(size_t row, const struct dry_run *run)
         return;
     }
     char reserved[TERM_NUMBER_BYTES], calls[TERM_NUMBER_BYTES], moved[TERM_NUMBER_BYTES];
-    printf("  row %zu: in the steady part reserved %s, %s driver %s, %s %s remapped\n",
-           row, term_format_bytes(run->steady_reserved_peak_bytes, reserved),
+    printf("  row %zu: steady part: reserved %s, %s driver %s, %s %s moved\n", row,
+           term_format_bytes(run->steady_reserved_peak_bytes, reserved),
            term_format_count(run->steady_driver_calls, calls),
            run->steady_driver_calls == 1 ? "call" : "calls",
            term_format_count(run->steady_pages_remapped, moved),
