@@ -44,7 +44,7 @@ print_sums(const struct frag_report *r)
     print_sum("releasable", s->releasable,
               "free segments: given back before anything fails");
     if (s->private_free) {
-        snprintf(text, sizeof text, "free beside what is in use; %s in private pools",
+        snprintf(text, sizeof text, "free beside what is used; %s in private pools",
                  term_format_bytes(s->private_free, number));
         print_sum("stranded", s->stranded, text);
     } else {
