@@ -374,7 +374,6 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
         uint32_t skipped = NONE;
         (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
         while (*block == NONE && dryi_paged_wait_oldest(p, &skipped)) {
-            dryi_paged_flush(p);
             dryi_paged_sweep(p);
             *block = take_any(p, r);
         }

@@ -350,7 +350,6 @@ dryi_paged_trim(void *self, uint64_t target)
     if (tally_all(p, TALLY_RESERVED_BYTES) <= target || p->capture_count > 0)
         return DRY_OK;
     dryi_paged_wait_all(p);
-    dryi_paged_flush(p);
     dryi_paged_sweep(p);
     enum dry_status status = DRY_OK;
     if (p->page_bytes > 0) {
