@@ -358,8 +358,28 @@ take_lent(struct dryi_paged *p, const struct request *r)
 }
 
 /*
- * Everything that can be waited for, oldest first and only until it is enough; then all there
- * is, looked through thoroughly. After a failure nothing is left that another try could use.
+ * What can be waited for, oldest first and until it is enough. Each look goes over all blocks:
+ * it comes after twice as many waits as the last, or many events times many blocks would stand
+ * before an OOM.
+ */
+static uint32_t
+take_waited(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t skipped = NONE, block = NONE;
+    (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+    for (uint64_t waits = 1; block == NONE && dryi_paged_wait_oldest(p, &skipped);
+         waits++) {
+        if (!dryi_is_power_of_two(waits))
+            continue;
+        dryi_paged_sweep(p);
+        block = take_any(p, r);
+    }
+    return block;
+}
+
+/*
+ * Everything that can be waited for; then all there is, looked through thoroughly. After a
+ * failure nothing is left that another try could use.
  */
 static enum dry_status
 climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
@@ -370,14 +390,8 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if (*block != NONE)
         return DRY_OK;
     /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
-    for (int round = 0; round < 2; round++) {
-        uint32_t skipped = NONE;
-        (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
-        while (*block == NONE && dryi_paged_wait_oldest(p, &skipped)) {
-            dryi_paged_sweep(p);
-            *block = take_any(p, r);
-        }
-    }
+    for (int round = 0; round < 2 && *block == NONE; round++)
+        *block = take_waited(p, r);
     if (*block != NONE)
         return DRY_OK;
     dryi_paged_sweep(p);
