@@ -398,6 +398,19 @@ add_stat(void *self, const char *key, int64_t value)
     json_object_set_new(self, key, json_integer(value));
 }
 
+/* Of a packing: it has no pools, no splits, no retries. */
+static void
+add_packed_stat(void *self, const char *key, int64_t value)
+{
+    static const char *const meant[] = {"allocation.all.", "allocated_bytes.all.",
+                                        "requested_bytes.all.", "reserved_bytes.all.",
+                                        "segment.all."};
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        if (strncmp(key, meant[i], strlen(meant[i])) == 0)
+            add_stat(self, key, value);
+    }
+}
+
 static const char *
 conf_of(const struct replay_report *r, const struct replay_row *row)
 {
@@ -477,7 +490,7 @@ make_run(const struct replay_report *r, const struct replay_row *row)
     json_t *stats = json_object();
     if (!stats)
         return NULL;
-    dry_stats_visit(&run->stats, add_stat, stats);
+    dry_stats_visit(&run->stats, run->method ? add_packed_stat : add_stat, stats);
     json_t *made = json_pack(
         "{s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, "
         "s:o}",

@@ -158,7 +158,8 @@ struct dry_run {
     uint64_t capacity_bytes; /* found with find_capacity, else 0 */
     uint64_t driver_time_ns; /* modelled */
     uint64_t op_count;       /* requests, frees and the like that were replayed */
-    struct dry_stats stats;
+    struct dry_stats stats;  /* of "offline": allocation, segment, and allocated, reserved
+                             * and requested bytes, of all; else 0 */
 
     const char *place; /* "torch", "paged", "offline" */
     uint64_t

@@ -33,9 +33,13 @@
 
 #define INCIDENCES_MAX                                                                   \
     (UINT64_C(1) << 22) /* pairs of life and section; more: no search */
-#define RUN_LOOKS 256u  /* in the shortest run, times the pairs of life and section */
-#define PASSES 4u       /* or five times as many, in every other run of a rule */
-#define RULES 4u
+#define RUN_LOOKS 128u  /* in the shortest run, times the pairs of life and section */
+#define FIRST_RUNS 16u  /* at the wanted height */
+#define FIRST_LENGTH 4u /* of them, in shortest runs */
+#define FIRST_SHARE 8u  /* of the effort: this part of it at most */
+#define SLICES 64u      /* of the effort: one for each limit of the first round */
+#define LIMITS 16u      /* a round ends when the gap has shrunk to this part */
+#define PASSES 4u       /* or five times as many, in every other four runs */
 #define NOBODY UINT32_MAX
 
 struct range {
@@ -54,22 +58,30 @@ struct lift {
     uint32_t life;
 };
 
+#define UNKNOWN UINT64_MAX
+
 enum outcome { OUTCOME_FOUND, OUTCOME_NONE, OUTCOME_STOPPED, OUTCOME_MEMORY };
 
 struct exact {
     struct dryi_problem *p;
+    uint64_t unit; /* all sizes are multiples of it, so all heights that matter are */
     uint64_t limit;
     uint64_t effort; /* of this run */
-    unsigned rule;
+    uint64_t runs;   /* how many there were */
     uint64_t passes; /* of propagation, over all sections */
-    uint64_t random;
+    struct dryi_ranks ranks;
 
     uint32_t *first; /* by section, into `alive`; one more */
-    uint32_t *alive; /* lives by section */
+    uint32_t *alive; /* lives by section, those not placed in front */
+    uint32_t *open;  /* by section: how many are not placed */
     size_t alive_count;
-    uint64_t *lowest; /* by life: no offset below is possible; placed: its offset */
-    uint8_t *is_placed;
+    uint32_t *row;              /* by life, into `at` */
+    uint32_t *at;               /* by life and section: where it is in `alive` */
+    uint32_t *lives, *lives_at; /* all lives, those not placed in front; where each is */
+    uint32_t open_count;
+    uint64_t *lowest;    /* by life: no offset below is possible; placed: its offset */
     uint64_t *remaining; /* by section: sizes not placed */
+    uint64_t *head;      /* by section: lowest of those not placed, or less; UNKNOWN */
     uint32_t *queue;     /* sections to look at, each once */
     uint8_t *is_queued;
     size_t queue_count;
@@ -84,6 +96,12 @@ struct exact {
 };
 
 /* --- state ------------------------------------------------------------------------------ */
+
+static void
+spend(struct exact *x, uint64_t looks)
+{
+    x->effort -= x->effort < looks ? x->effort : looks;
+}
 
 static void
 enqueue(struct exact *x, uint32_t lo, uint32_t hi)
@@ -111,20 +129,52 @@ lift(struct exact *x, uint32_t life, uint64_t lowest)
     enqueue(x, x->p->lo[life], x->p->hi[life]);
 }
 
+/* Behind those of its sections, and of all lives, that are not placed. */
+static void
+close(struct exact *x, uint32_t life)
+{
+    const struct dryi_problem *p = x->p;
+    for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
+        uint32_t to = x->first[s] + --x->open[s], other = x->alive[to];
+        uint32_t *at = &x->at[x->row[life] + s - p->lo[life]];
+        x->alive[*at] = other;
+        x->at[x->row[other] + s - p->lo[other]] = *at;
+        x->alive[to] = life;
+        *at = to;
+        x->remaining[s] -= p->sizes[life];
+    }
+    uint32_t other = x->lives[--x->open_count];
+    x->lives[x->lives_at[life]] = other;
+    x->lives_at[other] = x->lives_at[life];
+    x->lives[x->open_count] = life;
+    x->lives_at[life] = x->open_count;
+}
+
+/* The one that was closed last. */
+static void
+reopen(struct exact *x, uint32_t life)
+{
+    const struct dryi_problem *p = x->p;
+    DRYI_ASSERT(x->lives[x->open_count] == life);
+    x->open_count++;
+    for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
+        x->open[s]++;
+        x->remaining[s] += p->sizes[life];
+        x->head[s] = UNKNOWN;
+    }
+}
+
 static void
 place(struct exact *x, uint32_t life)
 {
     const struct dryi_problem *p = x->p;
     uint64_t end = x->lowest[life] + p->sizes[life];
-    x->is_placed[life] = 1;
+    close(x, life);
     enqueue(x, p->lo[life], p->hi[life]);
     for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
-        x->remaining[s] -= p->sizes[life];
-        x->effort -= x->effort ? 1 : 0;
-        for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++) {
-            if (!x->is_placed[x->alive[k]])
-                lift(x, x->alive[k], end);
-        }
+        for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++)
+            lift(x, x->alive[k], end);
+        spend(x, x->open[s] + 1);
     }
 }
 
@@ -135,12 +185,11 @@ undo(struct exact *x, const struct decision *d)
     while (x->trail_count > d->trail) {
         const struct lift *l = &x->trail[--x->trail_count];
         x->lowest[l->life] = l->lowest;
+        for (uint32_t s = p->lo[l->life]; s < p->hi[l->life]; s++)
+            x->head[s] = UNKNOWN;
     }
-    if (d->is_postponed)
-        return;
-    x->is_placed[d->life] = 0;
-    for (uint32_t s = p->lo[d->life]; s < p->hi[d->life]; s++)
-        x->remaining[s] += p->sizes[d->life];
+    if (!d->is_postponed)
+        reopen(x, d->life);
 }
 
 /* --- bounds ----------------------------------------------------------------------------- */
@@ -156,10 +205,8 @@ look_at(struct exact *x, uint32_t s, uint32_t *count)
 {
     struct ends e = {UINT64_MAX, UINT64_MAX, NOBODY};
     *count = 0;
-    for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++) {
+    for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++) {
         uint32_t i = x->alive[k];
-        if (x->is_placed[i])
-            continue;
         uint64_t head = x->lowest[i], size = x->p->sizes[i], end = head + size;
         if (end < e.lowest) {
             e.second = e.lowest;
@@ -176,7 +223,8 @@ look_at(struct exact *x, uint32_t s, uint32_t *count)
         x->heads[at] = head;
         x->sizes[at] = size;
     }
-    x->effort -= x->effort < *count + 1 ? x->effort : *count + 1;
+    x->head[s] = *count ? x->heads[0] : UNKNOWN;
+    spend(x, *count + UINT64_C(1));
     return e;
 }
 
@@ -192,9 +240,9 @@ narrow(struct exact *x, uint32_t s)
         if (x->heads[k] + sum > x->limit)
             return false;
     }
-    for (uint32_t k = x->first[s]; k < x->first[s + 1] && count > 1; k++) {
+    for (uint32_t k = x->first[s]; k < x->first[s] + count && count > 1; k++) {
         uint32_t i = x->alive[k];
-        if (!x->is_placed[i] && x->lowest[i] + x->remaining[s] > x->limit)
+        if (x->lowest[i] + x->remaining[s] > x->limit)
             lift(x, i, i == ends.owner ? ends.second : ends.lowest);
     }
     return true;
@@ -215,6 +263,8 @@ propagate(struct exact *x)
         if (failed == NOBODY && looks++ < most && x->remaining[s] > 0 && !narrow(x, s))
             failed = s;
     }
+    if (failed != NOBODY)
+        dryi_ranks_fail(&x->ranks, failed);
     return failed;
 }
 
@@ -225,12 +275,11 @@ count_crossing(struct exact *x)
 {
     const struct dryi_problem *p = x->p;
     memset(x->crossing, 0, (p->section_count + 1) * sizeof *x->crossing);
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (!x->is_placed[i]) {
-            x->crossing[p->lo[i] + 1]++;
-            x->crossing[p->hi[i]]--; /* wraps, and comes back */
-        }
+    for (uint32_t k = 0; k < x->open_count; k++) {
+        x->crossing[p->lo[x->lives[k]] + 1]++;
+        x->crossing[p->hi[x->lives[k]]]--; /* wraps, and comes back */
     }
+    spend(x, x->open_count + p->section_count / 8);
     for (uint32_t s = 1; s <= p->section_count; s++)
         x->crossing[s] += x->crossing[s - 1];
 }
@@ -246,28 +295,38 @@ range_of(struct exact *x, uint32_t section)
     return r;
 }
 
-/* The range that hangs together and has the least room to spare. */
-static bool
-tightest_range(struct exact *x, struct range *tightest)
+static uint64_t
+head_of(struct exact *x, uint32_t s)
+{
+    if (x->head[s] == UNKNOWN) {
+        for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++) {
+            if (x->lowest[x->alive[k]] < x->head[s])
+                x->head[s] = x->lowest[x->alive[k]];
+        }
+        spend(x, x->open[s]);
+    }
+    return x->head[s];
+}
+
+/* The range that hangs together and has the least room to spare; somebody is not placed. */
+static struct range
+tightest_range(struct exact *x)
 {
     uint64_t least = UINT64_MAX;
-    count_crossing(x);
+    uint32_t tight = NOBODY;
     for (uint32_t s = 0; s < x->p->section_count; s++) {
-        if (x->remaining[s] == 0)
+        if (x->open[s] == 0)
             continue;
-        uint64_t head = UINT64_MAX;
-        for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++) {
-            uint32_t i = x->alive[k];
-            if (!x->is_placed[i] && x->lowest[i] < head)
-                head = x->lowest[i];
-        }
-        uint64_t spare = x->limit - head - x->remaining[s];
-        if (spare < least) {
+        uint64_t used = head_of(x, s) + x->remaining[s];
+        uint64_t spare = used < x->limit ? x->limit - used : 0;
+        if (tight == NOBODY || spare < least) {
             least = spare;
-            *tightest = range_of(x, s);
+            tight = s;
         }
     }
-    return least != UINT64_MAX;
+    DRYI_ASSERT(tight != NOBODY);
+    count_crossing(x);
+    return range_of(x, tight);
 }
 
 /* --- choosing --------------------------------------------------------------------------- */
@@ -275,52 +334,52 @@ tightest_range(struct exact *x, struct range *tightest)
 static bool
 is_inside(const struct exact *x, uint32_t life, struct range r)
 {
-    return !x->is_placed[life] && x->p->lo[life] < r.hi && r.lo < x->p->hi[life];
+    return x->p->lo[life] < r.hi && r.lo < x->p->hi[life];
 }
 
-/* Which of two to place first; the rules differ, and all are right. */
-static bool
-is_better(struct exact *x, uint32_t a, uint32_t b)
+static uint64_t
+lowest_end(const struct exact *x, uint32_t life)
 {
-    const struct dryi_problem *p = x->p;
-    uint32_t span_a = p->hi[a] - p->lo[a], span_b = p->hi[b] - p->lo[b];
-    if (x->random) {
-        x->random =
-            x->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        if (x->random >> 60 == 0)
-            return true;
+    return x->lowest[life] + x->p->sizes[life];
+}
+
+/* Of the lives in the range, the one whose end could be lowest. */
+static uint32_t
+lowest_in(const struct exact *x, struct range r)
+{
+    uint32_t lowest = NOBODY;
+    for (uint32_t k = 0; k < x->open_count; k++) {
+        uint32_t i = x->lives[k];
+        if (is_inside(x, i, r) &&
+            (lowest == NOBODY || lowest_end(x, i) < lowest_end(x, lowest) ||
+             (lowest_end(x, i) == lowest_end(x, lowest) && i < lowest)))
+            lowest = i;
     }
-    if (x->rule % 2 == 0 && x->lowest[a] != x->lowest[b])
+    return lowest;
+}
+
+/* Which of two to place first: any answer is right. */
+static bool
+is_better(const struct exact *x, uint32_t a, uint32_t b)
+{
+    if (x->ranks.is_lowest_first && x->lowest[a] != x->lowest[b])
         return x->lowest[a] < x->lowest[b];
-    if (x->rule < 2 && span_a != span_b)
-        return span_a > span_b;
-    if (p->sizes[a] * span_a != p->sizes[b] * span_b)
-        return p->sizes[a] * span_a > p->sizes[b] * span_b;
-    return p->sizes[a] > p->sizes[b];
+    return x->ranks.ranks[a] < x->ranks.ranks[b];
 }
 
 static uint32_t
 choose(struct exact *x)
 {
-    const struct dryi_problem *p = x->p;
-    struct range r;
-    if (!tightest_range(x, &r))
-        return NOBODY;
-    uint32_t lowest = NOBODY, best = NOBODY;
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (is_inside(x, i, r) &&
-            (lowest == NOBODY ||
-             x->lowest[i] + p->sizes[i] < x->lowest[lowest] + p->sizes[lowest]))
-            lowest = i;
-    }
-    struct range around = {p->lo[lowest], p->hi[lowest]};
-    uint64_t end = x->lowest[lowest] + p->sizes[lowest];
-    for (uint32_t i = 0; i < p->count; i++) {
+    uint32_t lowest = lowest_in(x, tightest_range(x)), best = NOBODY;
+    struct range around = {x->p->lo[lowest], x->p->hi[lowest]};
+    uint64_t end = lowest_end(x, lowest);
+    for (uint32_t k = 0; k < x->open_count; k++) {
+        uint32_t i = x->lives[k];
         if (is_inside(x, i, around) && x->lowest[i] < end &&
             (best == NOBODY || is_better(x, i, best)))
             best = i;
     }
-    x->effort -= x->effort < p->count ? x->effort : p->count;
+    spend(x, x->open_count);
     return best;
 }
 
@@ -333,10 +392,10 @@ postpone(struct exact *x, uint32_t life)
     const struct dryi_problem *p = x->p;
     uint64_t end = UINT64_MAX;
     for (uint32_t s = p->lo[life]; s < p->hi[life]; s++) {
-        for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++) {
+        for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++) {
             uint32_t i = x->alive[k];
-            if (i != life && !x->is_placed[i] && x->lowest[i] + p->sizes[i] < end)
-                end = x->lowest[i] + p->sizes[i];
+            if (i != life && lowest_end(x, i) < end)
+                end = lowest_end(x, i);
         }
     }
     if (end == UINT64_MAX)
@@ -379,9 +438,9 @@ run(struct exact *x)
                 return OUTCOME_NONE;
             continue;
         }
-        uint32_t life = choose(x);
-        if (life == NOBODY)
+        if (x->open_count == 0)
             return OUTCOME_FOUND;
+        uint32_t life = choose(x);
         if (!dryi_memory_grow(&x->p->memory, &x->decisions, &x->decision_capacity,
                               x->decision_count + 1, sizeof *x->decisions))
             return OUTCOME_MEMORY;
@@ -399,13 +458,10 @@ begin(struct exact *x, uint64_t limit)
     x->limit = limit;
     x->trail_count = x->decision_count = x->queue_count = 0;
     memset(x->is_queued, 0, p->section_count);
-    memset(x->is_placed, 0, p->count);
+    memset(x->head, 0, p->section_count * sizeof *x->head);
+    while (x->open_count < p->count)
+        reopen(x, x->lives[x->open_count]);
     memset(x->lowest, 0, p->count * sizeof *x->lowest);
-    memset(x->remaining, 0, p->section_count * sizeof *x->remaining);
-    for (uint32_t s = 0; s < p->section_count; s++) {
-        for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++)
-            x->remaining[s] += p->sizes[x->alive[k]];
-    }
     enqueue(x, 0, p->section_count);
 }
 
@@ -419,19 +475,20 @@ luby(uint64_t i)
 }
 
 /*
- * Runs under the limit by changing rules, mostly short: one that goes wrong early stays wrong
+ * Runs under the limit by changing ranks, mostly short: one that goes wrong early stays wrong
  * for long, and another may meet no failure at all.
  */
 static enum outcome
-search(struct exact *x, uint64_t limit, uint64_t *effort)
+search(struct exact *x, uint64_t limit, bool is_first, uint64_t *effort)
 {
-    for (unsigned i = 0; *effort; i++) {
-        uint64_t length = RUN_LOOKS * x->alive_count * luby(i + 1);
+    uint64_t most = is_first ? FIRST_RUNS : UINT64_MAX;
+    for (uint64_t i = 0; *effort && i < most; i++) {
+        uint64_t length = is_first ? FIRST_LENGTH : luby(i + 1);
+        length *= RUN_LOOKS * (uint64_t)x->alive_count;
         uint64_t given = length < *effort ? length : *effort;
         begin(x, limit);
-        x->rule = i % RULES;
-        x->passes = i / RULES % 2 ? PASSES : 5 * PASSES;
-        x->random = i < RULES ? 0 : dryi_mix64(i);
+        dryi_ranks_make(&x->ranks, x->p, i, x->runs++);
+        x->passes = i / 4 % 2 ? PASSES : 5 * PASSES;
         x->effort = given;
         enum outcome outcome = run(x);
         *effort -= given - x->effort;
@@ -458,41 +515,82 @@ keep(struct exact *x)
     p->method = "exact search";
 }
 
-/* The wanted height with half of the effort, then what lies between it and the best. */
+struct aim {
+    uint64_t wanted; /* the lowest height to look for: a multiple of the unit */
+    uint64_t low;    /* nothing is as low as this */
+    uint64_t gap;    /* how far below the best to look next */
+    uint64_t slice;  /* of the effort, for that */
+};
+
+/* Search for a packing that is lower by the gap. */
+static enum outcome
+aim_lower(struct exact *x, const struct aim *a, bool is_first, uint64_t *limit)
+{
+    struct dryi_problem *p = x->p;
+    uint64_t given = is_first ? p->effort / FIRST_SHARE + 1 : a->slice;
+    *limit = p->height - (a->gap + x->unit - 1) / x->unit * x->unit;
+    if (*limit < a->low + x->unit)
+        *limit = a->low + x->unit;
+    given = given < p->effort ? given : p->effort;
+    p->effort -= given;
+    enum outcome outcome = search(x, *limit, is_first, &given);
+    p->effort += given;
+    if (outcome == OUTCOME_FOUND)
+        keep(x);
+    return outcome;
+}
+
+/*
+ * First whether something is as low as wanted. Then round after round with twice the effort:
+ * all of the gap to the best, half of it, a quarter, and more again where something is found.
+ */
 static enum dry_status
 improve(struct exact *x)
 {
     struct dryi_problem *p = x->p;
-    uint64_t half = p->effort / 2, low = p->wanted;
-    p->effort -= half;
-    enum outcome outcome = search(x, p->wanted, &half);
-    p->effort += half;
-    if (outcome == OUTCOME_FOUND)
-        keep(x);
-    bool is_sure = outcome == OUTCOME_NONE; /* that nothing is as low as `low` */
-    while (p->height > low + 1 && p->effort && !p->is_ended &&
-           outcome != OUTCOME_MEMORY) {
-        uint64_t limit = low + (p->height - low) / 2, slice = p->effort / 4 + 1;
-        slice = slice < p->effort ? slice : p->effort;
-        p->effort -= slice;
-        outcome = search(x, limit, &slice);
-        p->effort += slice;
-        if (outcome == OUTCOME_FOUND)
-            keep(x);
-        else
-            low = limit;
-        is_sure = is_sure && outcome != OUTCOME_STOPPED;
+    struct aim a = {.wanted = p->wanted / x->unit * x->unit,
+                    .low = p->bound - x->unit,
+                    .slice = p->effort / SLICES + 1};
+    a.gap = p->height - a.wanted;
+    for (bool is_first = true;
+         p->height > a.wanted && p->height > a.low + x->unit && p->effort && !p->is_ended;
+         is_first = false) {
+        uint64_t limit;
+        enum outcome outcome = aim_lower(x, &a, is_first, &limit);
+        if (outcome == OUTCOME_MEMORY)
+            return DRY_ERR_MEMORY;
+        if (outcome == OUTCOME_NONE)
+            a.low = limit;
+        uint64_t whole = p->height > a.wanted ? p->height - a.wanted : 0;
+        a.gap = outcome == OUTCOME_FOUND ? a.gap * 2 : a.gap / 2;
+        a.gap = a.gap < whole ? a.gap : whole;
+        if (a.gap < x->unit || a.gap < whole / LIMITS) {
+            a.gap = whole;
+            a.slice *= 2;
+        }
     }
-    p->is_proved = is_sure && p->height == low + 1;
-    return outcome == OUTCOME_MEMORY ? DRY_ERR_MEMORY : DRY_OK;
+    p->is_proved = p->height <= a.low + x->unit;
+    return DRY_OK;
 }
 
 /* --- memory ----------------------------------------------------------------------------- */
+
+static uint64_t
+greatest_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 
 static void
 fill(struct exact *x)
 {
     const struct dryi_problem *p = x->p;
+    uint32_t row = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         for (uint32_t s = p->lo[i]; s < p->hi[i]; s++)
             x->first[s + 1]++;
@@ -501,8 +599,23 @@ fill(struct exact *x)
         x->first[s + 1] += x->first[s];
     for (uint32_t i = p->count; i-- > 0;) {
         for (uint32_t s = p->lo[i]; s < p->hi[i]; s++)
-            x->alive[x->first[s] + x->crossing[s]++] = i;
+            x->alive[x->first[s] + x->open[s]++] = i;
     }
+    for (uint32_t i = 0; i < p->count; i++) {
+        x->lives[i] = x->lives_at[i] = i;
+        x->row[i] = row;
+        row += p->hi[i] - p->lo[i];
+    }
+    for (uint32_t s = 0; s < p->section_count; s++) {
+        for (uint32_t k = x->first[s]; k < x->first[s + 1]; k++) {
+            uint32_t i = x->alive[k];
+            x->at[x->row[i] + s - p->lo[i]] = k;
+            x->remaining[s] += p->sizes[i];
+        }
+    }
+    x->open_count = p->count;
+    for (uint32_t i = 0; i < p->count; i++)
+        x->unit = greatest_common_divisor(x->unit, p->sizes[i]);
 }
 
 static bool
@@ -514,15 +627,22 @@ take_memory(struct exact *x)
     x->first = dryi_memory_zalloc(m, sections, sizeof *x->first);
     x->alive = dryi_memory_zalloc(m, x->alive_count, sizeof *x->alive);
     x->lowest = dryi_memory_zalloc(m, p->count, sizeof *x->lowest);
-    x->is_placed = dryi_memory_zalloc(m, p->count, 1);
+    x->open = dryi_memory_zalloc(m, sections, sizeof *x->open);
+    x->row = dryi_memory_zalloc(m, p->count, sizeof *x->row);
+    x->at = dryi_memory_zalloc(m, x->alive_count, sizeof *x->at);
+    x->lives = dryi_memory_zalloc(m, p->count, sizeof *x->lives);
+    x->lives_at = dryi_memory_zalloc(m, p->count, sizeof *x->lives_at);
+    x->head = dryi_memory_zalloc(m, sections, sizeof *x->head);
     x->remaining = dryi_memory_zalloc(m, sections, sizeof *x->remaining);
     x->queue = dryi_memory_zalloc(m, sections, sizeof *x->queue);
     x->is_queued = dryi_memory_zalloc(m, sections, 1);
     x->crossing = dryi_memory_zalloc(m, sections + 1, sizeof *x->crossing);
     x->heads = dryi_memory_zalloc(m, p->count, sizeof *x->heads);
     x->sizes = dryi_memory_zalloc(m, p->count, sizeof *x->sizes);
-    return x->first && x->alive && x->lowest && x->is_placed && x->remaining &&
-           x->queue && x->is_queued && x->crossing && x->heads && x->sizes;
+    bool has_ranks = dryi_ranks_init(&x->ranks, p);
+    return has_ranks && x->first && x->alive && x->open && x->row && x->at && x->lives &&
+           x->lives_at && x->head && x->lowest && x->remaining && x->queue &&
+           x->is_queued && x->crossing && x->heads && x->sizes;
 }
 
 static void
@@ -534,7 +654,13 @@ give_memory_back(struct exact *x)
     dryi_memory_free(m, x->first, sections, sizeof *x->first);
     dryi_memory_free(m, x->alive, x->alive_count, sizeof *x->alive);
     dryi_memory_free(m, x->lowest, p->count, sizeof *x->lowest);
-    dryi_memory_free(m, x->is_placed, p->count, 1);
+    dryi_memory_free(m, x->open, sections, sizeof *x->open);
+    dryi_memory_free(m, x->row, p->count, sizeof *x->row);
+    dryi_memory_free(m, x->at, x->alive_count, sizeof *x->at);
+    dryi_memory_free(m, x->lives, p->count, sizeof *x->lives);
+    dryi_memory_free(m, x->lives_at, p->count, sizeof *x->lives_at);
+    dryi_memory_free(m, x->head, sections, sizeof *x->head);
+    dryi_ranks_finish(&x->ranks, p);
     dryi_memory_free(m, x->remaining, sections, sizeof *x->remaining);
     dryi_memory_free(m, x->queue, sections, sizeof *x->queue);
     dryi_memory_free(m, x->is_queued, sections, 1);

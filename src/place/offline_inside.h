@@ -12,6 +12,7 @@
  * one inside.
  */
 
+#include "base/sort.h"
 #include "place/offline.h"
 
 struct dryi_problem {
@@ -37,5 +38,27 @@ struct dryi_problem {
 DRY_CHECK_RESULT enum dry_status dryi_offline_greedy(struct dryi_problem *p);
 /* Better than `height` within the effort, down to `wanted`, or the proof that none is. */
 DRY_CHECK_RESULT enum dry_status dryi_offline_exact(struct dryi_problem *p);
+
+/*
+ * Which life the exact search prefers where it has a choice. Every run of the search has
+ * other ranks; they decide how soon it finds a packing, never whether a proof is right.
+ */
+struct dryi_ranks {
+    uint32_t *ranks;      /* by life, each once; the least is preferred ... */
+    bool is_lowest_first; /* ... of those that can lie equally low, if this is set */
+    uint64_t *loads;      /* by section: sizes of all that are alive */
+    uint64_t *fails;      /* by section: where runs failed, lately */
+    struct dryi_sort_item *items; /* twice as many as lives */
+    uint64_t longest, largest;
+};
+
+/* False: no memory. Finish in any case. */
+bool dryi_ranks_init(struct dryi_ranks *r, const struct dryi_problem *p);
+void dryi_ranks_finish(struct dryi_ranks *r, const struct dryi_problem *p);
+/* The search failed in this section. */
+void dryi_ranks_fail(struct dryi_ranks *r, uint32_t section);
+/* For the run-th run under a limit; `seed` is another one each time. O(pairs + n). */
+void dryi_ranks_make(struct dryi_ranks *r, const struct dryi_problem *p, uint64_t run,
+                     uint64_t seed);
 
 #endif

@@ -12,8 +12,8 @@
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define BLOCK_BYTES 512u
-/* Looks at pairs: some seconds for the largest of programs, no time for small ones. */
-#define PACKING_EFFORT UINT64_C(400000000)
+/* Looks at lives: five seconds or so where the floor is not reached, no time where it is. */
+#define PACKING_EFFORT UINT64_C(1000000000)
 
 static int
 tell_packing(void *self, double done)
@@ -72,20 +72,54 @@ take_range(const struct dry_replay *r, uint64_t bytes, struct dry_run *run,
 }
 
 static void
-fill_packed(const struct dry_replay *r, const struct dryi_packing *packing,
+change(struct dry_stat *stat, int64_t by)
+{
+    stat->current += by;
+    stat->allocated += by > 0 ? by : 0;
+    stat->freed -= by < 0 ? by : 0;
+    stat->peak = stat->current > stat->peak ? stat->current : stat->peak;
+}
+
+/* Of those that live: their number, their bytes in blocks, and as they were asked for. */
+static void
+count_life(struct dry_stats *stats, uint64_t size, int64_t sign)
+{
+    change(&stats->allocation.all, sign);
+    change(&stats->allocated_bytes.all, sign * (int64_t)dryi_round_up(size, BLOCK_BYTES));
+    change(&stats->requested_bytes.all, sign * (int64_t)size);
+}
+
+static void
+count_lives(const struct dryi_program *p, const struct dryi_packed_program *packed,
+            struct dry_stats *stats)
+{
+    for (uint32_t g = 0; g < p->ghost_count; g++) {
+        if (packed->offsets[g] != DRYI_NOWHERE)
+            count_life(stats, p->sizes[g], 1);
+    }
+    for (size_t op = 0; op < p->op_count; op++) {
+        uint32_t request = p->args[op];
+        bool allocs = p->kinds[op] == OP_ALLOC;
+        if ((allocs || p->kinds[op] == OP_FREE) &&
+            packed->offsets[request] != DRYI_NOWHERE)
+            count_life(stats, p->sizes[request], allocs ? 1 : -1);
+    }
+}
+
+/* A packing has no pools, no split blocks, and no block that waits: what is 0 is not told. */
+static void
+fill_packed(const struct dry_replay *r, const struct dryi_packed_program *packed,
             struct dry_run *run)
 {
+    const struct dryi_packing *packing = &packed->packing;
     uint64_t range = dryi_round_up(packing->height, PAGE_BYTES);
     struct dry_stats stats = {.max_split_size = -1};
-    bool is_any = range > 0;
-    stats.segment.all = (struct dry_stat){is_any, is_any, is_any, 0};
-    stats.segment.large_pool = stats.segment.all;
-    int64_t bytes = (int64_t)range;
-    stats.reserved_bytes.all = (struct dry_stat){bytes, bytes, bytes, 0};
-    stats.reserved_bytes.large_pool = stats.reserved_bytes.all;
-    stats.num_device_alloc = is_any;
-    stats.allocated_bytes.all.peak = (int64_t)packing->floor;
-    stats.requested_bytes.all.peak = (int64_t)r->recorded.live_peak_bytes;
+    if (range > 0) {
+        change(&stats.segment.all, 1);
+        change(&stats.reserved_bytes.all, (int64_t)range);
+        stats.num_device_alloc = 1;
+    }
+    count_lives(&r->program, packed, &stats);
     dryi_run_fill(run, &stats);
     run->packed_bytes = packing->height;
     run->floor_bytes = packing->floor;
@@ -136,7 +170,7 @@ dryi_run_packed(struct dry_replay *r, uint64_t capacity, struct dryi_decisions *
         dryi_packed_program_init(&packed, &r->program, &options, err);
     if (status != DRY_OK)
         return status;
-    fill_packed(r, &packed.packing, run);
+    fill_packed(r, &packed, run);
     status = take_range(r, run->reserved_peak_bytes, run, err);
     hold_against(r, &packed, capacity, run);
     if (status == DRY_OK && decisions)

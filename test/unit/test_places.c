@@ -208,6 +208,14 @@ a_packing_is_held_against_its_floor(void **state)
     assert_int_equal(run.reserved_end_bytes, 24 * MIB); /* it is kept */
     assert_int_equal(run.driver_calls, 1);
     assert_int_equal(run.requested_peak_bytes, live_peak_of(&s));
+    const struct dry_stat *blocks = &run.stats.allocation.all;
+    const struct dry_stat *bytes = &run.stats.allocated_bytes.all;
+    assert_true(blocks->allocated > 0);
+    assert_int_equal(blocks->current, blocks->allocated - blocks->freed);
+    assert_int_equal(bytes->peak, run.floor_bytes);
+    assert_int_equal(bytes->current, bytes->allocated - bytes->freed);
+    assert_int_equal(run.stats.requested_bytes.all.peak, live_peak_of(&s));
+    assert_int_equal(run.stats.reserved_bytes.all.current, 24 * MIB);
     run = run_in(&s, "offline", 20 * MIB);
     assert_true(run.oom);
     finish_subject(&s);
