@@ -204,6 +204,7 @@ static struct ends
 look_at(struct exact *x, uint32_t s, uint32_t *count)
 {
     struct ends e = {UINT64_MAX, UINT64_MAX, NOBODY};
+    uint64_t moves = 0;
     *count = 0;
     for (uint32_t k = x->first[s]; k < x->first[s] + x->open[s]; k++) {
         uint32_t i = x->alive[k];
@@ -219,12 +220,15 @@ look_at(struct exact *x, uint32_t s, uint32_t *count)
         for (; at > 0 && x->heads[at - 1] > head; at--) {
             x->heads[at] = x->heads[at - 1];
             x->sizes[at] = x->sizes[at - 1];
+            moves++;
         }
         x->heads[at] = head;
         x->sizes[at] = size;
     }
     x->head[s] = *count ? x->heads[0] : UNKNOWN;
     spend(x, *count + UINT64_C(1));
+    if (moves > UINT64_C(16) * *count) /* a crowded section: sorting is most of it */
+        spend(x, moves / 32);
     return e;
 }
 

@@ -61,13 +61,14 @@ dryi_ranks_fail(struct dryi_ranks *r, uint32_t section)
     r->fails[section] += 1024;
 }
 
-/* value / most, times SCALE; value <= most. */
+/* value / most, times SCALE; value <= most, most > 0. */
 static uint64_t
 fraction(uint64_t value, uint64_t most)
 {
     unsigned bits = dryi_log2_floor(most);
     unsigned shift = bits > 40 ? bits - 40 : 0;
-    return ((value >> shift) << SCALE_BITS) / (most >> shift);
+    uint64_t divisor = most >> shift;
+    return divisor ? ((value >> shift) << SCALE_BITS) / divisor : 0;
 }
 
 static uint64_t

@@ -82,11 +82,12 @@ change(struct dry_stat *stat, int64_t by)
 
 /* Of those that live: their number, their bytes in blocks, and as they were asked for. */
 static void
-count_life(struct dry_stats *stats, uint64_t size, int64_t sign)
+count_life(struct dry_stats *stats, uint64_t size, bool is_over)
 {
-    change(&stats->allocation.all, sign);
-    change(&stats->allocated_bytes.all, sign * (int64_t)dryi_round_up(size, BLOCK_BYTES));
-    change(&stats->requested_bytes.all, sign * (int64_t)size);
+    int64_t block = (int64_t)dryi_round_up(size, BLOCK_BYTES), asked = (int64_t)size;
+    change(&stats->allocation.all, is_over ? -1 : 1);
+    change(&stats->allocated_bytes.all, is_over ? -block : block);
+    change(&stats->requested_bytes.all, is_over ? -asked : asked);
 }
 
 static void
@@ -95,14 +96,14 @@ count_lives(const struct dryi_program *p, const struct dryi_packed_program *pack
 {
     for (uint32_t g = 0; g < p->ghost_count; g++) {
         if (packed->offsets[g] != DRYI_NOWHERE)
-            count_life(stats, p->sizes[g], 1);
+            count_life(stats, p->sizes[g], false);
     }
     for (size_t op = 0; op < p->op_count; op++) {
         uint32_t request = p->args[op];
         bool allocs = p->kinds[op] == OP_ALLOC;
         if ((allocs || p->kinds[op] == OP_FREE) &&
             packed->offsets[request] != DRYI_NOWHERE)
-            count_life(stats, p->sizes[request], allocs ? 1 : -1);
+            count_life(stats, p->sizes[request], !allocs);
     }
 }
 
