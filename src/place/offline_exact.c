@@ -565,12 +565,14 @@ improve(struct exact *x)
             return DRY_ERR_MEMORY;
         if (outcome == OUTCOME_NONE)
             a.low = limit;
+        if (a.wanted < a.low + x->unit)
+            a.wanted = a.low + x->unit;
         uint64_t whole = p->height > a.wanted ? p->height - a.wanted : 0;
         a.gap = outcome == OUTCOME_FOUND ? a.gap * 2 : a.gap / 2;
         a.gap = a.gap < whole ? a.gap : whole;
         if (a.gap < x->unit || a.gap < whole / LIMITS) {
             a.gap = whole;
-            a.slice *= 2;
+            a.slice *= a.slice < p->effort ? 2 : 1;
         }
     }
     p->is_proved = p->height <= a.low + x->unit;
