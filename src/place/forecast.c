@@ -18,7 +18,8 @@
 #define REACH 32u        /* how far from its place a position is sought */
 #define CONTEXT 3u       /* letters that must agree there */
 #define SKIPPED_SPARE 4u /* hints that any period may miss */
-#define PATIENCE 4u      /* times what it lived: how long a period that broke must wait */
+#define STREAM_MASK (UINT32_MAX >> 1)
+#define PATIENCE 4u /* times what it lived: how long a period that broke must wait */
 
 enum dry_status
 dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **hints,
@@ -43,6 +44,7 @@ dryi_forecast_destroy(struct dryi_forecast *h)
     dryi_memory_free(&m, h->ring, h->ring_count, sizeof *h->ring);
     dryi_memory_free(&m, h->seen, h->ring_count, sizeof *h->seen);
     dryi_memory_free(&m, h->steps, h->step_capacity, sizeof *h->steps);
+    dryi_memory_free(&m, h->passes, h->pass_capacity, sizeof *h->passes);
     dryi_memory_free(&m, h, 1, sizeof *h);
 }
 
@@ -135,6 +137,7 @@ follow(struct dryi_forecast *h, uint64_t letter)
     }
     uint64_t hint = h->state == HINTS_PLANNED ? step->offset : DRYI_HINT_NONE;
     h->is_hinted = hint != DRYI_HINT_NONE;
+    hints_record_at(h, h->now - 1)->is_handed = h->is_hinted && step->is_handed;
     if (++h->position == h->step_count)
         end_period(h);
     return hint;
@@ -158,7 +161,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     }
     uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
     *hints_record_at(h, h->now) = (struct hints_record){
-        .letter = letter, .size = rounded, .stream = (uint32_t)dryi_mix64(stream)};
+        .letter = letter, .size = rounded, .stream = stream & STREAM_MASK};
     h->now++;
     if (h->now - h->oldest > h->ring_count)
         h->oldest = h->now - h->ring_count;
@@ -181,17 +184,48 @@ dryi_forecast_placed(struct dryi_forecast *h, uint32_t ticket, uint64_t offset,
                      bool by_hint)
 {
     (void)offset;
-    if (h->is_hinted && !by_hint && ticket == (uint32_t)(h->now - 1))
-        h->refused++;
+    if (h->is_hinted && ticket == (uint32_t)(h->now - 1)) {
+        h->refused += !by_hint;
+        hints_record_at(h, h->now - 1)->is_handed &= by_hint;
+    }
     h->is_hinted = false;
 }
 
-void
-dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket)
+bool
+dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
 {
     struct hints_record *record = record_of(h, ticket);
-    if (record && record->gap == 0)
-        record->gap = (uint32_t)h->now - ticket;
+    if (!record || record->gap > 0)
+        return false;
+    record->gap = (uint32_t)h->now - ticket;
+    record->epoch = epoch;
+    return record->is_handed;
+}
+
+static struct hints_pass *
+last_pass(const struct dryi_forecast *h)
+{
+    return &h->passes[(h->pass_count - 1) % HINTS_PASSES_MAX];
+}
+
+void
+dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64_t epoch)
+{
+    struct hints_pass pass = {h->now, epoch, from, to};
+    if (h->pass_count > 0) {
+        struct hints_pass *last = last_pass(h);
+        if (last->time == pass.time && last->from == from && last->to == to) {
+            last->epoch = epoch > last->epoch ? epoch : last->epoch;
+            return;
+        }
+    }
+    /* Nobody hears of what there is no memory for: it counts as never passed. */
+    if (h->pass_count < HINTS_PASSES_MAX &&
+        !dryi_memory_grow(&h->memory, &h->passes, &h->pass_capacity,
+                          (size_t)h->pass_count + 1, sizeof *h->passes))
+        return;
+    h->pass_count++;
+    *last_pass(h) = pass;
 }
 
 bool

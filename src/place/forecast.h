@@ -41,8 +41,20 @@ uint64_t dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
 /* Where it went, and whether by its hint. */
 void dryi_forecast_placed(struct dryi_forecast *hints, uint32_t ticket, uint64_t offset,
                           bool by_hint);
-/* The block with this ticket is freed. */
-void dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket);
+/*
+ * The block with this ticket is freed, and was so in this epoch of its stream; 0: nobody else
+ * will ever have its memory. True: by the plan its place goes to another stream next.
+ */
+bool dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket, uint64_t epoch);
+
+#define DRYI_HINT_ANYBODY UINT32_MAX
+
+/*
+ * What stream `from` freed up to this epoch may go to stream `to` from now on, by the
+ * program's own doing: an event of its own passed, or it made one wait for the other.
+ */
+void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t to,
+                          uint64_t epoch);
 
 /* A period is known, has no plan yet (or drifted), and this is its beginning. */
 bool dryi_forecast_is_ready(const struct dryi_forecast *hints);
@@ -59,21 +71,60 @@ struct dryi_obstacle {
 
 struct dryi_plan_info {
     uint32_t period;     /* requests */
-    uint32_t streams;    /* that they are of; each has offsets of its own */
+    uint32_t streams;    /* that they are of */
+    uint32_t handed;     /* places that go from one stream to another */
     uint64_t floor;      /* peak of live bytes in the period, without the obstacles */
     uint64_t height;     /* offsets used end here */
     uint64_t used_pages; /* pages of page_bytes that obstacles or planned blocks touch */
 };
 
+/* What a plan is made for. */
+struct dryi_plan_wish {
+    const struct dryi_obstacle *obstacles; /* sorted by offset, disjoint */
+    size_t obstacle_count;
+    uint64_t page_bytes;
+    bool can_wait; /* a stream can be made to wait for what another has freed */
+};
+
 /*
- * Pack the period around the obstacles (sorted by offset, disjoint), so that it touches few
- * pages beside those the obstacles lie on. On failure there is no plan and the hints go on
- * learning.
+ * A packing apart from the hints, with a copy of all it needs: made and taken with the hints
+ * at hand, done anywhere.
  */
+struct dryi_plan_job;
+
+/*
+ * MEMORY; ARGUMENT: no period is known, or the obstacles are not in order; UNSUPPORTED: it is
+ * of more than DRYI_PLAN_STREAMS_MAX streams. The job takes its memory where the hints do.
+ */
+#define DRYI_PLAN_STREAMS_MAX 16
+DRY_CHECK_RESULT enum dry_status dryi_plan_job_create(const struct dryi_forecast *hints,
+                                                      const struct dryi_plan_wish *wish,
+                                                      struct dryi_plan_job **job);
+/*
+ * Pack the period around the obstacles, so that it touches few pages beside those the
+ * obstacles lie on. Touches the job alone, and takes scratch memory from `memory`. How it went
+ * is told by dryi_plan_job_take().
+ */
+void dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory);
+/* From any thread: a run under way ends soon, and fails. */
+void dryi_plan_job_cancel(struct dryi_plan_job *job);
+/* NULL is accepted. */
+void dryi_plan_job_destroy(struct dryi_plan_job *job);
+
+/*
+ * The packing becomes the plan. DRY_ERR_CANCELLED: the run failed, was cancelled or never was;
+ * ARGUMENT: the period is another one by now. Then there is no plan.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_plan_job_take(struct dryi_plan_job *job,
+                                                    struct dryi_forecast *hints,
+                                                    struct dryi_plan_info *info);
+/* Does a planned block lie in a range that was no obstacle? Ranges sorted and disjoint. */
+bool dryi_plan_job_meets(const struct dryi_plan_job *job,
+                         const struct dryi_obstacle *ranges, size_t count);
+
+/* All of it at once. On failure there is no plan and the hints go on learning. */
 DRY_CHECK_RESULT enum dry_status dryi_forecast_pack(struct dryi_forecast *hints,
-                                                    const struct dryi_obstacle *obstacles,
-                                                    size_t obstacle_count,
-                                                    uint64_t page_bytes,
+                                                    const struct dryi_plan_wish *wish,
                                                     struct dryi_plan_info *info);
 /* The plan is given up; learning begins anew. */
 void dryi_forecast_drop(struct dryi_forecast *hints);

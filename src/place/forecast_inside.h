@@ -9,6 +9,8 @@
  * last 2 x DRYI_FORECAST_PERIOD_MAX while no period is found. A record's ticket is its number.
  */
 
+#include <stdatomic.h>
+
 #include "place/forecast.h"
 
 enum hints_state {
@@ -20,8 +22,16 @@ enum hints_state {
 struct hints_record {
     uint64_t letter; /* hash of size and stream */
     uint64_t size;
-    uint32_t gap; /* requests from it to its free; 0: alive */
-    uint32_t stream;
+    uint64_t epoch; /* of its stream, when it was freed; 0: alive, or not known */
+    uint32_t gap;   /* requests from it to its free; 0: alive */
+    uint32_t stream : 31;
+    uint32_t is_handed : 1; /* it lies where the plan has it, and that is given over */
+};
+
+/* What `from` freed up to an epoch could go to `to` before request `time`. */
+struct hints_pass {
+    uint64_t time, epoch;
+    uint32_t from, to;
 };
 
 /* One request of the period. */
@@ -30,7 +40,8 @@ struct hints_step {
     uint64_t offset; /* the wish; DRYI_HINT_NONE: none */
     uint64_t size;
     uint32_t end; /* freed before so many requests from the period's begin; 0: never */
-    uint32_t stream;
+    uint32_t stream : 31;
+    uint32_t is_handed : 1; /* its place goes to another stream next */
 };
 
 /*
@@ -67,23 +78,85 @@ struct dryi_forecast {
     /* Following. */
     struct hints_step *steps;
     uint32_t step_count, step_capacity;
-    uint64_t peak;     /* of live bytes in the period */
-    uint32_t position; /* the step that comes next */
-    uint32_t skipped;  /* in this period */
-    uint64_t followed; /* requests since the period was found */
-    uint32_t refused;  /* hints of this period that could not be taken */
-    bool is_hinted;    /* the last request got one */
-    uint64_t periods;  /* since the plan was made */
-    uint64_t patience; /* periods until a plan that is refused is made anew */
+    uint64_t period_number; /* of all found so far */
+    uint64_t peak;          /* of live bytes in the period */
+    uint32_t position;      /* the step that comes next */
+    uint32_t skipped;       /* in this period */
+    uint64_t followed;      /* requests since the period was found */
+    uint32_t refused;       /* hints of this period that could not be taken */
+    bool is_hinted;         /* the last request got one */
+    uint64_t periods;       /* since the plan was made */
+    uint64_t patience;      /* periods until a plan that is refused is made anew */
+
+    /* How memory went from stream to stream: a ring of the last ones, in order of time. */
+    struct hints_pass *passes;
+    size_t pass_capacity;
+    uint64_t pass_count; /* of all that were noted */
 };
 
 #define HINTS_WORD 16u
+#define HINTS_PASSES_MAX (UINT64_C(1) << 16)
 
 static inline struct hints_record *
 hints_record_at(const struct dryi_forecast *h, uint64_t number)
 {
     return &h->ring[number & (h->ring_count - 1)];
 }
+
+/* --- forecast_plan.c, forecast_streams.c ------------------------------------------------ */
+
+#define DRYI_PLAN_UNIT 512u
+
+/* One planned life. */
+struct dryi_plan_life {
+    uint64_t size;
+    uint32_t step;
+    uint32_t begin,
+        end;         /* requests from the period's begin; end may be in the next one */
+    uint32_t stream; /* of the job's */
+    bool is_handed;  /* its place goes to another stream next */
+};
+
+struct dryi_plan_job {
+    struct dry_memory memory;
+    uint64_t period_number; /* of the hints' periods found */
+    uint32_t period, stream_count;
+    uint64_t page_bytes;
+    size_t count, obstacle_count;
+    size_t capacity; /* lives and obstacles */
+    struct dryi_plan_life *lives;
+    struct dryi_obstacle *obstacles; /* widened to units */
+    /* By life and stream: the request from which on the stream was seen to may have it. */
+    uint32_t *usable; /* UINT32_MAX: not in this period nor the next; one stream: NULL */
+    bool can_wait;
+    uint32_t handed; /* lives whose place goes to another stream next */
+    uint64_t taken;  /* bytes of obstacles */
+    uint64_t *piece, *fill;
+    const uint64_t *offsets; /* the better one of them; NULL: not packed */
+    uint64_t floor, pages;
+    atomic_bool is_cancelled;
+};
+
+static inline bool
+dryi_plan_job_is_cancelled(const struct dryi_plan_job *job)
+{
+    return atomic_load_explicit(&job->is_cancelled, memory_order_relaxed);
+}
+
+/* Into job->usable, from what was seen in the last two periods. */
+DRY_CHECK_RESULT enum dry_status dryi_plan_find_usable(const struct dryi_forecast *h,
+                                                       const uint32_t *streams,
+                                                       struct dryi_plan_job *job);
+/*
+ * Offsets for the lives of several streams, above each other (`piece`) and around the
+ * obstacles (`fill`, if there are any); *height: of the piece.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *job,
+                                                        const struct dry_memory *memory,
+                                                        uint64_t *height);
+/* Which lives hand their place over, by job->offsets. */
+DRY_CHECK_RESULT enum dry_status dryi_plan_find_handed(struct dryi_plan_job *job,
+                                                       const struct dry_memory *memory);
 
 /* hints_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);

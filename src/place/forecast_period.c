@@ -205,6 +205,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
     dryi_memory_free(m, h->steps, h->step_capacity, sizeof *h->steps);
     h->steps = steps;
     h->step_count = period;
+    h->period_number++;
     h->step_capacity = 2 * period;
     h->position = first ? period - first : 0;
     h->skipped = h->refused = 0;

@@ -4,135 +4,255 @@
  * Where the blocks of a period should lie.
  *
  * A life within the period lies from its request to its free. One that is freed in the next
- * period, before its request comes again, keeps its place throughout. What lives longer, or
+ * period, before its request comes again, keeps its place until then. What lives longer, or
  * for ever, is not planned: it is an obstacle once it is there.
- *
- * Memory goes from stream to stream only with an event between, so each stream has offsets of
- * its own, and they are packed one above the other.
  *
  * Two packings are made, and the one that touches fewer pages beside the obstacles' own is
  * taken: all in one piece, in the lowest gap that is large enough; and each block in the
- * lowest gap it fits into between the obstacles, which fills pages that are there anyway
- * (for one stream alone).
+ * lowest gap it fits into between the obstacles, which fills pages that are there anyway.
+ * place/offline packs the lives of one stream; of several, see forecast_streams.c.
  */
-#include "place/forecast.h"
-
 #include "base/bits.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "place/forecast_inside.h"
 
-#define UNIT 512u
+#define UNIT DRYI_PLAN_UNIT
 /* One more than 1/256 of the floor is good enough: a page's rounding is as much. */
 #define SPARE_SHIFT 8u
 
-struct plan {
-    struct dryi_forecast *hints;
-    const struct dryi_obstacle *obstacles;
-    size_t obstacle_count;
-    uint64_t page_bytes;
-    size_t count;            /* planned lives */
-    size_t capacity;         /* steps and obstacles */
-    uint32_t *steps;         /* of the planned lives */
+/* --- a job -------------------------------------------------------------------------------- */
+
+static bool
+take_memory(struct dryi_plan_job *job)
+{
+    const struct dry_memory *m = &job->memory;
+    job->lives = dryi_memory_zalloc(m, job->capacity, sizeof *job->lives);
+    job->obstacles = dryi_memory_zalloc(m, job->capacity, sizeof *job->obstacles);
+    job->piece = dryi_memory_zalloc(m, job->capacity, sizeof *job->piece);
+    job->fill = dryi_memory_zalloc(m, job->capacity, sizeof *job->fill);
+    return job->lives && job->obstacles && job->piece && job->fill;
+}
+
+void
+dryi_plan_job_destroy(struct dryi_plan_job *job)
+{
+    if (!job)
+        return;
+    struct dry_memory m = job->memory;
+    dryi_memory_free(&m, job->lives, job->capacity, sizeof *job->lives);
+    dryi_memory_free(&m, job->obstacles, job->capacity, sizeof *job->obstacles);
+    dryi_memory_free(&m, job->piece, job->capacity, sizeof *job->piece);
+    dryi_memory_free(&m, job->fill, job->capacity, sizeof *job->fill);
+    dryi_memory_free(&m, job->usable, job->capacity,
+                     job->stream_count * sizeof *job->usable);
+    dryi_memory_free(&m, job, 1, sizeof *job);
+}
+
+void
+dryi_plan_job_cancel(struct dryi_plan_job *job)
+{
+    atomic_store_explicit(&job->is_cancelled, true, memory_order_relaxed);
+}
+
+static bool
+is_planned(const struct dryi_forecast *h, uint32_t i)
+{
+    const struct hints_step *step = &h->steps[i];
+    return step->size > 0 && step->end > 0 &&
+           (step->end <= h->step_count || step->end - h->step_count <= i);
+}
+
+/* The stream's number among those of the job; false: there are too many. */
+static bool
+find_stream(struct dryi_plan_job *job, uint32_t *streams, uint32_t stream,
+            uint32_t *number)
+{
+    uint32_t n = 0;
+    while (n < job->stream_count && streams[n] != stream)
+        n++;
+    if (n == DRYI_PLAN_STREAMS_MAX)
+        return false;
+    if (n == job->stream_count)
+        streams[job->stream_count++] = stream;
+    *number = n;
+    return true;
+}
+
+static bool
+list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *streams)
+{
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        const struct hints_step *step = &h->steps[i];
+        if (!is_planned(h, i))
+            continue;
+        struct dryi_plan_life life = {
+            .size = step->size, .step = i, .begin = i, .end = step->end};
+        if (!find_stream(job, streams, step->stream, &life.stream))
+            return false;
+        job->lives[job->count++] = life;
+    }
+    return true;
+}
+
+static void
+copy_obstacles(const struct dryi_plan_wish *wish, struct dryi_plan_job *job)
+{
+    job->obstacle_count = wish->obstacle_count;
+    for (size_t k = 0; k < wish->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &wish->obstacles[k];
+        uint64_t begin = dryi_round_down(o->offset, UNIT);
+        uint64_t end = dryi_round_up(o->offset + o->size, UNIT);
+        job->obstacles[k] = (struct dryi_obstacle){begin, end - begin};
+        job->taken += end - begin;
+    }
+}
+
+static enum dry_status
+fill_job(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
+         struct dryi_plan_job *job)
+{
+    uint32_t streams[DRYI_PLAN_STREAMS_MAX];
+    if (!take_memory(job))
+        return DRY_ERR_MEMORY;
+    copy_obstacles(wish, job);
+    if (!list_lives(h, job, streams)) {
+        job->stream_count = 0;
+        return DRY_ERR_UNSUPPORTED;
+    }
+    if (job->stream_count <= 1)
+        return DRY_OK;
+    job->usable = dryi_memory_zalloc(&job->memory, job->capacity,
+                                     job->stream_count * sizeof *job->usable);
+    return job->usable ? dryi_plan_find_usable(h, streams, job) : DRY_ERR_MEMORY;
+}
+
+static bool
+are_in_order(const struct dryi_obstacle *obstacles, size_t count)
+{
+    uint64_t end = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (obstacles[k].size == 0 || obstacles[k].offset < end ||
+            obstacles[k].offset > (UINT64_C(1) << 61) ||
+            obstacles[k].size > (UINT64_C(1) << 61) - obstacles[k].offset)
+            return false;
+        end = obstacles[k].offset + obstacles[k].size;
+    }
+    return true;
+}
+
+enum dry_status
+dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
+                     struct dryi_plan_job **job)
+{
+    if (h->state == HINTS_LEARNING || wish->page_bytes == 0 ||
+        wish->obstacle_count > UINT32_MAX / 2 ||
+        !are_in_order(wish->obstacles, wish->obstacle_count))
+        return DRY_ERR_ARGUMENT;
+    struct dryi_plan_job *j = dryi_memory_zalloc(&h->memory, 1, sizeof *j);
+    if (!j)
+        return DRY_ERR_MEMORY;
+    j->memory = h->memory;
+    j->period_number = h->period_number;
+    j->period = h->step_count;
+    j->page_bytes = wish->page_bytes;
+    j->can_wait = wish->can_wait;
+    j->capacity = h->step_count + wish->obstacle_count;
+    atomic_init(&j->is_cancelled, false);
+    enum dry_status status = fill_job(h, wish, j);
+    if (status != DRY_OK) {
+        dryi_plan_job_destroy(j);
+        return status;
+    }
+    *job = j;
+    return DRY_OK;
+}
+
+/* --- packing ------------------------------------------------------------------------------ */
+
+/* What a run takes for a while. */
+struct run {
+    struct dryi_plan_job *job;
+    const struct dry_memory *memory;
     struct dryi_life *lives; /* planned, then one an obstacle */
-    uint64_t *fixed, *piece, *fill;
+    uint64_t *fixed;
     struct dryi_sort_item *items; /* twice */
-    uint64_t floor;
-    uint32_t streams;
 };
 
 static bool
-take_memory(struct plan *p)
+begin_run(struct run *run)
 {
-    const struct dry_memory *m = &p->hints->memory;
-    p->capacity = p->hints->step_count + p->obstacle_count;
-    p->steps = dryi_memory_zalloc(m, p->capacity, sizeof *p->steps);
-    p->lives = dryi_memory_zalloc(m, p->capacity, sizeof *p->lives);
-    p->fixed = dryi_memory_zalloc(m, p->capacity, sizeof *p->fixed);
-    p->piece = dryi_memory_zalloc(m, p->capacity, sizeof *p->piece);
-    p->fill = dryi_memory_zalloc(m, p->capacity, sizeof *p->fill);
-    p->items = dryi_memory_zalloc(m, p->capacity, 2 * sizeof *p->items);
-    return p->steps && p->lives && p->fixed && p->piece && p->fill && p->items;
+    size_t capacity = run->job->capacity;
+    run->lives = dryi_memory_zalloc(run->memory, capacity, sizeof *run->lives);
+    run->fixed = dryi_memory_zalloc(run->memory, capacity, sizeof *run->fixed);
+    run->items = dryi_memory_zalloc(run->memory, capacity, 2 * sizeof *run->items);
+    return run->lives && run->fixed && run->items;
 }
 
 static void
-give_memory_back(struct plan *p)
+end_run(struct run *run)
 {
-    const struct dry_memory *m = &p->hints->memory;
-    dryi_memory_free(m, p->steps, p->capacity, sizeof *p->steps);
-    dryi_memory_free(m, p->lives, p->capacity, sizeof *p->lives);
-    dryi_memory_free(m, p->fixed, p->capacity, sizeof *p->fixed);
-    dryi_memory_free(m, p->piece, p->capacity, sizeof *p->piece);
-    dryi_memory_free(m, p->fill, p->capacity, sizeof *p->fill);
-    dryi_memory_free(m, p->items, p->capacity, 2 * sizeof *p->items);
-}
-
-/* The steps in the order of their streams, into the items. */
-static void
-sort_by_stream(struct plan *p)
-{
-    const struct dryi_forecast *h = p->hints;
-    for (uint32_t i = 0; i < h->step_count; i++)
-        p->items[i] = (struct dryi_sort_item){h->steps[i].stream, i};
-    dryi_sort_items(p->items, p->items + p->capacity, h->step_count);
+    size_t capacity = run->job->capacity;
+    dryi_memory_free(run->memory, run->lives, capacity, sizeof *run->lives);
+    dryi_memory_free(run->memory, run->fixed, capacity, sizeof *run->fixed);
+    dryi_memory_free(run->memory, run->items, capacity, 2 * sizeof *run->items);
 }
 
 static void
-find_lives(struct plan *p)
+set_lives(const struct run *run)
 {
-    const struct dryi_forecast *h = p->hints;
-    sort_by_stream(p);
-    for (uint32_t n = 0; n < h->step_count; n++) {
-        uint32_t i = p->items[n].value;
-        const struct hints_step *step = &h->steps[i];
-        bool is_inside = step->end <= h->step_count;
-        if (step->size == 0 || step->end == 0 ||
-            (!is_inside && step->end - h->step_count > i))
-            continue;
-        p->steps[p->count] = i;
-        p->fixed[p->count] = DRYI_OFFLINE_ANYWHERE;
-        p->lives[p->count++] = is_inside
-                                   ? (struct dryi_life){i, step->end, step->size}
-                                   : (struct dryi_life){0, h->step_count, step->size};
+    const struct dryi_plan_job *job = run->job;
+    for (size_t k = 0; k < job->count; k++) {
+        const struct dryi_plan_life *life = &job->lives[k];
+        bool is_inside = life->end <= job->period;
+        run->fixed[k] = DRYI_OFFLINE_ANYWHERE;
+        run->lives[k] = is_inside ? (struct dryi_life){life->begin, life->end, life->size}
+                                  : (struct dryi_life){0, job->period, life->size};
     }
-    for (size_t k = 0; k < p->obstacle_count; k++) {
-        const struct dryi_obstacle *o = &p->obstacles[k];
-        uint64_t begin = dryi_round_down(o->offset, UNIT);
-        uint64_t end = dryi_round_up(o->offset + o->size, UNIT);
-        p->fixed[p->count + k] = begin;
-        p->lives[p->count + k] = (struct dryi_life){0, h->step_count, end - begin};
+    for (size_t k = 0; k < job->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &job->obstacles[k];
+        run->fixed[job->count + k] = o->offset;
+        run->lives[job->count + k] = (struct dryi_life){0, job->period, o->size};
     }
 }
 
 /* The lowest gap of `size` bytes between the obstacles, or above them. */
 static uint64_t
-find_gap(const struct plan *p, uint64_t size)
+find_gap(const struct dryi_plan_job *job, uint64_t size)
 {
     uint64_t cursor = 0;
-    for (size_t k = p->count; k < p->count + p->obstacle_count; k++) {
-        if (p->fixed[k] >= cursor && p->fixed[k] - cursor >= size)
+    for (size_t k = 0; k < job->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &job->obstacles[k];
+        if (o->offset >= cursor && o->offset - cursor >= size)
             return cursor;
-        if (p->fixed[k] + p->lives[k].size > cursor)
-            cursor = p->fixed[k] + p->lives[k].size;
+        if (o->offset + o->size > cursor)
+            cursor = o->offset + o->size;
     }
     return cursor;
 }
 
-/* Pages that the obstacles and the planned lives at these offsets touch. */
+/* Obstacles and planned lives at these offsets, sorted; how many. */
+static size_t
+sort_ranges(const struct run *run, const uint64_t *offsets)
+{
+    size_t count = run->job->count + run->job->obstacle_count;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t offset = k < run->job->count ? offsets[k] : run->fixed[k];
+        run->items[k] = (struct dryi_sort_item){offset, (uint32_t)k};
+    }
+    dryi_sort_items(run->items, run->items + run->job->capacity, count);
+    return count;
+}
+
 static uint64_t
-count_pages(const struct plan *p, const uint64_t *offsets)
+count_pages(const struct run *run, const uint64_t *offsets)
 {
     uint64_t pages = 0, next = 0; /* all below `next` are counted */
-    size_t count = p->count + p->obstacle_count;
+    size_t count = sort_ranges(run, offsets);
     for (size_t k = 0; k < count; k++) {
-        uint64_t offset = k < p->count ? offsets[k] : p->fixed[k];
-        p->items[k] = (struct dryi_sort_item){offset, (uint32_t)k};
-    }
-    dryi_sort_items(p->items, p->items + p->capacity, count);
-    for (size_t k = 0; k < count; k++) {
-        uint64_t first = p->items[k].key / p->page_bytes;
-        uint64_t end = p->items[k].key + p->lives[p->items[k].value].size;
-        uint64_t last = (end - 1) / p->page_bytes;
+        uint64_t first = run->items[k].key / run->job->page_bytes;
+        uint64_t end = run->items[k].key + run->lives[run->items[k].value].size;
+        uint64_t last = (end - 1) / run->job->page_bytes;
         first = first > next ? first : next;
         if (last + 1 > first) {
             pages += last + 1 - first;
@@ -142,123 +262,115 @@ count_pages(const struct plan *p, const uint64_t *offsets)
     return pages;
 }
 
-/* The lives [first, end), of one stream, above `base`; *height: of all so far. */
 static enum dry_status
-pack_stream(struct plan *p, size_t first, size_t end, uint64_t *height)
+pack_piece(const struct run *run)
 {
+    struct dryi_plan_job *job = run->job;
     struct dryi_packing packing;
-    struct dryi_packing_options options = {.memory = &p->hints->memory,
-                                           .alignment = UNIT};
-    uint64_t moment, floor;
-    enum dry_status status = dryi_offline_floor(p->lives + first, end - first, UNIT,
-                                                options.memory, &floor, &moment);
-    if (status != DRY_OK)
-        return status;
-    options.target = floor + (floor >> SPARE_SHIFT);
-    status = dryi_offline_pack(p->lives + first, end - first, &options, p->piece + first,
-                               &packing, NULL);
-    if (status != DRY_OK)
-        return status;
-    for (size_t k = first; k < end; k++)
-        p->piece[k] += *height;
-    *height += packing.height;
-    return DRY_OK;
-}
-
-static enum dry_status
-pack_piece(struct plan *p)
-{
+    struct dryi_packing_options options = {.memory = run->memory, .alignment = UNIT};
     uint64_t moment, height = 0;
-    enum dry_status status = dryi_offline_floor(p->lives, p->count, UNIT,
-                                                &p->hints->memory, &p->floor, &moment);
-    const struct hints_step *steps = p->hints->steps;
-    for (size_t first = 0, end; status == DRY_OK && first < p->count; first = end) {
-        for (end = first + 1; end < p->count && steps[p->steps[end]].stream ==
-                                                    steps[p->steps[first]].stream;)
-            end++;
-        status = pack_stream(p, first, end, &height);
-        p->streams++;
+    enum dry_status status = dryi_offline_floor(run->lives, job->count, UNIT, run->memory,
+                                                &job->floor, &moment);
+    options.target = job->floor + (job->floor >> SPARE_SHIFT);
+    if (status == DRY_OK && job->stream_count > 1) {
+        status = dryi_plan_pack_streams(job, run->memory, &height);
+    } else if (status == DRY_OK && job->count > 0) {
+        status = dryi_offline_pack(run->lives, job->count, &options, job->piece, &packing,
+                                   NULL);
+        height = packing.height;
     }
     if (status != DRY_OK)
         return status;
-    uint64_t base = find_gap(p, height);
-    for (size_t k = 0; k < p->count; k++)
-        p->piece[k] += base;
+    uint64_t base = find_gap(job, height);
+    for (size_t k = 0; k < job->count; k++)
+        job->piece[k] += base;
     return DRY_OK;
 }
 
 static enum dry_status
-pack_fill(struct plan *p)
+pack_fill(const struct run *run)
 {
+    struct dryi_plan_job *job = run->job;
     struct dryi_packing packing;
     struct dryi_packing_options options = {
-        .memory = &p->hints->memory, .alignment = UNIT, .fixed = p->fixed};
-    return dryi_offline_pack(p->lives, p->count + p->obstacle_count, &options, p->fill,
-                             &packing, NULL);
+        .memory = run->memory, .alignment = UNIT, .fixed = run->fixed};
+    if (job->stream_count > 1)
+        return DRY_OK; /* it was, with the piece */
+    return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
+                             job->fill, &packing, NULL);
 }
 
 static void
-take_plan(struct plan *p, struct dryi_plan_info *info)
+pack(const struct run *run)
 {
-    struct dryi_forecast *h = p->hints;
-    uint64_t of_piece = count_pages(p, p->piece);
-    bool is_filled = p->obstacle_count > 0 && p->streams <= 1;
-    uint64_t of_fill = is_filled ? count_pages(p, p->fill) : UINT64_MAX;
-    const uint64_t *offsets = of_fill < of_piece ? p->fill : p->piece;
-    *info =
-        (struct dryi_plan_info){.period = h->step_count,
-                                .streams = p->streams,
-                                .floor = p->floor,
-                                .used_pages = of_fill < of_piece ? of_fill : of_piece};
+    struct dryi_plan_job *job = run->job;
+    set_lives(run);
+    if (pack_piece(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+        return;
+    uint64_t of_piece = count_pages(run, job->piece), of_fill = UINT64_MAX;
+    if (job->obstacle_count > 0) {
+        if (pack_fill(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+            return;
+        of_fill = count_pages(run, job->fill);
+    }
+    job->offsets = of_fill < of_piece ? job->fill : job->piece;
+    job->pages = of_fill < of_piece ? of_fill : of_piece;
+    if (job->stream_count > 1 && dryi_plan_find_handed(job, run->memory) != DRY_OK)
+        job->offsets = NULL;
+}
+
+void
+dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory)
+{
+    struct dry_memory m = dryi_memory_or_default(memory);
+    struct run run = {.job = job, .memory = &m};
+    if (begin_run(&run))
+        pack(&run);
+    end_run(&run);
+}
+
+/* --- the plan ----------------------------------------------------------------------------- */
+
+enum dry_status
+dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
+                   struct dryi_plan_info *info)
+{
+    if (!job->offsets || dryi_plan_job_is_cancelled(job))
+        return DRY_ERR_CANCELLED;
+    if (h->state == HINTS_LEARNING || h->period_number != job->period_number)
+        return DRY_ERR_ARGUMENT;
+    *info = (struct dryi_plan_info){.period = job->period,
+                                    .streams = job->stream_count,
+                                    .handed = job->handed,
+                                    .floor = job->floor,
+                                    .used_pages = job->pages};
     for (uint32_t i = 0; i < h->step_count; i++)
         h->steps[i].offset = DRYI_HINT_NONE;
-    for (size_t k = 0; k < p->count; k++) {
-        uint64_t end = offsets[k] + p->lives[k].size;
-        h->steps[p->steps[k]].offset = offsets[k];
+    for (size_t k = 0; k < job->count; k++) {
+        uint64_t end = job->offsets[k] + job->lives[k].size;
+        h->steps[job->lives[k].step].offset = job->offsets[k];
+        h->steps[job->lives[k].step].is_handed = job->lives[k].is_handed;
         info->height = end > info->height ? end : info->height;
     }
     h->state = HINTS_PLANNED;
     h->periods = 0;
     h->refused = 0;
-}
-
-static enum dry_status
-check_obstacles(const struct dryi_obstacle *obstacles, size_t count)
-{
-    uint64_t end = 0;
-    for (size_t k = 0; k < count; k++) {
-        if (obstacles[k].size == 0 || obstacles[k].offset < end ||
-            obstacles[k].offset > (UINT64_C(1) << 61) ||
-            obstacles[k].size > (UINT64_C(1) << 61) - obstacles[k].offset)
-            return DRY_ERR_ARGUMENT;
-        end = obstacles[k].offset + obstacles[k].size;
-    }
     return DRY_OK;
 }
 
 enum dry_status
-dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_obstacle *obstacles,
-                   size_t obstacle_count, uint64_t page_bytes,
+dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_plan_wish *wish,
                    struct dryi_plan_info *info)
 {
-    if (h->state == HINTS_LEARNING || page_bytes == 0 ||
-        obstacle_count > UINT32_MAX / 2 ||
-        check_obstacles(obstacles, obstacle_count) != DRY_OK)
-        return DRY_ERR_ARGUMENT;
-    struct plan p = {.hints = h,
-                     .obstacles = obstacles,
-                     .obstacle_count = obstacle_count,
-                     .page_bytes = page_bytes};
-    enum dry_status status = take_memory(&p) ? DRY_OK : DRY_ERR_MEMORY;
+    struct dryi_plan_job *job;
+    enum dry_status status = dryi_plan_job_create(h, wish, &job);
+    if (status == DRY_ERR_ARGUMENT)
+        return status;
     if (status == DRY_OK) {
-        find_lives(&p);
-        status = pack_piece(&p);
+        dryi_plan_job_run(job, &h->memory);
+        status = dryi_plan_job_take(job, h, info);
+        dryi_plan_job_destroy(job);
     }
-    if (status == DRY_OK && obstacle_count > 0 && p.streams <= 1)
-        status = pack_fill(&p);
-    if (status == DRY_OK)
-        take_plan(&p, info);
-    give_memory_back(&p);
     if (status != DRY_OK)
         dryi_forecast_drop(h);
     return status;

@@ -59,7 +59,8 @@
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
- *   P2  no two neighbours are both holes, or both free on the same shelf
+ *   P2  no two neighbours are both holes, or both free on the same shelf, but for those that
+ *       a plan keeps apart
  *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when
  *       the bin is not empty
  *   P4  every page lies under exactly one place, or in the stock; a page lies under every

@@ -83,6 +83,7 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
     p->blocks[rest].state = p->blocks[block].state;
     p->blocks[rest].shelf = p->blocks[block].shelf;
     p->blocks[rest].epoch = p->blocks[block].epoch;
+    p->blocks[rest].is_apart = p->blocks[block].is_apart;
     p->blocks[block].size = size;
     return rest;
 }
@@ -114,6 +115,8 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     if (other == NONE || p->blocks[other].state != b->state)
         return false;
     const struct block *o = &p->blocks[other];
+    if (b->state == BLOCK_FREE && (o->is_apart || b->is_apart))
+        return o->is_apart && b->is_apart && o->shelf == b->shelf && o->epoch == b->epoch;
     if (o->shelf == b->shelf)
         return true;
     const struct shelf *s = p->shelves[o->shelf];
@@ -226,4 +229,5 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
     dryi_paged_shelf_remove(p, block);
     p->blocks[block].shelf = shelf;
     p->blocks[block].epoch = epoch;
+    p->blocks[block].is_apart = false;
 }

@@ -117,6 +117,34 @@ take_any(struct dryi_paged *p, const struct request *r)
     return block == NONE ? take_passed(p, r) : block;
 }
 
+#define EVENT_MAX 32 /* events looked at for the first that is late enough */
+
+enum dry_status
+dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
+{
+    enum dry_status status =
+        p->streams[on].marked < epoch ? dryi_paged_mark(p, on) : DRY_OK;
+    if (status != DRY_OK)
+        return status;
+    const struct stream *s = &p->streams[on];
+    uint32_t use = s->first_use;
+    if (use == NONE)
+        return DRY_OK; /* it is over */
+    for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
+        use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
+    if (!dryi_paged_learn(p, stream, on, 0))
+        return DRY_ERR_MEMORY;
+    p->counters.driver_calls++;
+    status = p->device.ops->stream_follow(p->device.self, p->streams[stream].value,
+                                          p->uses[use].event);
+    if (status != DRY_OK)
+        return status;
+    bool learnt = dryi_paged_learn(p, stream, on, p->uses[use].epoch);
+    DRYI_ASSERT(learnt);
+    (void)learnt;
+    return DRY_OK;
+}
+
 /* From another stream's shelf, our stream being made to wait for it. */
 static enum dry_status
 take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
@@ -130,20 +158,10 @@ take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
         if (found == NONE || dryi_paged_is_captured(p, s->stream) ||
             dryi_paged_is_captured(p, r->stream))
             continue;
-        enum dry_status status = dryi_paged_mark(p, s->stream);
+        enum dry_status status =
+            dryi_paged_follow(p, r->stream, s->stream, p->streams[s->stream].epoch);
         if (status != DRY_OK)
             return status;
-        const struct stream *on = &p->streams[s->stream];
-        if (!dryi_paged_learn(p, r->stream, s->stream, 0))
-            return DRY_ERR_MEMORY;
-        p->counters.driver_calls++;
-        status = p->device.ops->stream_follow(p->device.self, p->streams[r->stream].value,
-                                              p->uses[on->last_use].event);
-        if (status != DRY_OK)
-            return status;
-        bool learnt = dryi_paged_learn(p, r->stream, s->stream, on->marked);
-        DRYI_ASSERT(learnt);
-        (void)learnt;
         p->counters.reused_waiting++;
         *block = dryi_paged_take_found(p, r, found);
         return DRY_OK;

@@ -136,6 +136,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     if (hi < block_end(&p->blocks[hole]))
         dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     p->blocks[hole].state = BLOCK_HOLE;
+    p->blocks[hole].is_apart = false;
     p->blocks[hole].shelf = p->arenas[span->arena].holes;
     p->blocks[hole].epoch = 0;
     dryi_paged_block_settle(p, hole);

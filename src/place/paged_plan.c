@@ -259,11 +259,13 @@ pack(struct dryi_paged *p, const struct span *span)
         return false;
     list_obstacles(p, span, obstacles);
     struct dryi_plan_info info;
-    enum dry_status status =
-        dryi_forecast_pack(p->hints, obstacles, count, p->page_bytes, &info);
+    struct dryi_plan_wish wish = {obstacles, count, p->page_bytes, p->conf.reuse_waiting};
+    enum dry_status status = dryi_forecast_pack(p->hints, &wish, &info);
     dryi_memory_free(&p->memory, obstacles, count + 1, sizeof *obstacles);
-    if (status != DRY_OK || info.height > span->size || info.streams > 1)
+    if (status != DRY_OK || info.height > span->size)
         return false;
+    p->plan.streams = info.streams;
+    p->plan.handed = info.handed;
     rest(p);
     p->plan.period = info.period;
     return true;
@@ -470,47 +472,148 @@ make_plan(struct dryi_paged *p)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-#define PARTS_MAX 8 /* blocks that a planned one is put together from */
+#define PARTS_MAX 32 /* blocks that a planned one is put together from */
+#define WAITS_SPARE 4
 
-/* Is all of the range free for the request? */
+void
+dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream)
+{
+    struct plan *plan = &p->plan;
+    for (uint32_t i = 0; i < plan->to_mark_count; i++) {
+        if (plan->to_mark[i] == stream)
+            return;
+    }
+    if (plan->to_mark_count < DRYI_PLAN_STREAMS_MAX)
+        plan->to_mark[plan->to_mark_count++] = stream;
+}
+
+/* Not by the free itself, for that never takes memory. What has no event is waited for later. */
+static void
+mark_handed(struct dryi_paged *p)
+{
+    while (p->plan.to_mark_count > 0) {
+        uint32_t stream = p->plan.to_mark[--p->plan.to_mark_count];
+        if (p->streams[stream].marked < p->streams[stream].freed)
+            (void)dryi_paged_mark(p, stream);
+    }
+}
+
+/* So many waits a period as there are places that need one, and a few more. */
+static bool
+may_wait(struct dryi_paged *p)
+{
+    struct plan *plan = &p->plan;
+    if (!p->conf.reuse_waiting || plan->streams < 2)
+        return false;
+    if (p->requests - plan->waits_since >= plan->period) {
+        plan->waits_since = p->requests;
+        plan->waits = 0;
+    }
+    return plan->waits < plan->handed + WAITS_SPARE;
+}
+
+/* A range of the plan's, and what lies there. */
+struct range {
+    struct spot spot;
+    /* Blocks of other streams that can be waited for: each stream's newest epoch. */
+    uint32_t streams[DRYI_PLAN_STREAMS_MAX];
+    uint64_t epochs[DRYI_PLAN_STREAMS_MAX];
+    uint32_t stream_count;
+};
+
+/* False: it is not of a stream that can be waited for. */
+static bool
+note_wait(const struct dryi_paged *p, const struct block *b, struct range *range)
+{
+    const struct shelf *s = p->shelves[b->shelf];
+    uint32_t i = 0;
+    if (s->kind != SHELF_STREAM)
+        return false;
+    while (i < range->stream_count && range->streams[i] != s->stream)
+        i++;
+    if (i == DRYI_PLAN_STREAMS_MAX)
+        return false;
+    if (i == range->stream_count) {
+        range->streams[range->stream_count++] = s->stream;
+        range->epochs[i] = 0;
+    }
+    if (range->epochs[i] < b->epoch)
+        range->epochs[i] = b->epoch;
+    return true;
+}
+
+/* Is all of the range free for the request, or free for it after a wait? */
 static bool
 can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
-        struct spot *spot)
+        struct range *range)
 {
     uint64_t end = addr + r->bytes;
     uint64_t lo = page_floor(p, addr), hi = page_ceil(p, end);
     uint32_t at = block_at(p, addr);
-    *spot = (struct spot){.block = at, .addr = addr};
+    range->spot = (struct spot){.block = at, .addr = addr};
+    range->stream_count = 0;
     for (unsigned i = 0; at != NONE && p->blocks[at].addr < end; i++) {
         const struct block *b = &p->blocks[at];
         bool is_hole = b->state == BLOCK_HOLE;
-        if (i == PARTS_MAX || (!is_hole && (b->state != BLOCK_FREE ||
-                                            !dryi_paged_is_usable(p, r->shelf, b))))
+        if (i == PARTS_MAX || (!is_hole && b->state != BLOCK_FREE))
+            return false;
+        if (!is_hole && !dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range))
             return false;
         if (is_hole) {
             uint64_t from = b->addr > lo ? b->addr : lo;
             uint64_t to = block_end(b) < hi ? block_end(b) : hi;
-            spot->fresh += (to - from) >> p->page_shift;
+            range->spot.fresh += (to - from) >> p->page_shift;
         }
         at = b->next;
     }
-    return spot->block != NONE;
+    return range->spot.block != NONE;
+}
+
+static bool
+is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
+            struct range *range)
+{
+    return can_lie(p, r, addr, range) && range->stream_count == 0;
+}
+
+/* What the range needs that is not over: the request's stream comes behind it. */
+static bool
+wait_for(struct dryi_paged *p, const struct request *r, const struct range *range)
+{
+    for (uint32_t i = 0; i < range->stream_count; i++) {
+        uint32_t on = range->streams[i];
+        dryi_paged_observe(p, on);
+        if (range->epochs[i] <= p->streams[on].done && p->conf.reuse_passed) {
+            p->counters.reused_passed++;
+            continue;
+        }
+        if (!may_wait(p) ||
+            dryi_paged_follow(p, r->stream, on, range->epochs[i]) != DRY_OK)
+            return false;
+        p->counters.reused_waiting++;
+        p->plan.waits++;
+    }
+    return true;
 }
 
 /* At the address; NONE: it cannot lie there. */
 static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
-    struct spot spot;
+    struct range range;
+    const struct spot *spot = &range.spot;
     bool moved = false;
-    if (!can_lie(p, r, addr, &spot))
+    if (!can_lie(p, r, addr, &range))
         return NONE;
-    if (spot.fresh > 0 &&
-        (dryi_paged_fund(p, r, &spot, &moved) != DRY_OK ||
-         (moved && (!can_lie(p, r, addr, &spot) || spot.fresh > p->stock_count))))
+    if (range.stream_count > 0 &&
+        (!wait_for(p, r, &range) || !is_free_now(p, r, addr, &range)))
+        return NONE;
+    if (spot->fresh > 0 &&
+        (dryi_paged_fund(p, r, spot, &moved) != DRY_OK ||
+         (moved && (!is_free_now(p, r, addr, &range) || spot->fresh > p->stock_count))))
         return NONE;
     uint32_t block;
-    return dryi_paged_spot_take(p, r, &spot, &block) == DRY_OK ? block : NONE;
+    return dryi_paged_spot_take(p, r, spot, &block) == DRY_OK ? block : NONE;
 }
 
 uint32_t
@@ -518,6 +621,8 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
 {
     if (p->capture_count > 0)
         return NONE;
+    if (p->plan.to_mark_count > 0)
+        mark_handed(p);
     if (dryi_forecast_is_ready(p->hints))
         make_plan(p);
     uint64_t offset = dryi_forecast_request(p->hints, r->bytes, r->stream, &r->ticket);

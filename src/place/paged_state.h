@@ -60,6 +60,7 @@ struct block {
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
+    bool is_apart; /* free: it goes to another stream next, and is not merged before */
 };
 
 struct span {
@@ -168,6 +169,13 @@ struct plan {
     size_t page_count;
     uint64_t *bits;  /* of all levels */
     uint32_t period; /* requests */
+    uint32_t streams;
+    /* Of several: those that freed what goes to another one next, for an event behind it. */
+    uint32_t to_mark[DRYI_PLAN_STREAMS_MAX];
+    uint32_t to_mark_count;
+    uint32_t handed; /* places that go from stream to stream, a period */
+    uint32_t waits;  /* put in since that request */
+    uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
 };
 
@@ -507,6 +515,9 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 /* What no shelf had: a block of r->bytes out of every shelf. */
 enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
                                  uint32_t *block);
+/* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */
+enum dry_status dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on,
+                                  uint64_t epoch);
 /* Of a free block that is on its shelf, the bytes of the request; NONE of NONE. */
 uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
                                uint32_t found);
@@ -541,6 +552,8 @@ dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
  * neither the plan nor anybody alive needs goes back to the device.
  */
 uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
+/* A free block of the stream goes to another one next. */
+void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);
 /* The span goes; what is planned there will be refused. */
 void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the span; NULL: nothing. */

@@ -93,6 +93,14 @@ dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t ep
     return true;
 }
 
+/* What the program did by itself: it will do so again. */
+static void
+tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to, uint64_t epoch)
+{
+    if (p->hints)
+        dryi_forecast_passed(p->hints, from, to, epoch);
+}
+
 /* The epoch ends without an event: whoever comes behind it knows so from the program. */
 enum dry_status
 dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
@@ -106,11 +114,15 @@ dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
         return DRY_OK;
     if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
         return DRY_ERR_MEMORY;
+    tell_hints(p, from, to, p->streams[from].epoch);
     p->streams[from].epoch++;
     for (uint32_t i = 0; i < p->stream_count; i++) { /* and what that one knew itself */
         uint64_t epoch = i == to ? 0 : dryi_paged_known_epoch(p, from, i);
-        if (epoch > 0 && !dryi_paged_learn(p, to, i, epoch))
-            return DRY_ERR_MEMORY;
+        if (epoch > 0 && epoch > dryi_paged_known_epoch(p, to, i)) {
+            if (!dryi_paged_learn(p, to, i, epoch))
+                return DRY_ERR_MEMORY;
+            tell_hints(p, i, to, epoch);
+        }
     }
     return DRY_OK;
 }
@@ -269,8 +281,9 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
     tally_sub(p, TALLY_REQUESTED_BYTES, arena_is_small(s->arena), b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
-    if (b->has_ticket)
-        dryi_forecast_freed(p->hints, b->bin_prev);
+    b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
+    if (b->is_apart)
+        dryi_paged_plan_note_handed(p, s->stream);
     b->has_ticket = false;
     uint64_t grains = b->size >> GRAIN_SHIFT;
     if (grains >= s->front_count || s->front_blocks >= FRONT_MAX) {
@@ -421,8 +434,12 @@ dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
     if (dryi_paged_is_captured(p, stream))
         return;
     while (s->first_use != NONE &&
-           p->device.ops->event_query(p->device.self, p->uses[s->first_use].event))
+           p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
+        const struct use *u = &p->uses[s->first_use];
+        if (u->block != NONE) /* else it was our own */
+            tell_hints(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
+    }
 }
 
 void

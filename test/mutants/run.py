@@ -80,9 +80,14 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "unchecked_hint": (
         "paged_plan.c",
-        "(!is_hole && (b->state != BLOCK_FREE ||\n",
-        "(!is_hole && (b->state == BLOCK_PENDING &&\n",
+        "(!is_hole && b->state != BLOCK_FREE)",
+        "(!is_hole && b->state == BLOCK_PENDING)",
         "test_paged_plan", "a_request_more_is_planned_around"),
+    "unordered_hint": (
+        "paged_plan.c",
+        "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
+        "false && !note_wait(p, b, range)",
+        "test_paged_plan", "streams_of_a_loop_keep_apart"),
 }
 
 SOURCES = {"prop_paged": "test/prop/prop_paged.c",

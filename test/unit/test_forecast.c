@@ -87,7 +87,8 @@ plan(struct harness *p)
     assert_non_null(obstacles);
     for (size_t i = 0; i < p->count; i++)
         obstacles[i] = (struct dryi_obstacle){p->blocks[i].offset, p->blocks[i].size};
-    if (dryi_forecast_pack(p->hints, obstacles, p->count, PAGE, &p->info) == DRY_OK)
+    struct dryi_plan_wish wish = {obstacles, p->count, PAGE, true};
+    if (dryi_forecast_pack(p->hints, &wish, &p->info) == DRY_OK)
         p->plans++;
     free(obstacles);
 }
@@ -125,7 +126,7 @@ release(struct harness *p, uint32_t id)
     while (i < p->count && p->blocks[i].id != id)
         i++;
     assert_true(i < p->count);
-    dryi_forecast_freed(p->hints, p->blocks[i].ticket);
+    dryi_forecast_freed(p->hints, p->blocks[i].ticket, 1);
     p->count--;
     memmove(p->blocks + i, p->blocks + i + 1, (p->count - i) * sizeof *p->blocks);
 }
@@ -295,6 +296,7 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
     struct random r;
     uint32_t tickets[64] = {0};
     struct dryi_plan_info info;
+    const struct dryi_plan_wish wish = {NULL, 0, PAGE, true};
     random_init(&r, 5);
     for (size_t i = 0; i < count; i++) {
         uint64_t size = kind == RANDOM     ? 512 * random_below(&r, 1000)
@@ -302,11 +304,11 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
                         : kind == GROWING  ? 512 * i
                                            : 512;
         if (dryi_forecast_is_ready(h))
-            assert_true(dryi_forecast_pack(h, NULL, 0, PAGE, &info) == DRY_OK);
+            assert_true(dryi_forecast_pack(h, &wish, &info) == DRY_OK);
         uint64_t hint = dryi_forecast_request(h, size, i % 2, &tickets[i % 64]);
         dryi_forecast_placed(h, tickets[i % 64], hint, hint != DRYI_HINT_NONE);
         if (kind != LEAKING && i >= 20)
-            dryi_forecast_freed(h, tickets[(i - 20) % 64]);
+            dryi_forecast_freed(h, tickets[(i - 20) % 64], 1);
     }
 }
 
@@ -340,7 +342,7 @@ equal_requests_are_a_period(void **state)
     assert_true(dryi_forecast_request(h, 513, 0, &ticket) == DRYI_HINT_NONE);
     dryi_forecast_drop(h);
     assert_true(dryi_forecast_request(h, 512, 0, &ticket) == DRYI_HINT_NONE);
-    dryi_forecast_freed(h, ticket + 1000); /* never given */
+    dryi_forecast_freed(h, ticket + 1000, 1); /* never given */
     dryi_forecast_destroy(h);
 }
 
@@ -382,9 +384,9 @@ the_plan_lies_between_obstacles(void **state)
     assert_int_equal(p.refused, 0);
 
     const struct dryi_obstacle crossed[] = {{0, 1024}, {512, 512}};
+    const struct dryi_plan_wish wish = {crossed, 2, PAGE, true};
     struct dryi_plan_info info;
-    assert_int_equal(dryi_forecast_pack(p.hints, crossed, 2, PAGE, &info),
-                     DRY_ERR_ARGUMENT);
+    assert_int_equal(dryi_forecast_pack(p.hints, &wish, &info), DRY_ERR_ARGUMENT);
     end_harness(&p);
 }
 
