@@ -9,8 +9,9 @@ the peak of what the program had asked for and not given back:
     cap   the smallest device on which it runs, in steps of 2 MiB
     calls, moved, ms: what the driver had to do without limit; its time is modelled
 
-A second table tells what is left of that from the fifth step on, for workloads of equal
-steps: the first one is a warm-up, two are learnt from, and in the fourth the plan is made. "short" takes the smaller half of the traces. Speed is measured by bench_pool, on a pool with its lock and its table of pointers.
+A second table tells what is left of that from the fourth step on, the third period after a
+step of warm-up, for workloads of equal steps. "short" takes the smaller half of the traces.
+Speed is measured by bench_pool, on a pool with its lock and its table of pointers.
 """
 import concurrent.futures
 import csv
@@ -25,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRACES = pathlib.Path(os.environ.get("DRY_TEST_TRACES", ROOT.parent / "shared/traces"))
 PLACES = ["torch:", "torch:expandable_segments:True", "paged", "offline"]
 WITHOUT_PLAN = "paged:plan:False"
-STEADY = 4  # steps before it
+STEADY = 3  # steps before it
 REAL = ["decomfl", "late-start", "python-stacks-only", "transformer-medium-512-train",
         "transformer-medium-128-infer", "tiny-cs336", "compile-context"]
 LIFETIMES = {f"minimalloc-{letter}": 512 for letter in "ACEGIK"}  # factor of the sizes
@@ -147,7 +148,7 @@ def print_steady(traces):
     traces = [trace for trace in traces if trace.steady]
     if not traces:
         return
-    print(f"\n{'from the fifth step on':29}{'torch':>17}{'paged, no plan':>24}"
+    print(f"\n{'from the fourth step on':29}{'torch':>17}{'paged, no plan':>24}"
           f"{'paged':>24}")
     print(f"{'':29}{'res':>9}{'calls':>8}" + f"{'res':>9}{'calls':>8}{'moved':>7}" * 2)
     for trace in traces:

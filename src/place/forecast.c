@@ -143,6 +143,28 @@ follow(struct dryi_forecast *h, uint64_t letter)
     return hint;
 }
 
+/* A period that breaks early was one inside another: that is found sooner so. */
+static void
+look_on(struct dryi_forecast *h)
+{
+    bool is_old =
+        h->state == HINTS_PLANNED && h->followed >= DRYI_FORECAST_PERIOD_MAX;
+    if (!is_old && !h->is_seeing)
+        dryi_forecast_forget_seen(h);
+    h->is_seeing = !is_old;
+    if (!is_old)
+        (void)dryi_forecast_see(h);
+}
+
+/* It is not recorded. */
+static void
+miss(struct dryi_forecast *h)
+{
+    h->oldest = ++h->now; /* nothing is there */
+    h->rolling = 0;
+    h->rolled = h->now;
+}
+
 uint64_t
 dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream,
                       uint32_t *ticket)
@@ -150,13 +172,14 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     *ticket = (uint32_t)h->now;
     if (h->sleep) {
         h->sleep--;
-        h->oldest = ++h->now; /* nothing is there */
+        miss(h);
+        h->is_seeing = false;
         if (h->sleep == 0)
             dryi_forecast_begin_learning(h);
         return DRYI_HINT_NONE;
     }
     if (!dryi_forecast_make_room(h)) {
-        h->oldest = ++h->now;
+        miss(h);
         return DRYI_HINT_NONE;
     }
     uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
@@ -165,8 +188,10 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     h->now++;
     if (h->now - h->oldest > h->ring_count)
         h->oldest = h->now - h->ring_count;
-    if (h->state != HINTS_LEARNING)
+    if (h->state != HINTS_LEARNING) {
+        look_on(h);
         return follow(h, letter);
+    }
     dryi_forecast_learn(h);
     return DRYI_HINT_NONE;
 }

@@ -68,9 +68,12 @@ struct dryi_forecast {
     /* Learning: where were the last letters seen before? */
     uint64_t rolling; /* hash of the last HINTS_WORD letters */
     uint64_t *seen;   /* by rolling hash: 1 + number of the request; as many as records */
+    uint64_t rolled;  /* since this request */
+    bool is_seeing;   /* up to the last request; not where a plan has lasted */
     uint64_t began;   /* learning, at this request */
     uint64_t distance;  /* candidate for the period; 0: none */
     uint64_t run;       /* so many requests were what they were a `distance` before */
+    bool is_run_whole;  /* the one before them was not */
     uint64_t next_look; /* examine the candidate when the run is as long */
     struct hints_misled misled[HINTS_MISLED_COUNT];
     uint32_t misled_next; /* the one to be forgotten next */
@@ -164,7 +167,11 @@ void dryi_forecast_learn(struct dryi_forecast *h);
 bool dryi_forecast_make_room(struct dryi_forecast *h);
 /* The period did not last, or is not wanted: not to be taken before request `until`. */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
-/* From nothing, but with the records there are. */
+/* From nothing, but with the records there are, and where letters were if that is up to date. */
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
+/* Where letters were is not known any more. */
+void dryi_forecast_forget_seen(struct dryi_forecast *h);
+/* The last request's letters are seen: how long ago they were before; 0: not at all. */
+uint64_t dryi_forecast_see(struct dryi_forecast *h);
 
 #endif

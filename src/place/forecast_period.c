@@ -28,8 +28,19 @@
 
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
-#define STEPS_MIN 64u                       /* a shorter period is taken several times */
+#define STEPS_MIN 64u /* a shorter period is taken several times */
+#define BACK_MAX 64u  /* letters a request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
+
+void
+dryi_forecast_forget_seen(struct dryi_forecast *h)
+{
+    h->rolling = 0;
+    h->rolled = h->now;
+    h->is_seeing = true;
+    if (h->seen)
+        memset(h->seen, 0, h->ring_count * sizeof *h->seen);
+}
 
 void
 dryi_forecast_begin_learning(struct dryi_forecast *h)
@@ -38,9 +49,8 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
     h->began = h->now;
     h->distance = h->run = h->next_look = 0;
     h->skipped = 0;
-    h->rolling = 0;
-    if (h->seen)
-        memset(h->seen, 0, h->ring_count * sizeof *h->seen);
+    if (!h->is_seeing)
+        dryi_forecast_forget_seen(h);
 }
 
 /* Twice as many records; what is there stays. */
@@ -256,16 +266,18 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-static void
+/* So many letters are in the hash, or more. */
+static uint64_t
 roll(struct dryi_forecast *h)
 {
     uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
     for (unsigned i = 1; i < HINTS_WORD; i *= 2)
         power *= power;
-    uint64_t known = h->now - (h->began > h->oldest ? h->began : h->oldest);
+    uint64_t known = h->now - (h->rolled > h->oldest ? h->rolled : h->oldest);
     h->rolling = h->rolling * FACTOR + hints_record_at(h, h->now - 1)->letter;
     if (known > HINTS_WORD)
         h->rolling -= hints_record_at(h, h->now - 1 - HINTS_WORD)->letter * power;
+    return known;
 }
 
 /* Where the last letters were before, and that it is the place now. */
@@ -276,6 +288,12 @@ look_up(struct dryi_forecast *h)
     uint64_t before = *seen ? *seen - 1 : h->now - 1;
     *seen = h->now; /* 1 + number of the last request */
     return h->now - 1 - before;
+}
+
+uint64_t
+dryi_forecast_see(struct dryi_forecast *h)
+{
+    return roll(h) >= HINTS_WORD ? look_up(h) : 0;
 }
 
 /* Letters from the last one back that are as a distance before, at most HINTS_WORD. */
@@ -317,14 +335,27 @@ examine(struct dryi_forecast *h)
         h->next_look = h->run + (wait > 0 ? wait : period);
 }
 
+/*
+ * The run may have begun long before it was seen to be one: it is followed back, some letters
+ * a request.
+ */
+static void
+look_back(struct dryi_forecast *h)
+{
+    uint64_t known = h->now - h->oldest;
+    for (unsigned i = 0; i < BACK_MAX && !h->is_run_whole; i++) {
+        h->is_run_whole = h->run + h->distance >= known ||
+                          hints_record_at(h, h->now - 1 - h->run)->letter !=
+                              hints_record_at(h, h->now - 1 - h->run - h->distance)->letter;
+        h->run += !h->is_run_whole;
+    }
+}
+
 void
 dryi_forecast_learn(struct dryi_forecast *h)
 {
     uint64_t learnt = h->now - h->began;
-    roll(h);
-    if (learnt < HINTS_WORD)
-        return;
-    uint64_t distance = look_up(h);
+    uint64_t distance = dryi_forecast_see(h);
     uint64_t known = h->now - h->oldest;
     if (h->distance && h->distance < known &&
         hints_record_at(h, h->now - 1)->letter ==
@@ -335,10 +366,13 @@ dryi_forecast_learn(struct dryi_forecast *h)
                             distance < known && count_equal(h, distance) == HINTS_WORD;
         h->distance = is_candidate ? distance : 0;
         h->run = is_candidate ? HINTS_WORD : 0;
+        h->is_run_whole = false;
         h->next_look = 0;
     }
-    if (h->distance)
+    if (h->distance) {
+        look_back(h);
         examine(h);
+    }
     if (h->state == HINTS_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)
         go_to_sleep(h);
 }

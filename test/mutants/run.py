@@ -87,7 +87,7 @@ MUTANTS = {
         "paged_plan.c",
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
-        "test_paged_plan", "streams_of_a_loop_keep_apart"),
+        "test_paged_plan", "streams_of_a_loop_share_a_plan"),
 }
 
 SOURCES = {"prop_paged": "test/prop/prop_paged.c",

@@ -34,6 +34,7 @@ struct rig {
     uint64_t owners, live_bytes, live_peak;
     uint64_t unit;    /* bytes that sizes are multiples of */
     uint64_t streams; /* that the layers go around */
+    bool waits;       /* a layer's stream waits for that of the one before */
     bool may_fail;    /* requests may be refused: the program does without */
     struct held weights[WEIGHTS], layers[LAYERS];
 };
@@ -127,6 +128,19 @@ take_weights(struct rig *rig)
         get(rig, &rig->weights[i], rig->unit / 2 * (1 + i % 3), 0);
 }
 
+/* The layer before or after it is done when this one begins. */
+static void
+begin_layer(struct rig *rig, uint64_t stream)
+{
+    for (uint64_t on = 0; on < rig->streams && rig->waits; on++) {
+        if (on == stream)
+            continue;
+        assert_int_equal(dry_sim_stream_waits(rig->sim, stream, on), DRY_OK);
+        assert_int_equal(rig->place.ops->stream_waits(rig->place.self, stream, on),
+                         DRY_OK);
+    }
+}
+
 /* Forward keeps a block a layer, backward gives it back; each needs some for a while. */
 static void
 run_loop(struct rig *rig, unsigned variant)
@@ -134,6 +148,7 @@ run_loop(struct rig *rig, unsigned variant)
     for (unsigned i = 0; i < LAYERS; i++) {
         uint64_t stream = i % rig->streams;
         struct held scratch;
+        begin_layer(rig, stream);
         get(rig, &rig->layers[i], rig->unit * (1 + (i * 5 + variant) % 7) + 512 * i,
             stream);
         get(rig, &scratch, rig->unit * (1 + (i + variant) % 5), stream);
@@ -141,6 +156,7 @@ run_loop(struct rig *rig, unsigned variant)
     }
     for (unsigned i = LAYERS; i-- > 0;) {
         struct held gradient;
+        begin_layer(rig, i % rig->streams);
         get(rig, &gradient, rig->unit * (1 + (i * 3 + variant) % 11), i % rig->streams);
         put(rig, &rig->layers[i]);
         put(rig, &gradient);
@@ -355,6 +371,64 @@ the_span_of_a_plan_may_go(void **state)
     finish_rig(&rig);
 }
 
+/* Calls that move memory; events and waits are none. */
+static uint64_t
+memory_calls(const struct rig *rig)
+{
+    struct dry_sim_account account;
+    dry_sim_get_account(rig->sim, &account);
+    return account.calls[DRY_SIM_RESERVE] + account.calls[DRY_SIM_CREATE_PAGE] +
+           account.calls[DRY_SIM_RELEASE_PAGE] + account.calls[DRY_SIM_MAP_PAGES] +
+           account.calls[DRY_SIM_UNMAP_PAGES];
+}
+
+/* Places go from stream to stream; the checker sees that each time there is an order. */
+static void
+streams_of_a_loop_share_a_plan(void **state)
+{
+    (void)state;
+    for (uint64_t streams = 2; streams <= 4; streams++) {
+        struct rig rig;
+        assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+        rig.streams = streams;
+        take_weights(&rig);
+        run_loops(&rig, 0, 4);
+        assert_int_equal(counters_of(&rig).plans_made, 1);
+        struct dryi_place_counters before = counters_of(&rig);
+        uint64_t calls = memory_calls(&rig);
+        run_loops(&rig, 0, 5);
+        struct dryi_place_counters after = counters_of(&rig);
+        assert_int_equal(memory_calls(&rig), calls);
+        assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
+        assert_int_equal(after.hints_refused, before.hints_refused);
+        assert_true(after.reused_waiting > before.reused_waiting);
+        assert_true(after.reused_waiting - before.reused_waiting <= 5 * LOOP_REQUESTS);
+        finish_rig(&rig);
+    }
+}
+
+/* Told of the order by the program, none is put in. */
+static void
+streams_that_wait_for_each_other_need_no_more(void **state)
+{
+    (void)state;
+    struct rig rig;
+    assert_true(open_rig(&rig, "reuse_waiting:False", DRY_SIM_UNLIMITED, NULL));
+    rig.streams = 3;
+    rig.waits = true;
+    take_weights(&rig);
+    run_loops(&rig, 0, 4);
+    struct dryi_place_counters before = counters_of(&rig);
+    uint64_t calls = memory_calls(&rig);
+    assert_int_equal(before.plans_made, 1);
+    run_loops(&rig, 0, 5);
+    assert_int_equal(memory_calls(&rig), calls);
+    assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
+    assert_int_equal(counters_of(&rig).reused_waiting, 0);
+    assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
+    finish_rig(&rig);
+}
+
 /* The checker proves the order: what one stream frees no other gets without an event. */
 static void
 streams_of_a_loop_keep_apart(void **state)
@@ -479,6 +553,8 @@ main(void)
         cmocka_unit_test(another_loop_gets_another_plan),
         cmocka_unit_test(given_back_pages_come_back_under_the_plan),
         cmocka_unit_test(the_span_of_a_plan_may_go),
+        cmocka_unit_test(streams_of_a_loop_share_a_plan),
+        cmocka_unit_test(streams_that_wait_for_each_other_need_no_more),
         cmocka_unit_test(streams_of_a_loop_keep_apart),
         cmocka_unit_test(a_capture_holds_a_plan_off),
         cmocka_unit_test(every_device_call_may_fail),
