@@ -147,8 +147,7 @@ follow(struct dryi_forecast *h, uint64_t letter)
 static void
 look_on(struct dryi_forecast *h)
 {
-    bool is_old =
-        h->state == HINTS_PLANNED && h->followed >= DRYI_FORECAST_PERIOD_MAX;
+    bool is_old = h->state == HINTS_PLANNED && h->followed >= DRYI_FORECAST_PERIOD_MAX;
     if (!is_old && !h->is_seeing)
         dryi_forecast_forget_seen(h);
     h->is_seeing = !is_old;

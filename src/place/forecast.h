@@ -118,9 +118,12 @@ void dryi_plan_job_destroy(struct dryi_plan_job *job);
 DRY_CHECK_RESULT enum dry_status dryi_plan_job_take(struct dryi_plan_job *job,
                                                     struct dryi_forecast *hints,
                                                     struct dryi_plan_info *info);
-/* Does a planned block lie in a range that was no obstacle? Ranges sorted and disjoint. */
-bool dryi_plan_job_meets(const struct dryi_plan_job *job,
-                         const struct dryi_obstacle *ranges, size_t count);
+/* Is the period it packs the one that the hints follow? */
+bool dryi_plan_job_is_of(const struct dryi_plan_job *job,
+                         const struct dryi_forecast *hints);
+/* How many blocks were packed into these ranges, sorted and disjoint, or partly. */
+size_t dryi_plan_job_count_met(const struct dryi_plan_job *job,
+                               const struct dryi_obstacle *ranges, size_t count);
 
 /* All of it at once. On failure there is no plan and the hints go on learning. */
 DRY_CHECK_RESULT enum dry_status dryi_forecast_pack(struct dryi_forecast *hints,

@@ -28,8 +28,8 @@
 
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
-#define STEPS_MIN 64u /* a shorter period is taken several times */
-#define BACK_MAX 64u  /* letters a request */
+#define STEPS_MIN 64u                       /* a shorter period is taken several times */
+#define BACK_MAX 64u                        /* letters a request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
 
 void
@@ -344,9 +344,10 @@ look_back(struct dryi_forecast *h)
 {
     uint64_t known = h->now - h->oldest;
     for (unsigned i = 0; i < BACK_MAX && !h->is_run_whole; i++) {
-        h->is_run_whole = h->run + h->distance >= known ||
-                          hints_record_at(h, h->now - 1 - h->run)->letter !=
-                              hints_record_at(h, h->now - 1 - h->run - h->distance)->letter;
+        h->is_run_whole =
+            h->run + h->distance >= known ||
+            hints_record_at(h, h->now - 1 - h->run)->letter !=
+                hints_record_at(h, h->now - 1 - h->run - h->distance)->letter;
         h->run += !h->is_run_whole;
     }
 }

@@ -329,6 +329,39 @@ dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory)
     end_run(&run);
 }
 
+bool
+dryi_plan_job_is_of(const struct dryi_plan_job *job, const struct dryi_forecast *h)
+{
+    return h->state != HINTS_LEARNING && h->period_number == job->period_number;
+}
+
+/* The first of the ranges that ends above the offset. */
+static size_t
+find_range(const struct dryi_obstacle *ranges, size_t count, uint64_t offset)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].offset + ranges[middle].size <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t
+dryi_plan_job_count_met(const struct dryi_plan_job *job,
+                        const struct dryi_obstacle *ranges, size_t count)
+{
+    size_t met = 0;
+    for (size_t k = 0; job->offsets && k < job->count; k++) {
+        size_t at = find_range(ranges, count, job->offsets[k]);
+        met += at < count && ranges[at].offset < job->offsets[k] + job->lives[k].size;
+    }
+    return met;
+}
+
 /* --- the plan ----------------------------------------------------------------------------- */
 
 enum dry_status
@@ -337,7 +370,7 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
 {
     if (!job->offsets || dryi_plan_job_is_cancelled(job))
         return DRY_ERR_CANCELLED;
-    if (h->state == HINTS_LEARNING || h->period_number != job->period_number)
+    if (!dryi_plan_job_is_of(job, h))
         return DRY_ERR_ARGUMENT;
     *info = (struct dryi_plan_info){.period = job->period,
                                     .streams = job->stream_count,

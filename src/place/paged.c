@@ -48,6 +48,7 @@ paged_destroy(void *self)
     dryi_map_finish(&p->stream_ids);
     dryi_map_finish(&p->known);
     dryi_map_finish(&p->recorded);
+    dryi_paged_planning_finish(p);
     dryi_forecast_destroy(p->hints);
     dryi_paged_plan_finish(p);
     dryi_memory_free(&m, p, 1, sizeof *p);
@@ -265,6 +266,8 @@ static const struct dryi_place_ops paged_ops = {
     .set_observer = paged_set_observer,
     .round_size = paged_round_size,
     .walk = dryi_paged_walk,
+    .take_job = dryi_paged_take_job,
+    .return_job = dryi_paged_return_job,
     .check = dryi_paged_check,
 };
 
@@ -282,6 +285,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     p->budget = p->conf.budget;
     p->observer = options->observer;
     p->progress_is_told = options->progress_is_told;
+    p->wants_job = options->wants_job;
     init_maps(p);
     size_up_device(p);
     enum dry_status status = DRY_OK;

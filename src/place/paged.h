@@ -112,12 +112,22 @@ DRY_CHECK_RESULT enum dry_status dryi_paged_conf_parse(const char *text, size_t 
                                                        struct dryi_paged_conf *conf,
                                                        struct dry_error *err);
 
+struct dryi_paged_call {
+    void (*call)(void *self);
+    void *self;
+};
+
 struct dryi_paged_options {
     struct dryi_paged_conf conf;
     struct dry_device device;
     const struct dry_memory *memory;
     struct dryi_place_observer observer; /* event NULL: none */
     bool progress_is_told;               /* as in struct dryi_torch_options */
+    /*
+     * Called from inside an alloc when there is a job to take (ops->take_job). NULL: nobody
+     * takes any, and the place packs at once.
+     */
+    struct dryi_paged_call wants_job;
 };
 
 /* The place of these options; ended by its ops->destroy, which returns everything. */

@@ -111,9 +111,8 @@ dryi_paged_plan_finish(struct dryi_paged *p)
     *plan = (struct plan){.span = NONE};
 }
 
-/* All about this span; false: no memory. */
-static bool
-begin_plan(struct dryi_paged *p, uint32_t span)
+bool
+dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span)
 {
     if (p->plan.span == span)
         return true;
@@ -159,116 +158,6 @@ dryi_paged_plan_check(const struct dryi_paged *p)
     for (size_t i = 0; i < plan->page_count; i++)
         known += plan->begins[i] != NONE;
     return known == begun ? NULL : "P8: no block is known that is not there";
-}
-
-#define PEAK_SHARE 32
-
-/* --- what a plan is made around ----------------------------------------------------------- */
-
-/* Of the default pool's large ones, that with the most room for a plan; NONE. */
-static uint32_t
-choose_span(const struct dryi_paged *p)
-{
-    uint32_t best = NONE;
-    uint64_t best_room = 0;
-    for (uint32_t i = p->arenas[0].spans; i != NONE; i = p->spans[i].next) {
-        uint64_t room = 0;
-        for (uint32_t at = p->spans[i].first_block; at != NONE; at = p->blocks[at].next) {
-            if (p->blocks[at].state == BLOCK_FREE || p->blocks[at].state == BLOCK_HOLE)
-                room += p->blocks[at].size;
-        }
-        if (room > best_room) {
-            best = i;
-            best_room = room;
-        }
-    }
-    return best;
-}
-
-static bool
-is_taken(const struct block *b)
-{
-    return b->state != BLOCK_FREE && b->state != BLOCK_HOLE;
-}
-
-/* Runs of taken blocks into `obstacles`, if not NULL; how many there are. */
-static size_t
-list_obstacles(const struct dryi_paged *p, const struct span *span,
-               struct dryi_obstacle *obstacles)
-{
-    size_t count = 0;
-    uint64_t end = 0; /* of the last run */
-    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
-        const struct block *b = &p->blocks[at];
-        if (!is_taken(b))
-            continue;
-        bool is_more = count > 0 && end == b->addr;
-        count += !is_more;
-        end = block_end(b);
-        if (!obstacles)
-            continue;
-        struct dryi_obstacle *o = &obstacles[count - 1];
-        if (!is_more)
-            *o = (struct dryi_obstacle){.offset = b->addr - span->addr};
-        o->size += b->size;
-    }
-    return count;
-}
-
-/*
- * Does the period come near the peak of all? A loop inside the true period mostly does not:
- * what it leaves free is needed soon.
- */
-static bool
-is_worth_it(const struct dryi_paged *p)
-{
-    uint64_t live =
-        tally_all(p, TALLY_ALLOCATED_BYTES) + tally_all(p, TALLY_PENDING_BYTES);
-    uint64_t peak = dryi_paged_active_peak(p);
-    return live + dryi_forecast_get_peak(p->hints) >= peak - peak / PEAK_SHARE;
-}
-
-/* Requests of a period, and runs of what is alive: more would take too long to pack. */
-#define PACKED_MAX 8192
-#define REST_FIRST 1024
-
-/* Plans wait for streams and move pages: one that was of no use makes the next one wait. */
-static void
-rest(struct dryi_paged *p)
-{
-    uint64_t taken = p->counters.hints_taken - p->plan_taken;
-    bool is_useful = p->counters.plans_made > 0 && taken > 2 * (uint64_t)p->plan.period;
-    p->plan_rest = is_useful || p->plan_rest == 0 ? REST_FIRST : 2 * p->plan_rest;
-    p->plan_earliest = p->requests + p->plan_rest;
-    p->plan_taken = p->counters.hints_taken;
-}
-
-/*
- * False: no plan. Streams that keep apart need more together than without a plan, where memory
- * goes from one to the other: a period of several is left alone.
- */
-static bool
-pack(struct dryi_paged *p, const struct span *span)
-{
-    size_t count = list_obstacles(p, span, NULL);
-    if (dryi_forecast_get_period(p->hints) + count > PACKED_MAX)
-        return false;
-    struct dryi_obstacle *obstacles =
-        dryi_memory_zalloc(&p->memory, count + 1, sizeof *obstacles);
-    if (!obstacles)
-        return false;
-    list_obstacles(p, span, obstacles);
-    struct dryi_plan_info info;
-    struct dryi_plan_wish wish = {obstacles, count, p->page_bytes, p->conf.reuse_waiting};
-    enum dry_status status = dryi_forecast_pack(p->hints, &wish, &info);
-    dryi_memory_free(&p->memory, obstacles, count + 1, sizeof *obstacles);
-    if (status != DRY_OK || info.height > span->size)
-        return false;
-    p->plan.streams = info.streams;
-    p->plan.handed = info.handed;
-    rest(p);
-    p->plan.period = info.period;
-    return true;
 }
 
 /* --- its pages ---------------------------------------------------------------------------- */
@@ -435,8 +324,8 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
     return status;
 }
 
-static bool
-settle_pages(struct dryi_paged *p)
+bool
+dryi_paged_plan_settle(struct dryi_paged *p)
 {
     size_t count = p->plan.page_count + 1;
     struct needs needs = {.page_shift = p->page_shift};
@@ -449,25 +338,6 @@ settle_pages(struct dryi_paged *p)
     enum dry_status status = move_pages(p, &needs);
     dryi_memory_free(&p->memory, needs.count, count, sizeof *needs.count);
     return status == DRY_OK;
-}
-
-/* Whatever fails on the way: there is no plan then, and the rest is as sound as before. */
-static void
-make_plan(struct dryi_paged *p)
-{
-    if (p->requests < p->plan_earliest)
-        return; /* it is known still when it begins anew */
-    uint32_t span = is_worth_it(p) ? choose_span(p) : NONE;
-    bool is_made = span != NONE && begin_plan(p, span) && pack(p, &p->spans[span]);
-    if (is_made) {
-        dryi_paged_wait_all(p);
-        dryi_paged_sweep(p);
-        is_made = settle_pages(p);
-    }
-    if (is_made)
-        p->counters.plans_made++;
-    else
-        dryi_forecast_pass_over(p->hints);
 }
 
 /* --- requests ----------------------------------------------------------------------------- */
@@ -624,7 +494,7 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
     if (p->plan.to_mark_count > 0)
         mark_handed(p);
     if (dryi_forecast_is_ready(p->hints))
-        make_plan(p);
+        dryi_paged_plan_make(p);
     uint64_t offset = dryi_forecast_request(p->hints, r->bytes, r->stream, &r->ticket);
     r->has_ticket = true;
     if (offset == DRYI_HINT_NONE)

@@ -7,7 +7,7 @@
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
  * fit), paged_stream.c (streams, epochs, events), paged_pool.c (pools, scopes, captures),
- * paged_release.c (giving back), paged_plan.c (periods), paged_stats.c, paged_layout.c (walk),
+ * paged_release.c (giving back), paged_plan.c (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
  * paged_check.c.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
@@ -179,6 +179,13 @@ struct plan {
     size_t bit_words, levels[LEVEL_COUNT];
 };
 
+/* A plan on its way. */
+struct planning {
+    struct dryi_plan_job *job;
+    enum { JOB_NONE, JOB_WAITS, JOB_OUT, JOB_IS_BACK } state;
+    uint32_t span, ordinal;
+};
+
 struct dryi_paged {
     struct dry_memory memory;
     struct dry_device device;
@@ -253,6 +260,8 @@ struct dryi_paged {
 
     struct dryi_forecast *hints; /* NULL: nothing is planned */
     struct plan plan;
+    struct planning planning;
+    struct dryi_paged_call wants_job;
     uint64_t plan_earliest; /* no plan before so many requests */
     uint64_t plan_rest;     /* requests between two plans that were of no use */
     uint64_t plan_taken;    /* hints taken before the last one */
@@ -552,12 +561,24 @@ dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
  * neither the plan nor anybody alive needs goes back to the device.
  */
 uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
+/* All about this span; false: no memory. */
+bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span);
+/* The plan's pages under it, and what is beyond the peak to the device. False: it cannot be. */
+bool dryi_paged_plan_settle(struct dryi_paged *p);
 /* A free block of the stream goes to another one next. */
 void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);
 /* The span goes; what is planned there will be refused. */
 void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the span; NULL: nothing. */
 const char *dryi_paged_plan_check(const struct dryi_paged *p);
+
+/* --- paged_job.c -------------------------------------------------------------------------- */
+
+/* A period begins that has no plan. */
+void dryi_paged_plan_make(struct dryi_paged *p);
+void dryi_paged_planning_finish(struct dryi_paged *p);
+struct dryi_plan_job *dryi_paged_take_job(void *self);
+void dryi_paged_return_job(void *self, struct dryi_plan_job *job);
 
 /* --- paged_stream.c ----------------------------------------------------------------------- */
 

@@ -30,6 +30,8 @@
 #include <drystone/stats.h>
 #include <drystone/trace.h>
 
+struct dryi_plan_job;
+
 struct dryi_pool_id {
     uint64_t a, b; /* (0, 0): the default pool */
 };
@@ -183,6 +185,14 @@ struct dryi_place_ops {
         enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
                                  const struct dryi_block_info *blocks, size_t count),
         void *visitor);
+    /*
+     * Work that the place would like to have done, now its taker's until it is returned;
+     * NULL: none. dryi_plan_job_run() (place/forecast.h) does it, wherever that is, and
+     * touches nothing of the place. It is returned done, undone or cancelled, and before the
+     * place is destroyed. Both ops NULL: the place has no such work.
+     */
+    struct dryi_plan_job *(*take_job)(void *self);
+    void (*return_job)(void *self, struct dryi_plan_job *job);
     /* Walk all invariants; FORMAT with the first broken one as text. */
     enum dry_status (*check)(const void *self, struct dry_error *err);
 };

@@ -105,7 +105,9 @@ create_paged(struct dry_pool *pool, const struct dry_pool_options *o,
              struct dry_error *err)
 {
     struct dryi_paged_options options = {.device = dryi_pool_device(pool),
-                                         .memory = &pool->memory};
+                                         .memory = &pool->memory,
+                                         .wants_job =
+                                             dryi_pool_planner_call(&pool->planner)};
     dryi_paged_conf_init(&options.conf);
     enum dry_status status =
         dryi_paged_conf_parse(o->conf, strlen(o->conf), &options.conf, err);
@@ -168,6 +170,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     dryi_map_init(&p->streams.index, &memory);
     dryi_lock_init(&p->lock);
     dryi_fork_mark_init(&p->fork);
+    dryi_pool_planner_init(&p->planner);
     status = keep_conf(p, o.conf, err);
     if (status == DRY_OK)
         status = create_place(p, &o, err);
@@ -225,6 +228,7 @@ dry_pool_destroy(struct dry_pool *pool)
         return;
     pool->is_child = dryi_fork_mark_is_child(&pool->fork);
     dryi_history_destroy(pool);
+    dryi_pool_planner_finish(&pool->planner, &pool->place, pool->is_child);
     if (pool->place.ops && !pool->is_child)
         return_cached(pool);
     if (pool->place.ops)
@@ -275,6 +279,8 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     pool->asking = wish->context;
     status = pool->place.ops->alloc(pool->place.self, wish->size + slack_of(wish), number,
                                     &slot.block);
+    if (dryi_pool_planner_is_due(&pool->planner))
+        dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, slot.block);

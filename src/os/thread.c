@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "os/thread.h"
+
+#include <signal.h>
+
+bool
+dryi_thread_start(struct dryi_thread *thread, void *(*run)(void *self), void *self)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    bool is_started = pthread_create(&thread->id, NULL, run, self) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* cannot fail: it was as it is */
+    return is_started;
+}
+
+void
+dryi_thread_join(struct dryi_thread *thread)
+{
+    pthread_join(thread->id, NULL);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_POOL_PLAN_H
+#define DRYI_POOL_PLAN_H
+
+/*
+ * Packing in the background.
+ *
+ * Now and then the place has a period to be packed, which takes milliseconds to a second: a
+ * thread does it, started for that and ended with it, while the pool goes on without a plan.
+ * Where no thread can be had, whoever asks does the work. The packing takes its memory from
+ * the C library, for the pool's own hooks are called from calls on the pool alone.
+ *
+ *     options.wants_job = dryi_pool_planner_call(planner);
+ *     dryi_pool_planner_init(planner);
+ *     if (dryi_pool_planner_is_due(planner))         lock held, after an alloc of the place
+ *         dryi_pool_planner_step(planner, place);
+ *     dryi_pool_planner_finish(planner, place, is_child);      before the place is destroyed
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "os/thread.h"
+#include "place/paged.h"
+#include "place/place.h"
+
+struct dryi_pool_planner {
+    bool is_wanted;            /* the place has a job */
+    struct dryi_plan_job *job; /* with the thread; NULL: there is none */
+    struct dryi_thread thread;
+    atomic_bool is_done; /* the thread has nothing to do any more */
+};
+
+void dryi_pool_planner_init(struct dryi_pool_planner *planner);
+/* What a place is to call when it has a job; `planner` stays where it is. */
+struct dryi_paged_call dryi_pool_planner_call(struct dryi_pool_planner *planner);
+
+/* Is there something to do? Two loads. */
+static inline bool
+dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
+{
+    return planner->is_wanted || planner->job;
+}
+
+/* Start the thread for a job, or return a job that is done. Never waits for the thread. */
+void dryi_pool_planner_step(struct dryi_pool_planner *planner,
+                            const struct dryi_place *place);
+/*
+ * End the thread, whatever it does; in the child of a fork there is none. Without the lock,
+ * when nobody else calls. `place` without ops is accepted.
+ */
+void dryi_pool_planner_finish(struct dryi_pool_planner *planner,
+                              const struct dryi_place *place, bool is_child);
+
+#endif
