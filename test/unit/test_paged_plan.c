@@ -10,6 +10,7 @@
 #include <drystone/sim.h>
 
 #include "base/bits.h"
+#include "place/forecast.h"
 #include "place/paged.h"
 #include "support/failing_memory.h"
 
@@ -37,14 +38,24 @@ struct rig {
     bool waits;       /* a layer's stream waits for that of the one before */
     bool may_fail;    /* requests may be refused: the program does without */
     struct held weights[WEIGHTS], layers[LAYERS];
+    unsigned jobs; /* heard of */
 };
 
+static void
+on_job(void *self)
+{
+    struct rig *rig = self;
+    rig->jobs++;
+}
+
 static bool
-open_rig(struct rig *rig, const char *conf, uint64_t capacity,
-         const struct dry_memory *memory)
+open_any(struct rig *rig, const char *conf, uint64_t capacity,
+         const struct dry_memory *memory, bool takes_jobs)
 {
     struct dry_sim_options sim_options;
     struct dryi_paged_options options = {.memory = memory};
+    if (takes_jobs)
+        options.wants_job = (struct dryi_paged_call){on_job, rig};
     struct dry_error err;
     *rig = (struct rig){.unit = 4 * MIB, .streams = 1};
     dry_sim_options_init(&sim_options);
@@ -59,6 +70,13 @@ open_rig(struct rig *rig, const char *conf, uint64_t capacity,
         return true;
     dry_sim_destroy(rig->sim);
     return false;
+}
+
+static bool
+open_rig(struct rig *rig, const char *conf, uint64_t capacity,
+         const struct dry_memory *memory)
+{
+    return open_any(rig, conf, capacity, memory, false);
 }
 
 static void
@@ -468,6 +486,133 @@ a_capture_holds_a_plan_off(void **state)
     finish_rig(&rig);
 }
 
+/* --- packed elsewhere --------------------------------------------------------------------- */
+
+/* A program whose period is known, and the job that its place has for it. */
+static struct dryi_plan_job *
+open_with_job(struct rig *rig, uint64_t streams)
+{
+    assert_true(open_any(rig, "", DRY_SIM_UNLIMITED, NULL, true));
+    rig->streams = streams;
+    take_weights(rig);
+    assert_null(rig->place.ops->take_job(rig->place.self));
+    run_loops(rig, 0, 4);
+    assert_int_equal(rig->jobs, 1); /* nobody came for it: it is not asked for again */
+    assert_int_equal(counters_of(rig).plans_made, 0);
+    struct dryi_plan_job *job = rig->place.ops->take_job(rig->place.self);
+    assert_non_null(job);
+    assert_null(rig->place.ops->take_job(rig->place.self));
+    return job;
+}
+
+static void
+give_job_back(struct rig *rig, struct dryi_plan_job *job)
+{
+    rig->place.ops->return_job(rig->place.self, job);
+}
+
+static void
+a_packing_is_adopted_when_the_next_period_begins(void **state)
+{
+    (void)state;
+    for (uint64_t streams = 1; streams <= 3; streams++) {
+        struct rig rig;
+        struct dryi_plan_job *job = open_with_job(&rig, streams);
+        run_loops(&rig, 0, 3);
+        dryi_plan_job_run(job, NULL);
+        run_loops(&rig, 0, 2);
+        assert_int_equal(counters_of(&rig).plans_made, 0);
+        give_job_back(&rig, job);
+        run_loops(&rig, 0, 2);
+        assert_int_equal(counters_of(&rig).plans_made, 1);
+        struct dryi_place_counters before = counters_of(&rig);
+        uint64_t calls = memory_calls(&rig);
+        run_loops(&rig, 0, 5);
+        assert_int_equal(memory_calls(&rig), calls);
+        assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
+        assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
+        finish_rig(&rig);
+    }
+}
+
+/* What has come to lie where the plan would be: it is not taken, and another one is made. */
+static void
+a_packing_that_comes_too_late_makes_nothing_worse(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held others[40];
+    struct dryi_plan_job *job = open_with_job(&rig, 1);
+    dryi_plan_job_run(job, NULL);
+    for (unsigned i = 0; i < 40; i++)
+        get(&rig, &others[i], 2 * MIB + 512 * i, 0);
+    uint64_t most = 0;
+    give_job_back(&rig, job);
+    for (unsigned i = 0; i < 3; i++) {
+        run_loop(&rig, 0);
+        most = reserved(&rig) > most ? reserved(&rig) : most;
+    }
+    assert_int_equal(counters_of(&rig).plans_made, 0);
+    assert_true(most * 100 <= rig.live_peak * 106);
+    run_loops(&rig, 0, 80); /* it rests for a while */
+    job = rig.place.ops->take_job(rig.place.self);
+    assert_non_null(job);
+    dryi_plan_job_run(job, NULL);
+    give_job_back(&rig, job);
+    run_loops(&rig, 0, 2);
+    assert_int_equal(counters_of(&rig).plans_made, 1);
+    uint64_t calls = memory_calls(&rig);
+    run_loops(&rig, 0, 3);
+    assert_int_equal(memory_calls(&rig), calls);
+    assert_true(reserved(&rig) * 100 <= rig.live_peak * 101);
+    for (unsigned i = 0; i < 40; i++)
+        put(&rig, &others[i]);
+    finish_rig(&rig);
+}
+
+/* Cancelled, or not done at all, or of a period that is over: no plan of it. */
+static void
+a_job_may_come_back_undone(void **state)
+{
+    (void)state;
+    for (unsigned how = 0; how < 3; how++) {
+        struct rig rig;
+        struct dryi_plan_job *job = open_with_job(&rig, 2);
+        if (how == 0)
+            dryi_plan_job_cancel(job);
+        if (how != 1)
+            dryi_plan_job_run(job, NULL);
+        if (how == 2)
+            run_loops(&rig, 3, 6); /* another period */
+        give_job_back(&rig, job);
+        run_loops(&rig, how == 2 ? 3 : 0, 3);
+        assert_int_equal(counters_of(&rig).plans_made, 0);
+        assert_int_equal(counters_of(&rig).hints_taken, 0);
+        finish_rig(&rig);
+    }
+}
+
+static void
+a_packing_without_memory_is_no_plan(void **state)
+{
+    (void)state;
+    for (size_t n = 0;; n++) {
+        struct failing_memory fm;
+        struct dry_memory memory = failing_memory_init(&fm, n);
+        struct rig rig;
+        struct dryi_plan_job *job = open_with_job(&rig, 3);
+        dryi_plan_job_run(job, &memory);
+        bool failed = fm.failed;
+        failing_memory_finish(&fm);
+        give_job_back(&rig, job);
+        run_loop(&rig, 0);
+        assert_int_equal(counters_of(&rig).plans_made, failed ? 0 : 1);
+        finish_rig(&rig);
+        if (!failed)
+            break;
+    }
+}
+
 /* --- failures ----------------------------------------------------------------------------- */
 
 static uint64_t
@@ -500,12 +645,14 @@ every_device_call_may_fail(void **state)
 {
     (void)state;
     uint64_t made = 0, plans = 0;
-    for (uint64_t call = 0; call <= made; call++) {
+    for (uint64_t n = 0; n / 2 <= made; n++) {
         struct rig rig;
+        uint64_t call = n / 2;
         assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+        rig.streams = n % 2 ? 3 : 1;
         dry_sim_fail_at(rig.sim, call);
         run_failing(&rig);
-        made = calls_made(rig.sim);
+        made = calls_made(rig.sim) > made ? calls_made(rig.sim) : made;
         plans += counters_of(&rig).plans_made;
         dry_sim_fail_at(rig.sim, UINT64_MAX);
         run_loops(&rig, 0, 2);
@@ -515,9 +662,8 @@ every_device_call_may_fail(void **state)
 }
 
 static void
-every_request_for_memory_may_fail(void **state)
+fail_every_request_for_memory(uint64_t streams)
 {
-    (void)state;
     uint64_t plans = 0;
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
@@ -525,6 +671,7 @@ every_request_for_memory_may_fail(void **state)
         struct rig rig;
         bool opened = open_rig(&rig, "", DRY_SIM_UNLIMITED, &memory), failed = false;
         if (opened) {
+            rig.streams = streams;
             run_failing(&rig);
             failed = fm.failed;
             fm.failed = false; /* from here on there is memory again */
@@ -538,6 +685,14 @@ every_request_for_memory_may_fail(void **state)
             break;
     }
     assert_true(plans > 0);
+}
+
+static void
+every_request_for_memory_may_fail(void **state)
+{
+    (void)state;
+    fail_every_request_for_memory(1);
+    fail_every_request_for_memory(3);
 }
 
 int
@@ -557,6 +712,10 @@ main(void)
         cmocka_unit_test(streams_that_wait_for_each_other_need_no_more),
         cmocka_unit_test(streams_of_a_loop_keep_apart),
         cmocka_unit_test(a_capture_holds_a_plan_off),
+        cmocka_unit_test(a_packing_is_adopted_when_the_next_period_begins),
+        cmocka_unit_test(a_packing_that_comes_too_late_makes_nothing_worse),
+        cmocka_unit_test(a_job_may_come_back_undone),
+        cmocka_unit_test(a_packing_without_memory_is_no_plan),
         cmocka_unit_test(every_device_call_may_fail),
         cmocka_unit_test(every_request_for_memory_may_fail),
     };

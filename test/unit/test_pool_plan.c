@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A pool's periods are packed in the background: a program that repeats itself comes to run by
+ * a plan, from one thread or several, and may end or fork while the packing is under way.
+ */
+#include "support/cmocka.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define LAYERS 40
+#define LOOPS_MAX 100000 /* until then a thread has had its turn */
+
+struct fixture {
+    struct dry_sim *sim;
+    struct dry_pool *pool;
+};
+
+static void
+begin(struct fixture *f)
+{
+    struct dry_sim_options sim_options;
+    struct dry_pool_options options;
+    struct dry_error err;
+    dry_sim_options_init(&sim_options);
+    assert_int_equal(dry_sim_create(&sim_options, &f->sim, &err), DRY_OK);
+    dry_pool_options_init(&options);
+    options.device = dry_sim_get_device(f->sim);
+    assert_int_equal(dry_pool_create(&options, &f->pool, &err), DRY_OK);
+}
+
+static void
+end(struct fixture *f)
+{
+    struct dry_sim_account account;
+    dry_pool_destroy(f->pool);
+    dry_sim_get_account(f->sim, &account);
+    assert_int_equal(account.used_bytes, 0);
+    assert_int_equal(account.events_live, 0);
+    dry_sim_destroy(f->sim);
+}
+
+/* One period, of two streams. */
+static void
+loop(struct dry_pool *pool, unsigned layers)
+{
+    uint64_t kept[LAYERS * 4], scratch;
+    for (unsigned i = 0; i < layers; i++) {
+        uint64_t stream = i % 7 == 0;
+        assert_int_equal(
+            dry_pool_alloc(pool, MIB * (1 + i * 5 % 7) + 512 * i, stream, &kept[i]),
+            DRY_OK);
+        assert_int_equal(dry_pool_alloc(pool, MIB * (1 + i % 5), stream, &scratch),
+                         DRY_OK);
+        assert_int_equal(dry_pool_free(pool, scratch), DRY_OK);
+    }
+    for (unsigned i = layers; i-- > 0;) {
+        assert_int_equal(dry_pool_alloc(pool, MIB * (1 + i * 3 % 11), 0, &scratch),
+                         DRY_OK);
+        assert_int_equal(dry_pool_free(pool, kept[i]), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, scratch), DRY_OK);
+    }
+}
+
+static struct dry_pool_counters
+counters_of(const struct fixture *f)
+{
+    struct dry_pool_counters counters;
+    dry_pool_get_counters(f->pool, &counters);
+    return counters;
+}
+
+static void
+a_loop_comes_to_run_by_a_plan(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    for (unsigned i = 0; i < LOOPS_MAX && counters_of(&f).plans_made == 0; i++) {
+        loop(f.pool, LAYERS);
+        sched_yield();
+    }
+    struct dry_pool_counters before = counters_of(&f);
+    assert_int_equal(before.plans_made, 1);
+    for (unsigned i = 0; i < 5; i++)
+        loop(f.pool, LAYERS);
+    struct dry_pool_counters after = counters_of(&f);
+    assert_true(after.hints_taken - before.hints_taken >= 5 * (3 * LAYERS - 2));
+    assert_int_equal(after.pages_created, before.pages_created);
+    assert_int_equal(after.pages_remapped, before.pages_remapped);
+    struct dry_error err;
+    assert_int_equal(dry_pool_check(f.pool, &err), DRY_OK);
+    end(&f);
+}
+
+/* Long periods, so that the packing is under way, most of the time, when the pool goes. */
+static void
+a_pool_may_end_while_a_period_is_packed(void **state)
+{
+    (void)state;
+    for (unsigned loops = 2; loops < 6; loops++) {
+        struct fixture f;
+        begin(&f);
+        for (unsigned i = 0; i < loops; i++)
+            loop(f.pool, LAYERS * 4);
+        end(&f);
+    }
+}
+
+static void
+a_child_of_a_fork_has_no_packing(void **state)
+{
+    (void)state;
+    for (unsigned loops = 2; loops < 5; loops++) {
+        struct fixture f;
+        begin(&f);
+        for (unsigned i = 0; i < loops; i++)
+            loop(f.pool, LAYERS * 4);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            dry_pool_destroy(f.pool);
+            dry_sim_destroy(f.sim);
+            _exit(0);
+        }
+        int ended = -1;
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+        end(&f);
+    }
+}
+
+static void *
+disturb(void *self)
+{
+    struct dry_pool *pool = self;
+    for (unsigned i = 0; i < 3000; i++) {
+        uint64_t address;
+        if (dry_pool_alloc(pool, 512 * (1 + i % 100), 3, &address) == DRY_OK)
+            (void)dry_pool_free(pool, address);
+    }
+    return NULL;
+}
+
+/* The thread sanitizer is the judge. */
+static void
+others_go_on_meanwhile(void **state)
+{
+    (void)state;
+    struct fixture f;
+    pthread_t other;
+    begin(&f);
+    assert_int_equal(pthread_create(&other, NULL, disturb, f.pool), 0);
+    for (unsigned i = 0; i < 40; i++)
+        loop(f.pool, LAYERS);
+    pthread_join(other, NULL);
+    end(&f);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loop_comes_to_run_by_a_plan),
+        cmocka_unit_test(a_pool_may_end_while_a_period_is_packed),
+        cmocka_unit_test(a_child_of_a_fork_has_no_packing),
+        cmocka_unit_test(others_go_on_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
