@@ -255,7 +255,7 @@ dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64
 bool
 dryi_forecast_is_ready(const struct dryi_forecast *h)
 {
-    return h->state == HINTS_KNOWN && h->position == 0;
+    return h->state == HINTS_KNOWN && h->position == 0 && h->followed >= h->proof;
 }
 
 uint32_t

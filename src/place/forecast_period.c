@@ -191,6 +191,20 @@ quietest(const struct hints_step *steps, uint32_t count)
     return best;
 }
 
+#define TRUSTED_SHARE 6u /* of all requests: a period as long is believed at once */
+#define PROOF 1024u
+
+/*
+ * What repeats is a loop inside the program's own more often than not, if it is short beside
+ * what came before: a plan would move pages for it that are soon needed as they were. Such a
+ * period must last for a while.
+ */
+static uint64_t
+proof_of(const struct dryi_forecast *h, uint32_t period)
+{
+    return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
+}
+
 /* From the last two periods to steps; false when there is no memory. */
 static bool
 take_period(struct dryi_forecast *h, uint32_t period)
@@ -220,6 +234,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->position = first ? period - first : 0;
     h->skipped = h->refused = 0;
     h->followed = 0;
+    h->proof = proof_of(h, period);
     h->patience = 2;
     h->state = HINTS_KNOWN;
     h->nap = 0;

@@ -208,8 +208,6 @@ adopt(struct dryi_paged *p)
     p->plan.period = info.period;
     p->plan.streams = info.streams;
     p->plan.handed = info.handed;
-    dryi_paged_wait_all(p);
-    dryi_paged_sweep(p);
     return dryi_paged_plan_settle(p);
 }
 

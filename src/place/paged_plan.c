@@ -305,6 +305,11 @@ static enum dry_status
 move_pages(struct dryi_paged *p, const struct needs *needs)
 {
     uint64_t missing = count_missing(p, needs);
+    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES) >> p->page_shift;
+    if (missing > p->page_count - live) /* waiting would not help */
+        return DRY_ERR_NO_SPACE;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
     uint64_t spare = count_surplus(p, needs) + p->stock_count;
     if (missing > spare)
         return DRY_ERR_NO_SPACE;

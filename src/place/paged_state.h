@@ -563,7 +563,10 @@ dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
 uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
 /* All about this span; false: no memory. */
 bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span);
-/* The plan's pages under it, and what is beyond the peak to the device. False: it cannot be. */
+/*
+ * If there are enough of them, everything freed is waited for, and the plan's pages come under
+ * it, and what is beyond the peak goes to the device. False: it cannot be.
+ */
 bool dryi_paged_plan_settle(struct dryi_paged *p);
 /* A free block of the stream goes to another one next. */
 void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);

@@ -238,6 +238,42 @@ a_loop_is_learnt(void **state)
     end_harness(&p);
 }
 
+/* Two periods are learnt from; the first request of the third has its hint. */
+static void
+the_third_period_is_planned(void **state)
+{
+    (void)state;
+    struct harness p;
+    struct program g;
+    begin_harness(&p, NULL);
+    begin_program(&g, &p, 1);
+    step(&g, 1);
+    step(&g, 1);
+    assert_int_equal(p.plans, 0);
+    assert_int_equal(percent_hinted(&g, 1, 1), 100);
+    assert_int_equal(p.plans, 1);
+    end_harness(&p);
+}
+
+/* A short one late in a program may be a part of something: it is watched for a while. */
+static void
+a_short_period_must_last(void **state)
+{
+    (void)state;
+    struct harness p;
+    struct program g;
+    begin_harness(&p, NULL);
+    begin_program(&g, &p, 9);
+    for (unsigned i = 0; i < 1000; i++)
+        release(&p, request(&p, 512 * (1 + random_below(&g.random, 100000)), 0));
+    percent_hinted(&g, 8, 1);
+    assert_int_equal(p.plans, 0);
+    percent_hinted(&g, 8, 1);
+    assert_int_equal(p.plans, 1);
+    assert_int_equal(percent_hinted(&g, 5, 1), 100);
+    end_harness(&p);
+}
+
 /* The inner loop repeats long enough to be taken for the period, but not for ever. */
 static void
 the_period_is_the_outer_loop(void **state)
@@ -501,6 +537,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_is_learnt),
+        cmocka_unit_test(the_third_period_is_planned),
+        cmocka_unit_test(a_short_period_must_last),
         cmocka_unit_test(the_period_is_the_outer_loop),
         cmocka_unit_test(noise_costs_a_few_hints),
         cmocka_unit_test(drift_is_learnt_anew),
