@@ -58,7 +58,7 @@ void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t t
 
 /*
  * A period is known, has no plan yet (or drifted), and this is its beginning. One of less than
- * a sixth of all requests so far has lasted for 1024 of them, too.
+ * an eighth of all requests so far has lasted for 1024 of them, too.
  */
 bool dryi_forecast_is_ready(const struct dryi_forecast *hints);
 

@@ -86,7 +86,7 @@ struct dryi_forecast {
     uint32_t position;      /* the step that comes next */
     uint32_t skipped;       /* in this period */
     uint64_t followed;      /* requests since the period was found */
-    uint64_t proof;    /* so many of them before it is planned */
+    uint64_t proof;         /* so many of them before it is planned */
     uint32_t refused;       /* hints of this period that could not be taken */
     bool is_hinted;         /* the last request got one */
     uint64_t periods;       /* since the plan was made */

@@ -191,7 +191,7 @@ quietest(const struct hints_step *steps, uint32_t count)
     return best;
 }
 
-#define TRUSTED_SHARE 6u /* of all requests: a period as long is believed at once */
+#define TRUSTED_SHARE 8u /* of all requests: a period as long is believed at once */
 #define PROOF 1024u
 
 /*

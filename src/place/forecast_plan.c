@@ -112,7 +112,7 @@ static enum dry_status
 fill_job(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
          struct dryi_plan_job *job)
 {
-    uint32_t streams[DRYI_PLAN_STREAMS_MAX];
+    uint32_t streams[DRYI_PLAN_STREAMS_MAX] = {0};
     if (!take_memory(job))
         return DRY_ERR_MEMORY;
     copy_obstacles(wish, job);

@@ -17,7 +17,8 @@
  * for the later one's stream when that begins, and the later one for the earlier one's stream
  * when that comes again.
  *
- * Cost: O(lives^2) an order in the worst case, mostly far less: a search ends at the first gap.
+ * Cost: O(lives^2) an order in the worst case, mostly far less, for a search ends at the first
+ * gap; no further order is tried after LOOKS_MAX looks at a life.
  */
 #include "place/forecast_inside.h"
 
@@ -28,6 +29,7 @@
 #define NEVER UINT32_MAX
 /* One more than 1/256 of all is good enough: a page's rounding is as much. */
 #define SPARE_SHIFT 8u
+#define LOOKS_MAX (UINT64_C(1) << 27) /* then no order more: half a second */
 
 /* --- from when on ------------------------------------------------------------------------- */
 
@@ -159,6 +161,7 @@ struct packer {
     size_t placed_count;
     struct dryi_sort_item *items; /* twice: the order */
     uint64_t height;
+    uint64_t looks; /* at lives that lie already */
 };
 
 static uint64_t
@@ -224,6 +227,7 @@ place(struct packer *p, uint32_t life)
         if (end > cursor && conflict(p, life, other))
             cursor = end;
     }
+    p->looks += at;
     p->offsets[life] = cursor;
     p->height = cursor + size > p->height ? cursor + size : p->height;
     for (at = p->placed_count++; at > 0 && offset_of(p, p->placed[at - 1]) > cursor; at--)
@@ -267,40 +271,45 @@ pack_in_order(struct packer *p, enum order order)
         place(p, p->items[k].value);
 }
 
-/* The best of the orders into `offsets`, if it is better than *height. */
+/* One order more, into `offsets` if it is better than *height. */
 static void
-pack_in_orders(struct packer *p, uint64_t target, uint64_t *offsets, uint64_t *height)
+try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
 {
-    for (unsigned order = 0; order<ORDER_COUNT && * height> target; order++) {
-        pack_in_order(p, (enum order)order);
-        if (p->height >= *height)
-            continue;
-        *height = p->height;
-        for (size_t k = 0; k < p->job->count; k++)
-            offsets[k] = p->offsets[k];
-    }
+    if (*height != UINT64_MAX && p->looks > LOOKS_MAX)
+        return;
+    pack_in_order(p, order);
+    if (p->height >= *height)
+        return;
+    *height = p->height;
+    for (size_t k = 0; k < p->job->count; k++)
+        offsets[k] = p->offsets[k];
 }
 
-/* Waits are the shorter the longer ago it was what they are for: the longest that will do. */
+/*
+ * Waits are the shorter the longer ago it was what they are for: the longest distance that
+ * will do.
+ */
 static void
 pack(struct packer *p, uint64_t *height)
 {
     struct dryi_plan_job *job = p->job;
     uint64_t target = job->floor + ((job->floor + job->taken) >> SPARE_SHIFT);
-    uint32_t least = NEVER;
+    uint32_t best = job->period;
+    uint64_t top = UINT64_MAX;
     *height = UINT64_MAX;
-    for (p->distance = job->period;; p->distance /= 4) {
+    for (p->distance = job->period; *height > target; p->distance /= 4) {
         uint64_t before = *height;
-        pack_in_orders(p, target, job->piece, height);
-        least = *height < before ? p->distance : least;
-        if (*height <= target || p->distance == 0 || !job->can_wait)
+        try_order(p, BY_SIZE, job->piece, height);
+        best = *height < before ? p->distance : best;
+        if (p->distance == 0 || !job->can_wait)
             break;
     }
-    uint64_t top = UINT64_MAX;
-    p->distance = least;
+    p->distance = best;
+    for (unsigned order = BY_AREA; order<ORDER_COUNT && * height> target; order++)
+        try_order(p, (enum order)order, job->piece, height);
     p->obstacle_count = job->obstacle_count;
-    if (job->obstacle_count > 0)
-        pack_in_orders(p, 0, job->fill, &top);
+    for (unsigned order = 0; order < ORDER_COUNT && job->obstacle_count > 0; order++)
+        try_order(p, (enum order)order, job->fill, &top);
 }
 
 enum dry_status
@@ -322,7 +331,7 @@ dryi_plan_pack_streams(struct dryi_plan_job *job, const struct dry_memory *memor
 
 /* --- whose place goes to whom ------------------------------------------------------------- */
 
-#define NEIGHBOURS_MAX 256 /* lives that share bytes with one */
+#define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
 
 struct overlaps {
     const struct dryi_plan_job *job;
