@@ -33,6 +33,9 @@
  *            destroy is allowed, and it leaves the device alone.
  * Threads    Every function but create and destroy may be called by any thread at any time;
  *            one lock a pool. Callbacks say what they may do.
+ *            Placement paged starts a thread now and then, to pack the program's period: for as
+ *            long as that takes; it touches no device, its memory is the C library's, and destroy
+ *            ends it. "plan:False" does without.
  * Units      Bytes.
  * Cost       alloc and free take no memory and call no driver when the request is served
  *            from the cache.

@@ -15,7 +15,7 @@
  *
  * Cost       O(1) a request and a free, without memory once the records have grown to the
  *            program's period (at most DRYI_FORECAST_PERIOD_MAX); the packing is work of its own,
- *            asked for by dryi_forecast_pack() where the caller has time.
+ *            a job that is made and taken with the hints at hand, and done anywhere.
  */
 
 #include "place/offline.h"

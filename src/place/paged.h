@@ -43,13 +43,17 @@
  * times too many.
  *
  * Large requests of the default pool are told to the hints (place/forecast.h). Once their period
- * is known it is planned, in one span, around what is alive: the streams are waited for, once;
- * the plan's pages are brought there from under free blocks, and what neither it nor anything
- * alive needs is released. From then on each request of the period goes where the plan has it
- * if it may, before anything else is tried: the blocks there must be free and of its stream or
- * over. A plan of several streams, or that would need more pages than there
- * are, is not taken. A wrong hint is
- * refused, and can cost memory or time, nothing else.
+ * is known it is planned, in one span, around what is alive: it is packed, at once or by whoever
+ * takes such jobs; the streams are waited for, once; the plan's pages are brought there from
+ * under free blocks, and what neither it nor anything alive needs is released. From then on each
+ * request of the period goes where the plan has it if it may, before anything else is tried: the
+ * blocks there must be free, and of its stream, or over, or such that it can wait for them. A
+ * plan that would need more pages than there are is not taken. A wrong hint is refused, and can
+ * cost memory or time, nothing else.
+ *
+ * Where the plan gives a place to another stream next, the free block is kept apart from its
+ * neighbours, so that its epoch stays what it is, and an event is recorded behind it by the next
+ * request. So many waits are put in a period as places change streams in it, and a few more.
  *
  * Pages of the default pool move, and those of pools without users. A private pool keeps its
  * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without

@@ -83,6 +83,11 @@ MUTANTS = {
         "(!is_hole && b->state != BLOCK_FREE)",
         "(!is_hole && b->state == BLOCK_PENDING)",
         "test_paged_plan", "a_request_more_is_planned_around"),
+    "follow_overrated": (
+        "paged_ladder.c",
+        "dryi_paged_learn(p, stream, on, p->uses[use].epoch)",
+        "dryi_paged_learn(p, stream, on, p->uses[use].epoch + 1)",
+        "test_paged_plan", "nothing_is_given_over_too_early"),
     "unordered_hint": (
         "paged_plan.c",
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",

@@ -13,6 +13,7 @@
 #include "place/forecast.h"
 #include "place/paged.h"
 #include "support/failing_memory.h"
+#include "support/random.h"
 
 #define MIB DRYI_MIB
 
@@ -467,6 +468,83 @@ streams_of_a_loop_keep_apart(void **state)
     }
 }
 
+/* Another stream works on the block behind what its own did; the place is told of the use. */
+static void
+use_elsewhere(struct rig *rig, const struct held *held, uint64_t stream)
+{
+    if (!held->live || held->stream == stream)
+        return;
+    uint64_t addr = rig->place.ops->get_address(rig->place.self, held->block);
+    assert_int_equal(dry_sim_stream_waits(rig->sim, stream, held->stream), DRY_OK);
+    assert_int_equal(dry_sim_use(rig->sim, stream, addr, held->size, held->owner),
+                     DRY_OK);
+    assert_int_equal(rig->place.ops->record_stream(rig->place.self, held->block, stream),
+                     DRY_OK);
+}
+
+#define NOISE 6
+
+/* The loop, with a request too many now and then, and events that pass when they like. */
+static void
+run_noisy_loop(struct rig *rig, struct random *r, struct held noise[NOISE])
+{
+    for (unsigned i = 0; i < LAYERS; i++) {
+        uint64_t stream = i % rig->streams;
+        struct held scratch;
+        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, stream);
+        get(rig, &scratch, rig->unit * (1 + i % 5), stream);
+        if (i % 3 == 0)
+            use_elsewhere(rig, &scratch, (stream + 1) % rig->streams);
+        put(rig, &scratch);
+        if (random_below(r, 200) == 0) {
+            struct held *held = &noise[random_below(r, NOISE)];
+            put(rig, held);
+            get(rig, held, MIB * (1 + random_below(r, 9)), random_below(r, 4));
+        }
+        if (random_below(r, 10) == 0)
+            dry_sim_complete_stream(rig->sim, random_below(r, rig->streams));
+    }
+    for (unsigned i = LAYERS; i-- > 0;) {
+        struct held gradient;
+        get(rig, &gradient, rig->unit * (1 + i * 3 % 11), i % rig->streams);
+        if (random_below(r, 10) == 0)
+            use_elsewhere(rig, &rig->layers[i], random_below(r, rig->streams));
+        put(rig, &rig->layers[i]);
+        put(rig, &gradient);
+    }
+    check_rig(rig);
+}
+
+static void
+nothing_is_given_over_too_early(void **state)
+{
+    (void)state;
+    static const char *const confs[] = {"", "reuse_waiting:False", "reuse_passed:False",
+                                        "reuse_ordered:False"};
+    uint64_t plans = 0, taken = 0, refused = 0, waits = 0;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        struct rig rig;
+        struct random r;
+        struct held noise[NOISE] = {{0}};
+        random_init(&r, seed);
+        assert_true(open_rig(&rig, confs[seed % 4], DRY_SIM_UNLIMITED, NULL));
+        rig.streams = 2 + seed % 3;
+        take_weights(&rig);
+        for (unsigned i = 0; i < 40; i++)
+            run_noisy_loop(&rig, &r, noise);
+        struct dryi_place_counters counters = counters_of(&rig);
+        plans += counters.plans_made;
+        taken += counters.hints_taken;
+        refused += counters.hints_refused;
+        waits += counters.reused_waiting;
+        for (unsigned i = 0; i < NOISE; i++)
+            put(&rig, &noise[i]);
+        finish_rig(&rig);
+    }
+    assert_true(plans >= 24 && waits > 0);
+    assert_true(taken > refused && refused > 0);
+}
+
 static void
 a_capture_holds_a_plan_off(void **state)
 {
@@ -711,6 +789,7 @@ main(void)
         cmocka_unit_test(streams_of_a_loop_share_a_plan),
         cmocka_unit_test(streams_that_wait_for_each_other_need_no_more),
         cmocka_unit_test(streams_of_a_loop_keep_apart),
+        cmocka_unit_test(nothing_is_given_over_too_early),
         cmocka_unit_test(a_capture_holds_a_plan_off),
         cmocka_unit_test(a_packing_is_adopted_when_the_next_period_begins),
         cmocka_unit_test(a_packing_that_comes_too_late_makes_nothing_worse),
