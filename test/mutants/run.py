@@ -87,7 +87,7 @@ MUTANTS = {
         "paged_ladder.c",
         "dryi_paged_learn(p, stream, on, p->uses[use].epoch)",
         "dryi_paged_learn(p, stream, on, p->uses[use].epoch + 1)",
-        "test_paged_plan", "nothing_is_given_over_too_early"),
+        "test_paged_plan", "streams_of_a_loop_share_a_plan"),
     "unordered_hint": (
         "paged_plan.c",
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
