@@ -155,6 +155,13 @@ look_on(struct dryi_forecast *h)
         (void)dryi_forecast_see(h);
 }
 
+static uint32_t
+grains_of(uint64_t bytes)
+{
+    uint64_t grains = bytes / HINTS_GRAIN + (bytes % HINTS_GRAIN > 0);
+    return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
+}
+
 /* It is not recorded. */
 static void
 miss(struct dryi_forecast *h)
@@ -183,7 +190,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     }
     uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
     *hints_record_at(h, h->now) = (struct hints_record){
-        .letter = letter, .size = rounded, .stream = stream & STREAM_MASK};
+        .letter = letter, .grains = grains_of(rounded), .stream = stream & STREAM_MASK};
     h->now++;
     if (h->now - h->oldest > h->ring_count)
         h->oldest = h->now - h->ring_count;
@@ -222,7 +229,7 @@ dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
     if (!record || record->gap > 0)
         return false;
     record->gap = (uint32_t)h->now - ticket;
-    record->epoch = epoch;
+    record->epoch = (uint32_t)epoch;
     return record->is_handed;
 }
 

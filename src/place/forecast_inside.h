@@ -21,12 +21,14 @@ enum hints_state {
 
 struct hints_record {
     uint64_t letter; /* hash of size and stream */
-    uint64_t size;
-    uint64_t epoch; /* of its stream, when it was freed; 0: alive, or not known */
-    uint32_t gap;   /* requests from it to its free; 0: alive */
+    uint32_t grains; /* of 512 bytes; as many as fit here */
+    uint32_t
+        epoch; /* of its stream, when it was freed, its low bits; 0: alive, not known */
+    uint32_t gap; /* requests from it to its free; 0: alive */
     uint32_t stream : 31;
     uint32_t is_handed : 1; /* it lies where the plan has it, and that is given over */
 };
+#define HINTS_GRAIN UINT64_C(512)
 
 /* What `from` freed up to an epoch could go to `to` before request `time`. */
 struct hints_pass {

@@ -89,6 +89,12 @@ dryi_forecast_make_room(struct dryi_forecast *h)
     return grow(h) || h->ring_count > 0;
 }
 
+static uint64_t
+size_of(const struct hints_record *record)
+{
+    return record->grains * HINTS_GRAIN;
+}
+
 /* --- is it one? ------------------------------------------------------------------------- */
 
 /*
@@ -102,10 +108,10 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
     for (uint64_t i = h->now - 2 * period; i < h->now - period; i++) {
         const struct hints_record *then = hints_record_at(h, i);
         const struct hints_record *last = hints_record_at(h, i + period);
-        bytes = dryi_add_saturating(bytes, then->size);
+        bytes = dryi_add_saturating(bytes, size_of(then));
         if (then->gap == 0) {
             alive++;
-            alive_bytes = dryi_add_saturating(alive_bytes, then->size);
+            alive_bytes = dryi_add_saturating(alive_bytes, size_of(then));
         } else if (last->gap != 0 && last->gap != then->gap) {
             differ++;
         }
@@ -218,7 +224,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
         const struct hints_record *record = hints_record_at(h, number);
         uint32_t gap = end_of(h, period, number);
         steps[i] = (struct hints_step){.letter = record->letter,
-                                       .size = record->size,
+                                       .size = size_of(record),
                                        .end = gap ? i + gap : 0,
                                        .stream = record->stream};
     }
@@ -386,7 +392,8 @@ dryi_forecast_learn(struct dryi_forecast *h)
         h->next_look = 0;
     }
     if (h->distance) {
-        look_back(h);
+        if (!h->is_run_whole)
+            look_back(h);
         examine(h);
     }
     if (h->state == HINTS_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)

@@ -85,15 +85,22 @@ sort_passes(struct passes *p, uint64_t since)
     return true;
 }
 
+/* Epochs are told apart by their low bits: those of two periods are near each other. */
+static bool
+is_before(uint32_t epoch, uint32_t other)
+{
+    return other - epoch - 1 < UINT32_MAX / 2;
+}
+
 /* When what was freed in this epoch was known to be over; UINT64_MAX: not yet. */
 static uint64_t
-time_of(const struct passes *p, uint32_t from, uint32_t to, uint64_t epoch)
+time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 {
     uint32_t pair = from * (p->stream_count + 1) + to;
     size_t low = p->first[pair], end = p->first[pair + 1], high = end;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (pass_at(p, p->items[middle].value)->epoch < epoch)
+        if (is_before((uint32_t)pass_at(p, p->items[middle].value)->epoch, epoch))
             low = middle + 1;
         else
             high = middle;

@@ -115,7 +115,7 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     if (other == NONE || p->blocks[other].state != b->state)
         return false;
     const struct block *o = &p->blocks[other];
-    if (b->state == BLOCK_FREE && (o->is_apart || b->is_apart))
+    if (o->is_apart | b->is_apart) /* holes are not */
         return o->is_apart && b->is_apart && o->shelf == b->shelf && o->epoch == b->epoch;
     if (o->shelf == b->shelf)
         return true;

@@ -33,8 +33,10 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (n->prev != block)
         return "P1: links between blocks go both ways";
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
-        b->shelf == n->shelf && (b->state == BLOCK_HOLE || !(b->is_apart || n->is_apart)))
+        b->shelf == n->shelf && !b->is_apart && !n->is_apart)
         return "P2: two free neighbours of one shelf";
+    if (b->state == BLOCK_HOLE && b->is_apart)
+        return "P2: a hole is merged with any other";
     return NULL;
 }
 

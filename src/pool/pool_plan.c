@@ -8,7 +8,7 @@ static void
 on_job(void *self)
 {
     struct dryi_pool_planner *planner = self;
-    planner->is_wanted = true;
+    planner->is_wanted = planner->is_due = true;
 }
 
 void
@@ -65,13 +65,14 @@ dryi_pool_planner_step(struct dryi_pool_planner *planner, const struct dryi_plac
     }
     if (planner->is_wanted)
         begin_job(planner, place);
+    planner->is_due = planner->job || planner->is_wanted;
 }
 
 void
 dryi_pool_planner_finish(struct dryi_pool_planner *planner,
                          const struct dryi_place *place, bool is_child)
 {
-    planner->is_wanted = false;
+    planner->is_wanted = planner->is_due = false;
     if (!planner->job)
         return;
     if (!is_child) {

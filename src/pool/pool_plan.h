@@ -25,6 +25,7 @@
 #include "place/place.h"
 
 struct dryi_pool_planner {
+    bool is_due;               /* the place has a job, or the thread has one */
     bool is_wanted;            /* the place has a job */
     struct dryi_plan_job *job; /* with the thread; NULL: there is none */
     struct dryi_thread thread;
@@ -35,11 +36,11 @@ void dryi_pool_planner_init(struct dryi_pool_planner *planner);
 /* What a place is to call when it has a job; `planner` stays where it is. */
 struct dryi_paged_call dryi_pool_planner_call(struct dryi_pool_planner *planner);
 
-/* Is there something to do? Two loads. */
+/* Is there something to do? One load. */
 static inline bool
 dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
 {
-    return planner->is_wanted || planner->job;
+    return planner->is_due;
 }
 
 /* Start the thread for a job, or return a job that is done. Never waits for the thread. */

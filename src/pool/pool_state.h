@@ -71,8 +71,7 @@ struct dry_pool {
 
     struct dryi_lock lock;
     struct dryi_place place;
-    struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
-    struct dryi_pool_table table;     /* of blocks in use, by the address handed out */
+    struct dryi_pool_table table; /* of blocks in use, by the address handed out */
     struct dryi_pool_streams streams;
     struct dryi_pool_scope *scopes; /* innermost first */
 
@@ -94,6 +93,8 @@ struct dry_pool {
 
     struct dry_pool_part *parts; /* of one segment, in a walk */
     size_t part_capacity;
+
+    struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
 };
 
 /* --- pool.c ----------------------------------------------------------------------------- */
