@@ -5,6 +5,7 @@
 /* One thread at a time: the C library's mutex (see bench/bench_pool.c for what it costs). */
 
 #include <pthread.h>
+#include <stdbool.h>
 
 struct dryi_lock {
     pthread_mutex_t mutex;
@@ -26,6 +27,13 @@ static inline void
 dryi_lock_take(struct dryi_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
+}
+
+/* False: somebody has it, perhaps a thread that a fork left behind. */
+static inline bool
+dryi_lock_try(struct dryi_lock *lock)
+{
+    return pthread_mutex_trylock(&lock->mutex) == 0;
 }
 
 static inline void

@@ -227,6 +227,10 @@ dry_pool_destroy(struct dry_pool *pool)
     if (!pool)
         return;
     pool->is_child = dryi_fork_mark_is_child(&pool->fork);
+    if (pool->is_child && !dryi_lock_try(&pool->lock))
+        return; /* forked amid a call: its records may be half changed, and stay */
+    if (pool->is_child)
+        dryi_lock_give(&pool->lock);
     dryi_history_destroy(pool);
     dryi_pool_planner_finish(&pool->planner, &pool->place, pool->is_child);
     if (pool->place.ops && !pool->is_child)

@@ -1088,6 +1088,54 @@ child_of_a_fork_may_only_destroy(void **state)
     with_each(fork_with_blocks, GIB);
 }
 
+struct forking {
+    struct dry_pool *pool;
+    struct failing_memory memory;
+};
+
+/* Told amid a call: what the pool has noted may be half of it. */
+static void
+fork_and_destroy(void *self, const struct dry_pool_event *event)
+{
+    struct forking *f = self;
+    (void)event;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        size_t before = f->memory.live_bytes;
+        dry_pool_destroy(f->pool);
+        _exit(f->memory.live_bytes != before);
+    }
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+}
+
+static void
+child_of_a_fork_amid_a_call_leaves_the_records(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACEMENTS; p++) {
+        struct forking f = {.pool = NULL};
+        struct dry_memory memory = failing_memory_init(&f.memory, SIZE_MAX);
+        struct dry_sim *sim = make_sim(GIB);
+        struct dry_pool_options o;
+        dry_pool_options_init(&o);
+        o.memory = &memory;
+        o.device = dry_sim_get_device(sim);
+        o.placement = placements[p];
+        o.observe = fork_and_destroy;
+        o.observe_self = &f;
+        assert_int_equal(dry_pool_create(&o, &f.pool, NULL), DRY_OK);
+        uint64_t a = take(f.pool, 40 * MIB, 0);
+        assert_int_equal(dry_pool_free(f.pool, a), DRY_OK);
+        check(f.pool);
+        dry_pool_destroy(f.pool);
+        dry_sim_destroy(sim);
+        failing_memory_finish(&f.memory);
+    }
+}
+
 /* --- failures ----------------------------------------------------------------------------- */
 
 #define HELD 12
@@ -1342,6 +1390,7 @@ main(void)
         cmocka_unit_test(private_memory_serves_before_an_oom),
         cmocka_unit_test(captures_hold_frees_back),
         cmocka_unit_test(child_of_a_fork_may_only_destroy),
+        cmocka_unit_test(child_of_a_fork_amid_a_call_leaves_the_records),
         cmocka_unit_test(every_request_for_memory_may_fail),
         cmocka_unit_test(every_call_of_the_device_may_fail),
         cmocka_unit_test(bad_options_are_refused),
