@@ -33,7 +33,11 @@
  *            destroy is allowed, and it leaves the device alone. Where a thread was inside a
  *            call when another forked, destroy in the child gives back nothing at all.
  * Threads    Every function but create and destroy may be called by any thread at any time;
- *            one lock a pool. Callbacks say what they may do.
+ *            one lock a pool. Callbacks say what they may do. With placement paged, when
+ *            threads ask on streams of their own, what a stream has cached is handed out and
+ *            taken back under a lock of that stream, beside the pool's, unless a history or
+ *            an observer is on, or a private pool or a capture begun; large blocks then lie
+ *            cached too, and no period is planned.
  *            Placement paged starts a thread now and then, to pack the program's period: for as
  *            long as that takes; it touches no device, its memory is the C library's, and destroy
  *            ends it. "plan:False" does without.
@@ -232,6 +236,11 @@ struct dry_pool_counters {
     uint64_t oom_callbacks_helped;
 };
 
+/*
+ * As PyTorch counts. While threads ask on streams of their own, a peak of what is allocated or
+ * requested is the sum of the streams' own since somebody last needed the whole pool: never
+ * less than it was, nor more than is reserved. Otherwise exact.
+ */
 DRY_API void dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats);
 DRY_API void dry_pool_get_counters(struct dry_pool *pool,
                                    struct dry_pool_counters *counters);

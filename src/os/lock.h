@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct dryi_lock {
     pthread_mutex_t mutex;
@@ -40,6 +41,13 @@ static inline void
 dryi_lock_give(struct dryi_lock *lock)
 {
     pthread_mutex_unlock(&lock->mutex);
+}
+
+/* A number that no other thread of the process has now. */
+static inline uintptr_t
+dryi_thread_self(void)
+{
+    return (uintptr_t)pthread_self();
 }
 
 #endif

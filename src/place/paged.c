@@ -24,11 +24,9 @@ paged_destroy(void *self)
     }
     dryi_paged_spans_finish(p);
     struct dry_memory m = p->memory;
-    for (uint32_t i = 0; i < p->shelf_count; i++) {
-        struct shelf *s = p->shelves[i];
-        dryi_memory_free(&m, s->fronts, front_words(s->front_count), sizeof *s->fronts);
-        dryi_memory_free(&m, s, 1, sizeof *s);
-    }
+    dryi_paged_fronts_finish(p);
+    for (uint32_t i = 0; i < p->shelf_count; i++)
+        dryi_memory_free(&m, p->shelves[i], 1, sizeof(struct shelf));
     dryi_memory_free(&m, p->shelves, p->shelf_capacity, sizeof(struct shelf *));
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
@@ -97,7 +95,7 @@ init_maps(struct dryi_paged *p)
     dryi_map_init(&p->recorded, &p->memory);
     p->dead_block = p->dead_span = p->dead_page = p->dead_use = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = NONE;
+    p->last_stream = p->first_fronted = NONE;
     p->plan.span = NONE;
 }
 
@@ -160,14 +158,10 @@ static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
     struct shelf *s = p->shelves[r->shelf];
-    uint64_t grains = r->bytes >> GRAIN_SHIFT;
-    if (grains < s->front_count && s->fronts[grains] != NONE) {
-        uint32_t block = s->fronts[grains];
-        uint32_t next = s->fronts[grains] = p->blocks[block].bin_next;
-        prefetch_block(p, next);
-        s->front_blocks--;
-        p->front_blocks--;
-        return block;
+    uint32_t top = dryi_paged_front_top(p, s, r->bytes);
+    if (top != NONE) {
+        dryi_paged_front_pop(p, s, r->bytes);
+        return top;
     }
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
         return NONE; /* a better place may be worth some work */
@@ -195,7 +189,7 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
     if (p->waiting_uses > 0 || p->first_held != NONE)
         dryi_paged_process(p, PROCESS_HIT);
     uint32_t found = NONE;
-    if (p->hints && r.arena == 0)
+    if (p->hints && r.arena == 0 && !p->is_shared)
         found = dryi_paged_take_planned(p, &r);
     if (found == NONE && r.bytes <= RESERVED_LIMIT)
         found = take_hit(p, &r);
@@ -258,6 +252,15 @@ static const struct dryi_place_ops paged_ops = {
     .release_pool = dryi_paged_release_pool,
     .begin_capture = dryi_paged_begin_capture,
     .end_capture = dryi_paged_end_capture,
+    .front_ask = dryi_paged_front_ask,
+    .front_share = dryi_paged_front_share,
+    .front_peek = dryi_paged_front_peek,
+    .front_take = dryi_paged_front_take,
+    .front_put = dryi_paged_front_put,
+    .front_fits = dryi_paged_front_fits,
+    .front_holds = dryi_paged_front_holds,
+    .front_balance = dryi_paged_front_balance,
+    .front_watch = dryi_paged_front_watch,
     .get_address = paged_get_address,
     .get_block = dryi_paged_get_block,
     .get_stats = dryi_paged_get_stats,

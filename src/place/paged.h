@@ -6,7 +6,7 @@
  * Our own placement: addresses are cheap, pages are not.
  *
  * A pool (the default one, each private one) has two arenas: small, for requests up to
- * 256 KiB, and large. An arena is a growing set of spans, reservations of addresses. Under
+ * 64 KiB, and large. An arena is a growing set of spans, reservations of addresses. Under
  * it lie pages of the device's size (2 MiB), created once and kept; which page lies under
  * which address may change, so that free memory anywhere can serve a request everywhere.
  *
@@ -18,7 +18,7 @@
  *
  * A request is rounded to 512 bytes and served
  *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
- *      at most 1024 blocks of a shelf)
+ *      at most 1024 blocks of a shelf); large too while threads share the fronts (place.h)
  *   2  from the stream's own shelf: bins of 32 octaves by 32, the own bin scanned for the best
  *      fit over at most 16 blocks, the first that fits exactly at once, else the lowest bin
  *      above, scanned alike; ties to the lowest address; at that end of the block where more
@@ -91,7 +91,7 @@
 #include "place/place.h"
 
 struct dryi_paged_conf {
-    uint64_t small_max;   /* bytes; default 256 KiB */
+    uint64_t small_max;   /* bytes; default 64 KiB */
     double budget;        /* reserved / peak live before pages move; default 1.05 */
     uint32_t remap_limit; /* pages a thousand requests; default 50 */
     bool reuse_ordered;   /* cudaMemPoolReuseFollowEventDependencies; default on */
@@ -106,7 +106,7 @@ struct dryi_paged_conf {
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
- * "budget:1.05,remap_limit:50,small_kb:256,span_mb:65536,remap:True,plan:True,
+ * "budget:1.05,remap_limit:50,small_kb:64,span_mb:65536,remap:True,plan:True,
  * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
  * per_process_memory_fraction:0.9". PyTorch's own
  * options are accepted where they mean nothing here and named in err where they would

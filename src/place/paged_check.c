@@ -134,11 +134,14 @@ check_fronts(const struct dryi_paged *p, uint32_t shelf, uint32_t *count)
 {
     const struct shelf *s = p->shelves[shelf];
     uint32_t before = *count;
+    if (s->front_blocks > 0 && !s->is_fronted)
+        return "P3: a shelf with blocks on its front is known";
     for (size_t i = 0; i < s->front_count; i++) {
         for (uint32_t at = s->fronts[i]; at != NONE; at = p->blocks[at].bin_next) {
             const struct block *b = &p->blocks[at];
             if (b->state != BLOCK_FRONT || b->shelf != shelf ||
-                b->size >> GRAIN_SHIFT != i || ++*count > p->front_blocks)
+                front_slot(s, b->size) != i || b->size != p->blocks[s->fronts[i]].size ||
+                ++*count - before > s->front_blocks)
                 return "P3: a front holds free blocks of its shelf and size";
         }
     }

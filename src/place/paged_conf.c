@@ -16,7 +16,7 @@ void
 dryi_paged_conf_init(struct dryi_paged_conf *conf)
 {
     *conf = (struct dryi_paged_conf){
-        .small_max = 256 * DRYI_KIB,
+        .small_max = 64 * DRYI_KIB,
         .budget = 1.05,
         .remap_limit = 50,
         .reuse_ordered = true,

@@ -1,81 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Giving back: fronts to the shelves, free blocks to everybody, pages to the stock and from
- * there to the device.
+ * Giving back: free blocks to everybody, pages to the stock and from there to the device.
  */
 
 #include "place/paged_state.h"
 
 /* --- blocks ------------------------------------------------------------------------------- */
-
-/* The newest block of a front becomes ordinary free memory: how much there is then. */
-static uint64_t
-flush_block(struct dryi_paged *p, struct shelf *s, size_t grains)
-{
-    uint32_t block = s->fronts[grains];
-    s->fronts[grains] = p->blocks[block].bin_next;
-    s->front_blocks--;
-    p->front_blocks--;
-    p->blocks[block].state = BLOCK_FREE;
-    return p->blocks[dryi_paged_block_settle(p, block)].size;
-}
-
-/* The fronts of one word of bits from `bit` on; true: a block of `enough` bytes is there. */
-static bool
-flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
-           uint64_t enough)
-{
-    uint32_t bits = s->front_bits[word] >> bit << bit;
-    for (; bits != 0; bits &= bits - 1) {
-        size_t grains = word * 32 + (size_t)__builtin_ctz(bits);
-        while (s->fronts[grains] != NONE) {
-            if (flush_block(p, s, grains) >= enough)
-                return true;
-        }
-        s->front_bits[word] &= ~(bits & -bits);
-    }
-    return false;
-}
-
-static void
-flush_shelf(struct dryi_paged *p, struct shelf *s)
-{
-    for (size_t word = 0; s->front_blocks > 0; word++)
-        flush_word(p, s, word, 0, UINT64_MAX);
-}
-
-bool
-dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes)
-{
-    struct shelf *s = p->shelves[shelf];
-    size_t grains = (size_t)(bytes >> GRAIN_SHIFT);
-    if (s->front_blocks == 0 || grains >= s->front_count)
-        return false;
-    size_t words = front_words(s->front_count) - s->front_count, first = grains / 32;
-    if (flush_word(p, s, first, grains % 32, bytes))
-        return true;
-    for (size_t word = first + 1; word < words && s->front_blocks > 0; word++) {
-        if (flush_word(p, s, word, 0, bytes))
-            return true;
-    }
-    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0;) {
-        if (flush_word(p, s, word, 0, bytes))
-            return true;
-    }
-    return false;
-}
-
-bool
-dryi_paged_flush(struct dryi_paged *p)
-{
-    bool any = p->front_blocks > 0;
-    for (uint32_t i = 0; i < p->shelf_count && p->front_blocks > 0; i++) {
-        if (p->shelves[i]->front_blocks > 0)
-            flush_shelf(p, p->shelves[i]);
-    }
-    return any;
-}
 
 static void
 sweep_span(struct dryi_paged *p, const struct span *span)

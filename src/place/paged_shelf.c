@@ -130,21 +130,9 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
         return NULL;
     memset(s->heads, 0xff, sizeof s->heads);
     s->arena = arena;
+    s->is_small = arena_is_small(arena);
     s->next = NONE;
     return s;
-}
-
-/* The front of each size a small request can have; it goes without where there is no memory. */
-static void
-make_fronts(struct dryi_paged *p, struct shelf *s)
-{
-    size_t count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->fronts = dryi_memory_zalloc(&p->memory, front_words(count), sizeof *s->fronts);
-    if (!s->fronts)
-        return;
-    s->front_count = count;
-    s->front_bits = s->fronts + count;
-    memset(s->fronts, 0xff, count * sizeof *s->fronts);
 }
 
 uint32_t
@@ -161,7 +149,7 @@ dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind
     s->stream = stream;
     if (kind == SHELF_STREAM && arena_is_small(arena) &&
         !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
-        make_fronts(p, s);
+        dryi_paged_front_make(p, s);
     p->shelves[p->shelf_count] = s;
     return p->shelf_count++;
 }

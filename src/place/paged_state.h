@@ -6,8 +6,9 @@
  * The inside of place/paged, shared by its files: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
- * fit), paged_stream.c (streams, epochs, events), paged_pool.c (pools, scopes, captures),
- * paged_release.c (giving back), paged_plan.c (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
+ * fit), paged_front.c (whole blocks at hand), paged_stream.c (streams, epochs, events),
+ * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
+ * (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
  * paged_check.c.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
@@ -29,6 +30,7 @@
 #define SCAN_MAX 16 /* blocks of a bin looked at */
 /* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
+#define FRONT_LARGE_SIZES 256 /* that a front of large blocks holds at once, at most */
 /*
  * On a full device with less than this share of it free, large requests are placed by the
  * pages they need (a few microseconds), no longer by the best fit among free blocks.
@@ -84,10 +86,15 @@ struct shelf {
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     uint32_t next;   /* of the arena */
     enum shelf_kind kind;
-    uint32_t *fronts; /* by grains: newest block of each size; NULL: not small */
+    uint32_t
+        *fronts; /* stacks of blocks of one size each, their newest ones; NULL: none */
     size_t front_count;
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
     uint32_t front_blocks; /* on all stacks */
+    uint32_t next_fronted;
+    bool is_small;
+    bool is_fronted; /* is among those whose stacks are flushed */
+    bool is_kept;    /* and stays there: a front may fill them at any time */
 };
 
 /* Arenas 2n and 2n + 1 are those of owner n: large, small. */
@@ -141,8 +148,23 @@ struct tally {
     int64_t base[2]; /* taken off what was allocated: reset_stats */
 };
 
+/* The first of tally_name: what a front counts itself while it is used beside the place. */
+#define BOOK_COUNT 3
+
+struct dryi_front {
+    struct dryi_paged *place;
+    struct shelf *shelves[2]; /* of its stream: large, NULL while not shared; small */
+    uint32_t shelf_ids[2];
+    uint32_t stream;
+    struct dryi_front *next; /* of all of the place */
+    /* While shared, since the last balance: what has changed, and the highest it was. */
+    bool is_used;
+    uint64_t requests;
+    struct tally books[BOOK_COUNT];
+};
+
 enum tally_name {
-    TALLY_ALLOCATION,
+    TALLY_ALLOCATION, /* the first three are those of a book, in this order */
     TALLY_ALLOCATED_BYTES,
     TALLY_REQUESTED_BYTES,
     TALLY_PENDING, /* active is what is allocated, and this */
@@ -269,8 +291,11 @@ struct dryi_paged {
     double budget; /* conf.budget, and more while pages move too often */
     uint64_t requests, window_request, window_remaps;
     uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t front_blocks;     /* on all fronts */
-    bool is_full; /* the device or the limit refused a page, and none went back */
+    uint32_t first_fronted;    /* shelves that may have blocks on fronts */
+    struct dryi_front *fronts; /* those that were asked for */
+    struct dryi_front_watcher front_watcher;
+    bool is_shared; /* several fronts are used at once */
+    bool is_full;   /* the device or the limit refused a page, and none went back */
 };
 
 /* A request under way. */
@@ -290,13 +315,6 @@ struct spot {
     unsigned gaps;  /* to its neighbours: 0 to 2; the bytes of one are hard to use */
     uint64_t slack; /* free bytes that remain on its pages */
 };
-
-/* Words behind which the fronts of so many sizes lie, and a bit of each. */
-static inline size_t
-front_words(size_t count)
-{
-    return count + (count + 31) / 32;
-}
 
 static inline bool
 arena_is_small(uint32_t arena)
@@ -332,9 +350,8 @@ prefetch_block(const struct dryi_paged *p, uint32_t block)
 /* --- paged_stats.c ------------------------------------------------------------------------ */
 
 static inline void
-tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+tally_raise(struct tally *t, bool small, uint64_t amount)
 {
-    struct tally *t = &p->tallies[name];
     int64_t now = t->current[small] += (int64_t)amount;
     if (now > t->peak[small])
         t->peak[small] = now;
@@ -344,11 +361,22 @@ tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amoun
 }
 
 static inline void
-tally_sub(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+tally_lower(struct tally *t, bool small, uint64_t amount)
 {
-    struct tally *t = &p->tallies[name];
     t->current[small] -= (int64_t)amount;
     t->freed[small] += (int64_t)amount;
+}
+
+static inline void
+tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+{
+    tally_raise(&p->tallies[name], small, amount);
+}
+
+static inline void
+tally_sub(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+{
+    tally_lower(&p->tallies[name], small, amount);
 }
 
 static inline uint64_t
@@ -460,6 +488,77 @@ dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 /* May the owner of `shelf` take this free block at once, without a word to the device? */
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
                           const struct block *b);
+
+/* --- paged_front.c ------------------------------------------------------------------------ */
+
+/* The stack for blocks of this size; front_count: there is none. */
+static inline size_t
+front_slot(const struct shelf *s, uint64_t bytes)
+{
+    uint64_t grains = bytes >> GRAIN_SHIFT;
+    if (!s->is_small && s->front_count > 0)
+        return dryi_mix64(grains) % FRONT_LARGE_SIZES;
+    return grains < s->front_count ? (size_t)grains : s->front_count;
+}
+
+/* The newest block of exactly this size, still there; NONE. */
+static inline uint32_t
+dryi_paged_front_top(const struct dryi_paged *p, const struct shelf *s, uint64_t bytes)
+{
+    size_t slot = front_slot(s, bytes);
+    uint32_t block = slot < s->front_count ? s->fronts[slot] : NONE;
+    return block != NONE && p->blocks[block].size == bytes ? block : NONE;
+}
+
+/* The newest block of this size, which there is. */
+static inline void
+dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
+{
+    uint32_t *top = &s->fronts[front_slot(s, bytes)];
+    *top = p->blocks[*top].bin_next;
+    prefetch_block(p, *top);
+    s->front_blocks--;
+}
+
+/* A free block of so many bytes, on no shelf, goes to the front of its size. False: no room. */
+static inline bool
+dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
+                      uint64_t bytes)
+{
+    size_t slot = front_slot(s, bytes);
+    if (slot >= s->front_count || s->front_blocks >= FRONT_MAX)
+        return false;
+    uint32_t top = s->fronts[slot];
+    if (!s->is_small && top != NONE && p->blocks[top].size != bytes)
+        return false;
+    struct block *b = &p->blocks[block];
+    b->state = BLOCK_FRONT;
+    b->bin_next = top;
+    s->fronts[slot] = block;
+    s->front_bits[slot / 32] |= UINT32_C(1) << (slot % 32);
+    s->front_blocks++;
+    return true;
+}
+
+/* Stacks for a shelf; it goes without where there is no memory. */
+void dryi_paged_front_make(struct dryi_paged *p, struct shelf *s);
+/* The shelf may have blocks on its front: they are flushed with the others. */
+void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
+void dryi_paged_fronts_finish(struct dryi_paged *p);
+/* What lies on fronts becomes ordinary free memory; was there any? */
+bool dryi_paged_flush(struct dryi_paged *p);
+/* The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there: is one? */
+bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes);
+struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
+void dryi_paged_front_share(void *self, bool is_shared);
+uint64_t dryi_paged_front_peek(const struct dryi_front *front, uint64_t size);
+dryi_block dryi_paged_front_take(struct dryi_front *front, uint64_t size);
+bool dryi_paged_front_put(struct dryi_front *front, dryi_block block, uint64_t requested);
+bool dryi_paged_front_fits(const struct dryi_front *front, dryi_block block);
+bool dryi_paged_front_holds(const void *self, dryi_block block);
+uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,
+                                  size_t count);
+void dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher);
 
 /* --- paged_page.c ------------------------------------------------------------------------- */
 
@@ -648,10 +747,6 @@ enum dry_status dryi_paged_end_capture(void *self);
 void dryi_paged_wait_all(struct dryi_paged *p);
 /* Free blocks whose uses are over belong to everybody, and merge. */
 void dryi_paged_sweep(struct dryi_paged *p);
-/* What lies on fronts becomes ordinary free memory; was there any? */
-bool dryi_paged_flush(struct dryi_paged *p);
-/* The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there: is one? */
-bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes);
 /*
  * Pages to the stock until it holds `want`, from under free blocks whose uses are over, never
  * from [keep_lo, keep_hi). `wait`: their events are waited for.

@@ -285,18 +285,12 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
     if (b->is_apart)
         dryi_paged_plan_note_handed(p, s->stream);
     b->has_ticket = false;
-    uint64_t grains = b->size >> GRAIN_SHIFT;
-    if (grains >= s->front_count || s->front_blocks >= FRONT_MAX) {
-        b->state = BLOCK_FREE;
-        dryi_paged_block_settle(p, block);
+    if ((s->is_small || p->is_shared) && dryi_paged_front_push(p, s, block, b->size)) {
+        dryi_paged_front_note(p, b->shelf);
         return;
     }
-    b->state = BLOCK_FRONT;
-    b->bin_next = s->fronts[grains];
-    s->fronts[grains] = block;
-    s->front_bits[grains / 32] |= UINT32_C(1) << (grains % 32);
-    s->front_blocks++;
-    p->front_blocks++;
+    b->state = BLOCK_FREE;
+    dryi_paged_block_settle(p, block);
 }
 
 /* No stream uses it any more. */

@@ -19,7 +19,7 @@
  *            turns them into numbers before they come here (pool/pool_device.c).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
  *            and the request undone. What a failing request has given back stays given back.
- * Threads    One at a time.
+ * Threads    One at a time; fronts see below.
  */
 
 #include <stdbool.h>
@@ -104,6 +104,24 @@ struct dryi_place_counters {
     uint64_t driver_calls; /* every call on the device but queries */
 };
 
+/*
+ * A front: what one stream of the default pool has free in whole blocks, by their sizes, so
+ * that the next request of a size is served without a look at anything else. A front is part
+ * of its place and used by every request; but it can also be used beside it:
+ *
+ * Threads    While shared (front_share), peek, take and put need to be alone at this front,
+ *            every other function to be alone at the place and at all its fronts. What was
+ *            taken and put since is counted at the front, until balance: statistics are right
+ *            after it. Not shared, they are calls on the place as all others.
+ */
+struct dryi_front;
+
+/* Told, from inside every other call, of a block on a front that is no longer whole. */
+struct dryi_front_watcher {
+    void (*lost)(void *self, uint64_t addr);
+    void *self;
+};
+
 struct dryi_place_ops {
     /* Returns everything, waiting for no stream: trim to 0 before that does. */
     void (*destroy)(void *self);
@@ -160,6 +178,38 @@ struct dryi_place_ops {
      */
     enum dry_status (*begin_capture)(void *self, struct dryi_stream_filter filter);
     enum dry_status (*end_capture)(void *self);
+
+    /*
+     * The front of a stream, made if need be; NULL: no memory. It lives as long as the place.
+     * All of front_* are NULL where a place has none.
+     */
+    struct dryi_front *(*front_ask)(void *self, uint64_t stream);
+    /*
+     * Several fronts are used at once from now on, or no more. Then they hold large blocks
+     * too, and nothing is forecast: the order of requests is the threads', not the program's.
+     */
+    void (*front_share)(void *self, bool is_shared);
+    /*
+     * Where the block begins that take would hand out; 0: there is none, or, not shared, there is
+     * more to do for a request: alloc does it. While shared the caller sees to that there is no
+     * observer, no pool or capture begun.
+     */
+    uint64_t (*front_peek)(const struct dryi_front *front, uint64_t size);
+    /* What peek has just found for this size is in use. */
+    dryi_block (*front_take)(struct dryi_front *front, uint64_t size);
+    /* A block that front_fits is free. False: the front is full, free can do it. */
+    bool (*front_put)(struct dryi_front *front, dryi_block block, uint64_t requested);
+    /* May a block in use go there by front_put? As long as record_stream is not told of it. */
+    bool (*front_fits)(const struct dryi_front *front, dryi_block block);
+    /* Does a block, in use before the last free, lie on a front now? */
+    bool (*front_holds)(const void *self, dryi_block block);
+    /*
+     * What happened at these fronts, 64 at most, is counted; bit i: something did at the
+     * i-th. A peak between two of these calls is exact where one front was used alone, else
+     * the sum of the fronts' own: never too low, nor above what is reserved.
+     */
+    uint64_t (*front_balance)(void *self, struct dryi_front *const *fronts, size_t count);
+    void (*front_watch)(void *self, struct dryi_front_watcher watcher);
 
     /* Where a block in use begins: what a pool asks after every alloc. */
     uint64_t (*get_address)(const void *self, dryi_block block);

@@ -59,12 +59,24 @@ on_event(void *self, const struct dryi_place_event *e)
         pool->options.observe(pool->options.observe_self, &event);
 }
 
+/* Told by the place, everything is locked: the address will not be handed out as it was. */
+static void
+front_lost(void *self, uint64_t address)
+{
+    struct dry_pool *pool = self;
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
+    if (slot)
+        dryi_pool_table_remove(&pool->table, slot);
+}
+
 void
 dryi_pool_listen(struct dry_pool *pool)
 {
     struct dryi_place_observer observer = {0};
-    if (dryi_pool_is_heard(pool))
+    if (dryi_pool_is_heard(pool)) {
         observer = (struct dryi_place_observer){.event = on_event, .self = pool};
+        dryi_pool_fronts_close(pool);
+    }
     pool->place.ops->set_observer(pool->place.self, observer);
 }
 
@@ -181,6 +193,9 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     p->options = o;
     p->options.memory = NULL; /* copied; what these point to is the caller's */
     p->options.conf = p->options.compat = NULL;
+    if (p->place.ops->front_watch)
+        p->place.ops->front_watch(p->place.self,
+                                  (struct dryi_front_watcher){front_lost, p});
     dryi_pool_listen(p);
     *pool = p;
     return DRY_OK;
@@ -242,6 +257,7 @@ dry_pool_destroy(struct dry_pool *pool)
         pool->scopes = scope->outer;
         dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
     }
+    dryi_pool_fronts_finish(pool);
     dryi_pool_table_finish(&pool->table);
     dryi_map_finish(&pool->streams.index);
     struct dry_memory m = pool->memory;
@@ -270,6 +286,33 @@ slack_of(const struct wish *wish)
     return wish->alignment > DRYI_POOL_GRAIN ? wish->alignment - DRYI_POOL_GRAIN : 0;
 }
 
+/* May the block go back to its stream's front by itself? */
+static void
+find_front(struct dry_pool *pool, const struct wish *wish, uint64_t number,
+           struct dryi_pool_entry *entry)
+{
+    const struct dryi_pool_front *front =
+        dryi_pool_front_find(pool, number, wish->stream);
+    if (front && wish->alignment == DRYI_POOL_GRAIN && wish->size <= UINT32_MAX &&
+        pool->place.ops->front_fits(front->front, entry->block)) {
+        entry->front = front->number;
+        entry->requested = (uint32_t)wish->size;
+    }
+}
+
+/* Another thread than before, on another stream: they are to meet less. */
+static void
+note_thread(struct dry_pool *pool, uint64_t number)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    uintptr_t thread = dryi_thread_self();
+    if (f->thread != thread && f->stream != number && f->thread != 0 &&
+        !dryi_pool_fronts_are_shared(f))
+        dryi_pool_fronts_share(pool);
+    f->thread = thread;
+    f->stream = number;
+}
+
 static enum dry_status
 attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
 {
@@ -279,19 +322,22 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
     if (status != DRY_OK)
         return status;
-    struct dryi_pool_slot slot = {0};
+    struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
     status = pool->place.ops->alloc(pool->place.self, wish->size + slack_of(wish), number,
-                                    &slot.block);
+                                    &entry.block);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
         return status;
-    uint64_t begin = pool->place.ops->get_address(pool->place.self, slot.block);
-    slot.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
-    slot.shift = (uint32_t)((slot.address - begin) / DRYI_POOL_GRAIN);
-    dryi_pool_table_put(&pool->table, slot);
-    *address = slot.address;
+    uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
+    entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
+    if (entry.address != begin)
+        front_lost(pool, begin);
+    find_front(pool, wish, number, &entry);
+    note_thread(pool, number);
+    dryi_pool_table_put(&pool->table, entry);
+    *address = entry.address;
     return DRY_OK;
 }
 
@@ -333,9 +379,9 @@ alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *a
     enum dry_status status = attempt_quietly(pool, wish, address, &was_counted);
     struct dryi_place_event held = pool->held_oom;
     for (uint32_t i = 0; i < count && status == DRY_ERR_NO_SPACE; i++) {
-        dryi_lock_give(&pool->lock);
+        dryi_pool_unlock(pool);
         int helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
-        dryi_lock_take(&pool->lock);
+        dryi_pool_lock(pool);
         if (!helped)
             continue;
         status = attempt_quietly(pool, wish, address, &was_counted);
@@ -363,18 +409,25 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     }
     if (wish->size >= SIZE_LIMIT)
         return DRY_ERR_ARGUMENT;
+    if (dryi_pool_fronts_are_shared(&pool->fronts) &&
+        wish->alignment == DRYI_POOL_GRAIN &&
+        dryi_pool_front_alloc(pool, wish->size, wish->stream, address))
+        return DRY_OK;
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
         wish->context = dryi_history_ask(pool);
-    dryi_lock_take(&pool->lock);
-    enum dry_status status;
-    if (pool->callback_count > 0) {
+    dryi_pool_lock(pool);
+    enum dry_status status = DRY_OK;
+    if (wish->alignment == DRYI_POOL_GRAIN &&
+        dryi_pool_front_alloc_alone(pool, wish->size, wish->stream, address)) {
+        /* the short way */
+    } else if (pool->callback_count > 0) {
         status = alloc_with_callbacks(pool, wish, address);
     } else {
         status = attempt(pool, wish, address);
         if (status != DRY_OK)
             (void)dryi_pool_saw_oom(pool);
     }
-    dryi_lock_give(&pool->lock);
+    dryi_pool_unlock(pool);
     return status;
 }
 
@@ -399,6 +452,23 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* --- blocks in use ------------------------------------------------------------------------ */
 
+/* A block that lies whole on a front keeps its slot, at rest. */
+static enum dry_status
+give_back(struct dry_pool *pool, struct dryi_pool_slot *slot)
+{
+    const struct dryi_place_ops *ops = pool->place.ops;
+    uint32_t block = dryi_pool_slot_block(slot);
+    uint64_t key = dryi_pool_slot_key(slot);
+    enum dry_status status = ops->free(pool->place.self, block);
+    if (status != DRY_OK)
+        return status;
+    if (dryi_pool_key_front(key) && ops->front_holds(pool->place.self, block))
+        dryi_pool_slot_set_key(slot, key & ~DRYI_SLOT_USED);
+    else
+        dryi_pool_table_remove(&pool->table, slot);
+    return DRY_OK;
+}
+
 enum dry_status
 dry_pool_free(struct dry_pool *pool, uint64_t address)
 {
@@ -406,19 +476,21 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
         return DRY_ERR_UNSUPPORTED;
     if (address == 0)
         return DRY_OK;
+    if (dryi_pool_fronts_are_shared(&pool->fronts) && dryi_pool_front_free(pool, address))
+        return DRY_OK;
     uint32_t context = DRY_NONE;
     if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
         context = dryi_history_ask(pool);
-    dryi_lock_take(&pool->lock);
+    dryi_pool_lock(pool);
     enum dry_status status = DRY_ERR_ARGUMENT;
     struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
-    if (slot) {
+    if (slot && dryi_pool_front_free_alone(pool, slot)) {
+        status = DRY_OK;
+    } else if (slot) {
         pool->asking = context;
-        status = pool->place.ops->free(pool->place.self, slot->block);
-        if (status == DRY_OK)
-            dryi_pool_table_remove(&pool->table, slot);
+        status = give_back(pool, slot);
     }
-    dryi_lock_give(&pool->lock);
+    dryi_pool_unlock(pool);
     return status;
 }
 
@@ -429,10 +501,13 @@ dry_pool_record_stream(struct dry_pool *pool, uint64_t address, uint64_t stream)
     if (status != DRY_OK)
         return status;
     uint64_t number;
-    const struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
     status = slot ? dryi_pool_stream_number(pool, stream, &number) : DRY_ERR_ARGUMENT;
-    if (status == DRY_OK)
-        status = pool->place.ops->record_stream(pool->place.self, slot->block, number);
+    if (status == DRY_OK) { /* from now on its free is the place's */
+        dryi_pool_slot_set_key(slot, address | DRYI_SLOT_USED);
+        status = pool->place.ops->record_stream(pool->place.self,
+                                                dryi_pool_slot_block(slot), number);
+    }
     dryi_pool_leave(pool);
     return status;
 }

@@ -4,12 +4,13 @@
 
 /*
  * The inside of a pool, shared by its files: pool.c (life, blocks), pool_limit.c (limits,
- * cached memory, callbacks), pool_private.c (private pools, captures), pool_view.c
+ * cached memory, callbacks), pool_front.c (requests beside the lock, and the lock itself),
+ * pool_private.c (private pools, captures), pool_view.c
  * (statistics, walk, check), pool_table.c (addresses to blocks), pool_device.c (streams by
  * number), history.c (what happened, who asked).
  *
- * A pool is a place with a lock. Everything of it is read and written with the lock held,
- * but what create sets for ever and what is marked atomic.
+ * A pool is a place with a lock. Everything of it is read and written with the pool locked,
+ * but what create sets for ever, what is marked atomic, and what fronts say of themselves.
  */
 
 #include <stdatomic.h>
@@ -21,6 +22,7 @@
 #include "os/lock.h"
 #include "place/place.h"
 #include "place/torch.h"
+#include "pool/pool_front.h"
 #include "pool/pool_plan.h"
 #include "pool/pool_table.h"
 
@@ -69,7 +71,7 @@ struct dry_pool {
     struct dryi_fork_mark fork;        /* tells the child of a fork */
     bool is_child; /* destroy found so: the device is not to be called */
 
-    struct dryi_lock lock;
+    struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_place place;
     struct dryi_pool_table table; /* of blocks in use, by the address handed out */
     struct dryi_pool_streams streams;
@@ -95,9 +97,35 @@ struct dry_pool {
     size_t part_capacity;
 
     struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
+    struct dryi_pool_fronts fronts;
 };
 
-/* --- pool.c ----------------------------------------------------------------------------- */
+/* --- pool_front.c ------------------------------------------------------------------------- */
+
+void dryi_pool_fronts_lock(struct dry_pool *pool);
+void dryi_pool_fronts_unlock(struct dry_pool *pool);
+
+/*
+ * The place, all fronts and the rest of the pool are this thread's, and what was counted at
+ * the fronts is counted.
+ */
+static inline void
+dryi_pool_lock(struct dry_pool *pool)
+{
+    dryi_lock_take(&pool->lock);
+    if (dryi_pool_fronts_are_shared(&pool->fronts))
+        dryi_pool_fronts_lock(pool);
+}
+
+static inline void
+dryi_pool_unlock(struct dry_pool *pool)
+{
+    if (dryi_pool_fronts_are_shared(&pool->fronts))
+        dryi_pool_fronts_unlock(pool);
+    dryi_lock_give(&pool->lock);
+}
+
+/* --- pool.c ------------------------------------------------------------------------------- */
 
 /* The lock; UNSUPPORTED, without it, in the child of a fork. */
 DRY_CHECK_RESULT static inline enum dry_status
@@ -105,7 +133,7 @@ dryi_pool_enter(struct dry_pool *pool)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
         return DRY_ERR_UNSUPPORTED;
-    dryi_lock_take(&pool->lock);
+    dryi_pool_lock(pool);
     pool->asking = DRY_NONE; /* a request says so itself */
     return DRY_OK;
 }
@@ -113,7 +141,7 @@ dryi_pool_enter(struct dry_pool *pool)
 static inline void
 dryi_pool_leave(struct dry_pool *pool)
 {
-    dryi_lock_give(&pool->lock);
+    dryi_pool_unlock(pool);
 }
 
 /* Somebody listens to events. */
@@ -123,7 +151,7 @@ dryi_pool_is_heard(const struct dry_pool *pool)
     return pool->history || pool->options.observe;
 }
 
-/* Somebody listens, or nobody does any more: tell the place whom to tell. Lock held. */
+/* Somebody listens, or nobody does any more: tell the place whom to tell. Pool locked. */
 void dryi_pool_listen(struct dry_pool *pool);
 /* What the smaller of fraction and limit allows; UINT64_MAX: no limit. */
 uint64_t dryi_pool_limit(const struct dry_pool *pool);

@@ -12,94 +12,124 @@ dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *mem
 {
     *table = (struct dryi_pool_table){.memory = dryi_memory_or_default(memory),
                                       .factor = dryi_seed_of(table) | 1};
+    atomic_init(&table->now, NULL);
+}
+
+static size_t
+bytes_of(size_t count)
+{
+    return sizeof(struct dryi_pool_slots) + count * sizeof(struct dryi_pool_slot);
 }
 
 void
 dryi_pool_table_finish(struct dryi_pool_table *table)
 {
-    dryi_memory_free(&table->memory, table->slots, table->slot_count,
-                     sizeof *table->slots);
-    table->slots = NULL;
-    table->slot_count = table->count = 0;
+    struct dryi_pool_slots *now = atomic_load(&table->now);
+    while (now) {
+        struct dryi_pool_slots *outgrown = now->outgrown;
+        dryi_memory_free(&table->memory, now, bytes_of(now->count), 1);
+        now = outgrown;
+    }
+    atomic_store(&table->now, NULL);
+    table->count = 0;
 }
 
-/* The high bits of a product depend on all bits of the address. */
-static size_t
-home_of(const struct dryi_pool_table *table, uint64_t address)
+static struct dryi_pool_slots *
+now_of(const struct dryi_pool_table *table)
 {
-    return (size_t)((address >> 9) * table->factor >> table->hash_shift);
+    return atomic_load_explicit(&table->now, memory_order_relaxed);
 }
 
-static size_t
-slot_of(const struct dryi_pool_table *table, uint64_t address)
+static void
+copy_slot(struct dryi_pool_slot *to, const struct dryi_pool_slot *from)
 {
-    size_t mask = table->slot_count - 1;
-    size_t slot = home_of(table, address);
-    while (table->slots[slot].address != 0 && table->slots[slot].address != address)
-        slot = (slot + 1) & mask;
-    return slot;
+    uint64_t value = atomic_load_explicit(&from->value, memory_order_relaxed);
+    atomic_store_explicit(&to->value, value, memory_order_relaxed);
+    dryi_pool_slot_set_key(to, dryi_pool_slot_key(from));
+}
+
+/* The address, or the empty slot where its probes end. */
+static struct dryi_pool_slot *
+slot_for(const struct dryi_pool_table *table, struct dryi_pool_slots *slots,
+         uint64_t address)
+{
+    size_t at = dryi_pool_table_home(table, slots, address);
+    for (;; at = (at + 1) & (slots->count - 1)) {
+        uint64_t key = dryi_pool_slot_key(&slots->slots[at]);
+        if (key == 0 || dryi_pool_key_address(key) == address)
+            return &slots->slots[at];
+    }
 }
 
 static bool
 grow(struct dryi_pool_table *table)
 {
-    struct dryi_pool_table bigger = *table;
-    bigger.slot_count = table->slot_count ? table->slot_count * 2 : FIRST_SLOTS;
-    bigger.hash_shift = 64 - dryi_log2_floor(bigger.slot_count);
-    bigger.slots =
-        dryi_memory_zalloc(&table->memory, bigger.slot_count, sizeof *bigger.slots);
-    if (!bigger.slots)
+    struct dryi_pool_slots *now = now_of(table);
+    size_t count = now ? 2 * now->count : FIRST_SLOTS;
+    struct dryi_pool_slots *bigger =
+        dryi_memory_zalloc(&table->memory, bytes_of(count), 1);
+    if (!bigger)
         return false;
-    for (size_t i = 0; i < table->slot_count; i++) {
-        uint64_t address = table->slots[i].address;
-        if (address)
-            bigger.slots[slot_of(&bigger, address)] = table->slots[i];
+    bigger->outgrown = now;
+    bigger->count = count;
+    bigger->hash_shift = 64 - dryi_log2_floor(count);
+    for (size_t i = 0; now && i < now->count; i++) {
+        uint64_t key = dryi_pool_slot_key(&now->slots[i]);
+        if (key)
+            copy_slot(slot_for(table, bigger, dryi_pool_key_address(key)),
+                      &now->slots[i]);
     }
-    dryi_memory_free(&table->memory, table->slots, table->slot_count,
-                     sizeof *table->slots);
-    *table = bigger;
+    atomic_store_explicit(&table->now, bigger, memory_order_release);
     return true;
 }
 
 bool
 dryi_pool_table_reserve(struct dryi_pool_table *table)
 {
-    return table->count < table->slot_count / 2 || grow(table);
+    const struct dryi_pool_slots *now = now_of(table);
+    return (now && table->count < now->count / 2) || grow(table);
 }
 
 void
-dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_slot slot)
+dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
 {
-    DRYI_ASSERT(slot.address != 0 && table->count < table->slot_count / 2);
-    size_t at = slot_of(table, slot.address);
-    DRYI_ASSERT(table->slots[at].address == 0);
-    table->slots[at] = slot;
-    table->count++;
+    struct dryi_pool_slots *now = now_of(table);
+    DRYI_ASSERT(entry.address != 0 && entry.address % 512 == 0);
+    DRYI_ASSERT(table->count < now->count / 2 && entry.front <= DRYI_SLOT_FRONTS);
+    struct dryi_pool_slot *slot = slot_for(table, now, entry.address);
+    uint64_t before = dryi_pool_slot_key(slot);
+    DRYI_ASSERT(!(before & DRYI_SLOT_USED));
+    table->count += before == 0;
+    dryi_pool_slot_set_value(slot, entry.block, entry.requested);
+    dryi_pool_slot_set_key(slot,
+                           entry.address | (uint64_t)entry.front << 1 | DRYI_SLOT_USED);
 }
 
 struct dryi_pool_slot *
 dryi_pool_table_find(const struct dryi_pool_table *table, uint64_t address)
 {
-    if (table->count == 0 || address == 0)
-        return NULL;
-    struct dryi_pool_slot *slot = &table->slots[slot_of(table, address)];
-    return slot->address ? slot : NULL;
+    struct dryi_pool_slot *slot =
+        address % 512 == 0 ? dryi_pool_table_seek(table, address) : NULL;
+    return slot && dryi_pool_slot_key(slot) & DRYI_SLOT_USED ? slot : NULL;
 }
 
 void
 dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
 {
-    size_t mask = table->slot_count - 1;
-    size_t hole = (size_t)(slot - table->slots);
-    table->slots[hole].address = 0;
+    struct dryi_pool_slots *now = now_of(table);
+    size_t mask = now->count - 1;
+    size_t hole = (size_t)(slot - now->slots);
     table->count--;
-    for (size_t i = (hole + 1) & mask; table->slots[i].address; i = (i + 1) & mask) {
+    for (size_t i = (hole + 1) & mask;; i = (i + 1) & mask) {
+        uint64_t key = dryi_pool_slot_key(&now->slots[i]);
+        if (key == 0)
+            break;
         /* An entry may move back to the hole unless its home lies behind the hole. */
-        size_t home = home_of(table, table->slots[i].address);
+        size_t home = dryi_pool_table_home(table, now, dryi_pool_key_address(key));
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
-        table->slots[hole] = table->slots[i];
-        table->slots[i].address = 0;
+        copy_slot(&now->slots[hole], &now->slots[i]);
         hole = i;
     }
+    dryi_pool_slot_set_key(&now->slots[hole], 0);
 }

@@ -176,7 +176,7 @@ describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
     if (!slot)
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
-    pool->place.ops->get_block(pool->place.self, slot->block, &info);
+    pool->place.ops->get_block(pool->place.self, dryi_pool_slot_block(slot), &info);
     struct search search = {.address = info.addr};
     enum dry_status status =
         pool->place.ops->walk(pool->place.self, find_segment, &search);
@@ -219,33 +219,54 @@ count_allocated(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* Every slot is found, and leads to a block in use that begins where it says. */
+/* Each slot is found, and leads to a block in use, or one on a front, that begins there. */
+static const char *
+check_slot(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
+{
+    uint64_t key = dryi_pool_slot_key(slot), address = dryi_pool_key_address(key);
+    if (dryi_pool_table_seek(&pool->table, address) != slot)
+        return "cannot be found";
+    struct dryi_block_info info;
+    uint32_t block = dryi_pool_slot_block(slot);
+    pool->place.ops->get_block(pool->place.self, block, &info);
+    if (!(key & DRYI_SLOT_USED))
+        return pool->place.ops->front_holds(pool->place.self, block) &&
+                       info.addr == address
+                   ? NULL
+                   : "rests, and its block does not";
+    if (!info.allocated || address - info.addr >= info.size)
+        return "is of no block in use";
+    if (dryi_pool_key_front(key) &&
+        (address != info.addr || dryi_pool_slot_requested(slot) != info.requested))
+        return "is not what its block says";
+    return NULL;
+}
+
 static enum dry_status
 check_table(const struct dry_pool *pool, struct dry_error *err)
 {
-    const struct dryi_pool_table *t = &pool->table;
-    size_t used = 0;
-    for (size_t i = 0; i < t->slot_count; i++) {
-        const struct dryi_pool_slot *slot = &t->slots[i];
-        if (!slot->address)
+    const struct dryi_pool_slots *now =
+        atomic_load_explicit(&pool->table.now, memory_order_relaxed);
+    size_t used = 0, resting = 0;
+    for (size_t i = 0; now && i < now->count; i++) {
+        uint64_t key = dryi_pool_slot_key(&now->slots[i]);
+        if (!key)
             continue;
-        used++;
-        struct dryi_block_info info;
-        pool->place.ops->get_block(pool->place.self, slot->block, &info);
-        if (dryi_pool_table_find(t, slot->address) != slot)
-            return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu cannot be found", i);
-        if (!info.allocated || info.addr + slot->shift * DRYI_POOL_GRAIN != slot->address)
-            return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu is of no block in use", i);
+        *(key & DRYI_SLOT_USED ? &used : &resting) += 1;
+        const char *broken = check_slot(pool, &now->slots[i]);
+        if (broken)
+            return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu %s", i, broken);
     }
     size_t allocated = 0;
     enum dry_status status =
         pool->place.ops->walk(pool->place.self, count_allocated, &allocated);
     if (status != DRY_OK)
         return dryi_fail(err, status, "the pool cannot be walked");
-    if (used != t->count || used != allocated)
-        return dryi_fail(err, DRY_ERR_FORMAT,
-                         "%zu addresses counted, %zu there, %zu blocks in use", t->count,
-                         used, allocated);
+    if (used + resting != pool->table.count || used != allocated)
+        return dryi_fail(
+            err, DRY_ERR_FORMAT,
+            "%zu addresses counted, %zu in use, %zu at rest, %zu blocks in use",
+            pool->table.count, used, resting, allocated);
     return DRY_OK;
 }
 

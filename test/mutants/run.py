@@ -69,9 +69,9 @@ MUTANTS = {
         "if (i > first) p->stock[p->stock_count++] = span->pages[i] - 1;",
         "prop_paged", "paged_keeps_the_contract"),
     "front_without_flush": (
-        "paged_release.c",
-        "for (uint32_t i = 0; i < p->shelf_count && p->front_blocks > 0; i++) {",
-        "for (uint32_t i = p->shelf_count; i < p->shelf_count; i++) {",
+        "paged_front.c",
+        "any |= s->front_blocks > 0;\n        flush_shelf(p, s);\n",
+        "any |= s->front_blocks > 0;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "too_small_block": (
         "paged_shelf.c",

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Fronts: free blocks kept whole for the next request of their size, stacks by size of the
+ * shelves of streams. A hit costs a record and no neighbours.
+ *
+ * The stacks of one stream of the default pool can be used beside the place while they are
+ * shared (place.h says with what care). Nothing of the place is written then but the blocks on
+ * them and in use, the stream's record of its frees, and the front's own books.
+ */
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged_state.h"
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* Words behind which the stacks of so many sizes lie, and a bit of each. */
+static size_t
+words_of(size_t count)
+{
+    return count + (count + 31) / 32;
+}
+
+void
+dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
+{
+    size_t count = FRONT_LARGE_SIZES;
+    if (s->is_small)
+        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
+    s->fronts = dryi_memory_zalloc(&p->memory, words_of(count), sizeof *s->fronts);
+    if (!s->fronts)
+        return;
+    s->front_count = count;
+    s->front_bits = s->fronts + count;
+    memset(s->fronts, 0xff, count * sizeof *s->fronts);
+}
+
+void
+dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    if (s->is_fronted)
+        return;
+    s->is_fronted = true;
+    s->next_fronted = p->first_fronted;
+    p->first_fronted = shelf;
+}
+
+void
+dryi_paged_fronts_finish(struct dryi_paged *p)
+{
+    while (p->fronts) {
+        struct dryi_front *f = p->fronts;
+        p->fronts = f->next;
+        dryi_memory_free(&p->memory, f, 1, sizeof *f);
+    }
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        struct shelf *s = p->shelves[i];
+        dryi_memory_free(&p->memory, s->fronts, words_of(s->front_count),
+                         sizeof *s->fronts);
+    }
+}
+
+/* --- flushing ----------------------------------------------------------------------------- */
+
+/* The newest block of a stack becomes ordinary free memory: how much there is then. */
+static uint64_t
+flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
+{
+    uint32_t block = s->fronts[slot];
+    s->fronts[slot] = p->blocks[block].bin_next;
+    s->front_blocks--;
+    if (p->front_watcher.lost)
+        p->front_watcher.lost(p->front_watcher.self, p->blocks[block].addr);
+    p->blocks[block].state = BLOCK_FREE;
+    return p->blocks[dryi_paged_block_settle(p, block)].size;
+}
+
+/* The stacks of one word of bits from `bit` on; true: a block of `enough` bytes is there. */
+static bool
+flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
+           uint64_t enough)
+{
+    uint32_t bits = s->front_bits[word] >> bit << bit;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
+        while (s->fronts[slot] != NONE) {
+            if (flush_block(p, s, slot) >= enough)
+                return true;
+        }
+        s->front_bits[word] &= ~(bits & -bits);
+    }
+    return false;
+}
+
+static void
+flush_shelf(struct dryi_paged *p, struct shelf *s)
+{
+    for (size_t word = 0; s->front_blocks > 0; word++)
+        flush_word(p, s, word, 0, UINT64_MAX);
+}
+
+bool
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes)
+{
+    struct shelf *s = p->shelves[shelf];
+    size_t slot = front_slot(s, bytes);
+    if (s->front_blocks == 0 || slot >= s->front_count)
+        return false;
+    size_t words = words_of(s->front_count) - s->front_count, first = slot / 32;
+    if (flush_word(p, s, first, slot % 32, bytes))
+        return true;
+    for (size_t word = first + 1; word < words && s->front_blocks > 0; word++) {
+        if (flush_word(p, s, word, 0, bytes))
+            return true;
+    }
+    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0;) {
+        if (flush_word(p, s, word, 0, bytes))
+            return true;
+    }
+    return false;
+}
+
+bool
+dryi_paged_flush(struct dryi_paged *p)
+{
+    bool any = false;
+    uint32_t at = p->first_fronted;
+    p->first_fronted = NONE;
+    while (at != NONE) {
+        struct shelf *s = p->shelves[at];
+        uint32_t next = s->next_fronted;
+        any |= s->front_blocks > 0;
+        flush_shelf(p, s);
+        s->is_fronted = false;
+        if (s->is_kept)
+            dryi_paged_front_note(p, at);
+        at = next;
+    }
+    return any;
+}
+
+/* --- beside the place --------------------------------------------------------------------- */
+
+/* Large blocks lie on fronts while those are shared. */
+static void
+share_front(struct dryi_paged *p, struct dryi_front *f)
+{
+    struct shelf *s = p->shelves[f->shelf_ids[0]];
+    if (p->is_shared && s->front_count == 0)
+        dryi_paged_front_make(p, s);
+    f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
+    if (!p->is_shared)
+        flush_shelf(p, s);
+}
+
+struct dryi_front *
+dryi_paged_front_ask(void *self, uint64_t stream)
+{
+    struct dryi_paged *p = self;
+    uint32_t index = dryi_paged_stream_index(p, stream);
+    for (struct dryi_front *f = p->fronts; f; f = f->next) {
+        if (f->stream == index)
+            return f;
+    }
+    uint32_t ids[2] = {NONE, NONE};
+    for (uint32_t arena = 0; arena < 2 && index != NONE; arena++)
+        ids[arena] = dryi_paged_shelf_index(p, arena, index);
+    if (ids[0] == NONE || ids[1] == NONE)
+        return NULL;
+    struct dryi_front *f = dryi_memory_zalloc(&p->memory, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct dryi_front){.place = p, .stream = index, .next = p->fronts};
+    memcpy(f->shelf_ids, ids, sizeof ids);
+    for (int i = 0; i < 2; i++) {
+        p->shelves[ids[i]]->is_kept = true;
+        dryi_paged_front_note(p, ids[i]);
+    }
+    f->shelves[1] = p->shelves[ids[1]];
+    share_front(p, f);
+    p->fronts = f;
+    return f;
+}
+
+void
+dryi_paged_front_share(void *self, bool is_shared)
+{
+    struct dryi_paged *p = self;
+    if (is_shared && !p->is_shared && p->hints)
+        dryi_forecast_drop(p->hints);
+    p->is_shared = is_shared;
+    for (struct dryi_front *f = p->fronts; f; f = f->next)
+        share_front(p, f);
+}
+
+static uint64_t
+block_bytes(uint64_t size)
+{
+    return (size + GRAIN - 1) & ~(GRAIN - 1);
+}
+
+static struct shelf *
+shelf_for(const struct dryi_front *f, uint64_t bytes)
+{
+    return f->shelves[bytes <= f->place->conf.small_max];
+}
+
+/* Does every request have to be looked at? While shared, somebody else sees to that. */
+static bool
+is_watched(const struct dryi_paged *p)
+{
+    return p->observer.event || p->waiting_uses > 0 || p->first_held != NONE ||
+           p->scope_count > 0 || p->capture_count > 0;
+}
+
+uint64_t
+dryi_paged_front_peek(const struct dryi_front *front, uint64_t size)
+{
+    const struct dryi_paged *p = front->place;
+    if (!p->is_shared && is_watched(p))
+        return 0;
+    uint64_t bytes = block_bytes(size);
+    const struct shelf *s = shelf_for(front, bytes);
+    uint32_t block = s ? dryi_paged_front_top(p, s, bytes) : NONE;
+    return block == NONE ? 0 : p->blocks[block].addr;
+}
+
+/* Beside the place a front has its own books; else what it does is counted at once. */
+static struct tally *
+books_of(struct dryi_front *f)
+{
+    if (!f->place->is_shared)
+        return f->place->tallies;
+    f->is_used = true;
+    return f->books;
+}
+
+dryi_block
+dryi_paged_front_take(struct dryi_front *front, uint64_t size)
+{
+    struct dryi_paged *p = front->place;
+    uint64_t bytes = block_bytes(size);
+    struct shelf *s = shelf_for(front, bytes);
+    uint32_t block = dryi_paged_front_top(p, s, bytes);
+    dryi_paged_front_pop(p, s, bytes);
+    p->blocks[block].state = BLOCK_USED;
+    p->blocks[block].requested = size;
+    *(p->is_shared ? &front->requests : &p->requests) += 1;
+    struct tally *books = books_of(front);
+    tally_raise(&books[TALLY_ALLOCATION], s->is_small, 1);
+    tally_raise(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
+    tally_raise(&books[TALLY_REQUESTED_BYTES], s->is_small, size);
+    return block;
+}
+
+bool
+dryi_paged_front_put(struct dryi_front *front, dryi_block block, uint64_t requested)
+{
+    struct dryi_paged *p = front->place;
+    uint64_t bytes = block_bytes(requested);
+    struct shelf *s = shelf_for(front, bytes);
+    if (!s || p->observer.event || !dryi_paged_front_push(p, s, block, bytes))
+        return false;
+    struct stream *stream = &p->streams[front->stream];
+    p->blocks[block].epoch = stream->epoch;
+    if (stream->freed != stream->epoch) /* its neighbours are other threads' */
+        stream->freed = stream->epoch;
+    struct tally *books = books_of(front);
+    tally_lower(&books[TALLY_ALLOCATION], s->is_small, 1);
+    tally_lower(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
+    tally_lower(&books[TALLY_REQUESTED_BYTES], s->is_small, requested);
+    return true;
+}
+
+bool
+dryi_paged_front_fits(const struct dryi_front *front, dryi_block block)
+{
+    const struct dryi_paged *p = front->place;
+    const struct block *b = &p->blocks[block];
+    bool small = b->size <= p->conf.small_max;
+    return front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+           b->state == BLOCK_USED && b->uses == NONE && !b->has_ticket &&
+           b->size == block_bytes(b->requested);
+}
+
+bool
+dryi_paged_front_holds(const void *self, dryi_block block)
+{
+    const struct dryi_paged *p = self;
+    return p->blocks[block].state == BLOCK_FRONT;
+}
+
+void
+dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher)
+{
+    struct dryi_paged *p = self;
+    p->front_watcher = watcher;
+}
+
+/* --- books -------------------------------------------------------------------------------- */
+
+static void
+raise_to(int64_t *peak, int64_t value, int64_t most)
+{
+    value = value > most ? most : value;
+    if (*peak < value)
+        *peak = value;
+}
+
+/* The sum of what is in the books of one kind comes on top of what was counted. */
+static void
+close_book(struct dryi_paged *p, enum tally_name name, const struct tally *b)
+{
+    static const enum tally_name pendings[BOOK_COUNT] = {
+        TALLY_PENDING, TALLY_PENDING_BYTES, TALLY_COUNT};
+    struct tally *t = &p->tallies[name];
+    int64_t reserved = (int64_t)tally_all(p, TALLY_RESERVED_BYTES);
+    int64_t most = name == TALLY_ALLOCATION ? INT64_MAX : reserved;
+    int64_t all = t->current[0] + t->current[1];
+    if (pendings[name] != TALLY_COUNT && tally_all(p, pendings[name]) > 0) {
+        const int64_t *pending = p->tallies[pendings[name]].current;
+        struct active_peak *peak = &p->active_peaks[name];
+        raise_to(&peak->all_peak, all + b->all_peak + pending[0] + pending[1], most);
+        for (int i = 0; i < 2; i++)
+            raise_to(&peak->peak[i], t->current[i] + b->peak[i] + pending[i], most);
+    }
+    raise_to(&t->all_peak, all + b->all_peak, most);
+    for (int i = 0; i < 2; i++) {
+        raise_to(&t->peak[i], t->current[i] + b->peak[i], most);
+        t->current[i] += b->current[i];
+        t->freed[i] += b->freed[i];
+    }
+}
+
+static void
+add_book(struct tally *sum, struct tally *b)
+{
+    for (int i = 0; i < 2; i++) {
+        sum->current[i] += b->current[i];
+        sum->peak[i] += b->peak[i];
+        sum->freed[i] += b->freed[i];
+    }
+    sum->all_peak += b->all_peak;
+    *b = (struct tally){0};
+}
+
+uint64_t
+dryi_paged_front_balance(void *self, struct dryi_front *const *fronts, size_t count)
+{
+    struct dryi_paged *p = self;
+    struct tally sums[BOOK_COUNT] = {0};
+    uint64_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dryi_front *f = fronts[i];
+        if (!f->is_used)
+            continue;
+        for (int name = 0; name < BOOK_COUNT; name++)
+            add_book(&sums[name], &f->books[name]);
+        p->requests += f->requests;
+        f->requests = 0;
+        f->is_used = false;
+        used |= UINT64_C(1) << i;
+    }
+    for (int name = 0; used && name < BOOK_COUNT; name++)
+        close_book(p, (enum tally_name)name, &sums[name]);
+    return used;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pool/pool_front.h"
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/memory.h"
+#include "pool/pool_state.h"
+
+#define IDLE_MAX 16384 /* the pool was locked so often since it was used: it is closed */
+#define REQUESTED_MAX UINT32_MAX
+
+/* --- locks -------------------------------------------------------------------------------- */
+
+/* It is held, but for one that was to be opened by the next unlock. */
+static void
+close_front(struct dryi_pool_fronts *f, uint32_t at)
+{
+    struct dryi_pool_front *front = f->open[at];
+    bool is_held = front->is_open;
+    front->is_open = false;
+    if (is_held)
+        dryi_lock_give(&front->lock);
+    f->open_count--;
+    for (uint32_t i = at; i < f->open_count; i++) {
+        f->open[i] = f->open[i + 1];
+        f->open_fronts[i] = f->open_fronts[i + 1];
+    }
+}
+
+static void
+set_shared(struct dry_pool *pool, bool is_shared)
+{
+    pool->fronts.thread = 0; /* whoever asks next is alone at first */
+    atomic_store_explicit(&pool->fronts.is_shared, is_shared, memory_order_relaxed);
+    pool->place.ops->front_share(pool->place.self, is_shared);
+}
+
+void
+dryi_pool_fronts_close(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    while (f->open_count > 0)
+        close_front(f, f->open_count - 1);
+    if (dryi_pool_fronts_are_shared(f))
+        set_shared(pool, false);
+}
+
+static void
+close_idle(struct dry_pool *pool, uint64_t used)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    for (uint32_t i = f->open_count; i-- > 0;) {
+        struct dryi_pool_front *front = f->open[i];
+        front->idle = used >> i & 1 ? 0 : front->idle + 1;
+        if (front->idle > IDLE_MAX)
+            close_front(f, i);
+    }
+    if (f->open_count == 1 && ++f->alone > IDLE_MAX)
+        dryi_pool_fronts_close(pool);
+}
+
+void
+dryi_pool_fronts_lock(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    for (uint32_t i = 0; i < f->open_count; i++)
+        dryi_lock_take(&f->open[i]->lock);
+    uint64_t used =
+        pool->place.ops->front_balance(pool->place.self, f->open_fronts, f->open_count);
+    close_idle(pool, used);
+}
+
+void
+dryi_pool_fronts_unlock(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    for (uint32_t i = 0; i < f->open_count; i++) {
+        if (f->open[i]->is_open)
+            dryi_lock_give(&f->open[i]->lock);
+    }
+    for (uint32_t i = 0; i < f->open_count; i++) {
+        struct dryi_pool_front *front = f->open[i];
+        if (front->is_open)
+            continue;
+        dryi_lock_take(&front->lock); /* of fronts, this one alone: see open_front */
+        front->is_open = true;
+        dryi_lock_give(&front->lock);
+    }
+}
+
+/* --- fronts ------------------------------------------------------------------------------- */
+
+/* The stream's front, or where it would stand; NULL: there is no room. */
+static _Atomic(struct dryi_pool_front *) *
+place_of(struct dryi_pool_fronts *f, uint64_t stream)
+{
+    uint64_t hash = dryi_mix64(stream);
+    for (size_t i = 0; i < 2 * DRYI_POOL_FRONTS; i++) {
+        size_t at = (hash + i) % (2 * DRYI_POOL_FRONTS);
+        const struct dryi_pool_front *front =
+            atomic_load_explicit(&f->by_stream[at], memory_order_acquire);
+        if (!front || front->stream == stream)
+            return &f->by_stream[at];
+    }
+    return NULL;
+}
+
+static struct dryi_pool_front *
+make_front(struct dry_pool *pool, uint64_t stream)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    if (f->count == DRYI_POOL_FRONTS)
+        return NULL;
+    struct dryi_front *front = pool->place.ops->front_ask(pool->place.self, stream);
+    struct dryi_pool_front *made =
+        front ? dryi_memory_zalloc(&pool->memory, 1, sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    made->front = front;
+    made->stream = stream;
+    dryi_lock_init(&made->lock);
+    f->all[++f->count] = made;
+    made->number = f->count;
+    atomic_store_explicit(place_of(f, stream), made, memory_order_release);
+    return made;
+}
+
+void
+dryi_pool_fronts_share(struct dry_pool *pool)
+{
+    if (pool->place.ops->front_ask && !dryi_pool_is_heard(pool) && !pool->scopes)
+        set_shared(pool, true);
+}
+
+/*
+ * Locks of fronts are taken in the order of their numbers, so this one cannot be now: it is
+ * open when the pool is unlocked.
+ */
+static void
+open_front(struct dryi_pool_fronts *f, struct dryi_pool_front *front)
+{
+    uint32_t at = f->open_count++;
+    for (; at > 0 && f->open[at - 1]->number > front->number; at--) {
+        f->open[at] = f->open[at - 1];
+        f->open_fronts[at] = f->open_fronts[at - 1];
+    }
+    f->open[at] = front;
+    f->open_fronts[at] = front->front;
+    front->idle = 0;
+    f->alone = 0;
+}
+
+static bool
+is_listed(const struct dryi_pool_fronts *f, const struct dryi_pool_front *front)
+{
+    uint32_t i = 0;
+    while (i < f->open_count && f->open[i] != front)
+        i++;
+    return i < f->open_count;
+}
+
+struct dryi_pool_front *
+dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    if (f->last && f->last->stream == number && f->last->handle == handle &&
+        !dryi_pool_fronts_are_shared(f))
+        return f->last;
+    if (!pool->place.ops->front_ask)
+        return NULL;
+    _Atomic(struct dryi_pool_front *) *at = place_of(f, number);
+    struct dryi_pool_front *front =
+        at ? atomic_load_explicit(at, memory_order_relaxed) : NULL;
+    if (!front)
+        front = make_front(pool, number);
+    if (!front)
+        return NULL;
+    if (dryi_pool_fronts_are_shared(f) && !front->is_open && !is_listed(f, front))
+        open_front(f, front);
+    front->handle = handle;
+    return f->last = front;
+}
+
+void
+dryi_pool_fronts_finish(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    for (uint32_t i = 1; i <= f->count; i++) {
+        dryi_lock_finish(&f->all[i]->lock);
+        dryi_memory_free(&pool->memory, f->all[i], 1, sizeof *f->all[i]);
+    }
+    f->count = 0;
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+/* Nobody else is at the front. */
+static inline bool
+hand_out(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t size,
+         uint64_t *address)
+{
+    const struct dryi_place_ops *ops = pool->place.ops;
+    uint64_t found = ops->front_peek(f->front, size);
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, found);
+    if (!slot)
+        return false;
+    dryi_block block = ops->front_take(f->front, size);
+    DRYI_ASSERT(dryi_pool_slot_block(slot) == block);
+    dryi_pool_slot_set_value(slot, block, (uint32_t)size);
+    dryi_pool_slot_set_key(slot, found | (uint64_t)f->number << 1 | DRYI_SLOT_USED);
+    *address = found;
+    return true;
+}
+
+static uint64_t
+number_of(const struct dry_pool *pool, uint64_t stream)
+{
+    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
+                                : stream;
+}
+
+bool
+dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                            uint64_t *address)
+{
+    struct dryi_pool_front *f = pool->fronts.last;
+    return f && f->handle == stream && size <= REQUESTED_MAX &&
+           !dryi_pool_fronts_are_shared(&pool->fronts) &&
+           f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
+}
+
+bool
+dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                      uint64_t *address)
+{
+    _Atomic(struct dryi_pool_front *) *at =
+        place_of(&pool->fronts, number_of(pool, stream));
+    struct dryi_pool_front *f =
+        at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
+    if (!f || size > REQUESTED_MAX)
+        return false;
+    dryi_lock_take(&f->lock);
+    bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
+    dryi_lock_give(&f->lock);
+    return is_done;
+}
+
+/* Nobody else is at its front: the block goes there, and its slot rests. */
+static inline bool
+take_back(struct dry_pool *pool, const struct dryi_pool_front *f,
+          struct dryi_pool_slot *slot, uint64_t key)
+{
+    bool is_done = pool->place.ops->front_put(f->front, dryi_pool_slot_block(slot),
+                                              dryi_pool_slot_requested(slot));
+    if (is_done)
+        dryi_pool_slot_set_key(slot, key & ~DRYI_SLOT_USED);
+    return is_done;
+}
+
+bool
+dryi_pool_front_free_alone(struct dry_pool *pool, struct dryi_pool_slot *slot)
+{
+    uint64_t key = dryi_pool_slot_key(slot);
+    uint32_t number = dryi_pool_key_front(key);
+    return number > 0 && !dryi_pool_fronts_are_shared(&pool->fronts) &&
+           take_back(pool, pool->fronts.all[number], slot, key);
+}
+
+bool
+dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
+{
+    if (address % DRYI_POOL_GRAIN != 0)
+        return false;
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
+    uint64_t key = slot ? dryi_pool_slot_key(slot) : 0;
+    uint32_t number = dryi_pool_key_front(key);
+    if (number == 0 || !(key & DRYI_SLOT_USED) || dryi_pool_key_address(key) != address)
+        return false;
+    struct dryi_pool_front *f = pool->fronts.all[number];
+    dryi_lock_take(&f->lock);
+    bool is_done = f->is_open && dryi_pool_table_is_same(&pool->table, slot, key) &&
+                   take_back(pool, f, slot, key);
+    dryi_lock_give(&f->lock);
+    return is_done;
+}

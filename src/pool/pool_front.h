@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_POOL_FRONT_H
+#define DRYI_POOL_FRONT_H
+
+/*
+ * Threads on streams of their own do not wait for each other.
+ *
+ * One lock is enough, and the cheapest, for a program that calls the pool from one thread at
+ * a time. When two threads ask on two streams, the pool is shared from then on: each stream's
+ * front (place/place.h) is opened by its next request, and what an open front can do, the alloc
+ * of a block it holds or the free of one that goes back to it, takes the lock of that front
+ * alone. Whoever needs the place takes the pool's lock and that of every open front
+ * (dryi_pool_lock), which is rare when a program repeats its sizes. The sharing ends when one
+ * stream alone has asked for long.
+ *
+ * All fronts are closed while something must see each request: a history or an observer,
+ * a private pool's scope, a capture.
+ */
+
+#include <stdatomic.h>
+
+#include "os/lock.h"
+#include "place/place.h"
+#include "pool/pool_table.h"
+
+#define DRYI_POOL_FRONTS 64u /* streams with a front of a pool; others go without */
+
+struct dryi_pool_front {
+    struct dryi_lock lock;
+    bool is_open;
+    uint32_t number; /* 1 to DRYI_POOL_FRONTS */
+    uint32_t idle;   /* locked so often without having been used */
+    uint64_t stream; /* as the place knows it */
+    uint64_t handle; /* as the program does */
+    struct dryi_front *front;
+    char apart[64]; /* no line of the cache holds two */
+};
+
+struct dryi_pool_fronts {
+    atomic_bool is_shared;        /* asked without the lock, changed with it */
+    uint64_t stream;              /* of the last request that took the lock */
+    uintptr_t thread;             /* and who asked */
+    struct dryi_pool_front *last; /* of that stream, if it is known */
+    _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
+    struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
+    uint32_t count;
+    /* The open ones, in two arrays alike. */
+    struct dryi_pool_front *open[DRYI_POOL_FRONTS];
+    struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
+    uint32_t open_count;
+    uint32_t alone; /* the pool was locked so often with one open */
+};
+
+struct dry_pool;
+
+static inline bool
+dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
+{
+    return atomic_load_explicit(&fronts->is_shared, memory_order_relaxed);
+}
+
+/* While shared, without the lock. False: ask the place. size is at least 1. */
+bool dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                           uint64_t *address);
+bool dryi_pool_front_free(struct dry_pool *pool, uint64_t address);
+/*
+ * The same with the pool locked, while it is not shared: the short way for what the last
+ * request's stream has at hand.
+ */
+bool dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                                 uint64_t *address);
+bool dryi_pool_front_free_alone(struct dry_pool *pool, struct dryi_pool_slot *slot);
+
+/* Everything below: with the pool locked. */
+
+/* The pool is shared from now on, if it can be. */
+void dryi_pool_fronts_share(struct dry_pool *pool);
+/* The front of a request's stream, while shared open from now on; NULL: it has none. */
+struct dryi_pool_front *dryi_pool_front_find(struct dry_pool *pool, uint64_t number,
+                                             uint64_t handle);
+void dryi_pool_fronts_close(struct dry_pool *pool);
+void dryi_pool_fronts_finish(struct dry_pool *pool);
+
+#endif
