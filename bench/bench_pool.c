@@ -15,7 +15,9 @@
  *                comes)
  *     live       blocks in use meanwhile: 10^3 to 10^6
  *     threads    each with a stream and its share of the live blocks; mean_ns is a pair of
- *                one thread, all of them at work
+ *                one thread, all of them at work, cpu_ns what it spent on it. The C library
+ *                leaves out half of a lock as long as a process has one thread: these rows
+ *                come last, the one of a single thread among them, so that theirs are whole
  *
  * and for a mutex beside a lock of one word and a futex, taken and given by one thread.
  */
@@ -34,6 +36,8 @@
 #include <drystone/pool.h>
 #include <drystone/sim.h>
 
+#include "timing.h"
+
 #define BURST 16u
 #define THREADS_MAX 4
 #define SIZES_COUNT                                                                      \
@@ -49,6 +53,7 @@ struct setting {
     int is_random;
     size_t live, pairs;
     unsigned threads;
+    int is_threaded; /* in a process that has had several, however many work */
 };
 
 /* One thread's part. */
@@ -61,34 +66,9 @@ struct worker {
     uint64_t *sizes;
     uint32_t *victims;
     uint32_t *times;
-    double seconds;
+    double seconds, cpu_seconds;
     pthread_barrier_t *begin;
 };
-
-static void
-need(int condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "bench_pool: %s\n", what);
-    _exit(1); /* of whatever thread */
-}
-
-static void *
-take(size_t count, size_t bytes)
-{
-    void *at = calloc(count ? count : 1, bytes);
-    need(at != NULL, "no memory");
-    return at;
-}
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* splitmix64 */
 static uint64_t
@@ -219,32 +199,14 @@ work(void *self)
         w->addresses[i] = alloc(w);
     do_pairs(w, w->setting->pairs / 4 + BURST); /* warm */
     pthread_barrier_wait(w->begin);
-    uint64_t begin = now_ns();
+    uint64_t begin = now_ns(), cpu_begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
     do_pairs(w, w->setting->pairs);
+    w->cpu_seconds = (double)(read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_begin) * 1e-9;
     w->seconds = (double)(now_ns() - begin) * 1e-9;
     return NULL;
 }
 
 /* --- one setting -------------------------------------------------------------------------- */
-
-static int
-compare(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* What reading the clock twice costs, at best. */
-static uint32_t
-clock_ns(void)
-{
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 10000; i++) {
-        uint64_t begin = now_ns(), end = now_ns();
-        least = end - begin < least ? end - begin : least;
-    }
-    return (uint32_t)least;
-}
 
 static void
 init_worker(struct worker *w, struct dry_pool *pool, const struct setting *s,
@@ -276,23 +238,17 @@ finish_worker(struct worker *w)
 }
 
 static void
-print_result(const struct setting *s, double mean_ns, uint32_t *times,
+print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *times,
              const struct dry_pool_counters *spent)
 {
-    printf("{\"bench\":\"pool\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
-           "\"live\":%zu,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f",
-           placement_names[s->placement], size_names[s->sizes],
-           s->is_random ? "random" : "lifo", s->live, s->threads, s->pairs, mean_ns);
+    printf("{\"bench\":\"%s\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
+           "\"live\":%zu,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f,\"cpu_ns\":%.1f",
+           s->is_threaded ? "threads" : "pool", placement_names[s->placement],
+           size_names[s->sizes], s->is_random ? "random" : "lifo", s->live, s->threads,
+           s->pairs, mean_ns, cpu_ns);
     if (times) {
-        uint32_t clock = 2 * clock_ns(); /* lifo reads it four times */
-        if (s->is_random)
-            clock /= 2;
-        qsort(times, s->pairs, sizeof *times, compare);
-        uint32_t at[3] = {times[s->pairs / 2], times[s->pairs - 1 - s->pairs / 1000],
-                          times[s->pairs - 1]};
-        for (int i = 0; i < 3; i++)
-            at[i] = at[i] > clock ? at[i] - clock : 0;
-        printf(",\"p50_ns\":%u,\"p99_9_ns\":%u,\"max_ns\":%u", at[0], at[1], at[2]);
+        /* Lifo reads the clock four times. */
+        print_times(times, s->pairs, s->is_random ? clock_ns() : 2 * clock_ns());
     }
     printf(",\"driver_calls\":%llu}\n", (unsigned long long)spent->driver_calls);
     fflush(stdout);
@@ -311,21 +267,23 @@ measure(struct dry_pool *pool, const struct setting *s)
     for (unsigned i = 1; i < s->threads; i++)
         need(pthread_create(&threads[i], NULL, work, &workers[i]) == 0, "no thread");
     work(&workers[0]);
-    double seconds = workers[0].seconds;
+    double seconds = workers[0].seconds, cpu_seconds = workers[0].cpu_seconds;
     for (unsigned i = 1; i < s->threads; i++) {
         pthread_join(threads[i], NULL);
         seconds += workers[i].seconds;
+        cpu_seconds += workers[i].cpu_seconds;
     }
     struct dry_pool_counters before, after;
     dry_pool_get_counters(pool, &before);
     uint32_t *times = NULL;
-    if (s->threads == 1) {
+    if (!s->is_threaded) {
         times = workers[0].times = take(s->pairs, sizeof *times);
         time_pairs(&workers[0], s->pairs);
     }
     dry_pool_get_counters(pool, &after);
     after.driver_calls -= before.driver_calls;
-    print_result(s, seconds * 1e9 / (double)s->pairs / s->threads, times, &after);
+    double done = (double)s->pairs * s->threads * 1e-9;
+    print_result(s, seconds / done, cpu_seconds / done, times, &after);
     for (unsigned i = 0; i < s->threads; i++)
         finish_worker(&workers[i]);
     free(times);
@@ -405,11 +363,34 @@ run_all(enum dry_placement placement, size_t pairs, size_t live_max)
         for (size_t live = 1000; live <= live_max; live *= 10) {
             for (int is_random = 0; is_random <= 1; is_random++)
                 run(&(struct setting){placement, (enum sizes)sizes, is_random, live,
-                                      pairs, 1});
+                                      pairs, 1, 0});
         }
     }
-    for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
-        run(&(struct setting){placement, SIZES_TRAINING, 1, 10000, pairs, threads});
+}
+
+static void *
+do_nothing(void *self)
+{
+    return self;
+}
+
+/* A program with threads, from here on. */
+static void
+begin_threads(void)
+{
+    pthread_t thread;
+    need(pthread_create(&thread, NULL, do_nothing, NULL) == 0, "no thread");
+    pthread_join(thread, NULL);
+}
+
+static void
+run_threads(enum dry_placement placement, size_t pairs)
+{
+    for (int sizes = SIZES_SMALL; sizes <= SIZES_WIDE; sizes++) {
+        for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
+            run(&(struct setting){placement, (enum sizes)sizes, 1, 10000, pairs, threads,
+                                  1});
+    }
 }
 
 int
@@ -425,6 +406,11 @@ main(int argc, char **argv)
     for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++) {
         if (argc < 4 || strcmp(argv[3], placement_names[p]) == 0)
             run_all((enum dry_placement)p, pairs, live_max);
+    }
+    begin_threads();
+    for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++) {
+        if (argc < 4 || strcmp(argv[3], placement_names[p]) == 0)
+            run_threads((enum dry_placement)p, pairs);
     }
     return 0;
 }

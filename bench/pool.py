@@ -161,37 +161,65 @@ def print_steady(traces):
         print(line)
 
 
-def print_speed(program, short):
-    """Each placement's figures of one setting side by side."""
-    arguments = ["200000", "10000"] if short else ["2000000"]
+def results_of(program, *arguments):
     output = subprocess.run([program, *arguments], text=True, stdout=subprocess.PIPE,
                             check=False).stdout
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def side_by_side(results, key, columns):
+    """A line a key: torch's figures, then paged's."""
     rows = {}
-    for result in map(json.loads, output.splitlines()):
+    for result in results:
+        rows.setdefault(key(result), {})[result["placement"]] = result
+    for title, row in rows.items():
+        line = title
+        for placement in ("torch", "paged"):
+            result = row.get(placement, {})
+            for width, column in columns:
+                figure = result.get(column)
+                line += f"{'-' if figure is None else round(figure):>{width}}"
+        print(line)
+
+
+QUANTILES = ((8, "p50_ns"), (7, "p99_9_ns"), (7, "mean_ns"))
+
+
+def print_speed(program, short):
+    """Each placement's figures of one setting side by side; then those of threads."""
+    results = results_of(program, *(["200000", "10000"] if short else ["2000000"]))
+    for result in results:
         if result["bench"] == "lock":
             print(f"\na lock, taken and given: mutex {result['mutex_ns']} ns, "
                   f"ours {result['futex_ns']} ns")
-            continue
-        key = (result["sizes"], result["order"], result["live"], result["threads"])
-        rows.setdefault(key, {}).setdefault(result["placement"], result)
-    print(f"\n{'alloc + free, ns':21}{'live':>9}{'threads':>8}{'torch':>22}{'paged':>22}")
-    print(f"{'':38}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
-    for (sizes, order, live, threads), row in rows.items():
-        line = f"{sizes + ', ' + order:21}{live:9}{threads:8}"
-        for placement in ("torch", "paged"):
-            result = row.get(placement, {})
-            figures = (result.get(key) for key in ("p50_ns", "p99_9_ns", "mean_ns"))
-            for width, figure in zip((8, 7, 7), figures):
-                line += f"{'-' if figure is None else round(figure):>{width}}"
-        print(line)
+    print(f"\n{'alloc + free, ns':21}{'live':>9}{'torch':>22}{'paged':>22}")
+    print(f"{'':30}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+    side_by_side((r for r in results if r["bench"] == "pool"),
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}", QUANTILES)
+    print(f"\n{'a pair of each, ns':21}{'live':>9}{'threads':>8}{'torch':>16}{'paged':>16}")
+    print(f"{'':38}" + f"{'wall':>8}{'cpu':>8}" * 2)
+    side_by_side((r for r in results if r["bench"] == "threads"),
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}"
+                           f"{r['threads']:8}", ((8, "mean_ns"), (8, "cpu_ns")))
+
+
+def print_recorded(program, traces, short):
+    """The programs' own calls, in their order."""
+    results = results_of(program, "20000" if short else "500000",
+                         *(trace.path for trace in traces))
+    print(f"\n{'recorded calls, ns':29}{'pairs':>7}{'live':>6}{'small':>7}"
+          f"{'torch':>22}{'paged':>22}")
+    print(f"{'':49}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+    side_by_side(results, lambda r: f"{r['name']:29}{r['pairs']:7}{r['live']:6}"
+                                    f"{r['small_share']:7.0%}", QUANTILES)
 
 
 def run(short, machine, build):
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         programs = ["bench/make_workload", "tool/drystone"]
-        has_speed = (ROOT / "bench/bench_pool.c").exists()
-        build(folder / "build", programs + ["bench/bench_pool"] * has_speed)
+        programs += ["bench/bench_pool", "bench/bench_recorded"]
+        build(folder / "build", programs)
         traces = make_traces(folder / "build/bench/make_workload", folder, short)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             tool = folder / "build/tool/drystone"
@@ -202,5 +230,5 @@ def run(short, machine, build):
         print_memory(traces)
         print_driver(traces)
         print_steady(traces)
-        if has_speed:
-            print_speed(folder / "build/bench/bench_pool", short)
+        print_speed(folder / "build/bench/bench_pool", short)
+        print_recorded(folder / "build/bench/bench_recorded", traces, short)

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * bench_recorded PAIRS FILE...: what the calls of recorded programs cost a pool.
+ *
+ * The allocs and frees of a trace, in their order and on their streams, through the C
+ * interface on the simulated device, again and again until there were PAIRS of them. A pair is
+ * an alloc and the free of that block. One line of JSON a file and placement: the mean of a
+ * round as a whole, then the same calls one by one (p50_ns, p99_9_ns, max_ns, less what
+ * reading the clock costs), and how many of the requests are of 256 KiB or less. The rounds
+ * before the measured ones, two, are not counted: programs warm up, too.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+#include <drystone/trace.h>
+
+#include "timing.h"
+
+#define SMALL_BYTES ((uint64_t)256 << 10)
+#define WARM_ROUNDS 2
+static const char *const placement_names[] = {"paged", "torch"};
+
+/* size 0: the free of the block that call `pair` asked for. */
+struct call {
+    uint64_t size, stream;
+    uint32_t pair;
+};
+
+struct calls {
+    struct call *calls;
+    size_t count, pairs, live_max, small;
+};
+
+struct timing {
+    uint64_t *addresses; /* by call */
+    uint32_t *times;     /* of pairs */
+    size_t count;
+    double round_ns;
+};
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static enum dry_status
+read_file(void *self, void *buffer, size_t capacity, size_t *got, struct dry_error *err)
+{
+    (void)err;
+    ssize_t count = read(*(int *)self, buffer, capacity);
+    need(count >= 0, "the file cannot be read");
+    *got = (size_t)count;
+    return DRY_OK;
+}
+
+struct life {
+    uint64_t addr;
+    uint32_t call; /* 1 + the alloc's; 0: nothing lives there */
+};
+
+/* Where the address is or would be, in a table that is never full. */
+static struct life *
+find_life(struct life *lives, size_t mask, uint64_t addr)
+{
+    size_t at = (size_t)((addr >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+    while (lives[at].addr != addr && lives[at].addr != UINT64_MAX)
+        at = (at + 1) & mask;
+    return &lives[at];
+}
+
+/* What is not freed in the record is freed at its end. */
+static void
+collect(const struct dry_trace_view *v, struct calls *c)
+{
+    size_t room = 1024, live = 0;
+    while (room < 4 * v->event_count)
+        room *= 2;
+    struct life *lives = take(room, sizeof *lives);
+    for (size_t i = 0; i < room; i++)
+        lives[i].addr = UINT64_MAX;
+    c->calls = take(2 * v->event_count, sizeof *c->calls);
+    for (size_t i = 0; i < v->event_count; i++) {
+        struct life *life = find_life(lives, room - 1, v->addr[i]);
+        uint32_t call = (uint32_t)c->count;
+        if (v->action[i] == DRY_ACTION_ALLOC && v->size[i] > 0) {
+            *life = (struct life){v->addr[i], call + 1};
+            c->calls[c->count++] =
+                (struct call){v->size[i], v->lanes[v->lane[i]].stream, call};
+            c->small += v->size[i] <= SMALL_BYTES;
+            live++;
+        } else if (v->action[i] == DRY_ACTION_FREE_REQUESTED && life->call > 0) {
+            c->calls[c->count++] = (struct call){.pair = life->call - 1};
+            life->call = 0;
+            live--;
+        }
+        c->live_max = live > c->live_max ? live : c->live_max;
+    }
+    c->pairs = live;
+    for (size_t i = 0; i < room; i++) {
+        if (lives[i].addr != UINT64_MAX && lives[i].call > 0)
+            c->calls[c->count++] = (struct call){.pair = lives[i].call - 1};
+    }
+    c->pairs = c->count / 2;
+    free(lives);
+}
+
+static void
+read_calls(const char *path, struct calls *c)
+{
+    *c = (struct calls){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    need(fd >= 0, path);
+    struct dry_source source = {read_file, &fd};
+    struct dry_trace *trace;
+    struct dry_error err;
+    if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
+        need(0, err.text);
+    collect(dry_trace_get_view(trace), c);
+    dry_trace_destroy(trace);
+    close(fd);
+    need(c->pairs > 0, "nothing is allocated in the trace");
+}
+
+/* --- calling ------------------------------------------------------------------------------ */
+
+static void
+do_call(struct dry_pool *pool, const struct call *call, uint64_t *addresses, size_t at)
+{
+    enum dry_status status =
+        call->size ? dry_pool_alloc(pool, call->size, call->stream, &addresses[at])
+                   : dry_pool_free(pool, addresses[call->pair]);
+    need(status == DRY_OK, "a call failed");
+}
+
+static void
+do_round(struct dry_pool *pool, const struct calls *c, struct timing *t)
+{
+    for (size_t i = 0; i < c->count; i++)
+        do_call(pool, &c->calls[i], t->addresses, i);
+}
+
+static void
+time_round(struct dry_pool *pool, const struct calls *c, struct timing *t,
+           uint32_t *spent)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        uint64_t begin = now_ns();
+        do_call(pool, &c->calls[i], t->addresses, i);
+        uint32_t ns = (uint32_t)(now_ns() - begin);
+        if (c->calls[i].size)
+            spent[i] = ns;
+        else
+            t->times[t->count++] = spent[c->calls[i].pair] + ns;
+    }
+}
+
+static void
+measure(struct dry_pool *pool, const struct calls *c, size_t rounds, struct timing *t)
+{
+    uint32_t *spent = take(c->count, sizeof *spent);
+    for (int i = 0; i < WARM_ROUNDS; i++)
+        do_round(pool, c, t);
+    uint64_t begin = now_ns();
+    for (size_t i = 0; i < rounds; i++)
+        do_round(pool, c, t);
+    t->round_ns = (double)(now_ns() - begin) / (double)rounds;
+    for (size_t i = 0; i < rounds; i++)
+        time_round(pool, c, t, spent);
+    free(spent);
+}
+
+static const char *
+name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void
+print_result(const char *path, enum dry_placement placement, const struct calls *c,
+             const struct timing *t)
+{
+    const char *name = name_of(path);
+    printf("{\"bench\":\"recorded\",\"placement\":\"%s\",\"name\":\"%.*s\","
+           "\"pairs\":%zu,\"live\":%zu,\"small_share\":%.2f,\"mean_ns\":%.1f",
+           placement_names[placement], (int)strcspn(name, "."), name, c->pairs,
+           c->live_max, (double)c->small / (double)c->pairs,
+           t->round_ns / (double)c->pairs);
+    print_times(t->times, t->count, 2 * clock_ns());
+    printf("}\n");
+    fflush(stdout);
+}
+
+static void
+run(const char *path, const struct calls *c, enum dry_placement placement, size_t pairs)
+{
+    size_t rounds = pairs / c->pairs + 1;
+    struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
+                       .times = take(rounds * c->pairs, sizeof *t.times)};
+    struct dry_sim_options sim_options;
+    dry_sim_options_init(&sim_options);
+    struct dry_sim *sim;
+    need(dry_sim_create(&sim_options, &sim, NULL) == DRY_OK, "no device");
+    struct dry_pool_options options;
+    dry_pool_options_init(&options);
+    options.device = dry_sim_get_device(sim);
+    options.placement = placement;
+    struct dry_pool *pool;
+    need(dry_pool_create(&options, &pool, NULL) == DRY_OK, "no pool");
+    measure(pool, c, rounds, &t);
+    print_result(path, placement, c, &t);
+    dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
+    free(t.addresses);
+    free(t.times);
+}
+
+int
+main(int argc, char **argv)
+{
+    size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+    if (pairs < 1000 || argc < 3) {
+        fputs("usage: bench_recorded PAIRS FILE..., at least 1000\n", stderr);
+        return 2;
+    }
+    for (int i = 2; i < argc; i++) {
+        struct calls c;
+        read_calls(argv[i], &c);
+        for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++)
+            run(argv[i], &c, (enum dry_placement)p, pairs);
+        free(c.calls);
+    }
+    return 0;
+}
