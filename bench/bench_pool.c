@@ -19,7 +19,8 @@
  *                leaves out half of a lock as long as a process has one thread: these rows
  *                come last, the one of a single thread among them, so that theirs are whole
  *
- * and for a mutex beside a lock of one word and a futex, taken and given by one thread.
+ * and for the floor: a mutex beside a lock of one word and a futex, taken and given by one
+ * thread (a pair needs two of them), and a look into a table of so many addresses.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -354,6 +355,40 @@ compare_locks(size_t pairs)
            (double)(end - middle) / (double)pairs);
 }
 
+/* --- the floor ---------------------------------------------------------------------------- */
+
+#define SLOT_BYTES 32u /* of the pointer table, for each block alive: it is half full */
+
+/*
+ * What a free cannot do without: one look, which nothing can foresee, into a table of so many
+ * addresses. Loads that depend on each other, over as much memory.
+ */
+static void
+measure_floor(size_t live, size_t loads)
+{
+    size_t *next = take(live, SLOT_BYTES);
+    size_t step = SLOT_BYTES / sizeof *next;
+    uint64_t random = 1;
+    for (size_t i = 0; i < live; i++)
+        next[i * step] = i;
+    for (size_t i = live; i-- > 1;) { /* one cycle through all (Sattolo, 1986) */
+        size_t other = random_below(&random, i), kept = next[i * step];
+        next[i * step] = next[other * step];
+        next[other * step] = kept;
+    }
+    size_t at = 0;
+    uint64_t begin = 0;
+    for (size_t i = 0; i < 2 * loads; i++) {
+        if (i == loads)
+            begin = now_ns();
+        at = next[at * step];
+    }
+    double ns = (double)(now_ns() - begin) / (double)loads;
+    need(at < live, "the chase left its memory");
+    printf("{\"bench\":\"floor\",\"live\":%zu,\"miss_ns\":%.1f}\n", live, ns);
+    free(next);
+}
+
 /* --- all of them -------------------------------------------------------------------------- */
 
 static void
@@ -403,6 +438,8 @@ main(int argc, char **argv)
         return 2;
     }
     compare_locks(pairs * 10);
+    for (size_t live = 1000; live <= live_max; live *= 10)
+        measure_floor(live, pairs);
     for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++) {
         if (argc < 4 || strcmp(argv[3], placement_names[p]) == 0)
             run_all((enum dry_placement)p, pairs, live_max);
