@@ -247,6 +247,8 @@ dryi_paged_forget_empty_pools(struct dryi_paged *p)
 void
 dryi_paged_wait_all(struct dryi_paged *p)
 {
+    dryi_paged_release_held(
+        p); /* a capture's, where no event could be had when it ended */
     /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
     for (int round = 0; round < 2; round++) {
         uint32_t skipped = NONE;

@@ -1019,11 +1019,29 @@ capture_streams(struct fixture *f)
     assert_int_equal(dry_pool_free(pool, c), DRY_OK);
 }
 
+/* No event could be recorded when the capture ended, and no request came in between. */
+static void
+release_after_capture(struct fixture *f)
+{
+    uint64_t a = take(f->pool, 40 * MIB, 1);
+    assert_int_equal(dry_pool_begin_capture(f->pool, NULL), DRY_OK);
+    assert_int_equal(dry_pool_record_stream(f->pool, a, 2), DRY_OK);
+    assert_int_equal(dry_pool_free(f->pool, a), DRY_OK);
+    dry_sim_fail_at(f->sim, 0);
+    assert_int_equal(dry_pool_end_capture(f->pool), DRY_OK);
+    dry_sim_fail_at(f->sim, UINT64_MAX);
+    assert_int_equal(dry_pool_empty_cache(f->pool), DRY_OK);
+    struct dry_stats stats;
+    dry_pool_get_stats(f->pool, &stats);
+    assert_int_equal(stats.reserved_bytes.all.current, 0);
+}
+
 static void
 captures_hold_frees_back(void **state)
 {
     (void)state;
     with_each(capture_streams, GIB);
+    with_each(release_after_capture, GIB);
 }
 
 /* --- fork --------------------------------------------------------------------------------- */
