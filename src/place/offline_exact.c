@@ -506,16 +506,30 @@ search(struct exact *x, uint64_t limit, bool is_first, uint64_t *effort)
     return OUTCOME_STOPPED;
 }
 
+static uint64_t
+height_of(const struct exact *x)
+{
+    uint64_t height = 0;
+    for (uint32_t i = 0; i < x->p->count; i++) {
+        uint64_t end = x->lowest[i] + x->p->sizes[i];
+        height = end > height ? end : height;
+    }
+    return height;
+}
+
+/*
+ * The last lifts of a propagation that was cut short are compared with no limit: a packing that
+ * is not lower than the best is none.
+ */
 static void
 keep(struct exact *x)
 {
     struct dryi_problem *p = x->p;
-    p->height = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        p->offsets[i] = x->lowest[i];
-        if (x->lowest[i] + p->sizes[i] > p->height)
-            p->height = x->lowest[i] + p->sizes[i];
-    }
+    uint64_t height = height_of(x);
+    if (height >= p->height)
+        return;
+    p->height = height;
+    memcpy(p->offsets, x->lowest, p->count * sizeof *p->offsets);
     p->method = "exact search";
 }
 
