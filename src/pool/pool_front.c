@@ -55,7 +55,7 @@ close_idle(struct dry_pool *pool, uint64_t used)
         if (front->idle > IDLE_MAX)
             close_front(f, i);
     }
-    if (f->open_count == 1 && ++f->alone > IDLE_MAX)
+    if (f->open_count <= 1 && ++f->alone > IDLE_MAX)
         dryi_pool_fronts_close(pool);
 }
 

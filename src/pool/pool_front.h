@@ -48,7 +48,7 @@ struct dryi_pool_fronts {
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
     struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
     uint32_t open_count;
-    uint32_t alone; /* the pool was locked so often with one open */
+    uint32_t alone; /* the pool was locked so often with one open at most */
 };
 
 struct dry_pool;
