@@ -22,6 +22,7 @@
  *            that fails has changed nothing. What cannot fail here (free, unmap ...) is
  *            counted by the device where its driver refuses.
  * Threads    A device says so itself; places call it with their caller's lock held.
+ *            stream_id alone is also asked by several threads at once, beside that lock.
  * Units      Bytes.
  */
 

@@ -233,11 +233,12 @@ bool
 dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                       uint64_t *address)
 {
-    _Atomic(struct dryi_pool_front *) *at =
-        place_of(&pool->fronts, number_of(pool, stream));
+    uint64_t number = number_of(pool, stream);
+    _Atomic(struct dryi_pool_front *) *at = place_of(&pool->fronts, number);
     struct dryi_pool_front *f =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
-    if (!f || size > REQUESTED_MAX)
+    /* Where it was empty a moment ago, another stream's may stand by now. */
+    if (!f || f->stream != number || size > REQUESTED_MAX)
         return false;
     dryi_lock_take(&f->lock);
     bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
