@@ -124,6 +124,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     struct block *b = &p->blocks[block];
     bool small = arena_is_small(p->shelves[b->shelf]->arena);
     b->state = BLOCK_USED;
+    b->is_known = false;
     b->uses = NONE;
     b->requested = r->size;
     b->has_ticket = r->has_ticket;
@@ -257,7 +258,7 @@ static const struct dryi_place_ops paged_ops = {
     .front_peek = dryi_paged_front_peek,
     .front_take = dryi_paged_front_take,
     .front_put = dryi_paged_front_put,
-    .front_fits = dryi_paged_front_fits,
+    .front_keep = dryi_paged_front_keep,
     .front_holds = dryi_paged_front_holds,
     .front_balance = dryi_paged_front_balance,
     .front_watch = dryi_paged_front_watch,

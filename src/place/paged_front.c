@@ -73,8 +73,9 @@ flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
     uint32_t block = s->fronts[slot];
     s->fronts[slot] = p->blocks[block].bin_next;
     s->front_blocks--;
-    if (p->front_watcher.lost)
+    if (p->blocks[block].is_known)
         p->front_watcher.lost(p->front_watcher.self, p->blocks[block].addr);
+    p->blocks[block].is_known = false;
     p->blocks[block].state = BLOCK_FREE;
     return p->blocks[dryi_paged_block_settle(p, block)].size;
 }
@@ -226,7 +227,7 @@ dryi_paged_front_peek(const struct dryi_front *front, uint64_t size)
     uint64_t bytes = block_bytes(size);
     const struct shelf *s = shelf_for(front, bytes);
     uint32_t block = s ? dryi_paged_front_top(p, s, bytes) : NONE;
-    return block == NONE ? 0 : p->blocks[block].addr;
+    return block == NONE || !p->blocks[block].is_known ? 0 : p->blocks[block].addr;
 }
 
 /* Beside the place a front has its own books; else what it does is counted at once. */
@@ -239,7 +240,7 @@ books_of(struct dryi_front *f)
     return f->books;
 }
 
-dryi_block
+void
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
     struct dryi_paged *p = front->place;
@@ -254,37 +255,38 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
     tally_raise(&books[TALLY_ALLOCATION], s->is_small, 1);
     tally_raise(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
     tally_raise(&books[TALLY_REQUESTED_BYTES], s->is_small, size);
-    return block;
 }
 
 bool
-dryi_paged_front_put(struct dryi_front *front, dryi_block block, uint64_t requested)
+dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 {
     struct dryi_paged *p = front->place;
-    uint64_t bytes = block_bytes(requested);
-    struct shelf *s = shelf_for(front, bytes);
-    if (!s || p->observer.event || !dryi_paged_front_push(p, s, block, bytes))
+    struct block *b = &p->blocks[block];
+    struct shelf *s = shelf_for(front, b->size);
+    if (b->state != BLOCK_USED || b->uses != NONE || !s || p->observer.event ||
+        !dryi_paged_front_push(p, s, block, b->size))
         return false;
     struct stream *stream = &p->streams[front->stream];
-    p->blocks[block].epoch = stream->epoch;
+    b->epoch = stream->epoch;
     if (stream->freed != stream->epoch) /* its neighbours are other threads' */
         stream->freed = stream->epoch;
     struct tally *books = books_of(front);
     tally_lower(&books[TALLY_ALLOCATION], s->is_small, 1);
-    tally_lower(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
-    tally_lower(&books[TALLY_REQUESTED_BYTES], s->is_small, requested);
+    tally_lower(&books[TALLY_ALLOCATED_BYTES], s->is_small, b->size);
+    tally_lower(&books[TALLY_REQUESTED_BYTES], s->is_small, b->requested);
     return true;
 }
 
 bool
-dryi_paged_front_fits(const struct dryi_front *front, dryi_block block)
+dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
 {
     const struct dryi_paged *p = front->place;
-    const struct block *b = &p->blocks[block];
+    struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    return front->shelves[small] && b->shelf == front->shelf_ids[small] &&
-           b->state == BLOCK_USED && b->uses == NONE && !b->has_ticket &&
-           b->size == block_bytes(b->requested);
+    b->is_known = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+                  b->uses == NONE && !b->has_ticket &&
+                  b->size == block_bytes(b->requested);
+    return b->is_known;
 }
 
 bool

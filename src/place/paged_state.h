@@ -62,6 +62,8 @@ struct block {
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
+    bool
+        is_known; /* used or on a front: somebody keeps its address, to use it beside us */
     bool is_apart; /* free: it goes to another stream next, and is not merged before */
 };
 
@@ -552,9 +554,9 @@ bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes);
 struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_peek(const struct dryi_front *front, uint64_t size);
-dryi_block dryi_paged_front_take(struct dryi_front *front, uint64_t size);
-bool dryi_paged_front_put(struct dryi_front *front, dryi_block block, uint64_t requested);
-bool dryi_paged_front_fits(const struct dryi_front *front, dryi_block block);
+void dryi_paged_front_take(struct dryi_front *front, uint64_t size);
+bool dryi_paged_front_put(struct dryi_front *front, dryi_block block);
+bool dryi_paged_front_keep(struct dryi_front *front, dryi_block block);
 bool dryi_paged_front_holds(const void *self, dryi_block block);
 uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,
                                   size_t count);

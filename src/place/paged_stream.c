@@ -289,6 +289,7 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
         dryi_paged_front_note(p, b->shelf);
         return;
     }
+    b->is_known = false;
     b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
 }
@@ -390,6 +391,7 @@ dryi_paged_free(void *self, dryi_block block)
     tally_add(p, TALLY_PENDING, small, 1);
     tally_add(p, TALLY_PENDING_BYTES, small, b->size);
     b->state = BLOCK_PENDING;
+    b->is_known = false;
     if (is_held)
         hold(p, block);
     else

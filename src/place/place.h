@@ -116,7 +116,7 @@ struct dryi_place_counters {
  */
 struct dryi_front;
 
-/* Told, from inside every other call, of a block on a front that is no longer whole. */
+/* Told, from inside every other call, of a kept block on a front that is no longer whole. */
 struct dryi_front_watcher {
     void (*lost)(void *self, uint64_t addr);
     void *self;
@@ -190,18 +190,24 @@ struct dryi_place_ops {
      */
     void (*front_share)(void *self, bool is_shared);
     /*
-     * Where the block begins that take would hand out; 0: there is none, or, not shared, there is
-     * more to do for a request: alloc does it. While shared the caller sees to that there is no
-     * observer, no pool or capture begun.
+     * Where the kept block begins that take would hand out; 0: there is none, or, not shared,
+     * there is more to do for a request: alloc does it. While shared the caller sees to that
+     * there is no observer, no pool or capture begun.
      */
     uint64_t (*front_peek)(const struct dryi_front *front, uint64_t size);
     /* What peek has just found for this size is in use. */
-    dryi_block (*front_take)(struct dryi_front *front, uint64_t size);
-    /* A block that front_fits is free. False: the front is full, free can do it. */
-    bool (*front_put)(struct dryi_front *front, dryi_block block, uint64_t requested);
-    /* May a block in use go there by front_put? As long as record_stream is not told of it. */
-    bool (*front_fits)(const struct dryi_front *front, dryi_block block);
-    /* Does a block, in use before the last free, lie on a front now? */
+    void (*front_take)(struct dryi_front *front, uint64_t size);
+    /*
+     * A kept block of this front is free. False: free can do it, for the front is full or
+     * streams were recorded; or the block is free already.
+     */
+    bool (*front_put)(struct dryi_front *front, dryi_block block);
+    /*
+     * The caller keeps the address of this block in use, while it is used and while it lies on
+     * the front, until lost, or until free leaves it elsewhere. False: it cannot go there.
+     */
+    bool (*front_keep)(struct dryi_front *front, dryi_block block);
+    /* Does a kept block lie on a front? */
     bool (*front_holds)(const void *self, dryi_block block);
     /*
      * What happened at these fronts, 64 at most, is counted; bit i: something did at the

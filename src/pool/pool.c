@@ -293,11 +293,9 @@ find_front(struct dry_pool *pool, const struct wish *wish, uint64_t number,
 {
     const struct dryi_pool_front *front =
         dryi_pool_front_find(pool, number, wish->stream);
-    if (front && wish->alignment == DRYI_POOL_GRAIN && wish->size <= UINT32_MAX &&
-        pool->place.ops->front_fits(front->front, entry->block)) {
+    if (front && wish->alignment == DRYI_POOL_GRAIN &&
+        pool->place.ops->front_keep(front->front, entry->block))
         entry->front = front->number;
-        entry->requested = (uint32_t)wish->size;
-    }
 }
 
 /* Another thread than before, on another stream: they are to meet less. */
@@ -452,21 +450,15 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* --- blocks in use ------------------------------------------------------------------------ */
 
-/* A block that lies whole on a front keeps its slot, at rest. */
+/* A block that is kept on its front keeps its slot. */
 static enum dry_status
 give_back(struct dry_pool *pool, struct dryi_pool_slot *slot)
 {
-    const struct dryi_place_ops *ops = pool->place.ops;
-    uint32_t block = dryi_pool_slot_block(slot);
-    uint64_t key = dryi_pool_slot_key(slot);
-    enum dry_status status = ops->free(pool->place.self, block);
-    if (status != DRY_OK)
-        return status;
-    if (dryi_pool_key_front(key) && ops->front_holds(pool->place.self, block))
-        dryi_pool_slot_set_key(slot, key & ~DRYI_SLOT_USED);
-    else
+    enum dry_status status =
+        pool->place.ops->free(pool->place.self, dryi_pool_slot_block(slot));
+    if (status == DRY_OK && dryi_pool_slot_is_used(pool, slot))
         dryi_pool_table_remove(&pool->table, slot);
-    return DRY_OK;
+    return status;
 }
 
 enum dry_status
@@ -483,7 +475,7 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
         context = dryi_history_ask(pool);
     dryi_pool_lock(pool);
     enum dry_status status = DRY_ERR_ARGUMENT;
-    struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
     if (slot && dryi_pool_front_free_alone(pool, slot)) {
         status = DRY_OK;
     } else if (slot) {
@@ -501,13 +493,11 @@ dry_pool_record_stream(struct dry_pool *pool, uint64_t address, uint64_t stream)
     if (status != DRY_OK)
         return status;
     uint64_t number;
-    struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    const struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
     status = slot ? dryi_pool_stream_number(pool, stream, &number) : DRY_ERR_ARGUMENT;
-    if (status == DRY_OK) { /* from now on its free is the place's */
-        dryi_pool_slot_set_key(slot, address | DRYI_SLOT_USED);
+    if (status == DRY_OK)
         status = pool->place.ops->record_stream(pool->place.self,
                                                 dryi_pool_slot_block(slot), number);
-    }
     dryi_pool_leave(pool);
     return status;
 }

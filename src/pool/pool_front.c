@@ -7,7 +7,6 @@
 #include "pool/pool_state.h"
 
 #define IDLE_MAX 16384 /* the pool was locked so often since it was used: it is closed */
-#define REQUESTED_MAX UINT32_MAX
 
 /* --- locks -------------------------------------------------------------------------------- */
 
@@ -196,18 +195,13 @@ dryi_pool_fronts_finish(struct dry_pool *pool)
 
 /* Nobody else is at the front. */
 static inline bool
-hand_out(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t size,
+hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t size,
          uint64_t *address)
 {
-    const struct dryi_place_ops *ops = pool->place.ops;
-    uint64_t found = ops->front_peek(f->front, size);
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, found);
-    if (!slot)
+    uint64_t found = pool->place.ops->front_peek(f->front, size);
+    if (found == 0)
         return false;
-    dryi_block block = ops->front_take(f->front, size);
-    DRYI_ASSERT(dryi_pool_slot_block(slot) == block);
-    dryi_pool_slot_set_value(slot, block, (uint32_t)size);
-    dryi_pool_slot_set_key(slot, found | (uint64_t)f->number << 1 | DRYI_SLOT_USED);
+    pool->place.ops->front_take(f->front, size);
     *address = found;
     return true;
 }
@@ -224,8 +218,7 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
                             uint64_t *address)
 {
     struct dryi_pool_front *f = pool->fronts.last;
-    return f && f->handle == stream && size <= REQUESTED_MAX &&
-           !dryi_pool_fronts_are_shared(&pool->fronts) &&
+    return f && f->handle == stream && !dryi_pool_fronts_are_shared(&pool->fronts) &&
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }
 
@@ -238,7 +231,7 @@ dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
     struct dryi_pool_front *f =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
     /* Where it was empty a moment ago, another stream's may stand by now. */
-    if (!f || f->stream != number || size > REQUESTED_MAX)
+    if (!f || f->stream != number)
         return false;
     dryi_lock_take(&f->lock);
     bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
@@ -246,41 +239,27 @@ dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
     return is_done;
 }
 
-/* Nobody else is at its front: the block goes there, and its slot rests. */
-static inline bool
-take_back(struct dry_pool *pool, const struct dryi_pool_front *f,
-          struct dryi_pool_slot *slot, uint64_t key)
-{
-    bool is_done = pool->place.ops->front_put(f->front, dryi_pool_slot_block(slot),
-                                              dryi_pool_slot_requested(slot));
-    if (is_done)
-        dryi_pool_slot_set_key(slot, key & ~DRYI_SLOT_USED);
-    return is_done;
-}
-
 bool
 dryi_pool_front_free_alone(struct dry_pool *pool, struct dryi_pool_slot *slot)
 {
-    uint64_t key = dryi_pool_slot_key(slot);
-    uint32_t number = dryi_pool_key_front(key);
+    uint32_t number = dryi_pool_key_front(dryi_pool_slot_key(slot));
     return number > 0 && !dryi_pool_fronts_are_shared(&pool->fronts) &&
-           take_back(pool, pool->fronts.all[number], slot, key);
+           pool->place.ops->front_put(pool->fronts.all[number]->front,
+                                      dryi_pool_slot_block(slot));
 }
 
 bool
 dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
 {
-    if (address % DRYI_POOL_GRAIN != 0)
-        return false;
     struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
     uint64_t key = slot ? dryi_pool_slot_key(slot) : 0;
     uint32_t number = dryi_pool_key_front(key);
-    if (number == 0 || !(key & DRYI_SLOT_USED) || dryi_pool_key_address(key) != address)
+    if (number == 0 || dryi_pool_key_address(key) != address)
         return false;
     struct dryi_pool_front *f = pool->fronts.all[number];
     dryi_lock_take(&f->lock);
     bool is_done = f->is_open && dryi_pool_table_is_same(&pool->table, slot, key) &&
-                   take_back(pool, f, slot, key);
+                   pool->place.ops->front_put(f->front, dryi_pool_slot_block(slot));
     dryi_lock_give(&f->lock);
     return is_done;
 }

@@ -127,6 +127,22 @@ dryi_pool_unlock(struct dry_pool *pool)
 
 /* --- pool.c ------------------------------------------------------------------------------- */
 
+/* Its block is in use, or is one of ours no more; else it lies on its front. */
+static inline bool
+dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
+{
+    return dryi_pool_key_front(dryi_pool_slot_key(slot)) == 0 ||
+           !pool->place.ops->front_holds(pool->place.self, dryi_pool_slot_block(slot));
+}
+
+/* The slot of a block in use; NULL: the address is none. Pool locked. */
+static inline struct dryi_pool_slot *
+dryi_pool_find(const struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
+    return slot && dryi_pool_slot_is_used(pool, slot) ? slot : NULL;
+}
+
 /* The lock; UNSUPPORTED, without it, in the child of a fork. */
 DRY_CHECK_RESULT static inline enum dry_status
 dryi_pool_enter(struct dry_pool *pool)

@@ -43,8 +43,7 @@ now_of(const struct dryi_pool_table *table)
 static void
 copy_slot(struct dryi_pool_slot *to, const struct dryi_pool_slot *from)
 {
-    uint64_t value = atomic_load_explicit(&from->value, memory_order_relaxed);
-    atomic_store_explicit(&to->value, value, memory_order_relaxed);
+    atomic_store_explicit(&to->block, dryi_pool_slot_block(from), memory_order_relaxed);
     dryi_pool_slot_set_key(to, dryi_pool_slot_key(from));
 }
 
@@ -97,20 +96,9 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     DRYI_ASSERT(entry.address != 0 && entry.address % 512 == 0);
     DRYI_ASSERT(table->count < now->count / 2 && entry.front <= DRYI_SLOT_FRONTS);
     struct dryi_pool_slot *slot = slot_for(table, now, entry.address);
-    uint64_t before = dryi_pool_slot_key(slot);
-    DRYI_ASSERT(!(before & DRYI_SLOT_USED));
-    table->count += before == 0;
-    dryi_pool_slot_set_value(slot, entry.block, entry.requested);
-    dryi_pool_slot_set_key(slot,
-                           entry.address | (uint64_t)entry.front << 1 | DRYI_SLOT_USED);
-}
-
-struct dryi_pool_slot *
-dryi_pool_table_find(const struct dryi_pool_table *table, uint64_t address)
-{
-    struct dryi_pool_slot *slot =
-        address % 512 == 0 ? dryi_pool_table_seek(table, address) : NULL;
-    return slot && dryi_pool_slot_key(slot) & DRYI_SLOT_USED ? slot : NULL;
+    table->count += dryi_pool_slot_key(slot) == 0;
+    atomic_store_explicit(&slot->block, entry.block, memory_order_relaxed);
+    dryi_pool_slot_set_key(slot, entry.address | entry.front);
 }
 
 void

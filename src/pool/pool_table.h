@@ -10,13 +10,14 @@
  * first empty slot. It grows before anything else of a request is done, by doubling: a
  * table of n blocks has been copied less than twice for each. A free takes no memory.
  *
- * A slot is of a block in use, or rests: its block lies whole on a front and will begin
- * there again. What may go to a front by itself has the front's number.
+ * A slot is of a block in use, or of one that is kept on a front (place/place.h): the block
+ * says which. What may go to a front by itself has the front's number. So alloc and free of
+ * what fronts hold read the table and write nothing: threads do not meet in its lines.
  *
  * Threads    seek may be asked by anybody at any time. What it finds is to be believed only
- *            when the slot's front is held and is_same still says so: slots of a front change
- *            under its lock, all others and their places with everything held. Outgrown slots
- *            are kept until the end, together less than the table, for those who still look.
+ *            when the slot's front is held and is_same still says so; slots change with
+ *            everything held. Outgrown slots are kept until the end, together less than the
+ *            table, for those who still look.
  */
 
 #include <stdatomic.h>
@@ -26,12 +27,11 @@
 
 #include <drystone/memory.h>
 
-#define DRYI_SLOT_USED UINT64_C(1)
 #define DRYI_SLOT_FRONTS 127u /* the highest number of a front; 0: none */
 
 struct dryi_pool_slot {
-    _Atomic uint64_t key;   /* address | front << 1 | in use; 0: empty */
-    _Atomic uint64_t value; /* block << 32 | bytes requested, of blocks with a front */
+    _Atomic uint64_t key; /* address | front; 0: empty */
+    _Atomic uint32_t block;
 };
 
 struct dryi_pool_slots {
@@ -44,28 +44,24 @@ struct dryi_pool_slots {
 struct dryi_pool_table {
     struct dry_memory memory;
     _Atomic(struct dryi_pool_slots *) now; /* NULL: none yet */
-    size_t count;                          /* slots in use and resting */
+    size_t count;                          /* of addresses */
     uint64_t factor; /* of the hash, odd; differs from table to table */
 };
 
 /* What a slot says. */
 struct dryi_pool_entry {
-    uint64_t address;   /* a multiple of 512 */
-    uint32_t block;     /* the place's handle */
-    uint32_t requested; /* bytes, if there is a front */
-    uint32_t front;     /* 0: none */
+    uint64_t address; /* a multiple of 512 */
+    uint32_t block;   /* the place's handle */
+    uint32_t front;   /* 0: none */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
 void dryi_pool_table_finish(struct dryi_pool_table *table);
 /* Room for one more; false: no memory, nothing changed. */
 bool dryi_pool_table_reserve(struct dryi_pool_table *table);
-/* Room was reserved; a slot of the address that rests is used again. */
+/* Room was reserved. A slot the address has, of a block that was on a front, becomes this. */
 void dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry);
-/* A block in use: NULL if it is not there. Valid until the next change. */
-struct dryi_pool_slot *dryi_pool_table_find(const struct dryi_pool_table *table,
-                                            uint64_t address);
-/* A slot that find or seek has just returned. */
+/* A slot that seek has just returned. */
 void dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot);
 
 static inline uint64_t
@@ -83,20 +79,7 @@ dryi_pool_slot_set_key(struct dryi_pool_slot *slot, uint64_t key)
 static inline uint32_t
 dryi_pool_slot_block(const struct dryi_pool_slot *slot)
 {
-    return (uint32_t)(atomic_load_explicit(&slot->value, memory_order_relaxed) >> 32);
-}
-
-static inline uint32_t
-dryi_pool_slot_requested(const struct dryi_pool_slot *slot)
-{
-    return (uint32_t)atomic_load_explicit(&slot->value, memory_order_relaxed);
-}
-
-static inline void
-dryi_pool_slot_set_value(struct dryi_pool_slot *slot, uint32_t block, uint32_t requested)
-{
-    atomic_store_explicit(&slot->value, (uint64_t)block << 32 | requested,
-                          memory_order_relaxed);
+    return atomic_load_explicit(&slot->block, memory_order_relaxed);
 }
 
 static inline uint64_t
@@ -108,7 +91,7 @@ dryi_pool_key_address(uint64_t key)
 static inline uint32_t
 dryi_pool_key_front(uint64_t key)
 {
-    return (uint32_t)(key >> 1) & DRYI_SLOT_FRONTS;
+    return (uint32_t)key & DRYI_SLOT_FRONTS;
 }
 
 /* The high bits of a product depend on all bits of the address. */
@@ -119,7 +102,7 @@ dryi_pool_table_home(const struct dryi_pool_table *table,
     return (size_t)((address >> 9) * table->factor >> now->hash_shift);
 }
 
-/* In use or resting; NULL if it is not there, or on its way to another slot. */
+/* NULL if it is not there, not a multiple of 512, or on its way to another slot. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
 {

@@ -172,7 +172,7 @@ find_segment(void *visitor, const struct dryi_segment_info *segment,
 static enum dry_status
 describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 {
-    const struct dryi_pool_slot *slot = dryi_pool_table_find(&pool->table, address);
+    const struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
     if (!slot)
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
@@ -227,18 +227,12 @@ check_slot(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
     if (dryi_pool_table_seek(&pool->table, address) != slot)
         return "cannot be found";
     struct dryi_block_info info;
-    uint32_t block = dryi_pool_slot_block(slot);
-    pool->place.ops->get_block(pool->place.self, block, &info);
-    if (!(key & DRYI_SLOT_USED))
-        return pool->place.ops->front_holds(pool->place.self, block) &&
-                       info.addr == address
-                   ? NULL
-                   : "rests, and its block does not";
-    if (!info.allocated || address - info.addr >= info.size)
+    pool->place.ops->get_block(pool->place.self, dryi_pool_slot_block(slot), &info);
+    bool is_used = dryi_pool_slot_is_used(pool, slot);
+    if (is_used && (!info.allocated || address - info.addr >= info.size))
         return "is of no block in use";
-    if (dryi_pool_key_front(key) &&
-        (address != info.addr || dryi_pool_slot_requested(slot) != info.requested))
-        return "is not what its block says";
+    if (dryi_pool_key_front(key) && address != info.addr)
+        return "is not where its block begins";
     return NULL;
 }
 
@@ -252,7 +246,7 @@ check_table(const struct dry_pool *pool, struct dry_error *err)
         uint64_t key = dryi_pool_slot_key(&now->slots[i]);
         if (!key)
             continue;
-        *(key & DRYI_SLOT_USED ? &used : &resting) += 1;
+        *(dryi_pool_slot_is_used(pool, &now->slots[i]) ? &used : &resting) += 1;
         const char *broken = check_slot(pool, &now->slots[i]);
         if (broken)
             return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu %s", i, broken);

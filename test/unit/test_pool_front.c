@@ -298,7 +298,7 @@ count_resting(const struct dry_pool *pool)
     size_t resting = 0;
     for (size_t i = 0; now && i < now->count; i++) {
         uint64_t key = dryi_pool_slot_key(&now->slots[i]);
-        resting += key != 0 && !(key & DRYI_SLOT_USED);
+        resting += key != 0 && !dryi_pool_slot_is_used(pool, &now->slots[i]);
     }
     return resting;
 }
