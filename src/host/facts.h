@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_FACTS_H
+#define DRYI_HOST_FACTS_H
+
+/*
+ * What the machine has and allows, read from /sys and /proc at the moment of asking.
+ *
+ * Paths are put behind a root, so that tests bring folders of other machines. Nothing is kept
+ * and no memory is taken: each answer is a few small files.
+ *
+ * Errors     "not known" is an answer: false, or a limit of UINT64_MAX. Containers hide much.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/pages.h>
+
+#include "os/kernel.h"
+
+#define DRYI_FACTS_POOLS_MAX 8
+#define DRYI_ALL_NODES (-1)
+
+struct dryi_facts {
+    const struct dryi_kernel *kernel;
+    const char *root; /* "" for this machine */
+};
+
+/* The sizes of huge pages that have a pool, descending; how many. */
+size_t dryi_facts_pool_sizes(const struct dryi_facts *facts,
+                             uint64_t sizes[DRYI_FACTS_POOLS_MAX]);
+/* The kernel's default of these; 0: not known. */
+uint64_t dryi_facts_default_pool(const struct dryi_facts *facts);
+
+/* In pages. Of a node, only total and free. */
+struct dryi_pool_facts {
+    uint64_t total, free, reserved, surplus, overcommit;
+};
+bool dryi_facts_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node,
+                     struct dryi_pool_facts *pool);
+
+/* Of transparent huge pages; huge_bytes 0: the kernel has none, or does not say. */
+struct dryi_thp_facts {
+    uint64_t huge_bytes;
+    bool is_off, is_off_for_shared;
+};
+void dryi_facts_thp(const struct dryi_facts *facts, struct dryi_thp_facts *thp);
+
+/* With memory, and of these the ones this process may use. */
+bool dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *existing,
+                      struct dry_pages_nodes *allowed);
+bool dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node,
+                          struct dryi_cpus *cpus);
+
+/* What the kernel would find for base pages without swapping, about. */
+uint64_t dryi_facts_available_bytes(const struct dryi_facts *facts, int32_t node);
+/* The least that any control group above this process leaves of memory. */
+uint64_t dryi_facts_cgroup_room(const struct dryi_facts *facts);
+/* The same of a pool: of pages in use, or of those reserved by mappings. */
+uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
+                                     bool of_reserved);
+
+/* /proc/self/smaps, for what PAGEMAP_SCAN tells newer kernels' programs. */
+bool dryi_facts_huge_bytes(const struct dryi_facts *facts, uint64_t address,
+                           uint64_t bytes, uint64_t *huge_bytes);
+
+/* Of a set of nodes. */
+bool dryi_nodes_have(const struct dry_pages_nodes *nodes, int64_t node);
+void dryi_nodes_add(struct dry_pages_nodes *nodes, int32_t node);
+bool dryi_nodes_are_none(const struct dry_pages_nodes *nodes);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/facts_read.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/fact_text.h"
+#include "host/smaps_text.h"
+
+#define PATH_MAX_BYTES 2048
+/* A file that never ends is a trap; smaps of a hundred thousand mappings is 100 MiB. */
+#define LONG_FILE_MAX (UINT64_C(1) << 30)
+
+__attribute__((format(printf, 3, 0))) static int
+open_at(const struct dryi_facts *facts, char path[PATH_MAX_BYTES], const char *format,
+        va_list arguments)
+{
+    size_t root_length = strlen(facts->root);
+    if (root_length >= PATH_MAX_BYTES)
+        return -1;
+    memcpy(path, facts->root, root_length);
+    size_t left = PATH_MAX_BYTES - root_length;
+    int length = vsnprintf(path + root_length, left, format, arguments);
+    if (length < 0 || (size_t)length >= left)
+        return -1;
+    return facts->kernel->open(facts->kernel->self, path);
+}
+
+/* As much as there is, up to the capacity. */
+static bool
+read_all(const struct dryi_facts *facts, int file, struct dryi_fact_file *to)
+{
+    const struct dryi_kernel *k = facts->kernel;
+    to->length = 0;
+    while (to->length < sizeof to->text) {
+        ssize_t got =
+            k->read(k->self, file, to->text + to->length, sizeof to->text - to->length);
+        if (got < 0 || (size_t)got > sizeof to->text - to->length)
+            return false;
+        if (got == 0)
+            break;
+        to->length += (size_t)got;
+    }
+    return true;
+}
+
+__attribute__((format(printf, 2, 3))) static int
+open_file(const struct dryi_facts *facts, const char *format, ...)
+{
+    char path[PATH_MAX_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    int file = open_at(facts, path, format, arguments);
+    va_end(arguments);
+    return file;
+}
+
+__attribute__((format(printf, 3, 0))) static bool
+read_file(const struct dryi_facts *facts, struct dryi_fact_file *to, const char *format,
+          va_list arguments)
+{
+    char path[PATH_MAX_BYTES];
+    int file = open_at(facts, path, format, arguments);
+    if (file < 0)
+        return false;
+    bool is_read = read_all(facts, file, to);
+    facts->kernel->close(facts->kernel->self, file);
+    return is_read;
+}
+
+bool
+dryi_facts_read(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                const char *path, ...)
+{
+    va_list arguments;
+    va_start(arguments, path);
+    bool is_read = read_file(facts, file, path, arguments);
+    va_end(arguments);
+    return is_read;
+}
+
+bool
+dryi_facts_read_number(const struct dryi_facts *facts, uint64_t *number, const char *path,
+                       ...)
+{
+    struct dryi_fact_file file;
+    va_list arguments;
+    va_start(arguments, path);
+    bool is_read = read_file(facts, &file, path, arguments);
+    va_end(arguments);
+    return is_read && dryi_fact_number(file.text, file.length, number);
+}
+
+/* Calls `take` with piece after piece of a file of this machine or of the root's. */
+static bool
+walk(const struct dryi_facts *facts, const char *path,
+     void (*take)(void *to, const char *text, size_t length), void *to)
+{
+    const struct dryi_kernel *k = facts->kernel;
+    char text[4096];
+    int file = open_file(facts, "%s", path);
+    if (file < 0)
+        return false;
+    ssize_t got = 1;
+    for (uint64_t sum = 0; sum < LONG_FILE_MAX && got > 0; sum += (uint64_t)got) {
+        got = k->read(k->self, file, text, sizeof text);
+        if (got > 0 && (size_t)got <= sizeof text)
+            take(to, text, (size_t)got);
+        else
+            got = got < 0 ? got : 0;
+        if (got <= 0)
+            break;
+    }
+    k->close(k->self, file);
+    return got == 0;
+}
+
+struct filter {
+    struct dryi_fact_file *file; /* its text: lines kept, then the one being read */
+    size_t line_begin, used;
+    bool is_too_long;
+    const char *word;
+};
+
+static void
+end_line(struct filter *f)
+{
+    char *line = f->file->text + f->line_begin;
+    size_t length = f->used - f->line_begin;
+    bool keeps = !f->is_too_long && length &&
+                 memmem(line, length, f->word, strlen(f->word)) != NULL;
+    f->is_too_long = false;
+    if (keeps && f->used < sizeof f->file->text) {
+        f->file->text[f->used++] = '\n';
+        f->line_begin = f->used;
+    }
+    f->used = f->line_begin;
+}
+
+static void
+filter_take(void *to, const char *text, size_t length)
+{
+    struct filter *f = to;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\n')
+            end_line(f);
+        else if (f->used < sizeof f->file->text)
+            f->file->text[f->used++] = text[i];
+        else
+            f->is_too_long = true;
+    }
+}
+
+bool
+dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                      const char *path, const char *word)
+{
+    struct filter f = {.file = file, .word = word};
+    if (!walk(facts, path, filter_take, &f))
+        return false;
+    end_line(&f);
+    file->length = f.line_begin;
+    return true;
+}
+
+static void
+smaps_take(void *to, const char *text, size_t length)
+{
+    dryi_smaps_feed(to, text, length);
+}
+
+bool
+dryi_facts_huge_bytes(const struct dryi_facts *facts, uint64_t address, uint64_t bytes,
+                      uint64_t *huge_bytes)
+{
+    /* This process's own: a root with folders of another machine has nothing of it. */
+    const struct dryi_facts here = {.kernel = facts->kernel, .root = ""};
+    struct dryi_smaps smaps;
+    dryi_smaps_init(&smaps, address, bytes);
+    return walk(&here, "/proc/self/smaps", smaps_take, &smaps) &&
+           dryi_smaps_end(&smaps, huge_bytes);
+}
