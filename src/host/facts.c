@@ -34,7 +34,7 @@ dryi_nodes_are_none(const struct dry_pages_nodes *nodes)
 }
 
 struct sizes {
-    uint64_t *bytes;
+    uint64_t bytes[DRYI_FACTS_POOLS_MAX];
     size_t count;
 };
 
@@ -60,7 +60,7 @@ dryi_facts_pool_sizes(const struct dryi_facts *facts,
                       uint64_t sizes[DRYI_FACTS_POOLS_MAX])
 {
     const struct dryi_kernel *k = facts->kernel;
-    struct sizes found = {.bytes = sizes};
+    struct sizes found = {.count = 0};
     char path[256];
     size_t root_length = strlen(facts->root);
     if (root_length + sizeof POOLS > sizeof path)
@@ -69,6 +69,7 @@ dryi_facts_pool_sizes(const struct dryi_facts *facts,
     memcpy(path + root_length, POOLS, sizeof POOLS);
     if (k->list(k->self, path, take_size, &found) != 0)
         return 0;
+    memcpy(sizes, found.bytes, sizeof found.bytes);
     return found.count;
 }
 

@@ -12,19 +12,17 @@
 /* A file that never ends is a trap; smaps of a hundred thousand mappings is 100 MiB. */
 #define LONG_FILE_MAX (UINT64_C(1) << 30)
 
-__attribute__((format(printf, 3, 0))) static int
-open_at(const struct dryi_facts *facts, char path[PATH_MAX_BYTES], const char *format,
-        va_list arguments)
+/* A negative errno, or -1 for a path that is too long. */
+static int
+open_at(const struct dryi_facts *facts, const char *path)
 {
-    size_t root_length = strlen(facts->root);
-    if (root_length >= PATH_MAX_BYTES)
+    char full[PATH_MAX_BYTES];
+    size_t root_length = strlen(facts->root), length = strlen(path);
+    if (root_length + length >= sizeof full)
         return -1;
-    memcpy(path, facts->root, root_length);
-    size_t left = PATH_MAX_BYTES - root_length;
-    int length = vsnprintf(path + root_length, left, format, arguments);
-    if (length < 0 || (size_t)length >= left)
-        return -1;
-    return facts->kernel->open(facts->kernel->self, path);
+    memcpy(full, facts->root, root_length);
+    memcpy(full + root_length, path, length + 1);
+    return facts->kernel->open(facts->kernel->self, full);
 }
 
 /* As much as there is, up to the capacity. */
@@ -45,23 +43,10 @@ read_all(const struct dryi_facts *facts, int file, struct dryi_fact_file *to)
     return true;
 }
 
-__attribute__((format(printf, 2, 3))) static int
-open_file(const struct dryi_facts *facts, const char *format, ...)
+static bool
+read_file(const struct dryi_facts *facts, struct dryi_fact_file *to, const char *path)
 {
-    char path[PATH_MAX_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    int file = open_at(facts, path, format, arguments);
-    va_end(arguments);
-    return file;
-}
-
-__attribute__((format(printf, 3, 0))) static bool
-read_file(const struct dryi_facts *facts, struct dryi_fact_file *to, const char *format,
-          va_list arguments)
-{
-    char path[PATH_MAX_BYTES];
-    int file = open_at(facts, path, format, arguments);
+    int file = open_at(facts, path);
     if (file < 0)
         return false;
     bool is_read = read_all(facts, file, to);
@@ -73,11 +58,12 @@ bool
 dryi_facts_read(const struct dryi_facts *facts, struct dryi_fact_file *file,
                 const char *path, ...)
 {
+    char whole[PATH_MAX_BYTES];
     va_list arguments;
     va_start(arguments, path);
-    bool is_read = read_file(facts, file, path, arguments);
+    int length = vsnprintf(whole, sizeof whole, path, arguments);
     va_end(arguments);
-    return is_read;
+    return length >= 0 && (size_t)length < sizeof whole && read_file(facts, file, whole);
 }
 
 bool
@@ -85,11 +71,14 @@ dryi_facts_read_number(const struct dryi_facts *facts, uint64_t *number, const c
                        ...)
 {
     struct dryi_fact_file file;
+    char whole[PATH_MAX_BYTES];
     va_list arguments;
     va_start(arguments, path);
-    bool is_read = read_file(facts, &file, path, arguments);
+    int length = vsnprintf(whole, sizeof whole, path, arguments);
     va_end(arguments);
-    return is_read && dryi_fact_number(file.text, file.length, number);
+    return length >= 0 && (size_t)length < sizeof whole &&
+           read_file(facts, &file, whole) &&
+           dryi_fact_number(file.text, file.length, number);
 }
 
 /* Calls `take` with piece after piece of a file of this machine or of the root's. */
@@ -99,7 +88,7 @@ walk(const struct dryi_facts *facts, const char *path,
 {
     const struct dryi_kernel *k = facts->kernel;
     char text[4096];
-    int file = open_file(facts, "%s", path);
+    int file = open_at(facts, path);
     if (file < 0)
         return false;
     ssize_t got = 1;
