@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "qemu/guest.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/pages_inside.h"
+#include "host/populate.h"
+
+#define CGROUP "/sys/fs/cgroup/limited"
+
+struct region {
+    struct dry_pages *pages;
+    struct dry_pages_info info;
+    struct dry_pages_report report;
+};
+
+static struct dry_pages_options
+pool_options(uint64_t page_count, int node, enum dry_pages_policy policy)
+{
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = page_count * 2 * MIB;
+    o.kind = DRY_PAGES_POOL;
+    o.where = node < 0 ? DRY_PAGES_ANYWHERE : DRY_PAGES_ON_NODE;
+    o.node = node < 0 ? 0 : node;
+    o.policy = policy;
+    o.page_bytes = 2 * MIB;
+    return o;
+}
+
+static enum dry_status
+create(const struct dry_pages_options *o, struct region *r)
+{
+    struct dry_error err;
+    *r = (struct region){0};
+    enum dry_status status = dry_pages_create(o, &r->pages, &r->report, &err);
+    if (status == DRY_OK)
+        dry_pages_get_info(r->pages, &r->info);
+    for (size_t i = 0; i < r->report.count; i++) {
+        const struct dry_pages_attempt *a = &r->report.attempts[i];
+        printf("#   %s pages of %llu KiB%s: %s, node %s, errno %d\n",
+               dry_pages_kind_name(a->kind), (unsigned long long)a->page_bytes / 1024,
+               a->may_spill ? " with others" : "", dry_pages_reason_name(a->reason),
+               dry_pages_reason_name(a->node_reason), a->os_errno);
+    }
+    return status;
+}
+
+static void
+require_refused(const struct dry_pages_options *o, enum dry_pages_reason reason)
+{
+    struct region r;
+    REQUIRE(create(o, &r) != DRY_OK);
+    REQUIRE(r.report.count == 1 && r.report.attempts[0].reason == reason);
+}
+
+/* Writes to every page: a process that can be killed by this region would be. */
+static void
+touch(const struct region *r)
+{
+    volatile unsigned char *bytes = r->info.address;
+    for (uint64_t i = 0; i < r->info.bytes; i += 4096) {
+        REQUIRE(bytes[i] == 0);
+        bytes[i] = 1;
+    }
+    REQUIRE(bytes[r->info.bytes - 1] == 0);
+}
+
+static struct dry_pages_proof
+prove(const struct region *r)
+{
+    struct dry_pages_proof proof;
+    REQUIRE(dry_pages_prove(r->pages, &proof, NULL) == DRY_OK);
+    REQUIRE(proof.knows_nodes && proof.knows_huge);
+    REQUIRE(proof.populated_bytes == r->info.bytes);
+    return proof;
+}
+
+static void
+require_all_on(const struct region *r, int node)
+{
+    struct dry_pages_proof proof = prove(r);
+    REQUIRE(proof.share_count == 1 && proof.shares[0].node == node);
+    REQUIRE(proof.shares[0].bytes == r->info.bytes && proof.elsewhere_bytes == 0);
+}
+
+static void
+strict_pool_lies_on_its_node(void)
+{
+    struct dry_pages_options o = pool_options(64, 1, DRY_PAGES_STRICT);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(guest_free_pages(1) == POOL_OF_NODE - 64 &&
+            guest_free_pages(0) == POOL_OF_NODE);
+    require_all_on(&r, 1);
+    REQUIRE(prove(&r).huge_bytes == r.info.bytes);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+dry_node_is_a_status(void)
+{
+    struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+    /* Nothing was left behind that would keep the pool from others. */
+    o = pool_options(2 * POOL_OF_NODE, -1, DRY_PAGES_STRICT);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+spill_is_counted(void)
+{
+    struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_ANY);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.report.count == 2 && r.report.attempts[1].may_spill);
+    REQUIRE(r.report.attempts[1].node_reason == DRY_PAGES_NODE_DRY);
+    REQUIRE(r.info.elsewhere_bytes == 64 * 2 * MIB);
+    struct dry_pages_proof proof = prove(&r);
+    REQUIRE(proof.share_count == 2 && proof.shares[0].bytes == 64 * 2 * MIB);
+    REQUIRE(proof.shares[1].bytes == 128 * 2 * MIB);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+prefer_stays_on_the_node(void)
+{
+    struct dry_pages_options o = pool_options(130, 1, DRY_PAGES_PREFER);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.report.attempts[0].reason == DRY_PAGES_NODE_DRY);
+    REQUIRE(r.info.kind != DRY_PAGES_POOL);
+    require_all_on(&r, 1);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+more_than_the_pool_is_refused_at_once(void)
+{
+    struct dry_pages_options o = pool_options(2048, -1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_NO_POOL);
+}
+
+/* Not a mapping of ours; the filling must stand it all the same. */
+static void
+mapping_without_reserve_is_a_status(void)
+{
+    uint64_t bytes = 300 * 2 * MIB;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE, -1, 0);
+    REQUIRE(at != MAP_FAILED);
+    struct dryi_kernel kernel;
+    dryi_kernel_init(&kernel);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        struct dryi_populate populate = {
+            .kernel = &kernel,
+            .address = (uintptr_t)at,
+            .bytes = bytes,
+            .page_bytes = 2 * MIB,
+            .piece_bytes = 16 * MIB,
+            .thread_count = threads,
+        };
+        struct dryi_populate_result result;
+        dryi_populate_run(&populate, &result);
+        REQUIRE(result.end == DRYI_POPULATE_REFUSED && result.os_errno == EFAULT);
+        REQUIRE(result.done_bytes <= 256 * 2 * MIB);
+    }
+    REQUIRE(munmap(at, bytes) == 0);
+}
+
+static int (*real_advise)(void *self, uint64_t address, uint64_t bytes, int advice);
+
+static int
+advise_of_before_5_14(void *self, uint64_t address, uint64_t bytes, int advice)
+{
+    if (advice == DRYI_ADVISE_POPULATE_WRITE)
+        return -EINVAL;
+    return real_advise(self, address, bytes, advice);
+}
+
+static void
+old_kernels_are_as_safe(void)
+{
+    struct dryi_kernel kernel;
+    dryi_kernel_init(&kernel);
+    real_advise = kernel.advise;
+    kernel.advise = advise_of_before_5_14;
+    struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_STRICT);
+    struct region r = {0};
+    REQUIRE(dryi_pages_create(&o, &kernel, &r.pages, &r.report, NULL) ==
+            DRY_ERR_NO_SPACE);
+    REQUIRE(r.report.attempts[0].reason == DRY_PAGES_NODE_DRY);
+    o = pool_options(100, 1, DRY_PAGES_STRICT);
+    REQUIRE(dryi_pages_create(&o, &kernel, &r.pages, &r.report, NULL) == DRY_OK);
+    dry_pages_get_info(r.pages, &r.info);
+    REQUIRE(guest_free_pages(1) == POOL_OF_NODE - 100);
+    require_all_on(&r, 1);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+enter_cgroup(const char *file, const char *limit)
+{
+    char path[128], pid[32];
+    mkdir(CGROUP, 0755);
+    guest_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory +hugetlb");
+    snprintf(path, sizeof path, "%s/%s", CGROUP, file);
+    guest_write(path, limit);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    guest_write(CGROUP "/cgroup.procs", pid);
+}
+
+static void
+leave_cgroup(const char *file)
+{
+    char path[128], pid[32];
+    snprintf(path, sizeof path, "%s/%s", CGROUP, file);
+    guest_write(path, "max");
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    guest_write("/sys/fs/cgroup/cgroup.procs", pid);
+}
+
+static void
+cgroup_limit_is_a_status(void)
+{
+    enter_cgroup("hugetlb.2MB.max", "67108864");
+    struct dry_pages_options o = pool_options(64, -1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_CGROUP_LIMIT);
+    o = pool_options(32, -1, DRY_PAGES_STRICT);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+    leave_cgroup("hugetlb.2MB.max");
+}
+
+static void
+cgroup_reservation_is_a_status(void)
+{
+    enter_cgroup("hugetlb.2MB.rsvd.max", "67108864");
+    struct dry_pages_options o = pool_options(64, -1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_CGROUP_RESERVATION);
+    leave_cgroup("hugetlb.2MB.rsvd.max");
+}
+
+/* Asking for them would be answered by killing this process. */
+static void
+memory_limit_is_a_status(void)
+{
+    enter_cgroup("memory.max", "134217728");
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = 256 * MIB;
+    o.kind = DRY_PAGES_BASE;
+    o.policy = DRY_PAGES_STRICT;
+    require_refused(&o, DRY_PAGES_CGROUP_LIMIT);
+    o.kind = DRY_PAGES_TRANSPARENT;
+    require_refused(&o, DRY_PAGES_CGROUP_LIMIT);
+    leave_cgroup("memory.max");
+}
+
+static void
+node_without_base_pages_is_a_status(void)
+{
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = 900 * MIB;
+    o.kind = DRY_PAGES_BASE;
+    o.where = DRY_PAGES_ON_NODE;
+    o.node = 1;
+    o.policy = DRY_PAGES_STRICT;
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+    o.bytes = 100 * MIB;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    require_all_on(&r, 1);
+    REQUIRE(prove(&r).huge_bytes == 0);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+}
+
+static int
+write_all(void *argument)
+{
+    const struct region *r = argument;
+    volatile unsigned char *bytes = r->info.address;
+    for (uint64_t i = 0; i < r->info.bytes; i += 4096)
+        bytes[i] = (unsigned char)(bytes[i] + 1);
+    return 0;
+}
+
+static int
+destroy(void *argument)
+{
+    struct region *r = argument;
+    dry_pages_destroy(r->pages);
+    return 0;
+}
+
+/* With no page to spare, where a copy at a write has to kill somebody. */
+static void
+fork_with_shared_pages_kills_nobody(void)
+{
+    struct dry_pages_options o = pool_options(2 * POOL_OF_NODE, -1, DRY_PAGES_STRICT);
+    o.fork = DRY_PAGES_SHARED;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(guest_fork(write_all, &r) == 0);
+    REQUIRE(((volatile unsigned char *)r.info.address)[4096] == 1);
+    REQUIRE(guest_fork(destroy, &r) == 0);
+    REQUIRE(write_all(&r) == 0);
+    REQUIRE(((volatile unsigned char *)r.info.address)[4096] == 2);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+fork_without_the_pages_leaves_them_to_the_parent(void)
+{
+    struct dry_pages_options o = pool_options(2 * POOL_OF_NODE, -1, DRY_PAGES_STRICT);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(guest_fork(destroy, &r) == 0);
+    REQUIRE(write_all(&r) == 0);
+    REQUIRE(prove(&r).populated_bytes == r.info.bytes);
+    dry_pages_destroy(r.pages);
+    o.fork = DRY_PAGES_INHERIT;
+    require_refused(&o, DRY_PAGES_FORK);
+}
+
+static void
+odd_length_goes_back_whole(void)
+{
+    struct dry_pages_options o = pool_options(1, 0, DRY_PAGES_STRICT);
+    o.bytes = 3 * MIB;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.info.bytes == 4 * MIB && r.info.requested_bytes == 3 * MIB);
+    REQUIRE(guest_free_pages(0) == POOL_OF_NODE - 2);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+    REQUIRE(guest_free_pages(0) == POOL_OF_NODE);
+}
+
+static void
+gigabyte_pages_are_pages_too(void)
+{
+    struct dry_pages_options o = pool_options(1, 0, DRY_PAGES_STRICT);
+    o.page_bytes = 1024 * MIB;
+    struct region r, second;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.info.bytes == 1024 * MIB && r.info.page_bytes == 1024 * MIB);
+    REQUIRE((uintptr_t)r.info.address % (1024 * MIB) == 0);
+    ((volatile unsigned char *)r.info.address)[r.info.bytes - 1] = 1;
+    struct dry_pages_proof proof;
+    REQUIRE(dry_pages_prove(r.pages, &proof, NULL) == DRY_OK);
+    REQUIRE(proof.elsewhere_bytes == 0 && proof.huge_bytes == r.info.bytes);
+    require_refused(&o, DRY_PAGES_NO_POOL);
+    o.policy = DRY_PAGES_PREFER;
+    REQUIRE(create(&o, &second) == DRY_OK);
+    REQUIRE(second.info.kind == DRY_PAGES_POOL && second.info.page_bytes == 2 * MIB);
+    dry_pages_destroy(second.pages);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+interleaved_pages_lie_evenly(void)
+{
+    struct dry_pages_options o = pool_options(64, -1, DRY_PAGES_STRICT);
+    o.where = DRY_PAGES_INTERLEAVED;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    struct dry_pages_proof proof = prove(&r);
+    REQUIRE(proof.share_count == 2 && proof.shares[0].bytes == proof.shares[1].bytes);
+    dry_pages_destroy(r.pages);
+    /* Over node 1 alone, which is too small: the kernel goes elsewhere, we do not. */
+    o = pool_options(130, -1, DRY_PAGES_STRICT);
+    o.where = DRY_PAGES_INTERLEAVED;
+    o.nodes.words[0] = 2;
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+}
+
+static void
+transparent_pages_are_proven_by_smaps(void)
+{
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = 64 * MIB;
+    o.where = DRY_PAGES_ON_NODE;
+    o.node = 1;
+    o.policy = DRY_PAGES_STRICT;
+    struct region r, other;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(create(&o, &other) == DRY_OK); /* a neighbour must not be counted */
+    REQUIRE(r.info.huge_bytes == 64 * MIB);
+    REQUIRE(prove(&r).huge_bytes == 64 * MIB);
+    require_all_on(&r, 1);
+    touch(&r);
+    dry_pages_destroy(other.pages);
+    dry_pages_destroy(r.pages);
+    guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "never");
+    require_refused(&o, DRY_PAGES_THP_OFF);
+    guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
+}
+
+static void
+time_out_gives_the_pool_back(void)
+{
+    struct dry_pages_options o = pool_options(200, -1, DRY_PAGES_STRICT);
+    o.timeout_ms = 1;
+    require_refused(&o, DRY_PAGES_TIMEOUT);
+}
+
+/* EPERM for each number. */
+static void
+forbid(const unsigned *calls, size_t count)
+{
+    struct sock_filter code[16] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    };
+    size_t n = 1;
+    for (size_t i = 0; i < count; i++) {
+        code[n++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+                                                 SECCOMP_RET_ERRNO | (unsigned)EPERM);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {.len = (unsigned short)n, .filter = code};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+}
+
+static void
+first_touch_serves_where_binding_is_forbidden(void)
+{
+    static const unsigned calls[] = {SYS_mbind, SYS_set_mempolicy, SYS_get_mempolicy};
+    forbid(calls, 3);
+    struct dry_pages_options o = pool_options(100, 1, DRY_PAGES_STRICT);
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    require_all_on(&r, 1);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+    o = pool_options(192, 1, DRY_PAGES_STRICT); /* goes to node 0, which is seen */
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+    o = pool_options(100, 0, DRY_PAGES_STRICT);
+    o.thread_count = 1;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    require_all_on(&r, 0);
+    dry_pages_destroy(r.pages);
+}
+
+static void
+nothing_is_claimed_where_nobody_may_look(void)
+{
+    static const unsigned calls[] = {SYS_mbind, SYS_move_pages};
+    forbid(calls, 2);
+    struct dry_pages_options o = pool_options(10, 1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_SECCOMP);
+    o.policy = DRY_PAGES_PREFER;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.report.attempts[0].node_reason == DRY_PAGES_SECCOMP);
+    REQUIRE(guest_free_pages(1) == POOL_OF_NODE - 10);
+    dry_pages_destroy(r.pages);
+}
+
+const struct experiment guest_experiments[] = {
+    {"strict_pool_lies_on_its_node", strict_pool_lies_on_its_node},
+    {"dry_node_is_a_status", dry_node_is_a_status},
+    {"spill_is_counted", spill_is_counted},
+    {"prefer_stays_on_the_node", prefer_stays_on_the_node},
+    {"more_than_the_pool_is_refused_at_once", more_than_the_pool_is_refused_at_once},
+    {"mapping_without_reserve_is_a_status", mapping_without_reserve_is_a_status},
+    {"old_kernels_are_as_safe", old_kernels_are_as_safe},
+    {"cgroup_limit_is_a_status", cgroup_limit_is_a_status},
+    {"cgroup_reservation_is_a_status", cgroup_reservation_is_a_status},
+    {"memory_limit_is_a_status", memory_limit_is_a_status},
+    {"node_without_base_pages_is_a_status", node_without_base_pages_is_a_status},
+    {"fork_with_shared_pages_kills_nobody", fork_with_shared_pages_kills_nobody},
+    {"fork_without_the_pages_leaves_them_to_the_parent",
+     fork_without_the_pages_leaves_them_to_the_parent},
+    {"odd_length_goes_back_whole", odd_length_goes_back_whole},
+    {"gigabyte_pages_are_pages_too", gigabyte_pages_are_pages_too},
+    {"interleaved_pages_lie_evenly", interleaved_pages_lie_evenly},
+    {"transparent_pages_are_proven_by_smaps", transparent_pages_are_proven_by_smaps},
+    {"time_out_gives_the_pool_back", time_out_gives_the_pool_back},
+    {"first_touch_serves_where_binding_is_forbidden",
+     first_touch_serves_where_binding_is_forbidden},
+    {"nothing_is_claimed_where_nobody_may_look",
+     nothing_is_claimed_where_nobody_may_look},
+};
+const unsigned guest_experiment_count =
+    sizeof guest_experiments / sizeof *guest_experiments;
