@@ -66,6 +66,26 @@ at(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
+/* Pages that mappings have been promised. */
+static uint64_t
+promised(const struct fake_kernel *f)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < f->map_count; i++)
+        sum += f->maps[i].promised;
+    return sum;
+}
+
+static uint64_t
+reserved(const struct fake_kernel *f)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; f->pool_page_bytes && i < f->map_count; i++)
+        if (f->maps[i].is_pool)
+            sum += f->maps[i].bytes / f->pool_page_bytes;
+    return sum;
+}
+
 /* An aligned range of base pages under the name of a pool's. */
 static int
 map_pool(struct fake_kernel *f, const struct dryi_kernel_map *what, uint64_t *address)
@@ -74,8 +94,8 @@ map_pool(struct fake_kernel *f, const struct dryi_kernel_map *what, uint64_t *ad
     unsigned shift = (unsigned)what->flags >> 26 & 63;
     if (page == 0 || UINT64_C(1) << shift != page)
         return -EINVAL;
-    if (pages > f->node_free[0] + f->node_free[1] - f->reserved ||
-        pages > f->cgroup_reservations)
+    if (pages + promised(f) > f->node_free[0] + f->node_free[1] ||
+        pages + reserved(f) > f->cgroup_reservations)
         return -ENOMEM;
     char *begin_at = mmap(NULL, what->bytes + page, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -84,7 +104,6 @@ map_pool(struct fake_kernel *f, const struct dryi_kernel_map *what, uint64_t *ad
     munmap(begin_at, aligned - (uintptr_t)begin_at);
     munmap(at(aligned + what->bytes), (uintptr_t)begin_at + page - aligned);
     require(mprotect(at(aligned), what->bytes, what->protection) == 0);
-    f->reserved += pages;
     *address = aligned;
     return 0;
 }
@@ -105,6 +124,7 @@ fake_map(void *self, const struct dryi_kernel_map *what, uint64_t *address)
             .bytes = what->bytes,
             .is_pool = is_pool,
             .is_shared = what->flags & MAP_SHARED,
+            .promised = is_pool ? what->bytes / f->pool_page_bytes : 0,
         };
         f->maps_made++;
     }
@@ -124,10 +144,6 @@ forget_pages(struct fake_kernel *f, const struct fake_map *m)
         f->cgroup_pages++;
         f->pages[i] = f->pages[--f->page_count];
     }
-    if (m->is_pool)
-        f->reserved -= m->bytes / f->pool_page_bytes < f->reserved
-                           ? m->bytes / f->pool_page_bytes
-                           : f->reserved;
 }
 
 /* Whole mappings alone: what a pool maps must go back as it came. */
@@ -178,8 +194,7 @@ take_pages(struct fake_kernel *f, uint64_t address, uint64_t bytes)
         require(f->page_count < FAKE_PAGES_MAX);
         f->node_free[node]--;
         f->cgroup_pages--;
-        if (f->reserved)
-            f->reserved--;
+        m->promised -= m->promised > 0;
         f->pages[f->page_count].address = p;
         f->pages[f->page_count++].node = node;
     }
@@ -382,9 +397,10 @@ live_text(const struct fake_kernel *f, const char *path, char text[256])
         const uint64_t numbers[] = {f->node_free[0],
                                     f->node_free[1],
                                     f->node_free[0] + f->node_free[1],
-                                    f->reserved,
+                                    promised(f),
                                     f->cgroup_pages * f->pool_page_bytes,
-                                    f->cgroup_reservations * f->pool_page_bytes};
+                                    (f->cgroup_reservations - reserved(f)) *
+                                        f->pool_page_bytes};
         snprintf(text, 256, "%llu\n", (unsigned long long)numbers[live[i].what]);
         return true;
     }

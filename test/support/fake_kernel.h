@@ -36,6 +36,7 @@ struct fake_map {
     bool is_pool, is_shared;
     int mode;
     uint64_t nodes;
+    uint64_t promised; /* pages of the pool that are not taken yet */
 };
 
 struct fake_kernel {
@@ -59,7 +60,7 @@ struct fake_kernel {
     } opens[FAKE_OPENS_MAX];
 
     uint64_t pool_page_bytes; /* the one pool; its free pages by node: */
-    uint64_t node_free[2], reserved;
+    uint64_t node_free[2];
     uint64_t cgroup_pages, cgroup_reservations; /* what is still allowed */
     int bind_errno, query_errno, huge_errno, populate_errno, collapse_errno;
     uint64_t huge_part; /* of 100: what of transparent regions is huge */
