@@ -215,8 +215,8 @@ struct dry_pages_proof {
     uint64_t elsewhere_bytes; /* not on the nodes that were asked for */
 };
 /*
- * Asks the kernel about every page, now: move_pages() as a query for nodes; PAGEMAP_SCAN
- * (Linux 6.7), else /proc/self/smaps, for huge ones. Some 100 ns a page.
+ * Asks the kernel about every page, now: move_pages() as a query, else /proc/self/numa_maps,
+ * for nodes; PAGEMAP_SCAN (Linux 6.7), else /proc/self/smaps, for huge ones. Some 100 ns a page.
  *
  * Errors     UNSUPPORTED: in a child after fork. What the kernel does not tell is said in
  *            the proof and is no error.

@@ -64,6 +64,22 @@ dryi_fact_number(const char *text, size_t length, uint64_t *number)
     return true;
 }
 
+bool
+dryi_fact_hexadecimal(const char *text, size_t length, uint64_t *number)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        bool is_letter = c >= 'a' && c <= 'f';
+        if ((!dryi_is_digit(c) && !is_letter) || n >> 60)
+            return false;
+        n = n << 4 | (unsigned)(is_letter ? c - 'a' + 10 : c - '0');
+    }
+    if (length)
+        *number = n;
+    return length > 0;
+}
+
 static void
 set_bits(uint64_t *words, uint64_t first, uint64_t last, size_t bit_max)
 {

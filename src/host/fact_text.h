@@ -17,6 +17,9 @@
 /* "128\n"; "max\n" and what is beyond 64 bits are UINT64_MAX. */
 bool dryi_fact_number(const char *text, size_t length, uint64_t *number);
 
+/* "7f00": digits and small letters alone, at most 64 bits. */
+bool dryi_fact_hexadecimal(const char *text, size_t length, uint64_t *number);
+
 /*
  * "0-3,8\n", as of CPUs and nodes, into bits; numbers from `bit_max` (a multiple of 64) on are
  * left out. An empty line is the empty set.

@@ -65,6 +65,11 @@ uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t pa
 bool dryi_facts_huge_bytes(const struct dryi_facts *facts, uint64_t address,
                            uint64_t bytes, uint64_t *huge_bytes);
 
+/* /proc/self/numa_maps: `take` is called with bytes by node, more than once for one. */
+bool dryi_facts_node_bytes(const struct dryi_facts *facts, uint64_t address,
+                           uint64_t bytes,
+                           void (*take)(void *to, int node, uint64_t bytes), void *to);
+
 /* Of a set of nodes. */
 bool dryi_nodes_have(const struct dry_pages_nodes *nodes, int64_t node);
 void dryi_nodes_add(struct dry_pages_nodes *nodes, int32_t node);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/fact_text.h"
+#include "host/numa_maps_text.h"
 #include "host/smaps_text.h"
 
 #define PATH_MAX_BYTES 2048
@@ -159,14 +160,37 @@ smaps_take(void *to, const char *text, size_t length)
     dryi_smaps_feed(to, text, length);
 }
 
+/* This process's own: a root with folders of another machine has nothing of it. */
+static bool
+walk_own(const struct dryi_facts *facts, const char *path,
+         void (*take)(void *to, const char *text, size_t length), void *to)
+{
+    const struct dryi_facts here = {.kernel = facts->kernel, .root = ""};
+    return walk(&here, path, take, to);
+}
+
 bool
 dryi_facts_huge_bytes(const struct dryi_facts *facts, uint64_t address, uint64_t bytes,
                       uint64_t *huge_bytes)
 {
-    /* This process's own: a root with folders of another machine has nothing of it. */
-    const struct dryi_facts here = {.kernel = facts->kernel, .root = ""};
     struct dryi_smaps smaps;
     dryi_smaps_init(&smaps, address, bytes);
-    return walk(&here, "/proc/self/smaps", smaps_take, &smaps) &&
+    return walk_own(facts, "/proc/self/smaps", smaps_take, &smaps) &&
            dryi_smaps_end(&smaps, huge_bytes);
+}
+
+static void
+numa_maps_take(void *to, const char *text, size_t length)
+{
+    dryi_numa_maps_feed(to, text, length);
+}
+
+bool
+dryi_facts_node_bytes(const struct dryi_facts *facts, uint64_t address, uint64_t bytes,
+                      void (*take)(void *to, int node, uint64_t bytes), void *to)
+{
+    struct dryi_numa_maps maps;
+    dryi_numa_maps_init(&maps, address, bytes, take, to);
+    return walk_own(facts, "/proc/self/numa_maps", numa_maps_take, &maps) &&
+           dryi_numa_maps_end(&maps);
 }

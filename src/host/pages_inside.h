@@ -88,14 +88,21 @@ enum dry_status dryi_pages_reason_status(enum dry_pages_reason reason);
 /* Where pages lie, `step` bytes a page. */
 struct dryi_pages_places {
     const struct dryi_kernel *kernel;
-    uint64_t address, step;
+    uint64_t address, bytes, step;
 };
-/* Calls `take` with the node of every page, in order, -1 for none; 0 or a negative errno. */
-int dryi_pages_walk_nodes(const struct dryi_pages_places *places, uint64_t count,
-                          void (*take)(void *to, int node), void *to);
-/* false: the kernel does not tell, of one page at least. */
-bool dryi_pages_count_elsewhere(const struct dryi_pages_places *places, uint64_t count,
-                                const struct dry_pages_nodes *nodes, uint64_t *bytes);
+/*
+ * How much lies on which node, those asked for and others: move_pages() asked about every
+ * page, else /proc/self/numa_maps. false: neither tells.
+ */
+struct dryi_pages_survey {
+    const struct dry_pages_nodes *nodes; /* asked for; NULL: any */
+    uint64_t populated_bytes, elsewhere_bytes;
+    size_t share_count;
+    struct dry_pages_share shares[DRY_PAGES_SHARES_MAX];
+};
+bool dryi_pages_look(const struct dryi_pages_places *places,
+                     const struct dry_pages_nodes *nodes,
+                     struct dryi_pages_survey *survey);
 bool dryi_pages_count_huge(const struct dryi_facts *facts, uint64_t address,
                            uint64_t bytes, uint64_t *huge_bytes);
 

@@ -6,12 +6,13 @@
 
 #define PAGES_AT_ONCE 512
 
-int
-dryi_pages_walk_nodes(const struct dryi_pages_places *places, uint64_t count,
-                      void (*take)(void *to, int node), void *to)
+/* Calls `take` with the node of every page, in order, -1 for none; 0 or a negative errno. */
+static int
+walk_nodes(const struct dryi_pages_places *places,
+           void (*take)(void *to, int node, uint64_t bytes), void *to)
 {
     const struct dryi_kernel *k = places->kernel;
-    uint64_t addresses[PAGES_AT_ONCE];
+    uint64_t addresses[PAGES_AT_ONCE], count = places->bytes / places->step;
     int nodes[PAGES_AT_ONCE];
     for (uint64_t done = 0; done < count;) {
         size_t n = count - done < PAGES_AT_ONCE ? (size_t)(count - done) : PAGES_AT_ONCE;
@@ -21,34 +22,49 @@ dryi_pages_walk_nodes(const struct dryi_pages_places *places, uint64_t count,
         if (result < 0)
             return result;
         for (size_t i = 0; i < n; i++)
-            take(to, nodes[i] < 0 || nodes[i] >= DRY_PAGES_NODES_MAX ? -1 : nodes[i]);
+            take(to, nodes[i] < 0 || nodes[i] >= DRY_PAGES_NODES_MAX ? -1 : nodes[i],
+                 places->step);
         done += n;
     }
     return 0;
 }
 
-struct elsewhere {
-    const struct dry_pages_nodes *nodes;
-    uint64_t count, unknown;
-};
-
+/* Shares stay in the order of nodes; one too many is in the sums alone. */
 static void
-take_elsewhere(void *to, int node)
+take_share(void *to, int node, uint64_t bytes)
 {
-    struct elsewhere *e = to;
-    e->unknown += node < 0;
-    e->count += node >= 0 && !dryi_nodes_have(e->nodes, node);
+    struct dryi_pages_survey *s = to;
+    if (node < 0)
+        return;
+    s->populated_bytes += bytes;
+    if (s->nodes && !dryi_nodes_have(s->nodes, node))
+        s->elsewhere_bytes += bytes;
+    size_t i = 0;
+    while (i < s->share_count && s->shares[i].node < node)
+        i++;
+    if (i == s->share_count || s->shares[i].node != node) {
+        if (s->share_count == DRY_PAGES_SHARES_MAX)
+            return;
+        memmove(&s->shares[i + 1], &s->shares[i],
+                (s->share_count - i) * sizeof s->shares[0]);
+        s->shares[i] = (struct dry_pages_share){.node = node};
+        s->share_count++;
+    }
+    s->shares[i].bytes += bytes;
 }
 
 bool
-dryi_pages_count_elsewhere(const struct dryi_pages_places *places, uint64_t count,
-                           const struct dry_pages_nodes *nodes, uint64_t *bytes)
+dryi_pages_look(const struct dryi_pages_places *places,
+                const struct dry_pages_nodes *nodes, struct dryi_pages_survey *survey)
 {
-    struct elsewhere e = {.nodes = nodes};
-    if (dryi_pages_walk_nodes(places, count, take_elsewhere, &e) < 0)
-        return false;
-    *bytes = e.count * places->step;
-    return e.unknown == 0;
+    const struct dryi_facts facts = {.kernel = places->kernel, .root = ""};
+    *survey = (struct dryi_pages_survey){.nodes = nodes};
+    if (walk_nodes(places, take_share, survey) == 0)
+        return true;
+    *survey = (struct dryi_pages_survey){.nodes = nodes};
+    return dryi_facts_node_bytes(&facts, places->address, places->bytes, take_share,
+                                 survey) &&
+           survey->populated_bytes <= places->bytes;
 }
 
 bool
@@ -71,6 +87,7 @@ places_of(const struct dry_pages *pages)
     return (struct dryi_pages_places){
         .kernel = &pages->kernel,
         .address = (uintptr_t)info->address,
+        .bytes = info->bytes,
         .step = info->kind == DRY_PAGES_POOL ? info->page_bytes : info->base_page_bytes,
     };
 }
@@ -84,38 +101,6 @@ check_owner(const struct dry_pages *pages, struct dry_error *err)
                      "these pages are of the process before the fork");
 }
 
-struct histogram {
-    struct dry_pages_proof *proof;
-    const struct dry_pages_nodes *nodes;
-    uint64_t step;
-    bool has_place; /* some place was asked for */
-};
-
-/* Shares stay in the order of nodes; one too many is counted as nobody's. */
-static void
-take_share(void *to, int node)
-{
-    struct histogram *h = to;
-    struct dry_pages_proof *p = h->proof;
-    if (node < 0)
-        return;
-    p->populated_bytes += h->step;
-    if (h->has_place && !dryi_nodes_have(h->nodes, node))
-        p->elsewhere_bytes += h->step;
-    size_t i = 0;
-    while (i < p->share_count && p->shares[i].node < node)
-        i++;
-    if (i == p->share_count || p->shares[i].node != node) {
-        if (p->share_count == DRY_PAGES_SHARES_MAX)
-            return;
-        memmove(&p->shares[i + 1], &p->shares[i],
-                (p->share_count - i) * sizeof p->shares[0]);
-        p->shares[i] = (struct dry_pages_share){.node = node};
-        p->share_count++;
-    }
-    p->shares[i].bytes += h->step;
-}
-
 enum dry_status
 dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
                 struct dry_error *err)
@@ -126,14 +111,15 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
     const struct dry_pages_info *info = &pages->info;
     struct dry_pages_proof p = {.bytes = info->bytes};
     struct dryi_pages_places places = places_of(pages);
-    struct histogram h = {.proof = &p,
-                          .nodes = &pages->nodes,
-                          .step = places.step,
-                          .has_place = !dryi_nodes_are_none(&pages->nodes)};
-    p.knows_nodes =
-        dryi_pages_walk_nodes(&places, info->bytes / places.step, take_share, &h) == 0;
-    if (!p.knows_nodes)
-        p = (struct dry_pages_proof){.bytes = info->bytes};
+    bool has_place = !dryi_nodes_are_none(&pages->nodes);
+    struct dryi_pages_survey survey;
+    if (dryi_pages_look(&places, has_place ? &pages->nodes : NULL, &survey)) {
+        p.knows_nodes = 1;
+        p.populated_bytes = survey.populated_bytes;
+        p.elsewhere_bytes = survey.elsewhere_bytes;
+        p.share_count = survey.share_count;
+        memcpy(p.shares, survey.shares, sizeof p.shares);
+    }
     struct dryi_facts facts = {.kernel = &pages->kernel, .root = ""};
     p.knows_huge =
         dryi_pages_count_huge(&facts, places.address, info->bytes, &p.huge_bytes);
@@ -142,8 +128,9 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
 }
 
 static void
-take_node(void *to, int node)
+take_node(void *to, int node, uint64_t bytes)
 {
+    (void)bytes;
     int32_t **next = to;
     *(*next)++ = node;
 }
@@ -162,8 +149,9 @@ dry_pages_query_nodes(const struct dry_pages *pages, uint64_t first, size_t coun
                          (unsigned long long)first, (unsigned long long)first + count,
                          (unsigned long long)page_count);
     places.address += first * places.step;
+    places.bytes = count * places.step;
     int32_t *next = nodes;
-    int result = dryi_pages_walk_nodes(&places, count, take_node, &next);
+    int result = walk_nodes(&places, take_node, &next);
     if (result < 0) {
         status = dryi_fail(err, DRY_ERR_UNSUPPORTED,
                            "the kernel does not tell where pages lie (move_pages)");

@@ -299,10 +299,13 @@ judge_places(struct dryi_pages_try *t)
     struct dryi_pages_places places = {
         .kernel = o->facts.kernel,
         .address = t->address,
+        .bytes = t->bytes,
         .step = t->rung.kind == DRY_PAGES_POOL ? t->rung.page_bytes : o->base_bytes,
     };
-    bool knows = dryi_pages_count_elsewhere(&places, t->bytes / places.step, &o->nodes,
-                                            &t->elsewhere_bytes);
+    struct dryi_pages_survey survey;
+    bool knows = dryi_pages_look(&places, &o->nodes, &survey) &&
+                 survey.populated_bytes == t->bytes;
+    t->elsewhere_bytes = knows ? survey.elsewhere_bytes : 0;
     bool is_whole = knows && t->elsewhere_bytes == 0;
     if (is_whole) {
         t->node_reason = DRY_PAGES_REASON_NONE;

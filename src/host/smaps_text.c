@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/smaps_text.h"
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "host/fact_text.h"
 
@@ -10,42 +12,18 @@ dryi_smaps_init(struct dryi_smaps *smaps, uint64_t address, uint64_t bytes)
     *smaps = (struct dryi_smaps){.begin = address, .end = address + bytes};
 }
 
-static bool
-take_hexadecimal(const char *text, size_t length, size_t *at, uint64_t *number)
-{
-    uint64_t n = 0;
-    size_t i = *at;
-    for (; i < length; i++) {
-        char c = text[i];
-        unsigned digit;
-        if (c >= '0' && c <= '9')
-            digit = (unsigned)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (unsigned)(c - 'a') + 10;
-        else
-            break;
-        if (n >> 60)
-            return false;
-        n = n << 4 | digit;
-    }
-    if (i == *at)
-        return false;
-    *at = i;
-    *number = n;
-    return true;
-}
-
 /* "55ef8844a000-55ef8844d000 r--p ..." */
 static bool
-read_head(struct dryi_smaps *s, uint64_t *begin, uint64_t *end)
+read_head(const struct dryi_smaps *s, uint64_t *begin, uint64_t *end)
 {
-    size_t at = 0;
-    if (!take_hexadecimal(s->line, s->line_length, &at, begin) || at == s->line_length ||
-        s->line[at] != '-')
+    const char *minus = s->line_length ? memchr(s->line, '-', s->line_length) : NULL;
+    if (!minus)
         return false;
-    at++;
-    return take_hexadecimal(s->line, s->line_length, &at, end) && *begin < *end &&
-           at < s->line_length && s->line[at] == ' ';
+    size_t length = (size_t)(minus - s->line), left = s->line_length - length - 1;
+    const char *space = left ? memchr(minus + 1, ' ', left) : NULL;
+    return space && dryi_fact_hexadecimal(s->line, length, begin) &&
+           dryi_fact_hexadecimal(minus + 1, (size_t)(space - minus - 1), end) &&
+           *begin < *end;
 }
 
 static void

@@ -467,18 +467,30 @@ first_touch_serves_where_binding_is_forbidden(void)
     dry_pages_destroy(r.pages);
 }
 
+/* As under the usual filter of containers: neither binding nor asking page by page. */
 static void
-nothing_is_claimed_where_nobody_may_look(void)
+numa_maps_tells_where_move_pages_may_not(void)
 {
     static const unsigned calls[] = {SYS_mbind, SYS_move_pages};
     forbid(calls, 2);
     struct dry_pages_options o = pool_options(10, 1, DRY_PAGES_STRICT);
-    require_refused(&o, DRY_PAGES_SECCOMP);
-    o.policy = DRY_PAGES_PREFER;
     struct region r;
     REQUIRE(create(&o, &r) == DRY_OK);
-    REQUIRE(r.report.attempts[0].node_reason == DRY_PAGES_SECCOMP);
     REQUIRE(guest_free_pages(1) == POOL_OF_NODE - 10);
+    require_all_on(&r, 1);
+    dry_pages_destroy(r.pages);
+    o = pool_options(192, 1, DRY_PAGES_STRICT);
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+    o.policy = DRY_PAGES_ANY;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.info.elsewhere_bytes == 64 * 2 * MIB);
+    dry_pages_destroy(r.pages);
+    o.bytes = 20 * MIB;
+    o.kind = DRY_PAGES_TRANSPARENT;
+    o.page_bytes = 0;
+    o.policy = DRY_PAGES_STRICT;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    require_all_on(&r, 1);
     dry_pages_destroy(r.pages);
 }
 
@@ -504,8 +516,8 @@ const struct experiment guest_experiments[] = {
     {"time_out_gives_the_pool_back", time_out_gives_the_pool_back},
     {"first_touch_serves_where_binding_is_forbidden",
      first_touch_serves_where_binding_is_forbidden},
-    {"nothing_is_claimed_where_nobody_may_look",
-     nothing_is_claimed_where_nobody_may_look},
+    {"numa_maps_tells_where_move_pages_may_not",
+     numa_maps_tells_where_move_pages_may_not},
 };
 const unsigned guest_experiment_count =
     sizeof guest_experiments / sizeof *guest_experiments;

@@ -14,6 +14,7 @@
 #include "host/cgroup_text.h"
 #include "host/fact_text.h"
 #include "host/facts.h"
+#include "host/numa_maps_text.h"
 #include "host/smaps_text.h"
 
 #define TEXT(s) (s), sizeof(s) - 1
@@ -166,6 +167,44 @@ smaps_of_a_range_are_summed(void **state)
     assert_int_equal(huge, 5);
 }
 
+static void
+add_bytes(void *to, int node, uint64_t bytes)
+{
+    uint64_t *by_node = to;
+    by_node[node & 3] += bytes;
+}
+
+static bool
+nodes_of(const char *text, uint64_t by_node[4])
+{
+    struct dryi_numa_maps maps;
+    memset(by_node, 0, 4 * sizeof *by_node);
+    dryi_numa_maps_init(&maps, 0x10000000, 0x400000, add_bytes, by_node);
+    for (size_t i = 0; i < strlen(text); i++)
+        dryi_numa_maps_feed(&maps, text + i, 1);
+    return dryi_numa_maps_end(&maps);
+}
+
+static void
+numa_maps_of_a_range_are_summed(void **state)
+{
+    (void)state;
+    uint64_t n[4];
+    assert_true(nodes_of(
+        "0ffff000 default anon=9 N0=9 kernelpagesize_kB=4\n"
+        "10000000 bind:1 anon=5 dirty=5 N0=3 N1=2 kernelpagesize_kB=4\n"
+        "10300000 default file=/x\\040(deleted) huge N3=1 kernelpagesize_kB=1024",
+        n));
+    assert_true(n[0] == 3 * 4096 && n[1] == 2 * 4096 && n[2] == 0 && n[3] == DRYI_MIB);
+    /* A reservation without pages is a line too. */
+    assert_true(nodes_of("10000000 default kernelpagesize_kB=4\n", n) && n[0] == 0);
+    assert_false(nodes_of("20000000 default N0=1 kernelpagesize_kB=4\n", n));
+    assert_false(nodes_of("10000000 default N0=1\n", n));
+    assert_false(nodes_of("10000000 default N0=9999999 kernelpagesize_kB=4\n", n));
+    assert_false(nodes_of("10000000 default N5000=1 kernelpagesize_kB=4\n", n));
+    assert_false(nodes_of("10000000 default N0=1 kernelpagesize_kB=0\n", n));
+}
+
 /* A folder that stands for another machine. */
 struct tree {
     char root[64];
@@ -295,6 +334,7 @@ main(void)
         cmocka_unit_test(choices_and_pools_are_read),
         cmocka_unit_test(groups_are_found_below_their_mounts),
         cmocka_unit_test(smaps_of_a_range_are_summed),
+        cmocka_unit_test(numa_maps_of_a_range_are_summed),
         cmocka_unit_test(facts_are_read_below_the_root),
         cmocka_unit_test(long_files_are_filtered),
     };
