@@ -5,6 +5,7 @@
 
 #include <drystone/pages.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -170,6 +171,50 @@ both_ways_to_count_huge_pages_agree(void **state)
     assert_true(can_scan || can_read);
     dry_pages_destroy(other);
     dry_pages_destroy(pages);
+}
+
+static int
+forbidden_query(void *self, size_t count, const uint64_t *addresses, int *nodes)
+{
+    (void)self;
+    (void)count;
+    (void)addresses;
+    (void)nodes;
+    return -EPERM;
+}
+
+/* move_pages() and numa_maps are two ways to the same shares. */
+static void
+both_ways_to_find_nodes_agree(void **state)
+{
+    (void)state;
+    struct dryi_kernel asking, reading;
+    dryi_kernel_init(&asking);
+    reading = asking;
+    reading.query_nodes = forbidden_query;
+    for (int kind = DRY_PAGES_BASE; kind <= DRY_PAGES_TRANSPARENT; kind++) {
+        struct dry_pages_options o =
+            options_of((enum dry_pages_kind)kind, DRY_PAGES_PREFER);
+        struct dry_pages_info info;
+        struct dry_pages *pages = create(&o, &info);
+        struct dryi_pages_places places = {.kernel = &asking,
+                                           .address = (uintptr_t)info.address,
+                                           .bytes = info.bytes,
+                                           .step = info.base_page_bytes};
+        struct dryi_pages_survey asked, read;
+        bool can_ask = dryi_pages_look(&places, NULL, &asked);
+        places.kernel = &reading;
+        bool can_read = dryi_pages_look(&places, NULL, &read);
+        if (can_ask && can_read) {
+            assert_int_equal(asked.populated_bytes, info.bytes);
+            assert_int_equal(read.populated_bytes, info.bytes);
+            assert_int_equal(asked.share_count, read.share_count);
+            assert_int_equal(asked.shares[0].bytes, read.shares[0].bytes);
+        } else {
+            print_message("SKIPPED: this kernel tells of nodes in one way at most\n");
+        }
+        dry_pages_destroy(pages);
+    }
 }
 
 static void
@@ -347,6 +392,7 @@ main(void)
         cmocka_unit_test(no_fault_is_left_for_later),
         cmocka_unit_test(transparent_pages_are_huge_or_it_is_said),
         cmocka_unit_test(both_ways_to_count_huge_pages_agree),
+        cmocka_unit_test(both_ways_to_find_nodes_agree),
         cmocka_unit_test(pool_pages_are_proven_huge),
         cmocka_unit_test(fork_does_what_was_chosen),
         cmocka_unit_test(destroy_in_a_child_unmaps_nothing),
