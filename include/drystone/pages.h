@@ -28,7 +28,7 @@
  * For base and transparent pages there is no refusal that is safe: the kernel's answer to
  * "there is none left" is to kill a process. So memory is asked for only while the node, the
  * machine and every control group above this process say that it is there, and
- * keep_free_bytes more.
+ * keep_free_bytes more; they are asked before and then every 256 MiB.
  *
  * Ownership  create / destroy. The memory belongs to the object and goes back once, whole.
  * Threads    Objects are independent. Of one object any thread may ask at any time until
@@ -173,6 +173,24 @@ struct dry_pages_info {
 };
 
 struct dry_pages;
+
+/* A kind and size of pages that a machine has. */
+struct dry_pages_size {
+    enum dry_pages_kind kind;
+    uint64_t page_bytes;
+    int is_off; /* of TRANSPARENT: by the administrator, or for this process */
+    /* Of POOL, in pages: what it has, and what of it nobody uses or was promised. */
+    uint64_t total_count, free_count;
+    uint64_t growth_count; /* how many more the kernel may find when asked (overcommit) */
+};
+#define DRY_PAGES_SIZES_MAX 10
+/*
+ * What there is: base pages, transparent ones, pools from small to large. With `node` -1 of
+ * the whole machine, else on that node, where promises are not known. What cannot be read is
+ * left out. `root` as in options; returns how many. Cost: some dozen small files.
+ */
+DRY_API size_t dry_pages_read_sizes(const char *root, int32_t node,
+                                    struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX]);
 
 /* Transparent pages anywhere, PREFER, DONTFORK, threads as many as help. */
 DRY_API void dry_pages_options_init(struct dry_pages_options *options);

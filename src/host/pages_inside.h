@@ -54,6 +54,7 @@ struct dryi_pages_try {
     struct dryi_rung rung;
     /* The region; outer_bytes 0: there is none. */
     uint64_t address, bytes, outer_address, outer_bytes;
+    uint64_t left_bytes; /* not filled yet */
     bool is_bound;       /* the kernel was told where pages go */
     bool by_first_touch; /* it may not be told, threads on the node's CPUs fill */
     bool was_local;      /* they did run there */

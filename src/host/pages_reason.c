@@ -95,7 +95,8 @@ is_bound_to_one(const struct dryi_pages_try *t)
 static bool
 is_short(const struct dryi_pages_try *t, uint64_t room_bytes)
 {
-    return room_bytes < dryi_add_saturating(t->bytes, t->order->options.keep_free_bytes);
+    return room_bytes <
+           dryi_add_saturating(t->left_bytes, t->order->options.keep_free_bytes);
 }
 
 static enum dry_pages_reason

@@ -210,6 +210,7 @@ judge_filling(struct dryi_pages_try *t, const struct dryi_populate_result *resul
 {
     t->thread_count = result->thread_count;
     t->was_local = result->was_local;
+    t->left_bytes = t->bytes - result->done_bytes;
     switch (result->end) {
     case DRYI_POPULATE_DONE:
         return true;
@@ -222,6 +223,15 @@ judge_filling(struct dryi_pages_try *t, const struct dryi_populate_result *resul
     }
     t->os_errno = result->os_errno;
     return refuse(t, dryi_pages_why_not_filled(t), result->os_errno);
+}
+
+/* Others take memory meanwhile; of these pages the kernel refuses none. */
+static bool
+may_go_on(const void *self, uint64_t left_bytes)
+{
+    struct dryi_pages_try t = *(const struct dryi_pages_try *)self;
+    t.left_bytes = left_bytes;
+    return dryi_pages_why_not_tried(&t) == DRY_PAGES_REASON_NONE;
 }
 
 static bool
@@ -242,6 +252,8 @@ fill_region(struct dryi_pages_try *t, uint64_t deadline_ns)
         .must_be_local = t->by_first_touch,
         .thread_count = thread_count(t, &cpus),
         .deadline_ns = deadline_ns,
+        .may_go_on = is_pool ? NULL : may_go_on,
+        .may_go_on_self = t,
         .progress = o->options.progress,
         .progress_self = o->options.progress_self,
     };
@@ -341,6 +353,7 @@ dryi_pages_try(struct dryi_pages_try *t)
 {
     uint64_t step = t->rung.page_bytes ? t->rung.page_bytes : t->order->base_bytes;
     t->bytes = dryi_round_up(t->order->options.bytes, step);
+    t->left_bytes = t->bytes;
     t->reason = dryi_pages_why_not_tried(t);
     if (t->reason != DRY_PAGES_REASON_NONE)
         return false;

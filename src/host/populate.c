@@ -10,6 +10,7 @@
 #define SLEEP_LEAST_NS 50000
 #define SLEEP_MOST_NS 20000000
 #define ZEROES_AT_ONCE 256
+#define PIECES_UNASKED 16
 
 /* What `ended` holds besides an errno. */
 enum { NOT_ENDED = 0, BY_TIMEOUT = -1, BY_CALLER = -2 };
@@ -87,6 +88,15 @@ fill_piece(struct work *w, uint64_t address, uint64_t bytes)
     return write_piece(w, address, bytes);
 }
 
+static bool
+may_go_on(struct work *w, uint64_t piece)
+{
+    const struct dryi_populate *p = w->populate;
+    if (!p->may_go_on || piece == 0 || piece % PIECES_UNASKED != 0)
+        return true;
+    return p->may_go_on(p->may_go_on_self, p->bytes - atomic_load(&w->done_bytes));
+}
+
 /* One piece; false: there is none left, or the work is over. */
 static bool
 do_piece(struct work *w)
@@ -97,8 +107,8 @@ do_piece(struct work *w)
     uint64_t piece = atomic_fetch_add(&w->next_piece, 1);
     if (piece >= w->piece_count)
         return false;
-    if (is_late(p)) {
-        end_work(w, BY_TIMEOUT);
+    if (is_late(p) || !may_go_on(w, piece)) {
+        end_work(w, is_late(p) ? BY_TIMEOUT : ENOMEM);
         return false;
     }
     uint64_t begin = piece * p->piece_bytes, bytes = p->piece_bytes;

@@ -30,6 +30,12 @@ struct dryi_populate {
     bool must_be_local;
     uint32_t thread_count; /* at most; 1: the caller alone */
     uint64_t deadline_ns;  /* 0: none */
+    /*
+     * Asked by whoever comes to each 16th piece; false ends it as ENOMEM. NULL: yes. It is for
+     * pages whose lack the kernel would not refuse.
+     */
+    bool (*may_go_on)(const void *self, uint64_t left_bytes);
+    const void *may_go_on_self;
     int (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
     void *progress_self;
 };

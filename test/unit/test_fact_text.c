@@ -282,6 +282,12 @@ facts_are_read_below_the_root(void **state)
     dryi_facts_thp(&facts, &thp);
     assert_true(thp.is_off && thp.is_off_for_shared && thp.huge_bytes == 0);
     assert_true(dryi_facts_cgroup_room(&facts) == UINT64_MAX);
+    struct dry_pages_size known[DRY_PAGES_SIZES_MAX];
+    assert_int_equal(dry_pages_read_sizes(t.root, -1, known), 4);
+    assert_int_equal(known[0].kind, DRY_PAGES_BASE);
+    assert_true(known[1].page_bytes == 64 * DRYI_KIB && known[3].page_bytes == DRYI_GIB);
+    assert_true(known[2].total_count == 10 && known[2].free_count == 5);
+    assert_true(known[2].growth_count == 3);
     tree_remove(&t);
     assert_int_equal(dryi_facts_pool_sizes(&facts, sizes), 0);
     assert_false(dryi_facts_nodes(&facts, &existing, &allowed));

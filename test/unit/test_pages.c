@@ -372,6 +372,28 @@ caller_may_stop_it(void **state)
     assert_int_equal(calls, 1); /* the ladder ends there */
 }
 
+/* Somebody else takes what was there. */
+static int
+lose_memory(void *self, uint64_t done_bytes, uint64_t bytes)
+{
+    struct fake_kernel *fake = self;
+    if (done_bytes > bytes / 2)
+        fake_kernel_file(fake, "/proc/meminfo", "MemAvailable: 100000 kB\n");
+    return 0;
+}
+
+static void
+filling_stops_where_memory_goes(void **state)
+{
+    struct fixture *f = *state;
+    f->options.bytes = 600 * DRYI_MIB;
+    f->options.progress = lose_memory;
+    f->options.progress_self = &f->fake;
+    ask_for(f, DRY_PAGES_BASE, 1, DRY_PAGES_STRICT);
+    expect_failure(f, DRY_ERR_NO_SPACE, DRY_PAGES_NO_MEMORY);
+    assert_true(f->fake.maps_made > 0);
+}
+
 static int
 watch_progress(void *self, uint64_t done_bytes, uint64_t bytes)
 {
@@ -729,6 +751,7 @@ main(void)
         TEST(old_kernels_write_where_newer_ones_populate),
         TEST(time_out_gives_everything_back),
         TEST(caller_may_stop_it),
+        TEST(filling_stops_where_memory_goes),
         TEST(progress_goes_up_to_the_whole),
         TEST(transparent_pages_that_are_off_are_not_tried),
         TEST(huge_pages_in_part_are_strict_to_nobody_but_strict),
