@@ -132,12 +132,12 @@ struct dry_pages_options {
     /* To be left free of base and transparent pages; default 64 MiB. */
     uint64_t keep_free_bytes;
     /*
-     * Called in the calling thread, at least each 50 ms while other threads fill, with the
-     * bytes of this attempt filled so far; not 0: stop, everything goes back.
+     * Called in the calling thread, at least each 50 ms while other threads fill, else between
+     * pieces, with the bytes of this attempt filled so far; not 0: stop, everything goes back.
      */
     int (*progress)(void *self, uint64_t done_bytes, uint64_t bytes);
     void *progress_self;
-    /* In front of /sys and /proc where facts are read; NULL: "". For tests. */
+    /* In front of /sys and /proc where facts are read, by create alone; NULL: "". */
     const char *root;
 };
 

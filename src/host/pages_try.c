@@ -323,14 +323,13 @@ judge_places(struct dryi_pages_try *t)
         t->node_reason = DRY_PAGES_REASON_NONE;
         return true;
     }
-    if (t->node_reason == DRY_PAGES_REASON_NONE)
-        t->node_reason = knows ? DRY_PAGES_NODE_DRY : DRY_PAGES_UNPROVEN;
+    if (knows && (t->is_bound || (t->by_first_touch && t->was_local)))
+        t->node_reason = DRY_PAGES_NODE_DRY;
+    else if (t->node_reason == DRY_PAGES_REASON_NONE)
+        t->node_reason = DRY_PAGES_UNPROVEN;
     if (t->rung.may_spill || (!knows && o->options.policy == DRY_PAGES_PREFER))
         return true;
-    return refuse(t,
-                  t->by_first_touch && t->was_local && knows ? DRY_PAGES_NODE_DRY
-                                                             : t->node_reason,
-                  t->os_errno);
+    return refuse(t, t->node_reason, t->os_errno);
 }
 
 static bool

@@ -62,14 +62,20 @@ kernel_advise(void *self, uint64_t address, uint64_t bytes, int advice)
     return result_of(madvise(at(address), bytes, advice));
 }
 
-/* The kernel takes the number of bits plus one (mempolicy.c, get_nodes). */
+#define MOVE_OR_FAIL 3u /* MPOL_MF_STRICT, MPOL_MF_MOVE */
+
+/*
+ * The kernel takes the number of bits plus one (mempolicy.c, get_nodes). There are pages
+ * already where the program has locked all its future memory (mlockall): those move.
+ */
 static int
 kernel_bind(void *self, const struct dryi_kernel_map *range, int mode,
             const uint64_t *nodes, size_t node_max)
 {
     (void)self;
     return result_of(syscall(SYS_mbind, at(range->address), range->bytes, mode, nodes,
-                             (unsigned long)node_max + 1, 0u));
+                             (unsigned long)node_max + 1,
+                             mode == DRYI_BIND_STRICTLY ? MOVE_OR_FAIL : 0u));
 }
 
 static int

@@ -57,7 +57,7 @@ struct dryi_kernel {
     int (*map)(void *self, const struct dryi_kernel_map *what, uint64_t *address);
     int (*unmap)(void *self, uint64_t address, uint64_t bytes);
     int (*advise)(void *self, uint64_t address, uint64_t bytes, int advice);
-    /* mbind() of pages to come; `nodes` has `node_max` bits. */
+    /* mbind(); STRICTLY also moves what is there. `nodes` has `node_max` bits. */
     int (*bind)(void *self, const struct dryi_kernel_map *range, int mode,
                 const uint64_t *nodes, size_t node_max);
     /* move_pages() that moves nothing: the node of each address, or a negative errno. */

@@ -419,6 +419,27 @@ transparent_pages_are_proven_by_smaps(void)
     guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
 }
 
+/* Then the kernel takes pages at mmap(), before it can be told from where. */
+static void
+locked_future_memory_is_placed_too(void)
+{
+    static const unsigned kinds[] = {DRY_PAGES_BASE, DRY_PAGES_TRANSPARENT,
+                                     DRY_PAGES_POOL};
+    REQUIRE(mlockall(MCL_FUTURE) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        for (int node = 0; node < 2; node++) {
+            struct dry_pages_options o = pool_options(10, node, DRY_PAGES_STRICT);
+            struct region r;
+            o.kind = (enum dry_pages_kind)kinds[i];
+            o.page_bytes = 0;
+            REQUIRE(create(&o, &r) == DRY_OK);
+            require_all_on(&r, node);
+            touch(&r);
+            dry_pages_destroy(r.pages);
+        }
+    }
+}
+
 static void
 time_out_gives_the_pool_back(void)
 {
@@ -513,6 +534,7 @@ const struct experiment guest_experiments[] = {
     {"gigabyte_pages_are_pages_too", gigabyte_pages_are_pages_too},
     {"interleaved_pages_lie_evenly", interleaved_pages_lie_evenly},
     {"transparent_pages_are_proven_by_smaps", transparent_pages_are_proven_by_smaps},
+    {"locked_future_memory_is_placed_too", locked_future_memory_is_placed_too},
     {"time_out_gives_the_pool_back", time_out_gives_the_pool_back},
     {"first_touch_serves_where_binding_is_forbidden",
      first_touch_serves_where_binding_is_forbidden},
