@@ -9,6 +9,9 @@
 
 #define POOLS "/sys/kernel/mm/hugepages"
 #define NODES "/sys/devices/system/node"
+/* No machine has larger ones; what a file claims is rounded to, and walked. */
+#define THP_BYTES_MAX DRYI_GIB
+#define POOL_BYTES_MAX (UINT64_C(1) << 40)
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
 bool
@@ -44,7 +47,7 @@ take_size(void *to, const char *name)
 {
     struct sizes *s = to;
     uint64_t bytes;
-    if (!dryi_fact_pool_name(name, strlen(name), &bytes))
+    if (!dryi_fact_pool_name(name, strlen(name), &bytes) || bytes > POOL_BYTES_MAX)
         return 0;
     if (s->count == DRYI_FACTS_POOLS_MAX)
         return 1;
@@ -80,7 +83,7 @@ dryi_facts_default_pool(const struct dryi_facts *facts)
     uint64_t bytes;
     if (!dryi_facts_read(facts, &file, "/proc/meminfo") ||
         !dryi_fact_keyed(file.text, file.length, "Hugepagesize", &bytes) ||
-        !dryi_is_power_of_two(bytes))
+        !dryi_is_power_of_two(bytes) || bytes > POOL_BYTES_MAX)
         return 0;
     return bytes;
 }
@@ -154,7 +157,7 @@ dryi_facts_thp(const struct dryi_facts *facts, struct dryi_thp_facts *thp)
     *thp = (struct dryi_thp_facts){0};
     if (dryi_facts_read_number(facts, &bytes, THP "/hpage_pmd_size") &&
         dryi_is_power_of_two(bytes) && bytes > k->page_bytes(k->self) &&
-        bytes <= UINT64_C(1) << 40)
+        bytes <= THP_BYTES_MAX)
         thp->huge_bytes = bytes;
     bool is_off = is_chosen(facts, THP "/enabled", "never");
     thp->is_off = thp->huge_bytes == 0 || is_size_off(facts, thp->huge_bytes, is_off) ||

@@ -239,12 +239,14 @@ fake_bind(void *self, const struct dryi_kernel_map *range, int mode,
         return end(f, -f->refusal);
     struct fake_map *m = map_of(f, range->address);
     require(m && m->address == range->address && m->bytes == range->bytes);
-    require(node_max % 64 == 0 && nodes[0] != 0 && (nodes[0] & ~UINT64_C(3)) == 0);
+    require(node_max % 64 == 0 && node_max >= 64);
     f->binds++;
     if (f->bind_errno)
         return end(f, -f->bind_errno);
+    if ((nodes[0] & 3) == 0)
+        return end(f, -EINVAL); /* as nodes that do not exist */
     m->mode = mode;
-    m->nodes = nodes[0];
+    m->nodes = nodes[0] & 3;
     return end(f, 0);
 }
 
