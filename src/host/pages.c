@@ -62,6 +62,15 @@ is_part_of(const struct dry_pages_nodes *part, const struct dry_pages_nodes *who
     return true;
 }
 
+static bool
+is_one_node(const struct dry_pages_nodes *nodes)
+{
+    int count = 0;
+    for (size_t i = 0; i < DRY_PAGES_NODES_MAX / 64; i++)
+        count += __builtin_popcountll(nodes->words[i]);
+    return count == 1;
+}
+
 /* Nodes that are not there or not for us fall away; then the policy says what is left. */
 static void
 choose_nodes(struct dryi_pages_order *o)
@@ -84,7 +93,7 @@ choose_nodes(struct dryi_pages_order *o)
         o->nodes.words[i] &= allowed.words[i];
     if (dryi_nodes_are_none(&o->nodes) && o->options.policy == DRY_PAGES_ANY)
         o->where = DRY_PAGES_ANYWHERE;
-    o->is_everywhere = is_part_of(&allowed, &o->nodes);
+    o->is_everywhere = is_one_node(&allowed) && is_part_of(&allowed, &o->nodes);
 }
 
 /* Whether the nodes alone make every try vain. */

@@ -37,7 +37,8 @@ struct dryi_pages_order {
     uint64_t base_bytes;
     enum dry_pages_where where;
     struct dry_pages_nodes nodes;
-    bool is_everywhere; /* every page this process can get lies on these nodes */
+    bool
+        is_everywhere; /* nothing to choose: this process has no pages but of this node */
     /* What the nodes fall short of already: those that are not there, or not for us. */
     enum dry_pages_reason node_reason;
     struct dryi_thp_facts thp;

@@ -82,6 +82,9 @@ prove(const struct region *r)
     struct dry_pages_proof proof;
     REQUIRE(dry_pages_prove(r->pages, &proof, NULL) == DRY_OK);
     REQUIRE(proof.knows_nodes && proof.knows_huge);
+    for (size_t i = 0; i < proof.share_count; i++)
+        printf("#   node %d: %llu KiB\n", (int)proof.shares[i].node,
+               (unsigned long long)proof.shares[i].bytes / 1024);
     REQUIRE(proof.populated_bytes == r->info.bytes);
     return proof;
 }
@@ -388,6 +391,10 @@ interleaved_pages_lie_evenly(void)
     REQUIRE(create(&o, &r) == DRY_OK);
     struct dry_pages_proof proof = prove(&r);
     REQUIRE(proof.share_count == 2 && proof.shares[0].bytes == proof.shares[1].bytes);
+    int32_t nodes[64];
+    REQUIRE(dry_pages_query_nodes(r.pages, 0, 64, nodes, NULL) == DRY_OK);
+    for (int i = 1; i < 64; i++)
+        REQUIRE(nodes[i] == 1 - nodes[i - 1]);
     dry_pages_destroy(r.pages);
     /* Over node 1 alone, which is too small: the kernel goes elsewhere, we do not. */
     o = pool_options(130, -1, DRY_PAGES_STRICT);

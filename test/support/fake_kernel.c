@@ -169,9 +169,11 @@ fake_unmap(void *self, uint64_t address, uint64_t bytes)
 }
 
 static int
-choose_node(struct fake_kernel *f, const struct fake_map *m)
+choose_node(const struct fake_kernel *f, const struct fake_map *m, uint64_t index)
 {
     int first = m->mode == DRYI_BIND_DEFAULT ? f->home_node : m->nodes & 1 ? 0 : 1;
+    if (m->mode == DRYI_BIND_INTERLEAVE && m->nodes == 3)
+        first = (int)(index % 2);
     if (f->node_free[first] > 0)
         return first;
     if (m->mode == DRYI_BIND_STRICTLY && m->nodes != 3)
@@ -188,7 +190,7 @@ take_pages(struct fake_kernel *f, uint64_t address, uint64_t bytes)
     if (!m->is_pool)
         return 0;
     for (uint64_t p = address; p < address + bytes; p += f->pool_page_bytes) {
-        int node = choose_node(f, m);
+        int node = choose_node(f, m, (p - m->address) / f->pool_page_bytes);
         if (node < 0 || f->cgroup_pages == 0)
             return -EFAULT;
         require(f->page_count < FAKE_PAGES_MAX);

@@ -296,6 +296,22 @@ interleaving_needs_the_call(void **state)
 }
 
 static void
+interleaved_pages_alternate(void **state)
+{
+    struct fixture *f = *state;
+    f->options.bytes = 12 * DRYI_MIB;
+    f->options.where = DRY_PAGES_INTERLEAVED;
+    f->options.kind = DRY_PAGES_POOL;
+    f->options.policy = DRY_PAGES_STRICT;
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(f->fake.binds, 1);
+    int32_t nodes[6];
+    assert_int_equal(dry_pages_query_nodes(f->pages, 0, 6, nodes, NULL), DRY_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(nodes[i], i % 2);
+}
+
+static void
 one_node_for_all_needs_no_call(void **state)
 {
     struct fixture *f = *state;
@@ -746,6 +762,7 @@ main(void)
         TEST(forbidden_query_leaves_it_unproven),
         TEST(first_touch_that_went_elsewhere_is_refused),
         TEST(interleaving_needs_the_call),
+        TEST(interleaved_pages_alternate),
         TEST(one_node_for_all_needs_no_call),
         TEST(nodes_that_are_not_there_or_not_ours_are_told_apart),
         TEST(old_kernels_write_where_newer_ones_populate),
