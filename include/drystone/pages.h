@@ -247,7 +247,8 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_prove(const struct dry_pages 
  * there is no page. Pages are of info.page_bytes for POOL,
  * else of info.base_page_bytes.
  *
- * Errors     ARGUMENT: beyond the region. UNSUPPORTED: as prove; or the call is forbidden.
+ * Errors     ARGUMENT: beyond the region. UNSUPPORTED: as prove; or the call is forbidden;
+ *            nodes then holds nothing of use.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_query_nodes(
     const struct dry_pages *pages, uint64_t first, size_t count, int32_t *nodes,

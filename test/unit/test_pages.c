@@ -246,6 +246,23 @@ forbidden_binding_is_done_by_threads_on_the_node(void **state)
     assert_int_equal(f->report.attempts[0].os_errno, EPERM);
 }
 
+/* Memory of an expander: it can be bound to, but nobody runs there. */
+static void
+nodes_without_cpus_are_filled_from_afar(void **state)
+{
+    struct fixture *f = *state;
+    fake_kernel_file(&f->fake, "/sys/devices/system/node/node1/cpulist", "\n");
+    ask_for(f, DRY_PAGES_POOL, 1, DRY_PAGES_STRICT);
+    f->options.thread_count = 0;
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(f->fake.node_free[1], 6);
+    assert_int_equal(f->fake.last_cpus.words[0], 0); /* nobody was sent anywhere */
+    dry_pages_destroy(f->pages);
+    f->pages = NULL;
+    f->fake.bind_errno = EPERM;
+    expect_failure(f, DRY_ERR_UNSUPPORTED, DRY_PAGES_SECCOMP);
+}
+
 /* Placed by first touch, but nobody may look: for STRICT that is not enough. */
 static void
 forbidden_query_leaves_it_unproven(void **state)
@@ -759,6 +776,7 @@ main(void)
         TEST(sizes_without_a_pool_are_named),
         TEST(no_default_size_is_assumed),
         TEST(forbidden_binding_is_done_by_threads_on_the_node),
+        TEST(nodes_without_cpus_are_filled_from_afar),
         TEST(forbidden_query_leaves_it_unproven),
         TEST(first_touch_that_went_elsewhere_is_refused),
         TEST(interleaving_needs_the_call),
