@@ -5,10 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/types.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,8 +16,6 @@
 #include <unistd.h>
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "masks are passed as words");
-_Static_assert(sizeof(pthread_t) <= sizeof(uint64_t),
-               "a thread's name is kept in a word");
 
 #define ZEROES_AT_ONCE 256 /* at most IOV_MAX, 1024 */
 
@@ -267,38 +262,19 @@ kernel_list(void *self, const char *path, int (*entry)(void *to, const char *nam
     return 0;
 }
 
-/*
- * A library's thread must not run the program's signal handlers, but for those of what the
- * thread itself did: blocked, they would end the process (SIGSYS: a filter that traps).
- */
 static int
 kernel_thread_start(void *self, struct dryi_thread *thread, void *(*body)(void *),
                     void *argument)
 {
     (void)self;
-    sigset_t all, before;
-    pthread_t started;
-    sigfillset(&all);
-    static const int own[] = {SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(&all, own[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&started, NULL, body, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error)
-        return -error;
-    thread->id = 0;
-    memcpy(&thread->id, &started, sizeof started);
-    return 0;
+    return dryi_thread_start(thread, body, argument) ? 0 : -EAGAIN;
 }
 
-static int
+static void
 kernel_thread_join(void *self, struct dryi_thread *thread)
 {
     (void)self;
-    pthread_t started;
-    memcpy(&started, &thread->id, sizeof started);
-    return -pthread_join(started, NULL);
+    dryi_thread_join(thread);
 }
 
 void

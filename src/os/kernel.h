@@ -6,8 +6,8 @@
  * What the host's pages need of the kernel, as one table, so that a test can put another in
  * its place and have each call refused in turn.
  *
- * Errors     0 or a number of what was done; else a negative errno. What ends things (unmap,
- *            close, thread_join) may be refused too; its callers say what then.
+ * Errors     0 or a number of what was done; else a negative errno. unmap may be
+ *            refused too; its callers say what then.
  * Threads    Any, at once.
  * Facts      Numbers and names of mbind, move_pages and madvise are those of Linux's
  *            include/uapi; libc has no functions for the first two.
@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "os/thread.h"
 
 #define DRYI_KERNEL_CPUS_MAX 4096
 
@@ -47,10 +49,6 @@ enum {
     DRYI_ADVISE_WIPEONFORK = 18,
     DRYI_ADVISE_POPULATE_WRITE = 23, /* Linux 5.14 */
     DRYI_ADVISE_COLLAPSE = 25,       /* Linux 6.1 */
-};
-
-struct dryi_thread {
-    uint64_t id;
 };
 
 struct dryi_kernel {
@@ -91,7 +89,7 @@ struct dryi_kernel {
 
     int (*thread_start)(void *self, struct dryi_thread *thread, void *(*body)(void *),
                         void *argument);
-    int (*thread_join)(void *self, struct dryi_thread *thread);
+    void (*thread_join)(void *self, struct dryi_thread *thread);
 
     void *self;
 };

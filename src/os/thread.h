@@ -3,8 +3,9 @@
 #define DRYI_OS_THREAD_H
 
 /*
- * A thread of ours, for work that nobody should wait for. No signal is delivered to it: the
- * program's handlers run in the program's threads.
+ * A thread of ours. No signal is delivered to it, for the program's handlers run in the
+ * program's threads, but what it raises itself: blocked, that would end the process where a
+ * handler of the program would not (SIGSYS is what a filter of system calls may send).
  */
 
 #include <pthread.h>
