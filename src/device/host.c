@@ -15,7 +15,6 @@
  */
 #include <drystone/host_device.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -24,6 +23,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "os/lock.h"
 #include "os/memfd.h"
 #include "os/range.h"
 #include "os/system.h"
@@ -39,7 +39,7 @@ struct dry_host_device {
     int file;
     atomic_uint_least64_t events;
 
-    pthread_mutex_t lock; /* over what follows */
+    struct dryi_lock lock; /* over what follows */
     uint64_t used_bytes;
     uint64_t *pages; /* a page's next free one, or IN_USE */
     size_t page_count, page_capacity;
@@ -57,23 +57,29 @@ round_up_checked(uint64_t bytes, uint64_t step, uint64_t *rounded)
 }
 
 static bool
+has_room(const struct dry_host_device *host, uint64_t bytes)
+{
+    return bytes <= host->options.capacity_bytes - host->used_bytes;
+}
+
+static bool
 take_bytes(struct dry_host_device *host, uint64_t bytes)
 {
-    pthread_mutex_lock(&host->lock);
-    bool fits = bytes <= host->options.capacity_bytes - host->used_bytes;
+    dryi_lock_take(&host->lock);
+    bool fits = has_room(host, bytes);
     if (fits)
         host->used_bytes += bytes;
-    pthread_mutex_unlock(&host->lock);
+    dryi_lock_give(&host->lock);
     return fits;
 }
 
 static void
 give_bytes(struct dry_host_device *host, uint64_t bytes)
 {
-    pthread_mutex_lock(&host->lock);
+    dryi_lock_take(&host->lock);
     DRYI_ASSERT(bytes <= host->used_bytes);
     host->used_bytes -= bytes;
-    pthread_mutex_unlock(&host->lock);
+    dryi_lock_give(&host->lock);
 }
 
 static void
@@ -104,13 +110,13 @@ static enum dry_status
 empty_range(struct dry_host_device *host, uint64_t address, uint64_t bytes)
 {
     enum dry_status status = dryi_range_empty(address, bytes);
-    pthread_mutex_lock(&host->lock);
+    dryi_lock_take(&host->lock);
     if (status == DRY_ERR_NO_SPACE) {
         drop_spare(host);
         status = dryi_range_empty(address, bytes);
     }
     make_spare(host);
-    pthread_mutex_unlock(&host->lock);
+    dryi_lock_give(&host->lock);
     return status;
 }
 
@@ -198,52 +204,64 @@ host_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
         give_bytes(host, size);
 }
 
-/* A number not in use, from the list or new; the lock is held. */
+/* The list of free numbers has one; the lock is held. */
 static bool
-take_page_number(struct dry_host_device *host, uint64_t *page)
+has_number(struct dry_host_device *host)
 {
-    if (host->first_free == NO_PAGE) {
-        if (!dryi_memory_grow(&host->memory, &host->pages, &host->page_capacity,
-                              host->page_count + 1, sizeof *host->pages))
-            return false;
-        host->pages[host->page_count] = NO_PAGE;
-        host->first_free = host->page_count++;
-    }
-    *page = host->first_free;
-    host->first_free = host->pages[*page];
-    host->pages[*page] = IN_USE;
+    if (host->first_free != NO_PAGE)
+        return true;
+    if (!dryi_memory_grow(&host->memory, &host->pages, &host->page_capacity,
+                          host->page_count + 1, sizeof *host->pages))
+        return false;
+    host->pages[host->page_count] = NO_PAGE;
+    host->first_free = host->page_count++;
     return true;
 }
 
-static void
-give_page_number(struct dry_host_device *host, uint64_t page)
+/* A number not in use, and the bytes of its page. */
+static enum dry_status
+take_page(struct dry_host_device *host, uint64_t *page)
 {
-    pthread_mutex_lock(&host->lock);
+    enum dry_status status = DRY_OK;
+    dryi_lock_take(&host->lock);
+    if (!has_room(host, host->options.page_bytes))
+        status = DRY_ERR_NO_SPACE;
+    else if (!has_number(host))
+        status = DRY_ERR_MEMORY;
+    if (status == DRY_OK) {
+        *page = host->first_free;
+        host->first_free = host->pages[*page];
+        host->pages[*page] = IN_USE;
+        host->used_bytes += host->options.page_bytes;
+    }
+    dryi_lock_give(&host->lock);
+    return status;
+}
+
+static void
+give_page(struct dry_host_device *host, uint64_t page)
+{
+    uint64_t bytes = host->options.page_bytes;
+    dryi_lock_take(&host->lock);
     DRYI_ASSERT(page < host->page_count && host->pages[page] == IN_USE);
+    DRYI_ASSERT(bytes <= host->used_bytes);
     host->pages[page] = host->first_free;
     host->first_free = page;
-    pthread_mutex_unlock(&host->lock);
+    host->used_bytes -= bytes;
+    dryi_lock_give(&host->lock);
 }
 
 static enum dry_status
 host_create_page(void *self, uint64_t *page)
 {
     struct dry_host_device *host = self;
-    uint64_t bytes = host->options.page_bytes;
-    if (!take_bytes(host, bytes))
-        return DRY_ERR_NO_SPACE;
-    uint64_t number;
-    pthread_mutex_lock(&host->lock);
-    bool has_number = take_page_number(host, &number);
-    pthread_mutex_unlock(&host->lock);
-    if (!has_number) {
-        give_bytes(host, bytes);
-        return DRY_ERR_MEMORY;
-    }
-    enum dry_status status = dryi_memfd_give(host->file, number * bytes, bytes);
+    uint64_t bytes = host->options.page_bytes, number;
+    enum dry_status status = take_page(host, &number);
+    if (status != DRY_OK)
+        return status;
+    status = dryi_memfd_give(host->file, number * bytes, bytes);
     if (status != DRY_OK) {
-        give_page_number(host, number);
-        give_bytes(host, bytes);
+        give_page(host, number);
         return status;
     }
     *page = number;
@@ -256,8 +274,7 @@ host_release_page(void *self, uint64_t page)
     struct dry_host_device *host = self;
     uint64_t bytes = host->options.page_bytes;
     dryi_memfd_take(host->file, page * bytes, bytes);
-    give_page_number(host, page);
-    give_bytes(host, bytes);
+    give_page(host, page);
 }
 
 /* How many of the pages from `begin` on follow each other. */
@@ -306,9 +323,9 @@ static void
 host_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct dry_host_device *host = self;
-    pthread_mutex_lock(&host->lock);
+    dryi_lock_take(&host->lock);
     *free_bytes = host->options.capacity_bytes - host->used_bytes;
-    pthread_mutex_unlock(&host->lock);
+    dryi_lock_give(&host->lock);
     *total_bytes = host->options.capacity_bytes;
 }
 
@@ -414,8 +431,7 @@ dry_host_device_create(const struct dry_host_device_options *options,
         dryi_memory_free(&memory, h, 1, sizeof *h);
         return dryi_fail(err, status, "the system refuses a file in memory");
     }
-    /* Without attributes it cannot fail in glibc and musl. */
-    pthread_mutex_init(&h->lock, NULL);
+    dryi_lock_init(&h->lock);
     make_spare(h);
     *host = h;
     return DRY_OK;
@@ -428,7 +444,7 @@ dry_host_device_destroy(struct dry_host_device *host)
         return;
     struct dry_memory memory = host->memory;
     drop_spare(host);
-    pthread_mutex_destroy(&host->lock);
+    dryi_lock_finish(&host->lock);
     dryi_memfd_close(host->file);
     dryi_memory_free(&memory, host->pages, host->page_capacity, sizeof *host->pages);
     dryi_memory_free(&memory, host, 1, sizeof *host);
