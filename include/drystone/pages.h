@@ -183,7 +183,9 @@ struct dry_pages_size {
     uint64_t total_count, free_count;
     uint64_t growth_count; /* how many more the kernel may find when asked (overcommit) */
 };
+
 #define DRY_PAGES_SIZES_MAX 10
+
 /*
  * What there is: base pages, transparent ones, pools from small to large. With `node` -1 of
  * the whole machine, else on that node, where promises are not known. What cannot be read is
@@ -192,7 +194,10 @@ struct dry_pages_size {
 DRY_API size_t dry_pages_read_sizes(const char *root, int32_t node,
                                     struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX]);
 
-/* Transparent pages anywhere, PREFER, DONTFORK, threads as many as help. */
+/*
+ * Transparent pages anywhere, PREFER, DONTFORK, as many threads as help, 64 MiB kept free, no
+ * timeout; bytes is 0 and to be set.
+ */
 DRY_API void dry_pages_options_init(struct dry_pages_options *options);
 
 /*
@@ -244,8 +249,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_prove(const struct dry_pages 
                                                          struct dry_error *err);
 /*
  * The node of each page from number `first` on: nodes[i] is that of page first + i, -1 where
- * there is no page. Pages are of info.page_bytes for POOL,
- * else of info.base_page_bytes.
+ * there is no page. Pages are of info.page_bytes for POOL, else of info.base_page_bytes.
  *
  * Errors     ARGUMENT: beyond the region. UNSUPPORTED: as prove; or the call is forbidden;
  *            nodes then holds nothing of use.

@@ -93,14 +93,11 @@ walk(const struct dryi_facts *facts, const char *path,
     if (file < 0)
         return false;
     ssize_t got = 1;
-    for (uint64_t sum = 0; sum < LONG_FILE_MAX && got > 0; sum += (uint64_t)got) {
+    for (uint64_t sum = 0; sum < LONG_FILE_MAX; sum += (uint64_t)got) {
         got = k->read(k->self, file, text, sizeof text);
-        if (got > 0 && (size_t)got <= sizeof text)
-            take(to, text, (size_t)got);
-        else
-            got = got < 0 ? got : 0;
-        if (got <= 0)
+        if (got <= 0 || (size_t)got > sizeof text)
             break;
+        take(to, text, (size_t)got);
     }
     k->close(k->self, file);
     return got == 0;

@@ -37,8 +37,7 @@ struct dryi_pages_order {
     uint64_t base_bytes;
     enum dry_pages_where where;
     struct dry_pages_nodes nodes;
-    bool
-        is_everywhere; /* nothing to choose: this process has no pages but of this node */
+    bool is_everywhere; /* nothing to choose: this process has only this node's pages */
     /* What the nodes fall short of already: those that are not there, or not for us. */
     enum dry_pages_reason node_reason;
     struct dryi_thp_facts thp;

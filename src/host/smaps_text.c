@@ -50,9 +50,6 @@ read_line(struct dryi_smaps *s)
     }
     if (!s->is_inside)
         return;
-    if (dryi_fact_keyed(s->line, s->line_length, "KernelPageSize", &bytes) &&
-        bytes > s->kernel_page_bytes)
-        s->kernel_page_bytes = bytes;
     for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
         if (!dryi_fact_keyed(s->line, s->line_length, huge[i], &bytes))
             continue;

@@ -22,7 +22,6 @@ struct dryi_smaps {
     bool is_inside; /* the mapping being read lies in the range */
     bool is_unclear;
     bool has_fields;                /* of a mapping inside */
-    uint64_t kernel_page_bytes;     /* the largest of a mapping inside */
     char line[DRYI_SMAPS_LINE_MAX]; /* the one being read */
     size_t line_length;
 };

@@ -96,7 +96,7 @@ kernel_write_zeroes(void *self, uint64_t address, uint64_t step, size_t count)
     return result;
 }
 
-/* linux/fs.h since 6.7, declared here because Debian 12 has none. */
+/* Of linux/fs.h since Linux 6.7; headers may be older than the kernel. */
 struct page_region {
     __u64 start, end, categories;
 };

@@ -40,7 +40,7 @@ enum {
     DRYI_BIND_INTERLEAVE = 3,
 };
 
-/* asm-generic/mman-common.h; libc of Debian 12 has not all of them. */
+/* asm-generic/mman-common.h; not every libc has all of them. */
 enum {
     DRYI_ADVISE_DONTNEED = 4,
     DRYI_ADVISE_DONTFORK = 10,
