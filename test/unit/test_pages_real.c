@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include "base/bits.h"
 #include "host/facts.h"
 #include "host/pages_inside.h"
+#include "os/thread.h"
 
 #define BYTES (6 * DRYI_MIB + 1)
 
@@ -384,6 +386,35 @@ signals_while_filling_are_the_callers(void **state)
     sigaction(SIGUSR1, &before, NULL);
 }
 
+static void *
+read_mask(void *argument)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, argument);
+    return NULL;
+}
+
+/* A filter of system calls that traps, say, must find the program's handler. */
+static void
+threads_take_only_signals_they_raise(void **state)
+{
+    (void)state;
+    struct dryi_thread thread;
+    sigset_t before, of_thread, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    assert_true(dryi_thread_start(&thread, read_mask, &of_thread));
+    dryi_thread_join(&thread);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    static const int blocked[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD, SIGPIPE};
+    static const int taken[] = {SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++) {
+        assert_int_equal(sigismember(&of_thread, blocked[i]), 1);
+        assert_int_equal(sigismember(&after, blocked[i]),
+                         sigismember(&before, blocked[i]));
+    }
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_int_equal(sigismember(&of_thread, taken[i]), 0);
+}
+
 int
 main(void)
 {
@@ -399,6 +430,7 @@ main(void)
         cmocka_unit_test(node_of_each_page_is_one_that_exists),
         cmocka_unit_test(more_than_the_machine_is_refused_without_harm),
         cmocka_unit_test(signals_while_filling_are_the_callers),
+        cmocka_unit_test(threads_take_only_signals_they_raise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
