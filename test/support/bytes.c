@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/bytes.h"
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,18 @@ bytes_source_init(struct bytes_source *from, const void *bytes, size_t count)
 {
     *from = (struct bytes_source){.bytes = bytes, .count = count};
     return (struct dry_source){.read = read_bytes, .self = from};
+}
+
+struct dry_trace *
+bytes_read_trace(const void *bytes, size_t count)
+{
+    struct bytes_source from;
+    struct dry_source source = bytes_source_init(&from, bytes, count);
+    struct dry_trace *trace;
+    struct dry_error err;
+    if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    return trace;
 }
 
 static enum dry_status

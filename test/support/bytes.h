@@ -28,6 +28,9 @@ struct bytes_source {
 struct dry_source bytes_source_init(struct bytes_source *from, const void *bytes,
                                     size_t count);
 
+/* What is read from these bytes; the test fails where they are refused. */
+struct dry_trace *bytes_read_trace(const void *bytes, size_t count);
+
 struct bytes_sink {
     unsigned char *bytes;
     size_t count, capacity;

@@ -63,23 +63,11 @@ make_options(void)
 }
 
 static struct dry_trace *
-read_bytes(const void *bytes, size_t count)
-{
-    struct bytes_source from;
-    struct dry_source source = bytes_source_init(&from, bytes, count);
-    struct dry_trace *trace = NULL;
-    struct dry_error err = {0};
-    if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
-        fail_msg("%s", err.text);
-    return trace;
-}
-
-static struct dry_trace *
 read_text(const char *text)
 {
     struct pickle_text pickle;
     pickle_text_init(&pickle, text);
-    return read_bytes(pickle.bytes, pickle.count);
+    return bytes_read_trace(pickle.bytes, pickle.count);
 }
 
 static struct dry_trace *
@@ -127,7 +115,7 @@ share(const struct dry_trace *trace, const struct dry_anonymize_options *options
     *proof = verify(trace, options, to.bytes, to.count);
     if (!proof->is_verified)
         fail_msg("%s", proof->text);
-    struct dry_trace *again = read_bytes(to.bytes, to.count);
+    struct dry_trace *again = bytes_read_trace(to.bytes, to.count);
     bytes_sink_finish(&to);
     return again;
 }
@@ -441,7 +429,7 @@ plain_labels_are_replaced_in_memory(void **state)
 {
     (void)state;
     static const char text[] = "a 1 512 0 10 ada_weights\nf 1 512 0 20\n";
-    struct dry_trace *trace = read_bytes(text, sizeof text - 1);
+    struct dry_trace *trace = bytes_read_trace(text, sizeof text - 1);
     struct dry_anonymize_options options = make_options();
     struct dry_trace *anonymous = anonymize(trace, &options);
     const struct dry_trace_view *v = dry_trace_get_view(anonymous);
@@ -586,7 +574,7 @@ the_original_itself_is_no_proof(void **state)
     (void)state;
     struct pickle_text pickle;
     pickle_text_init(&pickle, full);
-    struct dry_trace *trace = read_bytes(pickle.bytes, pickle.count);
+    struct dry_trace *trace = bytes_read_trace(pickle.bytes, pickle.count);
     struct dry_anonymize_options options = make_options();
     struct dry_anonymize_proof proof =
         verify(trace, &options, pickle.bytes, pickle.count);

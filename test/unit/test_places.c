@@ -24,18 +24,6 @@ static const char *const places[] = {"torch", "paged", "offline"};
 
 /* --- programs ----------------------------------------------------------------------------- */
 
-static struct dry_trace *
-read_bytes(const void *bytes, size_t count)
-{
-    struct bytes_source from;
-    struct dry_source source = bytes_source_init(&from, bytes, count);
-    struct dry_trace *trace;
-    struct dry_error err;
-    if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
-        fail_msg("%s", err.text);
-    return trace;
-}
-
 static struct dry_replay *
 replay_of(const struct dry_trace *trace)
 {
@@ -55,7 +43,7 @@ struct subject {
 static struct subject
 subject_of(const char *text)
 {
-    struct subject s = {.trace = read_bytes(text, strlen(text))};
+    struct subject s = {.trace = bytes_read_trace(text, strlen(text))};
     s.replay = replay_of(s.trace);
     return s;
 }
@@ -429,7 +417,7 @@ sizes_beyond_every_device_are_an_oom_or_refused(void **state)
 static void
 check_failing(const char *text, const char *place, int checks_order)
 {
-    struct dry_trace *trace = read_bytes(text, strlen(text));
+    struct dry_trace *trace = bytes_read_trace(text, strlen(text));
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, n);
@@ -481,7 +469,7 @@ recordings_run_in_every_place(void **state)
         fprintf(stderr, "SKIPPED: decomfl is not in $DRY_TEST_TRACES\n");
         skip();
     }
-    struct subject s = {.trace = read_bytes(bytes, count)};
+    struct subject s = {.trace = bytes_read_trace(bytes, count)};
     s.replay = replay_of(s.trace);
     uint64_t live = live_peak_of(&s);
     struct dry_run torch = run_in(&s, "torch", DRY_SIM_UNLIMITED);

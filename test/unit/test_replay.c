@@ -23,21 +23,9 @@
 /* --- traces and replays ------------------------------------------------------------------- */
 
 static struct dry_trace *
-read_bytes(const void *bytes, size_t count)
-{
-    struct bytes_source from;
-    struct dry_source source = bytes_source_init(&from, bytes, count);
-    struct dry_trace *trace;
-    struct dry_error err;
-    if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
-        fail_msg("%s", err.text);
-    return trace;
-}
-
-static struct dry_trace *
 read_text(const char *text)
 {
-    return read_bytes(text, strlen(text));
+    return bytes_read_trace(text, strlen(text));
 }
 
 /* A file of the recordings; a test that needs an absent one is skipped. */
@@ -50,7 +38,7 @@ read_recording(const char *name)
         fprintf(stderr, "SKIPPED: %s is not in $DRY_TEST_TRACES\n", name);
         skip();
     }
-    struct dry_trace *trace = read_bytes(bytes, count);
+    struct dry_trace *trace = bytes_read_trace(bytes, count);
     free(bytes);
     return trace;
 }
