@@ -81,9 +81,10 @@
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams how far they are, a miss 64 more,
  *            in turns. No memory is taken on a hit; a record is 64 bytes a block.
- *            A plan is packed in the calling thread, mostly in some milliseconds, in about a
- *            second for the 8192 requests and runs of live blocks it may have; periods are
- *            learnt from records that grow to 4 MiB while there is none.
+ *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
+ *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
+ *            live blocks it may have; periods are learnt from records that grow to 4 MiB while
+ *            there is none.
  * Bounds     4 TiB of pages in all, also where the device knows no limit; pages are a power of
  *            two.
  */
