@@ -56,6 +56,9 @@ struct hints_misled {
 };
 #define HINTS_MISLED_COUNT 8u
 
+#define HINTS_WORD 16u   /* letters */
+#define HINTS_WINDOW 16u /* words, of which one is looked up */
+
 struct dryi_forecast {
     struct dry_memory memory;
     enum hints_state state;
@@ -69,10 +72,13 @@ struct dryi_forecast {
 
     /* Learning: where were the last letters seen before? */
     uint64_t rolling; /* hash of the last HINTS_WORD letters */
-    uint64_t *seen;   /* by rolling hash: 1 + number of the request; as many as records */
+    uint64_t *seen;   /* by mark: 1 + number of the request; as many as records */
     uint64_t rolled;  /* since this request */
-    bool is_seeing;   /* up to the last request; not where a plan has lasted */
-    uint64_t began;   /* learning, at this request */
+    uint64_t marks[HINTS_WINDOW]; /* of the words that end in the last requests */
+    uint64_t first_mark;          /* number of the first request that has one */
+    uint64_t least, least_at;     /* the mark that was kept last, and its number */
+    bool is_seeing;     /* up to the last request; not where a plan has lasted */
+    uint64_t began;     /* learning, at this request */
     uint64_t distance;  /* candidate for the period; 0: none */
     uint64_t run;       /* so many requests were what they were a `distance` before */
     bool is_run_whole;  /* the one before them was not */
@@ -100,7 +106,6 @@ struct dryi_forecast {
     uint64_t pass_count; /* of all that were noted */
 };
 
-#define HINTS_WORD 16u
 #define HINTS_PASSES_MAX (UINT64_C(1) << 16)
 
 static inline struct hints_record *
@@ -174,7 +179,7 @@ void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
 /* Where letters were is not known any more. */
 void dryi_forecast_forget_seen(struct dryi_forecast *h);
-/* The last request's letters are seen: how long ago they were before; 0: not at all. */
+/* The last request's letters are seen: how long ago some of them were before; 0: not known. */
 uint64_t dryi_forecast_see(struct dryi_forecast *h);
 
 #endif

@@ -301,20 +301,51 @@ roll(struct dryi_forecast *h)
     return known;
 }
 
-/* Where the last letters were before, and that it is the place now. */
+/* Where the word that ends in this request was before, and that it is the place now. */
 static uint64_t
-look_up(struct dryi_forecast *h)
+look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
 {
-    uint64_t *seen = &h->seen[dryi_mix64(h->rolling) & (h->ring_count - 1)];
-    uint64_t before = *seen ? *seen - 1 : h->now - 1;
-    *seen = h->now; /* 1 + number of the last request */
-    return h->now - 1 - before;
+    uint64_t *seen = &h->seen[mark & (h->ring_count - 1)];
+    uint64_t before = *seen ? *seen - 1 : number;
+    *seen = number + 1;
+    return number - before;
 }
 
+/* The least of the marks there are, the last one of equals. */
+static uint64_t
+find_least(const struct dryi_forecast *h, uint64_t last)
+{
+    uint64_t least = last;
+    for (uint64_t i = 1; i < HINTS_WINDOW && last - i >= h->first_mark; i++) {
+        if (h->marks[(last - i) % HINTS_WINDOW] < h->marks[least % HINTS_WINDOW])
+            least = last - i;
+    }
+    return least;
+}
+
+/*
+ * A table of all words would be a miss of the cache a request. So only those are looked up and
+ * kept whose mark is the least of a window: where the letters are the same again, so are they
+ * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003).
+ */
 uint64_t
 dryi_forecast_see(struct dryi_forecast *h)
 {
-    return roll(h) >= HINTS_WORD ? look_up(h) : 0;
+    uint64_t known = roll(h), last = h->now - 1;
+    if (known < HINTS_WORD)
+        return 0;
+    uint64_t mark = dryi_mix64(h->rolling);
+    h->marks[last % HINTS_WINDOW] = mark;
+    if (known == HINTS_WORD)
+        h->first_mark = last;
+    if (known == HINTS_WORD || mark <= h->least)
+        h->least_at = last;
+    else if (last - h->least_at >= HINTS_WINDOW)
+        h->least_at = find_least(h, last);
+    else
+        return 0;
+    h->least = h->marks[h->least_at % HINTS_WINDOW];
+    return look_up(h, h->least, h->least_at);
 }
 
 /* Letters from the last one back that are as a distance before, at most HINTS_WORD. */
