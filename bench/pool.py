@@ -190,8 +190,8 @@ def print_speed(program, short):
     results = results_of(program, *(["200000", "10000"] if short else ["2000000"]))
     for result in results:
         if result["bench"] == "lock":
-            print(f"\na lock, taken and given: mutex {result['mutex_ns']} ns, "
-                  f"ours {result['futex_ns']} ns")
+            print(f"\na lock, taken and given, in a process {result['process']}: "
+                  f"mutex {result['mutex_ns']} ns, ours {result['own_ns']} ns")
         if result["bench"] == "floor":
             print(f"a look into a table of {result['live']} addresses: "
                   f"{result['miss_ns']} ns")

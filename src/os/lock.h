@@ -2,45 +2,91 @@
 #ifndef DRYI_LOCK_H
 #define DRYI_LOCK_H
 
-/* One thread at a time: the C library's mutex (see bench/bench_pool.c for what it costs). */
+/*
+ * One thread at a time; who waits sleeps.
+ *
+ * A pool takes a lock or two in every call, so they are made to cost little: to take one that
+ * is free is one atomic instruction, to give it back a store, and neither is atomic while the
+ * process has one thread. After its store the giver looks whether anybody has begun to sleep.
+ * What keeps these two in order is not a fence of the giver's, as dear as the rest together,
+ * but one that the first to sleep has the kernel put into every thread of the process, before
+ * it looks at the lock for the last time (membarrier(2), Linux 4.14; Dekker's two flags, with
+ * the fence on the side that has the time). From then on the lock is contended, and given by
+ * an exchange that tells whether anybody sleeps (Drepper, "Futexes are tricky", 2011), until
+ * for long nobody did. Where the kernel has no such fence it is contended for ever.
+ *
+ * Not for signal handlers, not recursive, not fair. bench/bench_pool.c compares it with the C
+ * library's mutex.
+ */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#if defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h> /* glibc 2.32 */
+#define DRYI_LOCK_IS_ALONE() (__libc_single_threaded)
+#endif
+#endif
+#ifndef DRYI_LOCK_IS_ALONE
+#define DRYI_LOCK_IS_ALONE() 0
+#endif
+
 struct dryi_lock {
-    pthread_mutex_t mutex;
+    _Atomic uint32_t word; /* 0: free; 1: taken; 2: and somebody may sleep */
+    _Atomic uint32_t is_contended;
+    uint32_t calm; /* contended, and given so often since anybody slept */
+    bool has_barrier;
 };
 
-static inline void
-dryi_lock_init(struct dryi_lock *lock)
-{
-    pthread_mutex_init(&lock->mutex, NULL); /* cannot fail without attributes */
-}
+void dryi_lock_init(struct dryi_lock *lock);
+/* The slow halves. */
+void dryi_lock_sleep(struct dryi_lock *lock);
+void dryi_lock_give_contended(struct dryi_lock *lock);
+void dryi_lock_wake(struct dryi_lock *lock);
 
+/* Nothing to be given back. */
 static inline void
 dryi_lock_finish(struct dryi_lock *lock)
 {
-    pthread_mutex_destroy(&lock->mutex);
-}
-
-static inline void
-dryi_lock_take(struct dryi_lock *lock)
-{
-    pthread_mutex_lock(&lock->mutex);
+    (void)lock;
 }
 
 /* False: somebody has it, perhaps a thread that a fork left behind. */
 static inline bool
 dryi_lock_try(struct dryi_lock *lock)
 {
-    return pthread_mutex_trylock(&lock->mutex) == 0;
+    if (DRYI_LOCK_IS_ALONE()) {
+        if (atomic_load_explicit(&lock->word, memory_order_relaxed))
+            return false;
+        atomic_store_explicit(&lock->word, 1, memory_order_relaxed);
+        return true;
+    }
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(
+        &lock->word, &free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void
+dryi_lock_take(struct dryi_lock *lock)
+{
+    if (!dryi_lock_try(lock))
+        dryi_lock_sleep(lock);
 }
 
 static inline void
 dryi_lock_give(struct dryi_lock *lock)
 {
-    pthread_mutex_unlock(&lock->mutex);
+    if (atomic_load_explicit(&lock->is_contended, memory_order_relaxed)) {
+        dryi_lock_give_contended(lock);
+        return;
+    }
+    atomic_store_explicit(&lock->word, 0, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst); /* the compiler keeps the order, too */
+    if (atomic_load_explicit(&lock->is_contended, memory_order_relaxed))
+        dryi_lock_wake(lock);
 }
 
 /* A number that no other thread of the process has now. */
