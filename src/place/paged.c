@@ -255,7 +255,6 @@ static const struct dryi_place_ops paged_ops = {
     .end_capture = dryi_paged_end_capture,
     .front_ask = dryi_paged_front_ask,
     .front_share = dryi_paged_front_share,
-    .front_peek = dryi_paged_front_peek,
     .front_take = dryi_paged_front_take,
     .front_put = dryi_paged_front_put,
     .front_keep = dryi_paged_front_keep,
@@ -307,6 +306,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         return status;
     }
     p->owners[0].users = 1;
-    *place = (struct dryi_place){.ops = &paged_ops, .self = p};
+    *place = (struct dryi_place){
+        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;
 }

@@ -105,24 +105,30 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     dryi_paged_block_drop(p, other);
 }
 
-/*
- * May `b`, on no shelf, take in its neighbour? One of another shelf only when all its uses are
- * over: its epoch means nothing on ours.
- */
+/* As may_merge, of blocks of two shelves or apart. */
 static bool
-may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
+may_merge_still(const struct dryi_paged *p, const struct block *b, const struct block *o)
 {
-    if (other == NONE || p->blocks[other].state != b->state)
-        return false;
-    const struct block *o = &p->blocks[other];
-    if (o->is_apart | b->is_apart) /* holes are not */
+    if (o->is_apart | b->is_apart)
         return o->is_apart && b->is_apart && o->shelf == b->shelf && o->epoch == b->epoch;
-    if (o->shelf == b->shelf)
-        return true;
     const struct shelf *s = p->shelves[o->shelf];
     return p->shelves[b->shelf]->kind == SHELF_STREAM &&
            (s->kind == SHELF_EVERYBODY ||
             (p->conf.reuse_passed && dryi_paged_is_over(p, o)));
+}
+
+/*
+ * May `b`, on no shelf, take in its neighbour? One of another shelf only when all its uses are
+ * over: its epoch means nothing on ours.
+ */
+static inline bool
+may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
+{
+    if (other == NONE || p->blocks[other].state != b->state)
+        return false;
+    const struct block *o = &p->blocks[other]; /* holes are not apart */
+    bool is_plain = o->shelf == b->shelf && !(o->is_apart | b->is_apart);
+    return is_plain || may_merge_still(p, b, o);
 }
 
 /* Off its shelf; an epoch of another stream is over. */
@@ -166,15 +172,6 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     return first;
 }
 
-/* The one neighbour of its own shelf that a free block has, and no other to merge with. */
-static uint32_t
-only_neighbour(const struct dryi_paged *p, const struct block *b)
-{
-    bool next = may_merge(p, b, b->next), prev = may_merge(p, b, b->prev);
-    uint32_t only = next ? b->next : b->prev;
-    return next != prev && p->blocks[only].shelf == b->shelf ? only : NONE;
-}
-
 /* The neighbour, which stays where it is on its shelf, takes the block in. */
 static uint32_t
 grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
@@ -199,13 +196,11 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     return other;
 }
 
-uint32_t
-dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
+/* It and what it may merge with, whatever shelves that is on. */
+static uint32_t
+settle_all(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    uint32_t only = only_neighbour(p, b);
-    if (only != NONE)
-        return grow_neighbour(p, block, only);
     while (may_merge(p, b, b->next)) {
         take_over(p, b, b->next);
         dryi_paged_block_absorb(p, block);
@@ -220,6 +215,29 @@ dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
     }
     dryi_paged_shelf_insert(p, block);
     return block;
+}
+
+/* Neighbours of its own shelf have none to merge with themselves: there is no more to see. */
+uint32_t
+dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    uint32_t next = may_merge(p, b, b->next) ? b->next : NONE;
+    uint32_t prev = may_merge(p, b, b->prev) ? b->prev : NONE;
+    if (next == NONE && prev == NONE) {
+        dryi_paged_shelf_insert(p, block);
+        return block;
+    }
+    if ((next != NONE && p->blocks[next].shelf != b->shelf) ||
+        (prev != NONE && p->blocks[prev].shelf != b->shelf))
+        return settle_all(p, block);
+    if (prev == NONE)
+        return grow_neighbour(p, block, next);
+    if (next != NONE) {
+        dryi_paged_shelf_remove(p, next);
+        dryi_paged_block_absorb(p, block);
+    }
+    return grow_neighbour(p, block, prev);
 }
 
 void

@@ -218,18 +218,6 @@ is_watched(const struct dryi_paged *p)
            p->scope_count > 0 || p->capture_count > 0;
 }
 
-uint64_t
-dryi_paged_front_peek(const struct dryi_front *front, uint64_t size)
-{
-    const struct dryi_paged *p = front->place;
-    if (!p->is_shared && is_watched(p))
-        return 0;
-    uint64_t bytes = block_bytes(size);
-    const struct shelf *s = shelf_for(front, bytes);
-    uint32_t block = s ? dryi_paged_front_top(p, s, bytes) : NONE;
-    return block == NONE || !p->blocks[block].is_known ? 0 : p->blocks[block].addr;
-}
-
 /* Beside the place a front has its own books; else what it does is counted at once. */
 static struct tally *
 books_of(struct dryi_front *f)
@@ -240,13 +228,17 @@ books_of(struct dryi_front *f)
     return f->books;
 }
 
-void
+uint64_t
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
     struct dryi_paged *p = front->place;
+    if (!p->is_shared && is_watched(p))
+        return 0;
     uint64_t bytes = block_bytes(size);
     struct shelf *s = shelf_for(front, bytes);
-    uint32_t block = dryi_paged_front_top(p, s, bytes);
+    uint32_t block = s ? dryi_paged_front_top(p, s, bytes) : NONE;
+    if (block == NONE || !p->blocks[block].is_known)
+        return 0;
     dryi_paged_front_pop(p, s, bytes);
     p->blocks[block].state = BLOCK_USED;
     p->blocks[block].requested = size;
@@ -255,6 +247,7 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
     tally_raise(&books[TALLY_ALLOCATION], s->is_small, 1);
     tally_raise(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
     tally_raise(&books[TALLY_REQUESTED_BYTES], s->is_small, size);
+    return p->blocks[block].addr;
 }
 
 bool

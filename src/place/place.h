@@ -109,7 +109,7 @@ struct dryi_place_counters {
  * that the next request of a size is served without a look at anything else. A front is part
  * of its place and used by every request; but it can also be used beside it:
  *
- * Threads    While shared (front_share), peek, take and put need to be alone at this front,
+ * Threads    While shared (front_share), take and put need to be alone at this front,
  *            every other function to be alone at the place and at all its fronts. What was
  *            taken and put since is counted at the front, until balance: statistics are right
  *            after it. Not shared, they are calls on the place as all others.
@@ -190,13 +190,11 @@ struct dryi_place_ops {
      */
     void (*front_share)(void *self, bool is_shared);
     /*
-     * Where the kept block begins that take would hand out; 0: there is none, or, not shared,
-     * there is more to do for a request: alloc does it. While shared the caller sees to that
-     * there is no observer, no pool or capture begun.
+     * A kept block for the request is in use now: where it begins. 0: there is none, or, not
+     * shared, there is more to do for a request: alloc does it. While shared the caller sees
+     * to that there is no observer, no pool or capture begun.
      */
-    uint64_t (*front_peek)(const struct dryi_front *front, uint64_t size);
-    /* What peek has just found for this size is in use. */
-    void (*front_take)(struct dryi_front *front, uint64_t size);
+    uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*
      * A kept block of this front is free. False: free can do it, for the front is full or
      * streams were recorded; or the block is free already.
@@ -256,6 +254,8 @@ struct dryi_place_ops {
 struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
+    uint64_t
+        front_max; /* fronts that are not shared hold blocks for requests up to this */
 };
 
 #endif

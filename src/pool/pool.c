@@ -291,6 +291,8 @@ static void
 find_front(struct dry_pool *pool, const struct wish *wish, uint64_t number,
            struct dryi_pool_entry *entry)
 {
+    if (wish->size > pool->place.front_max && !dryi_pool_fronts_are_shared(&pool->fronts))
+        return;
     const struct dryi_pool_front *front =
         dryi_pool_front_find(pool, number, wish->stream);
     if (front && wish->alignment == DRYI_POOL_GRAIN &&

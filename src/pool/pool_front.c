@@ -198,10 +198,9 @@ static inline bool
 hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t size,
          uint64_t *address)
 {
-    uint64_t found = pool->place.ops->front_peek(f->front, size);
+    uint64_t found = pool->place.ops->front_take(f->front, size);
     if (found == 0)
         return false;
-    pool->place.ops->front_take(f->front, size);
     *address = found;
     return true;
 }
@@ -217,8 +216,9 @@ bool
 dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
                             uint64_t *address)
 {
-    struct dryi_pool_front *f = pool->fronts.last;
-    return f && f->handle == stream && !dryi_pool_fronts_are_shared(&pool->fronts) &&
+    const struct dryi_pool_front *f = pool->fronts.last;
+    return f && size <= pool->place.front_max && f->handle == stream &&
+           !dryi_pool_fronts_are_shared(&pool->fronts) &&
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }
 
