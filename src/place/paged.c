@@ -97,6 +97,7 @@ init_maps(struct dryi_paged *p)
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_fronted = NONE;
     p->plan.span = NONE;
+    p->block_count = 1; /* that of no block */
 }
 
 /* --- alloc -------------------------------------------------------------------------------- */

@@ -30,7 +30,9 @@ dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
                                             (needed + 1) * sizeof *p->blocks, 1))
         return false;
     size_t now = to_line(p->block_memory);
-    if (now != before)
+    if (!p->blocks)
+        memset(p->block_memory + now, 0, sizeof *p->blocks); /* NIL's */
+    else if (now != before)
         memmove(p->block_memory + now, p->block_memory + before,
                 p->block_count * sizeof *p->blocks);
     p->blocks = (struct block *)(void *)(p->block_memory + now);

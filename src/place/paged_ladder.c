@@ -12,6 +12,21 @@
 /* --- taking ------------------------------------------------------------------------------- */
 
 /*
+ * Are there more whole pages in the first `rest` bytes of a block than in its last? Where it
+ * begins within its page decides, and where its rest ends: no branch has to be foretold.
+ */
+static inline bool
+frees_more_behind(const struct dryi_paged *p, uint64_t addr, uint64_t rest,
+                  uint64_t bytes)
+{
+    uint64_t mask = p->page_mask; /* 0 without pages: then both are the same */
+    int64_t first = (int64_t)(((addr + rest) & ~mask) - ((addr + mask) & ~mask));
+    uint64_t begin = addr + bytes;
+    int64_t last = (int64_t)(((begin + rest) & ~mask) - ((begin + mask) & ~mask));
+    return (first > last) & (first > 0);
+}
+
+/*
  * From a block on its shelf. The request lies at that end where more whole pages stay free:
  * those can be taken away when they are needed elsewhere.
  */
@@ -24,16 +39,9 @@ take_from(struct dryi_paged *p, uint32_t block, uint64_t bytes)
         dryi_paged_shelf_remove(p, block);
         return block;
     }
-    if (rest >= p->page_bytes && p->page_bytes > 0) {
-        uint64_t lo, hi, left, right;
-        dryi_paged_whole_pages(p, addr + bytes, block_end(b), &lo, &hi);
-        left = hi - lo;
-        dryi_paged_whole_pages(p, addr, addr + rest, &lo, &hi);
-        right = hi - lo;
-        if (right > left) {
-            dryi_paged_shelf_remove(p, block);
-            return dryi_paged_carve(p, block, addr + rest, bytes);
-        }
+    if (frees_more_behind(p, addr, rest, bytes)) {
+        dryi_paged_shelf_remove(p, block);
+        return dryi_paged_carve(p, block, addr + rest, bytes);
     }
     return dryi_paged_block_cut(p, block, bytes);
 }

@@ -7,8 +7,6 @@
  * bounded number of blocks, which places like an exact best fit at a bounded cost.
  */
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged_state.h"
@@ -28,6 +26,10 @@ dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
     return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
 }
 
+/*
+ * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
+ * all of this: so nothing is asked, and what has no neighbour writes to the record of no block.
+ */
 void
 dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
 {
@@ -35,13 +37,10 @@ dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
     struct shelf *s = p->shelves[b->shelf];
     uint32_t bin = bin_of(b->size);
     uint32_t head = s->heads[bin];
-    b->bin_prev = NONE;
+    b->bin_prev = NIL;
     b->bin_next = head;
+    p->blocks[head].bin_prev = block;
     s->heads[bin] = block;
-    if (head != NONE) {
-        p->blocks[head].bin_prev = block;
-        return;
-    }
     s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
     s->octaves |= UINT32_C(1) << (bin / 32);
 }
@@ -50,20 +49,15 @@ void
 dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
-    if (b->bin_next != NONE)
-        p->blocks[b->bin_next].bin_prev = b->bin_prev;
-    if (b->bin_prev != NONE) {
-        p->blocks[b->bin_prev].bin_next = b->bin_next;
-        return;
-    }
     struct shelf *s = p->shelves[b->shelf];
-    uint32_t bin = bin_of(b->size);
-    s->heads[bin] = b->bin_next;
-    if (b->bin_next != NONE)
-        return;
-    s->bins[bin / 32] &= ~(UINT32_C(1) << (bin % 32));
-    if (s->bins[bin / 32] == 0)
-        s->octaves &= ~(UINT32_C(1) << (bin / 32));
+    uint32_t bin = bin_of(b->size), octave = bin / 32;
+    uint32_t next = b->bin_next, prev = b->bin_prev;
+    p->blocks[next].bin_prev = prev;
+    p->blocks[prev].bin_next = next;
+    uint32_t is_first = -(uint32_t)(prev == NIL);
+    uint32_t head = s->heads[bin] = (next & is_first) | (s->heads[bin] & ~is_first);
+    s->bins[octave] &= ~((uint32_t)(head == NIL) << (bin % 32));
+    s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
 /* The smallest of the first blocks that are large enough, then the lowest. */
@@ -71,18 +65,16 @@ static uint32_t
 scan_bin(const struct dryi_paged *p, uint32_t head, uint64_t size)
 {
     uint32_t best = NONE;
-    uint64_t best_size = UINT64_MAX, best_addr = 0;
+    uint64_t best_size = UINT64_MAX, best_addr = UINT64_MAX;
     uint32_t at = head;
-    for (unsigned i = 0; at != NONE && i < SCAN_MAX; i++) {
+    for (unsigned i = 0; at != NIL && i < SCAN_MAX; i++) {
         const struct block *b = &p->blocks[at];
-        if (b->size >= size &&
-            (b->size < best_size || (b->size == best_size && b->addr < best_addr))) {
-            best = at;
-            best_size = b->size;
-            best_addr = b->addr;
-            if (b->size == size)
-                break;
-        }
+        bool is_smaller = b->size < best_size;
+        bool is_lower = (b->size == best_size) & (b->addr < best_addr);
+        bool is_better = (b->size >= size) & (is_smaller | is_lower);
+        best = is_better ? at : best;
+        best_size = is_better ? b->size : best_size;
+        best_addr = is_better ? b->addr : best_addr;
         at = b->bin_next;
     }
     return best;
@@ -111,7 +103,7 @@ dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
     while (bin != NONE && looked < OLD_SCAN_MAX) {
-        for (uint32_t at = s->heads[bin]; at != NONE && looked < OLD_SCAN_MAX; looked++) {
+        for (uint32_t at = s->heads[bin]; at != NIL && looked < OLD_SCAN_MAX; looked++) {
             const struct block *b = &p->blocks[at];
             if (b->size >= size && b->epoch <= epoch)
                 return at;
@@ -128,7 +120,6 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
     struct shelf *s = dryi_memory_zalloc(&p->memory, 1, sizeof *s);
     if (!s)
         return NULL;
-    memset(s->heads, 0xff, sizeof s->heads);
     s->arena = arena;
     s->is_small = arena_is_small(arena);
     s->next = NONE;

@@ -21,6 +21,7 @@
 #include "place/paged.h"
 
 #define NONE UINT32_MAX
+#define NIL 0u /* the record of no block, at both ends of the lists of bins */
 
 #define GRAIN_SHIFT 9
 #define GRAIN (UINT64_C(1) << GRAIN_SHIFT)
@@ -83,7 +84,7 @@ enum shelf_kind { SHELF_HOLES, SHELF_EVERYBODY, SHELF_STREAM };
 struct shelf {
     uint32_t octaves; /* bit: an octave with blocks */
     uint32_t bins[OCTAVE_COUNT];
-    uint32_t heads[BIN_COUNT];
+    uint32_t heads[BIN_COUNT]; /* NIL: empty */
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     uint32_t next;   /* of the arena */
@@ -439,10 +440,8 @@ static inline uint32_t
 bin_of(uint64_t size)
 {
     uint64_t grains = size >> GRAIN_SHIFT;
-    if (grains < 32)
-        return (uint32_t)grains;
-    unsigned log2 = dryi_log2_floor(grains);
-    return (log2 - 4) * 32 + (uint32_t)(grains >> (log2 - 5) & 31);
+    unsigned above = dryi_log2_floor(grains | 32) - 5; /* the first 64 bins are exact */
+    return above * 32 + (uint32_t)(grains >> above);
 }
 
 /* The first bin with blocks at or above `bin`, NONE if there is none. */
@@ -453,13 +452,14 @@ bin_at_least(const struct shelf *s, uint32_t bin)
     if (octave >= OCTAVE_COUNT) /* of a request that no shelf could hold */
         return NONE;
     uint32_t bits = s->bins[octave] >> (bin % 32) << (bin % 32);
-    if (bits == 0) {
-        uint32_t octaves = octave == 31 ? 0 : s->octaves >> (octave + 1) << (octave + 1);
-        if (octaves == 0)
-            return NONE;
-        octave = (uint32_t)__builtin_ctz(octaves);
-        bits = s->bins[octave];
-    }
+    uint32_t above = s->octaves & ~((UINT32_C(2) << octave) - 1);
+    if ((bits | above) == 0)
+        return NONE;
+    /* Which of them it is cannot be foretold: both are looked up. */
+    uint32_t next = (uint32_t)__builtin_ctz(above | UINT32_C(1) << 31);
+    uint32_t next_bits = s->bins[next];
+    octave = bits == 0 ? next : octave;
+    bits = bits == 0 ? next_bits : bits;
     return octave * 32 + (uint32_t)__builtin_ctz(bits);
 }
 

@@ -40,8 +40,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "wrong_bin_bit": (
         "paged_shelf.c",
-        "s->bins[bin / 32] &= ~(UINT32_C(1) << (bin % 32));",
-        "s->bins[bin / 32] &= ~(UINT32_C(1) << ((bin + 1) % 32));",
+        "(uint32_t)(head == NIL) << (bin % 32)",
+        "(uint32_t)(head == NIL) << ((bin + 1) % 32)",
         "prop_paged", "paged_keeps_the_contract"),
     "forgotten_use": (
         "paged_stream.c",
@@ -75,8 +75,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "too_small_block": (
         "paged_shelf.c",
-        "if (b->size >= size &&\n",
-        "if (b->size + GRAIN >= size &&\n",
+        "(b->size >= size) & (is_smaller",
+        "(b->size + GRAIN >= size) & (is_smaller",
         "prop_paged", "paged_keeps_the_contract"),
     "unchecked_hint": (
         "paged_plan.c",
