@@ -80,16 +80,24 @@ flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
     return p->blocks[dryi_paged_block_settle(p, block)].size;
 }
 
-/* The stacks of one word of bits from `bit` on; true: a block of `enough` bytes is there. */
+/* How far to go: until a block of `enough` bytes is there, over so many blocks at most. */
+struct flush {
+    uint64_t enough;
+    uint32_t most;
+    bool has_enough;
+};
+
+/* The stacks of one word of bits from `bit` on; true: it is the end. */
 static bool
 flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
-           uint64_t enough)
+           struct flush *flush)
 {
     uint32_t bits = s->front_bits[word] >> bit << bit;
     for (; bits != 0; bits &= bits - 1) {
         size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
         while (s->fronts[slot] != NONE) {
-            if (flush_block(p, s, slot) >= enough)
+            flush->has_enough = flush_block(p, s, slot) >= flush->enough;
+            if (flush->has_enough || --flush->most == 0)
                 return true;
         }
         s->front_bits[word] &= ~(bits & -bits);
@@ -100,29 +108,26 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
 static void
 flush_shelf(struct dryi_paged *p, struct shelf *s)
 {
+    struct flush all = {.enough = UINT64_MAX, .most = UINT32_MAX};
     for (size_t word = 0; s->front_blocks > 0; word++)
-        flush_word(p, s, word, 0, UINT64_MAX);
+        flush_word(p, s, word, 0, &all);
 }
 
 bool
-dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes)
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint32_t most)
 {
     struct shelf *s = p->shelves[shelf];
     size_t slot = front_slot(s, bytes);
     if (s->front_blocks == 0 || slot >= s->front_count)
         return false;
+    struct flush flush = {.enough = bytes, .most = most};
     size_t words = words_of(s->front_count) - s->front_count, first = slot / 32;
-    if (flush_word(p, s, first, slot % 32, bytes))
-        return true;
-    for (size_t word = first + 1; word < words && s->front_blocks > 0; word++) {
-        if (flush_word(p, s, word, 0, bytes))
-            return true;
-    }
-    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0;) {
-        if (flush_word(p, s, word, 0, bytes))
-            return true;
-    }
-    return false;
+    bool is_over = flush_word(p, s, first, slot % 32, &flush);
+    for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, &flush);
+    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
+        is_over = flush_word(p, s, word, 0, &flush);
+    return flush.has_enough;
 }
 
 bool

@@ -463,6 +463,8 @@ take_completed(struct dryi_paged *p, const struct request *r)
     return p->waiting_uses < before ? take_own(p, r) : NONE;
 }
 
+#define FLUSH_MAX 16 /* blocks of fronts: about a microsecond */
+
 /* Without a page, and without waiting for anything. */
 static uint32_t
 take_at_hand(struct dryi_paged *p, const struct request *r)
@@ -470,18 +472,27 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
     uint32_t everybody = p->arenas[r->arena].everybody;
     uint32_t block = dryi_paged_take_found(
         p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
-    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes))
-        block = take_own(p, r);
-    if (block == NONE && arena_is_small(r->arena) && dryi_paged_flush(p))
+    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
         block = take_own(p, r);
     return block == NONE ? take_passed(p, r) : block;
+}
+
+/* What lies on fronts, before more is reserved than the budget has. */
+static uint32_t
+take_flushed(struct dryi_paged *p, const struct request *r)
+{
+    if (dryi_paged_flush_for(p, r->shelf, r->bytes, UINT32_MAX))
+        return take_own(p, r);
+    return arena_is_small(r->arena) && dryi_paged_flush(p) ? take_own(p, r) : NONE;
 }
 
 /* Nothing under the budget: the host waits, or a stream, or more is reserved. */
 static enum dry_status
 climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
-    *block = take_held_back(p, r);
+    *block = take_flushed(p, r);
+    if (*block == NONE)
+        *block = take_held_back(p, r);
     if (*block == NONE && dryi_paged_gather(p))
         *block = take_own(p, r);
     if (*block != NONE)

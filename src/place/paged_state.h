@@ -549,8 +549,12 @@ void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
 void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
-/* The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there: is one? */
-bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes);
+/*
+ * The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there, but `most`
+ * blocks at most: is one?
+ */
+bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes,
+                          uint32_t most);
 struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
