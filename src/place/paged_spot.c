@@ -16,10 +16,29 @@
 #define REACH 16 /* blocks a run extends to either side */
 #define SEED_MAX 32
 
+/* A block of a run, and what lies before it there. */
+struct part {
+    uint32_t block;
+    bool is_hole;
+    uint64_t begin, end;
+    /* What counts: all of a hole, of a free block the whole pages that could lie elsewhere. */
+    uint64_t lo, hi;
+    uint64_t fresh, movable; /* bytes of these, of the parts before */
+};
+
 struct run {
-    uint32_t blocks[2 * REACH + 1];
+    struct part parts[2 * REACH + 1];
     uint32_t count;
     uint64_t begin, end;
+};
+
+/* What a search holds: the request, and the best so far (block NONE: nothing yet). */
+struct search {
+    const struct dryi_paged *p;
+    const struct request *r;
+    enum search_kind kind;
+    bool gives; /* pages of this arena may go elsewhere */
+    struct spot best;
 };
 
 static bool
@@ -32,10 +51,53 @@ is_part_of_run(const struct dryi_paged *p, uint32_t shelf, uint32_t block)
            (b->state == BLOCK_FREE && dryi_paged_is_usable(p, shelf, b));
 }
 
-static void
-make_run(const struct dryi_paged *p, uint32_t shelf, uint32_t seed, struct run *run)
+static uint64_t
+overlap(uint64_t a_lo, uint64_t a_hi, uint64_t b_lo, uint64_t b_hi)
 {
-    uint32_t first = seed;
+    uint64_t lo = a_lo > b_lo ? a_lo : b_lo;
+    uint64_t hi = a_hi < b_hi ? a_hi : b_hi;
+    return hi > lo ? hi - lo : 0;
+}
+
+static struct part
+make_part(const struct search *search, uint32_t block)
+{
+    const struct dryi_paged *p = search->p;
+    const struct block *b = &p->blocks[block];
+    struct part part = {.block = block,
+                        .is_hole = b->state == BLOCK_HOLE,
+                        .begin = b->addr,
+                        .end = block_end(b),
+                        .lo = b->addr};
+    if (part.is_hole)
+        part.hi = part.end;
+    else if (!search->gives ||
+             (!dryi_paged_is_over(p, b) &&
+              dryi_paged_is_captured(p, p->shelves[b->shelf]->stream)))
+        part.hi = part.lo;
+    else
+        dryi_paged_whole_pages(p, b->addr, part.end, &part.lo, &part.hi);
+    return part;
+}
+
+static void
+add_part(const struct search *search, struct run *run, uint32_t block)
+{
+    struct part part = make_part(search, block);
+    if (run->count > 0) {
+        const struct part *last = &run->parts[run->count - 1];
+        part.fresh = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
+        part.movable = last->movable + (last->is_hole ? 0 : last->hi - last->lo);
+    }
+    run->parts[run->count++] = part;
+    run->end = part.end;
+}
+
+static void
+make_run(const struct search *search, uint32_t seed, struct run *run)
+{
+    const struct dryi_paged *p = search->p;
+    uint32_t shelf = search->r->shelf, first = seed;
     for (unsigned i = 0; i < REACH; i++) {
         uint32_t prev = p->blocks[first].prev;
         if (!is_part_of_run(p, shelf, prev))
@@ -46,43 +108,32 @@ make_run(const struct dryi_paged *p, uint32_t shelf, uint32_t seed, struct run *
     run->begin = p->blocks[first].addr;
     uint32_t at = first;
     do {
-        run->blocks[run->count++] = at;
-        run->end = block_end(&p->blocks[at]);
+        add_part(search, run, at);
         at = p->blocks[at].next;
     } while (run->count < 2 * REACH + 1 && is_part_of_run(p, shelf, at));
 }
 
-static uint64_t
-overlap(uint64_t a_lo, uint64_t a_hi, uint64_t b_lo, uint64_t b_hi)
+/* The last part that begins at or below the address; the first of what is below all. */
+static const struct part *
+find_part(const struct run *run, uint64_t addr)
 {
-    uint64_t lo = a_lo > b_lo ? a_lo : b_lo;
-    uint64_t hi = a_hi < b_hi ? a_hi : b_hi;
-    return hi > lo ? hi - lo : 0;
+    uint32_t first = 0;
+    for (uint32_t count = run->count; count > 1;) {
+        uint32_t half = count / 2;
+        first = run->parts[first + half].begin <= addr ? first + half : first;
+        count -= half;
+    }
+    return &run->parts[first];
 }
 
-/* What a search holds: the request, and the best so far (block NONE: nothing yet). */
-struct search {
-    const struct dryi_paged *p;
-    const struct request *r;
-    enum search_kind kind;
-    bool gives; /* pages of this arena may go elsewhere */
-    struct spot best;
-};
-
-/* Whole free pages in [lo, hi) that could as well lie elsewhere. */
-static uint64_t
-movable_bytes(const struct search *search, const struct block *b, uint64_t lo,
-              uint64_t hi)
+/* Bytes of holes, and of pages that could lie elsewhere, below the address. */
+static void
+count_below(const struct run *run, uint64_t addr, uint64_t *fresh, uint64_t *movable)
 {
-    const struct dryi_paged *p = search->p;
-    if (!search->gives || b->state == BLOCK_HOLE)
-        return 0;
-    if (!dryi_paged_is_over(p, b) &&
-        dryi_paged_is_captured(p, p->shelves[b->shelf]->stream))
-        return 0;
-    uint64_t whole_lo, whole_hi;
-    dryi_paged_whole_pages(p, b->addr, block_end(b), &whole_lo, &whole_hi);
-    return overlap(lo, hi, whole_lo, whole_hi);
+    const struct part *part = find_part(run, addr);
+    uint64_t here = overlap(0, addr, part->lo, part->hi);
+    *fresh = part->fresh + (part->is_hole ? here : 0);
+    *movable = part->movable + (part->is_hole ? 0 : here);
 }
 
 static struct spot
@@ -91,19 +142,12 @@ measure_spot(const struct search *search, const struct run *run, uint64_t addr)
     const struct dryi_paged *p = search->p;
     uint64_t end = addr + search->r->bytes;
     uint64_t lo = page_floor(p, addr), hi = page_ceil(p, end);
-    struct spot spot = {.block = NONE, .addr = addr};
-    uint64_t fresh = 0, movable = 0;
-    for (uint32_t i = 0; i < run->count; i++) {
-        const struct block *b = &p->blocks[run->blocks[i]];
-        if (b->state == BLOCK_HOLE)
-            fresh += overlap(lo, hi, b->addr, block_end(b));
-        else
-            movable += movable_bytes(search, b, lo, hi);
-        if (b->addr <= addr && addr < block_end(b))
-            spot.block = run->blocks[i];
-    }
-    spot.fresh = fresh >> p->page_shift;
-    spot.cost = (fresh + movable) >> p->page_shift;
+    uint64_t fresh[2], movable[2];
+    count_below(run, lo, &fresh[0], &movable[0]);
+    count_below(run, hi, &fresh[1], &movable[1]);
+    struct spot spot = {.block = find_part(run, addr)->block, .addr = addr};
+    spot.fresh = (fresh[1] - fresh[0]) >> p->page_shift;
+    spot.cost = spot.fresh + ((movable[1] - movable[0]) >> p->page_shift);
     spot.gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
     spot.slack = overlap(run->begin, addr, lo, addr) + overlap(end, run->end, end, hi);
     return spot;
@@ -139,17 +183,16 @@ try_spot(struct search *search, const struct run *run, uint64_t addr)
 static void
 try_run(struct search *search, uint32_t seed)
 {
-    const struct dryi_paged *p = search->p;
     uint64_t bytes = search->r->bytes;
     struct run run;
-    make_run(p, search->r->shelf, seed, &run);
+    make_run(search, seed, &run);
     if (run.end - run.begin < bytes)
         return;
     for (uint32_t i = 0; i < run.count; i++) {
-        const struct block *b = &p->blocks[run.blocks[i]];
-        try_spot(search, &run, b->addr);
-        if (block_end(b) >= run.begin + bytes && b->next != NONE)
-            try_spot(search, &run, block_end(b) - bytes);
+        const struct part *part = &run.parts[i];
+        try_spot(search, &run, part->begin);
+        if (part->end >= run.begin + bytes && search->p->blocks[part->block].next != NONE)
+            try_spot(search, &run, part->end - bytes);
     }
 }
 
