@@ -8,8 +8,10 @@
 #include <drystone/status.h>
 
 #include <drystone/device.h>
+#include <drystone/dtype.h>
 #include <drystone/pages.h>
 #include <drystone/sim.h>
+#include <drystone/tensor.h>
 
 #include <drystone/anonymize.h>
 #include <drystone/pool_trace.h>

@@ -194,6 +194,22 @@ struct dry_pages_size {
 DRY_API size_t dry_pages_read_sizes(const char *root, int32_t node,
                                     struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX]);
 
+/* What a region takes of one node's share of a pool, in pages, and what that lacks. */
+struct dry_pages_part {
+    int32_t node; /* -1: wherever */
+    int is_known; /* 0: the kernel has no such pool there, or does not tell */
+    uint64_t page_count;
+    uint64_t total_count, free_count, growth_count; /* as in struct dry_pages_size */
+    uint64_t missing_count;
+};
+struct dry_pages_need {
+    enum dry_pages_kind kind;
+    uint64_t bytes, page_bytes, page_count; /* rounded up; page_bytes 0: there are none */
+    uint64_t missing_count;                 /* of all parts */
+    size_t part_count;                      /* 0: not of a pool */
+    struct dry_pages_part parts[DRY_PAGES_SHARES_MAX];
+};
+
 /*
  * Transparent pages anywhere, PREFER, DONTFORK, as many threads as help, 64 MiB kept free, no
  * timeout; bytes is 0 and to be set.
@@ -213,6 +229,24 @@ DRY_API void dry_pages_options_init(struct dry_pages_options *options);
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_create(
     const struct dry_pages_options *options, struct dry_pages **pages,
     struct dry_pages_report *report, struct dry_error *err);
+/*
+ * What dry_pages_create() would need of what is asked for first, and what the pool lacks now;
+ * nothing is taken. Limits of control groups are not looked at. Interleaved over more than 64
+ * nodes, the last part is all the rest.
+ *
+ * Errors     ARGUMENT: an option is impossible.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_read_need(
+    const struct dry_pages_options *options, struct dry_pages_need *need,
+    struct dry_error *err);
+/*
+ * What an administrator types so that parts[part] has what is missing:
+ * "echo 2048 >/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages". The kernel gives what it
+ * finds, so the file is to be read afterwards. Empty where nothing is missing or there is no
+ * such pool. Returns its length without the end, as snprintf() does.
+ */
+DRY_API size_t dry_pages_need_command(const struct dry_pages_need *need, size_t part,
+                                      char *text, size_t capacity);
 /*
  * NULL: nothing. In a child of the process that created it, the record goes and the memory
  * stays as fork left it. Cost: the kernel's, some ms a GiB of huge pages, 20 times as much of

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <drystone/pages.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -143,8 +146,28 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
     return false;
 }
 
+/* Of a pool, with what would help, as far as there is room: what was asked for comes first. */
+static void
+describe_need(const struct dryi_pages_order *order, struct dry_error *err)
+{
+    struct dry_pages_need need;
+    char command[160];
+    size_t part = 0;
+    dryi_pages_need(order, &need);
+    while (part < need.part_count && need.parts[part].missing_count == 0)
+        part++;
+    if (part == need.part_count ||
+        dry_pages_need_command(&need, part, command, sizeof command) == 0)
+        return;
+    size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length,
+             "; %llu needed, %llu missing: %s", (unsigned long long)need.page_count,
+             (unsigned long long)need.missing_count, command);
+}
+
 static enum dry_status
-fail_with(const struct dry_pages_report *report, struct dry_error *err)
+fail_with(const struct dryi_pages_order *order, const struct dry_pages_report *report,
+          struct dry_error *err)
 {
     const struct dry_pages_attempt *last = &report->attempts[report->count - 1];
     const struct dry_pages_attempt *a =
@@ -153,8 +176,12 @@ fail_with(const struct dry_pages_report *report, struct dry_error *err)
         dryi_fail(err, dryi_pages_reason_status(a->reason), "%s pages of %llu bytes: %s",
                   dry_pages_kind_name(a->kind), (unsigned long long)a->page_bytes,
                   dry_pages_reason_text(a->reason));
-    if (err)
-        err->os_errno = a->os_errno;
+    if (!err)
+        return status;
+    err->os_errno = a->os_errno;
+    if (a->kind == DRY_PAGES_POOL &&
+        (a->reason == DRY_PAGES_NO_POOL || a->reason == DRY_PAGES_NODE_DRY))
+        describe_need(order, err);
     return status;
 }
 
@@ -184,9 +211,10 @@ take_over(struct dry_pages *pages, const struct dryi_pages_try *t,
     };
 }
 
-static enum dry_status
-make_order(const struct dry_pages_options *options, const struct dryi_kernel *kernel,
-           struct dryi_pages_order *order, struct dry_error *err)
+enum dry_status
+dryi_pages_order_init(struct dryi_pages_order *order,
+                      const struct dry_pages_options *options,
+                      const struct dryi_kernel *kernel, struct dry_error *err)
 {
     *order = (struct dryi_pages_order){.facts = {.kernel = kernel}};
     dry_pages_options_init(&order->options);
@@ -214,7 +242,7 @@ dryi_pages_create(const struct dry_pages_options *options,
 {
     struct dryi_pages_order order;
     struct dry_pages_report own = {0};
-    enum dry_status status = make_order(options, kernel, &order, err);
+    enum dry_status status = dryi_pages_order_init(&order, options, kernel, err);
     if (report)
         *report = own;
     if (status != DRY_OK)
@@ -231,7 +259,7 @@ dryi_pages_create(const struct dry_pages_options *options,
         *report = own;
     if (!is_granted) {
         dryi_memory_free(&memory, p, 1, sizeof *p);
-        return fail_with(&own, err);
+        return fail_with(&order, &own, err);
     }
     take_over(p, &t, &own);
     *pages = p;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bits.h"
 #include "host/pages_inside.h"
@@ -220,6 +221,141 @@ sizes_without_a_pool_are_named(void **state)
     assert_int_equal(f->report.attempts[0].page_bytes, DRYI_GIB);
     expect_attempt(f, 1, DRY_PAGES_POOL, false, DRY_PAGES_REASON_NONE);
     assert_int_equal(f->report.attempts[1].page_bytes, 2 * DRYI_MIB);
+}
+
+static struct dry_pages_need
+need_of(struct fixture *f)
+{
+    struct dryi_pages_order order;
+    struct dry_pages_need need;
+    assert_int_equal(dryi_pages_order_init(&order, &f->options, &f->fake.kernel, NULL),
+                     DRY_OK);
+    size_t maps_made = f->fake.maps_made;
+    dryi_pages_need(&order, &need);
+    assert_int_equal(f->fake.maps_made, maps_made);
+    return need;
+}
+
+static void
+assert_command(const struct dry_pages_need *need, size_t part, const char *expected)
+{
+    char text[160], cut[8];
+    assert_int_equal(dry_pages_need_command(need, part, text, sizeof text),
+                     strlen(expected));
+    assert_string_equal(text, expected);
+    assert_int_equal(dry_pages_need_command(need, part, cut, sizeof cut),
+                     strlen(expected));
+    assert_int_equal(strncmp(cut, expected, sizeof cut - 1), 0);
+    assert_int_equal(cut[strlen(expected) < 7 ? strlen(expected) : 7], '\0');
+}
+
+#define ON_POOL "/hugepages/hugepages-2048kB/nr_hugepages"
+
+/* The example of the field: 1024 x 1024 x 1024 float32. */
+static void
+what_a_pool_lacks_is_counted_and_mended(void **state)
+{
+    struct fixture *f = *state;
+    f->options.bytes = 4 * DRYI_GIB;
+    ask_for(f, DRY_PAGES_POOL, -1, DRY_PAGES_STRICT);
+    struct dry_pages_need need = need_of(f);
+    assert_int_equal(need.page_count, 2048);
+    assert_int_equal(need.page_bytes, 2 * DRYI_MIB);
+    assert_int_equal(need.bytes, 4 * DRYI_GIB);
+    assert_int_equal(need.part_count, 1);
+    assert_int_equal(need.parts[0].node, -1);
+    assert_int_equal(need.parts[0].free_count, 16);
+    assert_int_equal(need.missing_count, 2032);
+    assert_command(&need, 0, "echo 2048 >/sys/kernel/mm" ON_POOL);
+    assert_command(&need, 1, "");
+    assert_int_equal(create(f), DRY_ERR_NO_SPACE);
+    assert_non_null(strstr(f->err.text, "; 2048 needed, 2032 missing: echo 2048 >/sys"));
+    fake_kernel_file(&f->fake,
+                     "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+                     "nr_overcommit_hugepages",
+                     "4000\n");
+    need = need_of(f);
+    assert_int_equal(need.parts[0].growth_count, 4000);
+    assert_int_equal(need.missing_count, 0);
+    assert_command(&need, 0, "");
+}
+
+static void
+what_a_node_lacks_is_counted_there(void **state)
+{
+    struct fixture *f = *state;
+    f->options.bytes = 24 * DRYI_MIB;
+    ask_for(f, DRY_PAGES_POOL, 1, DRY_PAGES_STRICT);
+    struct dry_pages_need need = need_of(f);
+    assert_int_equal(need.part_count, 1);
+    assert_int_equal(need.parts[0].node, 1);
+    assert_int_equal(need.parts[0].page_count, 12);
+    assert_int_equal(need.missing_count, 4);
+    assert_command(&need, 0, "echo 12 >/sys/devices/system/node/node1" ON_POOL);
+    assert_int_equal(create(f), DRY_ERR_NO_SPACE);
+    assert_non_null(strstr(f->err.text, "; 12 needed, 4 missing: echo 12 >/sys/devices/"
+                                        "system/node/node1" ON_POOL));
+    /* Pages on the node that are promised to somebody else. */
+    f->options.bytes = 16 * DRYI_MIB;
+    struct dryi_kernel *k = &f->fake.kernel;
+    uint64_t promised;
+    struct dryi_kernel_map map = {.bytes = 20 * DRYI_MIB,
+                                  .protection = PROT_READ | PROT_WRITE,
+                                  .flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB |
+                                           21 << 26};
+    assert_int_equal(k->map(k->self, &map, &promised), 0);
+    need = need_of(f);
+    assert_int_equal(k->unmap(k->self, promised, map.bytes), 0);
+    assert_int_equal(need.parts[0].free_count, 8);
+    assert_int_equal(need.missing_count, 2);
+    assert_command(&need, 0, "echo 10 >/sys/devices/system/node/node1" ON_POOL);
+}
+
+static void
+what_interleaving_lacks_is_counted_by_node(void **state)
+{
+    struct fixture *f = *state;
+    f->options.bytes = 42 * DRYI_MIB;
+    ask_for(f, DRY_PAGES_POOL, -1, DRY_PAGES_STRICT);
+    f->options.where = DRY_PAGES_INTERLEAVED;
+    struct dry_pages_need need = need_of(f);
+    assert_int_equal(need.part_count, 2);
+    assert_int_equal(need.parts[0].page_count, 11);
+    assert_int_equal(need.parts[1].page_count, 10);
+    assert_int_equal(need.parts[1].node, 1);
+    assert_int_equal(need.missing_count, 5);
+    assert_command(&need, 0, "echo 11 >/sys/devices/system/node/node0" ON_POOL);
+    assert_command(&need, 1, "echo 10 >/sys/devices/system/node/node1" ON_POOL);
+    f->options.bytes = 32 * DRYI_MIB;
+    assert_int_equal(need_of(f).missing_count, 0);
+}
+
+static void
+pools_that_are_not_there_are_not_mended(void **state)
+{
+    struct fixture *f = *state;
+    ask_for(f, DRY_PAGES_POOL, -1, DRY_PAGES_STRICT);
+    f->options.page_bytes = DRYI_GIB;
+    struct dry_pages_need need = need_of(f);
+    assert_int_equal(need.page_count, 1);
+    assert_int_equal(need.missing_count, 1);
+    assert_false(need.parts[0].is_known);
+    assert_command(&need, 0, "");
+    ask_for(f, DRY_PAGES_POOL, 7, DRY_PAGES_STRICT);
+    f->options.page_bytes = 0;
+    need = need_of(f);
+    assert_int_equal(need.part_count, 1);
+    assert_int_equal(need.parts[0].node, 7);
+    assert_false(need.parts[0].is_known);
+    assert_int_equal(need.missing_count, 2);
+    assert_command(&need, 0, "");
+    ask_for(f, DRY_PAGES_BASE, -1, DRY_PAGES_STRICT);
+    need = need_of(f);
+    assert_int_equal(need.part_count, 0);
+    assert_int_equal(need.page_count, 1024);
+    assert_int_equal(need.missing_count, 0);
+    f->options.bytes = 0;
+    assert_int_equal(dry_pages_read_need(&f->options, &need, NULL), DRY_ERR_ARGUMENT);
 }
 
 /* The default size is the kernel's word, not two MiB. */
@@ -774,6 +910,10 @@ main(void)
         TEST(limits_of_control_groups_are_told_apart),
         TEST(address_limit_is_told_apart_from_the_pool),
         TEST(sizes_without_a_pool_are_named),
+        TEST(what_a_pool_lacks_is_counted_and_mended),
+        TEST(what_a_node_lacks_is_counted_there),
+        TEST(what_interleaving_lacks_is_counted_by_node),
+        TEST(pools_that_are_not_there_are_not_mended),
         TEST(no_default_size_is_assumed),
         TEST(forbidden_binding_is_done_by_threads_on_the_node),
         TEST(nodes_without_cpus_are_filled_from_afar),

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRY_DTYPE_H
+#define DRY_DTYPE_H
+
+/*
+ * What an element of a tensor is, and its name.
+ *
+ *     struct dry_dtype dtype;
+ *     if (dry_dtype_parse("bfloat16", &dtype, &err) != DRY_OK) ...
+ *
+ * The triple is that of DLPack (DLDataType, dlpack.h): code, bits, lanes, in this layout.
+ *
+ * Ownership  Plain data.
+ * Threads    Any.
+ */
+
+#include <stdint.h>
+
+#include <drystone/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers are DLPack's (DLDataTypeCode). */
+enum dry_dtype_code {
+    DRY_DTYPE_INT = 0,
+    DRY_DTYPE_UINT = 1,
+    DRY_DTYPE_FLOAT = 2,
+    DRY_DTYPE_OPAQUE = 3,
+    DRY_DTYPE_BFLOAT = 4,
+    DRY_DTYPE_COMPLEX = 5, /* bits are of both parts */
+    DRY_DTYPE_BOOL = 6,
+    DRY_DTYPE_FLOAT8_E3M4 = 7,
+    DRY_DTYPE_FLOAT8_E4M3 = 8,
+    DRY_DTYPE_FLOAT8_E4M3B11FNUZ = 9,
+    DRY_DTYPE_FLOAT8_E4M3FN = 10,
+    DRY_DTYPE_FLOAT8_E4M3FNUZ = 11,
+    DRY_DTYPE_FLOAT8_E5M2 = 12,
+    DRY_DTYPE_FLOAT8_E5M2FNUZ = 13,
+    DRY_DTYPE_FLOAT8_E8M0FNU = 14,
+    DRY_DTYPE_FLOAT6_E2M3FN = 15,
+    DRY_DTYPE_FLOAT6_E3M2FN = 16,
+    DRY_DTYPE_FLOAT4_E2M1FN = 17,
+};
+
+struct dry_dtype {
+    uint8_t code; /* enum dry_dtype_code */
+    uint8_t bits; /* of one lane */
+    uint16_t lanes;
+};
+
+/*
+ * By the name that NumPy or PyTorch has for it ("float32", "torch.bfloat16", "uint8",
+ * "float4_e2m1fn_x2"), or a short one ("f16", "fp16", "half", "bf16", "i8", "u8").
+ * "float", "int", "long" and "complex" are not understood: they mean different things to
+ * NumPy and to PyTorch.
+ *
+ * Errors     ARGUMENT: no such name.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_dtype_parse(const char *name,
+                                                         struct dry_dtype *dtype,
+                                                         struct dry_error *err);
+
+/* PyTorch's name without "torch."; NULL where it has none in our table. */
+DRY_API const char *dry_dtype_name(struct dry_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
