@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The tests of place/paged can fail: each mutant of it is caught by a named test.
+"""The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of src/place/paged* with one piece of text replaced, compiled into the
-named test without assertions, so that what catches it is what the test knows from outside
-or the place's own check. Each piece must be there exactly once: a mutant that no longer
-applies is a failure too. The tests pass on an unchanged copy first.
+A mutant is a copy of a part (src/place/paged*, the pages and the tensors of src/host) with one
+piece of text replaced, compiled into the named test without assertions, so that what catches
+it is what the test knows from outside or the part's own check. Each piece must be there
+exactly once: a mutant that no longer applies is a failure too. The tests pass on an unchanged
+copy first.
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
 """
@@ -93,26 +94,123 @@ MUTANTS = {
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
+    "handed_out_unfilled": (
+        "pages_try.c",
+        "    if (!fill_region(t, deadline_ns))\n        return false;\n",
+        "    if (t->bytes == 0 && !fill_region(t, deadline_ns))\n        return false;\n",
+        "test_pages", "pool_pages_come_from_the_node"),
+    "unmapped_unrounded": (
+        "pages_try.c",
+        "    t->outer_bytes = t->bytes;\n    t->address = t->outer_address;",
+        "    t->outer_bytes = t->order->options.bytes;\n    t->address = t->outer_address;",
+        "test_pages", "pool_pages_come_from_the_node"),
+    "mapped_without_reserve": (
+        "pages_try.c",
+        "MAP_ANONYMOUS | MAP_HUGETLB |",
+        "MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE |",
+        "test_pages", "pool_too_small_is_known_before_a_page_is_taken"),
+    "preferred_for_strict": (
+        "pages_try.c",
+        "? DRYI_BIND_PREFERRED : DRYI_BIND_STRICTLY;",
+        "? DRYI_BIND_PREFERRED : DRYI_BIND_PREFERRED;",
+        "test_pages", "strict_on_a_dry_node_says_so"),
+    "left_behind_after_refusal": (
+        "pages_try.c",
+        "    release(t);\n    return false;",
+        "    (void)release;\n    return false;",
+        "test_pages", "strict_on_a_dry_node_says_so"),
+    "spill_not_counted": (
+        "pages_prove.c",
+        "        s->elsewhere_bytes += bytes;\n",
+        "        s->elsewhere_bytes += 0;\n",
+        "test_pages", "any_lets_the_rest_come_from_elsewhere_and_counts_it"),
+    "signal_for_status": (
+        "populate.c",
+        "    if (result != -EINVAL)\n        return result;\n",
+        "    if (result != -EINVAL)\n        return 0;\n",
+        "test_pages", "strict_on_a_dry_node_says_so"),
+    "threads_anywhere": (
+        "populate.c",
+        "    if (goes)\n        go_to_cpus(w);\n",
+        "    if (goes && w->piece_count == 0)\n        go_to_cpus(w);\n",
+        "test_pages", "forbidden_binding_is_done_by_threads_on_the_node"),
+    "deadline_ignored": (
+        "populate.c",
+        "return p->deadline_ns && p->kernel",
+        "return p->deadline_ns == 1 && p->kernel",
+        "test_pages", "time_out_gives_everything_back"),
+    "memory_taken_unasked": (
+        "populate.c",
+        "    return p->may_go_on(p->may_go_on_self, p->bytes - atomic_load(&w->done_bytes));",
+        "    return true;",
+        "test_pages", "filling_stops_where_memory_goes"),
+    "group_above_forgotten": (
+        "pages_reason.c",
+        "    if (is_short(t, dryi_facts_cgroup_room(&o->facts)))\n"
+        "        return DRY_PAGES_CGROUP_LIMIT;\n",
+        "",
+        "test_pages", "base_pages_are_asked_for_only_where_there_are_some"),
+    "child_unmaps": (
+        "pages.c",
+        "    if (pages->kernel.process_id(pages->kernel.self) == pages->owner)\n",
+        "    if (pages->owner)\n",
+        "test_pages", "child_gives_nothing_back"),
+    "forked_with_the_child": (
+        "pages_try.c",
+        "fork == DRY_PAGES_WIPE ? DRYI_ADVISE_WIPEONFORK : DRYI_ADVISE_DONTFORK",
+        "DRYI_ADVISE_WIPEONFORK",
+        "test_pages", "pool_pages_come_from_the_node"),
+    "promises_forgotten": (
+        "pages_need.c",
+        "    add_promised(&order->facts, need);\n",
+        "    (void)add_promised;\n",
+        "test_pages", "what_a_node_lacks_is_counted_there"),
+    "export_not_counted": (
+        "tensor_export.c",
+        "    atomic_fetch_add_explicit(&tensor->users, 1, memory_order_relaxed);\n",
+        "",
+        "test_tensor", "memory_lives_as_long_as_anybody_has_it"),
+    "product_unchecked": (
+        "tensor_form.c",
+        "        if (length && __builtin_mul_overflow(span, (uint64_t)length, &span))\n"
+        "            span = UINT64_MAX;\n",
+        "        span *= length ? (uint64_t)length : 1;\n",
+        "test_tensor", "products_that_overflow_are_refused"),
+    "strides_of_zero": (
+        "tensor_form.c",
+        "        step *= form->shape[i] ? form->shape[i] : 1;\n",
+        "        step *= form->shape[i];\n",
+        "test_tensor", "without_elements_there_is_no_memory"),
+    "part_beyond_the_end": (
+        "tensor_export.c",
+        "        size.bytes > tensor->bytes - view->offset_bytes)\n",
+        "        size.bytes > tensor->bytes)\n",
+        "test_tensor", "parts_share_the_pages"),
 }
 
-SOURCES = {"prop_paged": "test/prop/prop_paged.c",
-           "test_paged_plan": "test/unit/test_paged_plan.c"}
+# program: its source, the part of src/ it is compiled with
+PROGRAMS = {
+    "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
+    "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
+    "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
+    "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
+}
 SECONDS = 120
 RUN = re.compile(r"\[ RUN +\] (\w+)")
-FAILED = re.compile(r"\[ +FAILED +\] (\w+)")
+FAILED = re.compile(r"\[ +(?:FAILED|ERROR) +\] (\w+)")
 
 
-def compile_all(setup, folder, mutant):
-    """The programs of one copy of the sources; the copy is in folder/src/place."""
+def compile_copy(setup, folder, program):
+    """The program with the copy of its part, which is in folder/src."""
     flags = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DDRYI_ASSERT_LEVEL=0",
              f"-I{folder}/src", f"-I{setup.root}/src", f"-I{setup.root}/include",
              f"-I{setup.root}/test"]
-    places = sorted(str(path) for path in (folder / "src/place").glob("*.c"))
-    program = folder / mutant
-    subprocess.run(setup.cc + flags + places + [str(setup.root / SOURCES[mutant])]
-                   + ["-o", str(program)] + setup.libraries + ["-lcmocka", "-lm"],
+    copies = sorted(str(path) for path in (folder / "src").glob("*/*.c"))
+    binary = folder / program
+    subprocess.run(setup.cc + flags + copies + [str(setup.root / PROGRAMS[program][0])]
+                   + ["-o", str(binary)] + setup.libraries + ["-lcmocka", "-lm"],
                    check=True)
-    return program
+    return binary
 
 
 def run(program, rounds):
@@ -129,30 +227,31 @@ def run(program, rounds):
     return passed, ran[-1] if ran else "", (why or text.splitlines() or [""])[-1]
 
 
-def copy_sources(setup, folder, change=None):
+def copy_sources(setup, folder, program, change=None):
+    """None, or why the change does not apply."""
     shutil.rmtree(folder, ignore_errors=True)
-    place = folder / "src/place"
-    place.mkdir(parents=True)
-    for path in sorted((setup.root / "src/place").glob("paged*")):
+    source, changed = setup.root / "src", False
+    for path in sorted(p for part in PROGRAMS[program][1] for p in source.glob(part)):
+        copy = folder / "src" / path.relative_to(source)
         text = path.read_text()
         if change and path.name == change[0]:
             if text.count(change[1]) != 1:
                 return f"what is replaced is in {path.name} {text.count(change[1])} times"
             text = text.replace(change[1], change[2])
-        (place / path.name).write_text(text)
-    if change and not (place / change[0]).exists():
-        return f"{change[0]} is not there"
-    return None
+            changed = True
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text)
+    return None if changed or not change else f"{change[0]} is not there"
 
 
 def check_mutant(setup, name):
     """None, or what is wrong with it."""
     change = MUTANTS[name]
     folder = setup.build / name
-    wrong = copy_sources(setup, folder, change)
+    wrong = copy_sources(setup, folder, change[3], change)
     if wrong:
         return wrong
-    passed, test, why = run(compile_all(setup, folder, change[3]), setup.rounds)
+    passed, test, why = run(compile_copy(setup, folder, change[3]), setup.rounds)
     if passed:
         return f"is not caught by {change[3]}"
     if test != change[4]:
@@ -171,10 +270,10 @@ def main():
     parser.add_argument("cc", nargs="+")
     setup = parser.parse_args()
     failed = 0
-    folder = setup.build / "unchanged"
-    copy_sources(setup, folder)
     for program in sorted({change[3] for change in MUTANTS.values()}):
-        passed, test, why = run(compile_all(setup, folder, program), setup.rounds)
+        folder = setup.build / f"unchanged_{program}"
+        copy_sources(setup, folder, program)
+        passed, test, why = run(compile_copy(setup, folder, program), setup.rounds)
         if not passed:
             print(f"unchanged: {program} fails in {test}: {why}")
             return 1

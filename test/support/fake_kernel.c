@@ -81,7 +81,7 @@ reserved(const struct fake_kernel *f)
 {
     uint64_t sum = 0;
     for (size_t i = 0; f->pool_page_bytes && i < f->map_count; i++)
-        if (f->maps[i].is_pool)
+        if (f->maps[i].is_pool && !f->maps[i].is_unreserved)
             sum += f->maps[i].bytes / f->pool_page_bytes;
     return sum;
 }
@@ -94,8 +94,9 @@ map_pool(struct fake_kernel *f, const struct dryi_kernel_map *what, uint64_t *ad
     unsigned shift = (unsigned)what->flags >> 26 & 63;
     if (page == 0 || UINT64_C(1) << shift != page)
         return -EINVAL;
-    if (pages + promised(f) > f->node_free[0] + f->node_free[1] ||
-        pages + reserved(f) > f->cgroup_reservations)
+    if (!(what->flags & MAP_NORESERVE) &&
+        (pages + promised(f) > f->node_free[0] + f->node_free[1] ||
+         pages + reserved(f) > f->cgroup_reservations))
         return -ENOMEM;
     char *begin_at = mmap(NULL, what->bytes + page, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -115,6 +116,7 @@ fake_map(void *self, const struct dryi_kernel_map *what, uint64_t *address)
     if (!begin(f))
         return end(f, -f->refusal);
     bool is_pool = what->flags & MAP_HUGETLB;
+    bool is_promised = is_pool && !(what->flags & MAP_NORESERVE);
     int result =
         is_pool ? map_pool(f, what, address) : f->real.map(f->real.self, what, address);
     if (result == 0) {
@@ -124,7 +126,8 @@ fake_map(void *self, const struct dryi_kernel_map *what, uint64_t *address)
             .bytes = what->bytes,
             .is_pool = is_pool,
             .is_shared = what->flags & MAP_SHARED,
-            .promised = is_pool ? what->bytes / f->pool_page_bytes : 0,
+            .is_unreserved = is_pool && !is_promised,
+            .promised = is_promised ? what->bytes / f->pool_page_bytes : 0,
         };
         f->maps_made++;
     }

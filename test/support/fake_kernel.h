@@ -33,7 +33,7 @@
 
 struct fake_map {
     uint64_t address, bytes;
-    bool is_pool, is_shared;
+    bool is_pool, is_shared, is_unreserved;
     int mode;
     uint64_t nodes;
     uint64_t promised; /* pages of the pool that are not taken yet */
