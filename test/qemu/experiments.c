@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <drystone/tensor.h>
+
 #include "host/pages_inside.h"
 #include "host/populate.h"
 
@@ -455,6 +457,114 @@ time_out_gives_the_pool_back(void)
     require_refused(&o, DRY_PAGES_TIMEOUT);
 }
 
+/* Types what is said to mend it: "echo NUMBER >FILE". */
+static void
+follow(const struct dry_pages_need *need)
+{
+    char command[160], number[32], path[120];
+    REQUIRE(need->part_count == 1 && need->missing_count > 0);
+    REQUIRE(dry_pages_need_command(need, 0, command, sizeof command) < sizeof command);
+    printf("#   %s\n", command);
+    REQUIRE(sscanf(command, "echo %31[0-9] >%119s", number, path) == 2);
+    guest_write(path, number);
+}
+
+static void
+restore_pools(void)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%d", POOL_OF_NODE);
+    for (int node = 0; node < 2; node++) {
+        char path[120];
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/"
+                 "nr_hugepages",
+                 node);
+        guest_write(path, number);
+    }
+}
+
+static void
+what_a_node_lacks_is_mended_by_the_command(void)
+{
+    struct dry_pages_options o = pool_options(192, 1, DRY_PAGES_STRICT);
+    struct dry_pages_need need;
+    struct region r;
+    REQUIRE(dry_pages_read_need(&o, &need, NULL) == DRY_OK);
+    REQUIRE(need.page_count == 192 && need.missing_count == 192 - POOL_OF_NODE);
+    require_refused(&o, DRY_PAGES_NODE_DRY);
+    follow(&need);
+    REQUIRE(dry_pages_read_need(&o, &need, NULL) == DRY_OK && need.missing_count == 0);
+    REQUIRE(create(&o, &r) == DRY_OK);
+    require_all_on(&r, 1);
+    dry_pages_destroy(r.pages);
+    restore_pools();
+}
+
+/* A byte of every page, by who consumes it; then it goes back. */
+static void
+consume(struct dry_dlpack_versioned *managed)
+{
+    volatile unsigned char *bytes = managed->tensor.data;
+    REQUIRE(managed->tensor.strides[0] == 1024 * 1024);
+    for (uint64_t i = 0; i < 4096 * MIB; i += 2 * MIB)
+        bytes[i] = 1;
+    REQUIRE(bytes[4096 * MIB - 1] == 0);
+    managed->deleter(managed);
+}
+
+static void
+require_tensor(const struct dry_tensor_options *o)
+{
+    struct dry_tensor *tensor = NULL;
+    struct dry_dlpack_versioned *managed = NULL;
+    struct dry_tensor_info info;
+    struct dry_pages_proof proof;
+    REQUIRE(dry_tensor_create(o, &tensor, NULL, NULL) == DRY_OK);
+    dry_tensor_get_info(tensor, &info);
+    REQUIRE(dry_pages_prove(info.pages, &proof, NULL) == DRY_OK);
+    REQUIRE(proof.bytes == 4096 * MIB && proof.huge_bytes == proof.bytes);
+    REQUIRE(proof.populated_bytes == proof.bytes);
+    REQUIRE(dry_tensor_export(tensor, NULL, &managed, NULL) == DRY_OK);
+    dry_tensor_destroy(tensor);
+    consume(managed);
+}
+
+/* 1024 x 1024 x 1024 float32: it says what is missing, and has it when that is done. */
+static void
+tensor_of_four_gibibytes_gets_its_2048_pages(void)
+{
+    const int64_t shape[] = {1024, 1024, 1024};
+    struct dry_pages_options pages = pool_options(0, -1, DRY_PAGES_STRICT);
+    struct dry_tensor_options o;
+    dry_tensor_options_init(&o);
+    o.pages = &pages;
+    o.form.ndim = 3;
+    o.form.shape = shape;
+    REQUIRE(dry_dtype_parse("float32", &o.form.dtype, NULL) == DRY_OK);
+    struct dry_pages_need need;
+    struct dry_tensor *tensor = NULL;
+    struct dry_pages_report report;
+    struct dry_error err;
+    REQUIRE(dry_tensor_read_need(&o, &need, NULL) == DRY_OK);
+    REQUIRE(need.page_count == 2048 && need.missing_count == 2048 - 2 * POOL_OF_NODE);
+    REQUIRE(dry_tensor_create(&o, &tensor, &report, &err) == DRY_ERR_NO_SPACE);
+    REQUIRE(report.attempts[0].reason == DRY_PAGES_NO_POOL);
+    printf("#   %s\n", err.text);
+    REQUIRE(strstr(err.text, "2048 needed, 1792 missing: echo 2048 >/sys/kernel/mm"));
+    struct dryi_kernel kernel;
+    dryi_kernel_init(&kernel);
+    struct dryi_facts facts = {.kernel = &kernel, .root = ""};
+    if (dryi_facts_available_bytes(&facts, DRYI_ALL_NODES) < 4352 * MIB) {
+        printf("#   this guest has too little memory for it\n");
+        return;
+    }
+    follow(&need);
+    REQUIRE(dry_tensor_read_need(&o, &need, NULL) == DRY_OK && need.missing_count == 0);
+    require_tensor(&o);
+    restore_pools();
+}
+
 /* EPERM for each number. */
 static void
 forbid(const unsigned *calls, size_t count)
@@ -543,6 +653,10 @@ const struct experiment guest_experiments[] = {
     {"transparent_pages_are_proven_by_smaps", transparent_pages_are_proven_by_smaps},
     {"locked_future_memory_is_placed_too", locked_future_memory_is_placed_too},
     {"time_out_gives_the_pool_back", time_out_gives_the_pool_back},
+    {"what_a_node_lacks_is_mended_by_the_command",
+     what_a_node_lacks_is_mended_by_the_command},
+    {"tensor_of_four_gibibytes_gets_its_2048_pages",
+     tensor_of_four_gibibytes_gets_its_2048_pages},
     {"first_touch_serves_where_binding_is_forbidden",
      first_touch_serves_where_binding_is_forbidden},
     {"numa_maps_tells_where_move_pages_may_not",
