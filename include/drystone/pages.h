@@ -292,6 +292,21 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_query_nodes(
     const struct dry_pages *pages, uint64_t first, size_t count, int32_t *nodes,
     struct dry_error *err);
 
+/*
+ * Tries once more to have huge pages under transparent memory that lacks some, until the time
+ * is over (0: no limit). What kept them away may be gone by now: the page cache of files that
+ * were read into it, say, once it is dropped (posix_fadvise). What is there is moved; threads
+ * that use it wait for the page they touch. *huge_bytes is what is huge then.
+ *
+ * Errors     UNSUPPORTED: before Linux 6.1; base pages; the kernel does not tell what is
+ *            huge; in a child after fork.
+ * Cost       About that of filling it, for what was not huge.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pages_collapse(const struct dry_pages *pages,
+                                                            uint32_t timeout_ms,
+                                                            uint64_t *huge_bytes,
+                                                            struct dry_error *err);
+
 /* "pool", "node-dry" ...: a word for programs; NULL for other numbers. */
 DRY_API const char *dry_pages_kind_name(enum dry_pages_kind kind);
 DRY_API const char *dry_pages_reason_name(enum dry_pages_reason reason);

@@ -137,13 +137,14 @@ is_chosen(const struct dryi_facts *facts, const char *path, const char *word)
            dryi_fact_is_chosen(file.text, file.length, word);
 }
 
-/* Of the size itself: "inherit" stands for what is set for all (Linux 6.8). */
+/* Of the size itself: "inherit" stands for what is set for all (Linux 6.8; shared, 6.11). */
 static bool
-is_size_off(const struct dryi_facts *facts, uint64_t huge_bytes, bool is_off_for_all)
+is_size_off(const struct dryi_facts *facts, uint64_t huge_bytes, const char *name,
+            bool is_off_for_all)
 {
     struct dryi_fact_file file;
-    if (!dryi_facts_read(facts, &file, THP "/hugepages-%llukB/enabled",
-                         (unsigned long long)(huge_bytes / 1024)) ||
+    if (!dryi_facts_read(facts, &file, THP "/hugepages-%llukB/%s",
+                         (unsigned long long)(huge_bytes / 1024), name) ||
         dryi_fact_is_chosen(file.text, file.length, "inherit"))
         return is_off_for_all;
     return dryi_fact_is_chosen(file.text, file.length, "never");
@@ -159,12 +160,13 @@ dryi_facts_thp(const struct dryi_facts *facts, struct dryi_thp_facts *thp)
         dryi_is_power_of_two(bytes) && bytes > k->page_bytes(k->self) &&
         bytes <= THP_BYTES_MAX)
         thp->huge_bytes = bytes;
-    bool is_off = is_chosen(facts, THP "/enabled", "never");
-    thp->is_off = thp->huge_bytes == 0 || is_size_off(facts, thp->huge_bytes, is_off) ||
-                  k->is_thp_disabled(k->self) == 1;
-    thp->is_off_for_shared = thp->is_off ||
-                             is_chosen(facts, THP "/shmem_enabled", "never") ||
-                             is_chosen(facts, THP "/shmem_enabled", "deny");
+    bool is_off = thp->huge_bytes == 0 || k->is_thp_disabled(k->self) == 1;
+    thp->is_off = is_off || is_size_off(facts, thp->huge_bytes, "enabled",
+                                        is_chosen(facts, THP "/enabled", "never"));
+    /* Shared memory has switches of its own; "deny" is above those of sizes. */
+    thp->is_off_for_shared = is_off || is_chosen(facts, THP "/shmem_enabled", "deny") ||
+                             is_size_off(facts, thp->huge_bytes, "shmem_enabled",
+                                         is_chosen(facts, THP "/shmem_enabled", "never"));
 }
 
 static bool

@@ -85,11 +85,22 @@ bool dryi_pages_try(struct dryi_pages_try *t);
 void dryi_pages_release(const struct dryi_kernel *kernel, uint64_t outer_address,
                         uint64_t outer_bytes);
 
+/*
+ * Moves what lies in base pages into huge ones of `step` bytes, until the deadline (0: none).
+ * 0, or a negative errno where the kernel has no such advice.
+ */
+int dryi_pages_collapse(const struct dryi_kernel *kernel, uint64_t address,
+                        uint64_t bytes, uint64_t step, uint64_t deadline_ns);
+
 /* Why mmap() refused, and why filling did; the region is still there in the latter case. */
 enum dry_pages_reason dryi_pages_why_not_mapped(const struct dryi_pages_try *t);
 enum dry_pages_reason dryi_pages_why_not_filled(const struct dryi_pages_try *t);
 /* Why it should not even be tried; NONE: it may. */
 enum dry_pages_reason dryi_pages_why_not_tried(const struct dryi_pages_try *t);
+
+/* UNSUPPORTED in a child of the process that created them. */
+DRY_CHECK_RESULT enum dry_status dryi_pages_check_owner(const struct dry_pages *pages,
+                                                        struct dry_error *err);
 
 enum dry_status dryi_pages_reason_status(enum dry_pages_reason reason);
 

@@ -92,8 +92,8 @@ places_of(const struct dry_pages *pages)
     };
 }
 
-static enum dry_status
-check_owner(const struct dry_pages *pages, struct dry_error *err)
+enum dry_status
+dryi_pages_check_owner(const struct dry_pages *pages, struct dry_error *err)
 {
     if (pages->kernel.process_id(pages->kernel.self) == pages->owner)
         return DRY_OK;
@@ -105,7 +105,7 @@ enum dry_status
 dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
                 struct dry_error *err)
 {
-    enum dry_status status = check_owner(pages, err);
+    enum dry_status status = dryi_pages_check_owner(pages, err);
     if (status != DRY_OK)
         return status;
     const struct dry_pages_info *info = &pages->info;
@@ -139,7 +139,7 @@ enum dry_status
 dry_pages_query_nodes(const struct dry_pages *pages, uint64_t first, size_t count,
                       int32_t *nodes, struct dry_error *err)
 {
-    enum dry_status status = check_owner(pages, err);
+    enum dry_status status = dryi_pages_check_owner(pages, err);
     if (status != DRY_OK)
         return status;
     struct dryi_pages_places places = places_of(pages);

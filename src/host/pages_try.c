@@ -262,21 +262,6 @@ fill_region(struct dryi_pages_try *t, uint64_t deadline_ns)
     return judge_filling(t, &result);
 }
 
-/* Once, for what was not huge at first; it may move pages, so it is not cheap. */
-static void
-collapse(const struct dryi_pages_try *t, uint64_t deadline_ns)
-{
-    const struct dryi_kernel *k = t->order->facts.kernel;
-    uint64_t piece = t->rung.page_bytes;
-    for (uint64_t at = 0; at < t->bytes; at += piece) {
-        if (deadline_ns && k->time_ns(k->self) >= deadline_ns)
-            return;
-        int result = k->advise(k->self, t->address + at, piece, DRYI_ADVISE_COLLAPSE);
-        if (result == -EINVAL || result == -ENOSYS || result == -EPERM)
-            return; /* this kernel has no such advice */
-    }
-}
-
 static bool
 judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
 {
@@ -287,7 +272,8 @@ judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
         return true;
     bool knows = dryi_pages_count_huge(facts, t->address, t->bytes, &t->huge_bytes);
     if (knows && t->huge_bytes < t->bytes) {
-        collapse(t, deadline_ns);
+        dryi_pages_collapse(facts->kernel, t->address, t->bytes, t->rung.page_bytes,
+                            deadline_ns);
         knows = dryi_pages_count_huge(facts, t->address, t->bytes, &t->huge_bytes);
     }
     if (knows && t->huge_bytes == t->bytes)

@@ -428,6 +428,48 @@ transparent_pages_are_proven_by_smaps(void)
     guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
 }
 
+static void
+shared_memory_is_huge_by_its_own_switch(void)
+{
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = 16 * MIB;
+    o.policy = DRY_PAGES_STRICT;
+    o.fork = DRY_PAGES_SHARED;
+    require_refused(&o, DRY_PAGES_THP_OFF);
+    guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "never");
+    guest_write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "advise");
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.info.huge_bytes == 16 * MIB);
+    touch(&r);
+    dry_pages_destroy(r.pages);
+    guest_write("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "never");
+    guest_write("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
+}
+
+/* Base pages are put under a part of it, as if the kernel had found no others. */
+static void
+base_pages_are_collapsed_when_asked_again(void)
+{
+    struct dry_pages_options o;
+    dry_pages_options_init(&o);
+    o.bytes = 16 * MIB;
+    o.policy = DRY_PAGES_STRICT;
+    struct region r;
+    uint64_t huge;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(madvise(r.info.address, 6 * MIB, MADV_DONTNEED) == 0);
+    REQUIRE(madvise(r.info.address, r.info.bytes, MADV_NOHUGEPAGE) == 0);
+    touch(&r);
+    REQUIRE(madvise(r.info.address, r.info.bytes, MADV_HUGEPAGE) == 0);
+    REQUIRE(prove(&r).huge_bytes == 10 * MIB);
+    REQUIRE(dry_pages_collapse(r.pages, 0, &huge, NULL) == DRY_OK);
+    REQUIRE(huge == 16 * MIB && prove(&r).huge_bytes == 16 * MIB);
+    REQUIRE(((volatile unsigned char *)r.info.address)[4096] == 1);
+    dry_pages_destroy(r.pages);
+}
+
 /* Then the kernel takes pages at mmap(), before it can be told from where. */
 static void
 locked_future_memory_is_placed_too(void)
@@ -651,6 +693,9 @@ const struct experiment guest_experiments[] = {
     {"gigabyte_pages_are_pages_too", gigabyte_pages_are_pages_too},
     {"interleaved_pages_lie_evenly", interleaved_pages_lie_evenly},
     {"transparent_pages_are_proven_by_smaps", transparent_pages_are_proven_by_smaps},
+    {"shared_memory_is_huge_by_its_own_switch", shared_memory_is_huge_by_its_own_switch},
+    {"base_pages_are_collapsed_when_asked_again",
+     base_pages_are_collapsed_when_asked_again},
     {"locked_future_memory_is_placed_too", locked_future_memory_is_placed_too},
     {"time_out_gives_the_pool_back", time_out_gives_the_pool_back},
     {"what_a_node_lacks_is_mended_by_the_command",

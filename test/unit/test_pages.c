@@ -615,6 +615,83 @@ transparent_pages_that_are_off_are_not_tried(void **state)
 }
 
 static void
+shared_memory_has_switches_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    const char *all = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    const char *size =
+        "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/shmem_enabled";
+    ask_for(f, DRY_PAGES_TRANSPARENT, -1, DRY_PAGES_STRICT);
+    f->options.fork = DRY_PAGES_SHARED;
+    fake_kernel_file(&f->fake, "/sys/kernel/mm/transparent_hugepage/enabled",
+                     "always madvise [never]\n");
+    fake_kernel_file(&f->fake, size, "always [inherit] within_size advise never\n");
+    expect_failure(f, DRY_ERR_UNSUPPORTED, DRY_PAGES_THP_OFF);
+    fake_kernel_file(&f->fake, size, "always inherit within_size [advise] never\n");
+    assert_int_equal(create(f), DRY_OK);
+    dry_pages_destroy(f->pages);
+    f->pages = NULL;
+    fake_kernel_file(&f->fake, all, "always advise never [deny] force\n");
+    expect_failure(f, DRY_ERR_UNSUPPORTED, DRY_PAGES_THP_OFF);
+    fake_kernel_file(&f->fake, size, NULL);
+    fake_kernel_file(&f->fake, all, "always [advise] never deny force\n");
+    assert_int_equal(create(f), DRY_OK);
+}
+
+/* What kept huge pages away at first may be gone later. */
+static void
+pages_are_collapsed_when_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t huge = 77;
+    f->fake.huge_part = 50;
+    ask_for(f, DRY_PAGES_TRANSPARENT, -1, DRY_PAGES_PREFER);
+    assert_int_equal(create(f), DRY_OK);
+    f->fake.huge_part = 100;
+    f->fake.collapses = 0;
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err), DRY_OK);
+    assert_int_equal(f->fake.collapses, 2);
+    assert_int_equal(huge, f->info.bytes);
+    f->fake.collapse_errno = ENOMEM; /* there is none, which is no error */
+    f->fake.huge_part = 50;
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err), DRY_OK);
+    assert_true(huge < f->info.bytes);
+    f->fake.collapses = 0;
+    f->fake.time_step_ns = 2000000;
+    assert_int_equal(dry_pages_collapse(f->pages, 1, &huge, &f->err), DRY_OK);
+    assert_int_equal(f->fake.collapses, 0);
+    huge = 77;
+    f->fake.time_step_ns = 0;
+    f->fake.collapse_errno = EINVAL;
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err),
+                     DRY_ERR_UNSUPPORTED);
+    assert_int_equal(f->err.os_errno, EINVAL);
+    f->fake.collapse_errno = 0;
+    f->fake.huge_errno = ENOTTY;
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err),
+                     DRY_ERR_UNSUPPORTED);
+    assert_int_equal(huge, 77);
+}
+
+static void
+only_transparent_pages_are_collapsed(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t huge = 77;
+    ask_for(f, DRY_PAGES_BASE, -1, DRY_PAGES_STRICT);
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err),
+                     DRY_ERR_UNSUPPORTED);
+    dry_pages_destroy(f->pages);
+    f->pages = NULL;
+    ask_for(f, DRY_PAGES_POOL, -1, DRY_PAGES_STRICT);
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, &f->err), DRY_OK);
+    assert_int_equal(huge, f->info.bytes);
+    assert_int_equal(f->fake.collapses, 0);
+}
+
+static void
 huge_pages_in_part_are_strict_to_nobody_but_strict(void **state)
 {
     struct fixture *f = *state;
@@ -798,7 +875,9 @@ child_gives_nothing_back(void **state)
     struct fake_map outer = f->fake.maps[0];
     f->fake.process = 2;
     struct dry_pages_proof proof;
+    uint64_t huge;
     assert_int_equal(dry_pages_prove(f->pages, &proof, NULL), DRY_ERR_UNSUPPORTED);
+    assert_int_equal(dry_pages_collapse(f->pages, 0, &huge, NULL), DRY_ERR_UNSUPPORTED);
     /* The object knows the process that made it by its own copy of the table. */
     dry_pages_destroy(f->pages);
     f->pages = NULL;
@@ -929,6 +1008,9 @@ main(void)
         TEST(filling_stops_where_memory_goes),
         TEST(progress_goes_up_to_the_whole),
         TEST(transparent_pages_that_are_off_are_not_tried),
+        TEST(shared_memory_has_switches_of_its_own),
+        TEST(pages_are_collapsed_when_asked_again),
+        TEST(only_transparent_pages_are_collapsed),
         TEST(huge_pages_in_part_are_strict_to_nobody_but_strict),
         TEST(huge_pages_nobody_may_count_are_unproven),
         TEST(pools_know_neither_copies_nor_wiping),
