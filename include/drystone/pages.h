@@ -59,6 +59,12 @@ enum dry_pages_where {
     DRY_PAGES_ANYWHERE = 0, /* the calling thread's own memory policy decides */
     DRY_PAGES_ON_NODE = 1,
     DRY_PAGES_INTERLEAVED = 2, /* page by page over the nodes of a set */
+    /*
+     * The same, more on nodes to which the administrator gave more weight
+     * (/sys/kernel/mm/mempolicy/weighted_interleave, Linux 6.9). Older kernels: evenly, unless
+     * the policy is STRICT.
+     */
+    DRY_PAGES_WEIGHTED = 3,
 };
 
 /* What may be instead, if what is asked for is not to be had. */
@@ -103,6 +109,7 @@ enum dry_pages_reason {
     DRY_PAGES_UNPROVEN = 15,      /* the kernel does not tell whether it is as asked */
     DRY_PAGES_REFUSED = 16,       /* the kernel refuses; see os_errno */
     DRY_PAGES_CANCELLED = 17,
+    DRY_PAGES_NO_WEIGHTS = 18, /* the kernel interleaves evenly alone */
 };
 
 #define DRY_PAGES_NODES_MAX 1024 /* as the kernel's largest configuration */
@@ -122,7 +129,8 @@ struct dry_pages_options {
     uint64_t page_bytes;
     enum dry_pages_where where;
     int32_t node;
-    struct dry_pages_nodes nodes; /* of INTERLEAVED; none: all this process may use */
+    /* Of INTERLEAVED and WEIGHTED; none: all this process may use. */
+    struct dry_pages_nodes nodes;
     enum dry_pages_policy policy;
     enum dry_pages_fork fork;
     /* Of the threads that fill the memory; 0: as many as help, 1: the caller alone. */
@@ -221,8 +229,8 @@ DRY_API void dry_pages_options_init(struct dry_pages_options *options);
  *
  * Errors     ARGUMENT: an option is impossible, no attempt was made. NO_SPACE: nothing that
  *            the policy allows is to be had. UNSUPPORTED: the machine has nothing of the
- *            kind (NO_SUCH_SIZE, NO_SUCH_NODE, THP_OFF, FORK, SECCOMP, UNPROVEN). SYSTEM:
- *            refused otherwise. CANCELLED: by progress. MEMORY: no memory for our records.
+ *            kind (NO_SUCH_SIZE, NO_SUCH_NODE, NO_WEIGHTS, THP_OFF, FORK, SECCOMP, UNPROVEN).
+ *            SYSTEM: refused otherwise. CANCELLED: by progress. MEMORY: no memory for our records.
  *            err names the first attempt's reason, which is what was asked for.
  *            After a failure nothing is mapped and nothing reserved.
  */

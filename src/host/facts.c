@@ -12,6 +12,8 @@
 /* No machine has larger ones; what a file claims is rounded to, and walked. */
 #define THP_BYTES_MAX DRYI_GIB
 #define POOL_BYTES_MAX (UINT64_C(1) << 40)
+#define WEIGHTS "/sys/kernel/mm/mempolicy/weighted_interleave"
+#define WEIGHT_MAX 255 /* they are bytes */
 #define THP "/sys/kernel/mm/transparent_hugepage"
 
 bool
@@ -217,6 +219,16 @@ dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node, struct dryi_c
     struct dryi_fact_file file;
     return dryi_facts_read(facts, &file, NODES "/node%d/cpulist", node) &&
            dryi_fact_list(file.text, file.length, cpus->words, DRYI_KERNEL_CPUS_MAX);
+}
+
+uint64_t
+dryi_facts_weight(const struct dryi_facts *facts, int32_t node)
+{
+    uint64_t weight;
+    return dryi_facts_read_number(facts, &weight, WEIGHTS "/node%d", node) &&
+                   weight > 0 && weight <= WEIGHT_MAX
+               ? weight
+               : 1;
 }
 
 /* Free, and what is only a copy of files. The kernel keeps some of the latter. */

@@ -53,6 +53,9 @@ bool dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *ex
 bool dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node,
                           struct dryi_cpus *cpus);
 
+/* Of interleaving by weights; 1 where the kernel does not tell. */
+uint64_t dryi_facts_weight(const struct dryi_facts *facts, int32_t node);
+
 /* What the kernel would find for base pages without swapping, about. */
 uint64_t dryi_facts_available_bytes(const struct dryi_facts *facts, int32_t node);
 /* The least that any control group above this process leaves of memory. */

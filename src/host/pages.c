@@ -28,7 +28,7 @@ static bool
 has_impossible_choice(const struct dry_pages_options *o)
 {
     return (unsigned)o->kind > DRY_PAGES_POOL ||
-           (unsigned)o->where > DRY_PAGES_INTERLEAVED ||
+           (unsigned)o->where > DRY_PAGES_WEIGHTED ||
            (unsigned)o->policy > DRY_PAGES_ANY || (unsigned)o->fork > DRY_PAGES_SHARED;
 }
 
@@ -201,7 +201,7 @@ take_over(struct dry_pages *pages, const struct dryi_pages_try *t,
         .kind = t->rung.kind,
         .page_bytes = t->rung.page_bytes,
         .base_page_bytes = o->base_bytes,
-        .where = o->where,
+        .where = t->is_even ? DRY_PAGES_INTERLEAVED : o->where,
         .fork = o->options.fork,
         .huge_bytes = t->huge_bytes,
         .elsewhere_bytes = t->elsewhere_bytes,

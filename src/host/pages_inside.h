@@ -58,6 +58,7 @@ struct dryi_pages_try {
     bool is_bound;       /* the kernel was told where pages go */
     bool by_first_touch; /* it may not be told, threads on the node's CPUs fill */
     bool was_local;      /* they did run there */
+    bool is_even;        /* interleaved without the weights that were asked for */
     uint64_t huge_bytes, elsewhere_bytes, populate_ns;
     uint32_t thread_count;
     enum dry_pages_reason reason, node_reason;

@@ -42,21 +42,33 @@ add_promised(const struct dryi_facts *facts, struct dry_pages_need *need)
     need->missing_count += more;
 }
 
-/* Evenly over the nodes, the first ones have what is left. */
+static uint64_t
+weight_of(const struct dryi_pages_order *order, int32_t node)
+{
+    if (!dryi_nodes_have(&order->nodes, node))
+        return 0;
+    return order->where == DRY_PAGES_WEIGHTED ? dryi_facts_weight(&order->facts, node)
+                                              : 1;
+}
+
+/* By weight over the nodes; of what is left the first ones have their weight each. */
 static void
 divide(const struct dryi_pages_order *order, struct dry_pages_need *need)
 {
-    uint64_t node_count = 0, rank = 0;
+    uint64_t sum = 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
-        node_count += dryi_nodes_have(&order->nodes, node);
+        sum += weight_of(order, node);
+    uint64_t left = sum ? need->page_count % sum : 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++) {
-        if (!dryi_nodes_have(&order->nodes, node))
+        uint64_t weight = weight_of(order, node);
+        if (weight == 0)
             continue;
-        uint64_t count =
-            need->page_count / node_count + (rank++ < need->page_count % node_count);
+        uint64_t more = left < weight ? left : weight;
         if (need->part_count < DRY_PAGES_SHARES_MAX)
             need->parts[need->part_count++].node = node;
-        need->parts[need->part_count - 1].page_count += count;
+        need->parts[need->part_count - 1].page_count +=
+            need->page_count / sum * weight + more;
+        left -= more;
     }
 }
 
@@ -74,7 +86,7 @@ dryi_pages_need(const struct dryi_pages_order *order, struct dry_pages_need *nee
     need->page_count = need->bytes / step;
     if (need->kind != DRY_PAGES_POOL)
         return;
-    if (order->where == DRY_PAGES_INTERLEAVED)
+    if (order->where == DRY_PAGES_INTERLEAVED || order->where == DRY_PAGES_WEIGHTED)
         divide(order, need);
     if (need->part_count == 0)
         need->parts[need->part_count++] = (struct dry_pages_part){

@@ -52,6 +52,9 @@ static const struct {
                             DRY_ERR_UNSUPPORTED},
     [DRY_PAGES_REFUSED] = {"refused", "the kernel refuses", DRY_ERR_SYSTEM},
     [DRY_PAGES_CANCELLED] = {"cancelled", "the caller asked to stop", DRY_ERR_CANCELLED},
+    [DRY_PAGES_NO_WEIGHTS] = {"no-weights",
+                              "this kernel interleaves without weights (6.9 has them)",
+                              DRY_ERR_UNSUPPORTED},
 };
 #define REASON_COUNT (sizeof reasons / sizeof *reasons)
 

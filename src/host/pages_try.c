@@ -104,9 +104,32 @@ map_region(struct dryi_pages_try *t)
 static int
 bind_mode(const struct dryi_pages_try *t)
 {
-    if (t->order->where == DRY_PAGES_INTERLEAVED)
+    if (t->order->where == DRY_PAGES_INTERLEAVED || t->is_even)
         return DRYI_BIND_INTERLEAVE;
+    if (t->order->where == DRY_PAGES_WEIGHTED)
+        return DRYI_BIND_WEIGHTED;
     return t->rung.may_spill ? DRYI_BIND_PREFERRED : DRYI_BIND_STRICTLY;
+}
+
+static int
+bind_region(const struct dryi_pages_try *t)
+{
+    const struct dryi_kernel *k = t->order->facts.kernel;
+    struct dryi_kernel_map range = {.address = t->address, .bytes = t->bytes};
+    return k->bind(k->self, &range, bind_mode(t), t->order->nodes.words,
+                   DRY_PAGES_NODES_MAX);
+}
+
+/* EINVAL says that the kernel knows no weights, or not these nodes. */
+static int
+bind_region_evenly(struct dryi_pages_try *t)
+{
+    t->is_even = true;
+    t->node_reason = DRY_PAGES_NO_WEIGHTS;
+    int result = bind_region(t);
+    if (result == 0 && t->order->options.policy == DRY_PAGES_STRICT)
+        refuse(t, DRY_PAGES_NO_WEIGHTS, EINVAL);
+    return result;
 }
 
 /* Where the kernel may not be told, a thread's own node is the one it takes from first. */
@@ -114,15 +137,14 @@ static bool
 place_region(struct dryi_pages_try *t)
 {
     const struct dryi_pages_order *o = t->order;
-    const struct dryi_kernel *k = o->facts.kernel;
     if (o->where == DRY_PAGES_ANYWHERE || o->is_everywhere)
         return true;
-    struct dryi_kernel_map range = {.address = t->address, .bytes = t->bytes};
-    int result =
-        k->bind(k->self, &range, bind_mode(t), o->nodes.words, DRY_PAGES_NODES_MAX);
+    int result = bind_region(t);
+    if (result == -EINVAL && o->where == DRY_PAGES_WEIGHTED)
+        result = bind_region_evenly(t);
     if (result == 0) {
         t->is_bound = true;
-        return true;
+        return t->reason == DRY_PAGES_REASON_NONE;
     }
     if (result == -EPERM || result == -ENOSYS) {
         t->by_first_touch = o->where == DRY_PAGES_ON_NODE;
@@ -306,7 +328,7 @@ judge_places(struct dryi_pages_try *t)
     t->elsewhere_bytes = knows ? survey.elsewhere_bytes : 0;
     bool is_whole = knows && t->elsewhere_bytes == 0;
     if (is_whole) {
-        t->node_reason = DRY_PAGES_REASON_NONE;
+        t->node_reason = t->is_even ? DRY_PAGES_NO_WEIGHTS : DRY_PAGES_REASON_NONE;
         return true;
     }
     if (knows && (t->is_bound || (t->by_first_touch && t->was_local)))

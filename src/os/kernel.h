@@ -38,6 +38,7 @@ enum {
     DRYI_BIND_PREFERRED = 1,
     DRYI_BIND_STRICTLY = 2,
     DRYI_BIND_INTERLEAVE = 3,
+    DRYI_BIND_WEIGHTED = 6, /* Linux 6.9 */
 };
 
 /* asm-generic/mman-common.h; not every libc has all of them. */

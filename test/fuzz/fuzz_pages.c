@@ -67,13 +67,14 @@ choose_order(const uint8_t *data, struct fake_kernel *fake, struct dry_pages_opt
 {
     o->bytes = 1 + (uint64_t)data[0] * 100000;
     o->kind = (enum dry_pages_kind)(data[1] % 3);
-    o->where = (enum dry_pages_where)(data[1] / 3 % 3);
+    o->where = (enum dry_pages_where)(data[1] / 3 % 4);
     o->node = o->where == DRY_PAGES_ON_NODE ? data[2] % 3 : 0;
     o->nodes.words[0] = data[2] / 4u;
     o->policy = (enum dry_pages_policy)(data[3] % 3);
     o->fork = (enum dry_pages_fork)(data[3] / 3 % 4);
     o->keep_free_bytes = (uint64_t)data[4] << 20;
     o->thread_count = 1;
+    fake->weights[0] = fake->weights[1] = data[5] >> 5 & 1u;
     fake->bind_errno = data[5] & 1;       /* EPERM */
     fake->query_errno = data[5] >> 1 & 1; /* EPERM */
     fake->huge_errno = data[5] >> 2 & 1;

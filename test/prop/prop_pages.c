@@ -70,6 +70,7 @@ make_machine(struct machine *m, uint64_t seed)
     if (one_in(r, 3))
         f->huge_part = random_below(r, 101);
     f->thp_disabled = one_in(r, 5);
+    f->weights[0] = f->weights[1] = (unsigned)random_below(r, 3);
     f->home_node = (int)random_below(r, 2);
 }
 
@@ -80,9 +81,9 @@ make_order(struct random *r)
     dry_pages_options_init(&o);
     o.bytes = 1 + random_below(r, 30 * PAGE);
     o.kind = one_in(r, 2) ? DRY_PAGES_POOL : (enum dry_pages_kind)random_below(r, 3);
-    o.where = (enum dry_pages_where)random_below(r, 3);
+    o.where = (enum dry_pages_where)random_below(r, 4);
     o.node = o.where == DRY_PAGES_ON_NODE ? (int32_t)random_below(r, 3) : 0;
-    if (o.where == DRY_PAGES_INTERLEAVED)
+    if (o.where >= DRY_PAGES_INTERLEAVED)
         o.nodes.words[0] = random_below(r, 8);
     o.policy = (enum dry_pages_policy)random_below(r, 3);
     o.fork = one_in(r, 3) ? (enum dry_pages_fork)random_below(r, 4) : DRY_PAGES_DONTFORK;
@@ -194,7 +195,7 @@ create(struct machine *m, size_t slot)
     }
     bool is_free = f->bind_errno == 0 || o.where == DRY_PAGES_ANYWHERE;
     if (o.kind == DRY_PAGES_POOL && o.policy == DRY_PAGES_STRICT && is_free &&
-        o.where != DRY_PAGES_INTERLEAVED)
+        o.where < DRY_PAGES_INTERLEAVED)
         REQUIRE((status == DRY_OK) == is_possible);
     /* Base pages are always to be had here, and then so is something. */
     if (o.policy == DRY_PAGES_ANY)

@@ -405,6 +405,25 @@ interleaved_pages_lie_evenly(void)
     require_refused(&o, DRY_PAGES_NODE_DRY);
 }
 
+/* What the guest's kernel has (none before Linux 6.9), it does or says. */
+static void
+weights_are_kept_or_known_to_be_missing(void)
+{
+    struct dry_pages_options o = pool_options(64, -1, DRY_PAGES_PREFER);
+    o.where = DRY_PAGES_WEIGHTED;
+    bool has_weights = access("/sys/kernel/mm/mempolicy", F_OK) == 0;
+    struct region r;
+    REQUIRE(create(&o, &r) == DRY_OK);
+    REQUIRE(r.report.count == 1 &&
+            r.report.attempts[0].node_reason ==
+                (has_weights ? DRY_PAGES_REASON_NONE : DRY_PAGES_NO_WEIGHTS));
+    REQUIRE(prove(&r).share_count == 2 && r.info.kind == DRY_PAGES_POOL);
+    dry_pages_destroy(r.pages);
+    o.policy = DRY_PAGES_STRICT;
+    if (!has_weights)
+        require_refused(&o, DRY_PAGES_NO_WEIGHTS);
+}
+
 static void
 transparent_pages_are_proven_by_smaps(void)
 {
@@ -692,6 +711,7 @@ const struct experiment guest_experiments[] = {
     {"odd_length_goes_back_whole", odd_length_goes_back_whole},
     {"gigabyte_pages_are_pages_too", gigabyte_pages_are_pages_too},
     {"interleaved_pages_lie_evenly", interleaved_pages_lie_evenly},
+    {"weights_are_kept_or_known_to_be_missing", weights_are_kept_or_known_to_be_missing},
     {"transparent_pages_are_proven_by_smaps", transparent_pages_are_proven_by_smaps},
     {"shared_memory_is_huge_by_its_own_switch", shared_memory_is_huge_by_its_own_switch},
     {"base_pages_are_collapsed_when_asked_again",

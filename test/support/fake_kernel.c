@@ -177,6 +177,8 @@ choose_node(const struct fake_kernel *f, const struct fake_map *m, uint64_t inde
     int first = m->mode == DRYI_BIND_DEFAULT ? f->home_node : m->nodes & 1 ? 0 : 1;
     if (m->mode == DRYI_BIND_INTERLEAVE && m->nodes == 3)
         first = (int)(index % 2);
+    if (m->mode == DRYI_BIND_WEIGHTED && m->nodes == 3)
+        first = index % (f->weights[0] + f->weights[1]) < f->weights[0] ? 0 : 1;
     if (f->node_free[first] > 0)
         return first;
     if (m->mode == DRYI_BIND_STRICTLY && m->nodes != 3)
@@ -248,7 +250,7 @@ fake_bind(void *self, const struct dryi_kernel_map *range, int mode,
     f->binds++;
     if (f->bind_errno)
         return end(f, -f->bind_errno);
-    if ((nodes[0] & 3) == 0)
+    if ((nodes[0] & 3) == 0 || (mode == DRYI_BIND_WEIGHTED && !f->weights[0]))
         return end(f, -EINVAL); /* as nodes that do not exist */
     m->mode = mode;
     m->nodes = nodes[0] & 3;

@@ -63,7 +63,8 @@ struct fake_kernel {
     uint64_t node_free[2];
     uint64_t cgroup_pages, cgroup_reservations; /* what is still allowed */
     int bind_errno, query_errno, huge_errno, populate_errno, collapse_errno;
-    uint64_t huge_part; /* of 100: what of transparent regions is huge */
+    unsigned weights[2]; /* of nodes; none: before Linux 6.9 */
+    uint64_t huge_part;  /* of 100: what of transparent regions is huge */
     bool thp_disabled;
     uint64_t base_bytes, address_limit, time_step_ns, now_ns;
     int64_t process;

@@ -358,6 +358,59 @@ pools_that_are_not_there_are_not_mended(void **state)
     assert_int_equal(dry_pages_read_need(&f->options, &need, NULL), DRY_ERR_ARGUMENT);
 }
 
+static void
+ask_for_weights(struct fixture *f, enum dry_pages_policy policy)
+{
+    ask_for(f, DRY_PAGES_POOL, -1, policy);
+    f->options.where = DRY_PAGES_WEIGHTED;
+    f->options.bytes = 16 * DRYI_MIB;
+}
+
+static void
+weights_are_those_of_the_administrator(void **state)
+{
+    struct fixture *f = *state;
+    f->fake.weights[0] = 3;
+    f->fake.weights[1] = 1;
+    fake_kernel_file(&f->fake, "/sys/kernel/mm/mempolicy/weighted_interleave/node0",
+                     "3\n");
+    ask_for_weights(f, DRY_PAGES_STRICT);
+    struct dry_pages_need need = need_of(f);
+    assert_int_equal(need.part_count, 2);
+    assert_int_equal(need.parts[0].page_count, 6);
+    assert_int_equal(need.parts[1].page_count, 2); /* its weight is not told: 1 */
+    f->options.bytes = 30 * DRYI_MIB;
+    need = need_of(f);
+    assert_int_equal(need.parts[0].page_count, 12);
+    assert_int_equal(need.parts[1].page_count, 3);
+    f->options.bytes = 16 * DRYI_MIB;
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(f->info.where, DRY_PAGES_WEIGHTED);
+    assert_int_equal(f->fake.node_free[0], 2);
+    assert_int_equal(f->fake.node_free[1], 6);
+    expect_attempt(f, 0, DRY_PAGES_POOL, false, DRY_PAGES_REASON_NONE);
+    assert_int_equal(f->report.attempts[0].node_reason, DRY_PAGES_REASON_NONE);
+}
+
+static void
+kernels_without_weights_interleave_evenly(void **state)
+{
+    struct fixture *f = *state;
+    ask_for_weights(f, DRY_PAGES_STRICT);
+    expect_failure(f, DRY_ERR_UNSUPPORTED, DRY_PAGES_NO_WEIGHTS);
+    assert_int_equal(f->err.os_errno, EINVAL);
+    assert_int_equal(f->fake.node_free[0], 8);
+    f->options.policy = DRY_PAGES_PREFER;
+    assert_int_equal(create(f), DRY_OK);
+    assert_int_equal(f->report.count, 1);
+    assert_int_equal(f->report.attempts[0].reason, DRY_PAGES_REASON_NONE);
+    assert_int_equal(f->report.attempts[0].node_reason, DRY_PAGES_NO_WEIGHTS);
+    assert_int_equal(f->info.where, DRY_PAGES_INTERLEAVED);
+    assert_int_equal(f->fake.node_free[0], 4);
+    assert_int_equal(f->fake.node_free[1], 4);
+    assert_int_equal(f->info.elsewhere_bytes, 0);
+}
+
 /* The default size is the kernel's word, not two MiB. */
 static void
 no_default_size_is_assumed(void **state)
@@ -846,7 +899,7 @@ impossible_options_are_refused_before_anything(void **state)
     bad[0].bytes = 0;
     bad[1].bytes = UINT64_MAX;
     bad[2].kind = (enum dry_pages_kind)3;
-    bad[3].where = (enum dry_pages_where)3;
+    bad[3].where = (enum dry_pages_where)4;
     bad[4].policy = (enum dry_pages_policy)3;
     bad[5].fork = (enum dry_pages_fork)4;
     bad[6].page_bytes = 2 * DRYI_MIB; /* of transparent pages */
@@ -961,7 +1014,7 @@ static void
 every_reason_has_words(void **state)
 {
     (void)state;
-    for (int i = 0; i <= DRY_PAGES_CANCELLED; i++) {
+    for (int i = 0; i <= DRY_PAGES_NO_WEIGHTS; i++) {
         const char *text = dry_pages_reason_text((enum dry_pages_reason)i);
         assert_non_null(text);
         assert_true(strlen(text) > 10 && text[strlen(text) - 1] != '.');
@@ -970,7 +1023,7 @@ every_reason_has_words(void **state)
             assert_string_not_equal(dry_pages_reason_name((enum dry_pages_reason)i),
                                     dry_pages_reason_name((enum dry_pages_reason)j));
     }
-    assert_null(dry_pages_reason_text((enum dry_pages_reason)(DRY_PAGES_CANCELLED + 1)));
+    assert_null(dry_pages_reason_text((enum dry_pages_reason)(DRY_PAGES_NO_WEIGHTS + 1)));
     assert_null(dry_pages_kind_name((enum dry_pages_kind)3));
     assert_string_equal(dry_pages_kind_name(DRY_PAGES_POOL), "pool");
 }
@@ -993,6 +1046,8 @@ main(void)
         TEST(what_a_node_lacks_is_counted_there),
         TEST(what_interleaving_lacks_is_counted_by_node),
         TEST(pools_that_are_not_there_are_not_mended),
+        TEST(weights_are_those_of_the_administrator),
+        TEST(kernels_without_weights_interleave_evenly),
         TEST(no_default_size_is_assumed),
         TEST(forbidden_binding_is_done_by_threads_on_the_node),
         TEST(nodes_without_cpus_are_filled_from_afar),

@@ -311,6 +311,28 @@ destroy_in_a_child_unmaps_nothing(void **state)
     dry_pages_destroy(pages);
 }
 
+/* With one node there is nothing to see; the kernel must know the word all the same. */
+static void
+weights_are_a_word_of_newer_kernels(void **state)
+{
+    (void)state;
+    struct dry_pages_options o = options_of(DRY_PAGES_BASE, DRY_PAGES_STRICT);
+    struct dry_pages_info info;
+    struct dry_pages *pages = create(&o, &info);
+    struct dryi_kernel k;
+    dryi_kernel_init(&k);
+    struct dryi_kernel_map range = {.address = (uintptr_t)info.address,
+                                    .bytes = info.bytes};
+    const struct dry_pages_nodes first = {{1}};
+    int result = k.bind(k.self, &range, DRYI_BIND_WEIGHTED, first.words, 64);
+    bool is_new = access("/sys/kernel/mm/mempolicy/weighted_interleave", F_OK) == 0;
+    if (result == -EPERM || result == -ENOSYS)
+        print_message("SKIPPED: mbind is not allowed here\n");
+    else
+        assert_int_equal(result, is_new ? 0 : -EINVAL);
+    dry_pages_destroy(pages);
+}
+
 static void
 node_of_each_page_is_one_that_exists(void **state)
 {
@@ -432,6 +454,7 @@ main(void)
         cmocka_unit_test(pool_pages_are_proven_huge),
         cmocka_unit_test(fork_does_what_was_chosen),
         cmocka_unit_test(destroy_in_a_child_unmaps_nothing),
+        cmocka_unit_test(weights_are_a_word_of_newer_kernels),
         cmocka_unit_test(node_of_each_page_is_one_that_exists),
         cmocka_unit_test(more_than_the_machine_is_refused_without_harm),
         cmocka_unit_test(signals_while_filling_are_the_callers),
