@@ -10,6 +10,7 @@ import ctypes
 import gc
 import importlib
 import os
+import subprocess
 import sys
 import threading
 
@@ -17,7 +18,7 @@ if os.environ.get("DRY_TEST_PYTHON"):
     sys.path.insert(0, os.environ["DRY_TEST_PYTHON"])
 
 CPU, CUDA_HOST = 1, 3
-READ_ONLY = 1
+LEAVE = "DRY_TEST_DLPACK_LEAVE"
 
 
 class Dtype(ctypes.Structure):
@@ -193,11 +194,25 @@ def check_pages(module):
     address = address_of(array)
     require(address % 256 == 0 and is_mapped(address), "the address")
     require(not array.any(), "zeroes")
-    array[:] = 5
-    require(int(array.sum()) == 5 << 18, "the sum")
+    ctypes.memset(address, 5, 8 << 18)
+    require(bool((array == 0x0505050505050505).all()), "fives")
     del array
     gc.collect()
     require(not is_mapped(address), "pages that were not given back")
+
+
+def leave(module):
+    """Ends with our memory in the module's hands."""
+    module.kept_to_the_end = [
+        module.from_dlpack(producer(Tensor("float32", [1 << 20], is_wrapped=False)))
+        for producer in (Producer, OldProducer)]
+
+
+def check_exit(name):
+    """Deleters that run while the interpreter ends, or when there is none any more."""
+    done = subprocess.run([sys.executable] + sys.argv, env=dict(os.environ, **{LEAVE: name}),
+                          capture_output=True, text=True, check=False)
+    require(done.returncode == 0, f"{name} at the end: {done.returncode} {done.stderr}")
 
 
 def check_forms(module):
@@ -209,7 +224,9 @@ def check_forms(module):
         ours.let_go()
         del array
         gc.collect()
-        require(len(ours.released) == 1, f"release of {shape}")
+        # PyTorch 1.13 calls no deleter where data is NULL; all it leaks is a record.
+        is_leaked = 0 in shape and module.__version__.startswith("1.13")
+        require(len(ours.released) == 1 or is_leaked, f"release of {shape}")
     for name in FORMS:
         ours = Tensor("int8", [3])
         capsule = ours.capsule(name)
@@ -222,7 +239,7 @@ def check_forms(module):
 def check_dtypes(module, names):
     known = []
     for name in names:
-        theirs = getattr(module, name, None)
+        theirs = vars(module).get(name)
         if theirs is None:
             continue
         ours = Tensor(name, [4, 2])
@@ -232,7 +249,8 @@ def check_dtypes(module, names):
             array = None  # it has the dtype, but not for exchange
         if array is not None:
             require(array.dtype == theirs, f"{name} became {array.dtype}")
-            require(array.dtype.itemsize == parse(name).bits // 8, f"itemsize of {name}")
+            width = array.element_size() if hasattr(array, "element_size") else array.itemsize
+            require(width == parse(name).bits // 8, f"the width of {name}")
             known.append(name)
         ours.let_go()
         del array
@@ -277,6 +295,7 @@ def check(name):
         return False
     forms = [check_life(module, producer) for producer in (Producer, OldProducer)]
     check_pages(module)
+    check_exit(name)
     check_forms(module)
     known = check_dtypes(module, DTYPES)
     if name == "numpy":
@@ -287,8 +306,9 @@ def check(name):
 
 
 def main():
-    if not any([check("numpy"), check("torch")]):
-        sys.exit(77)
+    if os.environ.get(LEAVE):
+        return leave(importlib.import_module(os.environ[LEAVE]))
+    return 0 if any([check("numpy"), check("torch")]) else 77
 
 
-main()
+sys.exit(main())

@@ -7,9 +7,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -447,6 +449,81 @@ no_memory_leaves_nothing_behind(void **state)
     }
 }
 
+/* A child of fork has the object and not the memory: it gives back its copy of the record. */
+static void
+deleter_in_a_child_leaves_the_memory(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {4096};
+    struct dry_tensor_options o = options_of(uint8, 1, shape);
+    struct dry_tensor *t = create(&o);
+    struct dry_dlpack_versioned *m = export(t, NULL);
+    memset(m->tensor.data, 7, 4096);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        m->deleter(m);
+        dry_tensor_destroy(t);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(((unsigned char *)m->tensor.data)[4095], 7);
+    dry_tensor_destroy(t);
+    m->deleter(m);
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+/* The same in arithmetic that is wide enough; false: it has no size. */
+static bool
+measure_widely(const struct dry_tensor_form *form, uint64_t *bytes)
+{
+    wide bits = form->dtype.bits, span = 1, most = INT64_MAX;
+    bool is_empty = false;
+    bits *= form->dtype.lanes;
+    if (form->dtype.bits >= 8 || form->is_padded)
+        bits = (bits + 7) / 8 * 8;
+    for (int32_t i = 0; i < form->ndim; i++) {
+        is_empty |= form->shape[i] == 0;
+        if (form->shape[i])
+            span *= (uint64_t)form->shape[i];
+        if (span > most)
+            return false;
+    }
+    wide all = span / 8 * bits + (span % 8 * bits + 7) / 8;
+    *bytes = is_empty ? 0 : (uint64_t)all;
+    return all <= most;
+}
+
+/* Shapes whose products lie on both sides of all limits. */
+static void
+sizes_are_those_of_wide_arithmetic(void **state)
+{
+    (void)state;
+    uint64_t seed = 1, refused = 0;
+    for (int round = 0; round < 20000; round++) {
+        int64_t shape[6];
+        struct dry_tensor_form form = {.ndim = round % 7, .shape = shape};
+        for (int i = 0; i < 6; i++) {
+            seed = dryi_mix64(seed + 1);
+            shape[i] = (int64_t)(dryi_mix64(seed) >> (1 + seed % 63));
+        }
+        static const uint8_t widths[] = {1, 4, 6, 7, 8, 16, 33, 128, 255};
+        form.dtype = (struct dry_dtype){DRY_DTYPE_INT, widths[seed % 9],
+                                        seed >> 8 & 1 ? 1 : (uint16_t)(seed >> 20 | 1)};
+        form.is_padded = form.dtype.bits < 8 && form.dtype.lanes == 1 && (seed >> 9 & 1);
+        uint64_t expected = 0, bytes = 0;
+        bool has_size = measure_widely(&form, &expected);
+        enum dry_status status = dry_tensor_measure(&form, &bytes, NULL);
+        assert_int_equal(status, has_size ? DRY_OK : DRY_ERR_ARGUMENT);
+        assert_int_equal(bytes, has_size ? expected : 0);
+        refused += !has_size;
+    }
+    assert_true(refused > 2000 && refused < 18000);
+}
+
 enum { THREADS = 4, ROUNDS = 200 };
 
 struct shared {
@@ -544,12 +621,14 @@ main(void)
         cmocka_unit_test(elements_of_any_width_are_measured),
         cmocka_unit_test(forms_that_cannot_be_are_refused),
         cmocka_unit_test(products_that_overflow_are_refused),
+        cmocka_unit_test(sizes_are_those_of_wide_arithmetic),
         cmocka_unit_test(flags_are_said_where_they_can_be),
         cmocka_unit_test(parts_share_the_pages),
         cmocka_unit_test(device_is_what_the_memory_is),
         cmocka_unit_test(memory_of_others_goes_back_once),
         cmocka_unit_test(pages_are_the_ones_asked_for),
         cmocka_unit_test(no_memory_leaves_nothing_behind),
+        cmocka_unit_test(deleter_in_a_child_leaves_the_memory),
         cmocka_unit_test(any_thread_may_be_the_last),
         cmocka_unit_test(deleter_is_there_after_the_library_was_closed),
     };
