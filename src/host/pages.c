@@ -146,23 +146,24 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
     return false;
 }
 
-/* Of a pool, with what would help, as far as there is room: what was asked for comes first. */
+/* Of a pool, with what would help; half a command would help nobody. */
 static void
 describe_need(const struct dryi_pages_order *order, struct dry_error *err)
 {
     struct dry_pages_need need;
-    char command[160];
-    size_t part = 0;
+    char command[160], more[sizeof err->text];
+    size_t part = 0, length = strlen(err->text);
     dryi_pages_need(order, &need);
     while (part < need.part_count && need.parts[part].missing_count == 0)
         part++;
     if (part == need.part_count ||
         dry_pages_need_command(&need, part, command, sizeof command) == 0)
         return;
-    size_t length = strlen(err->text);
-    snprintf(err->text + length, sizeof err->text - length,
-             "; %llu needed, %llu missing: %s", (unsigned long long)need.page_count,
-             (unsigned long long)need.missing_count, command);
+    int more_length = snprintf(more, sizeof more, "; %llu needed, %llu missing: %s",
+                               (unsigned long long)need.page_count,
+                               (unsigned long long)need.missing_count, command);
+    if (more_length > 0 && (size_t)more_length < sizeof err->text - length)
+        memcpy(err->text + length, more, (size_t)more_length + 1);
 }
 
 static enum dry_status
