@@ -70,16 +70,16 @@ DRY_CHECK_RESULT enum dry_status dryi_pages_create(
     const struct dry_pages_options *options, const struct dryi_kernel *kernel,
     struct dry_pages **pages, struct dry_pages_report *report, struct dry_error *err);
 
+/* The ladder: at least one rung, at most DRY_PAGES_ATTEMPTS_MAX. */
+size_t dryi_pages_ladder(const struct dryi_pages_order *order,
+                         struct dryi_rung rungs[DRY_PAGES_ATTEMPTS_MAX]);
+
 /* Options checked, and what the machine has. */
 DRY_CHECK_RESULT enum dry_status dryi_pages_order_init(
     struct dryi_pages_order *order, const struct dry_pages_options *options,
     const struct dryi_kernel *kernel, struct dry_error *err);
 /* Of the first rung of this order's ladder. */
 void dryi_pages_need(const struct dryi_pages_order *order, struct dry_pages_need *need);
-
-/* The ladder: at least one rung, at most DRY_PAGES_ATTEMPTS_MAX. */
-size_t dryi_pages_ladder(const struct dryi_pages_order *order,
-                         struct dryi_rung rungs[DRY_PAGES_ATTEMPTS_MAX]);
 
 /* One rung; true: the region is there. false: nothing is, and the reason says why. */
 bool dryi_pages_try(struct dryi_pages_try *t);

@@ -33,10 +33,11 @@
 
 struct fake_map {
     uint64_t address, bytes;
-    bool is_pool, is_shared, is_unreserved;
+    bool is_pool, is_shared;
     int mode;
     uint64_t nodes;
-    uint64_t promised; /* pages of the pool that are not taken yet */
+    uint64_t promised;  /* pages of the pool that are not taken yet */
+    bool is_unreserved; /* of a pool that promises none */
 };
 
 struct fake_kernel {
