@@ -34,6 +34,10 @@ static const char *const paths[] = {
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
     "/proc/self/numa_maps",
     "/proc/self/smaps",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+    "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages",
+    "/sys/kernel/mm/mempolicy/weighted_interleave/node0",
+    "/sys/kernel/mm/transparent_hugepage/shmem_enabled",
 };
 #define PATH_COUNT (sizeof paths / sizeof *paths)
 
@@ -98,6 +102,26 @@ check_granted(const struct dry_pages *pages, const struct dry_pages_options *o)
     require(proof.elsewhere_bytes <= proof.populated_bytes);
 }
 
+static void
+check_need(const struct dry_pages_options *o, const struct fake_kernel *fake)
+{
+    struct dryi_pages_order order;
+    struct dry_pages_need need;
+    char command[160];
+    uint64_t pages = 0, missing = 0;
+    require(dryi_pages_order_init(&order, o, &fake->kernel, NULL) == DRY_OK);
+    dryi_pages_need(&order, &need);
+    require(need.bytes >= o->bytes && need.part_count <= DRY_PAGES_SHARES_MAX);
+    for (size_t i = 0; i < need.part_count; i++) {
+        pages += need.parts[i].page_count;
+        missing += need.parts[i].missing_count;
+        require(dry_pages_need_command(&need, i, command, sizeof command) <
+                sizeof command);
+    }
+    require(need.part_count == 0 || pages == need.page_count);
+    require(missing == need.missing_count && missing <= need.page_count);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -111,6 +135,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dry_pages_options_init(&o);
     choose_order(data, &fake, &o);
     write_files(&fake, data + ORDER_BYTES, size - ORDER_BYTES);
+    check_need(&o, &fake);
     enum dry_status status = dryi_pages_create(&o, &fake.kernel, &pages, &report, NULL);
     require(report.count > 0);
     if (status == DRY_OK)
