@@ -165,6 +165,21 @@ MUTANTS = {
         "    add_promised(&order->facts, need);\n",
         "    (void)add_promised;\n",
         "test_pages", "what_a_node_lacks_is_counted_there"),
+    "only_what_is_missing": (
+        "pages_need.c",
+        "dryi_add_saturating(p->total_count, p->missing_count)",
+        "p->missing_count",
+        "test_pages", "what_a_pool_lacks_is_counted_and_mended"),
+    "weights_ignored": (
+        "pages_try.c",
+        "        return DRYI_BIND_WEIGHTED;",
+        "        return DRYI_BIND_INTERLEAVE;",
+        "test_pages", "weights_are_those_of_the_administrator"),
+    "evenly_without_a_word": (
+        "pages_try.c",
+        "t->is_even ? DRY_PAGES_NO_WEIGHTS : DRY_PAGES_REASON_NONE;",
+        "DRY_PAGES_REASON_NONE;",
+        "test_pages", "kernels_without_weights_interleave_evenly"),
     "export_not_counted": (
         "tensor_export.c",
         "    atomic_fetch_add_explicit(&tensor->users, 1, memory_order_relaxed);\n",
