@@ -2,9 +2,7 @@
 /*
  * An NVIDIA GPU as a device.
  *
- * Every call is made between enter() and leave(): the device's primary context becomes
- * current, and the thread's capture mode relaxed, because in the other modes a call that a
- * graph cannot hold, like cuMemAlloc, spoils a capture that is under way. Both are put back.
+ * Every call is made between enter() and leave(), see cuda_context.h.
  *
  * alloc is cuMemAlloc. map is cuMemCreate + cuMemMap + cuMemRelease a page and one
  * cuMemSetAccess: a handle that is released while it is mapped keeps its memory until it is
@@ -26,25 +24,21 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "device/cuda_driver.h"
-#include "os/fork.h"
+#include "device/cuda_context.h"
 
 #define LEAST_PAGE (2 * DRYI_MIB)
 
 struct dry_cuda {
     struct dry_memory memory;
-    struct dryi_cuda_driver driver;
+    struct dryi_cuda_context context;
     struct dry_device_ops ops; /* stream_id only where the driver has it */
-    struct dryi_fork_mark fork_mark;
-    int device;
-    void *context;
     char name[96];
     int driver_version;
     struct dry_device_traits traits;
     struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
 
-    atomic_uint_least64_t refusals, retries;
-    atomic_int last_error, is_gone, unmaps_singly;
+    atomic_uint_least64_t retries;
+    atomic_int unmaps_singly;
 };
 
 /* --- around every call ------------------------------------------------------------------ */
@@ -52,62 +46,31 @@ struct dry_cuda {
 static bool
 is_gone(const struct dry_cuda *cuda)
 {
-    return atomic_load_explicit(&cuda->is_gone, memory_order_relaxed) ||
-           dryi_fork_mark_is_child(&cuda->fork_mark);
+    return dryi_cuda_context_is_gone(&cuda->context);
 }
 
-/* Remember what the driver says, until it is gone; the result again. */
 static int
 note(struct dry_cuda *cuda, int result)
 {
-    if (result == DRYI_CUDA_SUCCESS || result == DRYI_CUDA_NOT_READY || is_gone(cuda))
-        return result;
-    atomic_store_explicit(&cuda->last_error, result, memory_order_relaxed);
-    if (result == DRYI_CUDA_DEINITIALIZED || result == DRYI_CUDA_CONTEXT_IS_DESTROYED ||
-        result == DRYI_CUDA_NOT_INITIALIZED)
-        atomic_store_explicit(&cuda->is_gone, 1, memory_order_relaxed);
-    return result;
+    return dryi_cuda_note(&cuda->context, result);
 }
 
-/* A refusal that the caller will not hear of. What is gone has nothing to give back to. */
 static void
 note_unheard(struct dry_cuda *cuda, int result)
 {
-    if (note(cuda, result) != DRYI_CUDA_SUCCESS && !is_gone(cuda))
-        atomic_fetch_add_explicit(&cuda->refusals, 1, memory_order_relaxed);
+    dryi_cuda_note_unheard(&cuda->context, result);
 }
 
-/* enter() and what it has to put back. */
-struct stay {
-    int result; /* not SUCCESS: nothing was entered */
-    int capture_mode;
-    bool has_mode;
-};
-
-static struct stay
+static struct dryi_cuda_stay
 enter(struct dry_cuda *cuda)
 {
-    struct stay stay = {.result = DRYI_CUDA_DEINITIALIZED};
-    if (is_gone(cuda))
-        return stay;
-    stay.result = note(cuda, cuda->driver.context_push(cuda->context));
-    if (stay.result != DRYI_CUDA_SUCCESS || !cuda->driver.exchange_capture_mode)
-        return stay;
-    stay.capture_mode = DRYI_CUDA_CAPTURE_RELAXED;
-    int result = cuda->driver.exchange_capture_mode(&stay.capture_mode);
-    stay.has_mode = result == DRYI_CUDA_SUCCESS;
-    note_unheard(cuda, result);
-    return stay;
+    return dryi_cuda_enter(&cuda->context);
 }
 
-/* What was done between stays done, whatever is refused here. */
 static void
-leave(struct dry_cuda *cuda, struct stay *stay)
+leave(struct dry_cuda *cuda, struct dryi_cuda_stay *stay)
 {
-    if (stay->has_mode)
-        note_unheard(cuda, cuda->driver.exchange_capture_mode(&stay->capture_mode));
-    void *former;
-    note_unheard(cuda, cuda->driver.context_pop(&former));
+    dryi_cuda_leave(&cuda->context, stay);
 }
 
 /* --- out of memory ---------------------------------------------------------------------- */
@@ -115,15 +78,15 @@ leave(struct dry_cuda *cuda, struct stay *stay)
 static uint64_t
 driver_keeps(const struct dry_cuda *cuda, void *pool)
 {
-    const struct dryi_cuda_driver *d = &cuda->driver;
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
     uint64_t in_pool = 0, in_graphs = 0;
     if (pool && d->pool_get_attribute &&
         d->pool_get_attribute(pool, DRYI_CUDA_POOL_RESERVED, &in_pool) !=
             DRYI_CUDA_SUCCESS)
         in_pool = 0;
     if (d->graph_get_attribute &&
-        d->graph_get_attribute(cuda->device, DRYI_CUDA_GRAPH_RESERVED, &in_graphs) !=
-            DRYI_CUDA_SUCCESS)
+        d->graph_get_attribute(cuda->context.device, DRYI_CUDA_GRAPH_RESERVED,
+                               &in_graphs) != DRYI_CUDA_SUCCESS)
         in_graphs = 0;
     return dryi_add_saturating(in_pool, in_graphs);
 }
@@ -132,12 +95,12 @@ driver_keeps(const struct dry_cuda *cuda, void *pool)
 static bool
 driver_gives_back(struct dry_cuda *cuda, int result)
 {
-    const struct dryi_cuda_driver *d = &cuda->driver;
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
     if (result != DRYI_CUDA_OUT_OF_MEMORY)
         return false;
     void *pool = NULL;
     if (d->device_get_pool &&
-        d->device_get_pool(&pool, cuda->device) != DRYI_CUDA_SUCCESS)
+        d->device_get_pool(&pool, cuda->context.device) != DRYI_CUDA_SUCCESS)
         pool = NULL;
     uint64_t before = driver_keeps(cuda, pool);
     if (before == 0)
@@ -145,7 +108,7 @@ driver_gives_back(struct dry_cuda *cuda, int result)
     if (pool && d->pool_trim)
         note_unheard(cuda, d->pool_trim(pool, 0));
     if (d->graph_trim)
-        note_unheard(cuda, d->graph_trim(cuda->device));
+        note_unheard(cuda, d->graph_trim(cuda->context.device));
     if (driver_keeps(cuda, pool) >= before)
         return false;
     atomic_fetch_add_explicit(&cuda->retries, 1, memory_order_relaxed);
@@ -155,9 +118,9 @@ driver_gives_back(struct dry_cuda *cuda, int result)
 static int
 create(struct dry_cuda *cuda, uint64_t bytes, dryi_cuda_handle *handle)
 {
-    int result = cuda->driver.mem_create(handle, bytes, &cuda->page, 0);
+    int result = cuda->context.driver.mem_create(handle, bytes, &cuda->page, 0);
     if (driver_gives_back(cuda, result))
-        result = cuda->driver.mem_create(handle, bytes, &cuda->page, 0);
+        result = cuda->context.driver.mem_create(handle, bytes, &cuda->page, 0);
     return note(cuda, result);
 }
 
@@ -176,13 +139,13 @@ cuda_alloc(void *self, uint64_t size, uint64_t *address)
     struct dry_cuda *cuda = self;
     if (size == 0)
         return DRY_ERR_ARGUMENT;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     dryi_cuda_address taken = 0;
-    int result = cuda->driver.mem_alloc(&taken, size);
+    int result = cuda->context.driver.mem_alloc(&taken, size);
     if (driver_gives_back(cuda, result))
-        result = cuda->driver.mem_alloc(&taken, size);
+        result = cuda->context.driver.mem_alloc(&taken, size);
     note(cuda, result);
     leave(cuda, &stay);
     if (result == DRYI_CUDA_SUCCESS)
@@ -195,12 +158,12 @@ cuda_free(void *self, uint64_t address, uint64_t size)
 {
     (void)size;
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS) {
         note_unheard(cuda, stay.result);
         return;
     }
-    note_unheard(cuda, cuda->driver.mem_free(address));
+    note_unheard(cuda, cuda->context.driver.mem_free(address));
     leave(cuda, &stay);
 }
 
@@ -223,11 +186,11 @@ cuda_reserve(void *self, uint64_t size, uint64_t *address)
     uint64_t bytes = in_pages(cuda, size);
     if (bytes == 0)
         return DRY_ERR_NO_SPACE;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     dryi_cuda_address taken = 0;
-    int result = note(cuda, cuda->driver.mem_address_reserve(
+    int result = note(cuda, cuda->context.driver.mem_address_reserve(
                                 &taken, bytes, cuda->traits.page_bytes, 0, 0));
     leave(cuda, &stay);
     if (result == DRYI_CUDA_SUCCESS)
@@ -239,12 +202,13 @@ static void
 cuda_unreserve(void *self, uint64_t address, uint64_t size)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS) {
         note_unheard(cuda, stay.result);
         return;
     }
-    note_unheard(cuda, cuda->driver.mem_address_free(address, in_pages(cuda, size)));
+    note_unheard(cuda,
+                 cuda->context.driver.mem_address_free(address, in_pages(cuda, size)));
     leave(cuda, &stay);
 }
 
@@ -254,7 +218,7 @@ static int
 unmap_each(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t page)
 {
     for (uint64_t done = 0; done < bytes; done += page) {
-        int result = cuda->driver.mem_unmap(address + done, page);
+        int result = cuda->context.driver.mem_unmap(address + done, page);
         if (result != DRYI_CUDA_SUCCESS)
             return result;
         atomic_store_explicit(&cuda->unmaps_singly, 1, memory_order_relaxed);
@@ -271,7 +235,7 @@ unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t pa
     bool singly = atomic_load_explicit(&cuda->unmaps_singly, memory_order_relaxed);
     int result = DRYI_CUDA_INVALID_VALUE;
     if (bytes == page || !singly)
-        result = cuda->driver.mem_unmap(address, bytes);
+        result = cuda->context.driver.mem_unmap(address, bytes);
     if (bytes == page || result != DRYI_CUDA_INVALID_VALUE)
         return result;
     return unmap_each(cuda, address, bytes, page);
@@ -282,7 +246,7 @@ set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
 {
     const struct dryi_cuda_access access = {.location = cuda->page.location,
                                             .flags = DRYI_CUDA_MEM_READ_WRITE};
-    return note(cuda, cuda->driver.mem_set_access(address, bytes, &access, 1));
+    return note(cuda, cuda->context.driver.mem_set_access(address, bytes, &access, 1));
 }
 
 static bool
@@ -300,8 +264,8 @@ map_new(struct dry_cuda *cuda, uint64_t address, uint64_t page)
     int result = create(cuda, page, &handle);
     if (result != DRYI_CUDA_SUCCESS)
         return result;
-    result = note(cuda, cuda->driver.mem_map(address, page, 0, handle, 0));
-    note_unheard(cuda, cuda->driver.mem_release(handle));
+    result = note(cuda, cuda->context.driver.mem_map(address, page, 0, handle, 0));
+    note_unheard(cuda, cuda->context.driver.mem_release(handle));
     return result;
 }
 
@@ -313,7 +277,7 @@ cuda_map(void *self, uint64_t address, uint64_t size, uint64_t page)
         return DRY_ERR_UNSUPPORTED;
     if (!is_whole(cuda, address, size, page))
         return DRY_ERR_ARGUMENT;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(result);
@@ -334,7 +298,7 @@ static void
 cuda_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS) {
         note_unheard(cuda, stay.result);
         return;
@@ -349,7 +313,7 @@ cuda_create_page(void *self, uint64_t *page)
     struct dry_cuda *cuda = self;
     if (cuda->traits.page_bytes == 0)
         return DRY_ERR_UNSUPPORTED;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     dryi_cuda_handle handle = 0;
@@ -364,12 +328,12 @@ static void
 cuda_release_page(void *self, uint64_t page)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS) {
         note_unheard(cuda, stay.result);
         return;
     }
-    note_unheard(cuda, cuda->driver.mem_release(page));
+    note_unheard(cuda, cuda->context.driver.mem_release(page));
     leave(cuda, &stay);
 }
 
@@ -384,14 +348,14 @@ cuda_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count
         return DRY_ERR_ARGUMENT;
     if (count == 0)
         return DRY_OK;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(result);
     size_t done = 0;
     while (done < count && result == DRYI_CUDA_SUCCESS) {
-        result = note(
-            cuda, cuda->driver.mem_map(address + done * bytes, bytes, 0, pages[done], 0));
+        result = note(cuda, cuda->context.driver.mem_map(address + done * bytes, bytes, 0,
+                                                         pages[done], 0));
         done += result == DRYI_CUDA_SUCCESS;
     }
     if (result == DRYI_CUDA_SUCCESS)
@@ -409,7 +373,7 @@ cuda_unmap_pages(void *self, uint64_t address, size_t count)
     uint64_t bytes = cuda->traits.page_bytes;
     if (bytes == 0)
         return DRY_ERR_UNSUPPORTED;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return is_gone(cuda) ? DRY_OK : dryi_cuda_status(stay.result);
     int result = note(cuda, unmap_range(cuda, address, count * bytes, bytes));
@@ -422,10 +386,10 @@ cuda_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     struct dry_cuda *cuda = self;
     size_t is_free = 0, in_all = 0;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result == DRYI_CUDA_SUCCESS) {
-        result = cuda->driver.mem_get_info(&is_free, &in_all);
+        result = cuda->context.driver.mem_get_info(&is_free, &in_all);
         leave(cuda, &stay);
     }
     note_unheard(cuda, result);
@@ -441,31 +405,21 @@ handle_of(uint64_t number)
     return (void *)(uintptr_t)number;
 }
 
-/*
- * Of a stream that was destroyed the driver may say that its context is. Whether ours is,
- * enter() hears; what is said of a handle must not end the device.
- */
-static int
-of_handle(int result)
-{
-    return result == DRYI_CUDA_CONTEXT_IS_DESTROYED ? DRYI_CUDA_INVALID_HANDLE : result;
-}
-
 static enum dry_status
 cuda_event_record(void *self, uint64_t stream, uint64_t *event)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
     void *made = NULL;
-    int result =
-        note(cuda, cuda->driver.event_create(&made, DRYI_CUDA_EVENT_WITHOUT_TIME));
+    int result = note(
+        cuda, cuda->context.driver.event_create(&made, DRYI_CUDA_EVENT_WITHOUT_TIME));
     if (result == DRYI_CUDA_SUCCESS) {
-        result =
-            note(cuda, of_handle(cuda->driver.event_record(made, handle_of(stream))));
+        result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.event_record(
+                                made, handle_of(stream))));
         if (result != DRYI_CUDA_SUCCESS)
-            note_unheard(cuda, cuda->driver.event_destroy(made));
+            note_unheard(cuda, cuda->context.driver.event_destroy(made));
     }
     leave(cuda, &stay);
     if (result == DRYI_CUDA_SUCCESS)
@@ -478,10 +432,10 @@ static int
 cuda_event_query(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     int result = stay.result;
     if (result == DRYI_CUDA_SUCCESS) {
-        result = cuda->driver.event_query(handle_of(event));
+        result = cuda->context.driver.event_query(handle_of(event));
         leave(cuda, &stay);
     }
     if (result != DRYI_CUDA_NOT_READY)
@@ -493,12 +447,12 @@ cuda_event_query(void *self, uint64_t event)
 static void
 call_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
 {
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS) {
         note_unheard(cuda, stay.result);
         return;
     }
-    note_unheard(cuda, of_handle(function(handle_of(handle))));
+    note_unheard(cuda, dryi_cuda_of_handle(function(handle_of(handle))));
     leave(cuda, &stay);
 }
 
@@ -506,31 +460,31 @@ static void
 cuda_event_wait(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->driver.event_synchronize, event);
+    call_with(cuda, cuda->context.driver.event_synchronize, event);
 }
 
 static void
 cuda_event_destroy(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->driver.event_destroy, event);
+    call_with(cuda, cuda->context.driver.event_destroy, event);
 }
 
 static void
 cuda_stream_wait(void *self, uint64_t stream)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->driver.stream_synchronize, stream);
+    call_with(cuda, cuda->context.driver.stream_synchronize, stream);
 }
 
 static enum dry_status
 cuda_stream_follow(void *self, uint64_t stream, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_status(stay.result);
-    int result = note(cuda, of_handle(cuda->driver.stream_wait_event(
+    int result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.stream_wait_event(
                                 handle_of(stream), handle_of(event), 0)));
     leave(cuda, &stay);
     return dryi_cuda_status(result);
@@ -540,10 +494,10 @@ static enum dry_status
 cuda_wait_all(void *self)
 {
     struct dry_cuda *cuda = self;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return is_gone(cuda) ? DRY_OK : dryi_cuda_status(stay.result);
-    int result = note(cuda, cuda->driver.context_synchronize());
+    int result = note(cuda, cuda->context.driver.context_synchronize());
     leave(cuda, &stay);
     return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
 }
@@ -558,13 +512,13 @@ ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
 {
     int result = DRYI_CUDA_INVALID_CONTEXT;
     if (stream > THREAD_STREAM)
-        result = cuda->driver.stream_get_id(handle_of(stream), id);
+        result = cuda->context.driver.stream_get_id(handle_of(stream), id);
     if (result != DRYI_CUDA_INVALID_CONTEXT)
         return result;
-    struct stay stay = enter(cuda);
+    struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return stay.result;
-    result = cuda->driver.stream_get_id(handle_of(stream), id);
+    result = cuda->context.driver.stream_get_id(handle_of(stream), id);
     leave(cuda, &stay);
     return result;
 }
@@ -583,7 +537,7 @@ cuda_stream_id(void *self, uint64_t stream)
         return UINT64_MAX;
     int result =
         is_gone(cuda) ? DRYI_CUDA_DEINITIALIZED : ask_stream_id(cuda, stream, &id);
-    note_unheard(cuda, of_handle(result));
+    note_unheard(cuda, dryi_cuda_of_handle(result));
     return result == DRYI_CUDA_SUCCESS ? id : stream;
 }
 
@@ -613,40 +567,21 @@ static const struct dry_device_ops cuda_ops = {
 /* --- open and close --------------------------------------------------------------------- */
 
 static enum dry_status
-find_device(struct dry_cuda *cuda, int32_t ordinal, struct dry_error *err)
-{
-    const struct dryi_cuda_driver *d = &cuda->driver;
-    int result = d->init(0);
-    if (result != DRYI_CUDA_SUCCESS)
-        return dryi_cuda_driver_fail(d, result, "cuInit", err);
-    int count = 0;
-    result = d->device_get_count(&count);
-    if (result != DRYI_CUDA_SUCCESS)
-        return dryi_cuda_driver_fail(d, result, "cuDeviceGetCount", err);
-    if (ordinal < 0 || ordinal >= count)
-        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "no device %d: the driver shows %d",
-                         (int)ordinal, count);
-    result = d->device_get(&cuda->device, ordinal);
-    if (result != DRYI_CUDA_SUCCESS)
-        return dryi_cuda_driver_fail(d, result, "cuDeviceGet", err);
-    return DRY_OK;
-}
-
-static enum dry_status
 describe_device(struct dry_cuda *cuda, struct dry_error *err)
 {
-    const struct dryi_cuda_driver *d = &cuda->driver;
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
     const char *what = "cuDriverGetVersion";
     int result = d->driver_get_version(&cuda->driver_version);
     if (result == DRYI_CUDA_SUCCESS) {
         what = "cuDeviceGetName";
-        result = d->device_get_name(cuda->name, (int)sizeof cuda->name, cuda->device);
+        result =
+            d->device_get_name(cuda->name, (int)sizeof cuda->name, cuda->context.device);
         cuda->name[sizeof cuda->name - 1] = '\0';
     }
     size_t bytes = 0;
     if (result == DRYI_CUDA_SUCCESS) {
         what = "cuDeviceTotalMem";
-        result = d->device_total_mem(&bytes, cuda->device);
+        result = d->device_total_mem(&bytes, cuda->context.device);
     }
     if (result != DRYI_CUDA_SUCCESS)
         return dryi_cuda_driver_fail(d, result, what, err);
@@ -659,11 +594,13 @@ static enum dry_status
 ask(const struct dry_cuda *cuda, int attribute, bool *has, struct dry_error *err)
 {
     int value = 0;
-    int result = cuda->driver.device_get_attribute(&value, attribute, cuda->device);
+    int result = cuda->context.driver.device_get_attribute(&value, attribute,
+                                                           cuda->context.device);
     *has = result == DRYI_CUDA_SUCCESS && value != 0;
     if (result == DRYI_CUDA_SUCCESS || result == DRYI_CUDA_INVALID_VALUE)
         return DRY_OK;
-    return dryi_cuda_driver_fail(&cuda->driver, result, "cuDeviceGetAttribute", err);
+    return dryi_cuda_driver_fail(&cuda->context.driver, result, "cuDeviceGetAttribute",
+                                 err);
 }
 
 struct abilities {
@@ -678,7 +615,7 @@ ask_abilities(const struct dry_cuda *cuda, struct abilities *can, struct dry_err
         status = ask(cuda, DRYI_CUDA_HAS_POSIX_HANDLES, &can->posix_handles, err);
     if (status == DRY_OK)
         status = ask(cuda, DRYI_CUDA_HAS_GPU_DIRECT_PAGES, &can->gpu_direct, err);
-    can->pages = can->pages && dryi_cuda_driver_has_pages(&cuda->driver);
+    can->pages = can->pages && dryi_cuda_driver_has_pages(&cuda->context.driver);
     return status;
 }
 
@@ -700,14 +637,14 @@ choose_pages(struct dry_cuda *cuda, const struct dry_cuda_options *o,
     cuda->page = (struct dryi_cuda_memory){
         .type = DRYI_CUDA_MEM_PINNED,
         .handle_types = o->shareable ? DRYI_CUDA_MEM_POSIX_HANDLE : 0,
-        .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = cuda->device},
+        .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = cuda->context.device},
         .gpu_direct_capable = o->gpu_direct && can.gpu_direct,
     };
     size_t bytes = 0;
-    int result = cuda->driver.mem_get_granularity(&bytes, &cuda->page,
-                                                  DRYI_CUDA_GRANULARITY_LEAST);
+    int result = cuda->context.driver.mem_get_granularity(&bytes, &cuda->page,
+                                                          DRYI_CUDA_GRANULARITY_LEAST);
     if (result != DRYI_CUDA_SUCCESS)
-        return dryi_cuda_driver_fail(&cuda->driver, result,
+        return dryi_cuda_driver_fail(&cuda->context.driver, result,
                                      "cuMemGetAllocationGranularity", err);
     if (!dryi_is_power_of_two(bytes))
         return dryi_fail(err, DRY_ERR_UNSUPPORTED, "pages of %zu bytes", bytes);
@@ -719,23 +656,18 @@ static enum dry_status
 open_device(struct dry_cuda *cuda, const struct dry_cuda_options *o,
             struct dry_error *err)
 {
-    enum dry_status status = dryi_cuda_driver_open(&cuda->driver, o->library, err);
-    if (status == DRY_OK)
-        status = find_device(cuda, o->device, err);
+    enum dry_status status =
+        dryi_cuda_context_find(&cuda->context, o->library, o->device, err);
     if (status == DRY_OK)
         status = describe_device(cuda, err);
     if (status == DRY_OK)
         status = choose_pages(cuda, o, err);
+    if (status == DRY_OK)
+        status = dryi_cuda_context_retain(&cuda->context, err);
     if (status != DRY_OK)
         return status;
-    int result = cuda->driver.primary_context_retain(&cuda->context, cuda->device);
-    if (result != DRYI_CUDA_SUCCESS) {
-        cuda->context = NULL;
-        return dryi_cuda_driver_fail(&cuda->driver, result, "cuDevicePrimaryCtxRetain",
-                                     err);
-    }
     cuda->ops = cuda_ops;
-    if (!cuda->driver.stream_get_id)
+    if (!cuda->context.driver.stream_get_id)
         cuda->ops.stream_id = NULL;
     return DRY_OK;
 }
@@ -763,7 +695,6 @@ dry_cuda_open(const struct dry_cuda_options *options, struct dry_cuda **cuda,
     if (!c)
         return dryi_fail_memory(err, "a CUDA device");
     c->memory = memory;
-    dryi_fork_mark_init(&c->fork_mark);
     status = open_device(c, &o, err);
     if (status != DRY_OK) {
         dry_cuda_close(c);
@@ -779,10 +710,7 @@ dry_cuda_close(struct dry_cuda *cuda)
     if (!cuda)
         return;
     struct dry_memory memory = cuda->memory;
-    if (cuda->context && !is_gone(cuda) && cuda->driver.primary_context_release)
-        (void)cuda->driver.primary_context_release(cuda->device);
-    dryi_cuda_driver_close(&cuda->driver);
-    dryi_fork_mark_finish(&cuda->fork_mark);
+    dryi_cuda_context_close(&cuda->context);
     dryi_memory_free(&memory, cuda, 1, sizeof *cuda);
 }
 
@@ -797,8 +725,9 @@ dry_cuda_get_account(const struct dry_cuda *cuda, struct dry_cuda_account *accou
 {
     *account = (struct dry_cuda_account){
         .driver_version = cuda->driver_version,
-        .refusals = atomic_load_explicit(&cuda->refusals, memory_order_relaxed),
-        .last_error = atomic_load_explicit(&cuda->last_error, memory_order_relaxed),
+        .refusals = atomic_load_explicit(&cuda->context.refusals, memory_order_relaxed),
+        .last_error =
+            atomic_load_explicit(&cuda->context.last_error, memory_order_relaxed),
         .retries = atomic_load_explicit(&cuda->retries, memory_order_relaxed),
         .has_pages = cuda->traits.page_bytes != 0,
         .is_gone = is_gone(cuda),
