@@ -42,11 +42,20 @@ dryi_cuda_of_handle(int result)
 struct dryi_cuda_stay
 dryi_cuda_enter(struct dryi_cuda_context *context)
 {
+    return dryi_cuda_enter_other(context, context->handle);
+}
+
+struct dryi_cuda_stay
+dryi_cuda_enter_other(struct dryi_cuda_context *context, void *handle)
+{
     const struct dryi_cuda_driver *d = &context->driver;
     struct dryi_cuda_stay stay = {.result = DRYI_CUDA_DEINITIALIZED};
     if (dryi_cuda_context_is_gone(context))
         return stay;
-    stay.result = dryi_cuda_note(context, d->context_push(context->handle));
+    stay.result = d->context_push(handle);
+    if (handle != context->handle)
+        stay.result = dryi_cuda_of_handle(stay.result);
+    stay.result = dryi_cuda_note(context, stay.result);
     if (stay.result != DRYI_CUDA_SUCCESS || !d->exchange_capture_mode)
         return stay;
     stay.capture_mode = DRYI_CUDA_CAPTURE_RELAXED;

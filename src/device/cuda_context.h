@@ -69,6 +69,9 @@ struct dryi_cuda_stay {
     bool has_mode;
 };
 struct dryi_cuda_stay dryi_cuda_enter(struct dryi_cuda_context *context);
+/* The same into another context of the driver's, whose fate is not ours. */
+struct dryi_cuda_stay dryi_cuda_enter_other(struct dryi_cuda_context *context,
+                                            void *handle);
 /* What was done between stays done, whatever is refused here. */
 void dryi_cuda_leave(struct dryi_cuda_context *context, struct dryi_cuda_stay *stay);
 

@@ -30,9 +30,12 @@ enum {
     DRYI_CUDA_NOT_READY = 600,
     DRYI_CUDA_ILLEGAL_ADDRESS = 700,
     DRYI_CUDA_CONTEXT_IS_DESTROYED = 709,
+    DRYI_CUDA_HOST_ALREADY_REGISTERED = 712,
+    DRYI_CUDA_HOST_NOT_REGISTERED = 713,
     DRYI_CUDA_LAUNCH_FAILED = 719,
     DRYI_CUDA_NOT_SUPPORTED = 801,
     DRYI_CUDA_CAPTURE_UNSUPPORTED = 900,
+    DRYI_CUDA_CAPTURED_EVENT = 907, /* it became a part of a graph */
 };
 
 /* CUdevice_attribute */
@@ -52,6 +55,8 @@ enum {
     DRYI_CUDA_CAPTURE_RELAXED = 2,    /* CUstreamCaptureMode */
     DRYI_CUDA_POOL_RESERVED = 5,      /* CUmemPool_attribute */
     DRYI_CUDA_GRAPH_RESERVED = 2,     /* CUgraphMem_attribute */
+    DRYI_CUDA_HOST_PORTABLE = 1,      /* CU_MEMHOSTREGISTER_: for all contexts */
+    DRYI_CUDA_HOST_MAPPED = 2,        /* and kernels can use it */
 };
 
 /* CUmemLocation */
@@ -130,6 +135,10 @@ struct dryi_cuda_driver {
     /* May be NULL, each for itself. */
     int (*get_error_name)(int error, const char **name);
     int (*get_error_string)(int error, const char **text);
+    int (*device_get_pci_bus_id)(char *id, int length, int device); /* 4.1 */
+    int (*mem_host_register)(void *address, size_t bytes, unsigned flags);
+    int (*mem_host_unregister)(void *address);
+    int (*stream_get_context)(void *stream, void **context);            /* 9.2 */
     int (*exchange_capture_mode)(int *mode);                            /* 10.1 */
     int (*device_get_pool)(void **pool, int device);                    /* 11.2 */
     int (*pool_get_attribute)(void *pool, int attribute, void *value);  /* 11.2 */

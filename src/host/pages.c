@@ -292,6 +292,13 @@ dry_pages_destroy(struct dry_pages *pages)
 }
 
 void
+dryi_pages_abandon(struct dry_pages *pages)
+{
+    struct dry_memory memory = pages->memory;
+    dryi_memory_free(&memory, pages, 1, sizeof *pages);
+}
+
+void
 dry_pages_get_info(const struct dry_pages *pages, struct dry_pages_info *info)
 {
     *info = pages->info;

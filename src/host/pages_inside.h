@@ -70,6 +70,9 @@ DRY_CHECK_RESULT enum dry_status dryi_pages_create(
     const struct dry_pages_options *options, const struct dryi_kernel *kernel,
     struct dry_pages **pages, struct dry_pages_report *report, struct dry_error *err);
 
+/* As destroy, but the memory stays mapped for good: somebody may still use its addresses. */
+void dryi_pages_abandon(struct dry_pages *pages);
+
 /* The ladder: at least one rung, at most DRY_PAGES_ATTEMPTS_MAX. */
 size_t dryi_pages_ladder(const struct dryi_pages_order *order,
                          struct dryi_rung rungs[DRY_PAGES_ATTEMPTS_MAX]);

@@ -167,13 +167,44 @@ kernel_set_cpus(void *self, const struct dryi_cpus *cpus)
 }
 
 static int
+kernel_lock(void *self, uint64_t address, uint64_t bytes)
+{
+    (void)self;
+    return result_of(mlock(at(address), bytes));
+}
+
+static int
+kernel_unlock(void *self, uint64_t address, uint64_t bytes)
+{
+    (void)self;
+    return result_of(munlock(at(address), bytes));
+}
+
+static uint64_t
+bytes_of(const struct rlimit *limit)
+{
+    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
+}
+
+static int
 kernel_get_address_limit(void *self, uint64_t *bytes)
 {
     (void)self;
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0)
         return -errno;
-    *bytes = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+    *bytes = bytes_of(&limit);
+    return 0;
+}
+
+static int
+kernel_get_lock_limit(void *self, uint64_t *bytes)
+{
+    (void)self;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+        return -errno;
+    *bytes = bytes_of(&limit);
     return 0;
 }
 
@@ -288,9 +319,12 @@ dryi_kernel_init(struct dryi_kernel *kernel)
         .query_nodes = kernel_query_nodes,
         .write_zeroes = kernel_write_zeroes,
         .count_huge = kernel_count_huge,
+        .lock = kernel_lock,
+        .unlock = kernel_unlock,
         .get_cpus = kernel_get_cpus,
         .set_cpus = kernel_set_cpus,
         .get_address_limit = kernel_get_address_limit,
+        .get_lock_limit = kernel_get_lock_limit,
         .is_thp_disabled = kernel_is_thp_disabled,
         .process_id = kernel_process_id,
         .page_bytes = kernel_page_bytes,

@@ -69,12 +69,16 @@ struct dryi_kernel {
     int (*write_zeroes)(void *self, uint64_t address, uint64_t step, size_t count);
     /* PAGEMAP_SCAN: how many bytes of a range lie in huge pages. */
     int (*count_huge)(void *self, uint64_t address, uint64_t bytes, uint64_t *huge_bytes);
+    /* mlock() and munlock() of whole pages; what is unmapped is unlocked by that. */
+    int (*lock)(void *self, uint64_t address, uint64_t bytes);
+    int (*unlock)(void *self, uint64_t address, uint64_t bytes);
 
     int (*get_cpus)(void *self, struct dryi_cpus *cpus); /* of the calling thread */
     int (*set_cpus)(void *self, const struct dryi_cpus *cpus);
     int (*get_address_limit)(void *self,
-                             uint64_t *bytes); /* RLIMIT_AS; UINT64_MAX: none */
-    int (*is_thp_disabled)(void *self);        /* of this process: 1 */
+                             uint64_t *bytes);          /* RLIMIT_AS; UINT64_MAX: none */
+    int (*get_lock_limit)(void *self, uint64_t *bytes); /* RLIMIT_MEMLOCK, the same */
+    int (*is_thp_disabled)(void *self);                 /* of this process: 1 */
     int64_t (*process_id)(void *self);
     uint64_t (*page_bytes)(void *self);
     uint64_t (*time_ns)(void *self); /* monotonic */

@@ -38,6 +38,10 @@ static const struct {
     {DRYI_CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {DRYI_CUDA_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "an illegal memory access was encountered"},
+    {DRYI_CUDA_HOST_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
+    {DRYI_CUDA_HOST_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+     "pointer does not correspond to a registered memory region"},
     {DRYI_CUDA_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 
@@ -131,6 +135,20 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
     return stand_in_end(result);
 }
 
+#ifndef STAND_IN_OLD
+/* In capitals, as the driver writes it. */
+EXPORT int
+cuDeviceGetPCIBusId(char *id, int length, int device)
+{
+    int result = begin_with_device(device);
+    if (result == DRYI_CUDA_SUCCESS && stand_in_state.setup.no_bus_id)
+        result = DRYI_CUDA_NOT_SUPPORTED;
+    if (result == DRYI_CUDA_SUCCESS)
+        snprintf(id, (size_t)length, "0000:%02X:00.0", 0x3A + device);
+    return stand_in_end(result);
+}
+#endif
+
 EXPORT int
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
@@ -158,6 +176,7 @@ count_things_of(int device)
     const struct state *s = &stand_in_state;
     uint64_t count = count_spans_of(&s->ranges, device) +
                      count_spans_of(&s->mappings, device) +
+                     count_spans_of(&s->registrations, device) +
                      count_spans_of(&s->reservations, device);
     for (size_t i = 0; i < s->handle_count; i++)
         count += s->handles[i].is_live && s->handles[i].device == device;

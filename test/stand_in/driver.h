@@ -28,6 +28,13 @@ int cuMemPoolTrimTo(void *pool, size_t keep_bytes);
 int cuDeviceGetGraphMemAttribute(int device, int attribute, void *value);
 int cuDeviceGraphMemTrim(int device);
 
+int cuDeviceGetPCIBusId(char *id, int length, int device);
+int cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags);
+int cuMemHostUnregister(void *address);
+int cuMemcpyHtoDAsync_v2(dryi_cuda_address to, const void *from, size_t bytes,
+                         void *stream);
+int cuMemcpyDtoHAsync_v2(void *to, dryi_cuda_address from, size_t bytes, void *stream);
+
 int cuMemAlloc_v2(dryi_cuda_address *address, size_t bytes);
 int cuMemFree_v2(dryi_cuda_address address);
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
@@ -50,6 +57,7 @@ int cuMemGetAllocationGranularity(size_t *bytes, const struct dryi_cuda_memory *
 
 int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
+int cuStreamGetCtx(void *stream, void **context);
 int cuStreamGetId(void *stream, unsigned long long *id);
 int cuStreamSynchronize(void *stream);
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags);

@@ -8,9 +8,8 @@
 
 /* --- spans by address ------------------------------------------------------------------- */
 
-/* The first that ends behind `address`. */
-static size_t
-find(const struct spans *spans, uint64_t address)
+size_t
+stand_in_find(const struct spans *spans, uint64_t address)
 {
     size_t low = 0, high = spans->count;
     while (low < high) {
@@ -30,28 +29,28 @@ is_at(const struct spans *spans, size_t i, uint64_t address)
     return i < spans->count && spans->items[i].address == address;
 }
 
-static struct span *
-find_containing(const struct spans *spans, uint64_t address)
+struct span *
+stand_in_find_containing(const struct spans *spans, uint64_t address)
 {
-    size_t i = find(spans, address);
+    size_t i = stand_in_find(spans, address);
     return i < spans->count && spans->items[i].address <= address ? &spans->items[i]
                                                                   : NULL;
 }
 
-static void
-add(struct spans *spans, const struct span *span)
+void
+stand_in_add(struct spans *spans, const struct span *span)
 {
     spans->items = stand_in_grow(spans->items, &spans->capacity, spans->count + 1,
                                  sizeof *spans->items);
-    size_t i = find(spans, span->address);
+    size_t i = stand_in_find(spans, span->address);
     memmove(&spans->items[i + 1], &spans->items[i],
             (spans->count - i) * sizeof *spans->items);
     spans->items[i] = *span;
     spans->count++;
 }
 
-static void
-drop(struct spans *spans, size_t i)
+void
+stand_in_drop(struct spans *spans, size_t i)
 {
     spans->count--;
     memmove(&spans->items[i], &spans->items[i + 1],
@@ -69,6 +68,8 @@ stand_in_memory_forget(void)
     free(s->ranges.items);
     free(s->reservations.items);
     free(s->mappings.items);
+    free(s->registrations.items);
+    free(s->copies);
     free(s->handles);
 }
 
@@ -128,7 +129,7 @@ alloc(dryi_cuda_address *address, size_t bytes)
         return DRYI_CUDA_OUT_OF_MEMORY;
     }
     const struct span range = {.address = begin, .size = bytes, .device = device};
-    add(&stand_in_state.ranges, &range);
+    stand_in_add(&stand_in_state.ranges, &range);
     *address = begin;
     return DRYI_CUDA_SUCCESS;
 }
@@ -148,12 +149,12 @@ static int
 free_range(uint64_t address)
 {
     struct spans *ranges = &stand_in_state.ranges;
-    size_t i = find(ranges, address);
+    size_t i = stand_in_find(ranges, address);
     if (!is_at(ranges, i, address))
         return stand_in_misuse("cuMemFree of what is not a range");
     free(ranges->items[i].bytes);
     stand_in_give(ranges->items[i].device, round_up(ranges->items[i].size));
-    drop(ranges, i);
+    stand_in_drop(ranges, i);
     return DRYI_CUDA_SUCCESS;
 }
 
@@ -187,10 +188,10 @@ static unsigned char *
 reach(uint64_t address, uint64_t *room)
 {
     struct state *s = &stand_in_state;
-    struct span *span = find_containing(&s->ranges, address);
+    struct span *span = stand_in_find_containing(&s->ranges, address);
     unsigned char **bytes = span ? &span->bytes : NULL;
     if (!span) {
-        span = find_containing(&s->mappings, address);
+        span = stand_in_find_containing(&s->mappings, address);
         if (!span || !span->is_accessible)
             return NULL;
         bytes = &s->handles[span->slot].bytes;
@@ -201,9 +202,8 @@ reach(uint64_t address, uint64_t *room)
     return *bytes + (address - span->address);
 }
 
-/* Like a kernel's: what touches memory it may not touch breaks the context. */
-static int
-transfer(uint64_t address, size_t bytes, void *out, const void *in)
+int
+stand_in_transfer(uint64_t address, size_t bytes, void *out, const void *in)
 {
     size_t done = 0;
     while (done < bytes) {
@@ -228,7 +228,7 @@ cuMemcpyHtoD_v2(dryi_cuda_address to, const void *from, size_t bytes)
 {
     int result = stand_in_begin(NEEDS_CONTEXT);
     if (result == DRYI_CUDA_SUCCESS)
-        result = transfer(to, bytes, NULL, from);
+        result = stand_in_transfer(to, bytes, NULL, from);
     return stand_in_end(result);
 }
 
@@ -237,7 +237,7 @@ cuMemcpyDtoH_v2(void *to, dryi_cuda_address from, size_t bytes)
 {
     int result = stand_in_begin(NEEDS_CONTEXT);
     if (result == DRYI_CUDA_SUCCESS)
-        result = transfer(from, bytes, to, NULL);
+        result = stand_in_transfer(from, bytes, to, NULL);
     return stand_in_end(result);
 }
 
@@ -249,7 +249,7 @@ cuMemsetD8_v2(dryi_cuda_address address, unsigned char value, size_t bytes)
     int result = stand_in_begin(NEEDS_CONTEXT);
     for (size_t done = 0; done < bytes && result == DRYI_CUDA_SUCCESS;) {
         size_t part = bytes - done < sizeof same ? bytes - done : sizeof same;
-        result = transfer(address + done, part, NULL, same);
+        result = stand_in_transfer(address + done, part, NULL, same);
         done += part;
     }
     return stand_in_end(result);
@@ -275,7 +275,7 @@ reserve(dryi_cuda_address *address, size_t bytes, size_t alignment)
         return DRYI_CUDA_OUT_OF_MEMORY;
     const struct span reservation = {
         .address = begin, .size = bytes, .device = stand_in_device()};
-    add(&stand_in_state.reservations, &reservation);
+    stand_in_add(&stand_in_state.reservations, &reservation);
     *address = begin;
     return DRYI_CUDA_SUCCESS;
 }
@@ -299,14 +299,15 @@ cuMemAddressFree(dryi_cuda_address address, size_t bytes)
     int result = stand_in_begin(NEEDS_CONTEXT);
     if (result != DRYI_CUDA_SUCCESS)
         return stand_in_end(result);
-    size_t i = find(&s->reservations, address), inside = find(&s->mappings, address);
+    size_t i = stand_in_find(&s->reservations, address),
+           inside = stand_in_find(&s->mappings, address);
     if (!is_at(&s->reservations, i, address) || s->reservations.items[i].size != bytes)
         result = stand_in_misuse("cuMemAddressFree of what is not a reservation");
     else if (inside < s->mappings.count &&
              s->mappings.items[inside].address < address + bytes)
         result = stand_in_misuse("cuMemAddressFree of what is still mapped");
     else
-        drop(&s->reservations, i);
+        stand_in_drop(&s->reservations, i);
     return stand_in_end(result);
 }
 
@@ -437,21 +438,21 @@ static int
 map(uint64_t address, size_t bytes, struct handle *h)
 {
     struct state *s = &stand_in_state;
-    const struct span *reservation = find_containing(&s->reservations, address);
+    const struct span *reservation = stand_in_find_containing(&s->reservations, address);
     if (!h)
         return stand_in_misuse("cuMemMap of what is not a handle");
     if (bytes != h->size || !is_granular(address))
         return stand_in_misuse("cuMemMap that is not whole");
     if (!reservation || bytes > reservation->address + reservation->size - address)
         return stand_in_misuse("cuMemMap outside a reservation");
-    size_t i = find(&s->mappings, address);
+    size_t i = stand_in_find(&s->mappings, address);
     if (i < s->mappings.count && s->mappings.items[i].address < address + bytes)
         return stand_in_misuse("cuMemMap over a mapping");
     const struct span mapping = {.address = address,
                                  .size = bytes,
                                  .device = h->device,
                                  .slot = (uint32_t)(h - s->handles)};
-    add(&s->mappings, &mapping);
+    stand_in_add(&s->mappings, &mapping);
     h->mappings++;
     return DRYI_CUDA_SUCCESS;
 }
@@ -473,7 +474,7 @@ static bool
 find_whole(uint64_t address, uint64_t bytes, size_t *first, size_t *count)
 {
     const struct spans *mappings = &stand_in_state.mappings;
-    *first = find(mappings, address);
+    *first = stand_in_find(mappings, address);
     *count = 0;
     uint64_t at = address;
     while (at < address + bytes) {
@@ -501,7 +502,7 @@ cuMemUnmap(dryi_cuda_address address, size_t bytes)
         struct handle *h = &s->handles[s->mappings.items[first].slot];
         h->mappings--;
         drop_unused(h);
-        drop(&s->mappings, first);
+        stand_in_drop(&s->mappings, first);
     }
     return stand_in_end(DRYI_CUDA_SUCCESS);
 }

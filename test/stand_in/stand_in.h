@@ -10,7 +10,9 @@
  * and unmapped, addresses that are reserved, mapped and made accessible one after the other,
  * contexts a thread, streams in order, errors that stay. What no correct program does (a
  * second free, a part of a mapping unmapped, memory used without access) is refused and
- * counted as a misuse. Addresses and handles never come again, those of streams do.
+ * counted as a misuse. Addresses and handles never come again, those of streams do. Memory of
+ * the host is registered where it really is: in whole pages that are there, once, and it must
+ * be unregistered before it is unmapped. Asynchronous copies wait for their stream.
  *
  * Without reset, STAND_IN_DEVICES and STAND_IN_MEMORY_MIB say what there is (1 and 1024).
  *
@@ -29,14 +31,21 @@ struct stand_in_setup {
     bool unmaps_singly;        /* cuMemUnmap takes one mapping at a time */
     uint64_t pool_keeps_bytes; /* of the total, until the pool is trimmed */
     uint64_t graphs_keep_bytes;
+    /* Of memory of the host. */
+    uint64_t register_cap_bytes; /* a call takes less than this; 0: no limit */
+    uint64_t register_ns;        /* a call takes that long, and all others wait */
+    bool no_bus_id;
 };
 
 struct stand_in_account {
     uint64_t ranges, reservations, mappings, handles, events, streams;
     uint64_t used_bytes; /* on all devices, kept ones included */
-    uint64_t contexts;   /* retained and not released */
-    uint64_t depth;      /* of this thread's stack of contexts */
-    uint64_t calls;      /* so far, that could have been made to fail */
+    uint64_t registrations, registered_bytes;
+    uint64_t unpopulated_bytes; /* the driver had to fault in itself, so far */
+    uint64_t copies;            /* that wait for their stream */
+    uint64_t contexts;          /* retained and not released */
+    uint64_t depth;             /* of this thread's stack of contexts */
+    uint64_t calls;             /* so far, that could have been made to fail */
     uint64_t misuses;
     uint64_t abandoned; /* things there were when their context was destroyed */
     uint64_t gpu_direct_pages, shareable_pages; /* created so far */

@@ -229,6 +229,10 @@ control_get_account(struct stand_in_account *account)
     account->ranges = s->ranges.count;
     account->reservations = s->reservations.count;
     account->mappings = s->mappings.count;
+    account->registrations = s->registrations.count;
+    for (size_t i = 0; i < s->registrations.count; i++)
+        account->registered_bytes += s->registrations.items[i].size;
+    account->copies = s->copy_count;
     for (size_t i = 0; i < s->handle_count; i++)
         account->handles += s->handles[i].is_live;
     for (size_t i = 0; i < s->event_count; i++)

@@ -22,7 +22,7 @@
 #define MAX_DEVICES 8
 #define MAX_DEPTH 16
 
-/* A range from cuMemAlloc, a reservation, or a mapping; sorted by address. */
+/* A range from cuMemAlloc, a reservation, a mapping, registered memory; sorted by address. */
 struct span {
     uint64_t address, size;
     int device;
@@ -33,6 +33,15 @@ struct span {
 struct spans {
     struct span *items;
     size_t count, capacity;
+};
+
+/* A copy between registered memory and a device, done when its stream gets there. */
+struct copy {
+    uint32_t stream;
+    uint64_t ordinal;
+    uint64_t device_address, host_address;
+    size_t bytes;
+    bool is_to_device;
 };
 
 struct handle {
@@ -81,7 +90,9 @@ struct state {
     uint64_t pool_keeps[MAX_DEVICES], graphs_keep[MAX_DEVICES];
     int retained[MAX_DEVICES]; /* of the primary context, which is its address */
 
-    struct spans ranges, reservations, mappings;
+    struct spans ranges, reservations, mappings, registrations;
+    struct copy *copies;
+    size_t copy_count, copy_capacity;
     struct handle *handles;
     size_t handle_count, handle_capacity;
     size_t free_slot; /* no free handle lies before it */
@@ -115,9 +126,21 @@ void stand_in_streams_begin(void);
 void stand_in_streams_forget(void);
 void stand_in_hold(void *stream);
 void stand_in_complete(void *stream);
+/* In a call of the current context: the next ordinal of a stream, 0 for what is none. */
+uint64_t stand_in_put(void *stream, uint32_t *number);
+void stand_in_advance(void);
 
 /* Memory. */
 void stand_in_memory_forget(void);
+/* The first that ends behind `address`. */
+size_t stand_in_find(const struct spans *spans, uint64_t address);
+struct span *stand_in_find_containing(const struct spans *spans, uint64_t address);
+void stand_in_add(struct spans *spans, const struct span *span);
+void stand_in_drop(struct spans *spans, size_t i);
+/* Like a kernel's: what touches memory it may not touch breaks the context. */
+int stand_in_transfer(uint64_t address, size_t bytes, void *out, const void *in);
+/* Copies of a stream up to an ordinal. */
+void stand_in_copy(uint32_t stream, uint64_t ordinal);
 /* From the device's memory; false: it is full. */
 bool stand_in_take(int device, uint64_t bytes);
 void stand_in_give(int device, uint64_t bytes);

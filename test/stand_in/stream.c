@@ -83,8 +83,8 @@ next_completed(struct stream *stream)
     return end;
 }
 
-static void
-advance(void)
+void
+stand_in_advance(void)
 {
     struct state *s = &stand_in_state;
     bool moved = true;
@@ -94,6 +94,7 @@ advance(void)
             uint64_t end = next_completed(&s->streams[i]);
             if (end > s->streams[i].completed) {
                 s->streams[i].completed = end;
+                stand_in_copy((uint32_t)i, end);
                 moved = true;
             }
         }
@@ -124,7 +125,7 @@ stand_in_complete(void *handle)
     if (!stream)
         return;
     release(stream, stream->recorded);
-    advance();
+    stand_in_advance();
 }
 
 /* The caller waits as long as it takes, so everything that it waits for gets there. */
@@ -133,12 +134,12 @@ complete_up_to(struct stream *stream, uint64_t ordinal)
 {
     struct state *s = &stand_in_state;
     release(stream, ordinal);
-    advance();
+    stand_in_advance();
     if (stream->completed >= ordinal)
         return;
     for (size_t i = 0; i < s->stream_count; i++)
         release(&s->streams[i], s->streams[i].recorded);
-    advance();
+    stand_in_advance();
 }
 
 EXPORT int
@@ -195,7 +196,32 @@ begin_with_stream(void *handle, int *result)
     return NULL;
 }
 
+uint64_t
+stand_in_put(void *handle, uint32_t *number)
+{
+    struct stream *stream = find_stream(handle);
+    if (!stream || !is_of_this_context(stream))
+        return 0;
+    *number = (uint32_t)(stream - stand_in_state.streams);
+    return ++stream->recorded;
+}
+
 #ifndef STAND_IN_OLD
+/* Of the default streams it is the current one. */
+EXPORT int
+cuStreamGetCtx(void *handle, void **context)
+{
+    int result = stand_in_begin(NEEDS_CONTEXT);
+    const struct stream *stream = find_stream(handle);
+    if (result == DRYI_CUDA_SUCCESS && !stream)
+        result = DRYI_CUDA_CONTEXT_IS_DESTROYED;
+    if (result == DRYI_CUDA_SUCCESS)
+        *context =
+            &stand_in_state
+                 .retained[stream->device < 0 ? stand_in_device() : stream->device];
+    return stand_in_end(result);
+}
+
 EXPORT int
 cuStreamGetId(void *handle, unsigned long long *id)
 {
@@ -305,7 +331,7 @@ cuEventRecord(void *handle, void *stream_handle)
         event->is_recorded = true;
         event->stream = (uint32_t)(stream - stand_in_state.streams);
         event->ordinal = ++stream->recorded;
-        advance();
+        stand_in_advance();
     }
     return stand_in_end(result);
 }

@@ -208,6 +208,45 @@ take_pages(struct fake_kernel *f, uint64_t address, uint64_t bytes)
     return 0;
 }
 
+static uint64_t
+locked(const struct fake_kernel *f)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < f->map_count; i++)
+        sum += f->maps[i].is_locked ? f->maps[i].bytes : 0;
+    return sum;
+}
+
+/* Whole mappings alone; a pool's pages are never locked, the kernel would only count them. */
+static int
+fake_lock(void *self, uint64_t address, uint64_t bytes)
+{
+    struct fake_kernel *f = self;
+    if (!begin(f))
+        return end(f, -f->refusal);
+    struct fake_map *m = map_of(f, address);
+    require(m && m->address == address && m->bytes == bytes && !m->is_pool);
+    if (f->lock_limit == 0)
+        return end(f, -EPERM);
+    if (locked(f) + bytes > f->lock_limit)
+        return end(f, -ENOMEM);
+    m->is_locked = true;
+    f->locks++;
+    return end(f, 0);
+}
+
+static int
+fake_unlock(void *self, uint64_t address, uint64_t bytes)
+{
+    struct fake_kernel *f = self;
+    if (!begin(f))
+        return end(f, -f->refusal);
+    struct fake_map *m = map_of(f, address);
+    require(m && m->address == address && m->bytes == bytes && m->is_locked);
+    m->is_locked = false;
+    return end(f, 0);
+}
+
 static int
 advise(struct fake_kernel *f, uint64_t address, uint64_t bytes, int advice)
 {
@@ -221,6 +260,8 @@ advise(struct fake_kernel *f, uint64_t address, uint64_t bytes, int advice)
     case DRYI_ADVISE_COLLAPSE:
         f->collapses++;
         return -f->collapse_errno;
+    case DRYI_ADVISE_DONTNEED:
+        return m && m->is_locked ? -EINVAL : 0;
     case DRYI_ADVISE_WIPEONFORK:
         return m && (m->is_pool || m->is_shared) ? -EINVAL : 0;
     default:
@@ -344,6 +385,16 @@ fake_get_address_limit(void *self, uint64_t *bytes)
     if (!begin(f))
         return end(f, -f->refusal);
     *bytes = f->address_limit;
+    return end(f, 0);
+}
+
+static int
+fake_get_lock_limit(void *self, uint64_t *bytes)
+{
+    struct fake_kernel *f = self;
+    if (!begin(f))
+        return end(f, -f->refusal);
+    *bytes = f->lock_limit;
     return end(f, 0);
 }
 
@@ -586,9 +637,12 @@ add_calls(struct fake_kernel *fake)
         .query_nodes = fake_query_nodes,
         .write_zeroes = fake_write_zeroes,
         .count_huge = fake_count_huge,
+        .lock = fake_lock,
+        .unlock = fake_unlock,
         .get_cpus = fake_get_cpus,
         .set_cpus = fake_set_cpus,
         .get_address_limit = fake_get_address_limit,
+        .get_lock_limit = fake_get_lock_limit,
         .is_thp_disabled = fake_is_thp_disabled,
         .process_id = fake_process_id,
         .page_bytes = fake_page_bytes,
@@ -616,6 +670,7 @@ fake_kernel_init(struct fake_kernel *fake)
         .huge_part = 100,
         .base_bytes = 4096,
         .address_limit = UINT64_MAX,
+        .lock_limit = UINT64_MAX,
         .process = 1,
     };
     pthread_mutex_init(&fake->lock, NULL);

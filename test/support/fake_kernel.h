@@ -33,7 +33,7 @@
 
 struct fake_map {
     uint64_t address, bytes;
-    bool is_pool, is_shared;
+    bool is_pool, is_shared, is_locked;
     int mode;
     uint64_t nodes;
     uint64_t promised;  /* pages of the pool that are not taken yet */
@@ -67,7 +67,8 @@ struct fake_kernel {
     unsigned weights[2]; /* of nodes; none: before Linux 6.9 */
     uint64_t huge_part;  /* of 100: what of transparent regions is huge */
     bool thp_disabled;
-    uint64_t base_bytes, address_limit, time_step_ns, now_ns;
+    uint64_t base_bytes, address_limit, lock_limit, time_step_ns, now_ns;
+    size_t locks; /* made so far */
     int64_t process;
     int home_node; /* where unbound touches go, if set_cpus() was not asked */
     struct dryi_cpus last_cpus;
