@@ -12,6 +12,7 @@
  * registration went with it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/fail.h"
@@ -42,13 +43,15 @@ static bool
 kernel_pins_little(const struct dryi_facts *facts)
 {
     struct dryi_fact_file file;
-    unsigned major, minor;
     if (!dryi_facts_read(facts, &file, "/proc/sys/kernel/osrelease") ||
         file.length >= sizeof file.text)
         return true;
     file.text[file.length] = '\0';
-    if (sscanf(file.text, "%3u.%3u", &major, &minor) != 2)
+    char *end;
+    unsigned long major = strtoul(file.text, &end, 10);
+    if (end == file.text || *end != '.')
         return true;
+    unsigned long minor = strtoul(end + 1, NULL, 10);
     return major == 6 && minor >= 11 && minor <= 13;
 }
 
