@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -200,9 +201,8 @@ name_of_pci_id(const char *id, char name[PCI_ID_MAX])
         return false;
     static const char form[] = "xxxx:xx:xx.x";
     for (size_t i = 0; i < length; i++) {
-        bool is_capital = id[i] >= 'A' && id[i] <= 'F';
-        char c = is_capital ? "abcdef"[id[i] - 'A'] : id[i];
-        bool is_digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        char c = dryi_to_lower(id[i]);
+        bool is_digit = dryi_is_digit(c) || (c >= 'a' && c <= 'f');
         if (form[i] == 'x' ? !is_digit : c != form[i])
             return false;
         name[i] = c;
