@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "device/cuda_driver.h"
 #include "os/library.h"
@@ -17,6 +20,9 @@ struct bench {
     const struct stand_in *control;
     int (*set)(dryi_cuda_address address, unsigned char value, size_t bytes);
     int (*read)(void *to, dryi_cuda_address from, size_t bytes);
+    int (*copy_to)(dryi_cuda_address to, const void *from, size_t bytes, void *stream);
+    int (*copy_from)(void *to, dryi_cuda_address from, size_t bytes, void *stream);
+    int (*stream_create)(void **stream, unsigned flags);
     void *context;
 };
 
@@ -40,6 +46,9 @@ begin(void)
     find(&b, "stand_in_control", &control);
     find(&b, "cuMemsetD8_v2", &b.set);
     find(&b, "cuMemcpyDtoH_v2", &b.read);
+    find(&b, "cuMemcpyHtoDAsync_v2", &b.copy_to);
+    find(&b, "cuMemcpyDtoHAsync_v2", &b.copy_from);
+    find(&b, "cuStreamCreate", &b.stream_create);
     b.control = control();
     const struct stand_in_setup setup = {.device_count = 2, .total_bytes = 16 * MIB};
     b.control->reset(&setup);
@@ -233,6 +242,115 @@ streams_wait_for_each_other(void **state)
     end(&b);
 }
 
+#define FOR_ALL (DRYI_CUDA_HOST_PORTABLE | DRYI_CUDA_HOST_MAPPED)
+
+static char *
+map_pages(size_t bytes)
+{
+    char *at =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+    return at;
+}
+
+static void
+host_memory_is_registered_once_and_whole(void **state)
+{
+    (void)state;
+    struct bench b = begin();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 4 * page;
+    char *at = map_pages(bytes);
+    assert_misuse(&b, b.d.mem_host_register(at + 1, page, FOR_ALL));
+    assert_misuse(&b, b.d.mem_host_register(at, page + 1, FOR_ALL));
+    assert_misuse(&b, b.d.mem_host_register(at, 0, FOR_ALL));
+    assert_misuse(&b, b.d.mem_host_register(at, bytes, DRYI_CUDA_HOST_PORTABLE));
+    memset(at, 1, page);
+    assert_int_equal(b.d.mem_host_register(at, 2 * page, FOR_ALL), 0);
+    struct stand_in_account a;
+    b.control->get_account(&a);
+    assert_true(a.registrations == 1 && a.registered_bytes == 2 * page);
+    assert_true(a.unpopulated_bytes == page); /* which it had to fault in */
+    assert_int_equal(b.d.mem_host_register(at + page, 2 * page, FOR_ALL),
+                     DRYI_CUDA_HOST_ALREADY_REGISTERED);
+    assert_int_equal(b.d.mem_host_register(at, page, FOR_ALL),
+                     DRYI_CUDA_HOST_ALREADY_REGISTERED);
+    assert_int_equal(b.d.mem_host_register(at + 2 * page, 2 * page, FOR_ALL), 0);
+    assert_misuse(&b, b.d.mem_host_unregister(at + page));
+    assert_int_equal(b.d.mem_host_unregister(at), 0);
+    assert_misuse(&b, b.d.mem_host_unregister(at));
+    munmap(at, bytes);
+    assert_misuse(&b, b.d.mem_host_register(at, page, FOR_ALL));
+    uint64_t before = misuses(&b);
+    assert_int_equal(b.d.mem_host_unregister(at + 2 * page), 0);
+    assert_true(misuses(&b) == before + 1); /* it was unmapped before */
+    end(&b);
+}
+
+static void
+registrations_are_limited_and_of_their_process(void **state)
+{
+    (void)state;
+    struct bench b = begin();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const struct stand_in_setup setup = {.register_cap_bytes = 3 * page};
+    char *at = map_pages(3 * page);
+    b.control->reset(&setup);
+    assert_int_equal(b.d.init(0), 0);
+    assert_int_equal(b.d.primary_context_retain(&b.context, 0), 0);
+    assert_int_equal(b.d.context_push(b.context), 0);
+    assert_int_equal(b.d.mem_host_register(at, 3 * page, FOR_ALL),
+                     DRYI_CUDA_OUT_OF_MEMORY);
+    assert_int_equal(b.d.mem_host_register(at, 2 * page, FOR_ALL), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(b.d.mem_host_unregister(at) == DRYI_CUDA_NOT_INITIALIZED ? 17 : 18);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 17);
+    assert_int_equal(b.d.primary_context_release(0), 0);
+    struct stand_in_account a;
+    b.control->get_account(&a);
+    assert_true(a.abandoned == 1); /* a leak is found at the end */
+    munmap(at, 3 * page);
+    end(&b);
+}
+
+static void
+copies_wait_for_their_stream_and_keep_to_a_registration(void **state)
+{
+    (void)state;
+    struct bench b = begin();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = map_pages(2 * page), byte = 1;
+    dryi_cuda_address there;
+    void *stream;
+    assert_int_equal(b.d.mem_alloc(&there, 2 * page), 0);
+    assert_int_equal(b.stream_create(&stream, 0), 0);
+    assert_int_equal(b.d.mem_host_register(at, page, FOR_ALL), 0);
+    assert_int_equal(b.d.mem_host_register(at + page, page, FOR_ALL), 0);
+    assert_misuse(&b, b.copy_to(there, at + page - 1, 2, stream));
+    assert_misuse(&b, b.copy_from(at - 1, there, 2, stream));
+    b.control->hold(stream);
+    at[0] = 1;
+    assert_int_equal(b.copy_to(there, at, 1, stream), 0);
+    assert_int_equal(b.copy_from(at + page, there, 1, stream), 0);
+    at[0] = 5;
+    uint64_t before = misuses(&b);
+    assert_int_equal(b.d.mem_host_unregister(at), 0);
+    assert_true(misuses(&b) == before + 1);                  /* a copy is still to come */
+    assert_int_equal(b.copy_to(there, &byte, 1, stream), 0); /* pageable: at once */
+    assert_int_equal(b.read(&byte, there, 1), 0);
+    assert_int_equal(byte, 1);
+    b.control->complete(stream);
+    assert_int_equal(at[page], 5);
+    assert_int_equal(b.d.mem_host_unregister(at + page), 0);
+    assert_int_equal(b.d.mem_free(there), 0);
+    munmap(at, 2 * page);
+    end(&b);
+}
+
 int
 main(void)
 {
@@ -243,6 +361,9 @@ main(void)
         cmocka_unit_test(mappings_are_whole),
         cmocka_unit_test(handles_live_as_long_as_their_mappings),
         cmocka_unit_test(streams_wait_for_each_other),
+        cmocka_unit_test(host_memory_is_registered_once_and_whole),
+        cmocka_unit_test(registrations_are_limited_and_of_their_process),
+        cmocka_unit_test(copies_wait_for_their_stream_and_keep_to_a_registration),
     };
     return cmocka_run_group_tests_name("stand_in", tests, NULL, NULL);
 }
