@@ -25,6 +25,10 @@ struct gpu {
     int (*set_async)(unsigned long long address, unsigned char value, size_t bytes,
                      void *stream); /* NULL: there is none, `set` serves */
     int (*read)(void *to, unsigned long long from, size_t bytes);
+    int (*copy_to)(unsigned long long to, const void *from, size_t bytes, void *stream);
+    int (*copy_from)(void *to, unsigned long long from, size_t bytes, void *stream);
+    int (*host_alloc)(void **at, size_t bytes, unsigned flags); /* may be NULL */
+    int (*host_free)(void *at);
     int (*stream_create)(void **stream, unsigned flags);
     int (*stream_destroy)(void *stream);
     int (*stream_synchronize)(void *stream);

@@ -15,6 +15,7 @@
 #include <drystone/cuda.h>
 
 #include "driver.h"
+#include "pin.h"
 #include "suite.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -242,7 +243,8 @@ print_table(struct results *r, const struct dry_cuda_account *a)
 
 /* After print_table(), which sorts. */
 static int
-write_json(const char *path, const struct results *r, const struct dry_cuda_account *a)
+write_json(const char *path, const struct results *r, const struct gpu_pin *pin,
+           const struct dry_cuda_account *a)
 {
     FILE *file = fopen(path, "w");
     if (!file)
@@ -262,15 +264,18 @@ write_json(const char *path, const struct results *r, const struct dry_cuda_acco
                 comma, names[i], r->ns[i][n / 2], r->ns[i][n * 99 / 100]);
         comma = ",";
     }
-    fputs("]}\n", file);
+    fputs("]", file);
+    gpu_pin_write(pin, file);
+    fputs("}\n", file);
     return fclose(file) != 0;
 }
 
 static int
-report(const struct gpu *gpu, struct dry_cuda *cuda, const char *json)
+report(struct gpu_pin *pin, struct dry_cuda *cuda, const char *json)
 {
-    struct dry_device d = dry_cuda_get_device(cuda);
-    int failed = gpu_suite(gpu, d);
+    const struct gpu *gpu = pin->gpu;
+    struct dry_device d = pin->device = dry_cuda_get_device(cuda);
+    int failed = gpu_suite(gpu, d) + gpu_pin_suite(pin);
     struct results *r = calloc(1, sizeof *r);
     if (!r)
         return 1;
@@ -278,15 +283,17 @@ report(const struct gpu *gpu, struct dry_cuda *cuda, const char *json)
         puts("FAILED a call that was to be measured");
         failed++;
     }
+    failed += gpu_pin_measure(pin);
     struct dry_cuda_account a;
     dry_cuda_get_account(cuda, &a);
     print_table(r, &a);
+    gpu_pin_print(pin);
     if (a.refusals) {
         printf("FAILED %" PRIu64 " refusals, the last was CUDA error %d\n", a.refusals,
                (int)a.last_error);
         failed++;
     }
-    if (json && write_json(json, r, &a)) {
+    if (json && write_json(json, r, pin, &a)) {
         fprintf(stderr, "cannot write %s\n", json);
         failed++;
     }
@@ -296,18 +303,21 @@ report(const struct gpu *gpu, struct dry_cuda *cuda, const char *json)
 
 static const char usage[] =
     "usage: test/gpu/run [--device N] [--json FILE] [--library PATH]\n"
+    "                    [--pin-mib N]\n"
     "\n"
     "Checks Drystone on an NVIDIA GPU, then measures what its driver's calls cost.\n"
     "\n"
     "  --device N      the GPU; default 0\n"
     "  --json FILE     also write the costs to FILE\n"
     "  --library PATH  the driver; default libcuda.so.1\n"
+    "  --pin-mib N     pin at most N MiB of the host's memory at once; default 4096\n"
     "\n"
     "Exits with 0 if all is well, 1 if not, 2 for usage, 77 without a driver or GPU.\n";
 
 /* False: these are not our options. */
 static bool
-read_options(int argc, char **argv, struct dry_cuda_options *o, const char **json)
+read_options(int argc, char **argv, struct dry_cuda_options *o, struct gpu_pin *pin,
+             const char **json)
 {
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
@@ -320,6 +330,8 @@ read_options(int argc, char **argv, struct dry_cuda_options *o, const char **jso
             *json = value;
         else if (strcmp(name, "--device") == 0)
             o->device = (int32_t)strtol(value, &end, 10);
+        else if (strcmp(name, "--pin-mib") == 0)
+            pin->bytes_max = strtoull(value, &end, 10) * MIB;
         else
             return false;
         if (end && *end)
@@ -333,12 +345,13 @@ main(int argc, char **argv)
 {
     struct dry_cuda_options o;
     dry_cuda_options_init(&o);
+    struct gpu_pin pin = {.bytes_max = 4096 * MIB};
     const char *json = NULL;
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);
         return 0;
     }
-    if (!read_options(argc, argv, &o, &json)) {
+    if (!read_options(argc, argv, &o, &pin, &json)) {
         fputs(usage, stderr);
         return 2;
     }
@@ -356,7 +369,10 @@ main(int argc, char **argv)
     struct gpu gpu;
     int result = gpu_open(&gpu, o.library, o.device);
     if (result == 0) {
-        result = report(&gpu, cuda, json);
+        pin.gpu = &gpu;
+        pin.library = o.library;
+        pin.ordinal = o.device;
+        result = report(&pin, cuda, json);
         gpu_close(&gpu);
     }
     dry_cuda_close(cuda);
