@@ -240,21 +240,21 @@ DRY_API void dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
 
 /*
  * Where the pinned bytes are, and whether a request of `bytes` would do without pinning:
- *     pinned = requested + rounding + pending + magazines + free
+ *     pinned = requested + rounding + magazine + free
  */
 struct dry_pinned_explanation {
     uint64_t bytes, block_bytes; /* the request, and what it takes */
     uint64_t pinned_bytes;
-    uint64_t requested_bytes; /* in use, as asked */
-    uint64_t rounding_bytes;  /* in use, but not asked for */
-    uint64_t pending_bytes;
-    uint64_t magazine_bytes;
-    uint64_t free_bytes;
-    uint64_t idle_bytes;         /* of free and magazines: whole arenas */
-    uint64_t largest_free_bytes; /* that this request could have */
+    uint64_t requested_bytes;    /* in use or waiting, as asked */
+    uint64_t rounding_bytes;     /* in the same blocks, but not asked for */
+    uint64_t pending_bytes;      /* of both: in blocks that wait for streams */
+    uint64_t magazine_bytes;     /* free, at threads' hands; a miss gets it */
+    uint64_t free_bytes;         /* free in arenas */
+    uint64_t idle_bytes;         /* of free: whole arenas, which clear gives back */
+    uint64_t largest_free_bytes; /* that this request could have of free */
     uint64_t room_bytes; /* that may still be pinned, by the budget and the machine */
-    int is_hit;          /* it would need no pinning */
-    int would_fit;       /* also not with it: 0 */
+    int is_hit;          /* it fits into what is free */
+    int would_fit;       /* or into what can be pinned, once idle arenas went back */
 };
 /* Errors: ARGUMENT (0 or too large), UNSUPPORTED. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_explain(

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Misses, warming, and giving back: all that calls the pin for memory, without the lock. Misses
+ * are served one after the other, so that two threads do not pin twice what one arena has room
+ * for. A miss first looks for what is already there: ranges the warmer has pinned, events that
+ * have passed, what other threads keep at hand.
+ */
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "host/pinned_state.h"
+
+#define LARGE_MIN (32 * DRYI_MIB)
+#define LARGE_MAX DRYI_GIB
+#define SMALL_MIN (8 * DRYI_MIB)
+#define SMALL_MAX (64 * DRYI_MIB)
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t
+most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- room ----------------------------------------------------------------------------------- */
+
+static uint64_t
+pinned_now(struct dry_pinned *p)
+{
+    return atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed) +
+           atomic_load_explicit(&p->warmer.bytes, memory_order_relaxed);
+}
+
+uint64_t
+dryi_pinned_room(struct dry_pinned *p)
+{
+    if (p->options.budget_bytes == 0)
+        return p->pin.room(p->pin.self, p->options.node);
+    uint64_t pinned = pinned_now(p);
+    return pinned < p->options.budget_bytes ? p->options.budget_bytes - pinned : 0;
+}
+
+/* --- ranges --------------------------------------------------------------------------------- */
+
+static uint64_t
+take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    uint64_t address = 0;
+    if (dryi_pinned_heap_take(p, wish, &address))
+        dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
+    return address;
+}
+
+/* One arena more; and what is wished for out of it, before anybody else comes by. */
+static enum dry_status
+pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *wish,
+          uint64_t *address, struct dry_error *err)
+{
+    struct dryi_pin_range range;
+    uint64_t begin = dryi_pinned_clock_us();
+    enum dry_status status =
+        p->pin.take(p->pin.self, bytes, p->options.node, &range, err);
+    if (status != DRY_OK)
+        return status;
+    dryi_lock_take(&p->lock);
+    status = dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
+    if (status == DRY_OK && wish)
+        *address = take_block(p, wish);
+    dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
+    p->stats.num_host_alloc++;
+    dryi_lock_give(&p->lock);
+    if (status == DRY_OK)
+        return DRY_OK;
+    p->pin.give(p->pin.self, &range);
+    dryi_lock_take(&p->lock);
+    p->stats.num_host_free++;
+    dryi_lock_give(&p->lock);
+    return dryi_fail(err, status, "no records for %llu bytes that were pinned",
+                     (unsigned long long)bytes);
+}
+
+static void
+give_range(struct dry_pinned *p, const struct dryi_pin_range *range)
+{
+    uint64_t begin = dryi_pinned_clock_us();
+    p->pin.give(p->pin.self, range);
+    dryi_lock_take(&p->lock);
+    dryi_pinned_time_add(&p->stats.host_free_time, begin);
+    p->stats.num_host_free++;
+    dryi_lock_give(&p->lock);
+}
+
+/* --- giving back ---------------------------------------------------------------------------- */
+
+/* An idle arena, the largest, or an unwanted one; NULL: none. Lock held. */
+static struct dryi_pinned_arena *
+find_idle(const struct dry_pinned *p, bool is_unwanted)
+{
+    struct dryi_pinned_arena *best = NULL;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        struct dryi_pinned_arena *a = p->arenas[i];
+        if (a->used == 0 && (!is_unwanted || a->is_unwanted) &&
+            (!best || a->range.bytes > best->range.bytes))
+            best = a;
+    }
+    return best;
+}
+
+void
+dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes)
+{
+    for (;;) {
+        struct dryi_pin_range range = {0};
+        dryi_lock_take(&p->lock);
+        struct dryi_pinned_arena *a = find_idle(p, false);
+        bool is_over = (uint64_t)p->stats.allocated_bytes.current > bytes;
+        if (a && is_over)
+            dryi_pinned_arena_remove(p, a, &range);
+        dryi_lock_give(&p->lock);
+        if (!a || !is_over)
+            return;
+        give_range(p, &range);
+    }
+}
+
+bool
+dryi_pinned_has_too_much(const struct dry_pinned *p)
+{
+    return p->has_unwanted || p->idle_bytes > p->options.cached_max_bytes;
+}
+
+void
+dryi_pinned_shed(struct dry_pinned *p)
+{
+    for (;;) {
+        struct dryi_pin_range range = {0};
+        dryi_lock_take(&p->lock);
+        bool is_over = p->idle_bytes > p->options.cached_max_bytes;
+        struct dryi_pinned_arena *a = find_idle(p, !is_over);
+        if (a)
+            dryi_pinned_arena_remove(p, a, &range);
+        else
+            p->has_unwanted = false;
+        dryi_lock_give(&p->lock);
+        if (!a)
+            return;
+        give_range(p, &range);
+    }
+}
+
+/* --- the warmer ----------------------------------------------------------------------------- */
+
+static bool
+put_into_inbox(struct dryi_pinned_warmer *w, const struct dryi_pin_range *range,
+               uint64_t begin)
+{
+    dryi_lock_take(&w->lock);
+    dryi_pinned_time_add(&w->time, begin);
+    bool has_room = w->count < DRYI_PINNED_INBOX_MAX;
+    if (has_room) {
+        w->inbox[w->count++] = *range;
+        atomic_fetch_add_explicit(&w->bytes, range->bytes, memory_order_relaxed);
+    }
+    dryi_lock_give(&w->lock);
+    return has_room;
+}
+
+/* Until the target; any refusal ends it. */
+static void *
+run(void *self)
+{
+    struct dry_pinned *p = self;
+    struct dryi_pinned_warmer *w = &p->warmer;
+    while (!atomic_load_explicit(&w->is_cancelled, memory_order_relaxed)) {
+        struct dryi_pin_range range;
+        uint64_t pinned = pinned_now(p), begin = dryi_pinned_clock_us();
+        if (pinned >= w->target_bytes || dryi_pinned_room(p) < w->piece_bytes ||
+            p->pin.take(p->pin.self, w->piece_bytes, p->options.node, &range, NULL) !=
+                DRY_OK)
+            break;
+        if (!put_into_inbox(w, &range, begin)) {
+            p->pin.give(p->pin.self, &range);
+            break;
+        }
+    }
+    atomic_store_explicit(&w->is_done, true, memory_order_release);
+    return NULL;
+}
+
+void
+dryi_pinned_adopt(struct dry_pinned *p)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    dryi_lock_take(&w->lock);
+    while (w->count > 0) {
+        const struct dryi_pin_range *range = &w->inbox[w->count - 1];
+        if (dryi_pinned_arena_add(p, range, DRYI_PINNED_LARGE) != DRY_OK)
+            break; /* no memory for records now; it stays */
+        atomic_fetch_sub_explicit(&w->bytes, range->bytes, memory_order_relaxed);
+        w->count--;
+    }
+    p->stats.num_host_alloc += w->time.count;
+    dryi_pinned_time_join(&p->stats.host_alloc_time, &w->time);
+    w->time = (struct dry_pinned_time){0};
+    dryi_lock_give(&w->lock);
+}
+
+/* Grow held. */
+static void
+stop_warmer(struct dry_pinned *p)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    if (!w->is_started)
+        return;
+    atomic_store_explicit(&w->is_cancelled, true, memory_order_relaxed);
+    dryi_thread_join(&w->thread);
+    w->is_started = false;
+}
+
+/* Grow held. False: there is no thread to be had. */
+static bool
+start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    if (w->is_started && !atomic_load_explicit(&w->is_done, memory_order_acquire))
+        return true;
+    stop_warmer(p);
+    atomic_store_explicit(&w->is_done, false, memory_order_relaxed);
+    atomic_store_explicit(&w->is_cancelled, false, memory_order_relaxed);
+    w->target_bytes = target;
+    w->piece_bytes = piece;
+    w->is_started = dryi_thread_start(&w->thread, run, p);
+    return w->is_started;
+}
+
+void
+dryi_pinned_warmer_init(struct dry_pinned *p)
+{
+    dryi_lock_init(&p->warmer.lock);
+}
+
+void
+dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child)
+{
+    if (!is_child) {
+        stop_warmer(p);
+        for (uint32_t i = 0; i < p->warmer.count; i++)
+            p->pin.give(p->pin.self, &p->warmer.inbox[i]);
+    }
+    dryi_lock_finish(&p->warmer.lock);
+}
+
+/* --- warming -------------------------------------------------------------------------------- */
+
+/* Of an arena that is pinned ahead. */
+static uint64_t
+piece_bytes(const struct dry_pinned *p)
+{
+    if (p->heaps[DRYI_PINNED_LARGE].is_buddy)
+        return p->options.block_bytes;
+    return p->options.arena_bytes ? p->options.arena_bytes : LARGE_MAX;
+}
+
+static enum dry_status
+warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error *err)
+{
+    for (uint64_t pinned = pinned_now(p); pinned < bytes; pinned = pinned_now(p)) {
+        uint64_t room = dryi_pinned_room(p);
+        if (room < piece)
+            return dryi_fail(err, DRY_ERR_NO_SPACE,
+                             "%llu bytes to be pinned next, there is room for %llu",
+                             (unsigned long long)piece, (unsigned long long)room);
+        enum dry_status status = pin_range(p, piece, NULL, NULL, err);
+        if (status != DRY_OK)
+            return status;
+    }
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
+                 struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
+    dryi_lock_take(&p->grow);
+    uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
+    uint64_t missing = bytes > pinned ? bytes - pinned : 0;
+    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
+        uint64_t count = missing / piece + (missing % piece != 0);
+        piece = dryi_round_up(missing / (count ? count : 1) + 1, DRYI_PINNED_SQUARE);
+    }
+    if (missing && !(in_background && start_warmer(p, bytes, piece)))
+        status = warm_now(p, bytes, piece, err);
+    dryi_lock_give(&p->grow);
+    return status;
+}
+
+/* --- misses --------------------------------------------------------------------------------- */
+
+/* What is there and was not at hand. */
+static uint64_t
+look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    dryi_pinned_enter(p);
+    dryi_pinned_adopt(p);
+    dryi_pinned_events_record(p, true);
+    dryi_pinned_events_poll(p, UINT32_MAX);
+    uint64_t address = take_block(p, wish);
+    dryi_lock_give(&p->lock);
+    if (address || !p->slots)
+        return address;
+    dryi_pinned_magazines_flush(p);
+    dryi_lock_take(&p->lock);
+    address = take_block(p, wish);
+    dryi_lock_give(&p->lock);
+    return address;
+}
+
+/* What the last clear gave back is wanted again: in the background, or now. Grow held. */
+static uint64_t
+bytes_to_come_back(struct dry_pinned *p)
+{
+    uint64_t pinned = pinned_now(p), target = p->remembered_bytes;
+    if (target <= pinned) {
+        p->remembered_bytes = 0;
+        return 0;
+    }
+    if (p->options.in_background &&
+        start_warmer(p, target, dryi_round_up(least(target - pinned, piece_bytes(p)),
+                                              DRYI_PINNED_SQUARE))) {
+        p->remembered_bytes = 0;
+        return 0;
+    }
+    return target - pinned;
+}
+
+/* Of the next arena. Grow held. */
+static uint64_t
+arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need)
+{
+    const struct dryi_pinned_heap *heap = &p->heaps[wish->heap];
+    dryi_lock_take(&p->lock);
+    uint64_t pinned = heap->pinned_bytes;
+    dryi_lock_give(&p->lock);
+    uint64_t want;
+    if (wish->heap == DRYI_PINNED_OWN)
+        return need;
+    if (wish->heap == DRYI_PINNED_SMALL)
+        want = least(most(pinned / 2, SMALL_MIN), SMALL_MAX);
+    else if (p->options.arena_bytes)
+        want = p->options.arena_bytes;
+    else
+        want = least(most(most(pinned / 8, LARGE_MIN), bytes_to_come_back(p)), LARGE_MAX);
+    return most(need, dryi_round_up(want, DRYI_PINNED_SQUARE));
+}
+
+/* At least `need`, better `want`. Grow held. */
+static enum dry_status
+pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need,
+        uint64_t want, uint64_t *address)
+{
+    uint64_t room = dryi_pinned_room(p);
+    if (room < need) {
+        uint64_t pinned = atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed);
+        uint64_t missing = need - room;
+        dryi_pinned_shrink(p, pinned > missing ? pinned - missing : 0);
+        room = dryi_pinned_room(p);
+    }
+    if (room < need)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = pin_range(p, least(room, want), wish, address, NULL);
+    if (status == DRY_ERR_NO_SPACE && want > need)
+        status = pin_range(p, need, wish, address, NULL);
+    if (status != DRY_ERR_NO_SPACE)
+        return status;
+    dryi_pinned_shrink(p, 0);
+    return pin_range(p, need, wish, address, NULL);
+}
+
+static enum dry_status
+pin_and_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t *address)
+{
+    bool is_buddy = p->heaps[wish->heap].is_buddy;
+    uint64_t need = is_buddy ? p->options.block_bytes
+                             : dryi_round_up(wish->bytes, DRYI_PINNED_SQUARE);
+    uint64_t want = is_buddy ? need : arena_bytes(p, wish, need);
+    return pin_for(p, wish, need, want, address);
+}
+
+enum dry_status
+dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
+                 uint64_t *address)
+{
+    enum dry_status status = DRY_OK;
+    dryi_lock_take(&p->grow);
+    *address = look_again(p, wish);
+    if (!*address)
+        status = pin_and_take(p, wish, address);
+    dryi_lock_give(&p->grow);
+    return status;
+}
+
+/* --- clearing ------------------------------------------------------------------------------- */
+
+static void
+let_go(struct dry_pinned *p)
+{
+    dryi_pinned_enter(p);
+    dryi_pinned_adopt(p);
+    dryi_pinned_events_record(p, true);
+    dryi_pinned_events_poll(p, UINT32_MAX);
+    dryi_lock_give(&p->lock);
+    dryi_pinned_magazines_flush(p);
+}
+
+enum dry_status
+dry_pinned_clear(struct dry_pinned *pinned)
+{
+    struct dry_pinned *p = pinned;
+    if (dryi_fork_mark_is_child(&p->fork))
+        return DRY_ERR_UNSUPPORTED;
+    dryi_lock_take(&p->grow);
+    stop_warmer(p);
+    let_go(p);
+    dryi_lock_take(&p->lock);
+    if (p->used_peak_bytes > 0)
+        p->remembered_bytes = most(p->remembered_bytes, (uint64_t)p->used_peak_bytes);
+    p->used_peak_bytes = p->stats.active_bytes.current;
+    dryi_lock_give(&p->lock);
+    dryi_pinned_shrink(p, 0);
+    dryi_lock_give(&p->grow);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pinned_trim(struct dry_pinned *pinned, uint64_t bytes)
+{
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return DRY_ERR_UNSUPPORTED;
+    let_go(pinned);
+    dryi_pinned_shrink(pinned, bytes);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pinned_warm(struct dry_pinned *pinned, uint64_t bytes, int in_background,
+                struct dry_error *err)
+{
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "the cache is the parent's");
+    return dryi_pinned_warm(pinned, bytes, in_background != 0, err);
+}
