@@ -47,6 +47,7 @@
 #include <stdint.h>
 
 #include <drystone/memory.h>
+#include <drystone/pages.h>
 #include <drystone/stats.h>
 #include <drystone/status.h>
 
@@ -101,6 +102,14 @@ struct dry_pinned_options {
     /* Of BUDDY: size, a power of two of 2 MiB to 8 GiB, and how many are pinned by create. */
     uint64_t block_bytes; /* default 1 GiB */
     uint32_t block_count; /* default 8 */
+    /*
+     * What is pinned, as in struct dry_pages_options: the kind, default TRANSPARENT; of POOL which
+     * pool, 0: the kernel's default; and what may be instead, default PREFER. Each arena is of
+     * whole pages. Huge ones cost less to register, and a twentieth to give back.
+     */
+    enum dry_pages_kind page_kind;
+    uint64_t page_bytes;
+    enum dry_pages_policy page_policy;
 };
 
 DRY_API void dry_pinned_options_init(struct dry_pinned_options *options);
@@ -108,7 +117,8 @@ DRY_API void dry_pinned_options_init(struct dry_pinned_options *options);
  * Options as text, NAME:VALUE separated by commas, over what `options` holds. Ours: mode (fit,
  * buddy), backend (auto, cuda, lock), device, node, arena_mb, threshold_kb, warm_mb,
  * in_background, budget_mb, cached_max_mb, keep_max_mb, magazines, event_batch, block_mb,
- * block_count; numbers are decimal, switches True or False.
+ * block_count, pages (base, transparent, pool), page_mb, page_policy (prefer, strict, any);
+ * numbers are decimal, switches True or False.
  *
  * Of the proposal: BUDDY_BLOCK_SIZE_MB is block_mb, BUDDY_BLOCK_COUNT is block_count,
  * BUDDY_THRESHOLD_MB is threshold_kb in MiB; each also means mode:buddy.

@@ -5,16 +5,15 @@
 #include "host/pin_make.h"
 #include "host/pinned_state.h"
 
-/*
- * Transparent huge pages where the kernel finds them: less to register and to unmap, and
- * nothing an administrator has to set aside. Records of pages are malloc's, not the caller's
- * memory: the thread that warms takes pages too, and must not call that.
- */
-static const struct dryi_pin_pages pages = {.kind = DRY_PAGES_TRANSPARENT};
-
 static enum dry_status
 make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_error *err)
 {
+    /* Without o->memory: the thread that warms takes pages too, and must not call that. */
+    const struct dryi_pin_pages pages = {
+        .kind = o->page_kind,
+        .page_bytes = o->page_bytes,
+        .policy = o->page_policy,
+    };
     const struct dryi_pin_cuda_options cuda = {
         .pages = pages,
         .library = o->library ? o->library : "libcuda.so.1",

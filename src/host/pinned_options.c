@@ -16,6 +16,7 @@
 #define BLOCK_MAX (8 * DRYI_GIB)
 #define BLOCK_COUNT_MAX 4096
 #define BATCH_MAX 4096
+#define PAGE_MAX DRYI_GIB
 #define BYTES_MAX (UINT64_C(1) << 46)
 #define NODE_MAX 1023
 #define DEVICE_MAX 1023
@@ -33,6 +34,7 @@ dry_pinned_options_init(struct dry_pinned_options *options)
         .event_batch = 1,
         .block_bytes = DRYI_GIB,
         .block_count = 8,
+        .page_kind = DRY_PAGES_TRANSPARENT,
     };
 }
 
@@ -63,6 +65,12 @@ find_wrong(const struct dry_pinned_options *o)
         return "block_bytes: a power of two of 2 MiB to 8 GiB is expected";
     if (o->block_count > BLOCK_COUNT_MAX)
         return "block_count: at most 4096 are expected";
+    if ((unsigned)o->page_kind > DRY_PAGES_POOL)
+        return "pages: base, transparent or pool is expected";
+    if ((unsigned)o->page_policy > DRY_PAGES_ANY)
+        return "page_policy: prefer, strict or any is expected";
+    if (o->page_bytes > PAGE_MAX || (o->page_bytes & (o->page_bytes - 1)))
+        return "page_bytes: 0, or a power of two up to 1 GiB is expected";
     return NULL;
 }
 
@@ -167,6 +175,7 @@ static const struct name {
     {"keep_max_mb", KIND_BYTES, false, DRYI_MIB, BYTES_MAX, FIELD(keep_max_bytes)},
     {"magazines", KIND_SWITCH, false, 1, 1, FIELD(magazines)},
     {"node", KIND_INDEX, false, 1, NODE_MAX, FIELD(node)},
+    {"page_mb", KIND_BYTES, false, DRYI_MIB, PAGE_MAX, FIELD(page_bytes)},
     {"pinned_max_cached_size_mb", KIND_BYTES, false, DRYI_MIB, BYTES_MAX,
      FIELD(keep_max_bytes)},
     {"pinned_max_register_threads", KIND_NOTHING, false, 1, UINT32_MAX, 0},
@@ -209,6 +218,8 @@ set_word(struct dry_pinned_options *o, struct word name, struct word value, bool
 {
     static const char *const modes[] = {"fit", "buddy", NULL};
     static const char *const backends[] = {"auto", "cuda", "lock", NULL};
+    static const char *const pages[] = {"base", "transparent", "pool", NULL};
+    static const char *const policies[] = {"prefer", "strict", "any", NULL};
     uint32_t choice;
     int on;
     *known = true;
@@ -224,6 +235,18 @@ set_word(struct dry_pinned_options *o, struct word name, struct word value, bool
         o->backend = (enum dry_pinned_backend)choice;
         return true;
     }
+    if (is_word(name, "pages")) {
+        if (!read_choice(value, pages, &choice))
+            return false;
+        o->page_kind = (enum dry_pages_kind)choice;
+        return true;
+    }
+    if (is_word(name, "page_policy")) {
+        if (!read_choice(value, policies, &choice))
+            return false;
+        o->page_policy = (enum dry_pages_policy)choice;
+        return true;
+    }
     if (is_word(name, "pinned_use_cuda_host_register"))
         return read_switch(value, &on);
     *known = false;
@@ -233,8 +256,9 @@ set_word(struct dry_pinned_options *o, struct word name, struct word value, bool
 static bool
 set_option(struct dry_pinned_options *o, struct word name, struct word value, bool *known)
 {
-    if (set_word(o, name, value, known) || *known)
-        return *known && find_wrong(o) == NULL;
+    bool is_set = set_word(o, name, value, known);
+    if (*known)
+        return is_set && find_wrong(o) == NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!is_word(name, names[i].text))
             continue;

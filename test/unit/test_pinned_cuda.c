@@ -188,6 +188,52 @@ failed_create_leaves_no_driver_open(void **state)
     finish(&b);
 }
 
+static void
+text_chooses_pages(void **state)
+{
+    (void)state;
+    struct dry_pinned_options o;
+    dry_pinned_options_init(&o);
+    assert_int_equal(o.page_kind, DRY_PAGES_TRANSPARENT);
+    assert_int_equal(
+        dry_pinned_options_parse(&o, "pages:pool,page_mb:1024,page_policy:any", NULL),
+        DRY_OK);
+    assert_int_equal(o.page_kind, DRY_PAGES_POOL);
+    assert_true(o.page_bytes == DRYI_GIB);
+    assert_int_equal(o.page_policy, DRY_PAGES_ANY);
+    static const char *const wrong[] = {"pages:huge",   "page_policy:", "page_mb:3",
+                                        "page_mb:2048", "mode:best",    "backend:gpu"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(dry_pinned_options_parse(&o, wrong[i], NULL), DRY_ERR_ARGUMENT);
+    assert_true(o.page_bytes == DRYI_GIB && o.mode == DRY_PINNED_FIT);
+}
+
+/* A pool that this machine has not: what may be instead is, and STRICT is refused. */
+static void
+pages_are_those_of_the_options(void **state)
+{
+    (void)state;
+    struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX];
+    size_t count = dry_pages_read_sizes(NULL, -1, sizes);
+    for (size_t i = 0; i < count; i++)
+        if (sizes[i].kind == DRY_PAGES_POOL &&
+            sizes[i].free_count + sizes[i].growth_count)
+            skip();
+    struct bench b;
+    void *at;
+    prepare(&b, NULL);
+    b.options.page_kind = DRY_PAGES_POOL;
+    create(&b);
+    assert_int_equal(dry_pinned_alloc(b.pinned, DRYI_MIB, 0, &at), DRY_OK);
+    finish(&b);
+    prepare(&b, NULL);
+    b.options.page_kind = DRY_PAGES_POOL;
+    b.options.page_policy = DRY_PAGES_STRICT;
+    create(&b);
+    assert_true(dry_pinned_alloc(b.pinned, DRYI_MIB, 0, &at) < 0);
+    finish(&b);
+}
+
 /* --- copies ----------------------------------------------------------------------------- */
 
 #define BLOCKS 24
@@ -505,6 +551,8 @@ main(void)
         cmocka_unit_test(without_a_driver_memory_is_locked),
         cmocka_unit_test(driver_that_fails_is_not_passed_over),
         cmocka_unit_test(failed_create_leaves_no_driver_open),
+        cmocka_unit_test(text_chooses_pages),
+        cmocka_unit_test(pages_are_those_of_the_options),
         cmocka_unit_test(blocks_in_flight_are_not_handed_out),
         cmocka_unit_test(every_driver_call_may_fail),
         cmocka_unit_test(broken_context_ends_nothing_else),
