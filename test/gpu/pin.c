@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <drystone/pinned.h>
+
 #include "host/pin_make.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -91,6 +93,74 @@ ranges_come_and_go(const struct gpu_pin *p, struct dryi_pin *pin)
     return 1;
 }
 
+#define SLICES 64
+#define SLICE_BYTES (MIB / 2)
+
+/* One slice: filled, copied, and freed at once; the next one may have the memory when it is over. */
+static int
+copy_slice(const struct gpu_pin *p, struct dry_pinned *pinned, uint64_t there,
+           void *stream, size_t i)
+{
+    void *here;
+    enum dry_status status =
+        dry_pinned_alloc(pinned, SLICE_BYTES, (uintptr_t)stream, &here);
+    if (status == DRY_ERR_NO_SPACE) { /* all of it is on its way */
+        NEED(p->gpu->stream_synchronize(stream) == 0);
+        status = dry_pinned_alloc(pinned, SLICE_BYTES, (uintptr_t)stream, &here);
+    }
+    NEED(status == DRY_OK);
+    memset(here, (int)i + 1, SLICE_BYTES);
+    NEED(p->gpu->copy_to(there + i * SLICE_BYTES, here, SLICE_BYTES, stream) == 0);
+    NEED(dry_pinned_free(pinned, here) == DRY_OK);
+    return 1;
+}
+
+static int
+copy_slices(const struct gpu_pin *p, struct dry_pinned *pinned, uint64_t there)
+{
+    void *streams[2];
+    unsigned char found[2];
+    for (size_t i = 0; i < 2; i++)
+        NEED(p->gpu->stream_create(&streams[i], 1) == 0);
+    for (size_t i = 0; i < SLICES; i++)
+        if (!copy_slice(p, pinned, there, streams[i % 2], i))
+            return 0;
+    for (size_t i = 0; i < 2; i++)
+        NEED(p->gpu->stream_synchronize(streams[i]) == 0);
+    for (size_t i = 0; i < SLICES; i++) {
+        uint64_t at = there + i * SLICE_BYTES;
+        NEED(p->gpu->read(&found[0], at, 1) == 0);
+        NEED(p->gpu->read(&found[1], at + SLICE_BYTES - 1, 1) == 0);
+        NEED(found[0] == i + 1 && found[1] == i + 1);
+    }
+    for (size_t i = 0; i < 2; i++)
+        NEED(p->gpu->stream_destroy(streams[i]) == 0);
+    return 1;
+}
+
+static int
+blocks_of_a_cache_wait_for_their_copies(const struct gpu_pin *p, struct dryi_pin *pin)
+{
+    struct dry_device d = p->device;
+    struct dry_pinned_options o;
+    struct dry_pinned *pinned;
+    uint64_t there;
+    (void)pin;
+    dry_pinned_options_init(&o);
+    o.backend = DRY_PINNED_CUDA;
+    o.library = p->library;
+    o.device = p->ordinal;
+    o.arena_bytes = 4 * MIB;
+    o.budget_bytes = 8 * MIB; /* so that memory comes round again */
+    NEED(d.ops->alloc(d.self, SLICES * SLICE_BYTES, &there) == DRY_OK);
+    NEED(dry_pinned_create(&o, &pinned, NULL) == DRY_OK);
+    int is_good = copy_slices(p, pinned, there);
+    NEED(dry_pinned_check(pinned, NULL) == DRY_OK);
+    dry_pinned_destroy(pinned);
+    d.ops->free(d.self, there, SLICES * SLICE_BYTES);
+    return is_good;
+}
+
 int
 gpu_pin_suite(const struct gpu_pin *p)
 {
@@ -100,6 +170,8 @@ gpu_pin_suite(const struct gpu_pin *p)
     } checks[] = {
         {"registered_memory_serves_copies", registered_memory_serves_copies},
         {"ranges_come_and_go", ranges_come_and_go},
+        {"blocks_of_a_cache_wait_for_their_copies",
+         blocks_of_a_cache_wait_for_their_copies},
     };
     struct dryi_pin pin;
     struct dryi_pin_cuda_account a;
@@ -122,12 +194,15 @@ gpu_pin_suite(const struct gpu_pin *p)
 
 /* --- a neighbour ------------------------------------------------------------------------ */
 
-/* Asks how much memory is free, again and again, as every monitor does. */
+/*
+ * Asks how much memory is free, again and again, as every monitor does; then records an event
+ * and asks for it, as a pinned cache does that is told of a free.
+ */
 struct neighbour {
     struct dry_device device;
     atomic_int must_end;
     size_t count;
-    uint64_t ns[LATENCIES_MAX];
+    uint64_t info_ns[LATENCIES_MAX], event_ns[LATENCIES_MAX];
 };
 
 static void *
@@ -135,11 +210,17 @@ ask(void *self)
 {
     struct neighbour *n = self;
     const struct timespec pause = {.tv_nsec = 100000};
-    while (!atomic_load(&n->must_end)) {
-        uint64_t is_free, total, begin = now_ns();
-        n->device.ops->get_info(n->device.self, &is_free, &total);
-        if (n->count < LATENCIES_MAX)
-            n->ns[n->count++] = now_ns() - begin;
+    struct dry_device d = n->device;
+    while (!atomic_load(&n->must_end) && n->count < LATENCIES_MAX) {
+        uint64_t is_free, total, event, begin = now_ns();
+        d.ops->get_info(d.self, &is_free, &total);
+        n->info_ns[n->count] = now_ns() - begin;
+        begin = now_ns();
+        if (d.ops->event_record(d.self, 0, &event) == DRY_OK) {
+            (void)d.ops->event_query(d.self, event);
+            d.ops->event_destroy(d.self, event);
+        }
+        n->event_ns[n->count++] = now_ns() - begin;
         nanosleep(&pause, NULL);
     }
     return NULL;
@@ -231,10 +312,13 @@ measure_row(struct gpu_pin *p, struct dryi_pin *pin, struct gpu_pin_row *row)
     int result = measure_rounds(p, pin, row);
     atomic_store(&n->must_end, 1);
     pthread_join(thread, NULL);
-    qsort(n->ns, n->count, sizeof *n->ns, compare);
+    qsort(n->info_ns, n->count, sizeof *n->info_ns, compare);
+    qsort(n->event_ns, n->count, sizeof *n->event_ns, compare);
     if (n->count) {
-        row->neighbour_median_ns = n->ns[n->count / 2];
-        row->neighbour_max_ns = n->ns[n->count - 1];
+        row->info_median_ns = n->info_ns[n->count / 2];
+        row->info_max_ns = n->info_ns[n->count - 1];
+        row->event_median_ns = n->event_ns[n->count / 2];
+        row->event_max_ns = n->event_ns[n->count - 1];
     }
     free(n);
     return result;
@@ -320,16 +404,17 @@ gpu_pin_print(const struct gpu_pin *p)
     printf("\npinned memory of the host, medians of %d rounds; ms are a GiB\n", ROUNDS);
     printf("an event that is kept: record %.2f us, query %.2f us\n",
            (double)p->record_ns / 1e3, (double)p->query_ns / 1e3);
+    puts("beside them cuMemGetInfo and an event of another thread, at most, in us");
     printf("%-12s%8s%7s%10s%10s%10s%11s%11s\n", "pages", "threads", "MiB", "fill",
-           "register", "unpin", "others us", "at most");
+           "register", "unpin", "info", "event");
     for (size_t i = 0; i < p->row_count; i++) {
         const struct gpu_pin_row *r = &p->rows[i];
         printf("%-12s%8s%7" PRIu64 "%10.1f%10.1f%10.1f%11.1f%11.1f\n", r->pages,
                r->is_one_thread ? "one" : "all", r->piece_bytes / MIB,
                ms_per_gib(r->fill_ns, r->piece_bytes),
                ms_per_gib(r->register_ns, r->piece_bytes),
-               ms_per_gib(r->unpin_ns, r->piece_bytes),
-               (double)r->neighbour_median_ns / 1e3, (double)r->neighbour_max_ns / 1e3);
+               ms_per_gib(r->unpin_ns, r->piece_bytes), (double)r->info_max_ns / 1e3,
+               (double)r->event_max_ns / 1e3);
     }
 }
 
@@ -345,11 +430,12 @@ gpu_pin_write(const struct gpu_pin *p, FILE *file)
         fprintf(file,
                 "%s\n{\"pages\":\"%s\",\"one_thread\":%s,\"piece_bytes\":%" PRIu64
                 ",\"fill_ns\":%" PRIu64 ",\"register_ns\":%" PRIu64
-                ",\"unpin_ns\":%" PRIu64 ",\"neighbour_median_ns\":%" PRIu64
-                ",\"neighbour_max_ns\":%" PRIu64 "}",
+                ",\"unpin_ns\":%" PRIu64 ",\"info_median_ns\":%" PRIu64
+                ",\"info_max_ns\":%" PRIu64 ",\"event_median_ns\":%" PRIu64
+                ",\"event_max_ns\":%" PRIu64 "}",
                 i ? "," : "", r->pages, r->is_one_thread ? "true" : "false",
                 r->piece_bytes, r->fill_ns, r->register_ns, r->unpin_ns,
-                r->neighbour_median_ns, r->neighbour_max_ns);
+                r->info_median_ns, r->info_max_ns, r->event_median_ns, r->event_max_ns);
     }
     fputs("]", file);
 }

@@ -20,8 +20,8 @@ struct gpu_pin_row {
     int is_one_thread;
     uint64_t piece_bytes;
     uint64_t fill_ns, register_ns, unpin_ns; /* medians, of the whole piece */
-    /* What another thread's cuMemGetInfo took meanwhile. */
-    uint64_t neighbour_median_ns, neighbour_max_ns;
+    /* What cuMemGetInfo took another thread meanwhile, and an event that it made. */
+    uint64_t info_median_ns, info_max_ns, event_median_ns, event_max_ns;
 };
 
 struct gpu_pin {
