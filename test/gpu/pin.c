@@ -96,7 +96,7 @@ ranges_come_and_go(const struct gpu_pin *p, struct dryi_pin *pin)
 #define SLICES 64
 #define SLICE_BYTES (MIB / 2)
 
-/* One slice: filled, copied, and freed at once; the next one may have the memory when it is over. */
+/* Filled, copied, and freed at once: the next slice may have the memory when that is over. */
 static int
 copy_slice(const struct gpu_pin *p, struct dry_pinned *pinned, uint64_t there,
            void *stream, size_t i)
