@@ -281,8 +281,7 @@ add_use(struct dry_pinned *p, const void *address, uint64_t handle, bool is_grap
     struct dryi_pinned_arena *a = NULL;
     if (dryi_fork_mark_is_child(&p->fork))
         return DRY_ERR_UNSUPPORTED;
-    struct dryi_pinned_cell *cell =
-        dryi_pinned_find(p, (uint64_t)(uintptr_t)address, &a);
+    struct dryi_pinned_cell *cell = dryi_pinned_find(p, (uint64_t)(uintptr_t)address, &a);
     enum dry_status status = DRY_ERR_ARGUMENT;
     dryi_lock_take(&p->lock);
     if (is_used(cell))

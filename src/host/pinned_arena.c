@@ -85,8 +85,8 @@ dryi_pinned_find(const struct dry_pinned *p, uint64_t address,
 static enum dry_status
 make_leaves(struct dry_pinned *p, uint64_t first, uint64_t last)
 {
-    for (uint64_t i = first >> DRYI_PINNED_LEAF_SHIFT; i <= last >> DRYI_PINNED_LEAF_SHIFT;
-         i++) {
+    for (uint64_t i = first >> DRYI_PINNED_LEAF_SHIFT;
+         i <= last >> DRYI_PINNED_LEAF_SHIFT; i++) {
         if (atomic_load_explicit(&p->leaves[i], memory_order_relaxed))
             continue;
         struct dryi_pinned_leaf *leaf = dryi_memory_zalloc(&p->memory, 1, sizeof *leaf);
@@ -141,8 +141,8 @@ take_rows(struct dry_pinned *p, struct dryi_pinned_arena *a)
         return DRY_ERR_MEMORY;
     memset(p->rows + before, 0, (p->row_capacity - before) * sizeof *p->rows);
     for (uint32_t i = 0; i < a->row_count; i++)
-        p->rows[first + i] = (struct dryi_pinned_row){
-            a->cells + (size_t)i * DRYI_PINNED_ROW_CELLS, a};
+        p->rows[first + i] =
+            (struct dryi_pinned_row){a->cells + (size_t)i * DRYI_PINNED_ROW_CELLS, a};
     a->first_id = first << DRYI_PINNED_ROW_SHIFT;
     return DRY_OK;
 }
@@ -169,8 +169,8 @@ make_arena(struct dry_pinned *p, const struct dryi_pin_range *range, uint32_t he
         .count = (uint32_t)count,
         .heap = heap,
         .granule_shift = shift,
-        .row_count = (uint32_t)((count + DRYI_PINNED_ROW_CELLS - 1) >>
-                                DRYI_PINNED_ROW_SHIFT),
+        .row_count =
+            (uint32_t)((count + DRYI_PINNED_ROW_CELLS - 1) >> DRYI_PINNED_ROW_SHIFT),
         .cells = dryi_memory_zalloc(&p->memory, (size_t)count, sizeof *a->cells),
     };
     if (!a->cells) {
@@ -206,9 +206,9 @@ dryi_pinned_arena_add(struct dry_pinned *p, const struct dryi_pin_range *range,
                           p->arena_count + 1, sizeof(struct dryi_pinned_arena *)))
         status = DRY_ERR_MEMORY;
     if (status == DRY_OK)
-        status = make_leaves(p, range->address >> DRYI_PINNED_SQUARE_SHIFT,
-                             (range->address + range->bytes - 1) >>
-                                 DRYI_PINNED_SQUARE_SHIFT);
+        status =
+            make_leaves(p, range->address >> DRYI_PINNED_SQUARE_SHIFT,
+                        (range->address + range->bytes - 1) >> DRYI_PINNED_SQUARE_SHIFT);
     if (status == DRY_OK)
         status = take_rows(p, a);
     if (status != DRY_OK) {

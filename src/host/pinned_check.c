@@ -225,14 +225,13 @@ check_sums(const struct dry_pinned *p, const struct sums *sums, struct dry_error
         sums->requests != (uint64_t)s->active_requests.current ||
         sums->requested != (uint64_t)s->requested_bytes.current ||
         sums->pending != (uint64_t)s->pending_bytes || sums->idle != p->idle_bytes)
-        return dryi_fail(err, DRY_ERR_FORMAT,
-                         "H7 sums: pinned %llu, active %llu, requested %llu, pending "
-                         "%llu, idle %llu were counted",
-                         (unsigned long long)sums->pinned,
-                         (unsigned long long)sums->active,
-                         (unsigned long long)sums->requested,
-                         (unsigned long long)sums->pending,
-                         (unsigned long long)sums->idle);
+        return dryi_fail(
+            err, DRY_ERR_FORMAT,
+            "H7 sums: pinned %llu, active %llu, requested %llu, pending "
+            "%llu, idle %llu were counted",
+            (unsigned long long)sums->pinned, (unsigned long long)sums->active,
+            (unsigned long long)sums->requested, (unsigned long long)sums->pending,
+            (unsigned long long)sums->idle);
     return DRY_OK;
 }
 

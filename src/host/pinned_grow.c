@@ -283,20 +283,29 @@ warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error 
     return DRY_OK;
 }
 
+/* Grow held. */
+static enum dry_status
+warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_error *err)
+{
+    uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
+    if (bytes <= pinned)
+        return DRY_OK;
+    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
+        uint64_t missing = bytes - pinned;
+        uint64_t count = missing / piece + (missing % piece != 0);
+        piece = dryi_round_up((missing + count - 1) / count, DRYI_PINNED_SQUARE);
+    }
+    if (in_background && start_warmer(p, bytes, piece))
+        return DRY_OK;
+    return warm_now(p, bytes, piece, err);
+}
+
 enum dry_status
 dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
                  struct dry_error *err)
 {
-    enum dry_status status = DRY_OK;
     dryi_lock_take(&p->grow);
-    uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
-    uint64_t missing = bytes > pinned ? bytes - pinned : 0;
-    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
-        uint64_t count = missing / piece + (missing % piece != 0);
-        piece = dryi_round_up(missing / (count ? count : 1) + 1, DRYI_PINNED_SQUARE);
-    }
-    if (missing && !(in_background && start_warmer(p, bytes, piece)))
-        status = warm_now(p, bytes, piece, err);
+    enum dry_status status = warm_up(p, bytes, in_background, err);
     dryi_lock_give(&p->grow);
     return status;
 }
@@ -322,22 +331,20 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* What the last clear gave back is wanted again: in the background, or now. Grow held. */
+/* What the last clear gave back is wanted again. Grow held. */
 static uint64_t
-bytes_to_come_back(struct dry_pinned *p)
+come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
 {
-    uint64_t pinned = pinned_now(p), target = p->remembered_bytes;
-    if (target <= pinned) {
-        p->remembered_bytes = 0;
+    uint64_t bytes = p->remembered_bytes, address;
+    if (bytes == 0 || wish->heap == DRYI_PINNED_SMALL)
         return 0;
-    }
-    if (p->options.in_background &&
-        start_warmer(p, target, dryi_round_up(least(target - pinned, piece_bytes(p)),
-                                              DRYI_PINNED_SQUARE))) {
-        p->remembered_bytes = 0;
-        return 0;
-    }
-    return target - pinned;
+    p->remembered_bytes = 0;
+    (void)warm_up(p, bytes, p->options.in_background != 0,
+                  NULL); /* as much as there is */
+    dryi_lock_take(&p->lock);
+    address = take_block(p, wish);
+    dryi_lock_give(&p->lock);
+    return address;
 }
 
 /* Of the next arena. Grow held. */
@@ -356,7 +363,7 @@ arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t 
     else if (p->options.arena_bytes)
         want = p->options.arena_bytes;
     else
-        want = least(most(most(pinned / 8, LARGE_MIN), bytes_to_come_back(p)), LARGE_MAX);
+        want = least(most(pinned / 8, LARGE_MIN), LARGE_MAX);
     return most(need, dryi_round_up(want, DRYI_PINNED_SQUARE));
 }
 
@@ -400,6 +407,8 @@ dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
     enum dry_status status = DRY_OK;
     dryi_lock_take(&p->grow);
     *address = look_again(p, wish);
+    if (!*address)
+        *address = come_back(p, wish);
     if (!*address)
         status = pin_and_take(p, wish, address);
     dryi_lock_give(&p->grow);

@@ -54,8 +54,8 @@ void
 dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
                       struct dryi_pinned_wish *wish)
 {
-    uint32_t name = bytes <= p->options.threshold_bytes ? DRYI_PINNED_SMALL
-                                                        : DRYI_PINNED_LARGE;
+    uint32_t name =
+        bytes <= p->options.threshold_bytes ? DRYI_PINNED_SMALL : DRYI_PINNED_LARGE;
     if (name == DRYI_PINNED_LARGE && p->heaps[name].is_buddy &&
         bytes > p->options.block_bytes)
         name = DRYI_PINNED_OWN;
@@ -159,7 +159,8 @@ dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
         p->idle_bytes -= a->range.bytes;
     a->used += wish->granules;
     a->is_unwanted = false;
-    dryi_pinned_mark_used(cell, wish->class_id, (uint32_t)(wish->bytes - wish->requested));
+    dryi_pinned_mark_used(cell, wish->class_id,
+                          (uint32_t)(wish->bytes - wish->requested));
     *address = dryi_pinned_block_address(a, cell);
     return cell;
 }

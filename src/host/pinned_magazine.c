@@ -288,8 +288,7 @@ dryi_pinned_magazine_refill(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                             const struct dryi_pinned_wish *wish)
 {
     if (!slot->sets)
-        slot->sets =
-            dryi_memory_zalloc(&p->memory, DRYI_PINNED_SETS, sizeof *slot->sets);
+        slot->sets = dryi_memory_zalloc(&p->memory, DRYI_PINNED_SETS, sizeof *slot->sets);
     if (!slot->sets || wish->bytes > REFILL_BYTES)
         return;
     struct dryi_pinned_set *set = set_of(slot, wish->class_id);

@@ -258,7 +258,7 @@ set_option(struct dry_pinned_options *o, struct word name, struct word value, bo
 {
     bool is_set = set_word(o, name, value, known);
     if (*known)
-        return is_set && find_wrong(o) == NULL;
+        return is_set;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!is_word(name, names[i].text))
             continue;

@@ -101,12 +101,12 @@ struct dryi_pinned_heap {
 struct dryi_pinned_arena {
     struct dryi_pin_range range;
     struct dryi_pinned_cell *cells;
-    uint32_t count;     /* granules */
-    uint32_t first_id;  /* of its first cell */
-    uint32_t used;      /* granules of blocks that are not free */
-    uint32_t heap;      /* enum dryi_pinned_heap_name */
+    uint32_t count;    /* granules */
+    uint32_t first_id; /* of its first cell */
+    uint32_t used;     /* granules of blocks that are not free */
+    uint32_t heap;     /* enum dryi_pinned_heap_name */
     unsigned granule_shift;
-    uint32_t index; /* in dry_pinned.arenas */
+    uint32_t index;     /* in dry_pinned.arenas */
     uint32_t row_count; /* of ids */
     bool is_unwanted;   /* idle, and its last block was larger than keep_max_bytes */
 };
@@ -231,7 +231,7 @@ struct dryi_pinned_warmer {
     struct dryi_lock lock; /* of the inbox */
     struct dryi_pin_range inbox[DRYI_PINNED_INBOX_MAX];
     uint32_t count;
-    _Atomic uint64_t bytes; /* in the inbox */
+    _Atomic uint64_t bytes;      /* in the inbox */
     struct dry_pinned_time time; /* of its calls, not yet in the statistics */
 };
 

@@ -65,8 +65,8 @@ give(void *self, const struct dryi_pin_range *range)
         f->on_give(f->on_give_self, range);
     pthread_mutex_lock(&f->lock);
     size_t i = 0;
-    while (i < f->range_count && (f->ranges[i].address != range->address ||
-                                  f->ranges[i].bytes != range->bytes))
+    while (i < f->range_count &&
+           (f->ranges[i].address != range->address || f->ranges[i].bytes != range->bytes))
         i++;
     require(i < f->range_count, "what is given back was not taken");
     require(range->handle == f, "its handle is another");
