@@ -102,28 +102,51 @@ register_range(struct pin_cuda *p, void *address, uint64_t bytes)
     return result;
 }
 
+/* *result is the driver's, where the status is SYSTEM or NO_SPACE for its sake. */
+static enum dry_status
+take_once(struct pin_cuda *p, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
+          int *result, struct dry_error *err)
+{
+    struct dry_pages *pages;
+    struct dry_pages_info info;
+    *result = DRYI_CUDA_SUCCESS;
+    enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
+    if (status != DRY_OK)
+        return status;
+    dry_pages_get_info(pages, &info);
+    *range = (struct dryi_pin_range){
+        .address = (uintptr_t)info.address, .bytes = info.bytes, .handle = pages};
+    *result = register_range(p, info.address, info.bytes);
+    return *result == DRYI_CUDA_SUCCESS ? DRY_OK
+                                        : fail_register(p, info.bytes, *result, err);
+}
+
+/*
+ * Programs unmap registered memory, and the kernel gives its addresses to whoever asks next.
+ * While that region is still there, another has other addresses.
+ */
 static enum dry_status
 cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
           struct dry_error *err)
 {
     struct pin_cuda *p = self;
-    struct dry_pages *pages;
+    struct dryi_pin_range taken = {.handle = NULL}, stale = {.handle = NULL};
+    int result;
     if (dryi_cuda_context_is_gone(&p->context)) /* before a second is spent on filling */
         return dryi_cuda_driver_fail(&p->context.driver, DRYI_CUDA_DEINITIALIZED,
                                      "the driver is gone", err);
-    enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
-    if (status != DRY_OK)
-        return status;
-    struct dry_pages_info info;
-    dry_pages_get_info(pages, &info);
-    int result = register_range(p, info.address, info.bytes);
-    if (result != DRYI_CUDA_SUCCESS) {
-        dry_pages_destroy(pages);
-        return fail_register(p, info.bytes, result, err);
+    enum dry_status status = take_once(p, bytes, node, &taken, &result, err);
+    if (result == DRYI_CUDA_HOST_ALREADY_REGISTERED) {
+        stale = taken;
+        taken.handle = NULL;
+        status = take_once(p, bytes, node, &taken, &result, err);
     }
-    *range = (struct dryi_pin_range){
-        .address = (uintptr_t)info.address, .bytes = info.bytes, .handle = pages};
-    return DRY_OK;
+    dry_pages_destroy(stale.handle);
+    if (status == DRY_OK)
+        *range = taken;
+    else
+        dry_pages_destroy(taken.handle);
+    return status;
 }
 
 /* Whether the driver knows nothing of the range any more. */

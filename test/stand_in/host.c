@@ -140,6 +140,8 @@ register_range(uint64_t address, uint64_t bytes)
     if (!look_at(address, bytes, &absent))
         return stand_in_misuse("cuMemHostRegister of what is not mapped");
     take_time();
+    if (s->setup.register_result)
+        return s->setup.register_result;
     if (s->setup.register_cap_bytes && bytes >= s->setup.register_cap_bytes)
         return DRYI_CUDA_OUT_OF_MEMORY;
     s->account.unpopulated_bytes += absent;

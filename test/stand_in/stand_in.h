@@ -33,6 +33,7 @@ struct stand_in_setup {
     uint64_t graphs_keep_bytes;
     /* Of memory of the host. */
     uint64_t register_cap_bytes; /* a call takes less than this; 0: no limit */
+    int register_result;         /* of every call; 0: what is right */
     uint64_t register_ns;        /* a call takes that long, and all others wait */
     bool no_bus_id;
 };
