@@ -171,14 +171,16 @@ fake_pin_finish(struct fake_pin *fake)
     pthread_mutex_destroy(&fake->lock);
 }
 
-const struct dryi_pin_range *
-fake_pin_find(const struct fake_pin *fake, uint64_t address, uint64_t bytes)
+bool
+fake_pin_holds(struct fake_pin *fake, uint64_t address, uint64_t bytes)
 {
-    for (size_t i = 0; i < fake->range_count; i++) {
+    bool is_held = false;
+    pthread_mutex_lock(&fake->lock);
+    for (size_t i = 0; i < fake->range_count && !is_held; i++) {
         const struct dryi_pin_range *r = &fake->ranges[i];
-        if (address >= r->address && bytes <= r->bytes &&
-            address - r->address <= r->bytes - bytes)
-            return r;
+        is_held = address >= r->address && bytes <= r->bytes &&
+                  address - r->address <= r->bytes - bytes;
     }
-    return NULL;
+    pthread_mutex_unlock(&fake->lock);
+    return is_held;
 }

@@ -54,8 +54,7 @@ struct fake_pin {
 void fake_pin_init(struct fake_pin *fake, uint64_t seed);
 /* Aborts if a range or an event is left. */
 void fake_pin_finish(struct fake_pin *fake);
-/* The range that holds all of [address, address + bytes); NULL: none. */
-const struct dryi_pin_range *fake_pin_find(const struct fake_pin *fake, uint64_t address,
-                                           uint64_t bytes);
+/* Does one range hold all of [address, address + bytes)? */
+bool fake_pin_holds(struct fake_pin *fake, uint64_t address, uint64_t bytes);
 
 #endif
