@@ -81,7 +81,7 @@ struct dry_pinned_options {
     int32_t node;        /* where memory is to lie; default DRY_PINNED_ANY_NODE */
     enum dry_pinned_mode mode;
     /*
-     * Of an arena in FIT, 2 MiB to 1 GiB; 0, the default: as large as an eighth of what is
+     * Of an arena in FIT, 2 MiB to 1 GiB; 0, the default: as large as a 32nd of what is
      * pinned already, 32 MiB to 1 GiB. What is larger than an arena gets one of its own.
      */
     uint64_t arena_bytes;
@@ -210,7 +210,7 @@ struct dry_pinned_time {
 /*
  * torch.cuda.host_memory_stats(), with its names and meaning; what PyTorch lacks comes
  * after. Peaks are of the sum, not sums of peaks: exact with one thread, with more of them off
- * by 1 MiB or 1/256 of what is pinned for each at most.
+ * by a block and 1 MiB, or 1/256 of what is pinned, for each at most.
  */
 struct dry_pinned_stats {
     struct dry_stat allocations;     /* ranges pinned */

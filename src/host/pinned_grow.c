@@ -363,7 +363,7 @@ arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t 
     else if (p->options.arena_bytes)
         want = p->options.arena_bytes;
     else
-        want = least(most(pinned / 8, LARGE_MIN), LARGE_MAX);
+        want = least(most(pinned / 32, LARGE_MIN), LARGE_MAX);
     return most(need, dryi_round_up(want, DRYI_PINNED_SQUARE));
 }
 

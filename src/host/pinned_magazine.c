@@ -8,7 +8,7 @@
  * and a miss takes everything from everybody before anything is pinned (pinned_grow.c).
  *
  * The sums of the statistics are kept a slot too, and brought together when they differ by
- * more than slack_bytes.
+ * more than slack_bytes and a block.
  */
 #include <sched.h>
 
@@ -110,10 +110,11 @@ dryi_pinned_slot_fold(struct dry_pinned *p, struct dryi_pinned_slot *slot)
     fold(&p->stats.requested_bytes, &slot->requested);
 }
 
-static void
-fold_if_far(struct dry_pinned *p, struct dryi_pinned_slot *slot)
+/* One block, however large, goes to and fro without. */
+static inline void
+fold_if_far(struct dry_pinned *p, struct dryi_pinned_slot *slot, int64_t bytes)
 {
-    int64_t slack = atomic_load_explicit(&p->slack_bytes, memory_order_relaxed);
+    int64_t slack = atomic_load_explicit(&p->slack_bytes, memory_order_relaxed) + bytes;
     if (slot->bytes.now <= slack && slot->bytes.now >= -slack)
         return;
     dryi_lock_take(&p->lock);
@@ -228,7 +229,7 @@ dryi_pinned_magazine_take(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     add_to(&slot->requests, 1);
     add_to(&slot->bytes, (int64_t)wish->bytes);
     add_to(&slot->requested, (int64_t)wish->requested);
-    fold_if_far(p, slot);
+    fold_if_far(p, slot, (int64_t)wish->bytes);
     return e->address;
 }
 
@@ -278,7 +279,7 @@ dryi_pinned_magazine_give(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     slot->requested.now -= (int64_t)(bytes - cell->waste);
     dryi_pinned_set_tag(cell, DRYI_PINNED_KEPT, class_id << DRYI_PINNED_CLASS_SHIFT);
     keep(slot, set, cell, dryi_pinned_block_address(a, cell));
-    fold_if_far(p, slot);
+    fold_if_far(p, slot, (int64_t)bytes);
     return true;
 }
 
