@@ -59,8 +59,8 @@ model_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *rang
     (void)err;
     *range = (struct dryi_pin_range){.bytes = bytes};
     if (m->is_real) {
-        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                        -1, 0);
+        void *at =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (at == MAP_FAILED)
             return DRY_ERR_NO_SPACE;
         if (mlock(at, bytes) != 0) {
@@ -341,11 +341,11 @@ torch_clear(struct torch *t)
  * of 128 + 64 and 128, experts of 2048; 8 of 256 experts on this rank.
  */
 static const uint64_t matrices[] = {
-    UINT64_C(7168) * 1536,  UINT64_C(1536) * 24576, UINT64_C(7168) * 576,
-    UINT64_C(512) * 32768,  UINT64_C(16384) * 7168, UINT64_C(7168) * 256,
-    UINT64_C(7168) * 2048,  UINT64_C(7168) * 2048,  UINT64_C(2048) * 7168,
-    UINT64_C(7168) * 2048,  UINT64_C(7168) * 2048,  UINT64_C(2048) * 7168,
-    UINT64_C(7168) * 18432, UINT64_C(7168),         UINT64_C(1536),
+    UINT64_C(7168) * 1536,        UINT64_C(1536) * 24576, UINT64_C(7168) * 576,
+    UINT64_C(512) * 32768,        UINT64_C(16384) * 7168, UINT64_C(7168) * 256,
+    UINT64_C(7168) * 2048,        UINT64_C(7168) * 2048,  UINT64_C(2048) * 7168,
+    UINT64_C(7168) * 2048,        UINT64_C(7168) * 2048,  UINT64_C(2048) * 7168,
+    UINT64_C(7168) * 18432,       UINT64_C(7168),         UINT64_C(1536),
     UINT64_C(129280) * 7168 / 16,
 };
 #define MATRICES (sizeof matrices / sizeof *matrices)
@@ -503,7 +503,8 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
     struct loop l = {.scale = is_real ? 64 : 1, .random = 1};
     t = (struct training){0};
     model_init(&l.m, policy->cost, is_real);
-    l.torch = (struct torch){.m = &l.m, .blocks = take(TORCH_BLOCKS_MAX, sizeof *l.torch.blocks)};
+    l.torch = (struct torch){.m = &l.m,
+                             .blocks = take(TORCH_BLOCKS_MAX, sizeof *l.torch.blocks)};
     uint64_t begin = now_ns();
     if (policy->options)
         l.pinned = make_cache(&l.m, policy->options);
@@ -532,7 +533,8 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
            ",\"rounded_ratio\":%.4f}\n",
            is_real ? "real" : "loop", policy->name, policy->cost, first_seconds,
            tail_seconds, l.requested_peak, l.m.pinned_peak, before, l.m.pinned_bytes,
-           l.requested_now, stats.active_bytes.peak, (double)l.rounded / (double)l.requested);
+           l.requested_now, stats.active_bytes.peak,
+           (double)l.rounded / (double)l.requested);
     dry_pinned_destroy(l.pinned);
     free(l.torch.blocks);
 }

@@ -57,6 +57,14 @@ take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
+/* What was taken may be more than was asked for. */
+static bool
+is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
+{
+    uint64_t budget = p->options.budget_bytes;
+    return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
+}
+
 /* One arena more; and what is wished for out of it, before anybody else comes by. */
 static enum dry_status
 pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *wish,
@@ -69,7 +77,9 @@ pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *w
     if (status != DRY_OK)
         return status;
     dryi_lock_take(&p->lock);
-    status = dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
+    uint32_t heap = wish ? wish->heap : DRYI_PINNED_LARGE;
+    status = is_over_budget(p, &range) ? DRY_ERR_NO_SPACE
+                                       : dryi_pinned_arena_add(p, &range, heap);
     if (status == DRY_OK && wish)
         *address = take_block(p, wish);
     dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
@@ -81,8 +91,10 @@ pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *w
     dryi_lock_take(&p->lock);
     p->stats.num_host_free++;
     dryi_lock_give(&p->lock);
-    return dryi_fail(err, status, "no records for %llu bytes that were pinned",
-                     (unsigned long long)bytes);
+    return dryi_fail(err, status, "%llu bytes that were pinned %s",
+                     (unsigned long long)range.bytes,
+                     status == DRY_ERR_NO_SPACE ? "are more than the budget allows"
+                                                : "could not be put into records");
 }
 
 static void
@@ -184,7 +196,7 @@ run(void *self)
             p->pin.take(p->pin.self, w->piece_bytes, p->options.node, &range, NULL) !=
                 DRY_OK)
             break;
-        if (!put_into_inbox(w, &range, begin)) {
+        if (is_over_budget(p, &range) || !put_into_inbox(w, &range, begin)) {
             p->pin.give(p->pin.self, &range);
             break;
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of a part (src/place/paged*, the pages and the tensors of src/host) with one
+A mutant is a copy of a part (src/place/paged*, the pages, the tensors and the pinned cache of src/host) with one
 piece of text replaced, compiled into the named test without assertions, so that what catches
 it is what the test knows from outside or the part's own check. Each piece must be there
 exactly once: a mutant that no longer applies is a failure too. The tests pass on an unchanged
@@ -201,12 +201,80 @@ MUTANTS = {
         "        size.bytes > tensor->bytes - view->offset_bytes)\n",
         "        size.bytes > tensor->bytes)\n",
         "test_tensor", "parts_share_the_pages"),
+    "pinned_early_reuse": (
+        "pinned_event.c",
+        "        if (is_done == 0)\n            break;\n",
+        "",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_one_stream_is_enough": (
+        "pinned_event.c",
+        "if (--cell->uses_left == 0)",
+        "if (cell->uses_left-- != 0)",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_forgotten_use": (
+        "pinned.c",
+        "if (slot && !(dryi_pinned_tag(cell) & DRYI_PINNED_HAS_USES) &&\n        ",
+        "if (slot && ",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_lost_coalesce_behind": (
+        "pinned_heap.c",
+        "if (behind < a->cells + a->count && is_free(behind)) {",
+        "if (behind < a->cells && is_free(behind)) {",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_lost_coalesce_before": (
+        "pinned_heap.c",
+        "if (cell > a->cells) {",
+        "if (cell > a->cells + 1) {",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_lost_buddy": (
+        "pinned_heap.c",
+        "while (size < a->count) {",
+        "while (size < a->count / 2) {",
+        "prop_pinned", "buddy_keeps_the_contract"),
+    "pinned_wrong_buddy": (
+        "pinned_heap.c",
+        "if (!is_free(other) || other->size != size)",
+        "if (!is_free(other))",
+        "prop_pinned", "buddy_keeps_the_contract"),
+    "pinned_wrong_arena_border": (
+        "pinned_arena.c",
+        "if (!a || address < a->range.address)",
+        "if (!a)",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_too_small_block": (
+        "pinned_heap.c",
+        "granules = round_granules(heap, (uint32_t)granules);",
+        "granules = (uint32_t)granules;",
+        "test_pinned", "buddies_are_warm_and_powers_of_two"),
+    "pinned_clear_gives_used": (
+        "pinned_grow.c",
+        "if (a->used == 0 && (!is_unwanted",
+        "if (a->used < 2 && (!is_unwanted",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_lost_peak": (
+        "pinned_magazine.c",
+        "    if (stat->current + delta->most > stat->peak)\n"
+        "        stat->peak = stat->current + delta->most;\n",
+        "",
+        "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_graph_ends_early": (
+        "pinned_event.c",
+        "if (p->streams.list[p->streams.uses[use].stream].is_released) {",
+        "if (p->streams.list[p->streams.uses[use].stream].is_graph) {",
+        "test_pinned", "a_graph_keeps_its_blocks"),
+    "pinned_over_budget": (
+        "pinned_grow.c",
+        "return pinned < p->options.budget_bytes ? p->options.budget_bytes - pinned : 0;",
+        "return p->options.budget_bytes;",
+        "test_pinned", "a_budget_is_kept"),
 }
 
 # program: its source, the part of src/ it is compiled with
 PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
+    "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
+    "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
     "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
 }
@@ -238,7 +306,7 @@ def run(program, rounds):
     except subprocess.TimeoutExpired as stopped:
         text, passed = (stopped.stdout or b"").decode(errors="replace") + "\nno end", False
     ran = FAILED.findall(text)[:1] or RUN.findall(text)
-    why = [line for line in text.splitlines() if line.startswith("place_ops:")]
+    why = [line for line in text.splitlines() if re.match("place_ops:|ERROR:", line)]
     return passed, ran[-1] if ran else "", (why or text.splitlines() or [""])[-1]
 
 

@@ -326,7 +326,7 @@ check_all(struct program *m)
         REQUIRE((uint64_t)s.requested_bytes.peak == m->requested_peak);
     }
     if (m->options.budget_bytes)
-        REQUIRE(s.allocated_bytes.peak <= (int64_t)m->options.budget_bytes + 65536);
+        REQUIRE(s.allocated_bytes.peak <= (int64_t)m->options.budget_bytes);
     REQUIRE(dry_pinned_explain(m->pinned, DRYI_MIB, &e) == DRY_OK);
     uint64_t sum = e.requested_bytes + e.rounding_bytes + e.magazine_bytes;
     REQUIRE(e.pinned_bytes == sum + e.free_bytes && e.idle_bytes <= e.pinned_bytes);

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pinned cache: `bench/run pinned [short]`
+
+Pairs of alloc and free, by size and by threads, on a pin that is only a model. Then a training
+loop's requests (batches of a loader, gradients and parameters of a model like DeepSeek-V3 on
+their way, the optimizer's state, checkpoints), under PyTorch's powers of two, the buddy
+blocks of pytorch #181094 and fit:
+
+    first, tail   seconds in alloc and free over the first 50 steps and the next 50; pinning
+                  counts by a model, s/GiB in brackets, the rest is measured
+    rounded       bytes of the blocks to bytes asked for
+    peak          most that was pinned to most that was in use at once, as asked for
+    cleared       what a clear at the end leaves pinned, to what is still in use
+
+Last the same at 1/64 of the sizes, pinned for real by mlock.
+"""
+import json
+import pathlib
+import subprocess
+import tempfile
+
+GIB = 2 ** 30
+
+
+def results_of(program, *arguments):
+    done = subprocess.run([program, *arguments], text=True, stdout=subprocess.PIPE,
+                          check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def name_of(size):
+    for unit, name in ((GIB, "GiB"), (2 ** 20, "MiB"), (2 ** 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def print_pairs(results):
+    pairs = [r for r in results if r["bench"] == "pair"]
+    sizes = sorted({r["bytes"] for r in pairs})
+    print(f"\n{'alloc + free, ns':18}" + "".join(f"{name_of(size):>9}" for size in sizes))
+    for kind in ("hit", "split"):
+        row = {r["bytes"]: r["ns"] for r in pairs if r["kind"] == kind}
+        print(f"{kind:18}" + "".join(f"{row[size]:9.0f}" for size in sizes))
+    threads = [r for r in results if r["bench"] == "threads"]
+    counts = sorted({r["threads"] for r in threads})
+    print(f"\n{'CPU ns a pair':18}" + "".join(f"{f'{c} thr.':>9}" for c in counts))
+    for size in sorted({r["bytes"] for r in threads}):
+        row = {r["threads"]: r["cpu_ns"] for r in threads if r["bytes"] == size}
+        print(f"{name_of(size):18}" + "".join(f"{row[count]:9.0f}" for count in counts))
+
+
+def print_loop(title, results):
+    if not results:
+        print(f"\n{title}: not to be had here (see ulimit -l)")
+        return
+    print(f"\n{title:30}{'first s':>9}{'tail ms':>9}{'rounded':>9}{'peak GiB':>9}"
+          f"{'peak':>7}{'cleared':>8}")
+    for r in results:
+        cost = f" [{r['pin_cost']:.2f}]" if r["pin_cost"] else ""
+        print(f"{r['policy'] + cost:30}{r['first_s']:9.3f}{r['tail_s'] * 1e3:9.2f}"
+              f"{r['rounded_ratio']:9.3f}{r['pinned_peak'] / GIB:9.2f}"
+              f"{r['pinned_peak'] / r['needed_peak']:7.3f}"
+              f"{r['after_clear'] / r['needed_after']:8.3f}")
+
+
+def run(short, machine, build):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        build(folder, ["bench/bench_pinned"])
+        program = folder / "bench/bench_pinned"
+        print(machine)
+        print_pairs(results_of(program, "pairs", "50000" if short else "1000000"))
+        steps = "20" if short else "50"
+        print_loop("a training loop", results_of(program, "loop", steps, steps))
+        print_loop("at 1/64, by mlock", results_of(program, "real"))
