@@ -351,8 +351,8 @@ static const uint64_t matrices[] = {
 #define MATRICES (sizeof matrices / sizeof *matrices)
 #define LAYERS 6
 #define SHARDS 8 /* ranks that share the optimizer's state */
-#define LIVE_MAX 1024
 #define PREFETCH 4
+#define WAITING_MAX 4096
 
 struct loop {
     struct model m;
@@ -361,8 +361,13 @@ struct loop {
     uint64_t scale;
     uint64_t random;
     uint64_t ours_ns;
-    uint64_t requested_now, requested_peak; /* of blocks in use */
-    uint64_t requested, rounded;            /* of all requests */
+    uint64_t requested_now;       /* of blocks in use */
+    uint64_t needed, needed_peak; /* of those, and of what a stream still uses */
+    uint64_t waiting_first, waiting_last;
+    struct {
+        uint64_t event, bytes;
+    } waiting[WAITING_MAX];
+    uint64_t requested, rounded; /* of all requests */
 };
 
 struct held {
@@ -376,6 +381,28 @@ next_random(struct loop *l, uint64_t limit)
 {
     l->random = l->random * UINT64_C(6364136223846793005) + 1442695040888963407;
     return (l->random >> 33) % limit;
+}
+
+/* What no stream uses any more is not needed. */
+static void
+end_waits(struct loop *l)
+{
+    while (l->waiting_first < l->waiting_last) {
+        uint64_t at = l->waiting_first % WAITING_MAX;
+        if (!model_is_done(&l->m, l->waiting[at].event))
+            return;
+        l->needed -= l->waiting[at].bytes;
+        l->waiting_first++;
+    }
+}
+
+static void
+begin_wait(struct loop *l, uint64_t bytes)
+{
+    uint64_t at = l->waiting_last++ % WAITING_MAX;
+    need(l->waiting_last - l->waiting_first < WAITING_MAX, "too much waits");
+    l->waiting[at].event = l->m.clock - 1;
+    l->waiting[at].bytes = bytes;
 }
 
 static struct held
@@ -392,8 +419,10 @@ hold(struct loop *l, uint64_t bytes)
     l->rounded += l->pinned ? dry_pinned_round_size(l->pinned, h.bytes)
                             : l->torch.blocks[h.block].range.bytes;
     l->requested_now += h.bytes;
-    if (l->requested_now > l->requested_peak)
-        l->requested_peak = l->requested_now;
+    l->needed += h.bytes;
+    end_waits(l);
+    if (l->needed > l->needed_peak)
+        l->needed_peak = l->needed;
     return h;
 }
 
@@ -410,6 +439,10 @@ drop(struct loop *l, struct held *h, bool is_on_stream)
     }
     l->ours_ns += now_ns() - begin;
     l->requested_now -= h->bytes;
+    if (is_on_stream)
+        begin_wait(l, h->bytes);
+    else
+        l->needed -= h->bytes;
     *h = (struct held){0};
 }
 
@@ -500,7 +533,8 @@ static void
 run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_real)
 {
     static struct training t;
-    struct loop l = {.scale = is_real ? 64 : 1, .random = 1};
+    static struct loop l;
+    l = (struct loop){.scale = is_real ? 64 : 1, .random = 1};
     t = (struct training){0};
     model_init(&l.m, policy->cost, is_real);
     l.torch = (struct torch){.m = &l.m,
@@ -517,9 +551,6 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
         train(&l, &t, step);
     double tail_seconds = seconds_of(&l) - first_seconds;
     uint64_t before = l.m.pinned_bytes;
-    struct dry_pinned_stats stats = {.active_bytes.peak = 0};
-    if (l.pinned)
-        dry_pinned_get_stats(l.pinned, &stats);
     end_training(&l, &t);
     l.m.clock += 1000;
     if (l.pinned)
@@ -529,12 +560,10 @@ run_loop(const struct policy *policy, uint64_t first, uint64_t tail, bool is_rea
     printf("{\"bench\":\"%s\",\"policy\":\"%s\",\"pin_cost\":%.3f,\"first_s\":%.4f,"
            "\"tail_s\":%.6f,\"needed_peak\":%" PRIu64 ",\"pinned_peak\":%" PRIu64
            ",\"before_clear\":%" PRIu64 ",\"after_clear\":%" PRIu64
-           ",\"needed_after\":%" PRIu64 ",\"active_peak\":%" PRId64
-           ",\"rounded_ratio\":%.4f}\n",
+           ",\"needed_after\":%" PRIu64 ",\"rounded_ratio\":%.4f}\n",
            is_real ? "real" : "loop", policy->name, policy->cost, first_seconds,
-           tail_seconds, l.requested_peak, l.m.pinned_peak, before, l.m.pinned_bytes,
-           l.requested_now, stats.active_bytes.peak,
-           (double)l.rounded / (double)l.requested);
+           tail_seconds, l.needed_peak, l.m.pinned_peak, before, l.m.pinned_bytes,
+           l.requested_now, (double)l.rounded / (double)l.requested);
     dry_pinned_destroy(l.pinned);
     free(l.torch.blocks);
 }

@@ -82,7 +82,8 @@ struct dry_pinned_options {
     enum dry_pinned_mode mode;
     /*
      * Of an arena in FIT, 2 MiB to 1 GiB; 0, the default: as large as a 32nd of what is
-     * pinned already, 32 MiB to 1 GiB. What is larger than an arena gets one of its own.
+     * pinned already, 32 MiB to 1 GiB, or of just the size that is asked for, if that is a quarter
+     * of it or more. What is larger than an arena always gets one of its own.
      */
     uint64_t arena_bytes;
     uint64_t threshold_bytes; /* up to here requests live apart; 0: none; default 1 MiB */

@@ -13,6 +13,7 @@
 
 #define LARGE_MIN (32 * DRYI_MIB)
 #define LARGE_MAX DRYI_GIB
+#define EXACT_PART 4 /* a request of this part of an arena gets one of just its size */
 #define SMALL_MIN (8 * DRYI_MIB)
 #define SMALL_MAX (64 * DRYI_MIB)
 
@@ -26,6 +27,12 @@ static uint64_t
 most(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+static uint64_t
+round_square(uint64_t bytes)
+{
+    return dryi_round_up(bytes, DRYI_PINNED_SQUARE);
 }
 
 /* --- room ----------------------------------------------------------------------------------- */
@@ -305,7 +312,7 @@ warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_err
     if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
         uint64_t missing = bytes - pinned;
         uint64_t count = missing / piece + (missing % piece != 0);
-        piece = dryi_round_up((missing + count - 1) / count, DRYI_PINNED_SQUARE);
+        piece = round_square((missing + count - 1) / count);
     }
     if (in_background && start_warmer(p, bytes, piece))
         return DRY_OK;
@@ -351,8 +358,8 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     if (bytes == 0 || wish->heap == DRYI_PINNED_SMALL)
         return 0;
     p->remembered_bytes = 0;
-    (void)warm_up(p, bytes, p->options.in_background != 0,
-                  NULL); /* as much as there is */
+    /* As much as there is room for. */
+    (void)warm_up(p, bytes, p->options.in_background != 0, NULL);
     dryi_lock_take(&p->lock);
     address = take_block(p, wish);
     dryi_lock_give(&p->lock);
@@ -367,16 +374,14 @@ arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t 
     dryi_lock_take(&p->lock);
     uint64_t pinned = heap->pinned_bytes;
     dryi_lock_give(&p->lock);
-    uint64_t want;
     if (wish->heap == DRYI_PINNED_OWN)
         return need;
     if (wish->heap == DRYI_PINNED_SMALL)
-        want = least(most(pinned / 2, SMALL_MIN), SMALL_MAX);
-    else if (p->options.arena_bytes)
-        want = p->options.arena_bytes;
-    else
-        want = least(most(pinned / 32, LARGE_MIN), LARGE_MAX);
-    return most(need, dryi_round_up(want, DRYI_PINNED_SQUARE));
+        return most(need, least(most(round_square(pinned / 2), SMALL_MIN), SMALL_MAX));
+    if (p->options.arena_bytes)
+        return most(need, p->options.arena_bytes);
+    uint64_t want = least(most(round_square(pinned / 32), LARGE_MIN), LARGE_MAX);
+    return need >= want / EXACT_PART ? need : want;
 }
 
 /* At least `need`, better `want`. Grow held. */
@@ -406,8 +411,7 @@ static enum dry_status
 pin_and_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t *address)
 {
     bool is_buddy = p->heaps[wish->heap].is_buddy;
-    uint64_t need = is_buddy ? p->options.block_bytes
-                             : dryi_round_up(wish->bytes, DRYI_PINNED_SQUARE);
+    uint64_t need = is_buddy ? p->options.block_bytes : round_square(wish->bytes);
     uint64_t want = is_buddy ? need : arena_bytes(p, wish, need);
     return pin_for(p, wish, need, want, address);
 }
