@@ -161,6 +161,7 @@ fake_unmap(void *self, uint64_t address, uint64_t bytes)
         if (m.address >= address && m.address + m.bytes <= address + bytes) {
             found += m.address == address && m.bytes == bytes;
             forget_pages(f, &m);
+            f->unmaps_of_locked += m.is_locked;
             f->maps[i] = f->maps[--f->map_count];
         } else {
             i++;

@@ -68,7 +68,7 @@ struct fake_kernel {
     uint64_t huge_part;  /* of 100: what of transparent regions is huge */
     bool thp_disabled;
     uint64_t base_bytes, address_limit, lock_limit, time_step_ns, now_ns;
-    size_t locks; /* made so far */
+    size_t locks, unmaps_of_locked; /* so far */
     int64_t process;
     int home_node; /* where unbound touches go, if set_cpus() was not asked */
     struct dryi_cpus last_cpus;

@@ -639,22 +639,58 @@ streams_of_other_gpus_have_events_of_theirs(void **state)
     fake_kernel_finish(&b.fake);
 }
 
+/* What befalls another's context is not the end of ours. */
 static void
-destroyed_stream_is_an_error_and_no_end(void **state)
+other_context_that_is_gone_is_no_end(void **state)
 {
     (void)state;
     struct bench b;
     prepare(&b, NULL);
     make(&b);
+    be_current(&b, 1);
+    uint64_t stream = make_stream(&b), event = record(&b, stream), none;
+    b.control->fail_at(0, DRYI_CUDA_CONTEXT_IS_DESTROYED);
+    assert_int_equal(is_done(&b, event), -1);
+    b.pin.event_return(b.pin.self, event);
+    b.control->fail_at(3, DRYI_CUDA_CONTEXT_IS_DESTROYED); /* entered ours, asked whose */
+    assert_int_equal(b.pin.event_record(b.pin.self, stream, &none, &b.err),
+                     DRY_ERR_SYSTEM);
+    assert_false(account_of(&b).is_gone);
+    b.pin.event_return(b.pin.self, record(&b, stream));
+    b.pin.finish(b.pin.self);
+    assert_int_equal(b.stream_destroy(stream_of(stream)), 0);
+    be_current_no_more(&b, 1);
+    assert_true(look(&b).events == 0 && look(&b).contexts == 0);
+    b.control->reset(NULL);
+    dryi_cuda_driver_close(&b.driver);
+    fake_kernel_finish(&b.fake);
+}
+
+static void
+destroyed_stream_is_an_error_and_no_end(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct failing_memory fm;
+    struct dry_memory memory = failing_memory_init(&fm, SIZE_MAX);
+    prepare(&b, NULL);
+    b.options.pages.memory = &memory;
+    make(&b);
     be_current(&b, 0);
     uint64_t stream = make_stream(&b), event = 77;
     assert_int_equal(b.stream_destroy(stream_of(stream)), 0);
     be_current_no_more(&b, 0);
-    assert_int_equal(b.pin.event_record(b.pin.self, stream, &event, &b.err),
-                     DRY_ERR_SYSTEM);
+    size_t before = 0;
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(b.pin.event_record(b.pin.self, stream, &event, &b.err),
+                         DRY_ERR_SYSTEM);
+        before = i == 0 ? fm.live_bytes : before;
+    }
     assert_true(event == 77 && !account_of(&b).is_gone);
+    assert_true(fm.live_bytes == before); /* however often */
     b.pin.event_return(b.pin.self, record(&b, 0));
     finish(&b);
+    failing_memory_finish(&fm);
 }
 
 /* As the driver tells of an event that was recorded in a capture: it will never pass. */
@@ -917,6 +953,7 @@ main(void)
         cmocka_unit_test(events_pass_with_their_streams_in_any_order),
         cmocka_unit_test(returned_events_are_used_again),
         cmocka_unit_test(streams_of_other_gpus_have_events_of_theirs),
+        cmocka_unit_test(other_context_that_is_gone_is_no_end),
         cmocka_unit_test(destroyed_stream_is_an_error_and_no_end),
         cmocka_unit_test(captured_event_is_not_passed),
         cmocka_unit_test(capture_under_way_is_not_spoilt),
