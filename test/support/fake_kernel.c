@@ -130,6 +130,8 @@ fake_map(void *self, const struct dryi_kernel_map *what, uint64_t *address)
             .promised = is_promised ? what->bytes / f->pool_page_bytes : 0,
         };
         f->maps_made++;
+        if (f->map_count > f->map_peak)
+            f->map_peak = f->map_count;
     }
     return end(f, result);
 }

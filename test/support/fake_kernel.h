@@ -74,7 +74,7 @@ struct fake_kernel {
     struct dryi_cpus last_cpus;
 
     struct fake_map maps[FAKE_MAPS_MAX];
-    size_t map_count, maps_made, unmap_failures, zero_writes, collapses, binds;
+    size_t map_count, map_peak, maps_made, unmap_failures, zero_writes, collapses, binds;
     struct {
         uint64_t address;
         int node;
