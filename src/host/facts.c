@@ -180,23 +180,22 @@ read_nodes(const struct dryi_facts *facts, const char *path,
            dryi_fact_list(file.text, file.length, nodes->words, DRY_PAGES_NODES_MAX);
 }
 
-/* "Mems_allowed_list:\t0-1" of /proc/self/status. */
-static bool
-read_allowed(const struct dryi_facts *facts, struct dry_pages_nodes *nodes)
+bool
+dryi_facts_status_list(const struct dryi_facts *facts, const char *key, uint64_t *words,
+                       size_t bit_max)
 {
-    static const char key[] = "Mems_allowed_list:";
     struct dryi_fact_file file;
     if (!dryi_facts_read_lines(facts, &file, "/proc/self/status", key))
         return false;
-    size_t at = 0, length;
+    size_t at = 0, length, key_length = strlen(key);
     const char *line;
     if (!dryi_fact_line(file.text, file.length, &at, &line, &length) ||
-        length < sizeof key || memcmp(line, key, sizeof key - 1) != 0)
+        length <= key_length || memcmp(line, key, key_length) != 0)
         return false;
-    at = sizeof key - 1;
+    at = key_length;
     while (at < length && (line[at] == '\t' || line[at] == ' '))
         at++;
-    return dryi_fact_list(line + at, length - at, nodes->words, DRY_PAGES_NODES_MAX);
+    return dryi_fact_list(line + at, length - at, words, bit_max);
 }
 
 bool
@@ -206,7 +205,8 @@ dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *existin
     if (!read_nodes(facts, NODES "/has_memory", existing) &&
         !read_nodes(facts, NODES "/online", existing))
         return false;
-    if (!read_allowed(facts, allowed))
+    if (!dryi_facts_status_list(facts, "Mems_allowed_list:", allowed->words,
+                                DRY_PAGES_NODES_MAX))
         *allowed = *existing;
     for (size_t i = 0; i < DRY_PAGES_NODES_MAX / 64; i++)
         allowed->words[i] &= existing->words[i];

@@ -52,6 +52,9 @@ bool dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *ex
                       struct dry_pages_nodes *allowed);
 bool dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node,
                           struct dryi_cpus *cpus);
+/* "Mems_allowed_list:\t0-1" of /proc/self/status, by its key with the colon. */
+bool dryi_facts_status_list(const struct dryi_facts *facts, const char *key,
+                            uint64_t *words, size_t bit_max);
 
 /* Of interleaving by weights; 1 where the kernel does not tell. */
 uint64_t dryi_facts_weight(const struct dryi_facts *facts, int32_t node);
@@ -63,6 +66,9 @@ uint64_t dryi_facts_cgroup_room(const struct dryi_facts *facts);
 /* The same of a pool: of pages in use, or of those reserved by mappings. */
 uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
                                      bool of_reserved);
+
+/* In thousandths of a CPU, the least that any of them grants; 0: no limit is known. */
+uint64_t dryi_facts_cgroup_cpus(const struct dryi_facts *facts);
 
 /* /proc/self/smaps, for what PAGEMAP_SCAN tells newer kernels' programs. */
 bool dryi_facts_huge_bytes(const struct dryi_facts *facts, uint64_t address,

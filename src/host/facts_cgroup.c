@@ -6,6 +6,7 @@
 #include "host/fact_text.h"
 #include "host/facts.h"
 #include "host/facts_read.h"
+#include "host/topology_text.h"
 
 /* Version 1 writes "no limit" as the largest multiple of a page. */
 #define NO_LIMIT (UINT64_C(1) << 62)
@@ -103,4 +104,37 @@ dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
     snprintf(limit.used[1], sizeof limit.used[1], "hugetlb.%llu%s.%scurrent", number,
              unit, what);
     return least_room(facts, "hugetlb", &limit);
+}
+
+static uint64_t
+cpus_of(const struct dryi_facts *facts, const struct dryi_cgroup *group)
+{
+    struct dryi_fact_file quota, period;
+    uint64_t limit;
+    if (group->version == 2)
+        return dryi_facts_read(facts, &quota, "%s/cpu.max", group->path) &&
+                       dryi_topology_cpu_max(quota.text, quota.length, &limit)
+                   ? limit
+                   : 0;
+    return dryi_facts_read(facts, &quota, "%s/cpu.cfs_quota_us", group->path) &&
+                   dryi_facts_read(facts, &period, "%s/cpu.cfs_period_us", group->path) &&
+                   dryi_topology_cpu_quota(quota.text, quota.length, period.text,
+                                           period.length, &limit)
+               ? limit
+               : 0;
+}
+
+uint64_t
+dryi_facts_cgroup_cpus(const struct dryi_facts *facts)
+{
+    struct dryi_cgroup group;
+    uint64_t least = 0;
+    if (!find_group(facts, "cpu", &group))
+        return 0;
+    do {
+        uint64_t limit = cpus_of(facts, &group);
+        if (limit && (least == 0 || limit < least))
+            least = limit;
+    } while (dryi_cgroup_up(&group));
+    return least;
 }
