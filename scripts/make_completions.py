@@ -20,6 +20,12 @@ CHOICES = {
     "--format": "perfetto chrome speedscope folded sqlite csv json svg pickle",
     "--view": "timeline map",
     "--axis": "events time",
+    "--malloc": "auto jemalloc tcmalloc mimalloc glibc keep",
+    "--membind": "prefer strict",
+    "--node": "auto none gpu:0 gpu:1 0 1",
+    "--omp-threads": "auto keep",
+    "--profile": "balanced throughput many-workers",
+    "--thp": "auto always advised never keep",
 }
 FILES = {"FILE", "OUT"}
 

@@ -19,6 +19,7 @@
  * Every command also understands --help and -h.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "options.h"
@@ -40,6 +41,7 @@ struct command {
     const char *examples; /* a line each; NULL: none */
     const struct option_spec *options;
     size_t option_count;
+    bool stops_at_operand; /* what follows the first operand is another program's */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
 };
 
@@ -52,6 +54,7 @@ extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_recommend;
 extern const struct command command_replay;
+extern const struct command command_run;
 extern const struct command command_steps;
 extern const struct command command_top;
 

@@ -220,8 +220,10 @@ take_letters(struct parser *p, const char *letters)
 static bool
 take_word(struct parser *p, const char *word, bool *only_operands)
 {
-    if (*only_operands || word[0] != '-' || word[1] == '\0')
+    if (*only_operands || word[0] != '-' || word[1] == '\0') {
+        *only_operands |= p->command->stops_at_operand;
         return append(p, p->operands, word);
+    }
     if (strcmp(word, "--") == 0) {
         *only_operands = true;
         return true;

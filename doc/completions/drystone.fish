@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend export anonymize demo help
+set -l commands info explain top frag steps diff replay recommend export anonymize demo run help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -13,9 +13,10 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo run help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -93,3 +94,18 @@ complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s h -l help -d 
 complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d 'where the snapshot goes'
 complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d 'training steps, 2 to 1000'
 complete -c drystone -n "__fish_seen_subcommand_from demo" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from run" -s N -l node -x -a 'auto none gpu:0 gpu:1 0 1' -d 'where CPUs and memory are bound'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l membind -x -a 'prefer strict' -d 'prefer'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l interleave -d 'spread memory over all nodes, page by page'
+complete -c drystone -n "__fish_seen_subcommand_from run" -s m -l malloc -x -a 'auto jemalloc tcmalloc mimalloc glibc keep' -d 'auto'
+complete -c drystone -n "__fish_seen_subcommand_from run" -s p -l profile -x -a 'balanced throughput many-workers' -d 'how malloc keeps memory'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l thp -x -a 'auto always advised never keep' -d 'transparent huge pages'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l omp-threads -x -a 'auto keep' -d 'OpenMPs threads'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l omp-bind -d 'bind OpenMPs threads to cores'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l prove -d 'watch the program, and say afterwards what of this took...'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l strict -d 'with --prove'
+complete -c drystone -n "__fish_seen_subcommand_from run" -s q -l quiet -d 'do not print what is set'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l dry-run -d 'print what would be set, start nothing'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l json -d 'with --dry-run'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l root -x -d 'with --dry-run'
+complete -c drystone -n "__fish_seen_subcommand_from run" -s h -l help -d 'this text'

@@ -30,5 +30,6 @@
 #include <drystone/state.h>
 #include <drystone/steps.h>
 #include <drystone/timeline.h>
+#include <drystone/topology.h>
 
 #endif

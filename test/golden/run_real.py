@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs started by `drystone run` on this machine: run_real.py TOOL
+
+Statuses, signals, what the program finds set, and whether --prove tells the truth: of
+programs that do as they are told, and of some that do not.
+"""
+import ctypes
+import os
+import pathlib
+import platform
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+tool = pathlib.Path(sys.argv[1]).resolve()
+failed = 0
+PYTHON = sys.executable
+CLEAN = {"PATH": os.environ["PATH"]}
+# A sanitizer's runtime must come first, and takes malloc's place.
+is_sanitized = b"__asan_init" in tool.read_bytes()
+
+
+def run(*words, env=None, **more):
+    return subprocess.run([tool, "run", *words], env=CLEAN | (env or {}), text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60, **more)
+
+
+def check(name, condition, done=None):
+    global failed
+    if not condition:
+        failed += 1
+        print(f"FAILED: {name}")
+        if done:
+            print(f"  exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def skip(name):
+    print(f"SKIPPED: {name}")
+
+
+def has_row(done, verdict, name):
+    return any(line.split()[:-1] != [] and line.startswith(f"  {verdict}") and name in line
+               for line in done.stderr.splitlines())
+
+
+def statuses():
+    plain = ("--malloc", "keep", "--thp", "keep")
+    for prove in ((), ("--prove",)):
+        check("the status is the program's", run(*prove, *plain, "sh", "-c", "exit 7")
+              .returncode == 7)
+        check("not found is 127", run(*prove, *plain, "/no/such").returncode == 127)
+        check("no program is 126", run(*prove, *plain, "/etc/passwd").returncode == 126)
+    done = run("--prove", *plain, "--", "sh", "-c", "kill -9 $$")
+    check("a signal is 128 and its number", done.returncode == 137, done)
+    check("options behind the program are its own",
+          run("-q", "sh", "-c", "echo $0", "--json").stdout == "--json\n")
+    for words in ((), ("--profile", "fast", "true"), ("--malloc", "x", "true"),
+                  ("--thp", "on", "true"), ("--omp-threads", "0", "true"),
+                  ("--omp-threads", "4x", "true"), ("--membind", "x", "true"),
+                  ("--strict", "true"), ("--json", "true"), ("--root", "/", "true"),
+                  ("--node", "1x", "true"), ("--node", "99999999999999999999", "true")):
+        done = run(*words)
+        check(f"{words} is refused", done.returncode == 2 and done.stderr, done)
+    with tempfile.TemporaryDirectory() as empty:
+        done = run("--dry-run", "--root", empty, "--malloc", "mimalloc")
+        check("a malloc that is not there is refused", done.returncode == 4, done)
+
+
+def environment():
+    show = "import os; print(*[os.environ.get(k) for k in ('OMP_NUM_THREADS', 'MALLOC_CONF')])"
+    done = run("-q", "--omp-threads", "3", PYTHON, "-c", show)
+    check("the program has its variables", done.stdout.startswith("3 "), done)
+    done = run("-q", PYTHON, "-c", show, env={"OMP_NUM_THREADS": "5"})
+    check("what is set is kept", done.stdout.startswith("5 "), done)
+    done = run("-q", "--malloc", "glibc", tool, "run", "--malloc", "glibc", "--dry-run")
+    check("nested, all is kept", "\n  set " not in done.stdout and "kept" in done.stdout,
+          done)
+    if hasattr(os, "sched_setaffinity"):
+        done = run("-q", "--thp", "never", PYTHON, "-c",
+                   "print([l for l in open('/proc/self/status') if 'THP_enabled' in l])")
+        check("huge pages are off", "\\t1" not in done.stdout, done)
+
+
+def signals():
+    trap = ("import signal, sys, time\n"
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
+            "print('ready', flush=True)\ntime.sleep(30)")
+    for prove in ((), ("--prove",)):
+        with subprocess.Popen([tool, "run", "-q", *prove, PYTHON, "-c", trap], env=CLEAN,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            child.stdout.readline()
+            child.send_signal(signal.SIGTERM)
+            _, errors = child.communicate(timeout=60)
+        check("SIGTERM reaches the program", child.returncode == 9)
+        check("and the proof comes all the same", not prove or b"proven" in errors)
+
+
+HOLD = "import time; b = b'x' * (96 << 20); time.sleep(1.5)"
+
+
+def proofs():
+    for name in ("glibc", "jemalloc", "tcmalloc", "mimalloc"):
+        done = run("--prove", "--strict", "--malloc", name, PYTHON, "-c", HOLD)
+        if done.returncode == 4:
+            skip(f"{name} is not installed")
+            continue
+        check(f"{name} is proven", done.returncode == 0 and
+              has_row(done, "proven", "malloc") and has_row(done, "proven", "variables"), done)
+    lose = f"import os, sys; os.execve(sys.executable, [sys.executable, '-c', {HOLD!r}], {{}})"
+    done = run("--prove", "--strict", "--malloc", "glibc", PYTHON, "-c", lose)
+    check("lost variables are found", done.returncode == 1 and
+          has_row(done, "NOT SO", "variables"), done)
+    done = run("--prove", "--malloc", "glibc", PYTHON, "-c", lose)
+    check("without --strict the status stays", done.returncode == 0, done)
+    done = run("--prove", "--malloc", "glibc", "sh", "-c", f"{PYTHON} -c \"{HOLD}\"; exit 5")
+    check("the largest process is looked at", done.returncode == 5 and
+          "MiB" in done.stderr, done)
+
+
+def affinity():
+    if len(os.sched_getaffinity(0)) < 2:
+        skip("one CPU cannot be left")
+        return
+    one = min(os.sched_getaffinity(0))
+    whole = sorted(os.sched_getaffinity(0))
+    node = ("--node", "0") if os.path.exists("/sys/devices/system/node/node0") else None
+    if not node:
+        skip("the machine tells no nodes")
+        return
+    leave = f"import os, time; os.sched_setaffinity(0, {whole}); time.sleep(1.5)"
+    narrow = lambda: os.sched_setaffinity(0, {one})
+    done = run("--prove", "--strict", *node, PYTHON, "-c", leave, preexec_fn=narrow)
+    check("a program that leaves its CPUs is found", done.returncode == 1 and
+          has_row(done, "NOT SO", "CPUs"), done)
+    done = run("--prove", *node, PYTHON, "-c", "import time; time.sleep(1.5)",
+               preexec_fn=narrow)
+    check("one that stays is proven", has_row(done, "proven", "CPUs"), done)
+
+
+def broken_library():
+    with tempfile.TemporaryDirectory() as prefix:
+        library = pathlib.Path(prefix) / "lib" / "libjemalloc.so.2"
+        library.parent.mkdir()
+        head = open("/proc/self/exe", "rb").read(64)
+        library.write_bytes(head[:16] + struct.pack("=H", 3) + head[18:])
+        done = run("--prove", "--strict", "--malloc", "jemalloc", "sleep", "1",
+                   env={"VIRTUAL_ENV": prefix})
+        check("a library that does not load is found", done.returncode == 1 and
+              has_row(done, "NOT SO", "malloc"), done)
+
+
+def forbid(calls):
+    """As containers do: these calls end in EPERM from here on."""
+    code = [(0x20, 0, 0, 0)]  # the number of the call
+    for i, call in enumerate(calls):
+        code.append((0x15, len(calls) - i, 0, call))
+    code += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x00050001)]
+    program = b"".join(struct.pack("=HBBI", *line) for line in code)
+    block = ctypes.create_string_buffer(program, len(program))
+    head = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(block)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, head, 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+def container():
+    if platform.machine() != "x86_64" or is_sanitized:
+        skip("calls are forbidden by their number on x86-64")
+        return
+    for calls in ((238,), (237, 238, 239)):  # set_mempolicy; mbind and get_mempolicy too
+        done = run("--node", "0", "sh", "-c", "echo it ran",
+                   preexec_fn=lambda calls=calls: forbid(calls))
+        check("where policies are forbidden the program runs",
+              done.stdout == "it ran\n" and has_row(done, "left", "memory"), done)
+
+
+statuses()
+environment()
+signals()
+container()
+if is_sanitized:
+    skip("proofs: the sanitizer's malloc is in the way")
+else:
+    proofs()
+    affinity()
+    broken_library()
+sys.exit(failed != 0)
