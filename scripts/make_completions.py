@@ -23,6 +23,7 @@ CHOICES = {
     "--malloc": "auto jemalloc tcmalloc mimalloc glibc keep",
     "--membind": "prefer strict",
     "--node": "auto none gpu:0 gpu:1 0 1",
+    "--only": "pages malloc",
     "--omp-threads": "auto keep",
     "--profile": "balanced throughput many-workers",
     "--thp": "auto always advised never keep",

@@ -5,11 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run pages help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run pages help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
@@ -19,12 +19,13 @@ _drystone()
         --membind) mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
         --node | -N) mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
         --omp-threads) mapfile -t COMPREPLY < <(compgen -W "auto keep" -- "$word"); return ;;
+        --only) mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
         --place | -p) mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
         --profile | -p) mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --root | --rows | --runs | --slices | --steady-from | --steps) return ;;
+        --bytes | --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -39,6 +40,7 @@ _drystone()
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         demo) options="--output --steps --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --prove --strict --quiet --dry-run --json --root --help" ;;
+        pages) options="--bytes --rounds --only --here --json --root --help" ;;
     esac
     case $word in
         -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;

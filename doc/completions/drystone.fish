@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend export anonymize demo run help
+set -l commands info explain top frag steps diff replay recommend export anonymize demo run pages help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -14,9 +14,10 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages of memory this machine has, and what they give'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo run help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo run pages help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -109,3 +110,10 @@ complete -c drystone -n "__fish_seen_subcommand_from run" -l dry-run -d 'print w
 complete -c drystone -n "__fish_seen_subcommand_from run" -l json -d 'with --dry-run'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l root -x -d 'with --dry-run'
 complete -c drystone -n "__fish_seen_subcommand_from run" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l bytes -x -d 'bench'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l rounds -x -d 'bench'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l only -x -a 'pages malloc' -d 'bench'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l here -d 'bench --only malloc'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l json -d 'print JSON, schemas drystone.pages/1 and...'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -l root -x -d 'list what the machine has whose /sys and /proc lie there'
+complete -c drystone -n "__fish_seen_subcommand_from pages" -s h -l help -d 'this text'

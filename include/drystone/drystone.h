@@ -12,6 +12,7 @@
 #include <drystone/pages.h>
 #include <drystone/sim.h>
 #include <drystone/tensor.h>
+#include <drystone/topology.h>
 
 #include <drystone/anonymize.h>
 #include <drystone/pool_trace.h>
@@ -30,6 +31,5 @@
 #include <drystone/state.h>
 #include <drystone/steps.h>
 #include <drystone/timeline.h>
-#include <drystone/topology.h>
 
 #endif
