@@ -21,7 +21,7 @@
 #define ALIGNMENT 64 /* PyTorch's on the CPU */
 #define TIMES_MAX 64
 #define ANSWER_MAX 65536
-#define CHILD_ROUNDS 3
+#define CHILD_ROUNDS_MAX 3
 
 uint64_t
 bench_malloc_bytes(size_t index)
@@ -162,19 +162,19 @@ read_answer(const char *answer, double ns[BENCH_SIZES])
 }
 
 static void
-measure_child(struct bench_malloc *m)
+measure_child(struct bench_malloc *m, size_t rounds)
 {
-    double rounds[BENCH_SIZES][CHILD_ROUNDS];
+    double all[BENCH_SIZES][CHILD_ROUNDS_MAX];
     char answer[ANSWER_MAX];
-    for (size_t r = 0; r < CHILD_ROUNDS; r++) {
+    for (size_t r = 0; r < rounds; r++) {
         double ns[BENCH_SIZES];
         if (!ask_child(m, answer) || !read_answer(answer, ns))
             return;
         for (size_t i = 0; i < BENCH_SIZES; i++)
-            rounds[i][r] = ns[i];
+            all[i][r] = ns[i];
     }
     for (size_t i = 0; i < BENCH_SIZES; i++)
-        m->ns[i] = bench_median(rounds[i], CHILD_ROUNDS);
+        m->ns[i] = bench_median(all[i], rounds);
     m->is_measured = true;
 }
 
@@ -198,7 +198,8 @@ bench_measure_mallocs(struct bench *bench)
     for (size_t i = 0; i < BENCH_MALLOCS; i++) {
         struct bench_malloc *m = &bench->mallocs[bench->malloc_count++];
         *m = all[i];
-        measure_child(m);
+        measure_child(m, bench->rounds < CHILD_ROUNDS_MAX ? bench->rounds
+                                                          : CHILD_ROUNDS_MAX);
         progress_update(&bench->progress, ++bench->step);
     }
     if (bench->mallocs[0].is_measured)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A folder that never ends, or a link of folders, is not walked for ever. */
-#define ENTRIES_MAX 100000
+#define ENTRIES_MAX 1000000
 #define SCAN_BYTES_MAX (UINT64_C(64) << 20)
 
 static const struct {
@@ -194,53 +194,57 @@ is_better(const struct candidate *a, const struct candidate *b)
     return length != other ? length < other : strcmp(a->name, b->name) < 0;
 }
 
-/* The best in one folder. */
-static bool
-find_in_folder(struct search *s, const char *folder, size_t kind, struct candidate *best)
+struct candidates {
+    struct candidate best[KIND_COUNT]; /* no name: none */
+};
+
+static void
+consider(struct candidates *all, const char *name)
 {
-    char path[RUN_PATH_MAX];
-    bool has_found = false;
-    int n = snprintf(path, sizeof path, "%s%s", s->root, folder);
-    DIR *entries = n > 0 && (size_t)n < sizeof path ? opendir(path) : NULL;
-    const struct dirent *entry;
-    while (entries && s->seen++ < ENTRIES_MAX && (entry = readdir(entries))) {
-        struct candidate c;
-        size_t length = strlen(entry->d_name);
-        for (c.stem = 0; c.stem < 3 && kinds[kind].stems[c.stem]; c.stem++) {
-            if (!is_library_of(entry->d_name, length, kinds[kind].stems[c.stem],
-                               &c.version))
+    size_t length = strlen(name);
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        struct candidate c, *best = &all->best[i];
+        for (c.stem = 0; c.stem < 3 && kinds[i].stems[c.stem]; c.stem++) {
+            if (!is_library_of(name, length, kinds[i].stems[c.stem], &c.version))
                 continue;
-            memcpy(c.name, entry->d_name, length + 1);
-            if (has_found && !is_better(&c, best))
-                continue;
-            *best = c;
-            has_found = true;
+            memcpy(c.name, name, length + 1);
+            if (!best->name[0] || is_better(&c, best))
+                *best = c;
         }
     }
-    if (entries)
-        closedir(entries);
-    return has_found;
 }
 
 static void
+take(struct search *s, const char *folder, size_t kind, const char *name)
+{
+    struct run_library *to = &s->machine->libraries[kinds[kind].kind];
+    char path[RUN_PATH_MAX], whole[RUN_PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    int m = snprintf(whole, sizeof whole, "%s%s", s->root, path);
+    if (n < 0 || (size_t)n >= sizeof path || m < 0 || (size_t)m >= sizeof whole ||
+        !is_tellable(path) || !is_loadable(whole))
+        return;
+    memcpy(to->path, path, (size_t)n + 1);
+    if (kinds[kind].kind == RUN_MALLOC_JEMALLOC)
+        read_version(whole, to->version);
+}
+
+/* Takes the best in a folder of each that was not found before. */
+static void
 look_in(struct search *s, const char *folder)
 {
-    char whole[RUN_PATH_MAX];
-    for (size_t i = 0; i < KIND_COUNT; i++) {
-        struct run_library *to = &s->machine->libraries[kinds[i].kind];
-        struct candidate best = {.version = 0};
-        char path[RUN_PATH_MAX];
-        if (to->path[0] || !find_in_folder(s, folder, i, &best))
-            continue;
-        int n = snprintf(path, sizeof path, "%s/%s", folder, best.name);
-        int m = snprintf(whole, sizeof whole, "%s%s/%s", s->root, folder, best.name);
-        if (n < 0 || (size_t)n >= sizeof path || m < 0 || (size_t)m >= sizeof whole ||
-            !is_tellable(path) || !is_loadable(whole))
-            continue;
-        memcpy(to->path, path, (size_t)n + 1);
-        if (kinds[i].kind == RUN_MALLOC_JEMALLOC)
-            read_version(whole, to->version);
-    }
+    struct candidates all = {.best = {{.version = 0}}};
+    char path[RUN_PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", s->root, folder);
+    DIR *entries = n > 0 && (size_t)n < sizeof path ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (entries && s->seen++ < ENTRIES_MAX && (entry = readdir(entries)))
+        consider(&all, entry->d_name);
+    if (entries)
+        closedir(entries);
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (all.best[i].name[0] && !s->machine->libraries[kinds[i].kind].path[0])
+            take(s, folder, i, all.best[i].name);
 }
 
 /* Calls look_in() with `folder`/ENTRY`below` for entries that begin with `prefix`. */

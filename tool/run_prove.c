@@ -9,6 +9,7 @@
 
 /* Of less anonymous memory nothing follows: stacks and small blocks are never huge. */
 #define TELLING_BYTES (UINT64_C(32) << 20)
+#define FEW_BYTES (UINT64_C(1) << 20)
 #define SHARE_MIN 90      /* of 100, on the nodes that were asked for */
 #define HUGE_SHARE_MIN 50 /* of 100: tables, code and small blocks stay small */
 
@@ -61,27 +62,54 @@ percent_of(uint64_t part, uint64_t whole)
     return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
 
+/* Of the plan's nodes: how much lies there, and on that which has least of it. */
+struct shares {
+    uint64_t whole, there, least;
+    size_t count;
+};
+
+static struct shares
+share_nodes(const struct run_sample *s, const struct run_plan *plan)
+{
+    struct shares sum = {.least = UINT64_MAX};
+    for (size_t i = 0; i < DRY_TOPOLOGY_NODES_MAX; i++) {
+        sum.whole += s->node_bytes[i];
+        if (!(plan->memory_nodes[i / 64] >> i % 64 & 1))
+            continue;
+        sum.there += s->node_bytes[i];
+        sum.count++;
+        if (s->node_bytes[i] < sum.least)
+            sum.least = s->node_bytes[i];
+    }
+    return sum;
+}
+
 static void
 judge_memory(struct run_proof *proof, const struct run_plan *plan)
 {
     const struct run_sample *s = &proof->best;
-    uint64_t whole = 0, there = 0;
     char bytes[TERM_NUMBER_BYTES], list[100];
+    static const char name[] = "memory";
     if (plan->memory_mode == RUN_MEMORY_KEEP)
         return;
-    for (size_t i = 0; i < DRY_TOPOLOGY_NODES_MAX; i++) {
-        whole += s->node_bytes[i];
-        there += plan->memory_nodes[i / 64] >> i % 64 & 1 ? s->node_bytes[i] : 0;
-    }
+    bool is_spread = plan->memory_mode == RUN_MEMORY_INTERLEAVE;
+    struct shares sum = share_nodes(s, plan);
+    unsigned there = percent_of(sum.there, sum.whole);
+    unsigned least = percent_of(sum.least, sum.whole);
+    bool is_even = !is_spread || sum.least >= sum.whole / sum.count / 2;
     run_format_list(plan->memory_nodes, DRY_TOPOLOGY_NODES_MAX / 64, list, sizeof list);
-    if (!s->knows_nodes || whole == 0) {
-        add(proof, RUN_UNPROVEN, "memory", "the system does not tell its nodes");
-        return;
-    }
-    unsigned percent = percent_of(there, whole);
-    add(proof, percent >= SHARE_MIN ? RUN_PROVEN : RUN_NOT_SO, "memory",
-        "%u %% of %s lies on node%s %s", percent, term_format_bytes(whole, bytes),
-        plan->memory_mode == RUN_MEMORY_INTERLEAVE ? "s" : "", list);
+    term_format_bytes(sum.whole, bytes);
+    if (!s->knows_nodes)
+        add(proof, RUN_UNPROVEN, name, "the system does not tell its nodes");
+    else if (sum.whole < (is_spread ? TELLING_BYTES : FEW_BYTES))
+        add(proof, RUN_UNPROVEN, name, "the program held %s, too little to tell", bytes);
+    else if (is_spread)
+        add(proof, there >= SHARE_MIN && is_even ? RUN_PROVEN : RUN_NOT_SO, name,
+            "%u %% of %s lies on nodes %s, at least %u %% on each", there, bytes, list,
+            least);
+    else
+        add(proof, there >= SHARE_MIN ? RUN_PROVEN : RUN_NOT_SO, name,
+            "%u %% of %s lies on node %s", there, bytes, list);
 }
 
 static void

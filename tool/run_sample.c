@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MAX 65536
-#define FAMILY_DEPTH_MAX 64
+#define FAMILY_MAX 1024
 #define THREADS_MAX 256
 #define ENVIRON_BYTES_MAX (UINT64_C(4) << 20)
 
@@ -33,58 +32,48 @@ read_keyed(const char *line, const char *key, uint64_t *number)
 
 /* --- which process ------------------------------------------------------------------------ */
 
-struct process {
-    pid_t id, parent;
+struct family {
+    pid_t members[FAMILY_MAX];
+    size_t count;
 };
 
-/* "12 (a name) S 3 ...": a name may hold anything, so the last parenthesis counts. */
-static pid_t
-read_parent(pid_t process)
+/* "12 13 ", in a file of each thread; kernels without it know the program alone. */
+static void
+add_children(struct family *f, pid_t process, const char *thread)
 {
-    char line[512];
-    FILE *file = open_of(process, "stat");
-    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    char path[96];
+    int child;
+    snprintf(path, sizeof path, "task/%.32s/children", thread);
+    FILE *file = open_of(process, path);
+    while (file && f->count < FAMILY_MAX &&
+           fscanf(file, "%d", &child) == 1) /* NOLINT(cert-err34-c): the kernel's */
+        f->members[f->count++] = child;
     if (file)
         fclose(file);
-    return at && strlen(at) > 4 ? (pid_t)strtol(at + 4, NULL, 10) : 0;
 }
 
-static size_t
-list_processes(struct process *all)
+static DIR *
+open_threads(pid_t process)
 {
-    DIR *folder = opendir("/proc");
-    const struct dirent *entry;
-    size_t count = 0;
-    while (folder && count < PROCESSES_MAX && (entry = readdir(folder))) {
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-            continue;
-        pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
-        all[count++] = (struct process){.id = id, .parent = read_parent(id)};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    return opendir(path);
+}
+
+static void
+find_family(struct family *f, pid_t program)
+{
+    f->members[0] = program;
+    f->count = 1;
+    for (size_t i = 0; i < f->count; i++) {
+        DIR *threads = open_threads(f->members[i]);
+        const struct dirent *entry;
+        for (size_t n = 0; threads && n < THREADS_MAX && (entry = readdir(threads)); n++)
+            if (entry->d_name[0] != '.')
+                add_children(f, f->members[i], entry->d_name);
+        if (threads)
+            closedir(threads);
     }
-    if (folder)
-        closedir(folder);
-    return count;
-}
-
-static int
-compare_ids(const void *a, const void *b)
-{
-    const struct process *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* Upwards, no further than any family is deep. `all` is by id. */
-static bool
-is_of_family(const struct process *all, size_t count, const struct process *process,
-             pid_t program)
-{
-    for (int depth = 0; process && depth < FAMILY_DEPTH_MAX; depth++) {
-        if (process->id == program)
-            return true;
-        const struct process parent = {.id = process->parent};
-        process = bsearch(&parent, all, count, sizeof *all, compare_ids);
-    }
-    return false;
 }
 
 static uint64_t
@@ -103,22 +92,17 @@ read_resident(pid_t process)
 static pid_t
 find_largest(pid_t program, uint64_t *resident_bytes)
 {
-    struct process *all = malloc(PROCESSES_MAX * sizeof *all);
+    struct family f;
     pid_t largest = program;
-    *resident_bytes = read_resident(program);
-    if (!all)
-        return largest;
-    size_t count = list_processes(all);
-    qsort(all, count, sizeof *all, compare_ids);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bytes =
-            is_of_family(all, count, &all[i], program) ? read_resident(all[i].id) : 0;
+    *resident_bytes = 0;
+    find_family(&f, program);
+    for (size_t i = 0; i < f.count; i++) {
+        uint64_t bytes = read_resident(f.members[i]);
         if (bytes <= *resident_bytes)
             continue;
-        largest = all[i].id;
+        largest = f.members[i];
         *resident_bytes = bytes;
     }
-    free(all);
     return largest;
 }
 
@@ -171,9 +155,7 @@ read_thread(struct run_sample *s, const char *name, const struct run_plan *plan)
 static void
 read_threads(struct run_sample *s, const struct run_plan *plan)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)s->process);
-    DIR *folder = opendir(path);
+    DIR *folder = open_threads(s->process);
     const struct dirent *entry;
     while (folder && s->thread_count < THREADS_MAX && (entry = readdir(folder)))
         if (entry->d_name[0] != '.')
