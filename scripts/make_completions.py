@@ -14,6 +14,7 @@ OUT = pathlib.Path(__file__).resolve().parent.parent / "doc" / "completions"
 CHOICES = {
     "--at": "oom peak end",
     "--by": "line function module stack category size step",
+    "--for": "training inference cpu",
     "--goal": "fit peak stable",
     "--without": "expandable gc split",
     "--place": "torch paged offline",

@@ -10,9 +10,15 @@ _drystone()
     fi
     case $previous in
         help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run pages help" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor demo help --help --version" -- "$word")
+        return
+    fi
+    case $previous in
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
+        --for | -f) mapfile -t COMPREPLY < <(compgen -W "training inference cpu" -- "$word"); return ;;
         --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         --malloc | -m) mapfile -t COMPREPLY < <(compgen -W "auto jemalloc tcmalloc mimalloc glibc keep" -- "$word"); return ;;
@@ -26,6 +32,7 @@ _drystone()
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
         --bytes | --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
+        --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --node | --page-size | --root | --rows | --runs | --slices | --steady-from | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -38,6 +45,7 @@ _drystone()
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
+        doctor) options="--for --need --node --page-size --env --all --json --root --apply --undo --yes --journal --help" ;;
         demo) options="--output --steps --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;

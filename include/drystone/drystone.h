@@ -8,6 +8,7 @@
 #include <drystone/status.h>
 
 #include <drystone/device.h>
+#include <drystone/doctor.h>
 #include <drystone/dtype.h>
 #include <drystone/pages.h>
 #include <drystone/sim.h>

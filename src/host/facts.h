@@ -67,6 +67,13 @@ uint64_t dryi_facts_cgroup_room(const struct dryi_facts *facts);
 uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
                                      bool of_reserved);
 
+/*
+ * The least number in a file of this group and those above it, whose name in version 1 and
+ * 2 of groups is given (NULL: there is none); UINT64_MAX: no limit is known.
+ */
+uint64_t dryi_facts_cgroup_least(const struct dryi_facts *facts, const char *controller,
+                                 const char *const names[2]);
+
 /* In thousandths of a CPU, the least that any of them grants; 0: no limit is known. */
 uint64_t dryi_facts_cgroup_cpus(const struct dryi_facts *facts);
 

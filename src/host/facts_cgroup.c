@@ -73,6 +73,23 @@ least_room(const struct dryi_facts *facts, const char *controller,
 }
 
 uint64_t
+dryi_facts_cgroup_least(const struct dryi_facts *facts, const char *controller,
+                        const char *const names[2])
+{
+    struct dryi_cgroup group;
+    uint64_t least = UINT64_MAX, number;
+    if (!find_group(facts, controller, &group) || !names[group.version - 1])
+        return UINT64_MAX;
+    do {
+        if (dryi_facts_read_number(facts, &number, "%s/%s", group.path,
+                                   names[group.version - 1]) &&
+            number < NO_LIMIT && number < least)
+            least = number;
+    } while (dryi_cgroup_up(&group));
+    return least;
+}
+
+uint64_t
 dryi_facts_cgroup_room(const struct dryi_facts *facts)
 {
     static const struct limit limit = {

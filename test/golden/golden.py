@@ -5,7 +5,8 @@ golden.py [--update] [--cases MAKE_CASES] TOOL CASE...
 
 A case is a text file: `$ drystone ARGUMENTS` lines, each followed by what the command
 prints (standard output, then standard error) and by `exit N`. Commands run in a copy of
-test/data, so that they may write; MAKE_CASES adds the labelled snapshots to it.
+test/data, so that they may write; MAKE_CASES adds the labelled snapshots to it. Machines
+(test/data/machines) are unpacked to folders that stand for their /sys and /proc.
 """
 import difflib
 import pathlib
@@ -27,6 +28,12 @@ if arguments[0] == "--cases":
 tool = pathlib.Path(arguments[0]).resolve()
 shutil.copytree(pathlib.Path(__file__).resolve().parent.parent / "data", data,
                 dirs_exist_ok=True)
+for machine in (data / "machines").glob("*.txt"):
+    for part in machine.read_text().split("== /")[1:]:
+        path, text = part.split("\n", 1)
+        file = machine.with_suffix("") / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
 
 
 def run(line):

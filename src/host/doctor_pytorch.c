@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* PyTorch's own options for host memory, as its variables have them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "host/doctor_inside.h"
+#include "host/doctor_text.h"
+
+#define SHOWN_MAX 80
+#define THREADS_MAX 128
+
+static const struct dryi_check check_pinned = {
+    DRY_DOCTOR_PYTORCH, "pytorch-pinned", "PyTorch's cache of page-locked memory",
+    "page-locked memory costs half a second to a second a GiB when the driver fills it "
+    "with "
+    "one thread; touched by several first and then registered, a fifth of that and less"};
+static const struct dryi_check check_both = {
+    DRY_DOCTOR_PYTORCH, "pytorch-conf", "PyTorch's two variables",
+    "PYTORCH_ALLOC_CONF is the newer name of PYTORCH_CUDA_ALLOC_CONF; which of the two "
+    "holds "
+    "depends on the release"};
+static const struct dryi_check check_thp = {
+    DRY_DOCTOR_PYTORCH, "pytorch-thp", "PyTorch's tensors in huge pages",
+    "with THP_MEM_ALLOC_ENABLE=1 tensors of 2 MiB and more ask the kernel for huge "
+    "pages, "
+    "which they get even where transparent pages are on \"madvise\""};
+static const struct dryi_check check_threads = {
+    DRY_DOCTOR_PYTORCH, "omp-threads", "threads of an operator",
+    "one a physical core of one node is most that helps; more wait for each other, and "
+    "memory they touch first lies on the wrong node"};
+
+enum form { FORM_TRUTH, FORM_NUMBER, FORM_THREADS };
+
+static const struct {
+    const char *key;
+    enum form form;
+} pinned_options[] = {
+    {"pinned_max_cached_size_mb", FORM_NUMBER},
+    {"pinned_max_round_threshold_mb", FORM_NUMBER},
+    {"pinned_num_register_threads", FORM_THREADS},
+    {"pinned_reserve_segment_size_mb", FORM_NUMBER},
+    {"pinned_use_background_threads", FORM_TRUTH},
+    {"pinned_use_cuda_host_register", FORM_TRUTH},
+};
+
+static bool
+is_value(struct dryi_piece value, enum form form)
+{
+    uint64_t n;
+    if (form == FORM_TRUTH)
+        return dryi_piece_is(value, "True") || dryi_piece_is(value, "False");
+    if (!dryi_piece_number(value, &n))
+        return false;
+    return form == FORM_NUMBER || (dryi_is_power_of_two(n) && n <= THREADS_MAX);
+}
+
+static const char *
+conf_of(const struct dry_doctor *d)
+{
+    const char *text = dryi_doctor_variable(d, "PYTORCH_ALLOC_CONF");
+    return text ? text : dryi_doctor_variable(d, "PYTORCH_CUDA_ALLOC_CONF");
+}
+
+static int
+shown(struct dryi_piece word)
+{
+    return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
+}
+
+/* Of one option of the pinned cache. */
+static void
+judge_setting(struct dry_doctor *d, const struct dryi_setting *s)
+{
+    for (size_t i = 0; i < sizeof pinned_options / sizeof *pinned_options; i++) {
+        if (!dryi_piece_is(s->key, pinned_options[i].key))
+            continue;
+        dryi_doctor_is(d, "%s:%.*s", pinned_options[i].key, shown(s->value),
+                       s->value.bytes);
+        if (is_value(s->value, pinned_options[i].form))
+            return;
+        dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
+        dryi_doctor_should_be(d, "%s: %s", pinned_options[i].key,
+                              pinned_options[i].form == FORM_TRUTH ? "True or False"
+                              : pinned_options[i].form == FORM_NUMBER
+                                  ? "a whole number"
+                                  : "a power of two up "
+                                    "to 128");
+        return;
+    }
+    dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
+    dryi_doctor_is(d, "%.*s, which PyTorch does not know", shown(s->key), s->key.bytes);
+    dryi_doctor_should_be(d, "options that PyTorch has");
+}
+
+static void
+check_cache(struct dry_doctor *d)
+{
+    const char *text = conf_of(d);
+    struct dryi_setting s;
+    size_t at = 0, count = 0;
+    bool registers = false;
+    if (!dryi_doctor_has_gpu_purpose(d))
+        return;
+    dryi_doctor_begin(d, &check_pinned);
+    for (size_t i = 0;
+         text && i < 64 &&
+         dryi_text_setting((struct dryi_piece){text, strlen(text)}, ',', ':', &at, &s);
+         i++) {
+        if (s.key.length < 7 || memcmp(s.key.bytes, "pinned_", 7) != 0)
+            continue;
+        judge_setting(d, &s);
+        count++;
+        registers = registers || (dryi_piece_is(s.key, "pinned_use_cuda_host_register") &&
+                                  dryi_piece_is(s.value, "True"));
+    }
+    if (count == 0)
+        dryi_doctor_is(d, "no option is set");
+    if (!registers) {
+        dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+        dryi_doctor_should_be(d, "filled by several threads, then registered");
+        dryi_doctor_fix(d, "PYTORCH_ALLOC_CONF=pinned_use_cuda_host_register:True,"
+                           "pinned_num_register_threads:8");
+        dryi_doctor_undo(d, "# take these two out again");
+    }
+    dryi_doctor_end(d);
+}
+
+static void
+check_names(struct dry_doctor *d)
+{
+    const char *new = dryi_doctor_variable(d, "PYTORCH_ALLOC_CONF");
+    const char *old = dryi_doctor_variable(d, "PYTORCH_CUDA_ALLOC_CONF");
+    if (!new || !old)
+        return;
+    dryi_doctor_begin(d, &check_both);
+    dryi_doctor_is(d, "%s",
+                   strcmp(new, old) == 0 ? "both, alike" : "both, and they differ");
+    if (strcmp(new, old) != 0) {
+        dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
+        dryi_doctor_should_be(d, "one of them");
+        dryi_doctor_fix(d, "unset PYTORCH_CUDA_ALLOC_CONF");
+    }
+    dryi_doctor_end(d);
+}
+
+static void
+check_huge_tensors(struct dry_doctor *d)
+{
+    const char *value = dryi_doctor_variable(d, "THP_MEM_ALLOC_ENABLE");
+    bool is_on = value && strcmp(value, "1") == 0;
+    if (d->options.purpose != DRY_DOCTOR_CPU)
+        return;
+    dryi_doctor_begin(d, &check_thp);
+    dryi_doctor_is(d, "THP_MEM_ALLOC_ENABLE %s%.*s", value ? "is " : "is not set",
+                   SHOWN_MAX, value ? value : "");
+    if (!is_on) {
+        dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+        dryi_doctor_should_be(d, "1");
+        dryi_doctor_fix(d, "THP_MEM_ALLOC_ENABLE=1");
+        dryi_doctor_undo(d, "unset THP_MEM_ALLOC_ENABLE");
+    }
+    dryi_doctor_end(d);
+}
+
+/* Cores of the largest node that this process may run on. */
+static uint64_t
+cores_of_a_node(const struct dry_doctor *d)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < d->view->node_count; i++)
+        if (d->view->nodes[i].allowed_core_count > most)
+            most = d->view->nodes[i].allowed_core_count;
+    return most;
+}
+
+static void
+check_omp(struct dry_doctor *d)
+{
+    const char *value = dryi_doctor_variable(d, "OMP_NUM_THREADS");
+    uint64_t cores = cores_of_a_node(d), threads;
+    if (d->options.purpose != DRY_DOCTOR_CPU || cores == 0)
+        return;
+    dryi_doctor_begin(d, &check_threads);
+    if (!value) {
+        dryi_doctor_is(d, "OMP_NUM_THREADS is not set: as many as there are CPUs");
+        if (d->view->allowed_cpu_count > cores)
+            dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+    } else if (!dryi_piece_number((struct dryi_piece){value, strcspn(value, ",")},
+                                  &threads)) {
+        dryi_doctor_is(d, "OMP_NUM_THREADS is no number");
+        dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
+    } else {
+        dryi_doctor_is(d, "%llu", (unsigned long long)threads);
+        if (threads > cores)
+            dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+    }
+    if (!dryi_doctor_is_good(d)) {
+        dryi_doctor_should_be(d, "%llu or less", (unsigned long long)cores);
+        dryi_doctor_fix(d, "OMP_NUM_THREADS=%llu", (unsigned long long)cores);
+    }
+    dryi_doctor_end(d);
+}
+
+void
+dryi_doctor_check_pytorch(struct dry_doctor *d)
+{
+    if (!dryi_doctor_knows_variables(d))
+        return;
+    check_cache(d);
+    check_names(d);
+    check_huge_tensors(d);
+    check_omp(d);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The files that a change may name, and the words it may write to each. A closed list. */
+#include <string.h>
+
+#include <drystone/doctor.h>
+
+#include "base/ascii.h"
+#include "base/bits.h"
+
+#define THP "/sys/kernel/mm/transparent_hugepage/"
+
+enum form {
+    FORM_NUMBER,
+    FORM_ENABLED, /* always madvise inherit never */
+    FORM_DEFRAG,  /* always defer defer+madvise madvise never */
+    FORM_SHMEM,   /* always within_size advise never deny force */
+};
+
+/* '#' stands for a number of at most 10 digits, without zeroes in front. */
+static const struct {
+    const char *path;
+    enum form form;
+} writable[] = {
+    {"/sys/kernel/mm/hugepages/hugepages-#kB/nr_hugepages", FORM_NUMBER},
+    {"/sys/devices/system/node/node#/hugepages/hugepages-#kB/nr_hugepages", FORM_NUMBER},
+    {THP "enabled", FORM_ENABLED},
+    {THP "defrag", FORM_DEFRAG},
+    {THP "shmem_enabled", FORM_SHMEM},
+    {THP "hugepages-#kB/enabled", FORM_ENABLED},
+    {THP "khugepaged/defrag", FORM_NUMBER},
+    {"/proc/sys/kernel/numa_balancing", FORM_NUMBER},
+    {"/proc/sys/vm/compaction_proactiveness", FORM_NUMBER},
+    {"/proc/sys/vm/extfrag_threshold", FORM_NUMBER},
+    {"/proc/sys/vm/hugetlb_optimize_vmemmap", FORM_NUMBER},
+    {"/proc/sys/vm/max_map_count", FORM_NUMBER},
+    {"/proc/sys/vm/min_free_kbytes", FORM_NUMBER},
+    {"/proc/sys/vm/overcommit_memory", FORM_NUMBER},
+    {"/proc/sys/vm/swappiness", FORM_NUMBER},
+    {"/proc/sys/vm/zone_reclaim_mode", FORM_NUMBER},
+};
+
+static const char *const enabled_words[] = {"always", "madvise", "inherit", "never",
+                                            NULL};
+static const char *const defrag_words[] = {"always",  "defer", "defer+madvise",
+                                           "madvise", "never", NULL};
+static const char *const shmem_words[] = {"always", "within_size", "advise", "never",
+                                          "deny",   "force",       NULL};
+
+static const char *const *
+words_of(enum form form)
+{
+    switch (form) {
+    case FORM_ENABLED:
+        return enabled_words;
+    case FORM_DEFRAG:
+        return defrag_words;
+    case FORM_SHMEM:
+        return shmem_words;
+    case FORM_NUMBER:
+        break;
+    }
+    return NULL;
+}
+
+/* At most `max` digits without zeroes in front; how many, 0: none. */
+static size_t
+number_length(const char *text, size_t max)
+{
+    size_t n = 0;
+    while (n <= max && dryi_is_digit(text[n]))
+        n++;
+    return n > max || (n > 1 && text[0] == '0') ? 0 : n;
+}
+
+static int
+is_path(const char *path, const char *form)
+{
+    for (; *form; form++) {
+        size_t n = *form == '#' ? number_length(path, 10) : (size_t)(*path == *form);
+        if (n == 0)
+            return 0;
+        path += n;
+    }
+    return *path == '\0';
+}
+
+static int
+is_value(const char *value, enum form form)
+{
+    const char *const *words = words_of(form);
+    if (!words) {
+        size_t n = number_length(value, 18);
+        return n > 0 && value[n] == '\0';
+    }
+    for (; *words; words++)
+        if (strcmp(value, *words) == 0)
+            return 1;
+    return 0;
+}
+
+int
+dry_doctor_may_write(const char *path, const char *value)
+{
+    for (size_t i = 0; i < sizeof writable / sizeof *writable; i++)
+        if (is_path(path, writable[i].path))
+            return is_value(value, writable[i].form);
+    return 0;
+}

@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What doctor finds on machines we know, and that nothing of a machine can make it fail. */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/doctor.h>
+#include <drystone/pages.h>
+
+#include "base/bits.h"
+#include "host/doctor_inside.h"
+#include "host/doctor_text.h"
+#include "support/failing_memory.h"
+#include "support/machine.h"
+
+#define TEXT(s) (s), sizeof(s) - 1
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+static void
+limits_are_read(void **state)
+{
+    (void)state;
+    static const char text[] = "Limit    Soft Limit   Hard Limit  Units\n"
+                               "Max open files  1024   unlimited  files\n"
+                               "Max locked memory  x   1  bytes\n";
+    uint64_t soft = 5, hard = 5;
+    assert_true(dryi_text_limit(TEXT(text), "Max open files", &soft, &hard));
+    assert_true(soft == 1024 && hard == UINT64_MAX);
+    assert_false(dryi_text_limit(TEXT(text), "Max locked memory", &soft, &hard));
+    assert_false(dryi_text_limit(TEXT(text), "Max open", &soft, &hard));
+    assert_false(dryi_text_limit(TEXT("Max open files"), "Max open files", &soft, &hard));
+    assert_true(soft == 1024 && hard == UINT64_MAX);
+}
+
+static void
+free_pieces_are_summed_by_node(void **state)
+{
+    (void)state;
+    static const char text[] = "Node 0, zone DMA 1 0 1\nNode 1, zone Normal 9 9 9\n"
+                               "Node 0, zone Normal 3 2 1\n";
+    uint64_t free = 0, large = 0;
+    assert_true(dryi_text_buddies(TEXT(text), 0, 2, &free, &large));
+    assert_true(free == 1 + 4 + 3 + 4 + 4 && large == 8);
+    assert_true(dryi_text_buddies(TEXT(text), 1, 1, &free, &large));
+    assert_true(free == 63 && large == 54);
+    free = 7;
+    assert_false(dryi_text_buddies(TEXT(text), 2, 1, &free, &large));
+    assert_false(dryi_text_buddies(TEXT("Node 0, zone N 1 x"), 0, 1, &free, &large));
+    assert_true(free == 7);
+    static const char huge[] = "Node 0, zone N 99999999999999999999 9999999999999999999";
+    assert_true(dryi_text_buddies(TEXT(huge), 0, 1, &free, &large));
+    assert_true(free == UINT64_MAX && large == UINT64_MAX);
+}
+
+static void
+mounts_have_sizes(void **state)
+{
+    (void)state;
+    static const char text[] = "1 2 0:3 / /dev/shm rw - tmpfs shm rw,size=64M,mode=1777\n"
+                               "1 2 0:3 / /dev rw - devtmpfs dev rw,size=9k\n"
+                               "1 2 0:3 / /run rw shared:1 - tmpfs tmpfs rw\n";
+    uint64_t bytes = 5;
+    assert_true(dryi_text_mount_size(TEXT(text), "/dev/shm", &bytes));
+    assert_true(bytes == 64 * DRYI_MIB);
+    assert_true(dryi_text_mount_size(TEXT(text), "/run", &bytes));
+    assert_true(bytes == UINT64_MAX);
+    bytes = 5;
+    assert_false(dryi_text_mount_size(TEXT(text), "/dev", &bytes));
+    assert_false(dryi_text_mount_size(TEXT("1 2 0:3 / /run rw - tmpfs"), "/run", &bytes));
+    assert_true(bytes == 5);
+}
+
+static void
+versions_are_read(void **state)
+{
+    (void)state;
+    uint32_t major = 0, minor = 0;
+    uint64_t driver = 0, part = 0;
+    assert_true(dryi_text_release(TEXT("6.12.9-amd64\n"), &major, &minor));
+    assert_true(major == 6 && minor == 12);
+    assert_false(dryi_text_release(TEXT("6\n"), &major, &minor));
+    assert_false(dryi_text_release(TEXT("v6.1\n"), &major, &minor));
+    assert_false(dryi_text_release(TEXT("99999999999.1\n"), &major, &minor));
+    static const char text[] = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+                               "580.65.06  Release\nGCC version:  gcc 13.3.0\n";
+    assert_true(dryi_text_driver(TEXT(text), &driver, &part));
+    assert_true(driver == 580 && part == 65);
+    assert_false(dryi_text_driver(TEXT("GCC version: 13.3.0\n"), &driver, &part));
+}
+
+static void
+command_lines_ask_for_pools(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "quiet hugepages=7 hugepagesz=1G hugepages=0:2,1:3 "
+        "hugepagesz=2M hugepages=512 init_on_alloc=1 init_on_alloc=0";
+    uint64_t pages = 0;
+    struct dryi_piece value;
+    assert_true(dryi_text_boot_pool(TEXT(text), DRYI_GIB, 2 * DRYI_MIB, &pages));
+    assert_int_equal(pages, 5);
+    assert_true(dryi_text_boot_pool(TEXT(text), 2 * DRYI_MIB, 2 * DRYI_MIB, &pages));
+    assert_int_equal(pages, 512);
+    assert_true(dryi_text_boot_pool(TEXT("hugepages=9"), DRYI_MIB, DRYI_MIB, &pages));
+    assert_int_equal(pages, 9);
+    assert_false(dryi_text_boot_pool(TEXT("hugepages=x"), DRYI_MIB, DRYI_MIB, &pages));
+    assert_false(dryi_text_boot_pool(TEXT("hugepages=9"), DRYI_GIB, DRYI_MIB, &pages));
+    assert_true(dryi_text_boot_option(TEXT(text), "init_on_alloc", &value));
+    assert_true(dryi_piece_is(value, "0"));
+    assert_false(dryi_text_boot_option(TEXT(text), "init", &value));
+}
+
+static void
+settings_are_split(void **state)
+{
+    (void)state;
+    static const char text[] = ",a:1,b,list:[1:2,3:4],,c:";
+    static const char *const wanted[][2] = {
+        {"a", "1"}, {"b", ""}, {"list", "[1:2,3:4]"}, {"c", ""}};
+    struct dryi_setting s;
+    size_t at = 0, count = 0;
+    while (dryi_text_setting((struct dryi_piece){TEXT(text)}, ',', ':', &at, &s)) {
+        assert_true(count < 4);
+        assert_true(dryi_piece_is(s.key, wanted[count][0]));
+        assert_true(dryi_piece_is(s.value, wanted[count][1]));
+        count++;
+    }
+    assert_int_equal(count, 4);
+}
+
+static void
+jemalloc_tells_its_release(void **state)
+{
+    (void)state;
+    static const char library[] = "\177ELF..\0"
+                                  "1.5.3.0-0-x\0"
+                                  "5.3.0-0-g54eaed1d\0";
+    for (size_t step = 1; step < sizeof library; step++) {
+        struct dryi_jemalloc j = {.is_known = false};
+        for (size_t at = 0; at < sizeof library; at += step)
+            dryi_jemalloc_feed(&j, library + at,
+                               at + step < sizeof library ? step : sizeof library - at);
+        assert_true(j.is_known && j.major == 5 && j.minor == 3 && j.patch == 0);
+    }
+    struct dryi_jemalloc none = {.is_known = false};
+    dryi_jemalloc_feed(&none, TEXT("x5.3.0-0-g5\0 5.3-0-g\0"));
+    assert_false(none.is_known);
+}
+
+static void
+sizes_are_written(void **state)
+{
+    (void)state;
+    char text[DRYI_BYTES_TEXT];
+    assert_string_equal(dryi_doctor_bytes(0, text), "0 B");
+    assert_string_equal(dryi_doctor_bytes(1023, text), "1023 B");
+    assert_string_equal(dryi_doctor_bytes(2 * DRYI_MIB, text), "2 MiB");
+    assert_string_equal(dryi_doctor_bytes(3 * DRYI_GIB / 2, text), "1.50 GiB");
+    assert_string_equal(dryi_doctor_bytes(UINT64_MAX, text), "15.99 EiB");
+    assert_int_equal(dryi_doctor_percent(UINT64_MAX, UINT64_MAX), 100);
+    assert_int_equal(dryi_doctor_percent(1, 0), 0);
+}
+
+/* --- machines ----------------------------------------------------------------------------- */
+
+static struct dry_doctor *
+examine(const struct dry_doctor_options *options)
+{
+    struct dry_doctor *doctor = NULL;
+    struct dry_error err;
+    assert_int_equal(dry_doctor_create(options, &doctor, &err), DRY_OK);
+    return doctor;
+}
+
+/* The finding of this id, which must be there. */
+static struct dry_doctor_finding
+get(const struct dry_doctor *doctor, const char *id)
+{
+    struct dry_doctor_finding f = {.id = ""};
+    for (size_t i = 0; i < dry_doctor_get_finding_count(doctor); i++) {
+        dry_doctor_get_finding(doctor, i, &f);
+        if (strcmp(f.id, id) == 0)
+            break;
+    }
+    assert_string_equal(f.id, id);
+    return f;
+}
+
+static void
+machines_show_what_they_lack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine, *id;
+        enum dry_doctor_verdict verdict;
+    } cases[] = {
+        {"one-node", "thp-enabled", DRY_DOCTOR_GOOD},
+        {"one-node", "fragmentation", DRY_DOCTOR_GOOD},
+        {"one-node", "cuda-driver", DRY_DOCTOR_NOT_KNOWN},
+        {"two-nodes", "pool-2048kb", DRY_DOCTOR_GOOD},
+        {"two-nodes", "numa-balancing", DRY_DOCTOR_COULD_BE_BETTER},
+        {"eight-nodes", "pool-2048kb", DRY_DOCTOR_COULD_BE_BETTER},
+        {"eight-nodes", "numa-misses", DRY_DOCTOR_COULD_BE_BETTER},
+        {"eight-nodes", "thp-defrag", DRY_DOCTOR_COULD_BE_BETTER},
+        {"eight-nodes", "zone-reclaim", DRY_DOCTOR_COULD_BE_BETTER},
+        {"cxl", "numa-no-cpus", DRY_DOCTOR_COULD_BE_BETTER},
+        {"cxl", "kernel-pin", DRY_DOCTOR_COULD_BE_BETTER},
+        {"cxl", "init-on-alloc", DRY_DOCTOR_COULD_BE_BETTER},
+        {"container", "pools", DRY_DOCTOR_COULD_BE_BETTER},
+        {"container", "shm", DRY_DOCTOR_WRONG},
+        {"container", "thp-process", DRY_DOCTOR_WRONG},
+        {"container", "cgroup-high", DRY_DOCTOR_COULD_BE_BETTER},
+        {"container", "numa-nodes", DRY_DOCTOR_NOT_KNOWN},
+        {"container", "kernel-version", DRY_DOCTOR_COULD_BE_BETTER},
+        {"arm64-64k", "thp-enabled", DRY_DOCTOR_COULD_BE_BETTER},
+        {"arm64-64k", "thp-sizes", DRY_DOCTOR_COULD_BE_BETTER},
+        {"gpu-r580", "kernel-pin", DRY_DOCTOR_WRONG},
+        {"gpu-r580", "cuda-driver", DRY_DOCTOR_COULD_BE_BETTER},
+        {"gpu-r580", "gpu-node", DRY_DOCTOR_COULD_BE_BETTER},
+        {"gpu-r580", "iommu", DRY_DOCTOR_COULD_BE_BETTER},
+        {"gpu-r580", "pool-2048kb", DRY_DOCTOR_WRONG},
+        {"thp-never", "thp-enabled", DRY_DOCTOR_WRONG},
+        {"thp-never", "thp-size", DRY_DOCTOR_WRONG},
+        {"thp-never", "overcommit", DRY_DOCTOR_WRONG},
+        {"thp-never", "address-space", DRY_DOCTOR_WRONG},
+        {"thp-never", "cgroup-hugetlb-2048kb", DRY_DOCTOR_WRONG},
+        {"thp-never", "compaction", DRY_DOCTOR_COULD_BE_BETTER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tree tree;
+        struct dry_doctor_options options;
+        struct dry_doctor_finding f;
+        machine_unpack(&tree, cases[i].machine);
+        dry_doctor_options_init(&options);
+        options.root = tree.root;
+        struct dry_doctor *doctor = examine(&options);
+        f = get(doctor, cases[i].id);
+        if (f.verdict != cases[i].verdict)
+            fail_msg("%s: %s is %s", cases[i].machine, cases[i].id,
+                     dry_doctor_verdict_name(f.verdict));
+        dry_doctor_destroy(doctor);
+        tree_finish(&tree);
+    }
+}
+
+/* What holds for each finding, whatever it is of. */
+static void
+check_finding(const struct dry_doctor *doctor, const struct dry_doctor_finding *f)
+{
+    assert_true(strlen(f->id) > 0);
+    assert_int_equal(strspn(f->id, "abcdefghijklmnopqrstuvwxyz0123456789-"),
+                     strlen(f->id));
+    assert_non_null(dry_doctor_topic_name(f->topic));
+    assert_true(strlen(f->title) > 0 && strlen(f->why) > 0 && strlen(f->is) > 0);
+    bool is_bad = f->verdict >= DRY_DOCTOR_COULD_BE_BETTER;
+    if (is_bad && strlen(f->should_be) == 0)
+        fail_msg("%s: what should it be?", f->id);
+    if (!is_bad && f->change_count)
+        fail_msg("%s: nothing need be changed", f->id);
+    for (size_t i = 0; i < f->change_count; i++) {
+        struct dry_doctor_change c;
+        dry_doctor_get_change(doctor, f->first_change + i, &c);
+        assert_true(dry_doctor_may_write(c.path, c.old_value));
+        assert_true(dry_doctor_may_write(c.path, c.new_value));
+        assert_string_not_equal(c.old_value, c.new_value);
+        assert_true(f->needs_root && strlen(f->fix) && strlen(f->undo) &&
+                    strlen(f->persist));
+        assert_null(strchr(c.path, ' '));
+    }
+}
+
+static void
+check_doctor(const struct dry_doctor *doctor)
+{
+    size_t count = dry_doctor_get_finding_count(doctor);
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        struct dry_doctor_finding f, other;
+        dry_doctor_get_finding(doctor, i, &f);
+        check_finding(doctor, &f);
+        for (size_t j = 0; j < i; j++) {
+            dry_doctor_get_finding(doctor, j, &other);
+            assert_string_not_equal(f.id, other.id);
+        }
+    }
+}
+
+static void
+findings_are_whole_on_all_machines(void **state)
+{
+    (void)state;
+    static const struct dry_doctor_variable variables[] = {
+        {"LD_PRELOAD", "/nowhere/libjemalloc.so.2 libtcmalloc.so"},
+        {"MALLOC_CONF", "thp:always,foo:1,narenas"},
+        {"GLIBC_TUNABLES", "glibc.malloc.nothing=1"},
+        {"PYTORCH_ALLOC_CONF", "pinned_use_background_threads:yes"},
+        {"OMP_NUM_THREADS", "1000"},
+    };
+    static const uint64_t needs[] = {UINT64_C(4) << 30, 1};
+    for (size_t m = 0; m < MACHINE_COUNT; m++) {
+        struct tree tree;
+        machine_unpack(&tree, machine_names[m]);
+        for (int purpose = 0; purpose < DRY_DOCTOR_PURPOSE_COUNT; purpose++) {
+            for (int32_t node = -1; node < 3; node++) {
+                struct dry_doctor_options options;
+                dry_doctor_options_init(&options);
+                options.root = tree.root;
+                options.purpose = (enum dry_doctor_purpose)purpose;
+                options.node = node;
+                options.needs_bytes = needs;
+                options.need_count = node == 2 ? 0 : 2;
+                options.variables = node == 0 ? variables : NULL;
+                options.variable_count = node == 0 ? 5 : 0;
+                struct dry_doctor *doctor = examine(&options);
+                check_doctor(doctor);
+                dry_doctor_destroy(doctor);
+            }
+        }
+        tree_finish(&tree);
+    }
+}
+
+static void
+pages_know_all_machines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        uint64_t huge_bytes;
+        size_t pools;
+        uint64_t total; /* of the smallest pool */
+    } cases[MACHINE_COUNT] = {
+        {"one-node", 2 * DRYI_MIB, 2, 0},       {"two-nodes", 2 * DRYI_MIB, 2, 256},
+        {"eight-nodes", 2 * DRYI_MIB, 2, 4096}, {"cxl", 2 * DRYI_MIB, 1, 0},
+        {"container", 2 * DRYI_MIB, 0, 0},      {"arm64-64k", 512 * DRYI_MIB, 3, 0},
+        {"gpu-r580", 2 * DRYI_MIB, 2, 81920},   {"thp-never", 2 * DRYI_MIB, 1, 16},
+    };
+    for (size_t m = 0; m < MACHINE_COUNT; m++) {
+        struct tree tree;
+        struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX];
+        machine_unpack(&tree, cases[m].machine);
+        size_t count = dry_pages_read_sizes(tree.root, -1, sizes);
+        assert_int_equal(count, 2 + cases[m].pools);
+        assert_int_equal(sizes[1].kind, DRY_PAGES_TRANSPARENT);
+        assert_true(sizes[1].page_bytes == cases[m].huge_bytes);
+        assert_int_equal(sizes[1].is_off, strcmp(cases[m].machine, "thp-never") == 0);
+        if (cases[m].pools)
+            assert_int_equal(sizes[2].total_count, cases[m].total);
+        tree_finish(&tree);
+    }
+}
+
+/* --- needs -------------------------------------------------------------------------------- */
+
+static struct dry_doctor *
+examine_need(const struct tree *tree, uint64_t bytes, int32_t node, uint64_t page_bytes)
+{
+    struct dry_doctor_options options;
+    dry_doctor_options_init(&options);
+    options.root = tree->root;
+    options.needs_bytes = &bytes;
+    options.need_count = 1;
+    options.node = node;
+    options.page_bytes = page_bytes;
+    return examine(&options);
+}
+
+static void
+four_gib_are_2048_pages(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_finding f;
+    struct dry_doctor_change c;
+    struct dry_doctor_row row;
+    machine_unpack(&tree, "one-node");
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(1) << 32, -1, 0);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(row.is_recommended && row.needed_count == 2048 &&
+                row.missing_count == 2048 && row.fits);
+    f = get(doctor, "pool-need");
+    assert_true(f.verdict == DRY_DOCTOR_WRONG);
+    assert_int_equal(f.change_count, 1);
+    dry_doctor_get_change(doctor, f.first_change, &c);
+    assert_string_equal(c.path, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    assert_string_equal(c.old_value, "0");
+    assert_string_equal(c.new_value, "2048");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+budget_keeps_a_tenth_and_4_gib(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_row row;
+    machine_unpack(&tree, "one-node");
+    tree_add(&tree, "/proc/meminfo",
+             "MemTotal: 33554432 kB\nMemFree: 1048576 kB\nMemAvailable: 16777216 kB\n"
+             "Hugepagesize: 2048 kB\n");
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(2) << 30, -1, 0);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(row.budget_bytes == 12 * DRYI_GIB && row.fits);
+    assert_true(row.cache_bytes == DRYI_GIB);
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, "/proc/meminfo",
+             "MemTotal: 104857600 kB\nMemFree: 1048576 kB\nMemAvailable: 16777216 kB\n");
+    doctor = examine_need(&tree, UINT64_C(7) << 30, -1, 2 * DRYI_MIB);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(row.budget_bytes == 6 * DRYI_GIB && !row.fits);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+needs_of_a_node_name_the_node(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_finding f;
+    struct dry_doctor_change c;
+    machine_unpack(&tree, "gpu-r580");
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(100) << 30, 1, 0);
+    f = get(doctor, "pool-need");
+    assert_true(f.change_count == 1);
+    dry_doctor_get_change(doctor, f.first_change, &c);
+    assert_string_equal(
+        c.path, "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages");
+    assert_string_equal(c.new_value, "72160");
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(10) << 30, 0, 0);
+    f = get(doctor, "pool-need");
+    assert_true(f.verdict == DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(10) << 30, 7, 0);
+    f = get(doctor, "pool-need");
+    assert_true(f.verdict == DRY_DOCTOR_WRONG);
+    assert_int_equal(f.change_count, 0);
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(10) << 30, 0, DRYI_GIB);
+    f = get(doctor, "pool-need");
+    assert_true(f.needs_reboot && f.change_count == 0);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+options_are_checked(void **state)
+{
+    (void)state;
+    struct dry_doctor_options options;
+    struct dry_doctor *doctor = NULL;
+    struct dry_error err;
+    uint64_t needs[2] = {UINT64_MAX, 1};
+    dry_doctor_options_init(&options);
+    options.purpose = (enum dry_doctor_purpose)9;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    dry_doctor_options_init(&options);
+    options.node = -2;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    dry_doctor_options_init(&options);
+    options.page_bytes = 3;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    dry_doctor_options_init(&options);
+    options.need_count = 1;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    options.needs_bytes = needs;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_LIMIT);
+    dry_doctor_options_init(&options);
+    options.variable_count = 1;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    assert_null(doctor);
+}
+
+/* --- what may be written ------------------------------------------------------------------ */
+
+static void
+only_known_files_may_be_written(void **state)
+{
+    (void)state;
+    static const char thp[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+    static const char pool[] = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    assert_true(dry_doctor_may_write(thp, "madvise"));
+    assert_true(dry_doctor_may_write(pool, "0"));
+    assert_true(dry_doctor_may_write("/proc/sys/vm/swappiness", "60"));
+    static const char *const bad[][2] = {
+        {"/sys/kernel/mm/transparent_hugepage/enabled", "madvise\n"},
+        {"/sys/kernel/mm/transparent_hugepage/enabled", ""},
+        {"/sys/kernel/mm/transparent_hugepage/enabled", "5"},
+        {"/sys/kernel/mm/transparent_hugepage/enabled/", "never"},
+        {"/sys/kernel/mm/../mm/transparent_hugepage/enabled", "never"},
+        {"/sys/kernel/mm/hugepages/hugepages-kB/nr_hugepages", "1"},
+        {"/sys/kernel/mm/hugepages/hugepages-0x2kB/nr_hugepages", "1"},
+        {"/sys/kernel/mm/hugepages/hugepages-02kB/nr_hugepages", "1"},
+        {"/sys/kernel/mm/hugepages/hugepages-99999999999kB/nr_hugepages", "1"},
+        {"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "-1"},
+        {"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "01"},
+        {"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "1 "},
+        {"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "9999999999999999999"},
+        {"/proc/sys/kernel/core_pattern", "0"},
+        {"/proc/sys/vm/../kernel/panic", "1"},
+        {"/etc/passwd", "0"},
+        {"", "0"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (dry_doctor_may_write(bad[i][0], bad[i][1]))
+            fail_msg("%s: %s", bad[i][0], bad[i][1]);
+}
+
+/* --- torture ------------------------------------------------------------------------------ */
+
+static const uint64_t torture_needs[] = {UINT64_C(3) << 30};
+
+static void
+make_torture(struct dry_doctor_options *options, const struct tree *tree)
+{
+    dry_doctor_options_init(options);
+    options->root = tree->root;
+    options->needs_bytes = torture_needs;
+    options->need_count = 1;
+}
+
+static void
+every_refused_memory_is_told(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "two-nodes");
+    for (size_t n = 0;; n++) {
+        struct failing_memory fm;
+        struct dry_memory memory = failing_memory_init(&fm, n);
+        struct dry_doctor_options options;
+        struct dry_doctor *doctor = NULL;
+        struct dry_error err;
+        make_torture(&options, &tree);
+        options.memory = &memory;
+        enum dry_status status = dry_doctor_create(&options, &doctor, &err);
+        bool failed = fm.failed;
+        if (failed)
+            assert_int_equal(status, DRY_ERR_MEMORY);
+        else
+            check_doctor(doctor);
+        dry_doctor_destroy(doctor);
+        failing_memory_finish(&fm);
+        if (!failed)
+            break;
+        assert_null(doctor);
+    }
+    tree_finish(&tree);
+}
+
+/* The real kernel, whose n-th open, read or listing is refused. */
+struct refusing {
+    struct dryi_kernel kernel, real;
+    size_t left;
+    bool has_refused;
+    int open_count;
+};
+
+static bool
+refuses(struct refusing *r)
+{
+    if (r->left-- != 0)
+        return false;
+    r->has_refused = true;
+    return true;
+}
+
+static int
+refusing_open(void *self, const char *path)
+{
+    struct refusing *r = self;
+    if (refuses(r))
+        return -EACCES;
+    int file = r->real.open(r->real.self, path);
+    r->open_count += file >= 0;
+    return file;
+}
+
+static ssize_t
+refusing_read(void *self, int file, char *bytes, size_t capacity)
+{
+    struct refusing *r = self;
+    return refuses(r) ? -EIO : r->real.read(r->real.self, file, bytes, capacity);
+}
+
+static void
+refusing_close(void *self, int file)
+{
+    struct refusing *r = self;
+    r->open_count--;
+    r->real.close(r->real.self, file);
+}
+
+static int
+refusing_list(void *self, const char *path, int (*entry)(void *to, const char *name),
+              void *to)
+{
+    struct refusing *r = self;
+    return refuses(r) ? -EACCES : r->real.list(r->real.self, path, entry, to);
+}
+
+static uint64_t
+refusing_page_bytes(void *self)
+{
+    (void)self;
+    return 4096;
+}
+
+static void
+every_refused_read_is_not_known(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "gpu-r580");
+    for (size_t n = 0;; n++) {
+        struct refusing r = {.left = n};
+        struct dry_doctor_options options;
+        struct dry_doctor *doctor = NULL;
+        struct dry_error err;
+        dryi_kernel_init(&r.real);
+        r.kernel = r.real;
+        r.kernel.open = refusing_open;
+        r.kernel.read = refusing_read;
+        r.kernel.close = refusing_close;
+        r.kernel.list = refusing_list;
+        r.kernel.page_bytes = refusing_page_bytes;
+        r.kernel.self = &r;
+        make_torture(&options, &tree);
+        assert_int_equal(dryi_doctor_create(&options, &r.kernel, &doctor, &err), DRY_OK);
+        check_doctor(doctor);
+        dry_doctor_destroy(doctor);
+        assert_int_equal(r.open_count, 0);
+        if (!r.has_refused)
+            break;
+    }
+    tree_finish(&tree);
+}
+
+static void
+this_machine_is_examined(void **state)
+{
+    (void)state;
+    struct dry_doctor_options options;
+    struct dry_doctor_machine machine;
+    dry_doctor_options_init(&options);
+    struct dry_doctor *doctor = examine(&options);
+    check_doctor(doctor);
+    dry_doctor_get_machine(doctor, &machine);
+    assert_true(machine.base_page_bytes >= 4096);
+    dry_doctor_destroy(doctor);
+    dry_doctor_destroy(NULL);
+}
+
+static void
+names_are_stable(void **state)
+{
+    (void)state;
+    assert_string_equal(dry_doctor_purpose_name(DRY_DOCTOR_CPU), "cpu");
+    assert_string_equal(dry_doctor_topic_name(DRY_DOCTOR_PYTORCH), "pytorch");
+    assert_string_equal(dry_doctor_verdict_name(DRY_DOCTOR_WRONG), "wrong");
+    assert_null(dry_doctor_purpose_name((enum dry_doctor_purpose)3));
+    assert_null(dry_doctor_topic_name((enum dry_doctor_topic)10));
+    assert_null(dry_doctor_verdict_name((enum dry_doctor_verdict)4));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_read),
+        cmocka_unit_test(free_pieces_are_summed_by_node),
+        cmocka_unit_test(mounts_have_sizes),
+        cmocka_unit_test(versions_are_read),
+        cmocka_unit_test(command_lines_ask_for_pools),
+        cmocka_unit_test(settings_are_split),
+        cmocka_unit_test(jemalloc_tells_its_release),
+        cmocka_unit_test(sizes_are_written),
+        cmocka_unit_test(machines_show_what_they_lack),
+        cmocka_unit_test(findings_are_whole_on_all_machines),
+        cmocka_unit_test(pages_know_all_machines),
+        cmocka_unit_test(four_gib_are_2048_pages),
+        cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
+        cmocka_unit_test(needs_of_a_node_name_the_node),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(only_known_files_may_be_written),
+        cmocka_unit_test(every_refused_memory_is_told),
+        cmocka_unit_test(every_refused_read_is_not_known),
+        cmocka_unit_test(this_machine_is_examined),
+        cmocka_unit_test(names_are_stable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
