@@ -11,6 +11,7 @@
 #include "doctor_report.h"
 #include "need.h"
 #include "report.h"
+#include "term.h"
 
 #define JOURNAL "/var/lib/drystone/doctor.journal"
 #define NEEDS_MAX 4096
@@ -29,16 +30,14 @@ static const struct option_spec specs[] = {
      "training, inference (both on a GPU) or cpu; default: training"},
     {"need", 'n', "WHAT", OPTION_LIST, offsetof(struct values, needs),
      "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', or a "
-     "size, "
-     "4GiB; several apart by ';' or by giving it again"},
+     "size, 4GiB; several apart by ';' or by giving it again"},
     {"node", 0, "N", OPTION_INT, offsetof(struct values, node),
      "the node that it shall lie on; default: any"},
     {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
      "of the pages it shall have; default: the kernel's default, mostly 2MiB"},
     {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
      "a variable of the program that will run, beside those of this command; may be "
-     "given "
-     "several times"},
+     "given several times"},
     {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
      "show what is good too"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -57,12 +56,11 @@ static const struct option_spec specs[] = {
 };
 
 static const char about_text[] = "Reads what the machine has and allows, from /sys and "
-                                 "/proc, and says what of it stands "
-                                 "in the way of large tensors in host memory: what is, "
-                                 "what should be, why, the command "
-                                 "that mends it, how to undo that, how to make it last. "
-                                 "With ID... only these. Changes "
-                                 "nothing unless --apply says so.";
+                                 "/proc, and says what of it stands in the way of large "
+                                 "tensors in host memory: what is, what should be, why, "
+                                 "the command that mends it, how to undo that, how to "
+                                 "make it last. With ID... only these. Changes nothing "
+                                 "unless --apply says so.";
 
 struct session {
     struct values values;
@@ -363,6 +361,21 @@ print_counts(const struct apply_count *counts, const char *done)
            counts->left);
 }
 
+static void
+print_way_back(const struct session *s)
+{
+    printf("to go back: drystone doctor --undo");
+    if (*s->root) {
+        printf(" --root ");
+        term_print_text(stdout, s->root, strlen(s->root));
+    }
+    if (s->values.journal) {
+        printf(" --journal ");
+        term_print_text(stdout, s->journal, strlen(s->journal));
+    }
+    putchar('\n');
+}
+
 static int
 write_changes(const struct session *s, const struct journal *changes)
 {
@@ -377,7 +390,7 @@ write_changes(const struct session *s, const struct journal *changes)
                              stdout, &counts);
         print_counts(&counts, "written");
         if (journal.count)
-            printf("to go back: drystone doctor --undo\n");
+            print_way_back(s);
     }
     journal_finish(&journal);
     return code;

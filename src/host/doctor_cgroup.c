@@ -12,22 +12,20 @@
 
 static const struct dryi_check check_memory = {
     DRY_DOCTOR_CGROUP, "cgroup-memory", "memory of the control group",
-    "beyond it the kernel kills a process of the group; page-locked memory counts, and "
-    "so do "
-    "copies of files, which go first. Pages of pools have a limit of their own"};
+    "beyond it the kernel kills a process of the group; page-locked memory and "
+    "transparent huge pages count, and so do copies of files, which go first. Pages of "
+    "pools have a limit of their own"};
 static const struct dryi_check check_high = {
     DRY_DOCTOR_CGROUP, "cgroup-high", "where the group is slowed down",
     "between memory.high and memory.max each allocation waits for reclaim, which cannot "
-    "take "
-    "page-locked memory: the program hardly moves and nothing says why"};
+    "take page-locked memory: the program hardly moves and nothing says why"};
 static const struct dryi_check check_swap = {
     DRY_DOCTOR_CGROUP, "cgroup-swap", "swap of the control group",
     "with swap, a group at its limit gets slow where it would else be killed"};
 static const struct dryi_check check_pages = {
     DRY_DOCTOR_CGROUP, "cgroup-hugetlb", "pages of a pool for the control group",
     "the limit .max is seen when a page is touched, and kills by a bus error; .rsvd.max "
-    "is "
-    "seen when memory is mapped, and is a refusal that a program can answer"};
+    "is seen when memory is mapped, and is a refusal that a program can answer"};
 
 static uint64_t
 least_of(const struct dry_doctor *d, const char *controller, const char *v1,

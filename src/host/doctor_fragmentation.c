@@ -12,6 +12,8 @@
 #define VM "/proc/sys/vm/"
 /* Fewer events say nothing. */
 #define EVENTS_MIN 1000
+/* More nodes are looked at, not named: a line is for people. */
+#define NAMED_MAX 16
 
 static const struct dryi_check check_pieces = {
     DRY_DOCTOR_FRAGMENTATION, "fragmentation", "free memory in huge pieces",
@@ -23,8 +25,7 @@ static const struct dryi_check check_proactive = {
 static const struct dryi_check check_threshold = {
     DRY_DOCTOR_FRAGMENTATION, "extfrag-threshold", "compaction before reclaim",
     "above this index of 1000 the kernel moves pages to make a large piece; below it "
-    "drops "
-    "copies of files instead, which helps less"};
+    "drops copies of files instead, which helps less"};
 static const struct dryi_check check_faults = {
     DRY_DOCTOR_FRAGMENTATION, "thp-faults", "huge pages given at a fault, since boot",
     "each that was not given is 512 small faults, and memory that stays in small pages"};
@@ -49,7 +50,8 @@ huge_order(const struct dry_doctor *d)
 }
 
 static void
-judge_pieces(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *file)
+judge_pieces(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *file,
+             bool is_named)
 {
     uint64_t free, large, base = d->machine.base_page_bytes;
     char all[DRYI_BYTES_TEXT], part[DRYI_BYTES_TEXT];
@@ -59,10 +61,12 @@ judge_pieces(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
         free > UINT64_MAX / base / 100)
         return;
     uint64_t percent = dryi_doctor_percent(large, free);
-    dryi_doctor_is(d, "node %d: %s of %s (%llu %%)", (int)node,
-                   dryi_doctor_bytes(large * base, part),
-                   dryi_doctor_bytes(free * base, all), (unsigned long long)percent);
-    if (percent < 25 && free * base >= DRYI_GIB)
+    bool is_bad = percent < 25 && free * base >= DRYI_GIB;
+    if (is_named || (is_bad && dryi_doctor_is_good(d)))
+        dryi_doctor_is(d, "node %d: %s of %s (%llu %%)", (int)node,
+                       dryi_doctor_bytes(large * base, part),
+                       dryi_doctor_bytes(free * base, all), (unsigned long long)percent);
+    if (is_bad)
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
 }
 
@@ -75,9 +79,10 @@ check_free_pieces(struct dry_doctor *d)
         return;
     }
     dryi_doctor_begin(d, &check_pieces);
+    size_t named = 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
         if (dryi_nodes_have(&d->nodes, node))
-            judge_pieces(d, node, &file);
+            judge_pieces(d, node, &file, named++ < NAMED_MAX);
     if (!dryi_doctor_is_good(d)) {
         dryi_doctor_should_be(d, "a quarter or more");
         dryi_doctor_needs_root(d);

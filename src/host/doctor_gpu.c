@@ -17,13 +17,11 @@
 static const struct dryi_check check_driver = {
     DRY_DOCTOR_GPU, "cuda-driver", "NVIDIA's driver",
     "one registration keeps 24 bytes for each 4 KiB, huge pages or not, in one table; "
-    "from "
-    "r580 on 512 GiB and more in one call fail"};
+    "from r580 on 512 GiB and more in one call fail"};
 static const struct dryi_check check_zeroing = {
     DRY_DOCTOR_GPU, "cuda-zeroing", "zeroes for the driver's host memory",
     "the driver clears what it allocates (NVreg_InitializeSystemMemoryAllocations=1); "
-    "memory "
-    "of ours that is registered was zeroed by the kernel already, in parallel"};
+    "memory of ours that is registered was zeroed by the kernel already, in parallel"};
 static const struct dryi_check check_persistence = {
     DRY_DOCTOR_GPU, "cuda-persistence", "a driver that stays awake",
     "without nvidia-persistenced the GPU is put down when its last program ends, and the "
@@ -31,8 +29,35 @@ static const struct dryi_check check_persistence = {
 static const struct dryi_check check_place = {
     DRY_DOCTOR_GPU, "gpu-node", "the nodes that GPUs hang on",
     "a copy to a GPU from its own node's memory is up to three times as fast; "
-    "page-locked "
-    "pages cannot be moved afterwards"};
+    "page-locked pages cannot be moved afterwards"};
+
+static size_t
+count_gpus(const struct dry_doctor *d)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->view->gpu_count; i++)
+        count += d->view->gpus[i].vendor == DRY_TOPOLOGY_NVIDIA;
+    return count;
+}
+
+static void
+check_absence(struct dry_doctor *d)
+{
+    size_t count = count_gpus(d);
+    if (!dryi_doctor_has_gpu_purpose(d))
+        return;
+    if (count == 0) {
+        dryi_doctor_not_known(d, &check_driver, DRIVER "version");
+        return;
+    }
+    dryi_doctor_begin(d, &check_driver);
+    dryi_doctor_is(d, "none is seen, but %zu GPUs of NVIDIA's are", count);
+    dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+    dryi_doctor_should_be(d, "loaded, and /proc/driver/nvidia to be seen");
+    dryi_doctor_needs_root(d);
+    dryi_doctor_fix(d, "modprobe nvidia");
+    dryi_doctor_end(d);
+}
 
 static void
 check_version(struct dry_doctor *d)
@@ -40,8 +65,7 @@ check_version(struct dry_doctor *d)
     struct dryi_fact_file file;
     uint64_t major, minor;
     if (!d->machine.has_nvidia_driver) {
-        if (dryi_doctor_has_gpu_purpose(d))
-            dryi_doctor_not_known(d, &check_driver, DRIVER "version");
+        check_absence(d);
         return;
     }
     dryi_doctor_begin(d, &check_driver);

@@ -12,9 +12,8 @@
 static const struct dryi_check check_version = {
     DRY_DOCTOR_KERNEL, "kernel-version", "what this kernel can do",
     "pages taken with MADV_POPULATE_WRITE (5.14) are refused by a number and not by a "
-    "bus "
-    "error; 5.18 gives back single pages of pools, 6.1 makes huge pages of small ones on "
-    "request, 6.7 tells cheaply what is huge, 6.9 interleaves by weight"};
+    "bus error; 5.18 gives back single pages of pools, 6.1 makes huge pages of small "
+    "ones on request, 6.7 tells cheaply what is huge, 6.9 interleaves by weight"};
 static const struct dryi_check check_pin = {
     DRY_DOCTOR_KERNEL, "kernel-pin", "pinning more than 2 GiB at once",
     "Linux 6.11 to 6.13 refuse to pin more than 2 GiB in one call: cudaHostRegister and "
@@ -22,21 +21,18 @@ static const struct dryi_check check_pin = {
 static const struct dryi_check check_zeroing = {
     DRY_DOCTOR_KERNEL, "init-on-alloc", "zeroes for the kernel's own memory",
     "with init_on_alloc the kernel writes zeroes into all it takes for itself too: "
-    "buffers "
-    "of disks, networks and drivers. Memory for programs is zeroed in any case"};
+    "buffers of disks, networks and drivers. Memory for programs is zeroed in any case"};
 static const struct dryi_check check_base = {
     DRY_DOCTOR_KERNEL, "base-page", "the base page",
     "programs must ask for its size: with 64 KiB, a huge page is 512 MiB"};
 static const struct dryi_check check_gib = {
     DRY_DOCTOR_KERNEL, "gigantic-pages", "pages of 1 GiB",
     "very large tables of weights fit the processor's TLB only with these; processors "
-    "and "
-    "virtual machines without the flag pdpe1gb have none"};
+    "and virtual machines without the flag pdpe1gb have none"};
 static const struct dryi_check check_iommu = {
     DRY_DOCTOR_KERNEL, "iommu", "translation of what GPUs address",
     "where each pinned page is also entered into the IOMMU's tables, pinning and copies "
-    "of "
-    "small pages take longer, and peers cannot reach each other directly"};
+    "of small pages take longer, and peers cannot reach each other directly"};
 
 static void
 say_ability(struct dry_doctor *d, const char *what, uint32_t major, uint32_t minor)

@@ -18,8 +18,7 @@
 static const struct dryi_check check_memlock = {
     DRY_DOCTOR_LIMITS, "memlock", "locked memory (ulimit -l)",
     "mlock, RDMA and io_uring are held to it. CUDA's page-locked memory is not: the "
-    "driver "
-    "pins without asking for this limit"};
+    "driver pins without asking for this limit"};
 static const struct dryi_check check_files = {
     DRY_DOCTOR_LIMITS, "open-files", "open files (ulimit -n)",
     "DataLoader's workers send each tensor as a file descriptor, and shards of a dataset "
@@ -31,27 +30,23 @@ static const struct dryi_check check_addresses = {
 static const struct dryi_check check_maps = {
     DRY_DOCTOR_LIMITS, "map-count", "mappings a process may have",
     "expandable segments, files of weights mapped piece by piece and allocators that "
-    "give "
-    "parts back make tens of thousands; the next one is then \"out of memory\""};
+    "give parts back make tens of thousands; the next one is then \"out of memory\""};
 static const struct dryi_check check_overcommit = {
     DRY_DOCTOR_LIMITS, "overcommit", "promises of memory",
     "2 counts every reserved address as used: forking a DataLoader's worker then needs "
-    "the "
-    "parent's memory again, and CUDA's reservations fail"};
+    "the parent's memory again, and CUDA's reservations fail"};
 static const struct dryi_check check_swap = {
     DRY_DOCTOR_LIMITS, "swappiness", "what is swapped out",
-    "reading a dataset should cost copies of files and not the program's tensors; page-"
-    "locked and huge pages of pools never swap, so that all of it hits the others"};
+    "reading a dataset should cost copies of files and not the program's tensors; "
+    "page-locked and huge pages of pools never swap, so that all of it hits the others"};
 static const struct dryi_check check_reserve = {
     DRY_DOCTOR_LIMITS, "min-free", "memory the kernel keeps for itself",
     "too little, and bursts of network and disk make everybody wait for reclaim; too "
-    "much "
-    "is lost to all"};
+    "much is lost to all"};
 static const struct dryi_check check_shm = {
     DRY_DOCTOR_LIMITS, "shm", "shared memory (/dev/shm)",
     "DataLoader's workers send batches through it; a worker that finds it full is killed "
-    "by "
-    "a bus error. Containers give 64 MiB unless told otherwise"};
+    "by a bus error. Containers give 64 MiB unless told otherwise"};
 
 /* --- of the process ----------------------------------------------------------------------- */
 

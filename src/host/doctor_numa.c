@@ -15,6 +15,7 @@
 #define RECLAIM "/proc/sys/vm/zone_reclaim_mode"
 /* More are counted, not named: a line is for people. */
 #define NAMED_MAX 16
+#define WAYS_MAX 64
 
 static const struct dryi_check check_nodes = {
     DRY_DOCTOR_NUMA, "numa-nodes", "nodes of memory",
@@ -23,8 +24,7 @@ static const struct dryi_check check_nodes = {
 static const struct dryi_check check_no_cpus = {
     DRY_DOCTOR_NUMA, "numa-no-cpus", "nodes without CPUs",
     "memory behind CXL or of a GPU is slower and gets pages when the others are full; "
-    "page-"
-    "locked memory that ends up there stays there"};
+    "page-locked memory that ends up there stays there"};
 static const struct dryi_check check_allowed = {
     DRY_DOCTOR_NUMA, "numa-allowed", "nodes and CPUs this process may use",
     "a group that may run beside one node and take memory from another only is slow "
@@ -32,27 +32,23 @@ static const struct dryi_check check_allowed = {
 static const struct dryi_check check_balancing = {
     DRY_DOCTOR_NUMA, "numa-balancing", "pages that follow their threads",
     "the kernel takes pages away for a moment to see who uses them; page-locked ones "
-    "cannot "
-    "move, so that the faults are for nothing"};
+    "cannot move, so that the faults are for nothing"};
 static const struct dryi_check check_tiering = {
     DRY_DOCTOR_NUMA, "numa-balancing", "pages that follow their threads",
     "with memory of two speeds, 2 keeps the pages in use in the fast one; 1 only looks "
-    "for "
-    "the nearer node"};
+    "for the nearer node"};
 static const struct dryi_check check_reclaim = {
     DRY_DOCTOR_NUMA, "zone-reclaim", "reclaim before another node is asked",
     "reading data fills the node with copies of files; with this on, whoever wants "
-    "memory "
-    "there waits for them to be dropped while other nodes are free"};
+    "memory there waits for them to be dropped while other nodes are free"};
 static const struct dryi_check check_misses = {
     DRY_DOCTOR_NUMA, "numa-misses", "pages that came from another node, since boot",
     "a node was full, or too much in pieces, when a program wanted its memory"};
 static const struct dryi_check check_policy = {
     DRY_DOCTOR_NUMA, "mempolicy", "calls that place memory",
     "the default seccomp profile of container runtimes forbids mbind and set_mempolicy "
-    "to "
-    "who lacks CAP_SYS_NICE; the kernel itself does not. Without them only the CPU that "
-    "touches first decides where memory lies"};
+    "to who lacks CAP_SYS_NICE; the kernel itself does not. Without them only the CPU "
+    "that touches first decides where memory lies"};
 
 static bool
 has_many_nodes(const struct dry_doctor *d)
@@ -60,14 +56,15 @@ has_many_nodes(const struct dry_doctor *d)
     return d->machine.node_count > 1;
 }
 
-/* "0-1: 21": the longest way. */
+/* The longest way; of the first nodes, where there are more than any machine has sockets. */
 static void
 say_distances(struct dry_doctor *d)
 {
+    size_t count = d->view->node_count < WAYS_MAX ? d->view->node_count : WAYS_MAX;
     uint32_t farthest = 0;
     int32_t from = 0, to = 0;
-    for (size_t i = 0; i < d->view->node_count; i++) {
-        for (size_t j = 0; j < d->view->node_count; j++) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
             int32_t a = d->view->nodes[i].node, b = d->view->nodes[j].node;
             uint32_t distance = dry_topology_get_distance(d->topology, a, b);
             if (i != j && distance > farthest)
@@ -196,7 +193,7 @@ check_zone_reclaim(struct dry_doctor *d)
 }
 
 static void
-judge_misses(struct dry_doctor *d, int32_t node)
+judge_misses(struct dry_doctor *d, int32_t node, bool is_named)
 {
     struct dryi_fact_file file;
     uint64_t hits, misses;
@@ -206,8 +203,10 @@ judge_misses(struct dry_doctor *d, int32_t node)
         return;
     uint64_t sum = dryi_add_saturating(hits, misses);
     uint64_t percent = dryi_doctor_percent(misses, sum);
-    dryi_doctor_is(d, "%llu %% of node %d's", (unsigned long long)percent, (int)node);
-    if (percent >= 5 && misses >= 100000)
+    bool is_bad = percent >= 5 && misses >= 100000;
+    if (is_named || (is_bad && dryi_doctor_is_good(d)))
+        dryi_doctor_is(d, "%llu %% of node %d's", (unsigned long long)percent, (int)node);
+    if (is_bad)
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
 }
 
@@ -217,9 +216,10 @@ check_foreign_pages(struct dry_doctor *d)
     if (!has_many_nodes(d))
         return;
     dryi_doctor_begin(d, &check_misses);
+    size_t named = 0;
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
         if (dryi_nodes_have(&d->nodes, node))
-            judge_misses(d, node);
+            judge_misses(d, node, named++ < NAMED_MAX);
     if (!dryi_doctor_is_good(d)) {
         dryi_doctor_should_be(d, "next to none");
         dryi_doctor_needs_root(d);
@@ -254,8 +254,8 @@ check_placement(struct dry_doctor *d)
                                                : DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "allowed");
         dryi_doctor_fix(d, "# of a container: docker run --cap-add SYS_NICE ..., or a "
-                           "seccomp profile that "
-                           "allows mbind, set_mempolicy, get_mempolicy and move_pages");
+                           "seccomp profile that allows mbind, set_mempolicy, "
+                           "get_mempolicy and move_pages");
     }
     dryi_doctor_end(d);
 }

@@ -13,18 +13,15 @@
 static const struct dryi_check check_sizes = {
     DRY_DOCTOR_POOLS, "pools", "sizes of huge pages that have a pool",
     "pages of a pool are set aside and never swapped or split; containers hide pools, "
-    "and "
-    "kernels without hugetlbfs have none"};
+    "and kernels without hugetlbfs have none"};
 static const struct dryi_check check_pool = {
     DRY_DOCTOR_POOLS, "pool", "a pool of huge pages",
     "a pool promises pages by its sum and hands them out by node: a program that binds "
-    "its "
-    "memory finds a node dry while another has pages"};
+    "its memory finds a node dry while another has pages"};
 static const struct dryi_check check_vmemmap = {
     DRY_DOCTOR_POOLS, "pool-vmemmap", "the kernel's own records of huge pages",
     "a record of 64 bytes for each base page is 2 GiB for 128 GiB; for pages of a pool "
-    "the "
-    "kernel can do with an eighth of it. It matters for pages added afterwards"};
+    "the kernel can do with an eighth of it. It matters for pages added afterwards"};
 
 static void
 check_that_there_are_pools(struct dry_doctor *d)
@@ -71,10 +68,11 @@ judge_nodes(struct dry_doctor *d, uint64_t page_bytes)
     dryi_doctor_needs_root(d);
     dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
     dryi_doctor_should_be(d, "pages on each node whose CPUs or GPUs are used");
-    dryi_doctor_fix(d,
-                    "echo N > /sys/devices/system/node/nodeK/hugepages/"
-                    "hugepages-%llukB/nr_hugepages",
-                    (unsigned long long)(page_bytes / 1024));
+    dryi_doctor_fix(
+        d,
+        "echo N > "
+        "/sys/devices/system/node/nodeK/hugepages/hugepages-%llukB/nr_hugepages",
+        (unsigned long long)(page_bytes / 1024));
 }
 
 static void
@@ -141,12 +139,14 @@ check_one_pool(struct dry_doctor *d, uint64_t page_bytes)
     }
     uint64_t bytes =
         p.total > UINT64_MAX / page_bytes ? UINT64_MAX : p.total * page_bytes;
-    dryi_doctor_is(d,
-                   "%llu pages (%s), %llu free, %llu promised, %llu surplus, %llu may be "
-                   "added",
-                   (unsigned long long)p.total, dryi_doctor_bytes(bytes, text),
-                   (unsigned long long)p.free, (unsigned long long)p.reserved,
-                   (unsigned long long)p.surplus, (unsigned long long)p.overcommit);
+    dryi_doctor_is(
+        d,
+        "%llu page%s (%s), %llu free, %llu promised, %llu surplus, %llu may be "
+        "added",
+        (unsigned long long)p.total, p.total == 1 ? "" : "s",
+        dryi_doctor_bytes(bytes, text), (unsigned long long)p.free,
+        (unsigned long long)p.reserved, (unsigned long long)p.surplus,
+        (unsigned long long)p.overcommit);
     judge_boot(d, page_bytes, &p);
     judge_surplus(d, page_bytes, &p);
     judge_idle(d, page_bytes, &p);

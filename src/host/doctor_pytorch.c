@@ -14,18 +14,16 @@
 static const struct dryi_check check_pinned = {
     DRY_DOCTOR_PYTORCH, "pytorch-pinned", "PyTorch's cache of page-locked memory",
     "page-locked memory costs half a second to a second a GiB when the driver fills it "
-    "with "
-    "one thread; touched by several first and then registered, a fifth of that and less"};
+    "with one thread; touched by several first and then registered, a fifth of that and "
+    "less"};
 static const struct dryi_check check_both = {
     DRY_DOCTOR_PYTORCH, "pytorch-conf", "PyTorch's two variables",
     "PYTORCH_ALLOC_CONF is the newer name of PYTORCH_CUDA_ALLOC_CONF; which of the two "
-    "holds "
-    "depends on the release"};
+    "holds depends on the release"};
 static const struct dryi_check check_thp = {
     DRY_DOCTOR_PYTORCH, "pytorch-thp", "PyTorch's tensors in huge pages",
     "with THP_MEM_ALLOC_ENABLE=1 tensors of 2 MiB and more ask the kernel for huge "
-    "pages, "
-    "which they get even where transparent pages are on \"madvise\""};
+    "pages, which they get even where transparent pages are on \"madvise\""};
 static const struct dryi_check check_threads = {
     DRY_DOCTOR_PYTORCH, "omp-threads", "threads of an operator",
     "one a physical core of one node is most that helps; more wait for each other, and "

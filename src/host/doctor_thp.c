@@ -18,13 +18,11 @@
 static const struct dryi_check check_enabled = {
     DRY_DOCTOR_THP, "thp-enabled", "transparent huge pages",
     "with them random access to large tensors is about twice as fast, giving memory back "
-    "20 "
-    "times, and pinning needs fewer, larger steps"};
+    "20 times, and pinning needs fewer, larger steps"};
 static const struct dryi_check check_huge_size = {
     DRY_DOCTOR_THP, "thp-size", "transparent pages of the full size",
     "each size has a switch of its own since Linux 6.8, and the one of the full size "
-    "decides "
-    "whatever stands in \"enabled\""};
+    "decides whatever stands in \"enabled\""};
 static const struct dryi_check check_sizes = {
     DRY_DOCTOR_THP, "thp-sizes", "transparent pages of smaller sizes",
     "where the full size is too large to be found or filled, sizes between are the only "
@@ -32,8 +30,7 @@ static const struct dryi_check check_sizes = {
 static const struct dryi_check check_defrag = {
     DRY_DOCTOR_THP, "thp-defrag", "what a fault does when no huge page is free",
     "who asked for huge pages should get them at once, at the price of looking for them; "
-    "who "
-    "did not should not wait. That is \"defer+madvise\""};
+    "who did not should not wait. That is \"defer+madvise\""};
 static const struct dryi_check check_shmem = {
     DRY_DOCTOR_THP, "thp-shmem", "transparent huge pages of shared memory",
     "tensors that DataLoader's workers send and regions that survive a fork are shared "
@@ -41,13 +38,12 @@ static const struct dryi_check check_shmem = {
 static const struct dryi_check check_khugepaged = {
     DRY_DOCTOR_THP, "thp-khugepaged", "making huge pages of what is there already",
     "memory that was filled while no huge page was to be had is put together later; "
-    "without "
-    "searching (defrag 0) that succeeds only where memory happens to be in one piece"};
+    "without searching (defrag 0) that succeeds only where memory happens to be in one "
+    "piece"};
 static const struct dryi_check check_process = {
     DRY_DOCTOR_THP, "thp-process", "transparent huge pages of this process",
     "a launcher can switch them off for all it starts (prctl PR_SET_THP_DISABLE), and "
-    "then "
-    "no setting of the machine helps"};
+    "then no setting of the machine helps"};
 
 /* The chosen word of a file; false: none. */
 static bool

@@ -694,6 +694,8 @@ numa_maps_tells_where_move_pages_may_not(void)
 }
 
 const struct experiment guest_experiments[] = {
+    {"doctor_counts_the_pages_of_a_node", doctor_counts_the_pages_of_a_node},
+    {"doctor_mends_what_it_finds", doctor_mends_what_it_finds},
     {"strict_pool_lies_on_its_node", strict_pool_lies_on_its_node},
     {"dry_node_is_a_status", dry_node_is_a_status},
     {"spill_is_counted", spill_is_counted},

@@ -22,6 +22,10 @@ struct experiment {
     void (*run)(void);
 };
 
+/* Of doctor.c. */
+void doctor_counts_the_pages_of_a_node(void);
+void doctor_mends_what_it_finds(void);
+
 extern const struct experiment guest_experiments[];
 extern const unsigned guest_experiment_count;
 
