@@ -266,7 +266,8 @@ print_needs(const struct page *p)
         sum += p->r->needs_bytes[i];
     if (p->r->need_count == 0)
         return true;
-    fprintf(p->term.out, "\nneeded: %s in %zu region%s\n", term_format_bytes(sum, text),
+    fputc('\n', p->term.out);
+    fprintf(p->term.out, "needed: %s in %zu region%s\n", term_format_bytes(sum, text),
             p->r->need_count, p->r->need_count == 1 ? "" : "s");
     table_init(&t, "<node >pages_of >needed >there >free >missing >room >fits");
     for (size_t i = 0; i < count; i++) {

@@ -35,12 +35,14 @@ static const struct {
     const char *key;
     enum form form;
 } pinned_options[] = {
+    {"pinned_free_catch_all", FORM_TRUTH},
     {"pinned_max_cached_size_mb", FORM_NUMBER},
     {"pinned_max_round_threshold_mb", FORM_NUMBER},
     {"pinned_num_register_threads", FORM_THREADS},
     {"pinned_reserve_segment_size_mb", FORM_NUMBER},
     {"pinned_use_background_threads", FORM_TRUTH},
     {"pinned_use_cuda_host_register", FORM_TRUTH},
+    {"pinned_use_hip_host_register", FORM_TRUTH},
 };
 
 static bool
@@ -52,6 +54,17 @@ is_value(struct dryi_piece value, enum form form)
     if (!dryi_piece_number(value, &n))
         return false;
     return form == FORM_NUMBER || (dryi_is_power_of_two(n) && n <= THREADS_MAX);
+}
+
+/* PyTorch leaves blanks out. */
+static struct dryi_piece
+trim(struct dryi_piece piece)
+{
+    while (piece.length && piece.bytes[0] == ' ')
+        piece.bytes++, piece.length--;
+    while (piece.length && piece.bytes[piece.length - 1] == ' ')
+        piece.length--;
+    return piece;
 }
 
 static const char *
@@ -106,6 +119,7 @@ check_cache(struct dry_doctor *d)
          text && i < 64 &&
          dryi_text_setting((struct dryi_piece){text, strlen(text)}, ',', ':', &at, &s);
          i++) {
+        s = (struct dryi_setting){trim(s.key), trim(s.value)};
         if (s.key.length < 7 || memcmp(s.key.bytes, "pinned_", 7) != 0)
             continue;
         judge_setting(d, &s);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,6 +356,104 @@ pages_know_all_machines(void **state)
     }
 }
 
+/* variable, finding -> verdict, on one-node for this purpose */
+static void
+variables_are_judged(void **state)
+{
+    (void)state;
+    static const char thp[] = "THP_MEM_ALLOC_ENABLE", pinned[] = "PYTORCH_ALLOC_CONF";
+    static const struct {
+        const char *name, *value, *id;
+        enum dry_doctor_purpose purpose;
+        enum dry_doctor_verdict verdict;
+    } cases[] = {
+        {pinned,
+         "pinned_use_cuda_host_register:True, pinned_num_register_threads: 8,"
+         "expandable_segments:True",
+         "pytorch-pinned", DRY_DOCTOR_TRAINING, DRY_DOCTOR_GOOD},
+        {pinned, "pinned_use_cuda_host_register:true", "pytorch-pinned",
+         DRY_DOCTOR_TRAINING, DRY_DOCTOR_WRONG},
+        {pinned, "pinned_num_register_threads:256", "pytorch-pinned", DRY_DOCTOR_TRAINING,
+         DRY_DOCTOR_WRONG},
+        {pinned, "", "pytorch-pinned", DRY_DOCTOR_TRAINING, DRY_DOCTOR_COULD_BE_BETTER},
+        {thp, "1", "pytorch-thp", DRY_DOCTOR_CPU, DRY_DOCTOR_GOOD},
+        {thp, "1", "thp-enabled", DRY_DOCTOR_CPU, DRY_DOCTOR_GOOD},
+        {thp, "0", "thp-enabled", DRY_DOCTOR_CPU, DRY_DOCTOR_COULD_BE_BETTER},
+        {thp, "0", "thp-enabled", DRY_DOCTOR_TRAINING, DRY_DOCTOR_GOOD},
+        {"OMP_NUM_THREADS", "2", "omp-threads", DRY_DOCTOR_CPU, DRY_DOCTOR_GOOD},
+        {"OMP_NUM_THREADS", "3", "omp-threads", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_COULD_BE_BETTER},
+        {"OMP_NUM_THREADS", "all", "omp-threads", DRY_DOCTOR_CPU, DRY_DOCTOR_WRONG},
+        {"LD_PRELOAD", "a.so:/x/libtcmalloc.so.4", "malloc", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_GOOD},
+        {"LD_PRELOAD", "/x/liba.so", "malloc", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_COULD_BE_BETTER},
+        {"LD_PRELOAD", "/x/libjemalloc.so", "malloc-conf", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_COULD_BE_BETTER},
+        {"MALLOC_CONF", "narenas:4", "malloc-conf", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_COULD_BE_BETTER},
+        {"MALLOC_CONF", "narena:4", "malloc-conf", DRY_DOCTOR_CPU, DRY_DOCTOR_WRONG},
+        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.rtld.nns=3", "glibc-tunables",
+         DRY_DOCTOR_CPU, DRY_DOCTOR_GOOD},
+        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb", "glibc-tunables", DRY_DOCTOR_CPU,
+         DRY_DOCTOR_WRONG},
+        {"GLIBC_TUNABLES",
+         "glibc.malloc.mmap_threshold=1000000000:glibc.malloc.trim_threshold=1000000000",
+         "malloc", DRY_DOCTOR_CPU, DRY_DOCTOR_GOOD},
+    };
+    struct tree tree;
+    machine_unpack(&tree, "one-node");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dry_doctor_variable variable = {cases[i].name, cases[i].value};
+        struct dry_doctor_options options;
+        dry_doctor_options_init(&options);
+        options.root = tree.root;
+        options.purpose = cases[i].purpose;
+        options.variables = &variable;
+        options.variable_count = 1;
+        struct dry_doctor *doctor = examine(&options);
+        struct dry_doctor_finding f = get(doctor, cases[i].id);
+        if (f.verdict != cases[i].verdict)
+            fail_msg("%s=%s: %s is %s", variable.name, variable.value, f.id,
+                     dry_doctor_verdict_name(f.verdict));
+        dry_doctor_destroy(doctor);
+    }
+    tree_finish(&tree);
+}
+
+static void
+jemalloc_is_asked_for_its_release(void **state)
+{
+    (void)state;
+    static const struct dry_doctor_variable variable = {"LD_PRELOAD",
+                                                        "/lib/libjemalloc.so.2"};
+    struct tree tree;
+    struct dry_doctor_options options;
+    machine_unpack(&tree, "one-node");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    options.variables = &variable;
+    options.variable_count = 1;
+    struct dry_doctor *doctor = examine(&options);
+    assert_int_equal(get(doctor, "jemalloc-version").verdict, DRY_DOCTOR_NOT_KNOWN);
+    dry_doctor_destroy(doctor);
+    char path[128];
+    tree_add(&tree, "/lib/libjemalloc.so.2", "x");
+    snprintf(path, sizeof path, "%s/lib/libjemalloc.so.2", tree.root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    static const char library[] = "ELF\0"
+                                  "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c";
+    assert_int_equal(fwrite(library, sizeof library, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    doctor = examine(&options);
+    struct dry_doctor_finding f = get(doctor, "jemalloc-version");
+    assert_int_equal(f.verdict, DRY_DOCTOR_COULD_BE_BETTER);
+    assert_string_equal(f.is, "5.3.0");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
 /* --- needs -------------------------------------------------------------------------------- */
 
 static struct dry_doctor *
@@ -685,6 +784,8 @@ main(void)
         cmocka_unit_test(machines_show_what_they_lack),
         cmocka_unit_test(findings_are_whole_on_all_machines),
         cmocka_unit_test(pages_know_all_machines),
+        cmocka_unit_test(variables_are_judged),
+        cmocka_unit_test(jemalloc_is_asked_for_its_release),
         cmocka_unit_test(four_gib_are_2048_pages),
         cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
         cmocka_unit_test(needs_of_a_node_name_the_node),
