@@ -7,8 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS 40  /* a microsecond or two: what a pool does is shorter */
-#define CALM 4096 /* given so often without a sleeper: it is contended no more */
+#define SPINS 40 /* a microsecond or two: what a pool does is shorter */
 #define UNFENCED_NS 1000000
 
 static long
@@ -62,7 +61,11 @@ make_contended(struct dryi_lock *lock)
  * A giver that did not see the lock contended looked before the fence, so behind it its store
  * is seen, and the exchange finds the lock free. One that saw it wakes us. Contended is looked
  * at once more after the exchange: a giver that ended it before may have overwritten the 2.
- * Without the fence none of this holds, and the sleep is short.
+ * Who gets the lock here leaves 2 in it for others that may sleep, so it must be given by an
+ * exchange, though a giver may have ended contended in between. No fence is needed for that:
+ * the next to look is ourselves. Without the fence none of this holds, and the sleep is short;
+ * one that found the lock contended before the fence was made may sleep beside a free lock
+ * until the one that makes the fence has got it.
  */
 void
 dryi_lock_sleep(struct dryi_lock *lock)
@@ -72,8 +75,10 @@ dryi_lock_sleep(struct dryi_lock *lock)
     bool is_fenced = true;
     for (;;) {
         is_fenced &= make_contended(lock);
-        if (atomic_exchange_explicit(&lock->word, 2, memory_order_seq_cst) == 0)
+        if (atomic_exchange_explicit(&lock->word, 2, memory_order_seq_cst) == 0) {
+            atomic_store_explicit(&lock->is_contended, 1, memory_order_relaxed);
             return;
+        }
         struct timespec moment = {.tv_nsec = UNFENCED_NS};
         if (atomic_load_explicit(&lock->is_contended, memory_order_seq_cst))
             syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2,
@@ -81,16 +86,21 @@ dryi_lock_sleep(struct dryi_lock *lock)
     }
 }
 
+/*
+ * Who ends contended wakes one whatever the word says: a giver may stand between its store,
+ * which overwrote a 2, and its second look, which would now tell it nothing.
+ */
 void
 dryi_lock_give_contended(struct dryi_lock *lock)
 {
     bool has_sleeper = atomic_load_explicit(&lock->word, memory_order_relaxed) == 2;
     lock->calm = has_sleeper ? 0 : lock->calm + 1;
-    if (lock->calm > CALM && lock->has_barrier) {
+    bool is_over = lock->calm > DRYI_LOCK_CALM && lock->has_barrier;
+    if (is_over) {
         lock->calm = 0;
         atomic_store_explicit(&lock->is_contended, 0, memory_order_seq_cst);
     }
-    if (atomic_exchange_explicit(&lock->word, 0, memory_order_seq_cst) == 2)
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_seq_cst) == 2 || is_over)
         dryi_lock_wake(lock);
 }
 

@@ -15,8 +15,10 @@
  * an exchange that tells whether anybody sleeps (Drepper, "Futexes are tricky", 2011), until
  * for long nobody did. Where the kernel has no such fence it is contended for ever.
  *
- * Not for signal handlers, not recursive, not fair. bench/bench_pool.c compares it with the C
- * library's mutex.
+ * The giver looks at the lock when others may have it already: its memory is to outlive the
+ * call of whoever gives it, not just the time it is held. Not for signal handlers, not
+ * recursive, not fair. bench/bench_pool.c compares it with the C library's mutex;
+ * test/prop/model_lock.c goes through all that can happen between three threads.
  */
 
 #include <pthread.h>
@@ -33,6 +35,9 @@
 #ifndef DRYI_LOCK_IS_ALONE
 #define DRYI_LOCK_IS_ALONE() 0
 #endif
+
+/* Given so often without a sleeper, it is contended no more. */
+#define DRYI_LOCK_CALM 4096
 
 struct dryi_lock {
     _Atomic uint32_t word; /* 0: free; 1: taken; 2: and somebody may sleep */
