@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of a part (src/place/paged*, the pages, the tensors and the pinned cache of src/host) with one
-piece of text replaced, compiled into the named test without assertions, so that what catches
-it is what the test knows from outside or the part's own check. Each piece must be there
-exactly once: a mutant that no longer applies is a failure too. The tests pass on an unchanged
-copy first.
+A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors and the pinned
+cache of src/host) with one piece of text replaced, compiled into the named test without
+assertions, so that what catches it is what the test knows from outside or the part's own
+check. Each piece must be there exactly once: a mutant that no longer applies is a failure
+too. The tests pass on an unchanged copy first.
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
 """
@@ -267,6 +267,46 @@ MUTANTS = {
         "return pinned < p->options.budget_bytes ? p->options.budget_bytes - pinned : 0;",
         "return p->options.budget_bytes;",
         "test_pinned", "a_budget_is_kept"),
+    "never_given": (
+        "lock.h",
+        "    atomic_store_explicit(&lock->word, 0, memory_order_release);\n",
+        "",
+        "test_lock", "one_thread_takes_and_gives"),
+    "taken_twice": (
+        "lock.h",
+        "uint32_t free = 0;",
+        "uint32_t free = atomic_load(&lock->word);",
+        "test_lock", "lock_held_alone_holds_against_the_next_thread"),
+    "never_woken": (
+        "lock.c",
+        "FUTEX_WAKE_PRIVATE, 1,",
+        "FUTEX_WAKE, 1,",
+        "test_lock", "lock_held_alone_holds_against_the_next_thread"),
+    "only_one_woken": (
+        "lock.c",
+        "atomic_exchange_explicit(&lock->word, 2, memory_order_seq_cst) == 0) {",
+        "dryi_lock_try(lock) || atomic_exchange(&lock->word, 2) == 0) {",
+        "test_lock", "all_sleepers_are_woken_by_one_gift"),
+    "left_asleep": (
+        "lock.c",
+        "memory_order_seq_cst) == 2 || is_over)",
+        "memory_order_seq_cst) == 2)",
+        "test_lock", "end_of_contention_leaves_nobody_asleep"),
+    "never_calm": (
+        "lock.c",
+        "lock->calm = has_sleeper ? 0 : lock->calm + 1;",
+        "lock->calm = 0 * has_sleeper;",
+        "test_lock", "contention_begins_with_a_sleeper_and_ends_in_calm"),
+    "calm_without_a_fence": (
+        "lock.c",
+        "lock->calm > DRYI_LOCK_CALM && lock->has_barrier;",
+        "lock->calm > DRYI_LOCK_CALM;",
+        "test_lock", "without_a_fence_contention_has_no_end"),
+    "long_sleep_without_a_fence": (
+        "lock.c",
+        "is_fenced ? NULL : &moment",
+        "is_fenced ? NULL : NULL",
+        "test_lock", "fence_refused_after_it_was_promised"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -275,6 +315,7 @@ PROGRAMS = {
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
+    "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),
     "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
     "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
 }

@@ -76,8 +76,7 @@ struct actor {
     unsigned rounds;   /* to go */
     unsigned unfenced; /* of those whose stores the fence waits for, a bit each */
     unsigned is_brief; /* it sleeps for a moment only */
-    unsigned
-        store; /* enum store, on its way; all but the looks drain it before they store */
+    unsigned store;    /* enum store, the one on its way: no step makes a second */
 };
 
 struct state {
@@ -357,7 +356,7 @@ step_give(const struct lock_case *asked, struct state *s, struct actor *a)
             end_round(a);
         break;
     default: /* RESET_LATE */
-        was = swap_word(s, a, 0);
+        swap_word(s, a, 0);
         store(a, CONTENDED_0);
         a->at = WAKE;
     }
