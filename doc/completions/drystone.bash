@@ -5,16 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run pages help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor run pages demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize demo run pages help" -- "$word"); return ;;
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor demo help --help --version" -- "$word")
-        return
-    fi
-    case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor run pages demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
@@ -31,8 +26,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --bytes | --capacity | --compat | --conf | --device | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
-        --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --node | --page-size | --root | --rows | --runs | --slices | --steady-from | --steps) return ;;
+        --bytes | --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -46,9 +40,9 @@ _drystone()
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         doctor) options="--for --need --node --page-size --env --all --json --root --apply --undo --yes --journal --help" ;;
-        demo) options="--output --steps --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;
+        demo) options="--output --steps --help" ;;
     esac
     case $word in
         -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;

@@ -1,7 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend export anonymize demo run pages help
-set -l commands info explain top frag steps diff replay recommend export anonymize doctor demo help
+set -l commands info explain top frag steps diff replay recommend export anonymize doctor run pages demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -14,13 +13,12 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'what of this machine stands in the way of host memory,...'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages of memory this machine has, and what they give'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize demo run pages help'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize doctor demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize doctor run pages demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -97,7 +95,7 @@ complete -c drystone -n "__fish_seen_subcommand_from anonymize" -l json -d 'prin
 complete -c drystone -n "__fish_seen_subcommand_from anonymize" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s f -l for -x -a 'training inference cpu' -d 'training, inference'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s n -l need -x -d 'memory to be had in huge pages'
-complete -c drystone -n "__fish_seen_subcommand_from doctor" -l node -x -d 'the node that it shall lie on'
+complete -c drystone -n "__fish_seen_subcommand_from doctor" -l node -x -a 'auto none gpu:0 gpu:1 0 1' -d 'the node that it shall lie on'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l page-size -x -d 'of the pages it shall have'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s e -l env -x -d 'a variable of the program that will run, beside those of...'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s a -l all -d 'show what is good too'
@@ -108,9 +106,6 @@ complete -c drystone -n "__fish_seen_subcommand_from doctor" -l undo -d 'go back
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s y -l yes -d 'do not ask, for scripts'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l journal -r -d 'what --apply writes and --undo reads'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s h -l help -d 'this text'
-complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d 'where the snapshot goes'
-complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d 'training steps, 2 to 1000'
-complete -c drystone -n "__fish_seen_subcommand_from demo" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from run" -s N -l node -x -a 'auto none gpu:0 gpu:1 0 1' -d 'where CPUs and memory are bound'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l membind -x -a 'prefer strict' -d 'prefer'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l interleave -d 'spread memory over all nodes, page by page'
@@ -133,3 +128,6 @@ complete -c drystone -n "__fish_seen_subcommand_from pages" -l here -d 'bench --
 complete -c drystone -n "__fish_seen_subcommand_from pages" -l json -d 'print JSON, schemas drystone.pages/1 and...'
 complete -c drystone -n "__fish_seen_subcommand_from pages" -l root -x -d 'list what the machine has whose /sys and /proc lie there'
 complete -c drystone -n "__fish_seen_subcommand_from pages" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -s o -l output -r -d 'where the snapshot goes'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -l steps -x -d 'training steps, 2 to 1000'
+complete -c drystone -n "__fish_seen_subcommand_from demo" -s h -l help -d 'this text'

@@ -71,9 +71,8 @@ make_part(const struct search *search, uint32_t block)
                         .lo = b->addr};
     if (part.is_hole)
         part.hi = part.end;
-    else if (!search->gives ||
-             (!dryi_paged_is_over(p, b) &&
-              dryi_paged_is_captured(p, p->shelves[b->shelf]->stream)))
+    else if (!search->gives || (!dryi_paged_is_over(p, b) &&
+                                dryi_paged_is_captured(p, p->shelves[b->shelf]->stream)))
         part.hi = part.lo;
     else
         dryi_paged_whole_pages(p, b->addr, part.end, &part.lo, &part.hi);
