@@ -125,7 +125,7 @@ take_from_heap(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     dryi_lock_take(&p->lock);
     dryi_pinned_slot_fold(p, slot);
     if (p->streams.batch_count)
-        dryi_pinned_events_poll(p, 1);
+        (void)dryi_pinned_events_poll(p, 1);
     if (dryi_pinned_heap_take(p, wish, &address)) {
         dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
         if (slot)
@@ -207,7 +207,7 @@ after_frees(struct dry_pinned *p)
 {
     dryi_pinned_events_record(p, false);
     if (p->streams.frees >= FREES_A_POLL)
-        dryi_pinned_events_poll(p, POLL_BUDGET);
+        (void)dryi_pinned_events_poll(p, POLL_BUDGET);
     bool has_too_much = dryi_pinned_has_too_much(p);
     dryi_lock_give(&p->lock);
     if (has_too_much)

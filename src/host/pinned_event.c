@@ -278,7 +278,7 @@ poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
     return asked;
 }
 
-void
+bool
 dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
 {
     struct dryi_pinned_streams *s = &p->streams;
@@ -287,6 +287,7 @@ dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
         s->cursor = s->cursor + 1 < s->count ? s->cursor + 1 : 0;
         budget -= poll_stream(p, &s->list[s->cursor], budget);
     }
+    return budget > 0;
 }
 
 void

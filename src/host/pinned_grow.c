@@ -14,6 +14,7 @@
 #define LARGE_MIN (32 * DRYI_MIB)
 #define LARGE_MAX DRYI_GIB
 #define EXACT_PART 4 /* a request of this part of an arena gets one of just its size */
+#define POLL_STEP 64
 #define SMALL_MIN (8 * DRYI_MIB)
 #define SMALL_MAX (64 * DRYI_MIB)
 
@@ -64,7 +65,7 @@ take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* What was taken may be more than was asked for. */
+/* What was taken may be more than was asked for. Inbox locked, as it is until it counts. */
 static bool
 is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
 {
@@ -84,9 +85,12 @@ pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *w
     if (status != DRY_OK)
         return status;
     dryi_lock_take(&p->lock);
-    uint32_t heap = wish ? wish->heap : DRYI_PINNED_LARGE;
-    status = is_over_budget(p, &range) ? DRY_ERR_NO_SPACE
-                                       : dryi_pinned_arena_add(p, &range, heap);
+    dryi_lock_take(&p->warmer.lock);
+    status =
+        is_over_budget(p, &range)
+            ? DRY_ERR_NO_SPACE
+            : dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
+    dryi_lock_give(&p->warmer.lock);
     if (status == DRY_OK && wish)
         *address = take_block(p, wish);
     dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
@@ -176,12 +180,12 @@ dryi_pinned_shed(struct dry_pinned *p)
 /* --- the warmer ----------------------------------------------------------------------------- */
 
 static bool
-put_into_inbox(struct dryi_pinned_warmer *w, const struct dryi_pin_range *range,
-               uint64_t begin)
+put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_t begin)
 {
+    struct dryi_pinned_warmer *w = &p->warmer;
     dryi_lock_take(&w->lock);
     dryi_pinned_time_add(&w->time, begin);
-    bool has_room = w->count < DRYI_PINNED_INBOX_MAX;
+    bool has_room = w->count < DRYI_PINNED_INBOX_MAX && !is_over_budget(p, range);
     if (has_room) {
         w->inbox[w->count++] = *range;
         atomic_fetch_add_explicit(&w->bytes, range->bytes, memory_order_relaxed);
@@ -203,7 +207,7 @@ run(void *self)
             p->pin.take(p->pin.self, w->piece_bytes, p->options.node, &range, NULL) !=
                 DRY_OK)
             break;
-        if (is_over_budget(p, &range) || !put_into_inbox(w, &range, begin)) {
+        if (!put_into_inbox(p, &range, begin)) {
             p->pin.give(p->pin.self, &range);
             break;
         }
@@ -331,6 +335,21 @@ dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
 
 /* --- misses --------------------------------------------------------------------------------- */
 
+/* The events of a step are asked with the lock held: not too many at once. */
+static uint64_t
+look_at_events(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    bool is_last = false;
+    uint64_t address = 0;
+    while (!is_last && !address) {
+        dryi_lock_take(&p->lock);
+        is_last = dryi_pinned_events_poll(p, POLL_STEP);
+        address = wish ? take_block(p, wish) : 0;
+        dryi_lock_give(&p->lock);
+    }
+    return address;
+}
+
 /* What is there and was not at hand. */
 static uint64_t
 look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
@@ -338,9 +357,8 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     dryi_pinned_enter(p);
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
-    dryi_pinned_events_poll(p, UINT32_MAX);
-    uint64_t address = take_block(p, wish);
     dryi_lock_give(&p->lock);
+    uint64_t address = look_at_events(p, wish);
     if (address || !p->slots)
         return address;
     dryi_pinned_magazines_flush(p);
@@ -439,8 +457,8 @@ let_go(struct dry_pinned *p)
     dryi_pinned_enter(p);
     dryi_pinned_adopt(p);
     dryi_pinned_events_record(p, true);
-    dryi_pinned_events_poll(p, UINT32_MAX);
     dryi_lock_give(&p->lock);
+    (void)look_at_events(p, NULL);
     dryi_pinned_magazines_flush(p);
 }
 

@@ -405,8 +405,8 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_use_add(struct dry_pinned *p, uint3
 void dryi_pinned_use_free(struct dry_pinned *p, uint32_t block);
 /* Record the events of batches that are full; all: of all that are not empty. */
 void dryi_pinned_events_record(struct dry_pinned *p, bool all);
-/* Ask `budget` events at most, and free what has passed. */
-void dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget);
+/* Ask `budget` events at most, and free what has passed; true: no more has. */
+bool dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget);
 void dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle);
 void dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle);
 

@@ -129,6 +129,21 @@ what_is_no_block_in_use_is_refused(void **state)
 }
 
 static void
+of_many_the_wrong_ones_alone_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    begin(&f);
+    char *at = alloc(&f, 8192);
+    void *many[] = {at, NULL, at + 4096, at, alloc(&f, 8192)};
+    assert_int_equal(dry_pinned_free_many(f.pinned, many, 5), DRY_ERR_ARGUMENT);
+    assert_int_equal(stats_of(&f).active_requests.current, 0);
+    assert_int_equal(dry_pinned_free_many(f.pinned, many, 0), DRY_OK);
+    end(&f);
+}
+
+static void
 nothing_is_a_block_of_nothing(void **state)
 {
     (void)state;
@@ -327,6 +342,28 @@ one_event_stands_for_many_frees(void **state)
     assert_int_equal(dry_pinned_trim(f.pinned, 0), DRY_OK);
     assert_int_equal(f.fake.returns, 3);
     assert_int_equal(f.fake.range_count, 0);
+    end(&f);
+}
+
+/* A miss looks at all of them, however many they are. */
+static void
+no_passed_event_is_overlooked(void **state)
+{
+    (void)state;
+    static void *at[1024];
+    struct fixture f;
+    prepare(&f);
+    f.options.magazines = 0;
+    begin(&f);
+    for (int i = 0; i < 1024; i++)
+        at[i] = alloc(&f, 4096);
+    for (int i = 0; i < 1024; i++)
+        use_and_give(&f, at[i], (uint64_t)i % 3);
+    for (int i = 0; i < 3; i++)
+        f.fake.done[i] = f.fake.issued[i];
+    (void)alloc(&f, 4 * DRYI_MIB);
+    assert_int_equal(f.fake.takes, 1);
+    assert_int_equal(f.fake.returns, 1024);
     end(&f);
 }
 
@@ -960,6 +997,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_freed_block_is_handed_out_again),
         cmocka_unit_test(what_is_no_block_in_use_is_refused),
+        cmocka_unit_test(of_many_the_wrong_ones_alone_are_refused),
         cmocka_unit_test(nothing_is_a_block_of_nothing),
         cmocka_unit_test(rounding_is_a_32nd_at_most),
         cmocka_unit_test(blocks_of_two_ranges_are_never_joined),
@@ -969,6 +1007,7 @@ main(void)
         cmocka_unit_test(a_slow_stream_does_not_hold_up_a_fast_one),
         cmocka_unit_test(blocks_are_joined_after_their_events),
         cmocka_unit_test(one_event_stands_for_many_frees),
+        cmocka_unit_test(no_passed_event_is_overlooked),
         cmocka_unit_test(an_event_that_is_refused_is_tried_again),
         cmocka_unit_test(what_is_lost_comes_back_only_when_told),
         cmocka_unit_test(a_graph_keeps_its_blocks),
