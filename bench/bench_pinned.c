@@ -3,7 +3,8 @@
 /*
  * bench_pinned: the pinned cache, a line of JSON a figure.
  *
- *     bench_pinned pairs COUNT       alloc and free of one block, by size and by threads
+ *     bench_pinned pairs COUNT       alloc and free of one block, by size and by threads; and of
+ *                                    random sizes, 64 blocks in use
  *     bench_pinned pair BYTES COUNT  the same once, for who counts instructions
  *     bench_pinned loop FIRST TAIL   a training loop's requests, under each policy
  *     bench_pinned real              the loop at 1/64 of its sizes, pinned by mlock
@@ -229,6 +230,28 @@ time_threads(struct dry_pinned *pinned, uint64_t bytes, int count, uint64_t pair
            bytes, count, (double)cpu / (double)(pairs * (uint64_t)count));
 }
 
+/* 64 blocks in use, of sizes up to `bytes`; the oldest is freed for each new one. */
+static void
+time_ring(struct dry_pinned *pinned, uint64_t bytes, uint64_t count)
+{
+    enum { LIVE = 64 };
+    void *ring[LIVE] = {NULL};
+    uint64_t x = 88172645463325252, begin = 0;
+    for (uint64_t i = 0; i < count + 16 * LIVE; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        if (i == 16 * LIVE)
+            begin = now_ns();
+        (void)dry_pinned_free(pinned, ring[i % LIVE]);
+        ring[i % LIVE] = alloc_one(pinned, bytes / 2 + x % (bytes / 2) + 1);
+    }
+    printf("{\"bench\":\"ring\",\"bytes\":%" PRIu64 ",\"ns\":%.1f}\n", bytes,
+           (double)(now_ns() - begin) / (double)count);
+    for (int i = 0; i < LIVE; i++)
+        (void)dry_pinned_free(pinned, ring[i]);
+}
+
 static void
 bench_pairs(uint64_t count)
 {
@@ -246,6 +269,12 @@ bench_pairs(uint64_t count)
             (void)dry_pinned_free(p, keep);
             dry_pinned_destroy(p);
         }
+    }
+    for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes *= 16) {
+        model_init(&m, OURS, false);
+        struct dry_pinned *p = make_cache(&m, "");
+        time_ring(p, bytes, count);
+        dry_pinned_destroy(p);
     }
     for (uint64_t bytes = 4096; bytes <= 64 * DRYI_MIB; bytes *= 128) {
         for (int threads = 1; threads <= THREADS_MAX; threads *= 2) {

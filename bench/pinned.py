@@ -42,6 +42,8 @@ def print_pairs(results):
     for kind in ("hit", "split"):
         row = {r["bytes"]: r["ns"] for r in pairs if r["kind"] == kind}
         print(f"{kind:18}" + "".join(f"{row[size]:9.0f}" for size in sizes))
+    row = {r["bytes"]: r["ns"] for r in results if r["bench"] == "ring"}
+    print(f"{'random, 64 live':18}" + "".join(f"{row[size]:9.0f}" for size in sizes))
     threads = [r for r in results if r["bench"] == "threads"]
     counts = sorted({r["threads"] for r in threads})
     print(f"\n{'CPU ns a pair':18}" + "".join(f"{f'{c} thr.':>9}" for c in counts))

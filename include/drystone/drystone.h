@@ -11,6 +11,7 @@
 #include <drystone/doctor.h>
 #include <drystone/dtype.h>
 #include <drystone/pages.h>
+#include <drystone/pinned.h>
 #include <drystone/sim.h>
 #include <drystone/tensor.h>
 #include <drystone/topology.h>

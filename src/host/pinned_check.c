@@ -168,9 +168,9 @@ check_magazines(const struct dry_pinned *p, const struct sums *sums,
     for (uint32_t i = 0; p->slots && i < DRYI_PINNED_SLOTS; i++) {
         const struct dryi_pinned_slot *slot = &p->slots[i];
         bytes += (uint64_t)slot->kept_bytes;
-        blocks += slot->entry_count;
         for (uint32_t j = 0; slot->sets && j < DRYI_PINNED_SETS; j++) {
             const struct dryi_pinned_set *set = &slot->sets[j];
+            blocks += set->count;
             for (uint32_t k = 0; k < set->count; k++) {
                 struct dryi_pinned_arena *a = NULL;
                 const struct dryi_pinned_entry *e = &set->entries[k];

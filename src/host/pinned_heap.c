@@ -27,47 +27,55 @@ dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
 static inline unsigned
 octave_of(uint32_t granules)
 {
-    unsigned log = dryi_log2_floor(granules);
-    return log > STEPS_LOG2 ? log - STEPS_LOG2 : 0;
+    return dryi_log2_floor(granules | 1u << STEPS_LOG2) - STEPS_LOG2;
+}
+
+static inline uint32_t
+bin_in(unsigned octave, uint32_t granules)
+{
+    return (octave << STEPS_LOG2) + (granules >> octave);
 }
 
 uint32_t
 dryi_pinned_bin(const struct dryi_pinned_heap *heap, uint32_t granules)
 {
-    if (heap->is_buddy)
-        return dryi_log2_floor(granules);
-    unsigned octave = octave_of(granules);
-    return (octave << STEPS_LOG2) + (granules >> octave);
+    return heap->is_buddy ? dryi_log2_floor(granules)
+                          : bin_in(octave_of(granules), granules);
 }
 
-/* Up to the least size of a bin. */
-static inline uint32_t
-round_granules(const struct dryi_pinned_heap *heap, uint32_t granules)
+static inline enum dryi_pinned_heap_name
+choose_heap(const struct dry_pinned *p, uint64_t bytes)
 {
-    if (heap->is_buddy)
-        return granules < 2 ? 1 : UINT32_C(2) << dryi_log2_floor(granules - 1);
-    uint32_t step = (UINT32_C(1) << octave_of(granules)) - 1;
-    return (granules + step) & ~step;
+    if (bytes <= p->options.threshold_bytes)
+        return DRYI_PINNED_SMALL;
+    if (p->heaps[DRYI_PINNED_LARGE].is_buddy && bytes > p->options.block_bytes)
+        return DRYI_PINNED_OWN;
+    return DRYI_PINNED_LARGE;
 }
 
+/* Up to the least size of a bin; that of the next octave is bin 32 there and 64 here. */
 void
 dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
                       struct dryi_pinned_wish *wish)
 {
-    uint32_t name =
-        bytes <= p->options.threshold_bytes ? DRYI_PINNED_SMALL : DRYI_PINNED_LARGE;
-    if (name == DRYI_PINNED_LARGE && p->heaps[name].is_buddy &&
-        bytes > p->options.block_bytes)
-        name = DRYI_PINNED_OWN;
+    uint32_t name = choose_heap(p, bytes), bin;
     const struct dryi_pinned_heap *heap = &p->heaps[name];
     unsigned shift = heap->granule_shift;
-    uint64_t granules = (bytes + (UINT64_C(1) << shift) - 1) >> shift;
-    wish->granules = round_granules(heap, (uint32_t)granules);
-    wish->class_id =
-        name << DRYI_PINNED_HEAP_SHIFT | dryi_pinned_bin(heap, wish->granules);
+    uint32_t granules = (uint32_t)((bytes + (UINT64_C(1) << shift) - 1) >> shift);
+    if (heap->is_buddy) {
+        bin = granules < 2 ? 0 : dryi_log2_floor(granules - 1) + 1;
+        granules = UINT32_C(1) << bin;
+    } else {
+        unsigned octave = octave_of(granules);
+        uint32_t step = (UINT32_C(1) << octave) - 1;
+        granules = (granules + step) & ~step;
+        bin = bin_in(octave, granules);
+    }
+    wish->granules = granules;
+    wish->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
     wish->heap = name;
     wish->requested = bytes;
-    wish->bytes = (uint64_t)wish->granules << shift;
+    wish->bytes = (uint64_t)granules << shift;
 }
 
 /* --- lists ---------------------------------------------------------------------------------- */

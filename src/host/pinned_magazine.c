@@ -165,7 +165,6 @@ flush_set(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     for (uint32_t i = 0; i < left; i++)
         set->entries[i] = set->entries[gone + i];
     set->count = left;
-    slot->entry_count -= gone;
     slot->kept_bytes -= (int64_t)(gone * set->bytes);
 }
 
@@ -173,7 +172,7 @@ static void
 flush_slot(struct dry_pinned *p, struct dryi_pinned_slot *slot)
 {
     dryi_pinned_slot_fold(p, slot);
-    for (uint32_t i = 0; slot->entry_count && i < DRYI_PINNED_SETS; i++)
+    for (uint32_t i = 0; slot->kept_bytes && i < DRYI_PINNED_SETS; i++)
         flush_set(p, slot, &slot->sets[i], 0);
 }
 
@@ -222,7 +221,6 @@ dryi_pinned_magazine_take(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     if (set->class_id != wish->class_id || set->count == 0)
         return 0;
     const struct dryi_pinned_entry *e = &set->entries[--set->count];
-    slot->entry_count--;
     slot->kept_bytes -= (int64_t)wish->bytes;
     dryi_pinned_mark_used(e->cell, wish->class_id,
                           (uint32_t)(wish->bytes - wish->requested));
@@ -239,7 +237,7 @@ make_room(struct dry_pinned *p, struct dryi_pinned_slot *slot,
           struct dryi_pinned_set *set, uint32_t class_id, uint64_t bytes)
 {
     bool is_other = set->class_id != class_id && set->count > 0;
-    bool is_over = slot->kept_bytes + (int64_t)bytes > KEPT_MAX && slot->entry_count > 0;
+    bool is_over = slot->kept_bytes + (int64_t)bytes > KEPT_MAX && slot->kept_bytes > 0;
     if (is_other || is_over || set->count == DRYI_PINNED_WAYS) {
         dryi_lock_take(&p->lock);
         if (is_over)
@@ -257,7 +255,6 @@ keep(struct dryi_pinned_slot *slot, struct dryi_pinned_set *set,
      struct dryi_pinned_cell *cell, uint64_t address)
 {
     set->entries[set->count++] = (struct dryi_pinned_entry){cell, address};
-    slot->entry_count++;
     slot->kept_bytes += (int64_t)set->bytes;
 }
 

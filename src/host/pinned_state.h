@@ -171,7 +171,6 @@ struct dryi_pinned_delta {
 struct dryi_pinned_slot {
     _Atomic uintptr_t owner; /* the thread that came first; 0: none */
     atomic_uint is_taken;
-    uint32_t entry_count;
     int64_t kept_bytes;
     struct dryi_pinned_delta requests, bytes, requested;
     struct dryi_pinned_set *sets; /* NULL until a block is kept */

@@ -243,9 +243,9 @@ MUTANTS = {
         "prop_pinned", "fit_keeps_the_contract"),
     "pinned_too_small_block": (
         "pinned_heap.c",
-        "granules = round_granules(heap, (uint32_t)granules);",
-        "granules = (uint32_t)granules;",
-        "test_pinned", "buddies_are_warm_and_powers_of_two"),
+        "granules = (granules + step) & ~step;",
+        "granules = granules & ~step;",
+        "test_pinned", "rounding_is_a_32nd_at_most"),
     "pinned_clear_gives_used": (
         "pinned_grow.c",
         "if (a->used == 0 && (!is_unwanted",

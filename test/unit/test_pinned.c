@@ -878,6 +878,33 @@ every_refused_range_is_survived(void **state)
     }
 }
 
+static void
+every_refused_event_is_survived(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0;; n++) {
+        struct fixture f;
+        prepare(&f);
+        f.fake.refuse_record = n;
+        f.options.event_batch = n % 2 ? 3 : 1;
+        begin(&f);
+        for (uint64_t i = 0; i < 30; i++)
+            use_and_give(&f, alloc(&f, (i + 1) * 10000), i % 3);
+        for (int i = 0; i < 3; i++)
+            f.fake.done[i] = f.fake.issued[i];
+        assert_int_equal(dry_pinned_clear(f.pinned), DRY_OK);
+        assert_int_equal(dry_pinned_clear(f.pinned), DRY_OK); /* what was refused again */
+        assert_int_equal(f.fake.range_count, 0);
+        struct dry_pinned_stats s = stats_of(&f);
+        bool was_refused = s.num_event_failures > 0;
+        assert_int_equal(was_refused, f.fake.records > n);
+        assert_int_equal(s.num_events, f.fake.returns);
+        end(&f);
+        if (!was_refused)
+            break;
+    }
+}
+
 /* --- threads and processes ------------------------------------------------------------------- */
 
 #define THREADS 8
@@ -1029,6 +1056,7 @@ main(void)
         cmocka_unit_test(create_checks_options),
         cmocka_unit_test(every_refused_request_for_memory_is_survived),
         cmocka_unit_test(every_refused_range_is_survived),
+        cmocka_unit_test(every_refused_event_is_survived),
         cmocka_unit_test(threads_never_share_a_block),
         cmocka_unit_test(a_child_gives_nothing_back),
     };
