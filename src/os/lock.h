@@ -46,6 +46,11 @@ struct dryi_lock {
     bool has_barrier;
 };
 
+/*
+ * A system call. The first of a process that has several threads by then takes milliseconds:
+ * the kernel waits until all processors know that the process may ask for fences. The child of
+ * a fork need not ask again.
+ */
 void dryi_lock_init(struct dryi_lock *lock);
 /* The slow halves. */
 void dryi_lock_sleep(struct dryi_lock *lock);
