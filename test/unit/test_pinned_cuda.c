@@ -238,7 +238,7 @@ pages_are_those_of_the_options(void **state)
 
 #define BLOCKS 24
 #define STREAMS 3
-#define STEPS 1200
+#define STEPS 500
 
 struct copied {
     uint64_t bytes;
@@ -272,7 +272,7 @@ choose_bytes(struct program *p)
 {
     uint64_t bytes = 1 + random_below(&p->random, 8192);
     if (random_below(&p->random, 3) == 0)
-        bytes += random_below(&p->random, 3 * DRYI_MIB);
+        bytes += random_below(&p->random, DRYI_MIB);
     return bytes;
 }
 
@@ -358,7 +358,7 @@ static void
 blocks_in_flight_are_not_handed_out(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 12; seed++)
+    for (uint64_t seed = 0; seed < 8; seed++)
         run_program(seed, seed % 4 == 3 ? DRY_PINNED_BUDDY : DRY_PINNED_FIT);
 }
 
