@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors and the pinned
-cache of src/host) with one piece of text replaced, compiled into the named test without
+A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors, what pins and
+the pinned cache of src/host) with one piece of text replaced, compiled into the named test without
 assertions, so that what catches it is what the test knows from outside or the part's own
 check. Each piece must be there exactly once: a mutant that no longer applies is a failure
-too. The tests pass on an unchanged copy first.
+too. The tests pass on an unchanged copy first; those of pin_cuda want the stand-in for a
+driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
 """
@@ -307,6 +308,58 @@ MUTANTS = {
         "is_fenced ? NULL : &moment",
         "is_fenced ? NULL : NULL",
         "test_lock", "fence_refused_after_it_was_promised"),
+    "pin_unmapped_first": (
+        "pin_cuda.c",
+        "    if (unregister_range(p, range->address)) {\n"
+        "        dry_pages_destroy(range->handle);\n        return;\n    }\n",
+        "    dry_pages_destroy(range->handle);\n"
+        "    if (unregister_range(p, range->address) || p)\n        return;\n",
+        "test_pin_cuda", "range_is_one_registration_of_pages_that_are_there"),
+    "pin_refused_stays_mapped": (
+        "pin_cuda.c",
+        "    else\n        dry_pages_destroy(taken.handle);\n",
+        "",
+        "test_pin_cuda", "refused_registration_is_unmapped_and_explained"),
+    "pin_stale_not_held": (
+        "pin_cuda.c",
+        "        stale = taken;\n        taken.handle = NULL;\n",
+        "        dry_pages_destroy(taken.handle);\n        taken.handle = NULL;\n",
+        "test_pin_cuda", "stale_registration_is_gone_around"),
+    "pin_event_too_early": (
+        "pin_events.c",
+        "return result == DRYI_CUDA_SUCCESS ? 1 : -1;",
+        "return 1;",
+        "test_pin_cuda", "broken_context_keeps_what_it_has"),
+    "pin_event_of_wrong_context": (
+        "pin_events.c",
+        "*context = find_context(events, handle);",
+        "*context = 0 * find_context(events, handle);",
+        "test_pin_cuda", "streams_of_other_gpus_have_events_of_theirs"),
+    "pin_lost_event": (
+        "pin_events.c",
+        "slot->next = events->contexts[slot->context].free_slot;",
+        "slot->next = 0;",
+        "test_pin_cuda", "returned_events_are_used_again"),
+    "pin_lock_left": (
+        "pin_lock.c",
+        "(void)k->unlock(k->self, range->address, range->bytes);",
+        "(void)k->lock;",
+        "test_pin", "range_is_locked_whole_and_unlocked_whole"),
+    "pin_refused_lock_leaks": (
+        "pin_lock.c",
+        "        dry_pages_destroy(pages);\n        return fail_lock",
+        "        return fail_lock",
+        "test_pin", "refused_lock_names_the_limit_and_leaves_nothing"),
+    "pin_room_beyond_groups": (
+        "pin_source.c",
+        "return least(room, dryi_facts_cgroup_room(facts));",
+        "return room;",
+        "test_pin", "room_is_the_least_of_node_groups_and_machine"),
+    "pin_home_or_nowhere": (
+        "pin_source.c",
+        "o.policy = DRY_PAGES_ANY;",
+        "o.policy = DRY_PAGES_PREFER;",
+        "test_pin", "pages_are_at_home_as_far_as_there_are"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -316,6 +369,8 @@ PROGRAMS = {
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),
+    "test_pin": ("test/unit/test_pin.c", ["host/pin_*"]),
+    "test_pin_cuda": ("test/unit/test_pin_cuda.c", ["host/pin_*"]),
     "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
     "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
 }
