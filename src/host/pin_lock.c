@@ -20,32 +20,36 @@ struct pin_lock {
     int64_t owner;            /* process: locks are not inherited */
 };
 
-static enum dry_status
-fail_limit(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_error *err)
+static uint64_t
+lock_limit(const struct pin_lock *p)
 {
     const struct dryi_kernel *k = &p->source.kernel;
-    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
-    uint64_t limit = UINT64_MAX, room = dryi_facts_lock_room(&facts);
-    (void)k->get_lock_limit(k->self, &limit);
-    enum dry_status status = dryi_fail(
-        err, DRY_ERR_NO_SPACE,
-        "%llu bytes are not to be locked: RLIMIT_MEMLOCK (ulimit -l) is %llu, %llu of it "
-        "left",
-        (unsigned long long)bytes, (unsigned long long)limit,
-        (unsigned long long)(room < limit ? room : limit));
-    if (err)
-        err->os_errno = os_errno;
-    return status;
+    uint64_t limit;
+    return k->get_lock_limit(k->self, &limit) < 0 ? UINT64_MAX : limit;
 }
 
 static enum dry_status
+fail_limit(const struct pin_lock *p, uint64_t bytes, struct dry_error *err)
+{
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    uint64_t limit = lock_limit(p), room = dryi_facts_lock_room(&facts);
+    return dryi_fail(err, DRY_ERR_NO_SPACE,
+                     "%llu bytes are not to be locked: RLIMIT_MEMLOCK (ulimit -l) is "
+                     "%llu, %llu of it left",
+                     (unsigned long long)bytes, (unsigned long long)limit,
+                     (unsigned long long)(room < limit ? room : limit));
+}
+
+/* The kernel says ENOMEM, or EPERM where the limit is 0; both may have other reasons. */
+static enum dry_status
 fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_error *err)
 {
-    if (os_errno == ENOMEM || os_errno == EPERM)
-        return fail_limit(p, bytes, os_errno, err);
+    bool is_limit =
+        (os_errno == ENOMEM || os_errno == EPERM) && lock_limit(p) != UINT64_MAX;
     enum dry_status status =
-        dryi_fail(err, DRY_ERR_SYSTEM, "mlock of %llu bytes is refused, errno %d",
-                  (unsigned long long)bytes, os_errno);
+        is_limit ? fail_limit(p, bytes, err)
+                 : dryi_fail(err, DRY_ERR_SYSTEM, "mlock of %llu bytes is refused",
+                             (unsigned long long)bytes);
     if (err)
         err->os_errno = os_errno;
     return status;
@@ -67,7 +71,7 @@ lock_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     const struct dryi_kernel *k = &p->source.kernel;
     struct dry_pages *pages;
     if (is_beyond_limit(p, bytes))
-        return fail_limit(p, bytes, 0, err);
+        return fail_limit(p, bytes, err);
     enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
     if (status != DRY_OK)
         return status;

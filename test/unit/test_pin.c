@@ -158,6 +158,28 @@ refused_lock_names_the_limit_and_leaves_nothing(void **state)
     }
 }
 
+/* Nobody is told of a limit that is none. */
+static void
+lock_refused_without_a_limit_says_no_more(void **state)
+{
+    (void)state;
+    bool is_met = false;
+    for (size_t n = 0; !is_met; n++) {
+        struct fixture f;
+        begin(&f);
+        make(&f);
+        fake_kernel_refuse(&f.fake, n, ENOMEM);
+        enum dry_status status = take(&f, DRYI_MIB, -1);
+        if (status == DRY_OK)
+            give(&f);
+        is_met = status != DRY_OK && strstr(f.err.text, "mlock of 1048576 bytes");
+        assert_true(!is_met || (status == DRY_ERR_SYSTEM && f.err.os_errno == ENOMEM));
+        assert_true(status == DRY_OK || !strstr(f.err.text, "RLIMIT_MEMLOCK"));
+        assert_true(f.fake.has_refused);
+        end(&f);
+    }
+}
+
 static void
 pool_s_pages_need_no_lock(void **state)
 {
@@ -420,12 +442,13 @@ every_call_refused_leaves_nothing_behind(void **state)
 {
     (void)state;
     static const int errors[] = {ENOMEM, EPERM, EAGAIN, EINVAL};
+    static const uint64_t limits[] = {DRYI_GIB, DRYI_GIB, UINT64_MAX, UINT64_MAX};
     for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
         size_t n = 0;
         for (bool more = true; more; n++) {
             struct fixture f;
             begin(&f);
-            f.fake.lock_limit = DRYI_GIB;
+            f.fake.lock_limit = limits[e];
             f.options.pages.kind = DRY_PAGES_TRANSPARENT;
             make(&f);
             fake_kernel_refuse(&f.fake, n, errors[e]);
@@ -492,6 +515,7 @@ main(void)
         cmocka_unit_test(real_kernel_counts_what_is_locked),
         cmocka_unit_test(limit_is_named_before_anything_is_filled),
         cmocka_unit_test(refused_lock_names_the_limit_and_leaves_nothing),
+        cmocka_unit_test(lock_refused_without_a_limit_says_no_more),
         cmocka_unit_test(pool_s_pages_need_no_lock),
         cmocka_unit_test(room_leaves_a_reserve_to_the_machine),
         cmocka_unit_test(room_is_the_least_of_node_groups_and_machine),
