@@ -106,9 +106,9 @@ keep_events(struct dryi_pin_events *events, size_t context, void **fresh, size_t
     return first;
 }
 
-/* In the context. *number 0: no memory. */
+/* In the context: one to use, and some for later. *number 0: no memory. */
 static int
-make_events(struct dryi_pin_events *events, size_t context, size_t *number)
+make_events(struct dryi_pin_events *events, size_t context, size_t *number, void **event)
 {
     struct dryi_cuda_context *c = events->context;
     void *fresh[MADE_AT_ONCE];
@@ -122,6 +122,7 @@ make_events(struct dryi_pin_events *events, size_t context, size_t *number)
     if (count == 0)
         return result;
     kept = count;
+    *event = fresh[0];
     *number = keep_events(events, context, fresh, &kept);
     while (kept < count)
         dryi_cuda_note_unheard(c, c->driver.event_destroy(fresh[kept++]));
@@ -146,17 +147,17 @@ static int
 record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *number)
 {
     struct dryi_cuda_context *c = events->context;
+    void *event = NULL;
+    int result = DRYI_CUDA_SUCCESS;
     dryi_lock_take(&events->lock);
     *number = take_free(events, context);
+    if (*number)
+        event = slot_of(events, *number)->event;
     dryi_lock_give(&events->lock);
-    int result = DRYI_CUDA_SUCCESS;
     if (*number == 0)
-        result = make_events(events, context, number);
+        result = make_events(events, context, number, &event);
     if (result != DRYI_CUDA_SUCCESS || *number == 0)
         return result;
-    dryi_lock_take(&events->lock);
-    void *event = slot_of(events, *number)->event;
-    dryi_lock_give(&events->lock);
     result =
         dryi_cuda_note(c, dryi_cuda_of_handle(c->driver.event_record(event, stream)));
     if (result != DRYI_CUDA_SUCCESS)
