@@ -27,7 +27,7 @@ struct watch {
     sigset_t signals, before;
     struct run_proof *proof;
     struct run_sample *sample;
-    int64_t wait_ns;
+    int64_t begin_ns, wait_ns;
 };
 
 static int64_t
@@ -91,23 +91,37 @@ start_child(struct watch *w)
                           strerror(error));
 }
 
+static int64_t
+smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * The next look is due when the time since the start has doubled, or the fiftieth is kept,
+ * whichever comes first: so a short program is seen when it is large, too.
+ */
 static void
 look(struct watch *w)
 {
     int64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
     if (run_sample_read(w->sample, w->program, w->plan))
         run_proof_take(w->proof, w->sample);
-    int64_t cost = (read_clock(CLOCK_THREAD_CPUTIME_ID) - begin) * COST_PART;
-    w->wait_ns = w->wait_ns * 2 < LAST_NS ? w->wait_ns * 2 : LAST_NS;
-    if (w->wait_ns < cost)
-        w->wait_ns = cost;
+    int64_t cost = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
+    int64_t passed = read_clock(CLOCK_MONOTONIC) - w->begin_ns;
+    w->wait_ns = smaller(passed, LAST_NS);
+    if (w->wait_ns < cost * COST_PART)
+        w->wait_ns = smaller(passed, cost * COST_PART);
+    if (w->wait_ns < FIRST_NS)
+        w->wait_ns = FIRST_NS;
 }
 
 /* Until the program has ended; its status. */
 static int
 wait_for_program(struct watch *w)
 {
-    int64_t due = read_clock(CLOCK_MONOTONIC) + w->wait_ns;
+    w->begin_ns = read_clock(CLOCK_MONOTONIC);
+    int64_t due = w->begin_ns + w->wait_ns;
     for (;;) {
         int status;
         pid_t ended = waitpid(w->program, &status, WNOHANG);

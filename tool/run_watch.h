@@ -4,8 +4,8 @@
 
 /*
  * Runs the program as a child, looks at it now and then, and proves the plan when it has
- * ended. Looks are 5 ms after the start, then ever rarer, and so rare that they take at most a
- * fiftieth of one CPU.
+ * ended. Looks are 5 ms after the start, then whenever the time since has doubled, later every 30 s
+ * or so rarely that they take a fiftieth of one CPU.
  *
  * Signals    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 that somebody sends to us go
  *            on to the program; what a terminal sends it has itself.
