@@ -194,7 +194,7 @@ static void
 read_cpu_nodes(const struct dryi_facts *facts, struct dry_topology *t)
 {
     for (size_t n = 0; n < t->view.node_count; n++) {
-        struct dryi_cpus cpus;
+        struct dryi_cpus cpus = {{0}};
         if (t->view.knows_nodes && !dryi_facts_node_cpus(facts, t->nodes[n].node, &cpus))
             continue;
         for (size_t i = 0; i < t->view.cpu_count; i++)
