@@ -36,7 +36,7 @@ static const char about_text[] = "Lists the kinds and sizes of pages that this m
                                  "loads, locking, giving back; and "
                                  "what a tensor's memory costs under each malloc that "
                                  "'drystone run' sets up. It takes "
-                                 "half a minute; nothing else should run.";
+                                 "about a minute; nothing else should run.";
 
 #define BYTES_MIN (UINT64_C(16) << 20)
 #define BYTES_MAX (UINT64_C(32) << 30) /* words are counted in 32 bits */

@@ -5,8 +5,7 @@
 /*
  * What pages and malloc give on this machine. Of each kind of pages, in turn and several times:
  * filling by dry_pages_create(), memset() of the same memory by as many threads as there are
- * CPUs, random loads, locking, giving back. Before that, one round that is not counted:
- * under a hypervisor the first use of memory pays for the host's pages.
+ * CPUs, random loads, locking, giving back.
  */
 
 #include <stdbool.h>

@@ -254,7 +254,7 @@ print_kinds(const struct bench *b, const struct term *term)
     }
     bool is_done = table_print(&t, term);
     table_finish(&t);
-    printf("  new memory: memset by %u thread%s %.3g ms a GiB, touched by one %.3g\n",
+    printf("  new memory: memset by %u thread%s %.0f ms a GiB, touched by one %.0f\n",
            b->thread_count, b->thread_count == 1 ? "" : "s",
            b->new_memset_ns / 1e6 * (double)(UINT64_C(1) << 30) / (double)b->bytes,
            b->touch_ns / 1e6 * (double)(UINT64_C(1) << 30) / (double)b->bytes);
