@@ -157,7 +157,13 @@ start(const struct values *v, struct run_plan *plan, const struct option_list *w
         return report_failure("run", NULL, EXIT_MACHINE, "no memory");
     for (size_t i = 0; i < words->count; i++)
         argv[i] = (char *)(uintptr_t)words->values[i]; /* exec() does not change them */
+    bool is_strict = plan->memory_mode == RUN_MEMORY_BIND;
     run_apply(plan);
+    if (is_strict && plan->memory_mode != RUN_MEMORY_BIND) {
+        free(argv);
+        return report_failure("run", NULL, EXIT_MACHINE,
+                              "--membind strict: the system refuses it");
+    }
     if (!v->quiet)
         run_report_plan(plan, stderr);
     int code;

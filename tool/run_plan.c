@@ -128,9 +128,9 @@ read_visible(const struct run_machine *m, uint64_t numbers[NUMBERS_MAX])
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                                         "ROCR_VISIBLE_DEVICES"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = variable(m, names[i]);
+        const char *text = m->variable(m->variable_self, names[i]);
         size_t count = 0;
-        if (!text)
+        if (!text) /* empty it means: none */
             continue;
         while (*text && count < NUMBERS_MAX && take_number(&text, &numbers[count]))
             count++;
@@ -188,7 +188,7 @@ choose_by_gpus(struct plan_of *p)
     while (run_find_gpu(p->view, count))
         count++;
     if (visible == SIZE_MAX) {
-        snprintf(p->why, sizeof p->why, "the visible GPUs are not named by numbers");
+        snprintf(p->why, sizeof p->why, "the visible GPUs are none, or not numbers");
     } else if (text && take_number(&text, &rank) && !*text &&
                rank < (visible ? visible : count)) {
         choose_gpu(p, visible ? numbers[rank] : rank, ", by LOCAL_RANK");
@@ -319,6 +319,9 @@ add_memory(struct plan_of *p, enum run_memory_mode mode, const char *word,
     run_format_list(p->plan->memory_nodes, DRY_TOPOLOGY_NODES_MAX / 64, list,
                     sizeof list);
     if (p->machine->policy < 0) {
+        if (mode == RUN_MEMORY_BIND)
+            run_refuse(p->refusal, EXIT_MACHINE,
+                       "--membind strict: policies for memory are forbidden here");
         run_plan_add(p->plan, RUN_WHAT_MEMORY, RUN_LEFT, "memory", "",
                      "policies are forbidden here (%s); what a bound CPU touches first "
                      "lies on its node",
@@ -360,7 +363,9 @@ place_memory(struct plan_of *p)
     } else if (p->options->interleaves) {
         interleave(p);
     } else if (!n) {
-        return; /* said of the CPUs already */
+        if (p->options->is_strict && p->view->node_count > 1)
+            run_refuse(p->refusal, EXIT_MACHINE, "--membind strict, but no node: %s",
+                       p->why);
     } else if (!n->is_allowed) {
         if (p->options->is_strict)
             run_refuse(p->refusal, EXIT_MACHINE,

@@ -175,6 +175,9 @@ def container():
                    preexec_fn=lambda calls=calls: forbid(calls))
         check("where policies are forbidden the program runs",
               done.stdout == "it ran\n" and has_row(done, "left", "memory"), done)
+        done = run("--node", "0", "--membind", "strict", "sh", "-c", "echo it ran",
+                   preexec_fn=lambda calls=calls: forbid(calls))
+        check("but not if they were asked for", done.returncode == 4 and not done.stdout, done)
 
 
 statuses()
