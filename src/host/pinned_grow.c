@@ -416,7 +416,8 @@ pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need
     }
     if (room < need)
         return DRY_ERR_NO_SPACE;
-    enum dry_status status = pin_range(p, least(room, want), wish, address, NULL);
+    uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE); /* need is round */
+    enum dry_status status = pin_range(p, least(most_now, want), wish, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)
         status = pin_range(p, need, wish, address, NULL);
     if (status != DRY_ERR_NO_SPACE)
