@@ -402,25 +402,41 @@ arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t 
     return need >= want / EXACT_PART ? need : want;
 }
 
+static uint64_t
+idle_bytes(struct dry_pinned *p)
+{
+    dryi_lock_take(&p->lock);
+    uint64_t bytes = p->idle_bytes;
+    dryi_lock_give(&p->lock);
+    return bytes;
+}
+
+/* Room for `need`, if idle arenas can make it. Grow held. */
+static uint64_t
+make_room(struct dry_pinned *p, uint64_t need)
+{
+    uint64_t room = dryi_pinned_room(p);
+    if (room >= need || dryi_add_saturating(room, idle_bytes(p)) < need)
+        return room;
+    uint64_t pinned = atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed);
+    uint64_t missing = need - room;
+    dryi_pinned_shrink(p, pinned > missing ? pinned - missing : 0);
+    return dryi_pinned_room(p);
+}
+
 /* At least `need`, better `want`. Grow held. */
 static enum dry_status
 pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need,
         uint64_t want, uint64_t *address)
 {
-    uint64_t room = dryi_pinned_room(p);
-    if (room < need) {
-        uint64_t pinned = atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed);
-        uint64_t missing = need - room;
-        dryi_pinned_shrink(p, pinned > missing ? pinned - missing : 0);
-        room = dryi_pinned_room(p);
-    }
+    uint64_t room = make_room(p, need);
     if (room < need)
         return DRY_ERR_NO_SPACE;
     uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE); /* need is round */
     enum dry_status status = pin_range(p, least(most_now, want), wish, address, NULL);
     if (status == DRY_ERR_NO_SPACE && want > need)
         status = pin_range(p, need, wish, address, NULL);
-    if (status != DRY_ERR_NO_SPACE)
+    if (status != DRY_ERR_NO_SPACE || idle_bytes(p) == 0)
         return status;
     dryi_pinned_shrink(p, 0);
     return pin_range(p, need, wish, address, NULL);

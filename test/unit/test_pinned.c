@@ -578,6 +578,9 @@ a_budget_is_kept(void **state)
     give(&f, first);
     give(&f, second);
     assert_int_equal(dry_pinned_trim(f.pinned, UINT64_MAX), DRY_OK);
+    assert_int_equal(dry_pinned_alloc(f.pinned, 11 * DRYI_MIB, NO_STREAM, &at),
+                     DRY_ERR_NO_SPACE);
+    assert_int_equal(f.fake.gives, 0); /* in vain, so nothing goes */
     assert_int_equal(dry_pinned_explain(f.pinned, 8 * DRYI_MIB, &e), DRY_OK);
     assert_true(!e.is_hit && e.would_fit);
     (void)alloc(&f, 8 * DRYI_MIB); /* for which the idle ones go */
