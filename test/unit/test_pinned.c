@@ -971,29 +971,43 @@ live(void *argument)
 }
 
 static void
-threads_never_share_a_block(void **state)
+live_together(struct crowd *c, enum dry_pinned_mode mode)
 {
-    (void)state;
-    static struct crowd c;
     pthread_t threads[THREADS];
     struct member members[THREADS];
-    prepare(&c.f);
-    c.f.options.in_background = 1;
-    begin(&c.f);
+    prepare(&c->f);
+    c->f.options.in_background = 1;
+    c->f.options.mode = mode;
+    c->f.options.block_bytes = 4 * DRYI_MIB;
+    c->f.options.block_count = 1;
+    begin(&c->f);
     for (size_t i = 0; i < THREADS; i++) {
-        members[i] = (struct member){&c, i + 1};
+        members[i] = (struct member){c, i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, live, &members[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(c.refused, 0);
-    for (size_t i = 0; i < PLACES; i++)
-        assert_int_equal(dry_pinned_free(c.f.pinned, c.places[i]), DRY_OK);
-    assert_int_equal(dry_pinned_clear(c.f.pinned), DRY_OK);
-    struct dry_pinned_stats s = stats_of(&c.f);
+    assert_int_equal(c->refused, 0);
+    for (size_t i = 0; i < PLACES; i++) {
+        void *at = atomic_exchange(&c->places[i], NULL);
+        if (at)
+            mark(c, at, 1, 0);
+        assert_int_equal(dry_pinned_free(c->f.pinned, at), DRY_OK);
+    }
+    assert_int_equal(dry_pinned_clear(c->f.pinned), DRY_OK);
+    struct dry_pinned_stats s = stats_of(&c->f);
     assert_int_equal(s.active_requests.current, 0);
     assert_int_equal(s.allocated_bytes.current, 0);
-    end(&c.f);
+    end(&c->f);
+}
+
+static void
+threads_never_share_a_block(void **state)
+{
+    (void)state;
+    static struct crowd c;
+    live_together(&c, DRY_PINNED_FIT);
+    live_together(&c, DRY_PINNED_BUDDY);
 }
 
 static void
