@@ -7,6 +7,7 @@
  *                                    random sizes, 64 blocks in use
  *     bench_pinned pair BYTES COUNT  the same once, for who counts instructions
  *     bench_pinned loop FIRST TAIL   a training loop's requests, under each policy
+ *     bench_pinned fill              how much of 28 GiB can be used, and what rounding wastes
  *     bench_pinned real              the loop at 1/64 of its sizes, pinned by mlock
  *
  * What pins is a model: addresses without memory, and a clock that each call moves by what
@@ -627,6 +628,83 @@ bench_real(void)
         run_loop(&policies[i], 20, 20, true);
 }
 
+/* --- waste ---------------------------------------------------------------------------------- */
+
+enum sizes { LOG_UNIFORM, UNIFORM, WEIGHTS, IMAGES, SIZES_COUNT };
+
+static uint64_t
+choose_size(struct loop *l, enum sizes sizes)
+{
+    static const uint64_t weights[] = {259 * DRYI_MIB / 2, 112 * DRYI_MIB, 609 * DRYI_MIB,
+                                       193 * DRYI_MIB / 2};
+    uint64_t r = next_random(l, UINT64_C(1) << 30);
+    if (sizes == LOG_UNIFORM) { /* 64 KiB to 512 MiB */
+        unsigned octave = (unsigned)(r % 13);
+        uint64_t low = UINT64_C(65536) << octave;
+        return low + (r * low >> 30);
+    }
+    if (sizes == UNIFORM)
+        return DRYI_MIB + (r * (63 * DRYI_MIB) >> 30);
+    if (sizes == WEIGHTS)
+        return weights[r % 4];
+    uint64_t side = 160 + r % 225;
+    return UINT64_C(64) * 3 * side * side * 4;
+}
+
+/* More and more in use, three freed for five taken, until 28 GiB have no room. */
+static void
+fill(struct loop *l, enum sizes sizes, const char *policy)
+{
+    enum { HELD_MAX = 65536 };
+    struct held *held = take(HELD_MAX, sizeof *held);
+    size_t count = 0;
+    for (;;) {
+        if (next_random(l, 8) < 3 && count) {
+            size_t i = next_random(l, count);
+            drop(l, &held[i], false);
+            held[i] = held[--count];
+            continue;
+        }
+        void *at = NULL;
+        uint64_t bytes = choose_size(l, sizes);
+        need(count < HELD_MAX, "too many blocks");
+        if (dry_pinned_alloc(l->pinned, bytes, DRY_PINNED_NO_STREAM, &at) != DRY_OK)
+            break;
+        l->requested += bytes;
+        l->rounded += dry_pinned_round_size(l->pinned, bytes);
+        l->needed += bytes;
+        l->requested_now += bytes;
+        held[count++] = (struct held){.at = at, .bytes = bytes};
+    }
+    static const char *const names[] = {"log-uniform 64 KiB-512 MiB", "uniform 1-64 MiB",
+                                        "weights", "image batches"};
+    printf("{\"bench\":\"fill\",\"sizes\":\"%s\",\"policy\":\"%s\","
+           "\"rounded_ratio\":%.4f,\"usable\":%.4f}\n",
+           names[sizes], policy, (double)l->rounded / (double)l->requested,
+           (double)l->requested_now / (28.0 * (double)DRYI_GIB));
+    free(held);
+}
+
+static void
+bench_fill(void)
+{
+    static const char *const policies[][2] = {
+        {"fit", "budget_mb:28672"},
+        {"fit, warm", "budget_mb:28672,warm_mb:28672"},
+        {"buddy", "budget_mb:28672,mode:buddy,block_mb:4096,block_count:7"},
+    };
+    static struct loop l;
+    for (int sizes = 0; sizes < SIZES_COUNT; sizes++) {
+        for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+            l = (struct loop){.scale = 1, .random = 7};
+            model_init(&l.m, OURS, false);
+            l.pinned = make_cache(&l.m, policies[i][1]);
+            fill(&l, (enum sizes)sizes, policies[i][0]);
+            dry_pinned_destroy(l.pinned);
+        }
+    }
+}
+
 int
 main(int count, char **arguments)
 {
@@ -639,6 +717,8 @@ main(int count, char **arguments)
         bench_pair(first, second, count > 4 ? arguments[4] : "");
     else if (strcmp(mode, "loop") == 0 && first)
         bench_loop(first, second);
+    else if (strcmp(mode, "fill") == 0)
+        bench_fill();
     else if (strcmp(mode, "real") == 0)
         bench_real();
     else

@@ -12,7 +12,10 @@ blocks of pytorch #181094 and fit:
     peak          most that was pinned to most that was in use at once, as asked for
     cleared       what a clear at the end leaves pinned, to what is still in use
 
-Last the same at 1/64 of the sizes, pinned for real by mlock.
+Before it: how much of 28 GiB can be in use, as asked for, when the first request fails, of
+programs that take five blocks for three they free (usable), by the sizes they ask for.
+
+Last the loop at 1/64 of the sizes, pinned for real by mlock.
 """
 import json
 import pathlib
@@ -52,6 +55,16 @@ def print_pairs(results):
         print(f"{name_of(size):18}" + "".join(f"{row[count]:9.0f}" for count in counts))
 
 
+def print_fill(results):
+    policies = list(dict.fromkeys(r["policy"] for r in results))
+    print(f"\n{'28 GiB, until it is full':28}" + "".join(f"{p:>17}" for p in policies))
+    print(f"{'':28}" + f"{'usable':>9}{'rounded':>8}" * len(policies))
+    for sizes in dict.fromkeys(r["sizes"] for r in results):
+        row = [r for r in results if r["sizes"] == sizes]
+        print(f"{sizes:28}" + "".join(f"{r['usable']:9.1%}{r['rounded_ratio']:8.3f}"
+                                      for r in row))
+
+
 def print_loop(title, results):
     if not results:
         print(f"\n{title}: not to be had here (see ulimit -l)")
@@ -73,6 +86,7 @@ def run(short, machine, build):
         program = folder / "bench/bench_pinned"
         print(machine)
         print_pairs(results_of(program, "pairs", "50000" if short else "1000000"))
+        print_fill(results_of(program, "fill"))
         steps = "20" if short else "50"
         print_loop("a training loop", results_of(program, "loop", steps, steps))
         print_loop("at 1/64, by mlock", results_of(program, "real"))

@@ -110,7 +110,7 @@ dryi_pinned_slot_fold(struct dry_pinned *p, struct dryi_pinned_slot *slot)
     fold(&p->stats.requested_bytes, &slot->requested);
 }
 
-/* One block, however large, goes to and fro without. */
+/* One block, however large, may come and go without. */
 static inline void
 fold_if_far(struct dry_pinned *p, struct dryi_pinned_slot *slot, int64_t bytes)
 {
