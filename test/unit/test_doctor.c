@@ -518,6 +518,93 @@ budget_keeps_a_tenth_and_4_gib(void **state)
 }
 
 static void
+control_groups_narrow_the_budget(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_row row;
+    machine_unpack(&tree, "thp-never");
+    tree_add(&tree, "/sys/fs/cgroup/memory.max", "4294967296\n");
+    tree_add(&tree, "/sys/fs/cgroup/memory.current", "1073741824\n");
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(2) << 30, -1, 0);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(row.budget_bytes == 3 * DRYI_GIB && row.fits);
+    assert_int_equal(get(doctor, "cgroup-memory").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(4) << 30, -1, 0);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(!row.fits);
+    struct dry_doctor_finding f = get(doctor, "pool-need");
+    assert_true(f.verdict == DRY_DOCTOR_WRONG && f.change_count == 0);
+    assert_int_equal(get(doctor, "cgroup-memory").verdict, DRY_DOCTOR_WRONG);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+promised_pages_are_not_free(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_row row;
+    machine_unpack(&tree, "two-nodes");
+    tree_add(&tree, "/sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "100\n");
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(400) << 20, -1, 0);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_true(row.free_count == 156 && row.missing_count == 44);
+    /* A page of 1 GiB is free, which would be enough. */
+    struct dry_doctor_finding f = get(doctor, "pool-demote");
+    assert_string_equal(f.should_be, "1 of them split into 512 each");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+each_region_is_rounded_by_itself(void **state)
+{
+    (void)state;
+    static const uint64_t needs[] = {1, 2 << 20, (2 << 20) + 1, 0};
+    struct tree tree;
+    struct dry_doctor_options options;
+    struct dry_doctor_row row;
+    machine_unpack(&tree, "two-nodes");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    options.needs_bytes = needs;
+    options.need_count = 4;
+    struct dry_doctor *doctor = examine(&options);
+    dry_doctor_get_row(doctor, 0, &row);
+    assert_int_equal(row.needed_count, 1 + 1 + 2);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+slow_nodes_want_another_balancing(void **state)
+{
+    (void)state;
+    static const char path[] = "/proc/sys/kernel/numa_balancing";
+    struct tree tree;
+    struct dry_doctor_options options;
+    struct dry_doctor_change c;
+    machine_unpack(&tree, "cxl");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    struct dry_doctor *doctor = examine(&options);
+    struct dry_doctor_finding f = get(doctor, "numa-balancing");
+    assert_int_equal(f.change_count, 1);
+    dry_doctor_get_change(doctor, f.first_change, &c);
+    assert_string_equal(c.path, path);
+    assert_string_equal(c.new_value, "2");
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, path, "2\n");
+    doctor = examine(&options);
+    assert_int_equal(get(doctor, "numa-balancing").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
 needs_of_a_node_name_the_node(void **state)
 {
     (void)state;
@@ -788,6 +875,10 @@ main(void)
         cmocka_unit_test(jemalloc_is_asked_for_its_release),
         cmocka_unit_test(four_gib_are_2048_pages),
         cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
+        cmocka_unit_test(control_groups_narrow_the_budget),
+        cmocka_unit_test(promised_pages_are_not_free),
+        cmocka_unit_test(each_region_is_rounded_by_itself),
+        cmocka_unit_test(slow_nodes_want_another_balancing),
         cmocka_unit_test(needs_of_a_node_name_the_node),
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(only_known_files_may_be_written),
