@@ -30,17 +30,17 @@ is_between(const struct journal_entry *e, const char *value)
     return a < b ? now >= a && now <= b : now >= b && now <= a;
 }
 
-/* Less than was wanted: the journal learns what it became. */
+/* Something else than was wanted: the journal learns what it became. */
 static void
-take_less(const struct apply_files *files, struct journal *journal, const char *value,
-          FILE *out)
+take_other(const struct apply_files *files, struct journal *journal, const char *value,
+           FILE *out)
 {
     struct journal_entry *e = &journal->entries[journal->count - 1];
     char text[96];
     snprintf(text, sizeof text, "%s was asked for, the kernel made it %s", e->new_value,
              value);
     say(out, e, text, 0);
-    if (is_between(e, value)) {
+    if (dry_doctor_may_write(e->path, value)) {
         memcpy(e->new_value, value, APPLY_VALUE_MAX);
         files->save(files->self, journal); /* without it, undo still knows a pool's way */
     }
@@ -77,7 +77,7 @@ write_last(const struct apply_files *files, struct journal *journal, FILE *out,
         say(out, e, text, 0);
         counts->done++;
     } else {
-        take_less(files, journal, value, out);
+        take_other(files, journal, value, out);
         counts->refused++;
     }
 }

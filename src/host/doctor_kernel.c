@@ -2,6 +2,7 @@
 
 /* What the kernel can do, what it was told at boot, and what of it is known to be broken. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "host/doctor_inside.h"
@@ -85,21 +86,50 @@ check_pinning(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-static void
-check_zeroes(struct dry_doctor *d)
+enum zeroing { ZEROING_NOT_KNOWN, ZEROING_OFF, ZEROING_ON };
+
+/* What the kernel was built with, where distributions put that. */
+static enum zeroing
+read_build(const struct dry_doctor *d)
+{
+    static const char option[] = "CONFIG_INIT_ON_ALLOC_DEFAULT_ON";
+    struct dryi_fact_file release, config;
+    struct dryi_piece name;
+    char path[192];
+    size_t at = 0;
+    if (!dryi_facts_read(&d->facts, &release, "/proc/sys/kernel/osrelease") ||
+        !dryi_piece_next(release.text, release.length, &at, &name) || name.length > 128 ||
+        memchr(name.bytes, '/', name.length))
+        return ZEROING_NOT_KNOWN;
+    snprintf(path, sizeof path, "/boot/config-%.*s", (int)name.length, name.bytes);
+    if (!dryi_facts_read_lines(&d->facts, &config, path, option))
+        return ZEROING_NOT_KNOWN;
+    bool is_on =
+        dryi_piece_find(config.text, config.length, "CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y");
+    return is_on ? ZEROING_ON : ZEROING_OFF;
+}
+
+static enum zeroing
+read_zeroing(const struct dry_doctor *d)
 {
     struct dryi_fact_file file;
     struct dryi_piece value;
-    if (!dryi_facts_read(&d->facts, &file, "/proc/cmdline")) {
-        dryi_doctor_not_known(d, &check_zeroing, "/proc/cmdline");
-        return;
-    }
+    if (!dryi_facts_read(&d->facts, &file, "/proc/cmdline") ||
+        !dryi_text_boot_option(file.text, file.length, "init_on_alloc", &value))
+        return read_build(d);
+    bool is_off = dryi_piece_is(value, "0") || dryi_piece_is(value, "off");
+    return is_off ? ZEROING_OFF : ZEROING_ON;
+}
+
+static void
+check_zeroes(struct dry_doctor *d)
+{
+    enum zeroing now = read_zeroing(d);
     dryi_doctor_begin(d, &check_zeroing);
-    if (!dryi_text_boot_option(file.text, file.length, "init_on_alloc", &value)) {
+    if (now == ZEROING_NOT_KNOWN) {
         dryi_doctor_judge(d, DRY_DOCTOR_NOT_KNOWN);
         dryi_doctor_is(d, "as the kernel was built; the command line does not say");
-        dryi_doctor_should_be(d, "off: init_on_alloc=0");
-    } else if (dryi_piece_is(value, "0")) {
+    } else if (now == ZEROING_OFF) {
         dryi_doctor_is(d, "off");
     } else {
         dryi_doctor_is(d, "on");

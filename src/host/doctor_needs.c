@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/memory.h"
 #include "host/doctor_inside.h"
+#include "host/doctor_text.h"
 #include "host/fact_text.h"
 #include "host/facts_read.h"
 
@@ -173,6 +174,58 @@ say_boot(struct dry_doctor *d, const struct dry_doctor_row *row, bool is_fix)
                             words);
 }
 
+/* How many pages free memory has in one piece; false: not known. */
+static bool
+count_whole(const struct dry_doctor *d, const struct dry_doctor_row *row, uint64_t *count)
+{
+    struct dryi_fact_file file;
+    uint64_t base = d->machine.base_page_bytes, sum = 0;
+    if (base == 0 || row->page_bytes <= base ||
+        !dryi_facts_read(&d->facts, &file, "/proc/buddyinfo"))
+        return false;
+    unsigned order = dryi_log2_floor(row->page_bytes / base);
+    for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++) {
+        uint64_t free, large;
+        bool is_asked = row->node == DRY_DOCTOR_ANY_NODE
+                            ? dryi_nodes_have(&d->nodes, node)
+                            : row->node == node;
+        if (is_asked &&
+            dryi_text_buddies(file.text, file.length, node, order, &free, &large))
+            sum = dryi_add_saturating(sum, large >> order);
+    }
+    *count = sum;
+    return true;
+}
+
+/* What should come before the pool grows. */
+static void
+prepare(struct dry_doctor *d, const struct dry_doctor_row *row)
+{
+    uint64_t whole;
+    if (!count_whole(d, row, &whole) || whole >= row->missing_count)
+        return;
+    dryi_doctor_is(d, "free memory has %" PRIu64 " in one piece", whole);
+    dryi_doctor_fix(d, "sync; echo 1 > /proc/sys/vm/drop_caches\n"
+                       "echo 1 > /proc/sys/vm/compact_memory");
+}
+
+/* Pages for any node are taken in turn from all that have memory. */
+static void
+warn_of_slow_nodes(struct dry_doctor *d, const struct dry_doctor_row *row)
+{
+    if (row->node != DRY_DOCTOR_ANY_NODE || dryi_nodes_are_none(&d->cpu_nodes))
+        return;
+    for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++) {
+        if (!dryi_nodes_have(&d->nodes, node) || dryi_nodes_have(&d->cpu_nodes, node))
+            continue;
+        dryi_doctor_fix(d,
+                        "# node %d has no CPUs and gets a share of them: better ask with "
+                        "--node",
+                        (int)node);
+        return;
+    }
+}
+
 static void
 mend_need(struct dry_doctor *d, const struct dry_doctor_row *row)
 {
@@ -182,6 +235,8 @@ mend_need(struct dry_doctor *d, const struct dry_doctor_row *row)
         return;
     }
     make_path(row, path);
+    warn_of_slow_nodes(d, row);
+    prepare(d, row);
     say_boot(d, row, false);
     dryi_doctor_write_number(d, path, row->total_count,
                              dryi_add_saturating(row->total_count, row->missing_count));

@@ -560,6 +560,55 @@ promised_pages_are_not_free(void **state)
 }
 
 static void
+pieces_and_slow_nodes_are_told_before_a_pool_grows(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "thp-never"); /* has 1 * 512 and 300 * 1024 base pages */
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(601) << 21, -1, 0);
+    assert_null(strstr(get(doctor, "pool-need").fix, "compact_memory"));
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(602) << 21, -1, 0);
+    struct dry_doctor_finding f = get(doctor, "pool-need");
+    assert_non_null(strstr(f.fix, "compact_memory"));
+    assert_non_null(strstr(f.is, "free memory has 601 in one piece"));
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+    machine_unpack(&tree, "cxl");
+    doctor = examine_need(&tree, UINT64_C(2) << 30, -1, 0);
+    assert_non_null(strstr(get(doctor, "pool-need").fix, "# node 2 has no CPUs"));
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(2) << 30, 1, 0);
+    assert_null(strstr(get(doctor, "pool-need").fix, "#"));
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+the_kernels_build_is_looked_up(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_options options;
+    machine_unpack(&tree, "one-node");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    struct dry_doctor *doctor = examine(&options);
+    assert_int_equal(get(doctor, "init-on-alloc").verdict, DRY_DOCTOR_NOT_KNOWN);
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, "/boot/config-6.18.44", "CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y\n");
+    doctor = examine(&options);
+    assert_int_equal(get(doctor, "init-on-alloc").verdict, DRY_DOCTOR_COULD_BE_BETTER);
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, "/boot/config-6.18.44",
+             "# CONFIG_INIT_ON_ALLOC_DEFAULT_ON is not set\n");
+    doctor = examine(&options);
+    assert_int_equal(get(doctor, "init-on-alloc").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
 each_region_is_rounded_by_itself(void **state)
 {
     (void)state;
@@ -877,6 +926,8 @@ main(void)
         cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
         cmocka_unit_test(control_groups_narrow_the_budget),
         cmocka_unit_test(promised_pages_are_not_free),
+        cmocka_unit_test(pieces_and_slow_nodes_are_told_before_a_pool_grows),
+        cmocka_unit_test(the_kernels_build_is_looked_up),
         cmocka_unit_test(each_region_is_rounded_by_itself),
         cmocka_unit_test(slow_nodes_want_another_balancing),
         cmocka_unit_test(needs_of_a_node_name_the_node),
