@@ -92,7 +92,7 @@ read_line(const char *line, size_t length, struct journal *journal, uint64_t off
     text[length] = '\0';
     if (!split(text, words) || !make_entry(&entry, words))
         return fail_at(err, DRY_ERR_FORMAT, offset,
-                       "this is nothing that doctor writes; nothing was undone");
+                       "this is nothing that doctor writes: all of it is refused");
     return append(journal, &entry, err);
 }
 

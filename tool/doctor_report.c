@@ -252,7 +252,7 @@ add_row(struct table *t, const struct dry_doctor_row *row)
     table_add(t, row->budget_bytes == UINT64_MAX
                      ? "not known"
                      : term_format_bytes(row->budget_bytes, text));
-    table_add(t, row->missing_count == 0 ? "" : row->fits ? "yes" : "no");
+    table_add(t, row->missing_count == 0 ? "-" : row->fits ? "yes" : "no");
 }
 
 static bool
