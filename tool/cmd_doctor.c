@@ -217,6 +217,8 @@ check_values(const struct values *v)
                             (long long)v->node);
     if (v->page_bytes & (v->page_bytes - 1))
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
+    if (v->journal && !*v->journal)
+        return report_usage("doctor", "--journal: expected a file's name");
     if (v->root && access(v->root, R_OK | X_OK) != 0)
         return report_failure("doctor", v->root, EXIT_INPUT, "cannot be read: %s",
                               strerror(errno));

@@ -135,8 +135,8 @@ write_whole(int fd, const char *text, size_t length)
 {
     while (length > 0) {
         ssize_t n = write(fd, text, length);
-        if (n < 0 && errno != EINTR)
-            return -errno;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return n == 0 ? -EIO : -errno;
         n = n < 0 ? 0 : n;
         text += n;
         length -= (size_t)n;

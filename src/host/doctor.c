@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -351,6 +352,7 @@ void
 dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
                        struct dry_doctor_finding *finding)
 {
+    DRYI_ASSERT(i < doctor->finding_count);
     const struct dryi_finding *f = &doctor->findings[i];
     const char *text = doctor->text;
     *finding = (struct dry_doctor_finding){
@@ -375,6 +377,7 @@ void
 dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
                       struct dry_doctor_change *change)
 {
+    DRYI_ASSERT(i < doctor->change_count);
     const struct dryi_change *c = &doctor->changes[i];
     *change = (struct dry_doctor_change){.path = doctor->text + c->path,
                                          .old_value = doctor->text + c->old_value,
@@ -390,5 +393,6 @@ dry_doctor_get_row_count(const struct dry_doctor *doctor)
 void
 dry_doctor_get_row(const struct dry_doctor *doctor, size_t i, struct dry_doctor_row *row)
 {
+    DRYI_ASSERT(i < doctor->row_count);
     *row = doctor->rows[i];
 }

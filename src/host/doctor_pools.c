@@ -79,7 +79,7 @@ static void
 judge_idle(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_facts *p)
 {
     uint64_t memory = d->machine.memory_bytes;
-    if (d->options.need_count || p->total == 0 || p->free != p->total ||
+    if (d->options.need_count || memory == 0 || p->total == 0 || p->free != p->total ||
         p->total <= memory / 4 / page_bytes)
         return;
     dryi_doctor_needs_root(d);
