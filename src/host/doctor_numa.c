@@ -164,6 +164,8 @@ check_following(struct dry_doctor *d)
     if (!has_many_nodes(d) || !dryi_facts_read_number(&d->facts, &now, BALANCING))
         return;
     bool is_tiered = count_slow_nodes(d) > 0;
+    if (is_tiered && dryi_doctor_kernel_is_before(d, 5, 18))
+        return; /* has no 2 */
     uint64_t wanted = is_tiered ? 2 : 0;
     dryi_doctor_begin(d, is_tiered ? &check_tiering : &check_balancing);
     dryi_doctor_is(d, "%llu", (unsigned long long)now);

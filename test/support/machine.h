@@ -5,7 +5,8 @@
 /*
  * Machines of test/data/machines as folders: a text a machine, in which "== /proc/cmdline"
  * stands in front of what that file holds. one-node and two-nodes are captured from real ones
- * (the latter in QEMU); the others are made of these by hand.
+ * (the latter in QEMU); the others are made of these by hand. scripts/capture_machine.py
+ * writes such a text.
  */
 
 #include "support/tree.h"
