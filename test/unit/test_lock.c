@@ -512,6 +512,7 @@ fence_refused_from_the_beginning(void **state)
 int
 main(void)
 {
+    alarm(30); /* a thread that is not woken is a failure, not a wait */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_takes_and_gives),
         cmocka_unit_test(lock_held_alone_holds_against_the_next_thread),
