@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -219,9 +220,12 @@ check_values(const struct values *v)
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
     if (v->journal && !*v->journal)
         return report_usage("doctor", "--journal: expected a file's name");
-    if (v->root && access(v->root, R_OK | X_OK) != 0)
+    struct stat root;
+    if (v->root && (stat(v->root, &root) != 0 || access(v->root, R_OK) != 0))
         return report_failure("doctor", v->root, EXIT_INPUT, "cannot be read: %s",
                               strerror(errno));
+    if (v->root && !S_ISDIR(root.st_mode))
+        return report_failure("doctor", v->root, EXIT_INPUT, "is no folder");
     return EXIT_FINE;
 }
 
@@ -468,6 +472,10 @@ run(int argc, char **argv)
     dry_doctor_options_init(&s.options);
     if (options_parse(&command_doctor, argc, argv, &s.values, &s.operands, &code)) {
         code = read_values(&s);
+        if (code == EXIT_FINE && s.values.undo && s.operands.count)
+            code =
+                report_usage("doctor", "--undo goes back with all, not with '%s' alone",
+                             s.operands.values[0]);
         if (code == EXIT_FINE)
             code = s.values.undo ? undo(&s) : examine(&s);
     }
@@ -478,7 +486,7 @@ run(int argc, char **argv)
 
 const struct command command_doctor = {
     .name = "doctor",
-    .summary = "what of this machine stands in the way of host memory, and what mends it",
+    .summary = "what of this machine slows or stops host memory, and what mends it",
     .usage = "[options] [ID...]",
     .about = about_text,
     .examples = "drystone doctor\n"

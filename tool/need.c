@@ -3,43 +3,21 @@
 
 #include <string.h>
 
+#include <drystone/dtype.h>
+
 #include "options.h"
 
 #define NEED_BYTES_MAX (UINT64_C(1) << 62)
-
-static const struct {
-    const char *name;
-    unsigned bits;
-} dtypes[] = {
-    {"float64", 64},    {"double", 64},
-    {"f64", 64},        {"float32", 32},
-    {"float", 32},      {"f32", 32},
-    {"float16", 16},    {"half", 16},
-    {"f16", 16},        {"bfloat16", 16},
-    {"bf16", 16},       {"float8_e4m3fn", 8},
-    {"float8_e5m2", 8}, {"float8_e4m3fnuz", 8},
-    {"fp8", 8},         {"f8", 8},
-    {"int64", 64},      {"long", 64},
-    {"int32", 32},      {"int", 32},
-    {"int16", 16},      {"short", 16},
-    {"int8", 8},        {"uint64", 64},
-    {"uint32", 32},     {"uint16", 16},
-    {"uint8", 8},       {"bool", 8},
-    {"complex64", 64},  {"complex128", 128},
-    {"complex32", 32},  {"int4", 4},
-    {"fp4", 4},         {"float8_e5m2fnuz", 8},
-};
 
 /* 0: there is no such type. */
 static unsigned
 bits_of(const char *name)
 {
-    if (strncmp(name, "torch.", 6) == 0)
-        name += 6;
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (strcmp(name, dtypes[i].name) == 0)
-            return dtypes[i].bits;
-    return 0;
+    struct dry_dtype dtype;
+    struct dry_error err;
+    if (dry_dtype_parse(name, &dtype, &err) != DRY_OK)
+        return 0;
+    return (unsigned)dtype.bits * dtype.lanes;
 }
 
 static const char *

@@ -2,6 +2,7 @@
 
 /* What the control groups of this process allow, those above it included. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "host/doctor_inside.h"
@@ -34,10 +35,19 @@ least_of(const struct dry_doctor *d, const char *controller, const char *v1,
     return dryi_facts_cgroup_least(&d->facts, controller, (const char *const[2]){v1, v2});
 }
 
+/* Of the needs, what no free page of a pool serves: those count for another limit. */
 static uint64_t
 needed_bytes(const struct dry_doctor *d)
 {
     uint64_t sum = 0;
+    for (size_t i = 0; i < d->row_count; i++) {
+        const struct dry_doctor_row *row = &d->rows[i];
+        uint64_t bytes;
+        if (row->is_recommended)
+            return __builtin_mul_overflow(row->missing_count, row->page_bytes, &bytes)
+                       ? UINT64_MAX
+                       : bytes;
+    }
     for (size_t i = 0; i < d->options.need_count; i++)
         sum = dryi_add_saturating(sum, d->options.needs_bytes[i]);
     return sum;
@@ -82,7 +92,7 @@ check_slowing(struct dry_doctor *d, uint64_t max)
     if (high < max) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "no limit, or that of memory.max");
-        dryi_doctor_fix(d, "systemctl set-property UNIT MemoryHigh=infinity");
+        dryi_doctor_fix(d, "# as root: systemctl set-property UNIT MemoryHigh=infinity");
     }
     dryi_doctor_end(d);
 }
@@ -111,16 +121,28 @@ name_size(uint64_t page_bytes, char text[32])
                       : 'K');
 }
 
+/* The size of pages that the need is asked for in. */
+static uint64_t
+wanted_size(const struct dry_doctor *d)
+{
+    return d->options.page_bytes ? d->options.page_bytes : d->default_pool;
+}
+
 static void
 judge_pool_limits(struct dry_doctor *d, uint64_t page_bytes, uint64_t max, uint64_t rsvd)
 {
     uint64_t pages = dryi_doctor_needed_pages(d, page_bytes);
-    bool is_default = page_bytes == d->default_pool;
-    if (pages && is_default && pages > (max < rsvd ? max : rsvd) / page_bytes) {
+    if (pages && page_bytes == wanted_size(d) &&
+        pages > (max < rsvd ? max : rsvd) / page_bytes) {
         dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
         dryi_doctor_should_be(d, "%llu pages", (unsigned long long)pages);
-        dryi_doctor_fix(d, "# resources.limits.hugepages-2Mi of the pod, or the group's "
-                           "hugetlb limits");
+        char name[32];
+        name_size(page_bytes, name);
+        name[strlen(name) - 1] = 'i'; /* "2MB" of groups is "2Mi" of pods */
+        dryi_doctor_fix(d,
+                        "# resources.limits.hugepages-%s of the pod, or the group's "
+                        "hugetlb limits",
+                        name);
     } else if (max != NONE && rsvd == NONE) {
         dryi_doctor_judge(d, max == 0 ? DRY_DOCTOR_COULD_BE_BETTER : DRY_DOCTOR_WRONG);
         dryi_doctor_should_be(d, ".rsvd.max set to the same");

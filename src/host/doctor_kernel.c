@@ -194,7 +194,7 @@ check_translation(struct dry_doctor *d)
     if (!is_direct) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "as they are, where no virtual machine gets the GPU");
-        dryi_doctor_fix_at_boot(d, "iommu=pt");
+        dryi_doctor_fix_at_boot(d, "iommu.passthrough=1");
     }
     dryi_doctor_end(d);
 }

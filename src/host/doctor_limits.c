@@ -79,6 +79,50 @@ begin_limit(struct dry_doctor *d, const struct dryi_check *check, const char *na
     return true;
 }
 
+static void
+name_limit(uint64_t limit, char text[24])
+{
+    if (limit == UNLIMITED)
+        snprintf(text, 24, "unlimited");
+    else
+        snprintf(text, 24, "%llu", (unsigned long long)limit);
+}
+
+/*
+ * prlimit and not ulimit: the shell's own word cannot be said by root for somebody else's
+ * shell, and sets the upper limit too, which only root could raise again.
+ */
+static void
+raise_limit(struct dry_doctor *d, const char *option, uint64_t soft, uint64_t hard,
+            uint64_t wanted)
+{
+    char from[24], most[24], to[24];
+    name_limit(soft, from);
+    name_limit(hard, most);
+    name_limit(wanted, to);
+    if (hard >= wanted) {
+        dryi_doctor_fix(d, "prlimit --pid $$ --%s=%s:", option, to);
+        dryi_doctor_undo(d, "prlimit --pid $$ --%s=%s:", option, from);
+        return;
+    }
+    dryi_doctor_needs_root(d);
+    dryi_doctor_fix(d, "prlimit --pid $$ --%s=%s:%s", option, to, to);
+    dryi_doctor_undo(d, "prlimit --pid $$ --%s=%s:%s", option, from, most);
+}
+
+/* "*" is everybody but root. */
+static void
+keep_limit(struct dry_doctor *d, const char *item, uint64_t wanted, const char *unit_item)
+{
+    char to[24];
+    name_limit(wanted, to);
+    dryi_doctor_persist(d,
+                        "/etc/security/limits.d/90-drystone.conf:\n"
+                        "* - %s %s\nroot - %s %s\n# of a service: %s=%s",
+                        item, to, item, to, unit_item,
+                        wanted == UNLIMITED ? "infinity" : to);
+}
+
 /* What mlock is needed for: the pinned cache where there is no CUDA. */
 static void
 check_locked(struct dry_doctor *d)
@@ -90,11 +134,8 @@ check_locked(struct dry_doctor *d)
     if (needs_mlock && soft != UNLIMITED) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "unlimited, where mlock is to hold the memory");
-        dryi_doctor_needs_root(d);
-        dryi_doctor_fix(d, "ulimit -l unlimited");
-        dryi_doctor_persist(d, "/etc/security/limits.d/90-drystone.conf:\n"
-                               "* - memlock unlimited\n"
-                               "# of a service: LimitMEMLOCK=infinity");
+        raise_limit(d, "memlock", soft, hard, UNLIMITED);
+        keep_limit(d, "memlock", UNLIMITED, "LimitMEMLOCK");
     }
     dryi_doctor_end(d);
 }
@@ -108,14 +149,8 @@ check_descriptors(struct dry_doctor *d)
     if (soft < FILES_MIN && d->options.purpose == DRY_DOCTOR_TRAINING) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "%d or more", FILES_MIN);
-        if (hard < FILES_MIN)
-            dryi_doctor_needs_root(d);
-        dryi_doctor_fix(d, "ulimit -n %d", FILES_MIN);
-        dryi_doctor_undo(d, "ulimit -n %llu", (unsigned long long)soft);
-        dryi_doctor_persist(d,
-                            "/etc/security/limits.d/90-drystone.conf:\n"
-                            "* - nofile %d\n# of a service: LimitNOFILE=%d",
-                            FILES_MIN, FILES_MIN);
+        raise_limit(d, "nofile", soft, hard, FILES_MIN);
+        keep_limit(d, "nofile", FILES_MIN, "LimitNOFILE");
     }
     dryi_doctor_end(d);
 }
@@ -130,7 +165,8 @@ check_address_space(struct dry_doctor *d)
         dryi_doctor_judge(d, dryi_doctor_has_gpu_purpose(d) ? DRY_DOCTOR_WRONG
                                                             : DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "unlimited");
-        dryi_doctor_fix(d, "ulimit -v unlimited");
+        raise_limit(d, "as", soft, hard, UNLIMITED);
+        keep_limit(d, "as", UNLIMITED, "LimitAS");
     }
     dryi_doctor_end(d);
 }

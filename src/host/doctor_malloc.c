@@ -150,6 +150,19 @@ read_version(const struct dry_doctor *d, struct dryi_piece path, struct dryi_jem
     return j->is_known;
 }
 
+/* jemalloc takes the last of two; so what is set already may stand in front. */
+static void
+keep_freed(struct dry_doctor *d)
+{
+    const char *set = dryi_doctor_variable(d, "MALLOC_CONF");
+    bool has_words = set && *set;
+    dryi_doctor_fix(d,
+                    "export MALLOC_CONF=%soversize_threshold:1,background_thread:true,"
+                    "metadata_thp:auto,dirty_decay_ms:-1,muzzy_decay_ms:-1%s",
+                    has_words ? "\"$MALLOC_CONF," : "", has_words ? "\"" : "");
+    dryi_doctor_undo(d, has_words ? "# take these out again" : "unset MALLOC_CONF");
+}
+
 static void
 check_release(struct dry_doctor *d, struct dryi_piece path)
 {
@@ -163,8 +176,7 @@ check_release(struct dry_doctor *d, struct dryi_piece path)
         if (j.major == 5 && j.minor == 3 && j.patch == 0) {
             dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
             dryi_doctor_should_be(d, "measured with your program, or 5.3.1");
-            dryi_doctor_fix(d, "MALLOC_CONF=oversize_threshold:1,background_thread:true,"
-                               "metadata_thp:auto,dirty_decay_ms:-1,muzzy_decay_ms:-1");
+            keep_freed(d);
         }
     }
     dryi_doctor_end(d);
@@ -296,13 +308,13 @@ check_options(struct dry_doctor *d, enum malloc_kind kind)
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_is(d, "but jemalloc is not loaded");
         dryi_doctor_should_be(d, "for a jemalloc that is loaded");
-        dryi_doctor_fix(d, "LD_PRELOAD=libjemalloc.so.2\n# or unset MALLOC_CONF");
+        dryi_doctor_fix(d, "# start the program by: drystone run -m jemalloc -- PROGRAM\n"
+                           "# or: unset MALLOC_CONF");
     } else if (!keeps) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "with dirty_decay_ms and muzzy_decay_ms of 30000 or -1 "
                                  "(never gives back), oversize_threshold of 1");
-        dryi_doctor_fix(d, "MALLOC_CONF=oversize_threshold:1,background_thread:true,"
-                           "metadata_thp:auto,dirty_decay_ms:-1,muzzy_decay_ms:-1");
+        keep_freed(d);
     }
     dryi_doctor_end(d);
 }
@@ -387,9 +399,14 @@ check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_piece path)
         if (d->options.purpose == DRY_DOCTOR_CPU) {
             dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
             dryi_doctor_should_be(d, "one that keeps them");
-            dryi_doctor_fix(d, "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:"
-                               "glibc.malloc.trim_threshold=1073741824");
-            dryi_doctor_undo(d, "unset GLIBC_TUNABLES");
+            const char *set = dryi_doctor_variable(d, "GLIBC_TUNABLES");
+            bool has_words = set && *set;
+            dryi_doctor_fix(d,
+                            "export GLIBC_TUNABLES=%sglibc.malloc.mmap_threshold="
+                            "1073741824:glibc.malloc.trim_threshold=1073741824%s",
+                            has_words ? "\"$GLIBC_TUNABLES:" : "", has_words ? "\"" : "");
+            dryi_doctor_undo(d, has_words ? "# take these two out again"
+                                          : "unset GLIBC_TUNABLES");
         }
     }
     dryi_doctor_end(d);

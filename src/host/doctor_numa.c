@@ -126,7 +126,7 @@ check_slow_nodes(struct dry_doctor *d)
     }
     if (!dryi_doctor_is_good(d)) {
         dryi_doctor_should_be(d, "programs bound to nodes with CPUs");
-        dryi_doctor_fix(d, "numactl --cpunodebind=N --membind=N PROGRAM");
+        dryi_doctor_fix(d, "# start programs by: drystone run --node N -- PROGRAM");
     }
     dryi_doctor_end(d);
 }

@@ -70,7 +70,7 @@ judge_nodes(struct dry_doctor *d, uint64_t page_bytes)
     dryi_doctor_should_be(d, "pages on each node whose CPUs or GPUs are used");
     dryi_doctor_fix(
         d,
-        "echo N > "
+        "# echo N > "
         "/sys/devices/system/node/nodeK/hugepages/hugepages-%llukB/nr_hugepages",
         (unsigned long long)(page_bytes / 1024));
 }
@@ -101,9 +101,14 @@ judge_surplus(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_
     dryi_doctor_should_be(d,
                           "no surplus: such pages go when they are freed, and the next "
                           "program may not find them");
+    dryi_doctor_needs_root(d);
     dryi_doctor_fix(
         d, "echo %llu > /sys/kernel/mm/hugepages/hugepages-%llukB/nr_hugepages",
         (unsigned long long)p->total, (unsigned long long)(page_bytes / 1024));
+    dryi_doctor_undo(
+        d, "echo %llu > /sys/kernel/mm/hugepages/hugepages-%llukB/nr_hugepages",
+        (unsigned long long)(p->total > p->surplus ? p->total - p->surplus : 0),
+        (unsigned long long)(page_bytes / 1024));
 }
 
 /* Of the command line: pages that were asked for at boot and not found. */
@@ -169,7 +174,10 @@ pool_bytes(const struct dry_doctor *d)
     return sum;
 }
 
-/* Worth its trouble from 64 GiB on, of which it frees nearly 1 GiB. */
+/*
+ * Worth its trouble from 64 GiB on, of which it frees nearly 1 GiB. With base pages of 64 KiB
+ * the records of a huge page of 2 MiB are less than a base page: there is nothing to free.
+ */
 static void
 check_records(struct dry_doctor *d)
 {
@@ -184,7 +192,7 @@ check_records(struct dry_doctor *d)
     dryi_doctor_begin(d, &check_vmemmap);
     dryi_doctor_is(d, "%s", is_on ? "an eighth, for pages of pools" : "a whole one each");
     uint64_t bytes = pool_bytes(d);
-    if (!is_on && bytes >= 64 * DRYI_GIB) {
+    if (!is_on && bytes >= 64 * DRYI_GIB && d->machine.base_page_bytes == 4096) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "an eighth: it gives back %s here",
                               dryi_doctor_bytes(bytes / 64 / 8 * 7, text));

@@ -105,6 +105,32 @@ judge_setting(struct dry_doctor *d, const struct dryi_setting *s)
     dryi_doctor_should_be(d, "options that PyTorch has");
 }
 
+/* A power of two, as PyTorch wants it; more than 8 were never faster. */
+static unsigned
+fill_threads(const struct dry_doctor *d)
+{
+    uint64_t cpus = d->view->allowed_cpu_count;
+    return cpus == 0 || cpus >= 8 ? 8 : 1U << dryi_log2_floor(cpus);
+}
+
+/* What is set already stays. */
+static void
+mend_cache(struct dry_doctor *d, const char *set)
+{
+    bool is_old = set && !dryi_doctor_variable(d, "PYTORCH_ALLOC_CONF");
+    const char *name = is_old ? "PYTORCH_CUDA_ALLOC_CONF" : "PYTORCH_ALLOC_CONF";
+    bool has_words = set && *set;
+    dryi_doctor_fix(d,
+                    "export %s=%s%s%spinned_use_cuda_host_register:True,"
+                    "pinned_num_register_threads:%u%s",
+                    name, has_words ? "\"$" : "", has_words ? name : "",
+                    has_words ? "," : "", fill_threads(d), has_words ? "\"" : "");
+    if (has_words)
+        dryi_doctor_undo(d, "# take these two out again");
+    else
+        dryi_doctor_undo(d, "unset %s", name);
+}
+
 static void
 check_cache(struct dry_doctor *d)
 {
@@ -132,9 +158,7 @@ check_cache(struct dry_doctor *d)
     if (!registers) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "filled by several threads, then registered");
-        dryi_doctor_fix(d, "PYTORCH_ALLOC_CONF=pinned_use_cuda_host_register:True,"
-                           "pinned_num_register_threads:8");
-        dryi_doctor_undo(d, "# take these two out again");
+        mend_cache(d, text);
     }
     dryi_doctor_end(d);
 }
@@ -170,7 +194,7 @@ check_huge_tensors(struct dry_doctor *d)
     if (!is_on) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "1");
-        dryi_doctor_fix(d, "THP_MEM_ALLOC_ENABLE=1");
+        dryi_doctor_fix(d, "export THP_MEM_ALLOC_ENABLE=1");
         dryi_doctor_undo(d, "unset THP_MEM_ALLOC_ENABLE");
     }
     dryi_doctor_end(d);
@@ -210,7 +234,8 @@ check_omp(struct dry_doctor *d)
     }
     if (!dryi_doctor_is_good(d)) {
         dryi_doctor_should_be(d, "%llu or less", (unsigned long long)cores);
-        dryi_doctor_fix(d, "OMP_NUM_THREADS=%llu", (unsigned long long)cores);
+        dryi_doctor_fix(d, "export OMP_NUM_THREADS=%llu", (unsigned long long)cores);
+        dryi_doctor_undo(d, "unset OMP_NUM_THREADS");
     }
     dryi_doctor_end(d);
 }

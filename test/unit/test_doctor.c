@@ -713,6 +713,140 @@ options_are_checked(void **state)
     assert_null(doctor);
 }
 
+/* --- advice ------------------------------------------------------------------------------- */
+
+#define LIMITS_HEAD "Limit  Soft Limit  Hard Limit  Units\n"
+
+static void
+limits_are_raised_for_who_may(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_options options;
+    machine_unpack(&tree, "one-node");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    tree_add(&tree, "/proc/self/limits",
+             LIMITS_HEAD "Max open files  1024  1048576  files\n"
+                         "Max address space  4096  8192  bytes\n");
+    struct dry_doctor *doctor = examine(&options);
+    struct dry_doctor_finding f = get(doctor, "open-files");
+    assert_string_equal(f.fix, "prlimit --pid $$ --nofile=65536:");
+    assert_string_equal(f.undo, "prlimit --pid $$ --nofile=1024:");
+    assert_non_null(strstr(f.persist, "\nroot - nofile 65536\n"));
+    assert_false(f.needs_root);
+    f = get(doctor, "address-space");
+    assert_string_equal(f.fix, "prlimit --pid $$ --as=unlimited:unlimited");
+    assert_string_equal(f.undo, "prlimit --pid $$ --as=4096:8192");
+    assert_true(f.needs_root);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+surplus_can_be_kept_and_given_back(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_options options;
+    machine_unpack(&tree, "two-nodes");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    tree_add(&tree, "/sys/kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages",
+             "56\n");
+    struct dry_doctor *doctor = examine(&options);
+    struct dry_doctor_finding f = get(doctor, "pool-2048kb");
+    assert_true(f.verdict == DRY_DOCTOR_COULD_BE_BETTER && f.needs_root);
+    assert_non_null(strstr(f.fix, "echo 256 > "));
+    assert_non_null(strstr(f.undo, "echo 200 > "));
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+free_pages_of_a_pool_are_not_of_the_groups_memory(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "thp-never");
+    tree_add(&tree, "/sys/fs/cgroup/memory.max", "16777216\n");
+    tree_add(&tree, "/sys/fs/cgroup/memory.current", "4194304\n");
+    tree_add(&tree, "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "16\n");
+    /* 16 pages of 2 MiB are free: all of it is served by them. */
+    struct dry_doctor *doctor = examine_need(&tree, UINT64_C(32) << 20, -1, 0);
+    assert_int_equal(get(doctor, "cgroup-memory").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    doctor = examine_need(&tree, UINT64_C(48) << 20, -1, 0);
+    struct dry_doctor_finding f = get(doctor, "cgroup-memory");
+    assert_int_equal(f.verdict, DRY_DOCTOR_WRONG);
+    assert_string_equal(f.should_be, "16 MiB more than is used");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+groups_are_asked_for_the_pages_that_are_needed(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "two-nodes");
+    tree_add(&tree, "/proc/self/cgroup", "0::/\n");
+    tree_add(&tree, "/proc/self/mountinfo",
+             "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    static const char *const names[] = {"2MB", "1GB"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/fs/cgroup/hugetlb.%s.max", names[i]);
+        tree_add(&tree, path, "0\n");
+        snprintf(path, sizeof path, "/sys/fs/cgroup/hugetlb.%s.rsvd.max", names[i]);
+        tree_add(&tree, path, "0\n");
+    }
+    struct dry_doctor *doctor = examine_need(&tree, DRYI_GIB, -1, DRYI_GIB);
+    assert_int_equal(get(doctor, "cgroup-hugetlb-2048kb").verdict, DRY_DOCTOR_GOOD);
+    struct dry_doctor_finding f = get(doctor, "cgroup-hugetlb-1048576kb");
+    assert_int_equal(f.verdict, DRY_DOCTOR_WRONG);
+    assert_non_null(strstr(f.fix, "hugepages-1Gi of the pod"));
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+/* What is set already stands in front of what a command adds. */
+static void
+variables_that_are_set_are_not_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *id, *fix;
+    } cases[] = {
+        {"X", "", "pytorch-pinned", "export PYTORCH_ALLOC_CONF=pinned_use"},
+        {"PYTORCH_ALLOC_CONF", "", "pytorch-pinned", "export PYTORCH_ALLOC_CONF=pinned"},
+        {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", "pytorch-pinned",
+         "export PYTORCH_CUDA_ALLOC_CONF=\"$PYTORCH_CUDA_ALLOC_CONF,pinned_use"},
+        {"X", "", "malloc", "export GLIBC_TUNABLES=glibc.malloc.mmap_threshold="},
+        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", "malloc",
+         "export GLIBC_TUNABLES=\"$GLIBC_TUNABLES:glibc.malloc.mmap_threshold="},
+        {"MALLOC_CONF", "narenas:4", "malloc-conf", "# start the program by: drystone"},
+    };
+    struct tree tree;
+    machine_unpack(&tree, "one-node");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dry_doctor_variable variable = {cases[i].name, cases[i].value};
+        struct dry_doctor_options options;
+        dry_doctor_options_init(&options);
+        options.root = tree.root;
+        options.purpose =
+            strstr(cases[i].id, "malloc") ? DRY_DOCTOR_CPU : DRY_DOCTOR_TRAINING;
+        options.variables = &variable;
+        options.variable_count = 1;
+        struct dry_doctor *doctor = examine(&options);
+        const char *fix = get(doctor, cases[i].id).fix;
+        if (strncmp(fix, cases[i].fix, strlen(cases[i].fix)) != 0)
+            fail_msg("%s=%s: %s", variable.name, variable.value, fix);
+        dry_doctor_destroy(doctor);
+    }
+    tree_finish(&tree);
+}
+
 /* --- what may be written ------------------------------------------------------------------ */
 
 static void
@@ -932,6 +1066,11 @@ main(void)
         cmocka_unit_test(slow_nodes_want_another_balancing),
         cmocka_unit_test(needs_of_a_node_name_the_node),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(limits_are_raised_for_who_may),
+        cmocka_unit_test(surplus_can_be_kept_and_given_back),
+        cmocka_unit_test(free_pages_of_a_pool_are_not_of_the_groups_memory),
+        cmocka_unit_test(groups_are_asked_for_the_pages_that_are_needed),
+        cmocka_unit_test(variables_that_are_set_are_not_replaced),
         cmocka_unit_test(only_known_files_may_be_written),
         cmocka_unit_test(every_refused_memory_is_told),
         cmocka_unit_test(every_refused_read_is_not_known),

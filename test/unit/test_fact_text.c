@@ -5,10 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "host/cgroup_text.h"
@@ -16,6 +13,7 @@
 #include "host/facts.h"
 #include "host/numa_maps_text.h"
 #include "host/smaps_text.h"
+#include "support/tree.h"
 
 #define TEXT(s) (s), sizeof(s) - 1
 
@@ -205,36 +203,6 @@ numa_maps_of_a_range_are_summed(void **state)
     assert_false(nodes_of("10000000 default N0=1 kernelpagesize_kB=0\n", n));
 }
 
-/* A folder that stands for another machine. */
-struct tree {
-    char root[64];
-};
-
-static void
-tree_add(const struct tree *t, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s%s", t->root, path);
-    for (char *slash = whole + strlen(t->root) + 1; (slash = strchr(slash, '/'));
-         slash++) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void
-tree_remove(const struct tree *t)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", t->root);
-    assert_int_equal(system(command), 0);
-}
-
 #define POOLS "/sys/kernel/mm/hugepages"
 #define NODE0 "/sys/devices/system/node/node0"
 
@@ -242,8 +210,8 @@ static void
 facts_are_read_below_the_root(void **state)
 {
     (void)state;
-    struct tree t = {.root = "/tmp/drystone-facts-XXXXXX"};
-    assert_non_null(mkdtemp(t.root));
+    struct tree t;
+    tree_init(&t);
     tree_add(&t, POOLS "/hugepages-64kB/nr_hugepages", "0\n");
     tree_add(&t, POOLS "/hugepages-1048576kB/nr_hugepages", "1\n");
     tree_add(&t, POOLS "/hugepages-2048kB/nr_hugepages", "10\n");
@@ -288,7 +256,7 @@ facts_are_read_below_the_root(void **state)
     assert_true(known[1].page_bytes == 64 * DRYI_KIB && known[3].page_bytes == DRYI_GIB);
     assert_true(known[2].total_count == 10 && known[2].free_count == 5);
     assert_true(known[2].growth_count == 3);
-    tree_remove(&t);
+    tree_finish(&t);
     assert_int_equal(dryi_facts_pool_sizes(&facts, sizes), 0);
     assert_false(dryi_facts_nodes(&facts, &existing, &allowed));
 }
@@ -298,8 +266,8 @@ static void
 long_files_are_filtered(void **state)
 {
     (void)state;
-    struct tree t = {.root = "/tmp/drystone-facts-XXXXXX"};
-    assert_non_null(mkdtemp(t.root));
+    struct tree t;
+    tree_init(&t);
     static char mounts[400000];
     size_t used = 0;
     while (used < 300000)
@@ -327,7 +295,7 @@ long_files_are_filtered(void **state)
     tree_add(&t, "/cg/g/hugetlb.64KB.rsvd.current", "9\n");
     assert_int_equal(dryi_facts_cgroup_pool_room(&facts, DRYI_GIB, false), 1);
     assert_int_equal(dryi_facts_cgroup_pool_room(&facts, 64 * DRYI_KIB, true), 0);
-    tree_remove(&t);
+    tree_finish(&t);
 }
 
 int
