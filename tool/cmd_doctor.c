@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone doctor`: what of this machine stands in the way, and what mends it. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -220,13 +218,7 @@ check_values(const struct values *v)
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
     if (v->journal && !*v->journal)
         return report_usage("doctor", "--journal: expected a file's name");
-    struct stat root;
-    if (v->root && (stat(v->root, &root) != 0 || access(v->root, R_OK) != 0))
-        return report_failure("doctor", v->root, EXIT_INPUT, "cannot be read: %s",
-                              strerror(errno));
-    if (v->root && !S_ISDIR(root.st_mode))
-        return report_failure("doctor", v->root, EXIT_INPUT, "is no folder");
-    return EXIT_FINE;
+    return report_root("doctor", v->root);
 }
 
 static int

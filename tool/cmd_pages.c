@@ -109,7 +109,7 @@ check(const struct values *v, const struct option_list *words, bool *is_bench)
                             (long long)v->rounds, BENCH_ROUNDS_MAX);
     if (v->bytes < BYTES_MIN || v->bytes > BYTES_MAX)
         return report_usage("pages", "--bytes: expected 16MiB to 32GiB");
-    return EXIT_FINE;
+    return report_root("pages", v->root);
 }
 
 static int

@@ -144,7 +144,7 @@ check_values(const struct values *v, size_t word_count)
     if (v->interleave && strcmp(v->membind, "strict") == 0)
         return report_usage("run",
                             "--interleave and --membind strict exclude each other");
-    return EXIT_FINE;
+    return report_root("run", v->root);
 }
 
 /* --- the work ----------------------------------------------------------------------------- */

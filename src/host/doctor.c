@@ -143,16 +143,6 @@ dryi_doctor_has_gpu_purpose(const struct dry_doctor *d)
 
 /* --- the machine as a whole --------------------------------------------------------------- */
 
-/* A huge page is as many base pages as one of them holds pointers of 8 bytes. */
-static uint64_t
-base_of_huge(uint64_t huge_bytes)
-{
-    for (uint64_t base = 4096; base <= 65536; base *= 4)
-        if (base / 8 * base == huge_bytes)
-            return base;
-    return 0;
-}
-
 static void
 look_at_memory(struct dry_doctor *d)
 {
@@ -165,9 +155,7 @@ look_at_memory(struct dry_doctor *d)
     d->default_pool = dryi_facts_default_pool(&d->facts);
     if (dryi_facts_read(&d->facts, &file, "/proc/meminfo"))
         dryi_fact_keyed(file.text, file.length, "MemTotal", &m->memory_bytes);
-    m->base_page_bytes =
-        d->is_here ? d->kernel.page_bytes(d->kernel.self)
-                   : base_of_huge(thp.huge_bytes ? thp.huge_bytes : d->default_pool);
+    m->base_page_bytes = dryi_facts_base_bytes(&d->facts);
 }
 
 static void

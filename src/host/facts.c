@@ -198,6 +198,26 @@ dryi_facts_status_list(const struct dryi_facts *facts, const char *key, uint64_t
     return dryi_fact_list(line + at, length - at, words, bit_max);
 }
 
+/* A huge page is as many base pages as one of them holds pointers of 8 bytes. */
+static uint64_t
+base_of_huge(uint64_t huge_bytes)
+{
+    for (uint64_t base = 4096; base <= 65536; base *= 4)
+        if (base / 8 * base == huge_bytes)
+            return base;
+    return 0;
+}
+
+uint64_t
+dryi_facts_base_bytes(const struct dryi_facts *facts)
+{
+    struct dryi_thp_facts thp;
+    if (!*facts->root)
+        return facts->kernel->page_bytes(facts->kernel->self);
+    dryi_facts_thp(facts, &thp);
+    return base_of_huge(thp.huge_bytes ? thp.huge_bytes : dryi_facts_default_pool(facts));
+}
+
 bool
 dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *existing,
                  struct dry_pages_nodes *allowed)

@@ -33,6 +33,9 @@ size_t dryi_facts_pool_sizes(const struct dryi_facts *facts,
 /* The kernel's default of these; 0: not known. */
 uint64_t dryi_facts_default_pool(const struct dryi_facts *facts);
 
+/* Of base pages; of another machine what its huge ones tell, 0: not known. */
+uint64_t dryi_facts_base_bytes(const struct dryi_facts *facts);
+
 /* In pages. Of a node, only total and free. */
 struct dryi_pool_facts {
     uint64_t total, free, reserved, surplus, overcommit;

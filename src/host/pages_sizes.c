@@ -27,8 +27,10 @@ dry_pages_read_sizes(const char *root, int32_t node,
     struct dryi_facts facts = {.kernel = &kernel, .root = root ? root : ""};
     dryi_facts_thp(&facts, &thp);
     size_t count = 0, pool_count = dryi_facts_pool_sizes(&facts, pools);
+    uint64_t base = dryi_facts_base_bytes(&facts);
     sizes[count++] = (struct dry_pages_size){
-        .kind = DRY_PAGES_BASE, .page_bytes = kernel.page_bytes(kernel.self)};
+        .kind = DRY_PAGES_BASE,
+        .page_bytes = base ? base : kernel.page_bytes(kernel.self)};
     if (thp.huge_bytes)
         sizes[count++] = (struct dry_pages_size){.kind = DRY_PAGES_TRANSPARENT,
                                                  .page_bytes = thp.huge_bytes,

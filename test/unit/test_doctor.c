@@ -348,6 +348,9 @@ pages_know_all_machines(void **state)
         size_t count = dry_pages_read_sizes(tree.root, -1, sizes);
         assert_int_equal(count, 2 + cases[m].pools);
         assert_int_equal(sizes[1].kind, DRY_PAGES_TRANSPARENT);
+        assert_int_equal(sizes[0].kind, DRY_PAGES_BASE);
+        assert_int_equal(sizes[0].page_bytes,
+                         cases[m].huge_bytes == 512 * DRYI_MIB ? 65536 : 4096);
         assert_true(sizes[1].page_bytes == cases[m].huge_bytes);
         assert_int_equal(sizes[1].is_off, strcmp(cases[m].machine, "thp-never") == 0);
         if (cases[m].pools)
