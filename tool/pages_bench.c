@@ -179,6 +179,7 @@ run_round(const struct bench *b, const struct dry_pages_size *size,
     double begin = bench_now_ns();
     dry_pages_destroy(pages);
     round->unmap_ns = bench_now_ns() - begin;
+    bench_measure_pinning(b, size, round);
     return EXIT_FINE;
 }
 
@@ -238,6 +239,8 @@ sum_up(struct bench_pages *to, const struct bench_pages *rounds, size_t count)
                                      offsetof(struct bench_pages, unmap_ns),
                                      offsetof(struct bench_pages, lock_ns),
                                      offsetof(struct bench_pages, unlock_ns),
+                                     offsetof(struct bench_pages, pin_ns),
+                                     offsetof(struct bench_pages, unpin_ns),
                                      offsetof(struct bench_pages, load_ns),
                                      offsetof(struct bench_pages, chained_ns)};
     *to = rounds[0];
@@ -305,7 +308,10 @@ bench_measure_pages(struct bench *bench)
     struct rounds *all = calloc(1, sizeof *all);
     if (!all)
         return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+    bench_open_driver(bench);
     int code = measure_rounds(bench, all);
+    dry_pinned_destroy(bench->driver);
+    bench->driver = NULL;
     free(all);
     return code;
 }

@@ -5,7 +5,7 @@
 /*
  * What pages and malloc give on this machine. Of each kind of pages, in turn and several times:
  * filling by dry_pages_create(), memset() of the same memory by as many threads as there are
- * CPUs, random loads, locking, giving back.
+ * CPUs, random loads, locking, giving back; and pinning, where there is a driver for it.
  */
 
 #include <stdbool.h>
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include <drystone/pages.h>
+#include <drystone/pinned.h>
 
 #include "progress.h"
 
@@ -25,7 +26,8 @@ struct bench_pages {
     uint64_t page_bytes, huge_bytes;
     double populate_ns, memset_ns, unmap_ns, lock_ns, unlock_ns;
     double load_ns,
-        chained_ns; /* each: independent of the one before, or waiting for it */
+        chained_ns;          /* each: independent of the one before, or waiting for it */
+    double pin_ns, unpin_ns; /* filled and registered; unregistered and unmapped */
 };
 
 #define BENCH_SIZES 4
@@ -52,10 +54,16 @@ struct bench {
     size_t malloc_count;
     struct progress progress;
     uint64_t step;
+    /* Holds the driver's context open between rounds; NULL: there is no driver. */
+    struct dry_pinned *driver;
 };
 
 /* `bytes`, `rounds` and `thread_count` are set. An exit code; what fails is said. */
 int bench_measure_pages(struct bench *bench);
+/* pages_bench_cuda.c: finds a driver; what `size` costs with it, left at 0 where it refuses. */
+void bench_open_driver(struct bench *bench);
+void bench_measure_pinning(const struct bench *bench, const struct dry_pages_size *size,
+                           struct bench_pages *round);
 /* Here, in this process: medians. */
 int bench_measure_malloc(double ns[BENCH_SIZES]);
 /* In children of ours, under settings of `drystone run`. */

@@ -261,6 +261,32 @@ print_kinds(const struct bench *b, const struct term *term)
     return is_done;
 }
 
+/* What a GPU copies from at full speed; only where there is its driver. */
+static bool
+print_pinning(const struct bench *b, const struct term *term)
+{
+    struct table t;
+    bool is_any = false;
+    for (size_t i = 0; i < b->kind_count; i++)
+        is_any = is_any || b->kinds[i].pin_ns > 0;
+    if (!is_any)
+        return true;
+    printf("\n");
+    table_init(&t, "<ms_a_GiB,_CUDA >fill,_register >unregister,_unmap");
+    for (size_t i = 0; i < b->kind_count; i++) {
+        char text[64], number[TERM_NUMBER_BYTES];
+        const struct bench_pages *k = &b->kinds[i];
+        snprintf(text, sizeof text, "%s %s", dry_pages_kind_name(k->kind),
+                 term_format_bytes(k->page_bytes, number));
+        table_add(&t, text);
+        add_ms(&t, k->pin_ns, b->bytes);
+        add_ms(&t, k->unpin_ns, b->bytes);
+    }
+    bool is_done = table_print(&t, term);
+    table_finish(&t);
+    return is_done;
+}
+
 static bool
 print_mallocs(const struct bench *b, const struct term *term)
 {
@@ -292,7 +318,7 @@ pages_report_bench(const struct bench *b, const struct dry_topology_view *view)
            view->node_count == 1 ? "" : "s");
     if (b->kind_count) {
         printf("\n%s, medians of %u\n", term_format_bytes(b->bytes, bytes), b->rounds);
-        is_done = print_kinds(b, &term);
+        is_done = print_kinds(b, &term) && print_pinning(b, &term);
     }
     if (b->malloc_count) {
         printf("\n");
@@ -318,15 +344,16 @@ kinds_of(const struct bench *b)
     for (size_t i = 0; i < b->kind_count; i++) {
         const struct bench_pages *k = &b->kinds[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind",
-                            dry_pages_kind_name(k->kind), "page_bytes",
-                            json_out_number(k->page_bytes), "huge_bytes",
-                            json_out_number(k->huge_bytes), "populate_ns",
-                            measured(k->populate_ns), "memset_ns", measured(k->memset_ns),
-                            "lock_ns", measured(k->lock_ns), "unlock_ns",
-                            measured(k->unlock_ns), "unmap_ns", measured(k->unmap_ns),
-                            "load_ns", measured(k->load_ns), "chained_load_ns",
-                            measured(k->chained_ns)));
+            list,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                      "kind", dry_pages_kind_name(k->kind), "page_bytes",
+                      json_out_number(k->page_bytes), "huge_bytes",
+                      json_out_number(k->huge_bytes), "populate_ns",
+                      measured(k->populate_ns), "memset_ns", measured(k->memset_ns),
+                      "lock_ns", measured(k->lock_ns), "unlock_ns",
+                      measured(k->unlock_ns), "pin_ns", measured(k->pin_ns), "unpin_ns",
+                      measured(k->unpin_ns), "unmap_ns", measured(k->unmap_ns), "load_ns",
+                      measured(k->load_ns), "chained_load_ns", measured(k->chained_ns)));
     }
     return list;
 }

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What `drystone pages` lists of another machine, and that what it measures here is whole:
-pages.py TOOL
+pages.py TOOL STAND_IN
+
+STAND_IN is a driver without a GPU, libcuda.so.1.
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -87,6 +90,14 @@ for kind in measured["pages"]:
         need(kind[key] > 0, f"{key} of {kind['kind']}")
 for bar in measured["bars"]:
     need(bar["met"] == (bar["ratio"] >= bar["wanted"] if bar["wanted"] else None), bar)
+
+with_driver = subprocess.run(
+    [tool, "pages", "bench", "--only", "pages", "--bytes", "16MiB", "--rounds", "2", "--json"],
+    env=os.environ | {"LD_LIBRARY_PATH": str(pathlib.Path(sys.argv[2]).resolve().parent)},
+    capture_output=True, text=True, timeout=280)
+need(with_driver.returncode == 0, with_driver.stderr)
+kind = json.loads(with_driver.stdout)["pages"][0]
+need(kind["pin_ns"] and kind["unpin_ns"], f"pinned by the driver: {kind}")
 
 here = json.loads(run("bench", "--only", "malloc", "--here", "--json").stdout)["here"]
 need([row["bytes"] >> 20 for row in here] == [1, 6, 32, 64], "the sizes")
