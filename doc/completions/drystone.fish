@@ -12,7 +12,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
-complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'what of this machine stands in the way of host memory,...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'what of this machine slows or stops host memory, and...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a run -d 'start a program near its GPU, with a malloc and pages...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 'what pages of memory this machine has, and what they give'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'

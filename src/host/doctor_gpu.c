@@ -56,6 +56,7 @@ check_absence(struct dry_doctor *d)
     dryi_doctor_should_be(d, "loaded, and /proc/driver/nvidia to be seen");
     dryi_doctor_needs_root(d);
     dryi_doctor_fix(d, "modprobe nvidia");
+    dryi_doctor_undo(d, "modprobe -r nvidia");
     dryi_doctor_end(d);
 }
 

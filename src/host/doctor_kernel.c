@@ -177,12 +177,25 @@ check_gigantic(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
+/* Of the first GPU's group; else of the first group, which mostly is like all others. */
+static bool
+read_translation(const struct dry_doctor *d, struct dryi_fact_file *file)
+{
+    for (size_t i = 0; i < d->view->gpu_count; i++) {
+        const struct dry_topology_gpu *gpu = &d->view->gpus[i];
+        if (gpu->vendor == DRY_TOPOLOGY_NVIDIA &&
+            dryi_facts_read(&d->facts, file, "/sys/bus/pci/devices/%s/iommu_group/type",
+                            gpu->address))
+            return true;
+    }
+    return dryi_facts_read(&d->facts, file, "/sys/kernel/iommu_groups/0/type");
+}
+
 static void
 check_translation(struct dry_doctor *d)
 {
     struct dryi_fact_file file;
-    if (!d->machine.has_nvidia_driver ||
-        !dryi_facts_read(&d->facts, &file, "/sys/kernel/iommu_groups/0/type"))
+    if (!d->machine.has_nvidia_driver || !read_translation(d, &file))
         return;
     size_t at = 0;
     struct dryi_piece type;

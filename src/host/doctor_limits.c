@@ -293,7 +293,9 @@ judge_shm(struct dry_doctor *d, uint64_t bytes)
                     (unsigned long long)(wanted / DRYI_MIB));
     dryi_doctor_undo(d, "mount -o remount,size=%lluk /dev/shm",
                      (unsigned long long)(bytes / DRYI_KIB));
-    dryi_doctor_persist(d, "/etc/fstab:\ntmpfs /dev/shm tmpfs defaults,size=%lluM 0 0",
+    dryi_doctor_persist(d,
+                        "/etc/fstab:\n"
+                        "tmpfs /dev/shm tmpfs nosuid,nodev,size=%lluM 0 0",
                         (unsigned long long)(wanted / DRYI_MIB));
 }
 

@@ -813,6 +813,28 @@ groups_are_asked_for_the_pages_that_are_needed(void **state)
     tree_finish(&tree);
 }
 
+/* Groups of devices differ: of GPUs the GPU's counts. */
+static void
+a_gpus_own_translation_is_told(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_options options;
+    machine_unpack(&tree, "gpu-r580");
+    dry_doctor_options_init(&options);
+    options.root = tree.root;
+    tree_add(&tree, "/sys/bus/pci/devices/0000:17:00.0/iommu_group/type", "identity\n");
+    struct dry_doctor *doctor = examine(&options);
+    assert_int_equal(get(doctor, "iommu").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, "/sys/bus/pci/devices/0000:17:00.0/iommu_group/type", "DMA-FQ\n");
+    tree_add(&tree, "/sys/kernel/iommu_groups/0/type", "identity\n");
+    doctor = examine(&options);
+    assert_int_equal(get(doctor, "iommu").verdict, DRY_DOCTOR_COULD_BE_BETTER);
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
 /* What is set already stands in front of what a command adds. */
 static void
 variables_that_are_set_are_not_replaced(void **state)
@@ -843,6 +865,7 @@ variables_that_are_set_are_not_replaced(void **state)
         options.variable_count = 1;
         struct dry_doctor *doctor = examine(&options);
         const char *fix = get(doctor, cases[i].id).fix;
+        assert_non_null(fix);
         if (strncmp(fix, cases[i].fix, strlen(cases[i].fix)) != 0)
             fail_msg("%s=%s: %s", variable.name, variable.value, fix);
         dry_doctor_destroy(doctor);
@@ -1073,6 +1096,7 @@ main(void)
         cmocka_unit_test(surplus_can_be_kept_and_given_back),
         cmocka_unit_test(free_pages_of_a_pool_are_not_of_the_groups_memory),
         cmocka_unit_test(groups_are_asked_for_the_pages_that_are_needed),
+        cmocka_unit_test(a_gpus_own_translation_is_told),
         cmocka_unit_test(variables_that_are_set_are_not_replaced),
         cmocka_unit_test(only_known_files_may_be_written),
         cmocka_unit_test(every_refused_memory_is_told),
