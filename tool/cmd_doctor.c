@@ -10,6 +10,7 @@
 #include "doctor_report.h"
 #include "need.h"
 #include "report.h"
+#include "root.h"
 #include "term.h"
 
 #define JOURNAL "/var/lib/drystone/doctor.journal"
@@ -218,7 +219,7 @@ check_values(const struct values *v)
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
     if (v->journal && !*v->journal)
         return report_usage("doctor", "--journal: expected a file's name");
-    return report_root("doctor", v->root);
+    return root_check("doctor", v->root);
 }
 
 static int

@@ -6,6 +6,7 @@
 #include "pages_bench.h"
 #include "pages_report.h"
 #include "report.h"
+#include "root.h"
 
 struct values {
     uint64_t bytes;
@@ -109,7 +110,7 @@ check(const struct values *v, const struct option_list *words, bool *is_bench)
                             (long long)v->rounds, BENCH_ROUNDS_MAX);
     if (v->bytes < BYTES_MIN || v->bytes > BYTES_MAX)
         return report_usage("pages", "--bytes: expected 16MiB to 32GiB");
-    return report_root("pages", v->root);
+    return root_check("pages", v->root);
 }
 
 static int

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "report.h"
+#include "root.h"
 #include "run_plan.h"
 #include "run_report.h"
 #include "run_start.h"
@@ -144,7 +145,7 @@ check_values(const struct values *v, size_t word_count)
     if (v->interleave && strcmp(v->membind, "strict") == 0)
         return report_usage("run",
                             "--interleave and --membind strict exclude each other");
-    return report_root("run", v->root);
+    return root_check("run", v->root);
 }
 
 /* --- the work ----------------------------------------------------------------------------- */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "term.h"
 
@@ -102,21 +99,4 @@ report_usage_args(const char *command, const char *format, va_list args)
     print_formatted(format, args);
     fprintf(stderr, "try: drystone %s --help\n", command ? command : "");
     return EXIT_USAGE;
-}
-
-int
-report_root(const char *command, const char *root)
-{
-    struct stat status;
-    if (!root || !*root)
-        return EXIT_FINE;
-    if (stat(root, &status) != 0)
-        return report_failure(command, root, EXIT_INPUT, "cannot be read: %s",
-                              strerror(errno));
-    if (!S_ISDIR(status.st_mode))
-        return report_failure(command, root, EXIT_INPUT, "is no folder");
-    if (access(root, R_OK | X_OK) != 0)
-        return report_failure(command, root, EXIT_INPUT, "cannot be read: %s",
-                              strerror(errno));
-    return EXIT_FINE;
 }

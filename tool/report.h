@@ -33,7 +33,4 @@ __attribute__((format(printf, 2, 0))) int report_usage_args(const char *command,
                                                             const char *format,
                                                             va_list args);
 
-/* Of --root: EXIT_FINE if it is a folder that can be read, or NULL or "" (this machine). */
-int report_root(const char *command, const char *root);
-
 #endif

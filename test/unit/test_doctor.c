@@ -865,9 +865,8 @@ variables_that_are_set_are_not_replaced(void **state)
         options.variable_count = 1;
         struct dry_doctor *doctor = examine(&options);
         const char *fix = get(doctor, cases[i].id).fix;
-        assert_non_null(fix);
-        if (strncmp(fix, cases[i].fix, strlen(cases[i].fix)) != 0)
-            fail_msg("%s=%s: %s", variable.name, variable.value, fix);
+        if (!fix || strncmp(fix, cases[i].fix, strlen(cases[i].fix)) != 0)
+            fail_msg("%s=%s: %s", variable.name, variable.value, fix ? fix : "nothing");
         dry_doctor_destroy(doctor);
     }
     tree_finish(&tree);
