@@ -134,7 +134,8 @@ print_cut(const char *cell, size_t width, FILE *out)
 }
 
 static void
-print_cell(const struct table *t, size_t index, const size_t *widths, FILE *out)
+print_cell(const struct table *t, size_t index, const size_t *widths, bool is_last,
+           FILE *out)
 {
     size_t column = index % t->column_count;
     size_t width = widths[column];
@@ -144,8 +145,18 @@ print_cell(const struct table *t, size_t index, const size_t *widths, FILE *out)
     if (t->is_number[column])
         fprintf(out, "%*s", blanks, "");
     print_cut(t->cells[index], width, out);
-    if (!t->is_number[column] && column + 1 < t->column_count)
+    if (!t->is_number[column] && !is_last)
         fprintf(out, "%*s", blanks, "");
+}
+
+/* Cells without text at a row's end are not printed, nor blanks for them. */
+static size_t
+count_cells(const struct table *t, size_t row)
+{
+    size_t count = t->column_count;
+    while (count > 1 && !*t->cells[row * t->column_count + count - 1])
+        count--;
+    return count;
 }
 
 bool
@@ -161,8 +172,10 @@ table_print(const struct table *table, const struct term *term)
     for (size_t row = 0; row < row_count; row++) {
         bool is_header = row == 0 && table->has_header;
         fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
-        for (size_t i = 0; i < table->column_count; i++)
-            print_cell(table, row * table->column_count + i, widths, term->out);
+        size_t count = count_cells(table, row);
+        for (size_t i = 0; i < count; i++)
+            print_cell(table, row * table->column_count + i, widths, i + 1 == count,
+                       term->out);
         fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
         fputc('\n', term->out);
     }

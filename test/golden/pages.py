@@ -57,8 +57,7 @@ with tempfile.TemporaryDirectory() as root:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n")
     shown = run("--root", root).stdout
-    lines = "".join(line.rstrip() + "\n" for line in shown.splitlines())
-    need(lines == EXPECTED, f"the list is\n{lines}")
+    need(shown == EXPECTED, f"the list is\n{shown}")
     listed = json.loads(run("--root", root, "--json").stdout)
 need(listed["schema"] == "drystone.pages/1", "the schema")
 need(listed["pages"][2] == {"kind": "pool", "page_bytes": 2 << 20, "pages": 1536,
