@@ -61,10 +61,12 @@ dryi_pinned_arena_at(const struct dry_pinned *p, uint64_t address)
         square_at(p, address >> DRYI_PINNED_SQUARE_SHIFT);
     if (!s)
         return NULL;
-    struct dryi_pinned_arena *a = atomic_load_explicit(&s->upper, memory_order_acquire);
-    if (!a || address < a->range.address)
-        a = atomic_load_explicit(&s->lower, memory_order_acquire);
-    return a && address - a->range.address < a->range.bytes ? a : NULL;
+    if (address < atomic_load_explicit(&s->lower_end, memory_order_acquire))
+        return atomic_load_explicit(&s->lower, memory_order_acquire);
+    uint64_t begin = atomic_load_explicit(&s->upper_begin, memory_order_acquire);
+    return begin && address >= begin
+               ? atomic_load_explicit(&s->upper, memory_order_acquire)
+               : NULL;
 }
 
 struct dryi_pinned_cell *
@@ -97,20 +99,24 @@ make_leaves(struct dry_pinned *p, uint64_t first, uint64_t last)
     return DRY_OK;
 }
 
-/* Each square that the arena touches leads to `to`, the arena or NULL. */
+/* Each square that the arena touches leads to it, or no more. */
 static void
-set_squares(struct dry_pinned *p, const struct dryi_pinned_arena *a,
-            struct dryi_pinned_arena *to)
+set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 {
-    uint64_t first = a->range.address >> DRYI_PINNED_SQUARE_SHIFT;
-    uint64_t last = (a->range.address + a->range.bytes - 1) >> DRYI_PINNED_SQUARE_SHIFT;
-    bool is_behind = a->range.address % DRYI_PINNED_SQUARE != 0;
+    uint64_t begin = a->range.address, end = begin + a->range.bytes;
+    uint64_t first = begin >> DRYI_PINNED_SQUARE_SHIFT;
+    uint64_t last = (end - 1) >> DRYI_PINNED_SQUARE_SHIFT;
+    struct dryi_pinned_arena *to = is_added ? a : NULL;
+    if (begin % DRYI_PINNED_SQUARE != 0) {
+        struct dryi_pinned_square *s = square_at(p, first++);
+        atomic_store_explicit(&s->upper, to, memory_order_release);
+        atomic_store_explicit(&s->upper_begin, is_added ? begin : 0,
+                              memory_order_release);
+    }
     for (uint64_t i = first; i <= last; i++) {
         struct dryi_pinned_square *s = square_at(p, i);
-        if (i == first && is_behind)
-            atomic_store_explicit(&s->upper, to, memory_order_release);
-        else
-            atomic_store_explicit(&s->lower, to, memory_order_release);
+        atomic_store_explicit(&s->lower, to, memory_order_release);
+        atomic_store_explicit(&s->lower_end, is_added ? end : 0, memory_order_release);
     }
 }
 
@@ -218,7 +224,7 @@ dryi_pinned_arena_add(struct dry_pinned *p, const struct dryi_pin_range *range,
     a->index = p->arena_count++;
     p->arenas[a->index] = a;
     dryi_pinned_heap_add(p, a);
-    set_squares(p, a, a);
+    set_squares(p, a, true);
     count_pinned(p, a, true);
     return DRY_OK;
 }
@@ -229,7 +235,7 @@ dryi_pinned_arena_remove(struct dry_pinned *p, struct dryi_pinned_arena *a,
 {
     *range = a->range;
     dryi_pinned_heap_remove(p, a);
-    set_squares(p, a, NULL);
+    set_squares(p, a, false);
     for (uint32_t i = 0; i < a->row_count; i++)
         p->rows[(a->first_id >> DRYI_PINNED_ROW_SHIFT) + i] = (struct dryi_pinned_row){0};
     p->arenas[a->index] = p->arenas[--p->arena_count];

@@ -28,7 +28,8 @@
  *
  * Locks, in this order: grow (misses, warming, clearing: held while memory is pinned), a
  * slot, lock (everything else of the cache, held for a microsecond), inbox. What is read
- * without any: a block's tag, by its owner, and the directory.
+ * without any: the tag of a block, which its owner alone may free, and the directory, which does
+ * not follow a pointer to an arena unless the address is of it, and whose block in use keeps it.
  */
 
 #include <stdatomic.h>
@@ -136,9 +137,15 @@ struct dryi_pinned_row {
     (UINT32_C(1) << (DRYI_PINNED_ADDRESS_BITS - DRYI_PINNED_SQUARE_SHIFT -               \
                      DRYI_PINNED_LEAF_SHIFT))
 
+/*
+ * With its borders, so that who looks up a block of one arena, without a lock, never looks at the
+ * other, which may be going just now.
+ */
 struct dryi_pinned_square {
     struct dryi_pinned_arena *_Atomic lower; /* covers the square's beginning */
     struct dryi_pinned_arena *_Atomic upper; /* begins in the square, behind that */
+    _Atomic uint64_t lower_end;              /* 0: none */
+    _Atomic uint64_t upper_begin;            /* 0: none */
 };
 
 struct dryi_pinned_leaf {

@@ -71,6 +71,8 @@ give(void *self, const struct dryi_pin_range *range)
     require(i < f->range_count, "what is given back was not taken");
     require(range->handle == f, "its handle is another");
     f->ranges[i] = f->ranges[--f->range_count];
+    if (range->address + range->bytes == f->next_address)
+        f->next_address = range->address; /* addresses come again, as the kernel's do */
     f->room_bytes += range->bytes;
     f->taken_bytes -= range->bytes;
     f->gives++;

@@ -1010,6 +1010,49 @@ threads_never_share_a_block(void **state)
     live_together(&c, DRY_PINNED_BUDDY);
 }
 
+struct neighbour {
+    struct fixture *f;
+    atomic_bool is_over;
+};
+
+static void *
+come_and_go(void *argument)
+{
+    struct neighbour *n = argument;
+    while (!atomic_load(&n->is_over)) {
+        void *at = NULL;
+        if (dry_pinned_alloc(n->f->pinned, 5 * DRYI_MIB, NO_STREAM, &at) == DRY_OK)
+            (void)dry_pinned_free(n->f->pinned, at);
+        (void)dry_pinned_trim(n->f->pinned, 0);
+    }
+    return NULL;
+}
+
+/* Two arenas share a square of the directory; what is looked up there touches one alone. */
+static void
+a_neighbour_that_goes_disturbs_no_look_up(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    begin(&f);
+    struct neighbour n = {.f = &f};
+    char *last = alloc(&f, 4 * DRYI_MIB);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, &n), 0);
+    uint64_t gone = 0;
+    for (int i = 0; i < 200000 || gone < 100; i++) {
+        assert_int_equal(dry_pinned_usable_bytes(f.pinned, last), 4 * DRYI_MIB);
+        assert_int_equal(dry_pinned_usable_bytes(f.pinned, last + 4 * DRYI_MIB - 4096),
+                         0);
+        if (i % 1000 == 0)
+            gone = (uint64_t)stats_of(&f).num_host_free;
+    }
+    atomic_store(&n.is_over, true);
+    pthread_join(thread, NULL);
+    end(&f);
+}
+
 static void
 a_child_gives_nothing_back(void **state)
 {
@@ -1075,6 +1118,7 @@ main(void)
         cmocka_unit_test(every_refused_range_is_survived),
         cmocka_unit_test(every_refused_event_is_survived),
         cmocka_unit_test(threads_never_share_a_block),
+        cmocka_unit_test(a_neighbour_that_goes_disturbs_no_look_up),
         cmocka_unit_test(a_child_gives_nothing_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
