@@ -8,9 +8,9 @@
  * with a driver) and pin_lock.c (the same, by mlock).
  *
  * Ownership  A range belongs to whoever took it, an event too.
- * Threads    All but finish by any thread at any time. The cache never calls take, give or
- *            room with a lock of its own held; events it asks for with its lock held, so they
- *            must not wait for work of the device.
+ * Threads    All but finish by any thread at any time. The cache never calls take, give, room or
+ *            event_record with a lock of its own held; what has become of an event it asks
+ *            with its lock held, so that must not wait for anything.
  * Units      Bytes.
  */
 

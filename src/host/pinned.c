@@ -281,9 +281,9 @@ add_use(struct dry_pinned *p, const void *address, uint64_t handle, bool is_grap
     struct dryi_pinned_arena *a = NULL;
     if (dryi_fork_mark_is_child(&p->fork))
         return DRY_ERR_UNSUPPORTED;
-    struct dryi_pinned_cell *cell = dryi_pinned_find(p, (uint64_t)(uintptr_t)address, &a);
     enum dry_status status = DRY_ERR_ARGUMENT;
-    dryi_lock_take(&p->lock);
+    dryi_lock_take(&p->lock); /* first: programs ask for addresses of all kinds */
+    struct dryi_pinned_cell *cell = dryi_pinned_find(p, (uint64_t)(uintptr_t)address, &a);
     if (is_used(cell))
         status = dryi_pinned_use_add(p, dryi_pinned_id(a, cell), handle, is_graph);
     dryi_lock_give(&p->lock);
@@ -293,6 +293,8 @@ add_use(struct dry_pinned *p, const void *address, uint64_t handle, bool is_grap
 enum dry_status
 dry_pinned_record_stream(struct dry_pinned *pinned, const void *address, uint64_t stream)
 {
+    if (stream == DRY_PINNED_NO_STREAM)
+        return DRY_ERR_ARGUMENT;
     return add_use(pinned, address, stream, false);
 }
 

@@ -204,7 +204,7 @@ check_streams(const struct dry_pinned *p, const struct sums *sums, struct dry_er
         const struct dryi_pinned_stream *s = &p->streams.list[i];
         if (s->use_count == 0)
             continue;
-        uses += count_uses(p, s->open_first);
+        uses += count_uses(p, s->open_first) + count_uses(p, s->closing_first);
         for (uint32_t u = s->first_batch; u != NONE; u = p->streams.uses[u].next_batch)
             uses += count_uses(p, u);
     }

@@ -7,7 +7,13 @@
  * event comes when the program says so.
  *
  * All memory is taken when a use is recorded; freeing takes none.
+ *
+ * The driver may make whoever records an event wait, so that is done without the lock. One
+ * thread at a time does so for a stream; what others free meanwhile it records in another event
+ * after that. No call walks over all streams but a miss, a clear and a look at everything.
  */
+#include <sched.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "host/pinned_state.h"
@@ -20,7 +26,7 @@ dryi_pinned_streams_init(struct dry_pinned *p)
     struct dryi_pinned_streams *s = &p->streams;
     dryi_map_init(&s->by_handle, &p->memory);
     dryi_map_init(&s->by_graph, &p->memory);
-    s->unused = NONE;
+    s->unused = s->unused_stream = s->due = s->first_waiting = s->last_waiting = NONE;
 }
 
 static void
@@ -54,22 +60,30 @@ find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
     const uint32_t *known = dryi_map_find(map, handle);
     if (known)
         return *known;
-    uint32_t at = 0;
-    while (at < s->count && s->list[at].use_count)
-        at++;
-    if (!dryi_memory_grow(&p->memory, (void **)&s->list, &s->capacity, at + 1,
+    uint32_t at = s->unused_stream != NONE ? s->unused_stream : s->count;
+    if (!dryi_memory_grow(&p->memory, (void **)&s->list, &s->capacity, (size_t)at + 1,
                           sizeof *s->list) ||
         !dryi_map_put(map, handle, at))
         return NONE;
-    if (at == s->count)
+    struct dryi_pinned_stream *stream = &s->list[at], old = {0};
+    if (at == s->count) {
         s->count++;
-    s->list[at] = (struct dryi_pinned_stream){
+    } else {
+        old = *stream;
+        s->unused_stream = old.next_unused;
+    }
+    *stream = (struct dryi_pinned_stream){
         .handle = handle,
         .first_batch = NONE,
         .last_batch = NONE,
         .open_first = NONE,
         .open_last = NONE,
+        .closing_first = NONE,
         .is_graph = is_graph,
+        .is_due = old.is_due, /* still in these lists */
+        .next_due = old.next_due,
+        .is_waiting = old.is_waiting,
+        .next_waiting = old.next_waiting,
     };
     return at;
 }
@@ -79,12 +93,17 @@ static void
 drop_use(struct dry_pinned *p, uint32_t use)
 {
     struct dryi_pinned_streams *s = &p->streams;
-    struct dryi_pinned_stream *stream = &s->list[s->uses[use].stream];
+    uint32_t at = s->uses[use].stream;
+    struct dryi_pinned_stream *stream = &s->list[at];
     s->uses[use].next = s->unused;
     s->unused = use;
-    if (--stream->use_count == 0 && !stream->is_released)
+    if (--stream->use_count > 0)
+        return;
+    if (!stream->is_released)
         (void)dryi_map_take(stream->is_graph ? &s->by_graph : &s->by_handle,
                             stream->handle);
+    stream->next_unused = s->unused_stream;
+    s->unused_stream = at;
 }
 
 static bool
@@ -173,45 +192,122 @@ end_batch(struct dry_pinned *p, struct dryi_pinned_stream *s)
     end_uses(p, first);
 }
 
-/* What has been freed since the last event waits for one of now. */
+/* --- closing -------------------------------------------------------------------------------- */
+
 static void
-close_batch(struct dry_pinned *p, struct dryi_pinned_stream *s)
+push_due(struct dryi_pinned_streams *s, uint32_t at)
 {
-    uint64_t event;
-    if (p->pin.event_record(p->pin.self, s->handle, &event, NULL) != DRY_OK) {
-        p->stats.num_event_failures++;
+    struct dryi_pinned_stream *stream = &s->list[at];
+    if (stream->is_due)
         return;
-    }
-    p->stats.num_events++;
-    uint32_t first = s->open_first;
-    p->streams.uses[first].event = event;
-    p->streams.uses[first].next_batch = NONE;
-    if (s->last_batch == NONE)
-        s->first_batch = first;
+    stream->is_due = true;
+    stream->next_due = s->due;
+    s->due = at;
+}
+
+static void
+push_waiting(struct dryi_pinned_streams *s, uint32_t at)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    if (stream->is_waiting)
+        return;
+    stream->is_waiting = true;
+    stream->next_waiting = NONE;
+    if (s->last_waiting == NONE)
+        s->first_waiting = at;
     else
-        p->streams.uses[s->last_batch].next_batch = first;
-    s->last_batch = first;
-    p->streams.batch_count++;
-    p->streams.open_count -= s->open_count;
-    s->open_first = s->open_last = NONE;
-    s->open_count = 0;
+        s->list[s->last_waiting].next_waiting = at;
+    s->last_waiting = at;
+    s->waiting_count++;
 }
 
 static uint32_t
-take_open(struct dry_pinned *p, struct dryi_pinned_stream *s)
+pop_waiting(struct dryi_pinned_streams *s)
+{
+    uint32_t at = s->first_waiting;
+    s->list[at].is_waiting = false;
+    s->first_waiting = s->list[at].next_waiting;
+    if (s->first_waiting == NONE)
+        s->last_waiting = NONE;
+    s->waiting_count--;
+    return at;
+}
+
+static uint32_t
+take_open(struct dryi_pinned_stream *s)
 {
     uint32_t first = s->open_first;
-    if (!s->is_graph)
-        p->streams.open_count -= s->open_count;
     s->open_first = s->open_last = NONE;
     s->open_count = 0;
     return first;
 }
 
+/* Uses that got no event are open again, before those that became so meanwhile. */
+static void
+reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last,
+       uint32_t count)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    s->uses[last].next = stream->open_first;
+    stream->open_first = first;
+    if (stream->open_last == NONE)
+        stream->open_last = last;
+    stream->open_count += count;
+    push_due(s, at);
+}
+
+static void
+append_batch(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint64_t event)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    s->uses[first].event = event;
+    s->uses[first].next_batch = NONE;
+    if (stream->last_batch == NONE)
+        stream->first_batch = first;
+    else
+        s->uses[stream->last_batch].next_batch = first;
+    stream->last_batch = first;
+    s->batch_count++;
+    push_waiting(s, at);
+}
+
+/*
+ * What has been freed since the last event waits for one of now; false: it was refused. The lock
+ * is given meanwhile. The entry stays, for its uses do, but may lie elsewhere then.
+ */
+static bool
+close_batch(struct dry_pinned *p, uint32_t at)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    struct dryi_pinned_stream *stream = &s->list[at];
+    uint32_t last = stream->open_last, count = stream->open_count;
+    uint32_t first = take_open(stream);
+    uint64_t handle = stream->handle, event = 0;
+    stream->closing_first = first;
+    stream->is_closing = true;
+    dryi_lock_give(&p->lock);
+    bool is_recorded = p->pin.event_record(p->pin.self, handle, &event, NULL) == DRY_OK;
+    dryi_lock_take(&p->lock);
+    stream = &s->list[at];
+    stream->is_closing = false;
+    stream->closing_first = NONE;
+    if (is_recorded) {
+        p->stats.num_events++;
+        append_batch(s, at, first, event);
+    } else {
+        p->stats.num_event_failures++;
+        reopen(s, at, first, last, count);
+    }
+    return is_recorded;
+}
+
+/* --- freeing -------------------------------------------------------------------------------- */
+
 static void
 append_open(struct dry_pinned *p, uint32_t use)
 {
-    struct dryi_pinned_stream *s = &p->streams.list[p->streams.uses[use].stream];
+    uint32_t at = p->streams.uses[use].stream;
+    struct dryi_pinned_stream *s = &p->streams.list[at];
     p->streams.uses[use].next = NONE;
     if (s->open_last == NONE)
         s->open_first = use;
@@ -219,8 +315,8 @@ append_open(struct dry_pinned *p, uint32_t use)
         p->streams.uses[s->open_last].next = use;
     s->open_last = use;
     s->open_count++;
-    if (!s->is_graph)
-        p->streams.open_count++;
+    if (!s->is_graph && s->open_count >= p->options.event_batch)
+        push_due(&p->streams, at);
 }
 
 void
@@ -247,16 +343,34 @@ dryi_pinned_use_free(struct dry_pinned *p, uint32_t block)
 
 /* --- polling -------------------------------------------------------------------------------- */
 
+static bool
+can_close(const struct dryi_pinned_stream *s, uint32_t least)
+{
+    return s->use_count && !s->is_graph && !s->is_closing && s->open_count >= least;
+}
+
+/* Also what others free meanwhile, for they leave it to us. */
+static void
+close_stream(struct dry_pinned *p, uint32_t at, uint32_t least)
+{
+    while (can_close(&p->streams.list[at], least) && close_batch(p, at))
+        ;
+}
+
 void
 dryi_pinned_events_record(struct dry_pinned *p, bool all)
 {
     struct dryi_pinned_streams *s = &p->streams;
-    for (uint32_t i = 0; s->open_count && i < s->count; i++) {
-        struct dryi_pinned_stream *stream = &s->list[i];
-        if (stream->use_count && !stream->is_graph && stream->open_count &&
-            (all || stream->open_count >= p->options.event_batch))
-            close_batch(p, stream);
+    uint32_t at = s->due, least = p->options.event_batch;
+    s->due =
+        NONE; /* what is added from here on is somebody else's, or of the next time */
+    for (uint32_t next; at != NONE; at = next) {
+        next = s->list[at].next_due;
+        s->list[at].is_due = false;
+        close_stream(p, at, least);
     }
+    for (uint32_t i = 0; all && i < s->count; i++)
+        close_stream(p, i, 1);
 }
 
 /* Of one stream, oldest first; how many questions were asked. */
@@ -283,25 +397,42 @@ dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
 {
     struct dryi_pinned_streams *s = &p->streams;
     s->frees = 0;
-    for (uint32_t i = 0; s->batch_count && budget && i < s->count; i++) {
-        s->cursor = s->cursor + 1 < s->count ? s->cursor + 1 : 0;
-        budget -= poll_stream(p, &s->list[s->cursor], budget);
+    for (uint32_t i = s->waiting_count; i && budget; i--) {
+        uint32_t at = pop_waiting(s);
+        struct dryi_pinned_stream *stream = &s->list[at];
+        budget -= poll_stream(p, stream, budget);
+        if (stream->use_count && stream->first_batch != NONE && !stream->is_lost)
+            push_waiting(s, at);
     }
     return budget > 0;
+}
+
+/* NULL: it has no uses. Lock held, but not all the time. */
+static struct dryi_pinned_stream *
+wait_until_recorded(struct dry_pinned *p, uint64_t handle)
+{
+    for (;;) {
+        const uint32_t *at = dryi_map_find(&p->streams.by_handle, handle);
+        struct dryi_pinned_stream *s = at ? &p->streams.list[*at] : NULL;
+        if (!s || !s->is_closing)
+            return s;
+        dryi_lock_give(&p->lock);
+        sched_yield();
+        dryi_lock_take(&p->lock);
+    }
 }
 
 void
 dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle)
 {
-    const uint32_t *at = dryi_map_find(&p->streams.by_handle, handle);
-    if (!at)
+    struct dryi_pinned_stream *s = wait_until_recorded(p, handle);
+    if (!s)
         return;
-    struct dryi_pinned_stream *s = &p->streams.list[*at];
     s->is_lost = false;
     while (s->use_count && s->first_batch != NONE)
         end_batch(p, s);
     if (s->use_count)
-        end_uses(p, take_open(p, s));
+        end_uses(p, take_open(s));
 }
 
 void
@@ -313,5 +444,5 @@ dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle)
     struct dryi_pinned_stream *s = &p->streams.list[*at];
     (void)dryi_map_take(&p->streams.by_graph, handle); /* the number may come again */
     s->is_released = true;
-    end_uses(p, take_open(p, s));
+    end_uses(p, take_open(s));
 }

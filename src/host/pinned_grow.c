@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "host/pinned_state.h"
 
 #define LARGE_MIN (32 * DRYI_MIB)
@@ -185,7 +186,7 @@ put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_
     struct dryi_pinned_warmer *w = &p->warmer;
     dryi_lock_take(&w->lock);
     dryi_pinned_time_add(&w->time, begin);
-    bool has_room = w->count < DRYI_PINNED_INBOX_MAX && !is_over_budget(p, range);
+    bool has_room = w->count < w->capacity && !is_over_budget(p, range);
     if (has_room) {
         w->inbox[w->count++] = *range;
         atomic_fetch_add_explicit(&w->bytes, range->bytes, memory_order_relaxed);
@@ -246,6 +247,22 @@ stop_warmer(struct dry_pinned *p)
     w->is_started = false;
 }
 
+/* What the thread is to pin has room; it calls no function of `memory`. No thread runs. */
+static bool
+make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
+    uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX); /* of arenas */
+    dryi_lock_take(&p->lock);
+    dryi_lock_take(&w->lock);
+    bool has_room = dryi_memory_grow(&p->memory, (void **)&w->inbox, &w->capacity,
+                                     w->count + (size_t)count, sizeof *w->inbox);
+    dryi_lock_give(&w->lock);
+    dryi_lock_give(&p->lock);
+    return has_room;
+}
+
 /* Grow held. False: there is no thread to be had. */
 static bool
 start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
@@ -254,6 +271,8 @@ start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
     if (w->is_started && !atomic_load_explicit(&w->is_done, memory_order_acquire))
         return true;
     stop_warmer(p);
+    if (!make_inbox(p, target, piece))
+        return false;
     atomic_store_explicit(&w->is_done, false, memory_order_relaxed);
     atomic_store_explicit(&w->is_cancelled, false, memory_order_relaxed);
     w->target_bytes = target;
@@ -273,9 +292,11 @@ dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child)
 {
     if (!is_child) {
         stop_warmer(p);
-        for (uint32_t i = 0; i < p->warmer.count; i++)
+        for (size_t i = 0; i < p->warmer.count; i++)
             p->pin.give(p->pin.self, &p->warmer.inbox[i]);
     }
+    dryi_memory_free(&p->memory, p->warmer.inbox, p->warmer.capacity,
+                     sizeof *p->warmer.inbox);
     dryi_lock_finish(&p->warmer.lock);
 }
 

@@ -280,12 +280,15 @@ dryi_pinned_magazine_give(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     return true;
 }
 
-/* Half a set of small blocks; where there is no memory for sets, nothing is kept. */
+/*
+ * Half a set of small blocks; where there is no memory for sets, nothing is kept. Nor where
+ * cached_max_bytes is: one block at hand would keep an arena from going.
+ */
 void
 dryi_pinned_magazine_refill(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                             const struct dryi_pinned_wish *wish)
 {
-    if (!slot->sets)
+    if (!slot->sets && p->options.cached_max_bytes == UINT64_MAX)
         slot->sets = dryi_memory_zalloc(&p->memory, DRYI_PINNED_SETS, sizeof *slot->sets);
     if (!slot->sets || wish->bytes > REFILL_BYTES)
         return;

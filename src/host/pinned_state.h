@@ -204,6 +204,11 @@ struct dryi_pinned_stream {
     uint32_t use_count; /* uses that name it; 0: the entry is unused */
     uint32_t first_batch, last_batch;
     uint32_t open_first, open_last, open_count; /* no event yet */
+    uint32_t closing_first; /* uses whose event is being recorded, without the lock */
+    uint32_t next_due, next_waiting, next_unused;
+    bool is_due;     /* in the list of those with enough open uses */
+    bool is_waiting; /* in the queue of those with batches */
+    bool is_closing;
     bool is_graph;
     bool is_lost;     /* an event of it is neither passed nor to come */
     bool is_released; /* the graph is gone */
@@ -216,17 +221,16 @@ struct dryi_pinned_streams {
     uint32_t count; /* of list, used or not */
     struct dryi_pinned_use *uses;
     size_t use_capacity;
-    uint32_t use_count;   /* of uses, used or not */
-    uint32_t unused;      /* first of the unused ones */
-    uint32_t cursor;      /* where the next poll begins */
+    uint32_t use_count;          /* of uses, used or not */
+    uint32_t unused;             /* first of the unused ones */
+    uint32_t unused_stream, due; /* lists of streams; NONE: empty */
+    /* A queue of streams, perhaps with some whose batches are gone: the next to be asked. */
+    uint32_t first_waiting, last_waiting, waiting_count;
     uint32_t batch_count; /* with an event, in all streams */
-    uint32_t open_count;  /* uses without one, of streams */
     uint32_t frees;       /* since the last poll */
 };
 
 /* --- warming ------------------------------------------------------------------------------- */
-
-#define DRYI_PINNED_INBOX_MAX 64
 
 /* A thread that pins; what it has pinned lies in the inbox until a call comes by. */
 struct dryi_pinned_warmer {
@@ -234,9 +238,9 @@ struct dryi_pinned_warmer {
     bool is_started; /* and not joined */
     atomic_bool is_done, is_cancelled;
     uint64_t target_bytes, piece_bytes, budget_bytes;
-    struct dryi_lock lock; /* of the inbox */
-    struct dryi_pin_range inbox[DRYI_PINNED_INBOX_MAX];
-    uint32_t count;
+    struct dryi_lock lock;        /* of the inbox */
+    struct dryi_pin_range *inbox; /* as large as the thread may need, before it starts */
+    size_t capacity, count;
     _Atomic uint64_t bytes;      /* in the inbox */
     struct dry_pinned_time time; /* of its calls, not yet in the statistics */
 };
@@ -409,10 +413,14 @@ DRY_CHECK_RESULT enum dry_status dryi_pinned_use_add(struct dry_pinned *p, uint3
                                                      uint64_t handle, bool is_graph);
 /* A used block with uses is freed: it waits, or is free at once. Takes no memory. */
 void dryi_pinned_use_free(struct dry_pinned *p, uint32_t block);
-/* Record the events of batches that are full; all: of all that are not empty. */
+/*
+ * Record the events of batches that are full; all: of all that are not empty. Gives the lock
+ * while the driver is asked, and takes it again; no slot may be held.
+ */
 void dryi_pinned_events_record(struct dry_pinned *p, bool all);
 /* Ask `budget` events at most, and free what has passed; true: no more has. */
 bool dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget);
+/* Waits for an event of the stream that is just being recorded, without the lock. */
 void dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle);
 void dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle);
 

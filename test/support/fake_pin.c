@@ -85,6 +85,8 @@ event_record(void *self, uint64_t stream, uint64_t *event, struct dry_error *err
     struct fake_pin *f = self;
     (void)err;
     require(stream < FAKE_PIN_STREAMS, "no such stream");
+    if (f->on_record)
+        f->on_record(f->on_record_self);
     pthread_mutex_lock(&f->lock);
     if (f->records++ == f->refuse_record) {
         pthread_mutex_unlock(&f->lock);

@@ -48,6 +48,9 @@ struct fake_pin {
     /* Told of a range before it goes; NULL: nobody. */
     void (*on_give)(void *self, const struct dryi_pin_range *range);
     void *on_give_self;
+    /* Called within a request for an event, as if another thread came by; NULL: nobody. */
+    void (*on_record)(void *self);
+    void *on_record_self;
     uint64_t take_us; /* how long a take lasts */
 };
 

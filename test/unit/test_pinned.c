@@ -436,6 +436,73 @@ a_graph_keeps_its_blocks(void **state)
 
 /* --- what is pinned ------------------------------------------------------------------------- */
 
+struct visit {
+    struct fixture *f;
+    void *block; /* to be freed, with a use of stream 0 */
+    bool was_there;
+};
+
+static void
+come_by(void *self)
+{
+    struct visit *v = self;
+    struct dry_error err = {.text = ""};
+    if (v->was_there)
+        return;
+    v->was_there = true;
+    give(v->f, alloc(v->f, 8192));
+    use_and_give(v->f, v->block, 0);
+    assert_int_equal(stats_of(v->f).num_events, 0);
+    if (dry_pinned_check(v->f->pinned, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(dry_pinned_stream_done(v->f->pinned, 1), DRY_OK);
+}
+
+/* A driver that is slow to record an event holds up nobody else. */
+static void
+an_event_is_recorded_without_the_lock(void **state)
+{
+    (void)state;
+    for (uint64_t refused = 0; refused < 3; refused++) {
+        struct fixture f;
+        prepare(&f);
+        f.options.magazines = 0;
+        f.fake.refuse_record = refused;
+        begin(&f);
+        struct visit v = {.f = &f, .block = alloc(&f, 4096)};
+        void *first = alloc(&f, 4096);
+        f.fake.on_record = come_by;
+        f.fake.on_record_self = &v;
+        use_and_give(&f, first, 0);
+        assert_true(v.was_there);
+        assert_int_equal(stats_of(&f).pending_bytes, 8192);
+        f.fake.done[0] = 1; /* of the first block's work alone */
+        assert_int_equal(dry_pinned_trim(f.pinned, UINT64_MAX), DRY_OK);
+        /* One event refused, the two stand in one later event. */
+        assert_int_equal(stats_of(&f).num_events, refused == 0 ? 1 : 2);
+        assert_int_equal(stats_of(&f).num_event_failures, refused < 2);
+        assert_int_equal(stats_of(&f).pending_bytes, 8192);
+        f.fake.done[0] = 2;
+        assert_int_equal(dry_pinned_trim(f.pinned, UINT64_MAX), DRY_OK);
+        assert_int_equal(stats_of(&f).pending_bytes, 0);
+        end(&f);
+    }
+}
+
+static void
+no_stream_is_none_to_record(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    begin(&f);
+    void *at = alloc(&f, 4096);
+    assert_int_equal(dry_pinned_record_stream(f.pinned, at, NO_STREAM), DRY_ERR_ARGUMENT);
+    give(&f, at);
+    assert_int_equal(stats_of(&f).pending_bytes, 0);
+    end(&f);
+}
+
 static void
 clear_gives_back_what_is_idle(void **state)
 {
@@ -546,6 +613,25 @@ warm_memory_needs_no_pinning(void **state)
 }
 
 static void
+the_background_pins_any_number_of_pieces(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    f.options.arena_bytes = 2 * DRYI_MIB;
+    f.options.warm_bytes = 600 * DRYI_MIB;
+    f.options.in_background = 1;
+    begin(&f);
+    /* Nobody asks for anything meanwhile: no call of ours fetches what is there. */
+    for (int i = 0; i < 10000 && !atomic_load(&f.pinned->warmer.is_done); i++)
+        usleep(1000);
+    assert_int_equal(stats_of(&f).allocated_bytes.current, 600 * DRYI_MIB);
+    assert_int_equal(f.fake.takes, 300);
+    assert_int_equal(f.fake.gives, 0);
+    end(&f);
+}
+
+static void
 destroy_ends_a_warm_up(void **state)
 {
     (void)state;
@@ -605,6 +691,24 @@ what_is_too_much_is_not_kept(void **state)
         at[i] = alloc(&f, 4 * DRYI_MIB);
     assert_int_equal(dry_pinned_free_many(f.pinned, at, 4), DRY_OK);
     assert_int_equal(f.fake.range_count, 2);
+    end(&f);
+}
+
+/* Also not at a thread's hand, where one block would keep an arena. */
+static void
+nothing_is_kept_where_nothing_is_to_be_cached(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    f.options.cached_max_bytes = 0;
+    begin(&f);
+    for (uint64_t bytes = 4096; bytes < 64 * DRYI_MIB; bytes *= 4) {
+        void *one = alloc(&f, bytes), *two = alloc(&f, bytes);
+        give(&f, one);
+        give(&f, two);
+        assert_int_equal(f.fake.range_count, 0);
+    }
     end(&f);
 }
 
@@ -1097,15 +1201,19 @@ main(void)
         cmocka_unit_test(no_passed_event_is_overlooked),
         cmocka_unit_test(an_event_that_is_refused_is_tried_again),
         cmocka_unit_test(what_is_lost_comes_back_only_when_told),
+        cmocka_unit_test(an_event_is_recorded_without_the_lock),
+        cmocka_unit_test(no_stream_is_none_to_record),
         cmocka_unit_test(a_graph_keeps_its_blocks),
         cmocka_unit_test(clear_gives_back_what_is_idle),
         cmocka_unit_test(small_blocks_keep_no_large_arena),
         cmocka_unit_test(what_was_cleared_is_pinned_again_at_once),
         cmocka_unit_test(the_background_pins_what_was_cleared),
         cmocka_unit_test(warm_memory_needs_no_pinning),
+        cmocka_unit_test(the_background_pins_any_number_of_pieces),
         cmocka_unit_test(destroy_ends_a_warm_up),
         cmocka_unit_test(a_budget_is_kept),
         cmocka_unit_test(what_is_too_much_is_not_kept),
+        cmocka_unit_test(nothing_is_kept_where_nothing_is_to_be_cached),
         cmocka_unit_test(what_is_too_much_goes_after_its_event),
         cmocka_unit_test(a_miss_takes_what_other_threads_keep),
         cmocka_unit_test(buddies_are_warm_and_powers_of_two),
