@@ -231,6 +231,13 @@ time_threads(struct dry_pinned *pinned, uint64_t bytes, int count, uint64_t pair
            bytes, count, (double)cpu / (double)(pairs * (uint64_t)count));
 }
 
+/* 4 KiB to 1 GiB. */
+static uint64_t
+next_size(uint64_t bytes)
+{
+    return bytes < 256 * DRYI_MIB ? bytes * 16 : bytes * 4;
+}
+
 /* 64 blocks in use, of sizes up to `bytes`; the oldest is freed for each new one. */
 static void
 time_ring(struct dry_pinned *pinned, uint64_t bytes, uint64_t count)
@@ -258,7 +265,7 @@ bench_pairs(uint64_t count)
 {
     struct model m;
     for (int magazines = 1; magazines >= 0; magazines--) {
-        for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes *= 16) {
+        for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes = next_size(bytes)) {
             model_init(&m, OURS, false);
             struct dry_pinned *p =
                 make_cache(&m, magazines ? "" : "magazines:False,arena_mb:1024");
@@ -271,7 +278,7 @@ bench_pairs(uint64_t count)
             dry_pinned_destroy(p);
         }
     }
-    for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes *= 16) {
+    for (uint64_t bytes = 4096; bytes <= DRYI_GIB; bytes = next_size(bytes)) {
         model_init(&m, OURS, false);
         struct dry_pinned *p = make_cache(&m, "");
         time_ring(p, bytes, count);

@@ -30,17 +30,20 @@
  *            over. In the child of a fork destroy gives nothing back: it is the parent's.
  * Errors     NO_SPACE: the budget, the machine or the driver has no room; what was idle was
  *            given back and tried again first. MEMORY: none for our records; nothing was done.
- *            ARGUMENT: an address that is not a block in use. SYSTEM: the driver refuses.
+ *            ARGUMENT: an address that is not a block in use, more than 4 TiB. SYSTEM: the
+ *            driver refuses.
  *            UNSUPPORTED: this is the child of a fork; only destroy is allowed there.
  * Threads    Any thread may call anything at any time but create and destroy. Each thread
  *            keeps some free blocks at hand (`magazines`); everything else is under one lock,
- *            which is never held while memory is pinned or unpinned. A thread of ours runs
+ *            which is never held while memory is pinned or unpinned, or an event recorded: a
+ *            driver that takes its time holds up nobody else. A thread of ours runs
  *            while memory is pinned ahead in the background; destroy ends it. It calls the
  *            driver, and no function of `memory`.
  * Units      Bytes, microseconds.
  * Cost       alloc and free together, when a thread has such a block at hand, are some 350
- *            instructions at any size; with a split and a join 850. A miss pins memory. Records are 16 bytes a 4 KiB of large arenas and a 512
- *            bytes of small ones, never in the pinned memory itself.
+ *            instructions at any size; with a split and a join 850. A miss pins memory. Records
+ *            are 16 bytes a 4 KiB of large arenas and a 512 bytes of small ones, never in the
+ *            pinned memory itself.
  */
 
 #include <stddef.h>
@@ -90,13 +93,17 @@ struct dry_pinned_options {
     uint64_t warm_bytes;      /* pinned ahead by create; default 0 */
     int in_background;        /* what is pinned ahead is pinned by a thread of ours */
     uint64_t budget_bytes; /* never more pinned; 0: as much as the machine has room for */
-    uint64_t
-        cached_max_bytes; /* idle beyond this goes back when it is freed; default all */
+    /*
+     * Idle beyond this goes back when it is freed; default all. With less no thread keeps
+     * blocks at hand.
+     */
+    uint64_t cached_max_bytes;
     uint64_t keep_max_bytes; /* of a block: larger ones are never kept; default all */
     int magazines;           /* default 1 */
     /*
      * One event in a stream stands for so many frees, default 1: it is recorded as free is
-     * called. With more, up to 4096, the last ones are recorded when memory is looked for, and a
+     * called, or by the thread that is just recording one there, so a stream must not be
+     * destroyed while any thread frees blocks of it. With more, up to 4096, the last ones are recorded when memory is looked for, and a
      * stream must not be destroyed before dry_pinned_stream_done().
      */
     uint32_t event_batch;
@@ -155,7 +162,10 @@ DRY_API enum dry_status dry_pinned_free(struct dry_pinned *pinned, void *address
  */
 DRY_API enum dry_status dry_pinned_free_many(struct dry_pinned *pinned,
                                              void *const *addresses, size_t count);
-/* `stream` uses the block, until whatever it has been asked for when the block is freed. */
+/*
+ * `stream` uses the block, until whatever it has been asked for when the block is freed.
+ * ARGUMENT: no block in use, or DRY_PINNED_NO_STREAM.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_record_stream(
     struct dry_pinned *pinned, const void *address, uint64_t stream);
 /*

@@ -26,10 +26,24 @@
  *   H7 the sums: pinned, active, requested, pending
  *   H8 the directory finds each arena, and nothing else
  *
- * Locks, in this order: grow (misses, warming, clearing: held while memory is pinned), a
- * slot, lock (everything else of the cache, held for a microsecond), inbox. What is read
- * without any: the tag of a block, which its owner alone may free, and the directory, which does
- * not follow a pointer to an arena unless the address is of it, and whose block in use keeps it.
+ * Locks, in this order:
+ *   grow   misses, warming, clear: one at a time, held while memory is pinned, unpinned, and while
+ *          the warmer is waited for. What it guards: remembered_bytes, the warmer's start and end.
+ *          trim and what is too much go without it: an arena that is taken out under `lock`
+ *          is its taker's.
+ *   slot   is_taken: a magazine and its sums. Who frees or takes never waits for it; a flush
+ *          and who looks at everything do, spinning, and take them by their index.
+ *   lock   everything else, for a microsecond; events are asked for their state with it.
+ *   inbox  what the warmer and who adopts from it have in common.
+ * Recording an event, take, give and room are called with neither slot, lock nor inbox. A stream
+ * whose event is being recorded is_closing: its entry stays, for its uses do, and nobody but
+ * the thread that does so touches closing_first. In the child of a fork nothing is called but
+ * destroy, which frees records only if it finds all locks free.
+ *
+ * What is read without any: the tag of a block, by its owner, and the directory, which follows
+ * no pointer to an arena unless the address is of it, and a block in use keeps its arena. To free
+ * a block twice at the same time, or what was freed while its arena goes, is beyond that: the
+ * program's error, found only where the two do not meet.
  */
 
 #include <stdatomic.h>

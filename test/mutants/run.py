@@ -239,8 +239,8 @@ MUTANTS = {
         "prop_pinned", "buddy_keeps_the_contract"),
     "pinned_wrong_arena_border": (
         "pinned_arena.c",
-        "if (!a || address < a->range.address)",
-        "if (!a)",
+        "return begin && address >= begin",
+        "return begin",
         "prop_pinned", "fit_keeps_the_contract"),
     "pinned_too_small_block": (
         "pinned_heap.c",
@@ -258,6 +258,11 @@ MUTANTS = {
         "        stat->peak = stat->current + delta->most;\n",
         "",
         "prop_pinned", "fit_keeps_the_contract"),
+    "pinned_forgotten_follower": (
+        "pinned_event.c",
+        "    while (can_close(",
+        "    if (can_close(",
+        "test_pinned", "an_event_is_recorded_without_the_lock"),
     "pinned_graph_ends_early": (
         "pinned_event.c",
         "if (p->streams.list[p->streams.uses[use].stream].is_released) {",

@@ -476,6 +476,7 @@ an_event_is_recorded_without_the_lock(void **state)
         use_and_give(&f, first, 0);
         assert_true(v.was_there);
         assert_int_equal(stats_of(&f).pending_bytes, 8192);
+        assert_int_equal(stats_of(&f).num_events, refused);
         f.fake.done[0] = 1; /* of the first block's work alone */
         assert_int_equal(dry_pinned_trim(f.pinned, UINT64_MAX), DRY_OK);
         /* One event refused, the two stand in one later event. */
@@ -1040,6 +1041,48 @@ mark(struct crowd *c, void *at, unsigned char from, unsigned char to)
             atomic_fetch_add(&c->refused, 1);
 }
 
+/* Every call but those that hand out and free, now and then. */
+static void
+look_around(struct crowd *c, struct random *r)
+{
+    struct dry_pinned *p = c->f.pinned;
+    struct dry_pinned_explanation e;
+    enum dry_status status = DRY_OK;
+    switch (random_below(r, 400)) {
+    case 0:
+        status = dry_pinned_clear(p);
+        break;
+    case 1:
+    case 2:
+        status = dry_pinned_trim(p, 8 * DRYI_MIB);
+        break;
+    case 3:
+    case 4:
+        (void)stats_of(&c->f);
+        break;
+    case 5:
+        status = dry_pinned_check(p, NULL);
+        break;
+    case 6:
+        status = dry_pinned_warm(p, 16 * DRYI_MIB, random_below(r, 2) != 0, NULL);
+        break;
+    case 7:
+        status = dry_pinned_explain(p, DRYI_MIB, &e);
+        break;
+    case 8:
+        dry_pinned_reset_peaks(p);
+        break;
+    case 9:
+        status = dry_pinned_release(p, random_below(r, 4));
+        break;
+    default:
+        if (random_below(r, 40) == 0)
+            status = dry_pinned_stream_done(p, random_below(r, 4));
+    }
+    if (status != DRY_OK)
+        atomic_fetch_add(&c->refused, 1);
+}
+
 static void *
 live(void *argument)
 {
@@ -1050,12 +1093,7 @@ live(void *argument)
     for (int i = 0; i < 4000; i++) {
         void *at = NULL;
         uint64_t bytes = UINT64_C(4096) << random_below(&r, 7);
-        if (random_below(&r, 200) == 0)
-            (void)dry_pinned_trim(c->f.pinned, 8 * DRYI_MIB);
-        if (random_below(&r, 400) == 0)
-            (void)dry_pinned_clear(c->f.pinned);
-        if (random_below(&r, 200) == 0)
-            (void)stats_of(&c->f);
+        look_around(c, &r);
         if (dry_pinned_alloc(c->f.pinned, bytes, NO_STREAM, &at) != DRY_OK) {
             atomic_fetch_add(&c->refused, 1);
             continue;
@@ -1064,11 +1102,17 @@ live(void *argument)
         if (random_below(&r, 8) == 0 &&
             dry_pinned_record_stream(c->f.pinned, at, random_below(&r, 4)) != DRY_OK)
             atomic_fetch_add(&c->refused, 1);
+        if (random_below(&r, 64) == 0 &&
+            dry_pinned_hold(c->f.pinned, at, random_below(&r, 4)) != DRY_OK)
+            atomic_fetch_add(&c->refused, 1);
         at = atomic_exchange(&c->places[random_below(&r, PLACES)], at);
         if (!at)
             continue;
         mark(c, at, 1, 0);
-        if (dry_pinned_free(c->f.pinned, at) != DRY_OK)
+        enum dry_status status = random_below(&r, 4)
+                                     ? dry_pinned_free(c->f.pinned, at)
+                                     : dry_pinned_free_many(c->f.pinned, &at, 1);
+        if (status != DRY_OK)
             atomic_fetch_add(&c->refused, 1);
     }
     return NULL;
@@ -1084,6 +1128,7 @@ live_together(struct crowd *c, enum dry_pinned_mode mode)
     c->f.options.mode = mode;
     c->f.options.block_bytes = 4 * DRYI_MIB;
     c->f.options.block_count = 1;
+    c->f.fake.issued[3] = 1; /* never done, but for who says so */
     begin(&c->f);
     for (size_t i = 0; i < THREADS; i++) {
         members[i] = (struct member){c, i + 1};
@@ -1098,6 +1143,9 @@ live_together(struct crowd *c, enum dry_pinned_mode mode)
             mark(c, at, 1, 0);
         assert_int_equal(dry_pinned_free(c->f.pinned, at), DRY_OK);
     }
+    for (uint64_t i = 0; i < 4; i++)
+        assert_int_equal(dry_pinned_release(c->f.pinned, i), DRY_OK);
+    assert_int_equal(dry_pinned_stream_done(c->f.pinned, 3), DRY_OK);
     assert_int_equal(dry_pinned_clear(c->f.pinned), DRY_OK);
     struct dry_pinned_stats s = stats_of(&c->f);
     assert_int_equal(s.active_requests.current, 0);
