@@ -103,8 +103,9 @@ struct dry_pinned_options {
     /*
      * One event in a stream stands for so many frees, default 1: it is recorded as free is
      * called, or by the thread that is just recording one there, so a stream must not be
-     * destroyed while any thread frees blocks of it. With more, up to 4096, the last ones are recorded when memory is looked for, and a
-     * stream must not be destroyed before dry_pinned_stream_done().
+     * destroyed while any thread frees blocks of it. With more, up to 4096, the last ones are
+     * recorded when memory is looked for, and a stream must not be destroyed before
+     * dry_pinned_stream_done().
      */
     uint32_t event_batch;
     /* Of BUDDY: size, a power of two of 2 MiB to 8 GiB, and how many are pinned by create. */
