@@ -242,7 +242,11 @@ take_open(struct dryi_pinned_stream *s)
     return first;
 }
 
-/* Uses that got no event are open again, before those that became so meanwhile. */
+/*
+ * Uses that got no event are open again, before those that became so meanwhile. They are tried
+ * again when more of the stream is freed, or at a miss: not at each free of whatever block, for
+ * a stream that is broken is refused every time.
+ */
 static void
 reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last,
        uint32_t count)
@@ -253,7 +257,6 @@ reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last
     if (stream->open_last == NONE)
         stream->open_last = last;
     stream->open_count += count;
-    push_due(s, at);
 }
 
 static void

@@ -490,6 +490,33 @@ an_event_is_recorded_without_the_lock(void **state)
     }
 }
 
+/* A stream that is broken for good is not asked again by each free of whatever block. */
+static void
+a_refused_event_costs_others_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    prepare(&f);
+    f.fake.refuse_record = 0;
+    begin(&f);
+    void *at[4];
+    for (int i = 0; i < 4; i++)
+        at[i] = alloc(&f, 4096);
+    use_and_give(&f, at[0], 0);
+    assert_int_equal(f.fake.records, 1);
+    use_and_give(&f, at[1], 1);
+    use_and_give(&f, at[2], 1);
+    assert_int_equal(f.fake.records, 3);
+    use_and_give(&f, at[3], 0); /* its event stands for the first, too */
+    assert_int_equal(f.fake.records, 4);
+    f.fake.done[0] = 2;
+    f.fake.done[1] = 2;
+    assert_int_equal(dry_pinned_trim(f.pinned, UINT64_MAX), DRY_OK);
+    assert_int_equal(f.fake.records, 4);
+    assert_int_equal(stats_of(&f).pending_bytes, 0);
+    end(&f);
+}
+
 static void
 no_stream_is_none_to_record(void **state)
 {
@@ -1250,6 +1277,7 @@ main(void)
         cmocka_unit_test(an_event_that_is_refused_is_tried_again),
         cmocka_unit_test(what_is_lost_comes_back_only_when_told),
         cmocka_unit_test(an_event_is_recorded_without_the_lock),
+        cmocka_unit_test(a_refused_event_costs_others_nothing),
         cmocka_unit_test(no_stream_is_none_to_record),
         cmocka_unit_test(a_graph_keeps_its_blocks),
         cmocka_unit_test(clear_gives_back_what_is_idle),
