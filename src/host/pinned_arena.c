@@ -44,12 +44,18 @@ dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child)
 
 /* --- the directory -------------------------------------------------------------------------- */
 
-static struct dryi_pinned_square *
-square_at(const struct dry_pinned *p, uint64_t square)
+/* Of a square; NULL: no arena ever touched one of it. */
+static struct dryi_pinned_leaf *
+leaf_at(const struct dry_pinned *p, uint64_t square)
 {
-    struct dryi_pinned_leaf *leaf = atomic_load_explicit(
-        &p->leaves[square >> DRYI_PINNED_LEAF_SHIFT], memory_order_acquire);
-    return leaf ? &leaf->squares[square & (DRYI_PINNED_LEAF_SQUARES - 1)] : NULL;
+    return atomic_load_explicit(&p->leaves[square >> DRYI_PINNED_LEAF_SHIFT],
+                                memory_order_acquire);
+}
+
+static struct dryi_pinned_square *
+square_in(struct dryi_pinned_leaf *leaf, uint64_t square)
+{
+    return &leaf->squares[square & (DRYI_PINNED_LEAF_SQUARES - 1)];
 }
 
 struct dryi_pinned_arena *
@@ -57,10 +63,11 @@ dryi_pinned_arena_at(const struct dry_pinned *p, uint64_t address)
 {
     if (address >> DRYI_PINNED_ADDRESS_BITS)
         return NULL;
-    const struct dryi_pinned_square *s =
-        square_at(p, address >> DRYI_PINNED_SQUARE_SHIFT);
-    if (!s)
+    uint64_t square = address >> DRYI_PINNED_SQUARE_SHIFT;
+    struct dryi_pinned_leaf *leaf = leaf_at(p, square);
+    if (!leaf)
         return NULL;
+    const struct dryi_pinned_square *s = square_in(leaf, square);
     if (address < atomic_load_explicit(&s->lower_end, memory_order_acquire))
         return atomic_load_explicit(&s->lower, memory_order_acquire);
     uint64_t begin = atomic_load_explicit(&s->upper_begin, memory_order_acquire);
@@ -108,13 +115,14 @@ set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
     uint64_t last = (end - 1) >> DRYI_PINNED_SQUARE_SHIFT;
     struct dryi_pinned_arena *to = is_added ? a : NULL;
     if (begin % DRYI_PINNED_SQUARE != 0) {
-        struct dryi_pinned_square *s = square_at(p, first++);
+        struct dryi_pinned_square *s = square_in(leaf_at(p, first), first);
+        first++;
         atomic_store_explicit(&s->upper, to, memory_order_release);
         atomic_store_explicit(&s->upper_begin, is_added ? begin : 0,
                               memory_order_release);
     }
     for (uint64_t i = first; i <= last; i++) {
-        struct dryi_pinned_square *s = square_at(p, i);
+        struct dryi_pinned_square *s = square_in(leaf_at(p, i), i);
         atomic_store_explicit(&s->lower, to, memory_order_release);
         atomic_store_explicit(&s->lower_end, is_added ? end : 0, memory_order_release);
     }
