@@ -10,6 +10,7 @@
 #include "host/facts_read.h"
 
 #define VM "/proc/sys/vm/"
+#define BLOCKS "/proc/pagetypeinfo"
 /* Fewer events say nothing. */
 #define EVENTS_MIN 1000
 /* More nodes are looked at, not named: a line is for people. */
@@ -70,6 +71,62 @@ judge_pieces(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
 }
 
+/* Blocks with pages of the kernel's own, which nothing moves; true: they are most. */
+static bool
+judge_blocks(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *file,
+             bool is_named)
+{
+    struct dryi_blocks b;
+    if (!dryi_text_blocks(file->text, file->length, node, &b))
+        return false;
+    uint64_t stuck = dryi_add_saturating(b.unmovable, b.reclaimable);
+    bool are_most = stuck > b.all / 2;
+    if (is_named || are_most)
+        dryi_doctor_is(d,
+                       "node %d: of %llu blocks %llu hold unmovable pages, %llu "
+                       "reclaimable ones",
+                       (int)node, (unsigned long long)b.all,
+                       (unsigned long long)b.unmovable,
+                       (unsigned long long)b.reclaimable);
+    if (are_most)
+        dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+    return are_most;
+}
+
+/* What compaction can work with: root alone is told. */
+static bool
+check_blocks(struct dry_doctor *d)
+{
+    struct dryi_fact_file file;
+    bool are_most = false;
+    size_t named = 0;
+    if (!dryi_facts_read_from(&d->facts, &file, BLOCKS, "Number of blocks type")) {
+        dryi_doctor_is(d, "which blocks hold unmovable pages is not known: " BLOCKS
+                          " is for root");
+        return false;
+    }
+    for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
+        if (dryi_nodes_have(&d->nodes, node) &&
+            judge_blocks(d, node, &file, named++ < NAMED_MAX))
+            are_most = true;
+    return are_most;
+}
+
+/* Compaction moves what can be moved; the rest stays until the machine starts anew. */
+static void
+mend_pieces(struct dry_doctor *d, bool is_stuck)
+{
+    dryi_doctor_should_be(d, is_stuck ? "a quarter or more, and most blocks movable"
+                                      : "a quarter or more");
+    dryi_doctor_needs_root(d);
+    dryi_doctor_fix(d, "sync; echo 1 > /proc/sys/vm/drop_caches\n"
+                       "echo 1 > /proc/sys/vm/compact_memory");
+    if (is_stuck)
+        dryi_doctor_fix(d, "# compaction cannot move what most blocks hold: ask for the "
+                           "pages at boot, hugepagesz=2M hugepages=N on the kernel's "
+                           "command line");
+}
+
 static void
 check_free_pieces(struct dry_doctor *d)
 {
@@ -83,12 +140,9 @@ check_free_pieces(struct dry_doctor *d)
     for (int32_t node = 0; node < DRY_PAGES_NODES_MAX; node++)
         if (dryi_nodes_have(&d->nodes, node))
             judge_pieces(d, node, &file, named++ < NAMED_MAX);
-    if (!dryi_doctor_is_good(d)) {
-        dryi_doctor_should_be(d, "a quarter or more");
-        dryi_doctor_needs_root(d);
-        dryi_doctor_fix(d, "sync; echo 1 > /proc/sys/vm/drop_caches\n"
-                           "echo 1 > /proc/sys/vm/compact_memory");
-    }
+    bool is_stuck = check_blocks(d);
+    if (!dryi_doctor_is_good(d))
+        mend_pieces(d, is_stuck);
     dryi_doctor_end(d);
 }
 

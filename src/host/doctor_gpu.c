@@ -12,6 +12,9 @@
 #define DRIVER "/proc/driver/nvidia/"
 /* From r580 on; registrations of 2^39 bytes and more fail. */
 #define CAPPED_DRIVER 580
+/* What PCI gives a GPU where BARs are not resized. */
+#define SMALL_WINDOW (UINT64_C(256) << 20)
+#define NAMED_MAX 16
 #define CAP_BYTES (UINT64_C(1) << 39)
 
 static const struct dryi_check check_driver = {
@@ -30,6 +33,12 @@ static const struct dryi_check check_place = {
     DRY_DOCTOR_GPU, "gpu-node", "the nodes that GPUs hang on",
     "a copy to a GPU from its own node's memory is up to three times as fast; "
     "page-locked pages cannot be moved afterwards"};
+
+static const struct dryi_check check_bar = {
+    DRY_DOCTOR_GPU, "gpu-bar", "windows to the GPUs' own memory",
+    "network cards and disks that write to a GPU's memory by themselves (GPUDirect) "
+    "reach "
+    "what is in this window of PCI; page-locked host memory and copies do not need it"};
 
 static size_t
 count_gpus(const struct dry_doctor *d)
@@ -137,7 +146,7 @@ check_nodes(struct dry_doctor *d)
         const struct dry_topology_gpu *gpu = &d->view->gpus[i];
         if (gpu->node == DRY_TOPOLOGY_NO_NODE)
             unknown++;
-        else if (i < 16)
+        else if (i < NAMED_MAX)
             dryi_doctor_is(d, "%s: node %d", gpu->address, (int)gpu->node);
     }
     if (unknown)
@@ -150,6 +159,40 @@ check_nodes(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
+/* A GPU without one, or whose files are hidden, is left out. */
+static void
+check_windows(struct dry_doctor *d)
+{
+    size_t small = 0, named = 0;
+    if (!dryi_doctor_has_gpu_purpose(d))
+        return;
+    for (size_t i = 0; i < d->view->gpu_count; i++) {
+        const char *address = d->view->gpus[i].address;
+        struct dryi_fact_file file;
+        char size[DRYI_BYTES_TEXT];
+        uint64_t bytes;
+        if (!dryi_facts_read(&d->facts, &file, "/sys/bus/pci/devices/%s/resource",
+                             address) ||
+            !dryi_text_window(file.text, file.length, &bytes))
+            continue;
+        if (named == 0)
+            dryi_doctor_begin(d, &check_bar);
+        small += bytes <= SMALL_WINDOW;
+        if (named++ < NAMED_MAX || (bytes <= SMALL_WINDOW && small == 1))
+            dryi_doctor_is(d, "%s: %s", address, dryi_doctor_bytes(bytes, size));
+    }
+    if (small) {
+        dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+        dryi_doctor_should_be(d, "as large as the GPU's memory, if GPUDirect is used; "
+                                 "else nothing is lost");
+        dryi_doctor_fix(d,
+                        "# in the firmware's settings: Above 4G Decoding and Resizable "
+                        "BAR on; of a virtual machine in its host's");
+    }
+    if (named)
+        dryi_doctor_end(d);
+}
+
 void
 dryi_doctor_check_gpu(struct dry_doctor *d)
 {
@@ -157,4 +200,5 @@ dryi_doctor_check_gpu(struct dry_doctor *d)
     check_clearing(d);
     check_daemon(d);
     check_nodes(d);
+    check_windows(d);
 }

@@ -181,6 +181,93 @@ dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
     return has_any;
 }
 
+/* linux/mmzone.h has six kinds and some that builds add. */
+#define BLOCK_KINDS_MAX 16
+
+/* A count to each kind that it is of; one row, or nothing of it. */
+static bool
+add_blocks(struct dryi_blocks *sum, const struct dryi_piece *kinds, size_t kind_count,
+           struct dryi_piece rest)
+{
+    struct dryi_blocks b = *sum;
+    struct dryi_piece word;
+    uint64_t count;
+    size_t at = 0;
+    for (size_t i = 0;
+         i < kind_count && dryi_piece_next(rest.bytes, rest.length, &at, &word); i++) {
+        if (!dryi_piece_number(word, &count))
+            return false;
+        b.all = dryi_add_saturating(b.all, count);
+        if (dryi_piece_is(kinds[i], "Unmovable"))
+            b.unmovable = dryi_add_saturating(b.unmovable, count);
+        else if (dryi_piece_is(kinds[i], "Reclaimable"))
+            b.reclaimable = dryi_add_saturating(b.reclaimable, count);
+    }
+    *sum = b;
+    return true;
+}
+
+bool
+dryi_text_blocks(const char *text, size_t length, int32_t node,
+                 struct dryi_blocks *blocks)
+{
+    static const char title[] = "Number of blocks type";
+    struct dryi_piece kinds[BLOCK_KINDS_MAX];
+    struct dryi_blocks sum = {0};
+    size_t at = 0, kind_count = 0, n;
+    const char *line;
+    while (dryi_fact_line(text, length, &at, &line, &n)) {
+        size_t in = sizeof title - 1;
+        if (kind_count == 0 && dryi_text_begins(line, n, title)) {
+            while (kind_count < BLOCK_KINDS_MAX &&
+                   dryi_piece_next(line, n, &in, &kinds[kind_count]))
+                kind_count++;
+        } else if (kind_count && dryi_text_begins(line, n, "Number of")) {
+            break; /* another table, which kernels with page owners have */
+        } else if (kind_count && (in = buddy_counts(line, n, node)) != 0 &&
+                   !add_blocks(&sum, kinds, kind_count,
+                               (struct dryi_piece){line + in, n - in})) {
+            return false;
+        }
+    }
+    if (sum.all == 0)
+        return false;
+    *blocks = sum;
+    return true;
+}
+
+/* "0x00000000fd000000" */
+static bool
+read_hexadecimal(struct dryi_piece word, uint64_t *number)
+{
+    return dryi_text_begins(word.bytes, word.length, "0x") &&
+           dryi_fact_hexadecimal(word.bytes + 2, word.length - 2, number);
+}
+
+bool
+dryi_text_window(const char *text, size_t length, uint64_t *bytes)
+{
+    /* linux/ioport.h: IORESOURCE_MEM and IORESOURCE_PREFETCH */
+    const uint64_t wanted = 0x200 | 0x2000;
+    uint64_t largest = 0;
+    size_t at = 0, n;
+    const char *line;
+    while (dryi_fact_line(text, length, &at, &line, &n)) {
+        struct dryi_piece word;
+        uint64_t parts[3]; /* the first and last address, the flags */
+        size_t in = 0, count = 0;
+        while (count < 3 && dryi_piece_next(line, n, &in, &word) &&
+               read_hexadecimal(word, &parts[count]))
+            count++;
+        if (count == 3 && (parts[2] & wanted) == wanted && parts[1] > parts[0] &&
+            parts[1] - parts[0] >= largest)
+            largest = dryi_add_saturating(parts[1] - parts[0], 1);
+    }
+    if (largest)
+        *bytes = largest;
+    return largest != 0;
+}
+
 /* "rw,size=65536k,mode=755": what the size is; UINT64_MAX: none is given. */
 static uint64_t
 size_of_options(struct dryi_piece options)

@@ -45,6 +45,22 @@ bool dryi_text_limit(const char *text, size_t length, const char *name, uint64_t
 bool dryi_text_buddies(const char *text, size_t length, int32_t node, unsigned order,
                        uint64_t *free, uint64_t *in_large);
 
+/*
+ * /proc/pagetypeinfo, of "Number of blocks type" on: how many blocks, of a huge page each or
+ * about, hold pages of which kind, on a node. `all` has those of other kinds too.
+ */
+struct dryi_blocks {
+    uint64_t unmovable, reclaimable, all;
+};
+bool dryi_text_blocks(const char *text, size_t length, int32_t node,
+                      struct dryi_blocks *blocks);
+
+/*
+ * "resource" of a PCI device, a line with begin, end and flags a window: the largest of memory
+ * that may be prefetched, as that to a GPU's own is. false: there is none.
+ */
+bool dryi_text_window(const char *text, size_t length, uint64_t *bytes);
+
 /* The size of the tmpfs last mounted at `point`, of mountinfo; UINT64_MAX: no size is given. */
 bool dryi_text_mount_size(const char *text, size_t length, const char *point,
                           uint64_t *bytes);

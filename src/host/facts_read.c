@@ -107,6 +107,7 @@ struct filter {
     struct dryi_fact_file *file; /* its text: lines kept, then the one being read */
     size_t line_begin, used;
     bool is_too_long;
+    bool keeps_rest, keeps_all; /* from a line with the word on; that line was there */
     const char *word;
 };
 
@@ -116,8 +117,9 @@ end_line(struct filter *f)
     char *line = f->file->text + f->line_begin;
     size_t length = f->used - f->line_begin;
     bool keeps = !f->is_too_long && length &&
-                 memmem(line, length, f->word, strlen(f->word)) != NULL;
+                 (f->keeps_all || memmem(line, length, f->word, strlen(f->word)) != NULL);
     f->is_too_long = false;
+    f->keeps_all = f->keeps_all || (keeps && f->keeps_rest);
     if (keeps && f->used < sizeof f->file->text) {
         f->file->text[f->used++] = '\n';
         f->line_begin = f->used;
@@ -139,16 +141,30 @@ filter_take(void *to, const char *text, size_t length)
     }
 }
 
+static bool
+read_filtered(const struct dryi_facts *facts, const char *path, struct filter *f)
+{
+    if (!walk(facts, path, filter_take, f))
+        return false;
+    end_line(f);
+    f->file->length = f->line_begin;
+    return true;
+}
+
 bool
 dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
                       const char *path, const char *word)
 {
     struct filter f = {.file = file, .word = word};
-    if (!walk(facts, path, filter_take, &f))
-        return false;
-    end_line(&f);
-    file->length = f.line_begin;
-    return true;
+    return read_filtered(facts, path, &f);
+}
+
+bool
+dryi_facts_read_from(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                     const char *path, const char *word)
+{
+    struct filter f = {.file = file, .word = word, .keeps_rest = true};
+    return read_filtered(facts, path, &f);
 }
 
 static void

@@ -22,5 +22,8 @@ __attribute__((format(printf, 3, 4))) bool dryi_facts_read_number(
 /* Of a long file the lines that contain `word`, as far as they fit. */
 bool dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
                            const char *path, const char *word);
+/* Of a long file its end, from the first line on that contains `word`, as far as it fits. */
+bool dryi_facts_read_from(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                          const char *path, const char *word);
 
 #endif

@@ -60,6 +60,18 @@ check_files(const char *text, size_t size)
         require(a == UNTOUCHED && b == UNTOUCHED);
     else
         require(b <= a);
+    struct dryi_blocks blocks = {UNTOUCHED, UNTOUCHED, UNTOUCHED};
+    if (!dryi_text_blocks(text, size, 0, &blocks))
+        require(blocks.unmovable == UNTOUCHED && blocks.reclaimable == UNTOUCHED &&
+                blocks.all == UNTOUCHED);
+    else
+        require(blocks.all && blocks.unmovable <= blocks.all &&
+                blocks.reclaimable <= blocks.all);
+    a = UNTOUCHED;
+    if (!dryi_text_window(text, size, &a))
+        require(a == UNTOUCHED);
+    else
+        require(a > 1);
     a = UNTOUCHED;
     if (!dryi_text_mount_size(text, size, "/dev/shm", &a))
         require(a == UNTOUCHED);

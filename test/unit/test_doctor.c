@@ -59,6 +59,48 @@ free_pieces_are_summed_by_node(void **state)
 }
 
 static void
+blocks_are_summed_by_node_and_kind(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "Pages per block:  512\n"
+        "Node    0, zone   Normal, type    Unmovable      9      9\n"
+        "Number of blocks type     Unmovable      Movable  Reclaimable   Isolate\n"
+        "Node 0, zone      DMA            1            2            0         0\n"
+        "Node 0, zone   Normal           60           30            8         1\n"
+        "Node 1, zone   Normal            1           99            0         x\n"
+        "Number of mixed blocks    Unmovable      Movable  Reclaimable   Isolate\n"
+        "Node 0, zone   Normal          500          500          500       500\n";
+    struct dryi_blocks b = {7, 7, 7};
+    assert_true(dryi_text_blocks(TEXT(text), 0, &b));
+    assert_true(b.unmovable == 61 && b.reclaimable == 8 && b.all == 102);
+    assert_false(dryi_text_blocks(TEXT(text), 1, &b));
+    assert_false(dryi_text_blocks(TEXT(text), 2, &b));
+    assert_false(dryi_text_blocks(TEXT("Node 0, zone N 1 2"), 0, &b));
+    assert_true(b.unmovable == 61 && b.reclaimable == 8 && b.all == 102);
+}
+
+static void
+windows_of_memory_are_measured(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "0x00000000fb000000 0x00000000fbffffff 0x0000000000040200\n"
+        "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+        "0x000000e000000000 0x000000e00fffffff 0x000000000014220c\n"
+        "0x000000f000000000 0x000000f001ffffff 0x000000000014220c\n"
+        "0x000000000000e000 0x000000000000e07f\n";
+    uint64_t bytes = 7;
+    assert_true(dryi_text_window(TEXT(text), &bytes));
+    assert_true(bytes == 256 * DRYI_MIB);
+    assert_true(dryi_text_window(TEXT("0x0 0xffffffffffffffff 0x2200"), &bytes));
+    assert_true(bytes == UINT64_MAX);
+    assert_false(dryi_text_window(TEXT("0x9 0x1 0x2200"), &bytes));
+    assert_false(dryi_text_window(TEXT("0x1000 0x1fff 0x200"), &bytes));
+    assert_true(bytes == UINT64_MAX);
+}
+
+static void
 mounts_have_sizes(void **state)
 {
     (void)state;
@@ -204,6 +246,7 @@ machines_show_what_they_lack(void **state)
         {"one-node", "fragmentation", DRY_DOCTOR_GOOD},
         {"one-node", "cuda-driver", DRY_DOCTOR_NOT_KNOWN},
         {"two-nodes", "pool-2048kb", DRY_DOCTOR_GOOD},
+        {"two-nodes", "fragmentation", DRY_DOCTOR_GOOD},
         {"two-nodes", "numa-balancing", DRY_DOCTOR_COULD_BE_BETTER},
         {"eight-nodes", "pool-2048kb", DRY_DOCTOR_COULD_BE_BETTER},
         {"eight-nodes", "numa-misses", DRY_DOCTOR_COULD_BE_BETTER},
@@ -223,10 +266,12 @@ machines_show_what_they_lack(void **state)
         {"gpu-r580", "kernel-pin", DRY_DOCTOR_WRONG},
         {"gpu-r580", "cuda-driver", DRY_DOCTOR_COULD_BE_BETTER},
         {"gpu-r580", "gpu-node", DRY_DOCTOR_COULD_BE_BETTER},
+        {"gpu-r580", "gpu-bar", DRY_DOCTOR_COULD_BE_BETTER},
         {"gpu-r580", "iommu", DRY_DOCTOR_COULD_BE_BETTER},
         {"gpu-r580", "pool-2048kb", DRY_DOCTOR_WRONG},
         {"thp-never", "thp-enabled", DRY_DOCTOR_WRONG},
         {"thp-never", "thp-size", DRY_DOCTOR_WRONG},
+        {"thp-never", "fragmentation", DRY_DOCTOR_COULD_BE_BETTER},
         {"thp-never", "overcommit", DRY_DOCTOR_WRONG},
         {"thp-never", "address-space", DRY_DOCTOR_WRONG},
         {"thp-never", "cgroup-hugetlb-2048kb", DRY_DOCTOR_WRONG},
@@ -1070,6 +1115,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_read),
         cmocka_unit_test(free_pieces_are_summed_by_node),
+        cmocka_unit_test(blocks_are_summed_by_node_and_kind),
+        cmocka_unit_test(windows_of_memory_are_measured),
         cmocka_unit_test(mounts_have_sizes),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(command_lines_ask_for_pools),
