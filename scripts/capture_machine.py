@@ -12,7 +12,7 @@ import re
 import sys
 
 FILES = """
-proc/buddyinfo proc/cmdline proc/cpuinfo proc/meminfo proc/vmstat
+proc/buddyinfo proc/pagetypeinfo proc/cmdline proc/cpuinfo proc/meminfo proc/vmstat
 proc/self/cgroup proc/self/limits proc/self/mountinfo proc/self/status
 proc/driver/nvidia/params proc/driver/nvidia/version
 proc/sys/kernel/numa_balancing proc/sys/kernel/osrelease
@@ -95,7 +95,8 @@ def devices(root):
     """GPUs alone: a display or 3D controller."""
     for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
         if (read(folder / "class") or "").startswith("0x03"):
-            for name in ["class", "vendor", "device", "numa_node", "local_cpulist"]:
+            for name in ["class", "vendor", "device", "numa_node", "local_cpulist",
+                         "resource"]:
                 yield f"sys/bus/pci/devices/{folder.name}/{name}", read(folder / name)
 
 

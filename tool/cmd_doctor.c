@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone doctor`: what of this machine stands in the way, and what mends it. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "term.h"
 
 #define JOURNAL "/var/lib/drystone/doctor.journal"
+#define NO_PID INT64_MIN
 #define NEEDS_MAX 4096
 #define WORD_MAX 256
 
@@ -21,7 +23,7 @@ struct values {
     struct option_list needs, env;
     const char *purpose, *root, *journal;
     uint64_t page_bytes;
-    int64_t node;
+    int64_t node, pid;
     bool all, json, apply, undo, yes;
 };
 
@@ -38,6 +40,9 @@ static const struct option_spec specs[] = {
     {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
      "a variable of the program that will run, beside those of this command; may be "
      "given several times"},
+    {"pid", 'p', "N", OPTION_INT, offsetof(struct values, pid),
+     "look at process N, which runs: its limits, its malloc, and the variables it was "
+     "started with instead of those of this command"},
     {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
      "show what is good too"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -167,11 +172,13 @@ add_variable(struct session *s, const char *text)
     return true;
 }
 
-/* Another machine's programs do not have our environment. */
+/* Another machine's programs, and those that run, do not have our environment. */
 static int
 read_variables(struct session *s)
 {
-    size_t ours = s->values.root ? 0 : count_variables(), given = s->values.env.count;
+    bool has_ours = !s->values.root && !s->options.process;
+    size_t ours = has_ours ? count_variables() : 0;
+    size_t given = s->values.env.count;
     s->texts = calloc(ours + given + 1, sizeof *s->texts);
     s->variables = calloc(ours + given + 1, sizeof *s->variables);
     if (!s->texts || !s->variables)
@@ -186,7 +193,7 @@ read_variables(struct session *s)
         if (!add_variable(s, s->values.env.values[i]))
             return no_memory();
     }
-    if (!s->values.root || given)
+    if (has_ours || given)
         s->options.variables = s->variables;
     return EXIT_FINE;
 }
@@ -215,6 +222,9 @@ check_values(const struct values *v)
     if (v->node < DRY_DOCTOR_ANY_NODE || v->node > INT32_MAX)
         return report_usage("doctor", "--node %lld: expected a node's number",
                             (long long)v->node);
+    if (v->pid != NO_PID && (v->pid < 1 || v->pid > INT32_MAX))
+        return report_usage("doctor", "--pid %lld: expected a process's number",
+                            (long long)v->pid);
     if (v->page_bytes & (v->page_bytes - 1))
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
     if (v->journal && !*v->journal)
@@ -230,6 +240,7 @@ read_values(struct session *s)
     s->options.root = s->root;
     s->options.node = (int32_t)s->values.node;
     s->options.page_bytes = s->values.page_bytes;
+    s->options.process = s->values.pid == NO_PID ? 0 : s->values.pid;
     if (code == EXIT_FINE)
         code = read_purpose(s);
     if (code == EXIT_FINE)
@@ -269,6 +280,7 @@ make_report(const struct session *s)
         .doctor = s->doctor,
         .purpose = s->options.purpose,
         .root = s->root,
+        .process = s->options.process,
         .needs_bytes = s->needs,
         .need_count = s->options.need_count,
         .ids = s->operands.values,
@@ -437,8 +449,12 @@ static int
 examine(struct session *s)
 {
     struct dry_error err;
-    if (dry_doctor_create(&s->options, &s->doctor, &err) != DRY_OK)
-        return report_error("doctor", NULL, &err);
+    if (dry_doctor_create(&s->options, &s->doctor, &err) != DRY_OK) {
+        bool is_refused = err.status == DRY_ERR_SYSTEM &&
+                          (err.os_errno == EACCES || err.os_errno == EPERM);
+        return is_refused ? report_failure("doctor", NULL, EXIT_MACHINE, "%s", err.text)
+                          : report_error("doctor", NULL, &err);
+    }
     int code = check_ids(s);
     if (code != EXIT_FINE)
         return code;
@@ -460,7 +476,7 @@ finish(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.node = DRY_DOCTOR_ANY_NODE}};
+    struct session s = {.values = {.node = DRY_DOCTOR_ANY_NODE, .pid = NO_PID}};
     int code;
     dry_doctor_options_init(&s.options);
     if (options_parse(&command_doctor, argc, argv, &s.values, &s.operands, &code)) {
@@ -485,6 +501,7 @@ const struct command command_doctor = {
     .examples = "drystone doctor\n"
                 "drystone doctor --need '1024,1024,1024 float32' --node 0\n"
                 "drystone doctor --for cpu --env MALLOC_CONF=thp:always\n"
+                "drystone doctor --pid 4321\n"
                 "drystone doctor --apply thp-enabled\n"
                 "drystone doctor --undo\n",
     .options = specs,

@@ -126,11 +126,12 @@ counts_of(const struct doctor_report *r)
 int
 doctor_report_print_json(const struct doctor_report *r)
 {
-    return json_out_print("doctor",
-                          json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "schema",
-                                    "drystone.doctor/1", "root", text_of(r->root),
-                                    "purpose", dry_doctor_purpose_name(r->purpose),
-                                    "machine", machine_of(r), "counts", counts_of(r),
-                                    "need", r->need_count ? needs_of(r) : json_null(),
-                                    "findings", findings_of(r)));
+    return json_out_print(
+        "doctor",
+        json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "schema",
+                  "drystone.doctor/1", "root", text_of(r->root), "process",
+                  r->process ? json_integer(r->process) : json_null(), "purpose",
+                  dry_doctor_purpose_name(r->purpose), "machine", machine_of(r), "counts",
+                  counts_of(r), "need", r->need_count ? needs_of(r) : json_null(),
+                  "findings", findings_of(r)));
 }

@@ -230,6 +230,9 @@ print_head(const struct page *p)
     if (m.node_count)
         fprintf(out, ", %zu node%s", m.node_count, m.node_count == 1 ? "" : "s");
     fprintf(out, "%s\n", m.has_nvidia_driver ? ", an NVIDIA driver" : "");
+    if (p->r->process)
+        fprintf(out, "process %lld: its limits, its malloc, its variables\n",
+                (long long)p->r->process);
     size_t good = doctor_report_count(p->r, DRY_DOCTOR_GOOD);
     fprintf(out, "%zu wrong, %zu could be better, %zu not known, %zu good%s\n",
             doctor_report_count(p->r, DRY_DOCTOR_WRONG),

@@ -14,6 +14,7 @@ struct doctor_report {
     const struct dry_doctor *doctor;
     enum dry_doctor_purpose purpose;
     const char *root; /* "": this machine */
+    int64_t process;  /* 0: one that is to be started */
     const uint64_t *needs_bytes;
     size_t need_count;
     /* Only these; NULL: all. */

@@ -26,7 +26,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --bytes | --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
+        --bytes | --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -39,7 +39,7 @@ _drystone()
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
-        doctor) options="--for --need --node --page-size --env --all --json --root --apply --undo --yes --journal --help" ;;
+        doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;
         demo) options="--output --steps --help" ;;

@@ -98,6 +98,7 @@ complete -c drystone -n "__fish_seen_subcommand_from doctor" -s n -l need -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l node -x -a 'auto none gpu:0 gpu:1 0 1' -d 'the node that it shall lie on'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l page-size -x -d 'of the pages it shall have'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s e -l env -x -d 'a variable of the program that will run, beside those of...'
+complete -c drystone -n "__fish_seen_subcommand_from doctor" -s p -l pid -x -d 'look at process N, which runs'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -s a -l all -d 'show what is good too'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l json -d 'print JSON, schema drystone.doctor/1, see drystone-doctor(1)'
 complete -c drystone -n "__fish_seen_subcommand_from doctor" -l root -x -d 'read another machines /sys and /proc from below DIR,...'

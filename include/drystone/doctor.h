@@ -97,16 +97,25 @@ struct dry_doctor_options {
     int32_t node;
     /* Of the pages it shall have; 0: the kernel's default pool, else 2 MiB. */
     uint64_t page_bytes;
+    /*
+     * A program that runs already, by its number; 0: one that will be started. Limits, control
+     * groups, mounts and allowed nodes are its own then; its malloc and PyTorch are those in
+     * its memory (/proc/N/maps); its variables those it was started with (/proc/N/environ),
+     * behind which come the ones given above.
+     */
+    int64_t process;
 };
 
-/* Training, this machine, an unknown environment, no needs, any node. */
+/* Training, this machine, an unknown environment, no needs, any node, no process. */
 DRY_API void dry_doctor_options_init(struct dry_doctor_options *options);
 
 struct dry_doctor;
 
 /*
  * Errors     ARGUMENT: an option is impossible. LIMIT: needs of more than 2^63 bytes.
- *            MEMORY: no memory for the findings.
+ *            MEMORY: no memory for the findings. SYSTEM: the process's environment cannot
+ *            be read: os_errno is ENOENT or ESRCH where there is no such process, EACCES or
+ *            EPERM where it is another user's.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_doctor_create(
     const struct dry_doctor_options *options, struct dry_doctor **doctor,

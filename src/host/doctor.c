@@ -225,6 +225,9 @@ check_options(const struct dry_doctor_options *o, struct dry_error *err)
         return dryi_fail(err, DRY_ERR_ARGUMENT,
                          "pages of %llu bytes: expected a power of two",
                          (unsigned long long)o->page_bytes);
+    if (o->process < 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "process %lld: expected 1 or more",
+                         (long long)o->process);
     if (o->variable_count && !o->variables)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "%zu variables, but they are NULL",
                          o->variable_count);
@@ -264,6 +267,7 @@ forget(struct dry_doctor *d)
     d->options.variables = NULL;
     d->options.needs_bytes = NULL;
     d->facts.root = "";
+    dryi_doctor_forget_process(d);
 }
 
 enum dry_status
@@ -285,13 +289,18 @@ dryi_doctor_create(const struct dry_doctor_options *options,
     d->memory = memory;
     d->kernel = *kernel;
     d->options = o;
-    d->facts = (struct dryi_facts){&d->kernel, o.root ? o.root : ""};
-    d->is_here = d->facts.root[0] == '\0';
-    check_all(d);
+    d->facts = (struct dryi_facts){
+        .kernel = &d->kernel, .root = o.root ? o.root : "", .process = o.process};
+    d->is_here = d->facts.root[0] == '\0' && o.process == 0;
+    status = dryi_doctor_take_process(d, err);
+    if (status == DRY_OK)
+        check_all(d);
     forget(d);
-    if (d->lacks_memory) {
+    if (status == DRY_OK && d->lacks_memory)
+        status = dryi_fail_memory(err, "findings");
+    if (status != DRY_OK) {
         dry_doctor_destroy(d);
-        return dryi_fail_memory(err, "findings");
+        return status;
     }
     *doctor = d;
     return DRY_OK;

@@ -57,12 +57,26 @@ struct dryi_change {
     size_t path, old_value, new_value; /* texts */
 };
 
+#define DRYI_MAPPED_MAX 1024
+
+/* Of a program that runs; its strings are the doctor's while checks are made. */
+struct dryi_process {
+    char *environment;
+    size_t length, capacity;
+    struct dry_doctor_variable *variables;
+    size_t variable_count, variable_capacity;
+    /* Files in its memory, "" for none; whether they are known at all. */
+    bool knows_files;
+    char torch[DRYI_MAPPED_MAX], malloc[DRYI_MAPPED_MAX];
+};
+
 struct dry_doctor {
     struct dry_memory memory;
     struct dryi_kernel kernel;
     struct dryi_facts facts;
     struct dry_doctor_options options;
-    bool is_here; /* this machine: system calls tell of it too */
+    bool is_here; /* this process: system calls tell of it too */
+    struct dryi_process process;
 
     /* Of the machine, for all topics. */
     struct dry_doctor_machine machine;
@@ -141,6 +155,10 @@ bool dryi_doctor_has_gpu_purpose(const struct dry_doctor *d);
 
 /* --- the topics ----------------------------------------------------------------------------- */
 
+/* Of options.process: its variables take the place of the options'. */
+DRY_CHECK_RESULT enum dry_status dryi_doctor_take_process(struct dry_doctor *d,
+                                                          struct dry_error *err);
+void dryi_doctor_forget_process(struct dry_doctor *d);
 void dryi_doctor_look(struct dry_doctor *d); /* at the machine as a whole */
 void dryi_doctor_check_pools(struct dry_doctor *d);
 void dryi_doctor_check_needs(struct dry_doctor *d);

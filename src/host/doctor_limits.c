@@ -96,18 +96,20 @@ static void
 raise_limit(struct dry_doctor *d, const char *option, uint64_t soft, uint64_t hard,
             uint64_t wanted)
 {
-    char from[24], most[24], to[24];
+    char from[24], most[24], to[24], who[24] = "$$";
+    if (d->options.process)
+        snprintf(who, sizeof who, "%lld", (long long)d->options.process);
     name_limit(soft, from);
     name_limit(hard, most);
     name_limit(wanted, to);
     if (hard >= wanted) {
-        dryi_doctor_fix(d, "prlimit --pid $$ --%s=%s:", option, to);
-        dryi_doctor_undo(d, "prlimit --pid $$ --%s=%s:", option, from);
+        dryi_doctor_fix(d, "prlimit --pid %s --%s=%s:", who, option, to);
+        dryi_doctor_undo(d, "prlimit --pid %s --%s=%s:", who, option, from);
         return;
     }
     dryi_doctor_needs_root(d);
-    dryi_doctor_fix(d, "prlimit --pid $$ --%s=%s:%s", option, to, to);
-    dryi_doctor_undo(d, "prlimit --pid $$ --%s=%s:%s", option, from, most);
+    dryi_doctor_fix(d, "prlimit --pid %s --%s=%s:%s", who, option, to, to);
+    dryi_doctor_undo(d, "prlimit --pid %s --%s=%s:%s", who, option, from, most);
 }
 
 /* "*" is everybody but root. */

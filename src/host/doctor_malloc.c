@@ -65,7 +65,7 @@ kind_of(struct dryi_piece path)
 
 /* The first that is a malloc, or glibc's own. */
 static enum malloc_kind
-find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
+find_preloaded(const struct dry_doctor *d, struct dryi_piece *path)
 {
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
     size_t at = 0;
@@ -75,17 +75,31 @@ find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
     return GLIBC;
 }
 
-/* A negative errno for what cannot be opened. */
+/* Of a program that runs what is in its memory tells, not what it was to load. */
+static enum malloc_kind
+find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
+{
+    if (!d->process.knows_files)
+        return find_preloaded(d, path);
+    *path = (struct dryi_piece){d->process.malloc, strlen(d->process.malloc)};
+    return kind_of(*path);
+}
+
+/* A negative errno for what cannot be opened. A process may have folders of its own. */
 static int
 open_library(const struct dry_doctor *d, struct dryi_piece path)
 {
-    char full[LIBRARY_PATH_MAX];
-    size_t root = strlen(d->facts.root);
-    if (root + path.length >= sizeof full)
+    char full[LIBRARY_PATH_MAX], folder[40] = "";
+    bool is_whole = path.length && path.bytes[0] == '/';
+    if (path.length >= sizeof full)
         return -1;
-    memcpy(full, d->facts.root, root);
-    memcpy(full + root, path.bytes, path.length);
-    full[root + path.length] = '\0';
+    if (d->options.process && !*d->facts.root)
+        snprintf(folder, sizeof folder, "/proc/%lld/%s", (long long)d->options.process,
+                 is_whole ? "root" : "cwd/");
+    int length = snprintf(full, sizeof full, "%s%s%.*s", d->facts.root, folder,
+                          (int)path.length, path.bytes);
+    if (length < 0 || (size_t)length >= sizeof full)
+        return -1;
     return d->kernel.open(d->kernel.self, full);
 }
 
@@ -111,7 +125,7 @@ check_files(struct dry_doctor *d)
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
     struct dryi_piece path;
     size_t at = 0;
-    if (!preload || !d->is_here)
+    if (!preload || *d->facts.root)
         return;
     dryi_doctor_begin(d, &check_preload);
     for (size_t i = 0; i < 16 && next_library(preload, &at, &path); i++) {
@@ -390,8 +404,18 @@ static void
 check_kind(struct dry_doctor *d, enum malloc_kind kind, struct dryi_piece path)
 {
     dryi_doctor_begin(d, &check_malloc);
-    if (kind != GLIBC) {
+    if (d->options.process && !d->process.knows_files) {
+        dryi_doctor_judge(d, DRY_DOCTOR_NOT_KNOWN);
+        dryi_doctor_is(d, "/proc/%lld/maps cannot be read",
+                       (long long)d->options.process);
+    } else if (kind != GLIBC) {
         dryi_doctor_is(d, "%.*s", shown(path), path.bytes);
+    } else if (d->options.process && find_preloaded(d, &path) != GLIBC) {
+        dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
+        dryi_doctor_is(d, "glibc's: %.*s of LD_PRELOAD is not in the process's memory",
+                       shown(path), path.bytes);
+        dryi_doctor_should_be(d, "the one that LD_PRELOAD names");
+        dryi_doctor_fix(d, "# give a path that the program's machine or container has");
     } else if (tunables_keep(d)) {
         dryi_doctor_is(d, "glibc's, which is told to keep large blocks");
     } else {

@@ -29,6 +29,11 @@ static const struct dryi_check check_threads = {
     "one a physical core of one node is most that helps; more wait for each other, and "
     "memory they touch first lies on the wrong node"};
 
+static const struct dryi_check check_process = {
+    DRY_DOCTOR_PYTORCH, "torch-loaded", "PyTorch in the process",
+    "variables of malloc are read when a program begins, those of PyTorch when it is "
+    "loaded or first asked for memory; what is set afterwards changes nothing"};
+
 enum form { FORM_TRUTH, FORM_NUMBER, FORM_THREADS };
 
 static const struct {
@@ -240,6 +245,49 @@ check_omp(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
+/* Whether something that variables mend was found. */
+static bool
+has_bad_variables(const struct dry_doctor *d)
+{
+    for (size_t i = 0; i < d->finding_count; i++) {
+        const struct dryi_finding *f = &d->findings[i];
+        if (f->verdict >= DRY_DOCTOR_COULD_BE_BETTER &&
+            (f->check->topic == DRY_DOCTOR_MALLOC ||
+             f->check->topic == DRY_DOCTOR_PYTORCH))
+            return true;
+    }
+    return false;
+}
+
+/* Of a program that runs: what can still be set. */
+static void
+check_loaded(struct dry_doctor *d)
+{
+    const char *torch = d->process.torch;
+    if (d->options.process == 0)
+        return;
+    bool is_bad = has_bad_variables(d);
+    dryi_doctor_begin(d, &check_process);
+    if (!d->process.knows_files) {
+        dryi_doctor_judge(d, DRY_DOCTOR_NOT_KNOWN);
+        dryi_doctor_is(d, "/proc/%lld/maps cannot be read",
+                       (long long)d->options.process);
+    } else if (!*torch) {
+        dryi_doctor_is(d, "libtorch is not loaded: PYTORCH_* that the program itself "
+                          "sets before it imports torch still hold");
+    } else {
+        dryi_doctor_is(d, "%.*s is loaded: PYTORCH_* set now are too late", SHOWN_MAX,
+                       torch);
+        if (is_bad) {
+            dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
+            dryi_doctor_should_be(d, "started with the variables that the findings of "
+                                     "malloc and PyTorch name");
+            dryi_doctor_fix(d, "# set them, then start the program again");
+        }
+    }
+    dryi_doctor_end(d);
+}
+
 void
 dryi_doctor_check_pytorch(struct dry_doctor *d)
 {
@@ -249,4 +297,5 @@ dryi_doctor_check_pytorch(struct dry_doctor *d)
     check_names(d);
     check_huge_tensors(d);
     check_omp(d);
+    check_loaded(d);
 }

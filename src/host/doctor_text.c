@@ -268,6 +268,41 @@ dryi_text_window(const char *text, size_t length, uint64_t *bytes)
     return largest != 0;
 }
 
+/* "7f00-7f01 r-xp 00000000 fd:00 12   /usr/lib/liba.so": the path, blanks and all. */
+static bool
+mapped_path(const char *line, size_t length, struct dryi_piece *path)
+{
+    struct dryi_piece word;
+    size_t at = 0;
+    for (int i = 0; i < 5; i++)
+        if (!dryi_piece_next(line, length, &at, &word))
+            return false;
+    while (at < length && is_blank(line[at]))
+        at++;
+    *path = (struct dryi_piece){line + at, length - at};
+    return at < length && line[at] == '/';
+}
+
+bool
+dryi_text_mapped(const char *text, size_t length, const char *name,
+                 struct dryi_piece *path)
+{
+    size_t at = 0, n;
+    const char *line;
+    while (dryi_fact_line(text, length, &at, &line, &n)) {
+        struct dryi_piece whole;
+        if (!mapped_path(line, n, &whole))
+            continue;
+        const char *slash = memrchr(whole.bytes, '/', whole.length);
+        size_t folder = (size_t)(slash - whole.bytes) + 1;
+        if (!dryi_text_begins(slash + 1, whole.length - folder, name))
+            continue;
+        *path = whole;
+        return true;
+    }
+    return false;
+}
+
 /* "rw,size=65536k,mode=755": what the size is; UINT64_MAX: none is given. */
 static uint64_t
 size_of_options(struct dryi_piece options)

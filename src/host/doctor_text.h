@@ -61,6 +61,10 @@ bool dryi_text_blocks(const char *text, size_t length, int32_t node,
  */
 bool dryi_text_window(const char *text, size_t length, uint64_t *bytes);
 
+/* /proc/self/maps: the path of the first file whose own name begins with `name`. */
+bool dryi_text_mapped(const char *text, size_t length, const char *name,
+                      struct dryi_piece *path);
+
 /* The size of the tmpfs last mounted at `point`, of mountinfo; UINT64_MAX: no size is given. */
 bool dryi_text_mount_size(const char *text, size_t length, const char *point,
                           uint64_t *bytes);

@@ -25,6 +25,7 @@
 struct dryi_facts {
     const struct dryi_kernel *kernel;
     const char *root; /* "" for this machine */
+    int64_t process;  /* whose folder /proc/self stands for; 0: this one's */
 };
 
 /* The sizes of huge pages that have a pool, descending; how many. */

@@ -17,12 +17,15 @@
 static int
 open_at(const struct dryi_facts *facts, const char *path)
 {
-    char full[PATH_MAX_BYTES];
-    size_t root_length = strlen(facts->root), length = strlen(path);
-    if (root_length + length >= sizeof full)
+    static const char own[] = "/proc/self/";
+    char full[PATH_MAX_BYTES], folder[32] = "";
+    if (facts->process && strncmp(path, own, sizeof own - 1) == 0) {
+        snprintf(folder, sizeof folder, "/proc/%lld/", (long long)facts->process);
+        path += sizeof own - 1;
+    }
+    int length = snprintf(full, sizeof full, "%s%s%s", facts->root, folder, path);
+    if (length < 0 || (size_t)length >= sizeof full)
         return -1;
-    memcpy(full, facts->root, root_length);
-    memcpy(full + root_length, path, length + 1);
     return facts->kernel->open(facts->kernel->self, full);
 }
 

@@ -158,6 +158,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.node = data[0] / 4 % 4 - 1;
     options.needs_bytes = needs;
     options.need_count = data[0] / 16 % 3;
+    options.process = data[0] / 8 % 2 ? 7 : 0;
     options.variables = data[0] & 128 ? variables : NULL;
     options.variable_count = data[0] & 128 ? 5 : 0;
     struct dry_doctor *doctor = NULL;

@@ -67,6 +67,11 @@ check_files(const char *text, size_t size)
     else
         require(blocks.all && blocks.unmovable <= blocks.all &&
                 blocks.reclaimable <= blocks.all);
+    struct dryi_piece path = {text, 0};
+    if (dryi_text_mapped(text, size, "lib", &path)) {
+        require_inside(path, text, size);
+        require(path.length >= 4 && path.bytes[0] == '/');
+    }
     a = UNTOUCHED;
     if (!dryi_text_window(text, size, &a))
         require(a == UNTOUCHED);

@@ -33,6 +33,8 @@ for machine in (data / "machines").glob("*.txt"):
         path, text = part.split("\n", 1)
         file = machine.with_suffix("") / path
         file.parent.mkdir(parents=True, exist_ok=True)
+        if file.name == "environ":
+            text = text.replace("\n", "\0")
         file.write_text(text)
 
 

@@ -101,6 +101,26 @@ windows_of_memory_are_measured(void **state)
 }
 
 static void
+mapped_files_are_found_by_name(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "7f00-7f01 rw-p 00000000 00:00 0 \n"
+        "7f01-7f02 r-xp 00000000 fd:00 12 /opt/libtorch/lib/libc10.so\n"
+        "7f02-7f03 r-xp 00000000 fd:00 13        /opt/a b/libtorch_cpu.so\n"
+        "7f03-7f04 rw-p 00000000 00:00 0         [libjemalloc]\n"
+        "libtcmalloc\n";
+    struct dryi_piece path = {NULL, 7};
+    assert_true(dryi_text_mapped(TEXT(text), "libtorch", &path));
+    assert_true(dryi_piece_is(path, "/opt/a b/libtorch_cpu.so"));
+    path.length = 7;
+    assert_false(dryi_text_mapped(TEXT(text), "libjemalloc", &path));
+    assert_false(dryi_text_mapped(TEXT(text), "libtcmalloc", &path));
+    assert_false(dryi_text_mapped(TEXT(text), "lib/", &path));
+    assert_int_equal(path.length, 7);
+}
+
+static void
 mounts_have_sizes(void **state)
 {
     (void)state;
@@ -498,6 +518,101 @@ jemalloc_is_asked_for_its_release(void **state)
     struct dry_doctor_finding f = get(doctor, "jemalloc-version");
     assert_int_equal(f.verdict, DRY_DOCTOR_COULD_BE_BETTER);
     assert_string_equal(f.is, "5.3.0");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+/* --- a process ---------------------------------------------------------------------------- */
+
+#define PROCESS 4321
+
+/* Its variables, a zero behind each. */
+static void
+write_environment(struct tree *tree, const char *bytes, size_t size)
+{
+    char path[128];
+    tree_add(tree, "/proc/4321/environ", "");
+    snprintf(path, sizeof path, "%s/proc/4321/environ", tree->root);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void
+add_process(struct tree *tree)
+{
+    static const char variables[] =
+        "OLD\0=\0LD_PRELOAD=/a/libtcmalloc.so.4 /a/libjemalloc.so.2\0"
+        "MALLOC_CONF=narenas:1\0PYTORCH_ALLOC_CONF=pinned_foo:1\0LAST";
+    write_environment(tree, variables, sizeof variables - 1);
+    tree_add(tree, "/proc/4321/limits",
+             "Max open files            17      17      files\n"
+             "Max locked memory         65536   65536   bytes\n");
+    tree_add(tree, "/proc/4321/maps",
+             "7f00-7f01 r-xp 00000000 fd:00 12 /a/libjemalloc.so.2\n"
+             "7f02-7f03 r-xp 00000000 fd:00 13 /opt/libtorch_cpu.so\n");
+}
+
+static struct dry_doctor *
+examine_process(const struct tree *tree, const struct dry_doctor_variable *variable)
+{
+    struct dry_doctor_options options;
+    dry_doctor_options_init(&options);
+    options.root = tree->root;
+    options.process = PROCESS;
+    options.variables = variable;
+    options.variable_count = variable ? 1 : 0;
+    struct dry_doctor *doctor = examine(&options);
+    check_doctor(doctor);
+    return doctor;
+}
+
+static void
+a_process_has_its_own_limits_variables_and_malloc(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "one-node");
+    add_process(&tree);
+    struct dry_doctor *doctor = examine_process(&tree, NULL);
+    assert_string_equal(get(doctor, "malloc").is, "/a/libjemalloc.so.2");
+    assert_non_null(strstr(get(doctor, "malloc-conf").is, "narenas:1"));
+    assert_non_null(strstr(get(doctor, "open-files").is, "17"));
+    assert_int_equal(get(doctor, "pytorch-pinned").verdict, DRY_DOCTOR_WRONG);
+    struct dry_doctor_finding f = get(doctor, "torch-loaded");
+    assert_int_equal(f.verdict, DRY_DOCTOR_COULD_BE_BETTER);
+    assert_non_null(strstr(f.is, "/opt/libtorch_cpu.so is loaded"));
+    dry_doctor_destroy(doctor);
+    /* What is given comes behind what the process has. */
+    static const struct dry_doctor_variable conf = {"MALLOC_CONF", "dirty_decay_ms:-1"};
+    doctor = examine_process(&tree, &conf);
+    assert_string_equal(get(doctor, "malloc-conf").is, "dirty_decay_ms:-1");
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
+static void
+what_is_preloaded_but_not_in_memory_is_told(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "one-node");
+    static const char variables[] = "LD_PRELOAD=/a/libjemalloc.so.2\0";
+    write_environment(&tree, variables, sizeof variables - 1);
+    struct dry_doctor *doctor = examine_process(&tree, NULL);
+    assert_int_equal(get(doctor, "malloc").verdict, DRY_DOCTOR_NOT_KNOWN);
+    assert_int_equal(get(doctor, "torch-loaded").verdict, DRY_DOCTOR_NOT_KNOWN);
+    dry_doctor_destroy(doctor);
+    tree_add(&tree, "/proc/4321/maps", "7f00-7f01 r-xp 00000000 fd:00 1 /bin/cat\n");
+    doctor = examine_process(&tree, NULL);
+    assert_int_equal(get(doctor, "malloc").verdict, DRY_DOCTOR_WRONG);
+    assert_int_equal(get(doctor, "torch-loaded").verdict, DRY_DOCTOR_GOOD);
+    dry_doctor_destroy(doctor);
+    /* A program without any variables: that is known too. */
+    write_environment(&tree, "", 0);
+    doctor = examine_process(&tree, NULL);
+    assert_non_null(strstr(get(doctor, "malloc").is, "glibc's"));
     dry_doctor_destroy(doctor);
     tree_finish(&tree);
 }
@@ -971,6 +1086,7 @@ every_refused_memory_is_told(void **state)
     (void)state;
     struct tree tree;
     machine_unpack(&tree, "two-nodes");
+    add_process(&tree);
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, n);
@@ -978,6 +1094,7 @@ every_refused_memory_is_told(void **state)
         struct dry_doctor *doctor = NULL;
         struct dry_error err;
         make_torture(&options, &tree);
+        options.process = PROCESS;
         options.memory = &memory;
         enum dry_status status = dry_doctor_create(&options, &doctor, &err);
         bool failed = fm.failed;
@@ -1053,24 +1170,31 @@ refusing_page_bytes(void *self)
 }
 
 static void
+refusing_init(struct refusing *r, size_t left)
+{
+    *r = (struct refusing){.left = left};
+    dryi_kernel_init(&r->real);
+    r->kernel = r->real;
+    r->kernel.open = refusing_open;
+    r->kernel.read = refusing_read;
+    r->kernel.close = refusing_close;
+    r->kernel.list = refusing_list;
+    r->kernel.page_bytes = refusing_page_bytes;
+    r->kernel.self = r;
+}
+
+static void
 every_refused_read_is_not_known(void **state)
 {
     (void)state;
     struct tree tree;
     machine_unpack(&tree, "gpu-r580");
     for (size_t n = 0;; n++) {
-        struct refusing r = {.left = n};
+        struct refusing r;
         struct dry_doctor_options options;
         struct dry_doctor *doctor = NULL;
         struct dry_error err;
-        dryi_kernel_init(&r.real);
-        r.kernel = r.real;
-        r.kernel.open = refusing_open;
-        r.kernel.read = refusing_read;
-        r.kernel.close = refusing_close;
-        r.kernel.list = refusing_list;
-        r.kernel.page_bytes = refusing_page_bytes;
-        r.kernel.self = &r;
+        refusing_init(&r, n);
         make_torture(&options, &tree);
         assert_int_equal(dryi_doctor_create(&options, &r.kernel, &doctor, &err), DRY_OK);
         check_doctor(doctor);
@@ -1078,6 +1202,44 @@ every_refused_read_is_not_known(void **state)
         assert_int_equal(r.open_count, 0);
         if (!r.has_refused)
             break;
+    }
+    tree_finish(&tree);
+}
+
+/* Its environment must be read; all else may be refused. */
+static void
+processes_that_may_not_be_looked_at_are_told(void **state)
+{
+    (void)state;
+    struct tree tree;
+    struct dry_doctor_options options;
+    struct dry_doctor *doctor = NULL;
+    struct dry_error err;
+    machine_unpack(&tree, "one-node");
+    make_torture(&options, &tree);
+    options.process = PROCESS;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_SYSTEM);
+    assert_int_equal(err.os_errno, ENOENT);
+    options.process = -1;
+    assert_int_equal(dry_doctor_create(&options, &doctor, &err), DRY_ERR_ARGUMENT);
+    assert_null(doctor);
+    options.process = PROCESS;
+    add_process(&tree);
+    bool has_refused = true;
+    for (size_t n = 0; has_refused; n++) {
+        struct refusing r;
+        refusing_init(&r, n);
+        enum dry_status status = dryi_doctor_create(&options, &r.kernel, &doctor, &err);
+        /* The open, a read, and the read of its end. */
+        assert_int_equal(status, n < 3 ? DRY_ERR_SYSTEM : DRY_OK);
+        if (status == DRY_OK)
+            check_doctor(doctor);
+        else
+            assert_int_equal(err.os_errno, n == 0 ? EACCES : EIO);
+        dry_doctor_destroy(doctor);
+        doctor = NULL;
+        assert_int_equal(r.open_count, 0);
+        has_refused = r.has_refused;
     }
     tree_finish(&tree);
 }
@@ -1117,6 +1279,7 @@ main(void)
         cmocka_unit_test(free_pieces_are_summed_by_node),
         cmocka_unit_test(blocks_are_summed_by_node_and_kind),
         cmocka_unit_test(windows_of_memory_are_measured),
+        cmocka_unit_test(mapped_files_are_found_by_name),
         cmocka_unit_test(mounts_have_sizes),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(command_lines_ask_for_pools),
@@ -1128,6 +1291,8 @@ main(void)
         cmocka_unit_test(pages_know_all_machines),
         cmocka_unit_test(variables_are_judged),
         cmocka_unit_test(jemalloc_is_asked_for_its_release),
+        cmocka_unit_test(a_process_has_its_own_limits_variables_and_malloc),
+        cmocka_unit_test(what_is_preloaded_but_not_in_memory_is_told),
         cmocka_unit_test(four_gib_are_2048_pages),
         cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
         cmocka_unit_test(control_groups_narrow_the_budget),
@@ -1147,6 +1312,7 @@ main(void)
         cmocka_unit_test(only_known_files_may_be_written),
         cmocka_unit_test(every_refused_memory_is_told),
         cmocka_unit_test(every_refused_read_is_not_known),
+        cmocka_unit_test(processes_that_may_not_be_looked_at_are_told),
         cmocka_unit_test(this_machine_is_examined),
         cmocka_unit_test(names_are_stable),
     };
