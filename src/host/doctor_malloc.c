@@ -85,21 +85,17 @@ find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
     return kind_of(*path);
 }
 
-/* A negative errno for what cannot be opened. A process may have folders of its own. */
+/* A negative errno for what cannot be opened. */
 static int
 open_library(const struct dry_doctor *d, struct dryi_piece path)
 {
-    char full[LIBRARY_PATH_MAX], folder[40] = "";
-    bool is_whole = path.length && path.bytes[0] == '/';
-    if (path.length >= sizeof full)
+    char full[LIBRARY_PATH_MAX];
+    size_t root = strlen(d->facts.root);
+    if (root + path.length >= sizeof full)
         return -1;
-    if (d->options.process && !*d->facts.root)
-        snprintf(folder, sizeof folder, "/proc/%lld/%s", (long long)d->options.process,
-                 is_whole ? "root" : "cwd/");
-    int length = snprintf(full, sizeof full, "%s%s%.*s", d->facts.root, folder,
-                          (int)path.length, path.bytes);
-    if (length < 0 || (size_t)length >= sizeof full)
-        return -1;
+    memcpy(full, d->facts.root, root);
+    memcpy(full + root, path.bytes, path.length);
+    full[root + path.length] = '\0';
     return d->kernel.open(d->kernel.self, full);
 }
 
@@ -125,7 +121,7 @@ check_files(struct dry_doctor *d)
     const char *preload = dryi_doctor_variable(d, "LD_PRELOAD");
     struct dryi_piece path;
     size_t at = 0;
-    if (!preload || *d->facts.root)
+    if (!preload || !d->is_here)
         return;
     dryi_doctor_begin(d, &check_preload);
     for (size_t i = 0; i < 16 && next_library(preload, &at, &path); i++) {
@@ -445,7 +441,9 @@ dryi_doctor_check_malloc(struct dry_doctor *d)
     enum malloc_kind kind = find_malloc(d, &path);
     check_kind(d, kind, path);
     check_files(d);
-    if (kind == JEMALLOC && memchr(path.bytes, '/', path.length))
+    /* Root would open whatever a process of somebody else's names: a device, say. */
+    if (d->options.process == 0 && kind == JEMALLOC &&
+        memchr(path.bytes, '/', path.length))
         check_release(d, path);
     check_options(d, kind);
     check_glibc(d);

@@ -22,8 +22,11 @@ find_group(const struct dryi_facts *facts, const char *controller,
            struct dryi_cgroup *group)
 {
     struct dryi_fact_file groups, mounts;
+    /* Where groups are mounted for us who read them; another process may have its own. */
+    struct dryi_facts own = *facts;
+    own.process = 0;
     return dryi_facts_read(facts, &groups, "/proc/self/cgroup") &&
-           dryi_facts_read_lines(facts, &mounts, "/proc/self/mountinfo", " - cgroup") &&
+           dryi_facts_read_lines(&own, &mounts, "/proc/self/mountinfo", " - cgroup") &&
            dryi_cgroup_find(groups.text, groups.length, mounts.text, mounts.length,
                             controller, group);
 }

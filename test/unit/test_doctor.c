@@ -592,6 +592,28 @@ a_process_has_its_own_limits_variables_and_malloc(void **state)
     tree_finish(&tree);
 }
 
+/* Its group is looked for where groups are mounted for us, not for it. */
+static void
+a_process_has_its_own_group_and_shared_memory(void **state)
+{
+    (void)state;
+    struct tree tree;
+    machine_unpack(&tree, "thp-never");
+    add_process(&tree);
+    tree_add(&tree, "/proc/4321/cgroup", "0::/job\n");
+    tree_add(&tree, "/proc/4321/mountinfo",
+             "30 25 0:27 / /dev/shm rw - tmpfs shm rw,size=65536k\n"
+             "31 23 0:28 /job /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_add(&tree, "/sys/fs/cgroup/job/memory.max", "4294967296\n");
+    tree_add(&tree, "/sys/fs/cgroup/job/memory.current", "1073741824\n");
+    struct dry_doctor *doctor = examine_process(&tree, NULL);
+    assert_non_null(strstr(get(doctor, "cgroup-memory").is, "3 GiB"));
+    assert_int_equal(get(doctor, "shm").verdict, DRY_DOCTOR_WRONG);
+    assert_non_null(strstr(get(doctor, "shm").is, "64 MiB"));
+    dry_doctor_destroy(doctor);
+    tree_finish(&tree);
+}
+
 static void
 what_is_preloaded_but_not_in_memory_is_told(void **state)
 {
@@ -1292,6 +1314,7 @@ main(void)
         cmocka_unit_test(variables_are_judged),
         cmocka_unit_test(jemalloc_is_asked_for_its_release),
         cmocka_unit_test(a_process_has_its_own_limits_variables_and_malloc),
+        cmocka_unit_test(a_process_has_its_own_group_and_shared_memory),
         cmocka_unit_test(what_is_preloaded_but_not_in_memory_is_told),
         cmocka_unit_test(four_gib_are_2048_pages),
         cmocka_unit_test(budget_keeps_a_tenth_and_4_gib),
