@@ -27,7 +27,8 @@
  *            and variables that were read, which are hostile: make them printable.
  * Threads    Objects are independent; one that exists is only read.
  * Units      Bytes.
- * Cost       Some two hundred small files, read once, by create.
+ * Cost       Some two hundred small files, read once, by create; of a process its list of
+ *            mappings too, four times.
  */
 
 #include <stddef.h>
@@ -112,7 +113,8 @@ DRY_API void dry_doctor_options_init(struct dry_doctor_options *options);
 struct dry_doctor;
 
 /*
- * Errors     ARGUMENT: an option is impossible. LIMIT: needs of more than 2^63 bytes.
+ * Errors     ARGUMENT: an option is impossible. LIMIT: needs of more than 2^63 bytes,
+ *            or a process with more than 8 MiB of variables.
  *            MEMORY: no memory for the findings. SYSTEM: the process's environment cannot
  *            be read: os_errno is ENOENT or ESRCH where there is no such process, EACCES or
  *            EPERM where it is another user's.
