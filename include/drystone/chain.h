@@ -46,13 +46,14 @@ struct dry_chain;
 /* Another way to keep what a stage's backward needs: less of it, for more work. */
 struct dry_stage_option {
     const char *name;            /* "sac:attn" */
-    uint64_t saved_bytes;        /* in place of the stage's */
+    uint64_t saved_bytes;        /* in place of the stage's; at least the output */
     uint64_t recompute_ns;       /* on top of the stage's backward */
     uint64_t backward_tmp_bytes; /* in place of the stage's: with what it makes again */
     /*
      * Of saved_bytes: copied to the host while the next stage runs forward, and gone from
      * then on until the next stage's backward, during which they come back. The caller sees
-     * to it that both copies hide behind that work; not for the last stage.
+     * to it that both copies hide behind that work. At most what is saved beside the output,
+     * which the next stage wants. No gain for a stage after which no other runs.
      */
     uint64_t offload_bytes;
 };

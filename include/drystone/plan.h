@@ -39,7 +39,7 @@
  *
  * The same rules as Rotor's (arXiv:1911.13214, section 3), with both gradients charged; the
  * bytes an option offloads are held during the next stage's forward and backward, and not
- * between. Time: every forward that runs, every backward, every option's recompute_ns.
+ * between, but where no other stage runs before its own backward: there they stay. Time: every forward that runs, every backward, every option's recompute_ns.
  *
  * Ownership  create / destroy; a plan holds no pointer to its chain.
  * Errors     DRY_ERR_NO_SPACE: no plan of the class fits the budget; the text says what the
@@ -90,7 +90,7 @@ struct dry_plan_cost {
     uint64_t peak_bytes; /* of the device: with all that the frame has */
     uint64_t peak_stage; /* where, the first time; the number of stages for the step */
     enum dry_plan_phase peak_phase;
-    uint64_t held_bytes;       /* between forward and backward */
+    uint64_t held_bytes;       /* H + G between forward and backward */
     uint64_t time_ns;          /* all */
     uint64_t base_ns;          /* what it takes without checkpoints */
     uint64_t extra_ns;         /* time_ns - base_ns */
@@ -105,7 +105,7 @@ struct dry_plan_step {
     uint64_t time_ns;      /* when it begins */
     uint64_t duration_ns;  /* how long it takes */
     uint64_t needed_bytes; /* while it runs */
-    uint64_t held_bytes;   /* after it */
+    uint64_t held_bytes;   /* after it, gradients too; after the step: what persists */
 };
 
 struct dry_plan_observer {
@@ -115,7 +115,7 @@ struct dry_plan_observer {
 
 /*
  * What a list of items costs. observer may be NULL; memory NULL: malloc. Time: one look at
- * every stage that runs.
+ * every stage that runs; DRY_ERR_LIMIT: that are more than 2^30 second runs, or 2^63 ns.
  */
 DRY_API enum dry_status dry_plan_judge(const struct dry_chain *chain,
                                        const struct dry_plan_item *items, size_t count,
