@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a chain and a budget to a plan: options are checked, sums made, the planner called,
+ * and what it says is judged again. No planner is believed: what does not fit by the judge's
+ * bytes does not get out.
+ */
+#include <drystone/plan.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "plan/plan_state.h"
+
+struct dry_plan {
+    struct dry_memory memory;
+    struct dry_plan_summary summary;
+    struct dry_plan_item *items;
+    size_t count, capacity;
+};
+
+struct method {
+    const char *name;
+    enum dry_status (*plan)(struct dryi_planning *p);
+    enum dry_plan_class plan_class;
+};
+
+static const struct method methods[] = {
+    [DRY_METHOD_ONE_LEVEL] = {"one-level", NULL, DRY_CLASS_ONE_LEVEL},
+    [DRY_METHOD_NESTED] = {"nested", NULL, DRY_CLASS_NESTED},
+    [DRY_METHOD_NONE] = {"none", dryi_plan_none, DRY_CLASS_RULE},
+    [DRY_METHOD_BLOCK] = {"block", dryi_plan_block, DRY_CLASS_RULE},
+    [DRY_METHOD_EVERY] = {"every", dryi_plan_every, DRY_CLASS_RULE},
+    [DRY_METHOD_SQRT] = {"sqrt", NULL, DRY_CLASS_RULE},
+    [DRY_METHOD_GREEDY] = {"greedy", NULL, DRY_CLASS_RULE},
+    [DRY_METHOD_REVOLVE] = {"revolve", NULL, DRY_CLASS_RULE},
+};
+_Static_assert(sizeof methods / sizeof *methods == DRY_METHOD_COUNT, "a row a method");
+
+/* --- names -------------------------------------------------------------------------------- */
+
+const char *
+dry_phase_name(enum dry_plan_phase phase)
+{
+    static const char *const names[] = {
+        [DRY_PHASE_FORWARD] = "forward",
+        [DRY_PHASE_RECOMPUTE] = "recompute",
+        [DRY_PHASE_BACKWARD] = "backward",
+        [DRY_PHASE_STEP] = "step",
+    };
+    return (unsigned)phase < DRY_PHASE_COUNT ? names[phase] : "unknown phase";
+}
+
+const char *
+dry_method_name(enum dry_plan_method method)
+{
+    return (unsigned)method < DRY_METHOD_COUNT ? methods[method].name : "unknown method";
+}
+
+const char *
+dry_plan_class_name(enum dry_plan_class plan_class)
+{
+    static const char *const names[] = {
+        [DRY_CLASS_RULE] = "rule",
+        [DRY_CLASS_ONE_LEVEL] = "one-level-optimal",
+        [DRY_CLASS_NESTED] = "nested-optimal",
+        [DRY_CLASS_OPTIMAL] = "optimal",
+    };
+    return (unsigned)plan_class < DRY_CLASS_COUNT ? names[plan_class] : "unknown class";
+}
+
+/* --- options ------------------------------------------------------------------------------ */
+
+void
+dry_plan_options_init(struct dry_plan_options *options)
+{
+    *options = (struct dry_plan_options){
+        .struct_size = sizeof *options,
+        .method = DRY_METHOD_ONE_LEVEL,
+        .budget_bytes = UINT64_MAX,
+        .every = 2,
+        .slots = 500,
+        .table_bytes_max = UINT64_C(256) << 20,
+    };
+}
+
+static enum dry_status
+check_options(const struct dry_plan_options *options, struct dry_error *err)
+{
+    if ((unsigned)options->method >= DRY_METHOD_COUNT)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "method is %u; there are %d",
+                         (unsigned)options->method, DRY_METHOD_COUNT);
+    if (options->every == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "every is 0; 1 is every stage");
+    if (options->slots == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "slots is 0");
+    if (options->slots > DRYI_PLAN_SLOTS_MAX)
+        return dryi_fail(err, DRY_ERR_LIMIT, "slots is %u; at most %u are allowed",
+                         options->slots, DRYI_PLAN_SLOTS_MAX);
+    return DRY_OK;
+}
+
+/* --- planning ----------------------------------------------------------------------------- */
+
+static bool
+make_sums(struct dryi_planning *p)
+{
+    size_t size = p->count + (size_t)1;
+    p->forward_before = dryi_memory_zalloc(&p->memory, size, sizeof *p->forward_before);
+    p->backward_before = dryi_memory_zalloc(&p->memory, size, sizeof *p->backward_before);
+    p->grads_from = dryi_memory_zalloc(&p->memory, size, sizeof *p->grads_from);
+    if (!p->forward_before || !p->backward_before || !p->grads_from)
+        return false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        p->forward_before[i + 1] = p->forward_before[i] + p->stages[i].forward_ns;
+        p->backward_before[i + 1] = p->backward_before[i] + p->stages[i].backward_ns;
+    }
+    for (uint32_t i = p->count; i-- > 0;)
+        p->grads_from[i] = p->grads_from[i + 1] + p->stages[i].grads_bytes;
+    return true;
+}
+
+static void
+set_room(struct dryi_planning *p)
+{
+    uint64_t budget = p->options.budget_bytes;
+    const struct dry_chain_frame *frame = &p->chain->frame;
+    p->base_bytes = frame->persistent_bytes + frame->input_bytes;
+    p->room_bytes = budget > p->base_bytes ? budget - p->base_bytes : 0;
+    if (budget == UINT64_MAX)
+        p->room_bytes = UINT64_MAX;
+}
+
+enum dry_status
+dryi_planning_init(struct dryi_planning *p, const struct dry_chain *chain,
+                   const struct dry_plan_options *options, struct dry_error *err)
+{
+    *p = (struct dryi_planning){.chain = chain, .err = err};
+    dry_plan_options_init(&p->options);
+    enum dry_status status =
+        dryi_options_take(&p->options, sizeof p->options, options, err);
+    p->memory = dryi_memory_or_default(p->options.memory);
+    if (status == DRY_OK)
+        status = check_options(&p->options, err);
+    if (status != DRY_OK)
+        return status;
+    if (chain->count == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "the chain has no stages");
+    p->stages = chain->stages;
+    p->kinds = chain->kinds;
+    p->count = (uint32_t)chain->count;
+    p->base_ns = p->bound_ns = chain->time_sum;
+    set_room(p);
+    return make_sums(p) ? DRY_OK : dryi_fail_memory(err, "a plan");
+}
+
+void
+dryi_planning_finish(struct dryi_planning *p)
+{
+    size_t size = p->count + (size_t)1;
+    dryi_memory_free(&p->memory, p->forward_before, size, sizeof *p->forward_before);
+    dryi_memory_free(&p->memory, p->backward_before, size, sizeof *p->backward_before);
+    dryi_memory_free(&p->memory, p->grads_from, size, sizeof *p->grads_from);
+    dryi_memory_free(&p->memory, p->list.items, p->list.capacity, sizeof *p->list.items);
+}
+
+/* The step needs the same whatever the plan. */
+static void
+raise_floor_to_step(struct dryi_planning *p)
+{
+    const struct dry_chain_frame *frame = &p->chain->frame;
+    uint64_t step = frame->persistent_bytes + p->grads_from[0] + frame->step_bytes;
+    if (step > p->floor.bytes)
+        p->floor = (struct dryi_plan_floor){step, p->count, DRY_PHASE_STEP};
+}
+
+static enum dry_status
+refuse(const struct dryi_planning *p)
+{
+    const struct dryi_plan_floor *floor = &p->floor;
+    const char *method = dry_method_name(p->options.method);
+    unsigned long long budget = p->options.budget_bytes, least = floor->bytes;
+    if (floor->phase == DRY_PHASE_STEP)
+        return dryi_fail(p->err, DRY_ERR_NO_SPACE,
+                         "no plan (%s) fits %llu bytes: the least budget is %llu bytes, "
+                         "for the optimizer's step",
+                         method, budget, least);
+    const char *name = p->stages[floor->stage].name;
+    return dryi_fail(p->err, DRY_ERR_NO_SPACE,
+                     "no plan (%s) fits %llu bytes: the least budget is %llu bytes, for "
+                     "the %s of stage %llu (%.60s)",
+                     method, budget, least, dry_phase_name(floor->phase),
+                     (unsigned long long)floor->stage, name ? name : "no name");
+}
+
+static uint64_t
+hash_items(const struct dry_chain *chain, const struct dry_plan_item *items, size_t count)
+{
+    uint64_t hash = chain->hash;
+    for (size_t i = 0; i < count; i++) {
+        hash = dryi_plan_hash_word(hash, (uint64_t)items[i].kind << 32 | items[i].first);
+        hash = dryi_plan_hash_word(hash, (uint64_t)items[i].last << 32 | items[i].option);
+        hash = dryi_plan_hash_word(hash, items[i].inner_count);
+    }
+    return hash;
+}
+
+static struct dry_plan_summary
+summarize(const struct dryi_planning *p, const struct dry_plan_cost *cost)
+{
+    enum dry_plan_class plan_class = methods[p->options.method].plan_class;
+    return (struct dry_plan_summary){
+        .method = p->options.method,
+        .plan_class = cost->extra_ns == 0 ? DRY_CLASS_OPTIMAL : plan_class,
+        .cost = *cost,
+        .budget_bytes = p->options.budget_bytes,
+        .bound_ns = p->bound_ns,
+        .floor_bytes = p->floor.bytes,
+        .floor_stage = p->floor.stage,
+        .floor_phase = p->floor.phase,
+        .slots = p->slots,
+        .window = p->window,
+        .table_bytes = p->table_bytes,
+        .hash = hash_items(p->chain, p->list.items, p->list.count),
+    };
+}
+
+/* The planner's list becomes a plan, if the judge agrees. */
+static enum dry_status
+hand_out(struct dryi_planning *p, struct dry_plan **plan)
+{
+    struct dry_plan_cost cost;
+    enum dry_status status = dryi_plan_price(p, &cost);
+    if (status != DRY_OK)
+        return status;
+    DRYI_ASSERT(cost.peak_bytes <= p->options.budget_bytes);
+    DRYI_ASSERT(cost.time_ns >= p->bound_ns && p->bound_ns >= p->base_ns);
+    DRYI_ASSERT(cost.peak_bytes >= p->floor.bytes);
+    if (cost.peak_bytes > p->options.budget_bytes)
+        return refuse(p);
+    struct dry_plan *made = dryi_memory_zalloc(&p->memory, 1, sizeof *made);
+    if (!made)
+        return dryi_fail_memory(p->err, "a plan");
+    made->memory = p->memory;
+    made->summary = summarize(p, &cost);
+    made->items = p->list.items;
+    made->count = p->list.count;
+    made->capacity = p->list.capacity;
+    p->list = (struct dryi_plan_list){0};
+    *plan = made;
+    return DRY_OK;
+}
+
+static enum dry_status
+plan_by_method(struct dryi_planning *p, struct dry_plan **plan)
+{
+    const struct method *method = &methods[p->options.method];
+    if (!method->plan)
+        return dryi_fail(p->err, DRY_ERR_UNSUPPORTED, "the method %s is not there yet",
+                         method->name);
+    enum dry_status status = method->plan(p);
+    if (status != DRY_OK && status != DRY_ERR_NO_SPACE)
+        return status;
+    raise_floor_to_step(p);
+    if (status == DRY_ERR_NO_SPACE || p->floor.bytes > p->options.budget_bytes)
+        return refuse(p);
+    return hand_out(p, plan);
+}
+
+enum dry_status
+dry_plan_create(const struct dry_chain *chain, const struct dry_plan_options *options,
+                struct dry_plan **plan, struct dry_error *err)
+{
+    struct dryi_planning p;
+    enum dry_status status = dryi_planning_init(&p, chain, options, err);
+    if (status == DRY_OK)
+        status = plan_by_method(&p, plan);
+    dryi_planning_finish(&p);
+    return status;
+}
+
+void
+dry_plan_destroy(struct dry_plan *plan)
+{
+    if (!plan)
+        return;
+    struct dry_memory memory = plan->memory;
+    dryi_memory_free(&memory, plan->items, plan->capacity, sizeof *plan->items);
+    dryi_memory_free(&memory, plan, 1, sizeof *plan);
+}
+
+const struct dry_plan_summary *
+dry_plan_get_summary(const struct dry_plan *plan)
+{
+    return &plan->summary;
+}
+
+const struct dry_plan_item *
+dry_plan_get_items(const struct dry_plan *plan, size_t *count)
+{
+    *count = plan->count;
+    return plan->items;
+}

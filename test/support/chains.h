@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TEST_CHAINS_H
+#define TEST_CHAINS_H
+
+/*
+ * Small chains and what is true of them, found without any of the planners' ideas: a naive
+ * judge that keeps every tensor by itself, all one-level plans, and the shortest way through
+ * all states of memory.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/plan.h>
+
+#include "support/random.h"
+
+#define CHAINS_STAGES_MAX 16u
+
+/* --- chains ------------------------------------------------------------------------------- */
+
+struct chains_form {
+    uint32_t stages_min, stages_max; /* at most CHAINS_STAGES_MAX */
+    uint32_t options_max;            /* of a stage */
+    uint32_t bytes_max, ns_max;      /* of an output, of a forward; 0: 6 and 6 */
+    bool has_frame, has_tmp, has_grads, has_fixed, has_offload;
+};
+
+struct dry_chain *chains_make(struct random *r, const struct chains_form *form);
+
+/* A chain by rows, all of them `count` long; NULL: zeros. Gradients are the outputs'. */
+struct chains_rows {
+    size_t count;
+    const uint64_t *forward, *backward, *output, *saved;
+    const uint64_t *gradient; /* NULL: as the outputs */
+    struct dry_chain_frame frame;
+};
+
+struct dry_chain *chains_of_rows(const struct chains_rows *rows);
+
+/* A random plan that may be nested; `items` has room for `capacity`. Returns how many. */
+size_t chains_random_plan(struct random *r, const struct dry_chain *chain,
+                          struct dry_plan_item *items, size_t capacity);
+
+/* --- truth -------------------------------------------------------------------------------- */
+
+/*
+ * What a valid plan costs, by a list of operations on tensors, each of them there or not. Dies
+ * where an operation wants a tensor that is not there.
+ */
+struct dry_plan_cost chains_judge(const struct dry_chain *chain,
+                                  const struct dry_plan_item *items, size_t count);
+
+/* No plan of the class is better in both. */
+struct chains_point {
+    uint64_t peak_bytes, time_ns;
+};
+
+/*
+ * All plans of one level, options included (at most 12 stages, few options): the best of them,
+ * bytes ascending, time descending. `points` has room for CHAINS_POINTS_MAX.
+ */
+#define CHAINS_POINTS_MAX 4096u
+size_t chains_one_level(const struct dry_chain *chain, struct chains_point *points);
+
+/* The least time within a budget; UINT64_MAX: nothing fits. */
+uint64_t chains_least_time(const struct chains_point *points, size_t count,
+                           uint64_t budget_bytes);
+
+/*
+ * The least time of all ways to run and free, persistent or not, in which the input of a stage
+ * that saves is kept; at most 6 stages, none of them fixed, nothing offloaded. UINT64_MAX:
+ * nothing fits.
+ */
+uint64_t chains_optimum(const struct dry_chain *chain, uint64_t budget_bytes);
+
+#endif
