@@ -32,9 +32,9 @@ static const struct method methods[] = {
     [DRY_METHOD_NONE] = {"none", dryi_plan_none, DRY_CLASS_RULE},
     [DRY_METHOD_BLOCK] = {"block", dryi_plan_block, DRY_CLASS_RULE},
     [DRY_METHOD_EVERY] = {"every", dryi_plan_every, DRY_CLASS_RULE},
-    [DRY_METHOD_SQRT] = {"sqrt", NULL, DRY_CLASS_RULE},
-    [DRY_METHOD_GREEDY] = {"greedy", NULL, DRY_CLASS_RULE},
-    [DRY_METHOD_REVOLVE] = {"revolve", NULL, DRY_CLASS_RULE},
+    [DRY_METHOD_SQRT] = {"sqrt", dryi_plan_sqrt, DRY_CLASS_RULE},
+    [DRY_METHOD_GREEDY] = {"greedy", dryi_plan_greedy, DRY_CLASS_RULE},
+    [DRY_METHOD_REVOLVE] = {"revolve", dryi_plan_revolve, DRY_CLASS_RULE},
 };
 _Static_assert(sizeof methods / sizeof *methods == DRY_METHOD_COUNT, "a row a method");
 
