@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The nested planner: Rotor (Beaumont et al., arXiv:1911.13214) with ranges of at most a
+ * window's stages, options, and the judge's rules.
+ *
+ * A grid of slots is a help, not the truth: what is kept of many small stages is rounded many
+ * times. So sizes are rounded to the nearest slot, plans are read from the table for more and
+ * less memory than there is, and judged in bytes; the fastest that fits is taken. Behind it
+ * stand the plan of sizes rounded up, which always fits if there is one, and the plan that
+ * the exact least memory guides to, which is there whenever any is. What no plan can be faster
+ * than comes of sizes rounded down.
+ *
+ * The window grows by doubling until the table says the same at the budget.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/plan_nested.h"
+
+#define WINDOW_FIRST 16u
+#define COLUMNS_MORE                                                                     \
+    3u            /* tenths of the slots: so much rounding to the nearest may hide */
+#define PRICES 2u /* the second is of the first's rows */
+#define UNUSED_PART 100u
+#define LOOKS_ABOVE 24u /* columns above the one where plans begin to fit */
+
+struct nested {
+    struct dryi_planning *p;
+    struct dryi_nested chain;
+    struct dryi_nested_least least;
+    struct dryi_nested_table table;
+    uint32_t window, window_max;
+    uint32_t column; /* where the table's plans begin to fit */
+    /* The best plan so far. */
+    struct dry_plan_item *items;
+    size_t item_count, item_capacity;
+    struct dry_plan_cost cost;
+    bool has_plan;
+};
+
+static uint32_t
+min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- plans --------------------------------------------------------------------------------- */
+
+/* p->list is kept if it fits and is better; *fits is told. */
+static enum dry_status
+consider(struct nested *n, bool *fits)
+{
+    struct dry_plan_cost cost;
+    const struct dryi_plan_list *list = &n->p->list;
+    enum dry_status status = dryi_plan_price(n->p, &cost);
+    *fits = false;
+    if (status != DRY_OK)
+        return status == DRY_ERR_LIMIT ? DRY_OK : status; /* it would run for ever */
+    *fits = cost.peak_phase == DRY_PHASE_STEP ||
+            cost.peak_bytes <= n->p->options.budget_bytes;
+    if (!*fits || (n->has_plan && (cost.time_ns > n->cost.time_ns ||
+                                   (cost.time_ns == n->cost.time_ns &&
+                                    cost.peak_bytes >= n->cost.peak_bytes))))
+        return DRY_OK;
+    if (!dryi_memory_grow(&n->p->memory, &n->items, &n->item_capacity, list->count,
+                          sizeof *n->items))
+        return DRY_ERR_MEMORY;
+    memcpy(n->items, list->items, list->count * sizeof *n->items);
+    n->item_count = list->count;
+    n->cost = cost;
+    n->has_plan = true;
+    return DRY_OK;
+}
+
+/* The table's plan of a column. */
+static enum dry_status
+look(struct nested *n, uint32_t column, bool *fits)
+{
+    enum dry_status status =
+        dryi_nested_walk(n->p, n->window, dryi_nested_table_guide(&n->table), column);
+    return status == DRY_OK ? consider(n, fits) : status;
+}
+
+/* The least column that takes no more than this one. */
+static uint32_t
+find_equal(const struct nested *n, uint32_t column)
+{
+    float time = dryi_nested_table_get(&n->table, column);
+    while (column > 0 && dryi_nested_table_get(&n->table, column - 1) == time)
+        column--;
+    return column;
+}
+
+/* By halves to where plans begin to fit, then upwards from there. */
+static enum dry_status
+scan(struct nested *n)
+{
+    uint32_t lo = n->table.ends[0].lo, hi = n->table.columns, fits_to = lo;
+    enum dry_status status = DRY_OK;
+    bool fits = false;
+    while (lo <= hi && status == DRY_OK) {
+        uint32_t middle = lo + (hi - lo) / 2, column = find_equal(n, middle);
+        status = look(n, column, &fits);
+        if (fits)
+            fits_to = lo = middle + 1;
+        else if (column == 0)
+            break;
+        else
+            hi = column - 1;
+    }
+    n->column = fits_to;
+    uint32_t last = min(n->table.columns, fits_to + LOOKS_ABOVE);
+    for (uint32_t m = fits_to; m <= last && status == DRY_OK; m++) {
+        if (m >= n->table.ends[0].lo && find_equal(n, m) == m)
+            status = look(n, m, &fits);
+    }
+    return status;
+}
+
+/* --- windows ------------------------------------------------------------------------------- */
+
+static enum dry_status
+make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window)
+{
+    uint32_t slots = n->p->options.slots;
+    uint64_t unit = n->chain.room / slots + (n->chain.room % slots > 0);
+    unit = unit > 0 ? unit : 1;
+    uint32_t columns = (uint32_t)(n->chain.room / unit);
+    if (rounding == DRYI_ROUND_NEAREST && unit > 1)
+        columns += slots / 10 * COLUMNS_MORE;
+    dryi_nested_table_finish(&n->table);
+    enum dry_status status = dryi_nested_table_init(
+        &n->table, &n->chain, rounding, unit, columns, n->p->options.table_bytes_max);
+    if (status == DRY_OK)
+        status = dryi_nested_table_widen(&n->table, window);
+    if (n->table.bytes_peak > n->p->table_bytes)
+        n->p->table_bytes = n->table.bytes_peak;
+    return status;
+}
+
+static float
+get_time(const struct nested *n)
+{
+    return dryi_nested_table_get(
+        &n->table, min(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
+}
+
+/* Twice the window, as long as that changes what the table says. */
+static enum dry_status
+grow_window(struct nested *n)
+{
+    enum dry_status status = make_table(n, DRYI_ROUND_NEAREST, n->window);
+    float before = -1;
+    while (status == DRY_OK && n->p->options.window == 0 && n->window < n->window_max &&
+           get_time(n) != before) {
+        uint32_t window = min(2 * n->window, n->window_max);
+        before = get_time(n);
+        status = dryi_nested_table_widen(&n->table, window);
+        if (n->table.bytes_peak > n->p->table_bytes)
+            n->p->table_bytes = n->table.bytes_peak;
+        if (status == DRY_ERR_LIMIT)
+            return make_table(n, DRYI_ROUND_NEAREST, n->window);
+        n->window = window;
+    }
+    return status;
+}
+
+/* --- what no plan can do ------------------------------------------------------------------- */
+
+static enum dry_status
+make_least(struct nested *n)
+{
+    uint64_t bytes;
+    if (__builtin_mul_overflow((uint64_t)n->chain.count * n->window,
+                               sizeof *n->least.ranges, &bytes) ||
+        bytes > n->p->options.table_bytes_max)
+        return DRY_ERR_LIMIT;
+    dryi_nested_least_finish(&n->least);
+    if (!dryi_nested_least_init(&n->least, &n->chain, n->window))
+        return DRY_ERR_MEMORY;
+    if (bytes > n->p->table_bytes)
+        n->p->table_bytes = bytes;
+    return DRY_OK;
+}
+
+/* Of all steps but the optimizer's. */
+static void
+see_step(void *self, const struct dry_plan_step *step)
+{
+    struct dryi_plan_floor *floor = self;
+    if (step->phase == DRY_PHASE_STEP || step->needed_bytes <= floor->bytes)
+        return;
+    *floor = (struct dryi_plan_floor){step->needed_bytes, step->stage, step->phase};
+}
+
+/* By the plan that needs least. */
+static enum dry_status
+set_floor(struct nested *n)
+{
+    struct dryi_planning *p = n->p;
+    struct dryi_plan_floor floor = {0};
+    struct dry_plan_observer observer = {see_step, &floor};
+    struct dry_plan_cost cost;
+    enum dry_status status =
+        dryi_nested_walk(p, n->least.window, dryi_nested_least_guide(&n->least),
+                         dryi_nested_least_get(&n->least));
+    DRYI_ASSERT(status != DRY_ERR_NO_SPACE);
+    if (status == DRY_OK)
+        status = dry_plan_judge(p->chain, p->list.items, p->list.count, &observer,
+                                &p->memory, &cost, p->err);
+    if (status == DRY_OK)
+        p->floor = floor;
+    return status;
+}
+
+static enum dry_status
+set_bound(struct nested *n, double price)
+{
+    uint64_t extra, bound;
+    enum dry_status status = make_table(n, DRYI_ROUND_DOWN, n->window);
+    if (status != DRY_OK)
+        return status;
+    if (!dryi_nested_bound(&n->table, price > 0 ? price * (double)n->table.quantum : 1,
+                           &extra))
+        return DRY_ERR_MEMORY;
+    if (!__builtin_add_overflow(n->p->base_ns, extra, &bound))
+        n->p->bound_ns = bound;
+    return DRY_OK;
+}
+
+/* --- the planner --------------------------------------------------------------------------- */
+
+static enum dry_status
+save_all(struct nested *n)
+{
+    bool fits;
+    dryi_plan_clear(n->p);
+    if (!dryi_plan_push_save(n->p, 0, n->p->count - 1, 0))
+        return DRY_ERR_MEMORY;
+    enum dry_status status = consider(n, &fits);
+    DRYI_ASSERT(status != DRY_OK || fits);
+    return status;
+}
+
+/* The least memory by a window that is wide enough for the budget, or where wider is no help. */
+static enum dry_status
+start(struct nested *n)
+{
+    const struct dry_plan_options *options = &n->p->options;
+    n->window_max = n->p->count > 1 ? n->p->count - 1 : 1;
+    n->window = min(options->window ? options->window : WINDOW_FIRST, n->window_max);
+    enum dry_status status = make_least(n);
+    uint64_t before = DRYI_NESTED_NEVER, least = dryi_nested_least_get(&n->least);
+    while (status == DRY_OK && options->window == 0 && n->window < n->window_max &&
+           least > n->chain.room && least < before) {
+        before = least;
+        n->window = min(2 * n->window, n->window_max);
+        status = make_least(n);
+        least = dryi_nested_least_get(&n->least);
+        if (status == DRY_ERR_LIMIT) {
+            n->window = n->least.window;
+            return DRY_OK;
+        }
+    }
+    return status;
+}
+
+/* What the exact numbers guide to, and what sizes rounded up say: these fit. */
+static enum dry_status
+fall_back(struct nested *n)
+{
+    bool fits;
+    enum dry_status status = dryi_nested_walk(
+        n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.room);
+    if (status == DRY_OK)
+        status = consider(n, &fits);
+    if (status == DRY_OK)
+        status = make_table(n, DRYI_ROUND_UP, n->window);
+    if (status != DRY_OK || n->table.ends[0].lo > n->table.columns)
+        return status;
+    return look(n, find_equal(n, n->table.columns), &fits);
+}
+
+/* Is there a plan, and of nearly all the budget? */
+static bool
+is_used(const struct nested *n)
+{
+    uint64_t budget = n->p->options.budget_bytes;
+    return n->has_plan && n->cost.peak_bytes >= budget - budget / UNUSED_PART;
+}
+
+/* The best plan, in n->items. */
+static enum dry_status
+search(struct nested *n)
+{
+    if (dryi_nested_get_all(&n->chain) <= n->chain.room)
+        return save_all(n);
+    enum dry_status status = grow_window(n);
+    n->p->slots = n->p->options.slots;
+    n->p->window = n->window;
+    if (status == DRY_OK && n->window != n->least.window &&
+        make_least(n) == DRY_ERR_MEMORY)
+        return DRY_ERR_MEMORY; /* beyond the limit the one that is there does too */
+    if (status == DRY_OK)
+        status = scan(n);
+    for (unsigned i = 0; i < PRICES && status == DRY_OK && n->table.unit > 1; i++) {
+        status = dryi_nested_table_price(&n->table, n->column);
+        if (status == DRY_OK)
+            status = scan(n);
+    }
+    float price = n->table.price;
+    if (status == DRY_OK && !is_used(n))
+        status = fall_back(n);
+    return status == DRY_OK ? set_bound(n, (double)price) : status;
+}
+
+static enum dry_status
+run(struct nested *n)
+{
+    struct dryi_plan_list *list = &n->p->list;
+    enum dry_status status = start(n);
+    bool is_possible = status == DRY_OK &&
+                       n->p->options.budget_bytes >= n->p->base_bytes &&
+                       dryi_nested_least_get(&n->least) <= n->chain.room;
+    if (is_possible)
+        status = search(n);
+    if (status == DRY_OK)
+        status = set_floor(n);
+    if (status != DRY_OK)
+        return status;
+    if (!is_possible)
+        return DRY_ERR_NO_SPACE;
+    DRYI_ASSERT(n->has_plan);
+    /* What options move to the host is held in all tables here, and not by the judge. */
+    if (n->cost.peak_bytes < n->p->floor.bytes)
+        n->p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
+                                               n->cost.peak_phase};
+    if (!dryi_memory_grow(&n->p->memory, &list->items, &list->capacity, n->item_count,
+                          sizeof *list->items))
+        return DRY_ERR_MEMORY;
+    memcpy(list->items, n->items, n->item_count * sizeof *n->items);
+    list->count = n->item_count;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_plan_nested(struct dryi_planning *p)
+{
+    struct nested n = {.p = p};
+    if (!dryi_nested_init(&n.chain, p))
+        return dryi_fail_memory(p->err, "a plan's chain");
+    enum dry_status status = run(&n);
+    dryi_nested_table_finish(&n.table);
+    dryi_nested_least_finish(&n.least);
+    dryi_nested_finish(&n.chain);
+    dryi_memory_free(&p->memory, n.items, n.item_capacity, sizeof *n.items);
+    if (status == DRY_ERR_MEMORY)
+        return dryi_fail_memory(p->err, "a plan's tables");
+    if (status == DRY_ERR_LIMIT)
+        return dryi_fail(
+            p->err, status,
+            "tables of %u stages, ranges to %u of them and %u slots take more "
+            "than the %llu bytes they may",
+            p->count, n.window, p->options.slots,
+            (unsigned long long)p->options.table_bytes_max);
+    return status;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLAN_NESTED_H
+#define DRYI_PLAN_NESTED_H
+
+/*
+ * The parts of the nested planner.
+ *
+ *   chain   the stages in the numbers that the rest computes with
+ *   least   the least memory that every range can be turned back in, exactly
+ *   table   how much is recomputed in so much memory, on a grid of slots
+ *   bound   how much at least is, whatever the grid
+ *   walk    from either of the two to the items of a plan
+ *
+ * Everywhere C(s, t, m) is the problem of turning back the stages s to t: the input of s is
+ * there, the gradient of t's output too, and `m` is what the device has beyond what is held
+ * for others. Memory is counted with the gradients of the weights: those that are there when
+ * stage t begins are part of the needs of t, so that a part of the problem gets the same `m`
+ * less what is held.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/plan_state.h"
+
+/* --- chain --------------------------------------------------------------------------------- */
+
+/* All bytes in units of dryi_nested.part. */
+struct dryi_nested_stage {
+    uint64_t output; /* what a range that ends here holds */
+    uint64_t pass;   /* its forward, when nothing is saved: output and temporaries */
+    uint64_t
+        end; /* while a range that ends here runs: its gradient, those of weights above */
+    uint64_t work;  /* forward ns of all stages before */
+    uint32_t fence; /* the first stage from here on that must not run twice */
+    uint32_t first; /* its options: to the next stage's */
+};
+
+struct dryi_nested_option {
+    uint64_t held;
+    uint64_t light; /* held, without what is away on the host */
+    uint64_t keep;  /* its forward needs this, and the `end` */
+    uint64_t back;  /* its backward needs this */
+    uint64_t redo;  /* ns */
+};
+
+struct dryi_nested {
+    struct dry_memory memory;
+    size_t count, option_count;
+    struct dryi_nested_stage *stages;   /* one more than count */
+    struct dryi_nested_option *options; /* of stage 0, of stage 1, ... */
+    uint64_t part;                      /* bytes: all sizes are multiples of it */
+    uint64_t room; /* of the budget, in parts, for all that the plan decides about */
+};
+
+bool dryi_nested_init(struct dryi_nested *n, const struct dryi_planning *p);
+void dryi_nested_finish(struct dryi_nested *n);
+/* What saving every stage as it is takes, in parts. */
+uint64_t dryi_nested_get_all(const struct dryi_nested *n);
+
+/* --- least --------------------------------------------------------------------------------- */
+
+/* The least memory of every range of at most `window` stages, and of all that reach the end. */
+struct dryi_nested_least {
+    const struct dryi_nested *chain;
+    uint32_t window;
+    uint64_t *ranges; /* by first stage and length - 1 */
+    uint64_t *ends;   /* by first stage; 0 for none */
+};
+
+#define DRYI_NESTED_NEVER UINT64_MAX
+
+bool dryi_nested_least_init(struct dryi_nested_least *l, const struct dryi_nested *chain,
+                            uint32_t window);
+void dryi_nested_least_finish(struct dryi_nested_least *l);
+/* In parts, of the whole chain; NEVER: no range can hold what must not run twice. */
+uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);
+
+/* --- table --------------------------------------------------------------------------------- */
+
+enum dryi_nested_rounding { DRYI_ROUND_DOWN, DRYI_ROUND_NEAREST, DRYI_ROUND_UP };
+
+/* Of C(s, t, m) in slots: infeasible below `lo`, nothing is recomputed from `hi` on. */
+struct dryi_nested_row {
+    uint64_t at; /* its cells, of the slots between */
+    uint32_t lo, hi;
+};
+
+struct dryi_nested_candidate;
+
+struct dryi_nested_table {
+    const struct dryi_nested *chain;
+    enum dryi_nested_rounding rounding;
+    uint64_t unit;    /* parts in a slot */
+    uint64_t quantum; /* ns in 1 of a cell */
+    uint32_t columns; /* slots: 0 to this */
+    float price; /* in the ends: quanta a part that is held and in no slot; 0: none */
+    uint32_t window;
+    uint64_t bytes, bytes_peak, bytes_max;
+
+    uint32_t *outputs, *held; /* of stages, of options, in slots */
+    struct dryi_nested_row *ranges;
+    struct dryi_nested_row *ends; /* one more than stages: nothing is left to do */
+    float *cells; /* time of what runs again; of the ranges, then of the ends */
+    uint64_t range_cells, cell_count, cell_capacity;
+    struct dryi_nested_candidate *candidates; /* of one row */
+    size_t candidate_count;
+};
+
+/* Windows are added by dryi_nested_table_widen(). */
+enum dry_status dryi_nested_table_init(struct dryi_nested_table *table,
+                                       const struct dryi_nested *chain,
+                                       enum dryi_nested_rounding rounding, uint64_t unit,
+                                       uint32_t columns, uint64_t bytes_max);
+void dryi_nested_table_finish(struct dryi_nested_table *table);
+/* Ranges of up to `window` stages. DRY_ERR_LIMIT: more than bytes_max; the table is spoilt. */
+enum dry_status dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window);
+/*
+ * From now on what sizes lose by rounding costs in the ends what memory is worth there: as many
+ * quanta a part as the cells fall by around this column.
+ */
+enum dry_status dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column);
+/* Of the whole chain, in quanta; more than any time: infeasible. */
+float dryi_nested_table_get(const struct dryi_nested_table *table, uint32_t column);
+
+/* The same of a range, in all the memory there is. */
+float dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_t s,
+                                  uint32_t t);
+
+/* --- bound ----------------------------------------------------------------------------------- */
+
+/*
+ * No plan takes less, in ns beyond what all take. `table` has sizes rounded down; `price` is
+ * what the search begins with: ns a part, more than 0. false: no memory.
+ */
+bool dryi_nested_bound(const struct dryi_nested_table *table, double price,
+                       uint64_t *extra_ns);
+
+/* --- walk ---------------------------------------------------------------------------------- */
+
+/* What comes first in C(s, t, m). */
+struct dryi_nested_move {
+    bool is_range;
+    uint32_t last;   /* of the range */
+    uint32_t option; /* of the saved stage, from 0 */
+    uint64_t held;   /* from then on */
+};
+
+struct dryi_nested_guide {
+    /* `m` in the guide's own unit; false: infeasible, which must be so from the start only. */
+    bool (*get_move)(const void *self, uint32_t s, uint32_t t, uint64_t m,
+                     struct dryi_nested_move *move);
+    const void *self;
+};
+
+struct dryi_nested_guide dryi_nested_least_guide(const struct dryi_nested_least *l);
+struct dryi_nested_guide dryi_nested_table_guide(const struct dryi_nested_table *table);
+
+/* Into p->list, which is emptied first. DRY_ERR_NO_SPACE: infeasible in m. */
+enum dry_status dryi_nested_walk(struct dryi_planning *p, uint32_t window,
+                                 struct dryi_nested_guide guide, uint64_t m);
+
+#endif
