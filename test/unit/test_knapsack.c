@@ -334,7 +334,9 @@ large_problems_are_within_a_stated_gap(void **state)
     assert_true(result.recompute_ns - result.bound_ns < all_time / 1000);
     assert_int_equal(dry_keep_plain(bytes, time, COUNT, &options, is_kept, &again),
                      DRY_OK);
-    assert_memory_equal(&result, &again, sizeof again);
+    assert_int_equal(result.kept_bytes, again.kept_bytes);
+    assert_int_equal(result.recompute_ns, again.recompute_ns);
+    assert_int_equal(result.nodes, again.nodes);
 }
 
 /* --- the curve --------------------------------------------------------------------------------- */
