@@ -234,7 +234,8 @@ judge_linked(struct judge *j, uint32_t count, struct dry_plan_cost *cost,
 }
 
 enum dry_status
-dry_plan_judge(const struct dry_chain *chain, const struct dry_plan_item *items,
+dry_plan_judge(/* NOLINT(readability-function-size): one more than six, as published */
+               const struct dry_chain *chain, const struct dry_plan_item *items,
                size_t count, const struct dry_plan_observer *observer,
                const struct dry_memory *memory, struct dry_plan_cost *cost,
                struct dry_error *err)
