@@ -2,11 +2,11 @@
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
 A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors, what pins and
-the pinned cache of src/host) with one piece of text replaced, compiled into the named test without
-assertions, so that what catches it is what the test knows from outside or the part's own
-check. Each piece must be there exactly once: a mutant that no longer applies is a failure
-too. The tests pass on an unchanged copy first; those of pin_cuda want the stand-in for a
-driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
+the pinned cache of src/host, the judge and the rules of src/plan) with one piece of text
+replaced, compiled into the named test without assertions, so that what catches it is what the
+test knows from outside or the part's own check. Each piece must be there exactly once: a
+mutant that no longer applies is a failure too. The tests pass on an unchanged copy first;
+those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
 
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
 """
@@ -365,6 +365,73 @@ MUTANTS = {
         "o.policy = DRY_PAGES_ANY;",
         "o.policy = DRY_PAGES_PREFER;",
         "test_pin", "pages_are_at_home_as_far_as_there_are"),
+    "judge_one_gradient": (
+        "plan_judge.c",
+        "stage->gradient_bytes + below +",
+        "stage->gradient_bytes + 0 * below +",
+        "test_plan_judge", "peaks_of_four_stages_are_those_by_hand"),
+    "judge_gradient_late": (
+        "plan_judge.c",
+        "j->gradients = last->gradient_bytes + j->grads;",
+        "j->gradients = last->gradient_bytes;",
+        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
+    "judge_swapped_temporaries": (
+        "plan_judge.c",
+        "saved + stage->forward_tmp_bytes;",
+        "saved + stage->backward_tmp_bytes;",
+        "test_plan_judge", "each_phase_counts_what_it_needs"),
+    "judge_output_kept": (
+        "plan_judge.c",
+        "    j->held -= last->output_bytes;\n",
+        "",
+        "test_plan_judge", "peaks_of_four_stages_are_those_by_hand"),
+    "judge_input_charged_twice": (
+        "plan_judge.c",
+        "uint64_t input = 0;",
+        "uint64_t input = first ? j->stages[first - 1].output_bytes : 0;",
+        "test_plan_judge", "offloaded_bytes_are_away_between_the_passes"),
+    "judge_sends_the_last": (
+        "plan_judge.c",
+        "    j->leaving = 0; /*",
+        "    j->held -= j->leaving; /*",
+        "test_plan_judge", "offloaded_bytes_are_away_between_the_passes"),
+    "judge_sends_too_early": (
+        "plan_judge.c",
+        "    uint64_t needed = j->held + j->gradients + saved + stage->forward_tmp_bytes;\n"
+        "    let_leave(j, i);\n",
+        "    let_leave(j, i);\n"
+        "    uint64_t needed = j->held + j->gradients + saved + stage->forward_tmp_bytes;\n",
+        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
+    "judge_no_way_back": (
+        "plan_judge.c",
+        "while (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
+        "if (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
+        "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
+    "items_fixed_run_twice": (
+        "plan_items.c",
+        "for (uint32_t i = item->first; !outer && i <= item->last; i++) {",
+        "for (uint32_t i = item->first; !outer && i < item->last; i++) {",
+        "test_plan_judge", "items_that_are_no_plan_are_refused"),
+    "items_inner_leaves_its_range": (
+        "plan_items.c",
+        "if (item->inner_count > end_of_open(c) - at - 1)",
+        "if (item->inner_count > c->count - at - 1)",
+        "test_plan_judge", "items_that_are_no_plan_are_refused"),
+    "items_merged_across_ranges": (
+        "plan_items.c",
+        "    if (list->count > list->level) {",
+        "    if (list->count > 0) {",
+        "test_plan_rules", "the_optimizers_step_may_be_what_binds"),
+    "ranges_shorter_first": (
+        "plan_ranges.c",
+        "(k < longer);",
+        "(k + 1 >= count - longer);",
+        "test_plan_rules", "blocks_of_transformers_want_a_range_each"),
+    "revolve_splits_late": (
+        "plan_revolve.c",
+        "uint64_t above = binomial(t->snapshots - 1, r - 1);",
+        "uint64_t above = 1;",
+        "test_plan_rules", "revolve_plans_run_as_often_as_counted"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -378,6 +445,10 @@ PROGRAMS = {
     "test_pin_cuda": ("test/unit/test_pin_cuda.c", ["host/pin_*"]),
     "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
     "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
+    "test_plan_judge": ("test/unit/test_plan_judge.c",
+                        ["plan/plan_judge*", "plan/plan_items*"]),
+    "test_plan_rules": ("test/unit/test_plan_rules.c",
+                        ["plan/plan_items*", "plan/plan_ranges*", "plan/plan_revolve*"]),
 }
 SECONDS = 120
 RUN = re.compile(r"\[ RUN +\] (\w+)")
