@@ -27,7 +27,7 @@ struct method {
 };
 
 static const struct method methods[] = {
-    [DRY_METHOD_ONE_LEVEL] = {"one-level", NULL, DRY_CLASS_ONE_LEVEL},
+    [DRY_METHOD_ONE_LEVEL] = {"one-level", dryi_plan_one_level, DRY_CLASS_ONE_LEVEL},
     [DRY_METHOD_NESTED] = {"nested", dryi_plan_nested, DRY_CLASS_NESTED},
     [DRY_METHOD_NONE] = {"none", dryi_plan_none, DRY_CLASS_RULE},
     [DRY_METHOD_BLOCK] = {"block", dryi_plan_block, DRY_CLASS_RULE},

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Planning of one level: how many slots, at what price, and how long to search.
+ *
+ * Every price gives a lower bound, and the bound rises to the right price and falls behind
+ * it; so the price is searched, with a table of few slots. With a good price that one knows
+ * nearly as much as a large one.
+ *
+ * Where all that a plan can hold is a whole number of slots, nothing is rounded: the table is
+ * exact, needs no price, and the first plan that it leads to is the best.
+ */
+#include "plan/plan_one.h"
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/plan_state.h"
+
+#define PRICE_SLOTS 16u /* of a table that looks for the price, at least */
+#define PRICE_SHARE                                                                      \
+    3u /* of such slots are in what all needs beyond the memory, at least */
+#define PRICE_LOOKS 40u /* at most */
+/* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
+#define EXACT_CELLS (UINT64_C(1) << 20)
+#define WIDTH_MAX 1024u
+#define WIDTH_STAGES 16384u /* ways that a search keeps in all, about: some 10 ms */
+
+struct planner {
+    struct dryi_planning *p;
+    struct dryi_one one;
+    struct dryi_one_plan plan;
+    uint64_t memory;
+    uint64_t slot;
+    double price;
+};
+
+/* --- slots ------------------------------------------------------------------------------- */
+
+static uint64_t
+common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Divides all that a plan can hold. */
+static uint64_t
+unit_of(const struct dryi_one *one)
+{
+    uint64_t unit = 0;
+    for (size_t i = 0; i < one->count; i++) {
+        unit = common_divisor(unit, one->stages[i].output);
+        for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++)
+            unit = common_divisor(unit, one->options[k].held);
+    }
+    return unit ? unit : 1;
+}
+
+static uint64_t
+cells_of(const struct planner *r, uint64_t slot)
+{
+    return (uint64_t)r->one.row_count * 2 * (dryi_one_columns(r->memory, slot) + 1);
+}
+
+static uint64_t
+slot_of(uint64_t memory, uint64_t slots)
+{
+    return memory > slots ? (memory - 1) / slots + 1 : 1;
+}
+
+/* Half of the memory is left for the search. */
+static enum dry_status
+choose_slot(struct planner *r)
+{
+    uint64_t cells_max = r->p->options.table_bytes_max / sizeof(double) / 2;
+    uint64_t unit = unit_of(&r->one), slots = r->p->options.slots;
+    r->slot = slot_of(r->memory, slots);
+    uint64_t exact_max = cells_max < EXACT_CELLS ? cells_max : EXACT_CELLS;
+    if (unit >= r->slot ||
+        (r->memory / unit < EXACT_CELLS && cells_of(r, unit) <= exact_max))
+        r->slot = unit;
+    while (slots > 1 && cells_of(r, r->slot) > cells_max) {
+        slots -= slots / 4 + 1;
+        r->slot = slot_of(r->memory, slots);
+    }
+    if (cells_of(r, r->slot) > cells_max)
+        return dryi_fail(r->p->err, DRY_ERR_LIMIT,
+                         "tables of %zu rows need %llu bytes even with one slot; "
+                         "table_bytes_max is %llu",
+                         r->one.row_count,
+                         (unsigned long long)cells_of(r, r->slot) * 2 * sizeof(double),
+                         (unsigned long long)r->p->options.table_bytes_max);
+    r->p->slots = (uint32_t)(r->memory / r->slot);
+    return DRY_OK;
+}
+
+/* --- prices ------------------------------------------------------------------------------ */
+
+struct pricing {
+    struct planner *r;
+    uint64_t slot;
+    size_t looks;
+    double price, bound; /* the best; the price is a byte's */
+    enum dry_status status;
+};
+
+/* Is this price better? */
+static bool
+try_price(struct pricing *q, double price)
+{
+    struct planner *r = q->r;
+    if (q->status != DRY_OK || q->looks == PRICE_LOOKS)
+        return false;
+    q->looks++;
+    struct dryi_one_grid grid = {r->memory, q->slot,
+                                 (double)(uint64_t)(price * (double)q->slot)};
+    struct dryi_one_table t;
+    q->status = dryi_one_table_init(&t, &r->one, &grid, r->p->err);
+    if (q->status != DRY_OK)
+        return false;
+    double bound = dryi_one_bound(&t, 0, 0, r->memory);
+    dryi_one_table_finish(&t);
+    if (bound <= q->bound)
+        return false;
+    q->price = price;
+    q->bound = bound;
+    return true;
+}
+
+static void
+climb(struct pricing *q, double factor)
+{
+    while (try_price(q, q->price * factor))
+        continue;
+}
+
+/* Up or down in steps that become smaller. The first guess: what the floor's plan pays for
+ * the bytes it does without. */
+static enum dry_status
+choose_price(struct planner *r, uint64_t all_need)
+{
+    struct pricing q = {.r = r, .slot = slot_of(r->memory, PRICE_SLOTS)};
+    if (q.slot > (all_need - r->memory) / PRICE_SHARE)
+        q.slot = (all_need - r->memory) / PRICE_SHARE;
+    if (q.slot < r->slot)
+        q.slot = r->slot;
+    double guess = r->price;
+    if (guess == 0)
+        guess = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
+    if (guess <= 0)
+        return DRY_OK;
+    q.price = guess;
+    while (!try_price(&q, q.price) && q.looks < PRICE_LOOKS / 2)
+        q.price /= 4; /* far too high: no plan would pay that */
+    climb(&q, 2);
+    climb(&q, 0.5);
+    static const double factors[] = {1.4142, 1.1892, 1.0905, 1.0443};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        if (!try_price(&q, q.price * factors[i]))
+            try_price(&q, q.price / factors[i]);
+    }
+    r->price = q.price;
+    return q.status;
+}
+
+/* --- plans ------------------------------------------------------------------------------- */
+
+static bool
+push(struct dryi_planning *p, const struct dryi_one *one,
+     const struct dryi_one_plan *plan)
+{
+    dryi_plan_clear(p);
+    size_t i = 0;
+    for (size_t c = 0; c < plan->count; i = plan->choices[c].last + 1, c++) {
+        const struct dryi_one_choice *choice = &plan->choices[c];
+        uint32_t first = (uint32_t)i, last = (uint32_t)choice->last;
+        bool is_saved = choice->option != SIZE_MAX;
+        uint32_t option =
+            is_saved ? (uint32_t)(choice->option - one->stages[i].option) : 0;
+        if (!(is_saved ? dryi_plan_push_save(p, first, last, option)
+                       : dryi_plan_push_range(p, first, last)))
+            return false;
+    }
+    return true;
+}
+
+static void
+save_all(const struct dryi_one *one, struct dryi_one_plan *plan)
+{
+    for (size_t i = 0; i < one->count; i++)
+        plan->choices[i] = (struct dryi_one_choice){one->stages[i].option, i};
+    plan->count = one->count;
+    plan->cost = dryi_one_judge(one, plan->choices, plan->count);
+}
+
+/* The judge says where the floor is, and what is there. */
+static enum dry_status
+set_floor(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    r->plan.count = dryi_one_floor_plan(&r->one, r->plan.choices);
+    r->plan.cost = dryi_one_judge(&r->one, r->plan.choices, r->plan.count);
+    DRYI_ASSERT(r->plan.cost.need == r->one.floors[0]);
+    if (!push(p, &r->one, &r->plan))
+        return dryi_fail_memory(p->err, "a plan");
+    struct dry_plan_cost cost;
+    enum dry_status status = dryi_plan_price(p, &cost);
+    if (status == DRY_OK)
+        p->floor =
+            (struct dryi_plan_floor){cost.peak_bytes, cost.peak_stage, cost.peak_phase};
+    return status;
+}
+
+/* How many ways: as the memory for tables allows, and the time. */
+static size_t
+width_of(const struct planner *r, const struct dryi_one_table *t)
+{
+    uint64_t left =
+        r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
+    uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
+    uint64_t quick = WIDTH_STAGES / r->one.row_count;
+    width = width < quick ? width : quick;
+    return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
+}
+
+/* The bound is in whole units of time, as every plan's cost is. */
+static bool
+is_met(const struct planner *r, double bound)
+{
+    return (double)r->plan.cost.extra <= bound;
+}
+
+static enum dry_status
+search(struct planner *r, const struct dryi_one_table *t, double *bound)
+{
+    enum dry_status status = DRY_OK;
+    size_t most = width_of(r, t);
+    *bound = dryi_one_bound(t, 0, 0, r->memory);
+    for (size_t width = 1; width <= most && !is_met(r, *bound); width *= 4) {
+        status = dryi_one_search(t, r->memory, width, &r->plan, r->p->err);
+        if (status != DRY_OK)
+            return status;
+        if (r->plan.is_least)
+            *bound = (double)r->plan.cost.extra;
+    }
+    return status;
+}
+
+static enum dry_status
+plan_by_table(struct planner *r, uint64_t all_need)
+{
+    enum dry_status status = choose_slot(r);
+    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0)
+        status = choose_price(r, all_need);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_one_grid grid = {r->memory, r->slot,
+                                 (double)(uint64_t)(r->price * (double)r->slot)};
+    struct dryi_one_table t;
+    status = dryi_one_table_init(&t, &r->one, &grid, r->p->err);
+    if (status != DRY_OK)
+        return status;
+    double bound;
+    status = search(r, &t, &bound);
+    r->p->table_bytes = 2 * r->one.row_count * t.stride * sizeof(double);
+    r->p->bound_ns = r->p->base_ns + ((uint64_t)bound << r->one.time_shift);
+    dryi_one_table_finish(&t);
+    return status;
+}
+
+static enum dry_status
+make_plan(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    save_all(&r->one, &r->plan);
+    uint64_t all_need = r->plan.cost.need;
+    enum dry_status status = set_floor(r);
+    if (status != DRY_OK)
+        return status;
+    if (r->plan.cost.need > p->room_bytes)
+        return DRY_ERR_NO_SPACE;
+    r->memory = p->room_bytes;
+    if (all_need <= r->memory)
+        save_all(&r->one, &r->plan);
+    else
+        status = plan_by_table(r, all_need);
+    if (status == DRY_OK && !push(p, &r->one, &r->plan))
+        return dryi_fail_memory(p->err, "a plan");
+    return status;
+}
+
+enum dry_status
+dryi_plan_one_level(struct dryi_planning *p)
+{
+    struct planner r = {.p = p};
+    enum dry_status status = dryi_one_init(&r.one, p->chain, &p->memory, p->err);
+    if (status != DRY_OK)
+        return status;
+    r.plan.choices = dryi_memory_zalloc(&p->memory, p->count, sizeof *r.plan.choices);
+    status = r.plan.choices ? make_plan(&r) : dryi_fail_memory(p->err, "a plan");
+    dryi_memory_free(&p->memory, r.plan.choices, p->count, sizeof *r.plan.choices);
+    dryi_one_finish(&r.one);
+    return status;
+}
