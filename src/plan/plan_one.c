@@ -94,7 +94,7 @@ choose_slot(struct planner *r)
                          r->one.row_count,
                          (unsigned long long)cells_of(r, r->slot) * 2 * sizeof(double),
                          (unsigned long long)r->p->options.table_bytes_max);
-    r->p->slots = (uint32_t)(r->memory / r->slot);
+    r->p->slots = (uint32_t)(r->memory ? (r->memory - 1) / r->slot + 1 : 1);
     return DRY_OK;
 }
 
@@ -273,6 +273,19 @@ plan_by_table(struct planner *r, uint64_t all_need)
 }
 
 static enum dry_status
+plan_equal(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    size_t *ends = dryi_memory_zalloc(&p->memory, p->count, sizeof *ends);
+    if (!ends)
+        return dryi_fail_memory(p->err, "a plan");
+    dryi_one_plan_equal(&r->one, r->memory, ends, &r->plan);
+    p->bound_ns = p->base_ns + (r->plan.cost.extra << r->one.time_shift);
+    dryi_memory_free(&p->memory, ends, p->count, sizeof *ends);
+    return DRY_OK;
+}
+
+static enum dry_status
 make_plan(struct planner *r)
 {
     struct dryi_planning *p = r->p;
@@ -286,6 +299,8 @@ make_plan(struct planner *r)
     r->memory = p->room_bytes;
     if (all_need <= r->memory)
         save_all(&r->one, &r->plan);
+    else if (dryi_one_is_equal(p->chain))
+        status = plan_equal(r);
     else
         status = plan_by_table(r, all_need);
     if (status == DRY_OK && !push(p, &r->one, &r->plan))

@@ -218,4 +218,15 @@ enum dry_status dryi_one_search(const struct dryi_one_table *t, uint64_t memory,
 /* What a row takes for each way that is kept. */
 size_t dryi_one_way_bytes(void);
 
+/* --- equal stages ------------------------------------------------------------------------ */
+
+/* All but the last the same, with no choice but to save or to lie in a range? */
+bool dryi_one_is_equal(const struct dry_chain *chain);
+/*
+ * The best plan of such a chain, where it takes less than plan->cost.extra, which is one that
+ * fits; `ends` has room for every stage. One walk over the stages.
+ */
+void dryi_one_plan_equal(const struct dryi_one *one, uint64_t memory, size_t *ends,
+                         struct dryi_one_plan *plan);
+
 #endif

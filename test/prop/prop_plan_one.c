@@ -17,6 +17,7 @@
 #include "support/chains.h"
 
 #define ROUNDS 12000
+#define EQUAL_ROUNDS 1000
 
 static uint64_t seed_now;
 
@@ -119,11 +120,77 @@ every_plan_of_one_level_is_no_better(void **state)
     print_message("%" PRIu64 " chains, %" PRIu64 " budgets\n", rounds, budgets);
 }
 
+/* --- equal stages ------------------------------------------------------------------------- */
+
+/* Equal ones, and another at the end; is_disguised: with an option that nobody wants. */
+static struct dry_chain *
+make_equal(struct random *r, size_t count, bool is_disguised)
+{
+    struct dry_chain_frame frame = {.input_gradient_bytes = random_below(r, 12)};
+    struct dry_stage stage = {.forward_ns = 1 + random_below(r, 5),
+                              .backward_ns = 3,
+                              .output_bytes = random_below(r, 6),
+                              .gradient_bytes = random_below(r, 6),
+                              .forward_tmp_bytes = random_below(r, 6),
+                              .backward_tmp_bytes = random_below(r, 6)};
+    stage.saved_bytes = stage.output_bytes + random_below(r, 12);
+    if (random_below(r, 2))
+        stage.grads_bytes = random_below(r, stage.saved_bytes + 1);
+    struct dry_stage_option useless = {.saved_bytes = stage.saved_bytes,
+                                       .recompute_ns = 1000,
+                                       .backward_tmp_bytes = stage.backward_tmp_bytes};
+    stage.option_count = is_disguised;
+    stage.options = &useless;
+    struct dry_stage_option less = {.recompute_ns = 1 + random_below(r, 20)};
+    struct dry_stage last = {.backward_ns = 1,
+                             .output_bytes = random_below(r, 3),
+                             .gradient_bytes = random_below(r, 12),
+                             .grads_bytes = random_below(r, 12),
+                             .options = &less,
+                             .option_count = random_below(r, 2)};
+    less.saved_bytes = last.output_bytes;
+    last.saved_bytes = last.output_bytes + random_below(r, 12);
+    struct dry_chain *chain;
+    require(dry_chain_create(&frame, NULL, &chain, NULL) == DRY_OK, "a chain");
+    require(dry_chain_add(chain, &stage, count, NULL) == DRY_OK, "equal stages");
+    require(dry_chain_add(chain, &last, 1, NULL) == DRY_OK, "the last stage");
+    return chain;
+}
+
+static void
+equal_stages_need_no_table(void **state)
+{
+    (void)state;
+    uint64_t first = number_or("DRY_TEST_SEED", 1),
+             rounds = number_or("DRY_TEST_ROUNDS", EQUAL_ROUNDS);
+    for (uint64_t seed = first; seed < first + rounds; seed++) {
+        seed_now = seed;
+        struct random r, again;
+        random_init(&r, seed);
+        size_t count = 1 + (size_t)random_below(&r, 40);
+        again = r;
+        struct dry_chain *chain = make_equal(&r, count, false);
+        struct dry_chain *other = make_equal(&again, count, true);
+        struct dry_plan_summary all = plan_for(chain, UINT64_MAX, 500).summary;
+        for (uint64_t budget = all.floor_bytes; budget < all.cost.peak_bytes;
+             budget += 1 + random_below(&r, 20)) {
+            struct dry_plan_summary a = plan_for(chain, budget, 1000).summary;
+            struct dry_plan_summary b = plan_for(other, budget, 1000).summary;
+            require(a.slots == 0 && b.slots > 0, "only one has a table");
+            require(a.cost.time_ns == b.cost.time_ns, "the same time");
+            require(a.bound_ns == a.cost.time_ns, "the bound");
+        }
+        dry_chain_destroy(chain);
+        dry_chain_destroy(other);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_plan_of_one_level_is_no_better),
+        cmocka_unit_test(equal_stages_need_no_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
