@@ -297,27 +297,35 @@ reserve(struct dryi_nested_table *table, uint64_t cells)
     return true;
 }
 
+/* The cells of the row that `candidates` are of. */
+static void
+fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
+{
+    uint32_t width = row->hi - row->lo;
+    if (width == 0)
+        return;
+    float *cells = table->cells + row->at;
+    for (uint32_t i = 0; i < width; i++)
+        cells[i] = FAR;
+    for (size_t i = 0; i < table->candidate_count; i++)
+        relax(table, row, &table->candidates[i]);
+    for (uint32_t i = 1; i < width; i++)
+        cells[i] = cells[i] < cells[i - 1] ? cells[i] : cells[i - 1];
+}
+
 static enum dry_status
 make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
          struct dryi_nested_row *out)
 {
     struct dryi_nested_row row = gather(table, s, t);
-    uint32_t width = row.hi - row.lo;
     row.at = table->cell_count;
-    uint64_t more =
-        row.at + width > table->cell_capacity ? row.at + width - table->cell_capacity : 0;
-    if (more > (table->bytes_max - table->bytes) / sizeof *table->cells)
+    uint64_t cells = row.at + (row.hi - row.lo), room = table->bytes_max - table->bytes;
+    if (cells > table->cell_capacity + room / sizeof *table->cells)
         return DRY_ERR_LIMIT;
-    if (!reserve(table, row.at + width))
+    if (!reserve(table, cells))
         return DRY_ERR_MEMORY;
-    table->cell_count += width;
-    float *cells = table->cells + row.at;
-    for (uint32_t i = 0; i < width; i++)
-        cells[i] = FAR;
-    for (size_t i = 0; width > 0 && i < table->candidate_count; i++)
-        relax(table, &row, &table->candidates[i]);
-    for (uint32_t i = 1; i < width; i++)
-        cells[i] = cells[i] < cells[i - 1] ? cells[i] : cells[i - 1];
+    table->cell_count = cells;
+    fill_row(table, &row);
     *out = row;
     return DRY_OK;
 }
