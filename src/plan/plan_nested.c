@@ -122,6 +122,13 @@ scan(struct nested *n)
 
 /* --- windows ------------------------------------------------------------------------------- */
 
+static void
+note_bytes(struct nested *n)
+{
+    if (n->table.bytes_peak > n->p->table_bytes)
+        n->p->table_bytes = n->table.bytes_peak;
+}
+
 static enum dry_status
 make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window)
 {
@@ -136,8 +143,7 @@ make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window
         &n->table, &n->chain, rounding, unit, columns, n->p->options.table_bytes_max);
     if (status == DRY_OK)
         status = dryi_nested_table_widen(&n->table, window);
-    if (n->table.bytes_peak > n->p->table_bytes)
-        n->p->table_bytes = n->table.bytes_peak;
+    note_bytes(n);
     return status;
 }
 
@@ -148,21 +154,30 @@ get_time(const struct nested *n)
         &n->table, min(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
 }
 
+/* As wide as the limit lets it be. */
+static enum dry_status
+make_nearest(struct nested *n)
+{
+    enum dry_status status = make_table(n, DRYI_ROUND_NEAREST, n->window);
+    while (status == DRY_ERR_LIMIT && n->p->options.window == 0 && n->window > 1)
+        status = make_table(n, DRYI_ROUND_NEAREST, n->window /= 2);
+    return status;
+}
+
 /* Twice the window, as long as that changes what the table says. */
 static enum dry_status
 grow_window(struct nested *n)
 {
-    enum dry_status status = make_table(n, DRYI_ROUND_NEAREST, n->window);
+    enum dry_status status = make_nearest(n);
     float before = -1;
     while (status == DRY_OK && n->p->options.window == 0 && n->window < n->window_max &&
            get_time(n) != before) {
         uint32_t window = min(2 * n->window, n->window_max);
         before = get_time(n);
         status = dryi_nested_table_widen(&n->table, window);
-        if (n->table.bytes_peak > n->p->table_bytes)
-            n->p->table_bytes = n->table.bytes_peak;
+        note_bytes(n);
         if (status == DRY_ERR_LIMIT)
-            return make_table(n, DRYI_ROUND_NEAREST, n->window);
+            return make_nearest(n);
         n->window = window;
     }
     return status;
@@ -170,16 +185,16 @@ grow_window(struct nested *n)
 
 /* --- what no plan can do ------------------------------------------------------------------- */
 
+/* DRY_ERR_LIMIT: the one before is still there. */
 static enum dry_status
-make_least(struct nested *n)
+make_least(struct nested *n, uint32_t window)
 {
-    uint64_t bytes;
-    if (__builtin_mul_overflow((uint64_t)n->chain.count * n->window,
-                               sizeof *n->least.ranges, &bytes) ||
-        bytes > n->p->options.table_bytes_max)
+    uint64_t cells = (uint64_t)n->chain.count * window;
+    uint64_t bytes = cells * sizeof *n->least.ranges;
+    if (bytes > n->p->options.table_bytes_max)
         return DRY_ERR_LIMIT;
     dryi_nested_least_finish(&n->least);
-    if (!dryi_nested_least_init(&n->least, &n->chain, n->window))
+    if (!dryi_nested_least_init(&n->least, &n->chain, window))
         return DRY_ERR_MEMORY;
     if (bytes > n->p->table_bytes)
         n->p->table_bytes = bytes;
@@ -196,6 +211,22 @@ see_step(void *self, const struct dry_plan_step *step)
     *floor = (struct dryi_plan_floor){step->needed_bytes, step->stage, step->phase};
 }
 
+/* Wider, as long as that needs less and the limit lets it. */
+static enum dry_status
+widen_least(struct nested *n, uint64_t enough)
+{
+    uint64_t before = DRYI_NESTED_NEVER, least = dryi_nested_least_get(&n->least);
+    while (n->p->options.window == 0 && n->least.window < n->window_max &&
+           least > enough && least < before) {
+        enum dry_status status = make_least(n, min(2 * n->least.window, n->window_max));
+        if (status != DRY_OK)
+            return status == DRY_ERR_LIMIT ? DRY_OK : status;
+        before = least;
+        least = dryi_nested_least_get(&n->least);
+    }
+    return DRY_OK;
+}
+
 /* By the plan that needs least. */
 static enum dry_status
 set_floor(struct nested *n)
@@ -204,31 +235,36 @@ set_floor(struct nested *n)
     struct dryi_plan_floor floor = {0};
     struct dry_plan_observer observer = {see_step, &floor};
     struct dry_plan_cost cost;
-    enum dry_status status =
-        dryi_nested_walk(p, n->least.window, dryi_nested_least_guide(&n->least),
-                         dryi_nested_least_get(&n->least));
+    enum dry_status status = widen_least(n, 0);
+    if (status == DRY_OK)
+        status = dryi_nested_walk(p, n->least.window, dryi_nested_least_guide(&n->least),
+                                  dryi_nested_least_get(&n->least));
     DRYI_ASSERT(status != DRY_ERR_NO_SPACE);
     if (status == DRY_OK)
         status = dry_plan_judge(p->chain, p->list.items, p->list.count, &observer,
                                 &p->memory, &cost, p->err);
-    if (status == DRY_OK)
-        p->floor = floor;
-    return status;
+    if (status != DRY_OK)
+        return status;
+    p->floor = floor;
+    /* What options move to the host is held in all tables here, and not by the judge. */
+    if (n->has_plan && n->cost.peak_bytes < floor.bytes)
+        p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
+                                            n->cost.peak_phase};
+    return DRY_OK;
 }
 
 static enum dry_status
-set_bound(struct nested *n, double price)
+set_bound(struct nested *n)
 {
     uint64_t extra, bound;
     enum dry_status status = make_table(n, DRYI_ROUND_DOWN, n->window);
-    if (status != DRY_OK)
-        return status;
-    if (!dryi_nested_bound(&n->table, price > 0 ? price * (double)n->table.quantum : 1,
-                           &extra))
+    if (status == DRY_ERR_LIMIT)
+        return DRY_OK; /* what all take is one */
+    if (status == DRY_OK && !dryi_nested_bound(&n->table, &extra))
         return DRY_ERR_MEMORY;
-    if (!__builtin_add_overflow(n->p->base_ns, extra, &bound))
+    if (status == DRY_OK && !__builtin_add_overflow(n->p->base_ns, extra, &bound))
         n->p->bound_ns = bound;
-    return DRY_OK;
+    return status;
 }
 
 /* --- the planner --------------------------------------------------------------------------- */
@@ -245,26 +281,19 @@ save_all(struct nested *n)
     return status;
 }
 
-/* The least memory by a window that is wide enough for the budget, or where wider is no help. */
+/* A window that is wide enough for the budget, or where wider is no help. */
 static enum dry_status
 start(struct nested *n)
 {
     const struct dry_plan_options *options = &n->p->options;
     n->window_max = n->p->count > 1 ? n->p->count - 1 : 1;
     n->window = min(options->window ? options->window : WINDOW_FIRST, n->window_max);
-    enum dry_status status = make_least(n);
-    uint64_t before = DRYI_NESTED_NEVER, least = dryi_nested_least_get(&n->least);
-    while (status == DRY_OK && options->window == 0 && n->window < n->window_max &&
-           least > n->chain.room && least < before) {
-        before = least;
-        n->window = min(2 * n->window, n->window_max);
-        status = make_least(n);
-        least = dryi_nested_least_get(&n->least);
-        if (status == DRY_ERR_LIMIT) {
-            n->window = n->least.window;
-            return DRY_OK;
-        }
-    }
+    enum dry_status status = make_least(n, n->window);
+    while (status == DRY_ERR_LIMIT && options->window == 0 && n->window > 1)
+        status = make_least(n, n->window /= 2);
+    if (status == DRY_OK)
+        status = widen_least(n, n->chain.room);
+    n->window = n->least.window;
     return status;
 }
 
@@ -273,23 +302,27 @@ static enum dry_status
 fall_back(struct nested *n)
 {
     bool fits;
-    enum dry_status status = dryi_nested_walk(
-        n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.room);
-    if (status == DRY_OK)
-        status = consider(n, &fits);
+    enum dry_status status =
+        n->window == n->least.window ? DRY_OK : make_least(n, n->window);
+    if (status == DRY_OK && dryi_nested_least_get(&n->least) <= n->chain.room) {
+        status = dryi_nested_walk(n->p, n->window, dryi_nested_least_guide(&n->least),
+                                  n->chain.room);
+        status = status == DRY_OK ? consider(n, &fits) : status;
+    }
     if (status == DRY_OK)
         status = make_table(n, DRYI_ROUND_UP, n->window);
-    if (status != DRY_OK || n->table.ends[0].lo > n->table.columns)
-        return status;
-    return look(n, find_equal(n, n->table.columns), &fits);
+    if (status == DRY_OK && n->table.ends[0].lo <= n->table.columns)
+        status = look(n, find_equal(n, n->table.columns), &fits);
+    return status == DRY_ERR_LIMIT ? DRY_OK : status;
 }
 
-/* Is there a plan, and of nearly all the budget? */
+/* Is there a plan, and of nearly all there is room for? */
 static bool
 is_used(const struct nested *n)
 {
-    uint64_t budget = n->p->options.budget_bytes;
-    return n->has_plan && n->cost.peak_bytes >= budget - budget / UNUSED_PART;
+    uint64_t room = n->p->room_bytes;
+    return n->has_plan &&
+           n->cost.peak_bytes >= n->p->base_bytes + room - room / UNUSED_PART;
 }
 
 /* The best plan, in n->items. */
@@ -301,9 +334,6 @@ search(struct nested *n)
     enum dry_status status = grow_window(n);
     n->p->slots = n->p->options.slots;
     n->p->window = n->window;
-    if (status == DRY_OK && n->window != n->least.window &&
-        make_least(n) == DRY_ERR_MEMORY)
-        return DRY_ERR_MEMORY; /* beyond the limit the one that is there does too */
     if (status == DRY_OK)
         status = scan(n);
     for (unsigned i = 0; i < PRICES && status == DRY_OK && n->table.unit > 1; i++) {
@@ -311,10 +341,11 @@ search(struct nested *n)
         if (status == DRY_OK)
             status = scan(n);
     }
-    float price = n->table.price;
     if (status == DRY_OK && !is_used(n))
         status = fall_back(n);
-    return status == DRY_OK ? set_bound(n, (double)price) : status;
+    if (status == DRY_OK && !n->has_plan)
+        return DRY_ERR_LIMIT; /* of windows that are too narrow */
+    return status == DRY_OK ? set_bound(n) : status;
 }
 
 static enum dry_status
@@ -333,11 +364,6 @@ run(struct nested *n)
         return status;
     if (!is_possible)
         return DRY_ERR_NO_SPACE;
-    DRYI_ASSERT(n->has_plan);
-    /* What options move to the host is held in all tables here, and not by the judge. */
-    if (n->cost.peak_bytes < n->p->floor.bytes)
-        n->p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
-                                               n->cost.peak_phase};
     if (!dryi_memory_grow(&n->p->memory, &list->items, &list->capacity, n->item_count,
                           sizeof *list->items))
         return DRY_ERR_MEMORY;

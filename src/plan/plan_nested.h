@@ -130,12 +130,8 @@ float dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_
 
 /* --- bound ----------------------------------------------------------------------------------- */
 
-/*
- * No plan takes less, in ns beyond what all take. `table` has sizes rounded down; `price` is
- * what the search begins with: ns a part, more than 0. false: no memory.
- */
-bool dryi_nested_bound(const struct dryi_nested_table *table, double price,
-                       uint64_t *extra_ns);
+/* No plan takes less, in ns beyond what all take; `table` has sizes rounded down. false: no memory. */
+bool dryi_nested_bound(const struct dryi_nested_table *table, uint64_t *extra_ns);
 
 /* --- walk ---------------------------------------------------------------------------------- */
 

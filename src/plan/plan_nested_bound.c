@@ -99,10 +99,11 @@ relax(const struct bound *b, double *held)
 
 /* The best over prices: twice or half until the room lies between, then by halves. */
 static double
-search(struct bound *b, double price)
+search(struct bound *b)
 {
-    double room = (double)b->table->chain->room, low = 0, high = 0, best = 0;
-    b->price = price;
+    const struct dryi_nested *chain = b->table->chain;
+    double room = (double)chain->room, low = 0, high = 0, best = 0;
+    b->price = (1 + (double)chain->stages[chain->count].work) / (1 + room);
     for (unsigned i = 0; i < PRICES; i++) {
         double held, time = relax(b, &held);
         best = time > best ? time : best;
@@ -129,14 +130,14 @@ get_table_bound(const struct dryi_nested_table *table)
 }
 
 bool
-dryi_nested_bound(const struct dryi_nested_table *table, double price, uint64_t *extra_ns)
+dryi_nested_bound(const struct dryi_nested_table *table, uint64_t *extra_ns)
 {
     const struct dryi_nested *chain = table->chain;
     struct bound b = {.table = table};
     b.rests = dryi_memory_zalloc(&chain->memory, chain->count + 1, sizeof *b.rests);
     if (!b.rests)
         return false;
-    double by_table = get_table_bound(table), by_price = search(&b, price);
+    double by_table = get_table_bound(table), by_price = search(&b);
     double bound = by_table > by_price ? by_table : by_price;
     *extra_ns = bound > 0 && bound < EXTRA_MAX ? (uint64_t)bound : 0;
     dryi_memory_free(&chain->memory, b.rests, chain->count + 1, sizeof *b.rests);
