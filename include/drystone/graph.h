@@ -137,8 +137,9 @@ struct dry_graph_options {
     size_t struct_size;    /* set by dry_graph_options_init() */
     uint64_t budget_bytes; /* UINT64_MAX, the default: no limit */
     /*
-     * Rounds of the local search; default 1000. It is counted in rounds and not in time, so
-     * that the same options give the same plan, on every machine.
+     * Rounds of the local search, of 100,000 looks at runs each on average at most; default
+     * 10,000, which is up to 5 seconds. They are counted and not timed, so that the same
+     * options give the same plan, on every machine.
      */
     uint64_t steps;
     uint64_t seed; /* of its choices; default 1 */
@@ -215,6 +216,27 @@ DRY_API const uint32_t *dry_graph_plan_get_runs(const struct dry_graph_plan *pla
  * inputs and its workspace. The graph must be sealed and have a node.
  */
 DRY_API uint64_t dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node);
+
+/* --- export ------------------------------------------------------------------------------ */
+
+struct dry_graph_writer {
+    int (*write)(void *self, const char *text, size_t length); /* other than 0: stop */
+    void *self;
+};
+
+/*
+ * The same problem as a mixed integer program in the LP format of CPLEX, for solvers from
+ * elsewhere (cbc, glpsol, highs): Checkmate's (section 4.4), with stages that advance the
+ * frontier. Variables: R_t_i, the i-th of the order is run in stage t; S_t_i, it is held into
+ * stage t; F_t_i_k, it is freed in stage t after k; U_t_k, bytes after k of stage t, in units
+ * of the greatest common divisor of all sizes. Its optimum is the least time where no node is
+ * run twice in a stage, so at least the least time of all.
+ * LIMIT: more than 300 nodes. CANCELLED: the writer said stop.
+ */
+DRY_API enum dry_status dry_graph_write_lp(const struct dry_graph *graph,
+                                           uint64_t budget_bytes,
+                                           const struct dry_graph_writer *writer,
+                                           struct dry_error *err);
 
 #ifdef __cplusplus
 }

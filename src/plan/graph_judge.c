@@ -71,8 +71,8 @@ dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
 /* --- sequences ------------------------------------------------------------------------------- */
 
 bool
-dryi_sequence_insert(const struct dry_memory *memory, struct dryi_sequence *s, size_t at,
-                     uint32_t run)
+dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at,
+                 uint32_t run)
 {
     if (!dryi_memory_grow(memory, &s->runs, &s->capacity, s->count + 1, sizeof *s->runs))
         return false;
@@ -83,15 +83,15 @@ dryi_sequence_insert(const struct dry_memory *memory, struct dryi_sequence *s, s
 }
 
 void
-dryi_sequence_remove(struct dryi_sequence *s, size_t at)
+dryi_runs_remove(struct dryi_runs *s, size_t at)
 {
     s->count--;
     memmove(s->runs + at, s->runs + at + 1, (s->count - at) * sizeof *s->runs);
 }
 
 bool
-dryi_sequence_copy(const struct dry_memory *memory, struct dryi_sequence *to,
-                   const struct dryi_sequence *from)
+dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
+               const struct dryi_runs *from)
 {
     if (!dryi_memory_grow(memory, &to->runs, &to->capacity, from->count,
                           sizeof *to->runs))
@@ -103,10 +103,10 @@ dryi_sequence_copy(const struct dry_memory *memory, struct dryi_sequence *to,
 }
 
 void
-dryi_sequence_finish(const struct dry_memory *memory, struct dryi_sequence *s)
+dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s)
 {
     dryi_memory_free(memory, s->runs, s->capacity, sizeof *s->runs);
-    *s = (struct dryi_sequence){0};
+    *s = (struct dryi_runs){0};
 }
 
 /* --- the public judge ------------------------------------------------------------------------- */

@@ -62,19 +62,19 @@ void dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t cou
                      struct dryi_look *look);
 
 /* A sequence that grows and shrinks; all zero but memory to begin with. */
-struct dryi_sequence {
+struct dryi_runs {
     uint32_t *runs;
     size_t count, capacity;
 };
 
 #define DRYI_RUNS_PER_NODE 64u /* on average, at most: where planners give up */
 
-bool dryi_sequence_insert(const struct dry_memory *memory, struct dryi_sequence *s,
-                          size_t at, uint32_t run);
-void dryi_sequence_remove(struct dryi_sequence *s, size_t at);
-bool dryi_sequence_copy(const struct dry_memory *memory, struct dryi_sequence *to,
-                        const struct dryi_sequence *from);
-void dryi_sequence_finish(const struct dry_memory *memory, struct dryi_sequence *s);
+bool dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at,
+                      uint32_t run);
+void dryi_runs_remove(struct dryi_runs *s, size_t at);
+bool dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
+                    const struct dryi_runs *from);
+void dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s);
 
 /* --- planners ------------------------------------------------------------------------------ */
 
@@ -86,7 +86,7 @@ struct dryi_graph_search {
     const struct dry_graph *graph;
     struct dry_memory memory;
     struct dry_graph_options options;
-    struct dryi_sequence best;
+    struct dryi_runs best;
     uint64_t best_ns;  /* UINT64_MAX: there is none */
     uint64_t bound_ns; /* nothing takes less */
     uint64_t steps, states;
@@ -97,7 +97,7 @@ struct dryi_graph_search {
 
 /* Keeps the sequence if it is better; only those within the budget are. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
-                                                  const struct dryi_sequence *sequence,
+                                                  const struct dryi_runs *sequence,
                                                   uint64_t time,
                                                   enum dry_graph_method method);
 
@@ -109,7 +109,7 @@ DRY_CHECK_RESULT enum dry_status dryi_graph_exact(struct dryi_graph_search *s);
 #define DRYI_EVICT_VARIANTS 3
 DRY_CHECK_RESULT enum dry_status dryi_graph_evict(struct dryi_graph_search *s,
                                                   unsigned variant,
-                                                  struct dryi_sequence *sequence,
+                                                  struct dryi_runs *sequence,
                                                   bool *is_found);
 
 /* Greedy repair, eviction, then rounds of the local search. */

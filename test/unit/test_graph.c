@@ -466,7 +466,7 @@ units_make_no_difference_and_plans_repeat(void **state)
     struct dry_graph_plan *plans[3];
     const struct dry_graph_summary *s[3];
     struct dry_graph_options options = options_of(budget);
-    options.steps = 50;
+    options.steps = 200;
     assert_int_equal(dry_graph_plan_create(one, &options, &plans[0], NULL), DRY_OK);
     assert_int_equal(dry_graph_plan_create(one, &options, &plans[1], NULL), DRY_OK);
     options.budget_bytes = 4096 * budget;
@@ -701,6 +701,42 @@ slow_reruns_do_not_wrap(void **state)
     dry_graph_destroy(graph);
 }
 
+/* --- the program for others --------------------------------------------------------------------------------- */
+
+struct pieces {
+    size_t left, bytes;
+};
+
+static int
+take_pieces(void *self, const char *text, size_t length)
+{
+    struct pieces *p = self;
+    assert_int_equal(strlen(text), length);
+    p->bytes += length;
+    return p->left-- == 0;
+}
+
+static void
+programs_are_written_to_the_end_or_to_a_stop(void **state)
+{
+    (void)state;
+    struct dry_graph *graph = make_linear(3), *large = new_graph(), *open = new_graph();
+    struct pieces all = {SIZE_MAX, 0}, few = {10, 0};
+    struct dry_graph_writer writer = {take_pieces, &all}, stopped = {take_pieces, &few};
+    assert_int_equal(dry_graph_write_lp(graph, 5, &writer, NULL), DRY_OK);
+    assert_true(all.bytes > 1000);
+    assert_int_equal(dry_graph_write_lp(graph, 5, &stopped, NULL), DRY_ERR_CANCELLED);
+    assert_true(few.bytes < 1000);
+    for (uint32_t i = 0; i < 301; i++)
+        add(large, 1, 1);
+    seal(large);
+    assert_int_equal(dry_graph_write_lp(large, 5, &writer, NULL), DRY_ERR_LIMIT);
+    assert_int_equal(dry_graph_write_lp(open, 5, &writer, NULL), DRY_ERR_ARGUMENT);
+    dry_graph_destroy(graph);
+    dry_graph_destroy(large);
+    dry_graph_destroy(open);
+}
+
 /* --- failed allocations ------------------------------------------------------------------------------------ */
 
 static enum dry_status
@@ -769,6 +805,7 @@ main(void)
         cmocka_unit_test(cycles_are_refused_by_name),
         cmocka_unit_test(what_is_no_graph_is_refused),
         cmocka_unit_test(slow_reruns_do_not_wrap),
+        cmocka_unit_test(programs_are_written_to_the_end_or_to_a_stop),
         cmocka_unit_test(failed_allocations_leave_nothing),
     };
     return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
