@@ -255,11 +255,7 @@ hand_out(struct dryi_planning *p, struct dry_plan **plan)
 static enum dry_status
 plan_by_method(struct dryi_planning *p, struct dry_plan **plan)
 {
-    const struct method *method = &methods[p->options.method];
-    if (!method->plan)
-        return dryi_fail(p->err, DRY_ERR_UNSUPPORTED, "the method %s is not there yet",
-                         method->name);
-    enum dry_status status = method->plan(p);
+    enum dry_status status = methods[p->options.method].plan(p);
     if (status != DRY_OK && status != DRY_ERR_NO_SPACE)
         return status;
     raise_floor_to_step(p);
