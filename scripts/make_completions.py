@@ -16,6 +16,7 @@ CHOICES = {
     "--by": "line function module stack category size step",
     "--for": "training inference cpu",
     "--goal": "fit peak stable",
+    "--method": "one-level nested none block every sqrt greedy revolve",
     "--without": "expandable gc split",
     "--place": "torch paged offline",
     "--format": "perfetto chrome speedscope folded sqlite csv json svg pickle",

@@ -54,6 +54,7 @@ extern const struct command command_export;
 extern const struct command command_frag;
 extern const struct command command_info;
 extern const struct command command_pages;
+extern const struct command command_plan;
 extern const struct command command_recommend;
 extern const struct command command_replay;
 extern const struct command command_run;

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains and plans from files: what is read, and what is refused with the key's way. */
+#include "support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chain_json.h"
+#include "plan_file.h"
+#include "plan_report.h"
+#include "support/failing_memory.h"
+
+#define STAGE "{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30}"
+#define CHAIN(stages) "{\"format\":\"ckpt-chain/1\",\"stages\":[" stages "]}"
+
+static enum dry_status
+read_chain(const char *text, struct chain_file *file, struct dry_error *err)
+{
+    return chain_json_read(text, strlen(text), NULL, file, err);
+}
+
+static void
+assert_chain(const char *text, struct chain_file *file)
+{
+    struct dry_error err = {.text = ""};
+    enum dry_status status = read_chain(text, file, &err);
+    assert_string_equal(status == DRY_OK ? "" : err.text, "");
+}
+
+/* --- what is read ------------------------------------------------------------------------- */
+
+static const char whole[] =
+    "{\"format\":\"ckpt-chain/1\",\"name\":\"n\","
+    "\"budget\":{\"device\":2000000,\"reserve\":1000000,\"fragmentation\":0.25},"
+    "\"persistent\":{\"params\":100,\"grads\":{\"bytes\":50,\"alloc\":\"lazy\"},"
+    "\"optimizer\":200,\"buffers\":3,\"step_transient\":7},"
+    "\"input\":{\"bytes\":5,\"grad\":4},\"convention\":\"autograd\","
+    "\"stages\":[{\"name\":\"a\",\"repeat\":3,\"fwd\":1.5,\"bwd\":2,\"out\":10,"
+    "\"grad_out\":11,\"saved\":35,\"fwd_tmp\":8,\"bwd_tmp\":9,\"grads\":10,"
+    "\"recomputable\":false,\"rng\":true,"
+    "\"options\":[{\"id\":\"o\",\"saved\":20,\"recompute\":0.25,\"offload\":1,"
+    "\"policy\":{\"aten.mm\":[0,2]}}]}],"
+    "\"loss\":{\"fwd\":3,\"bwd\":4,\"saved\":6,\"tmp\":2}}";
+
+static void
+a_whole_file_becomes_a_chain(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    assert_chain(whole, &f);
+    assert_true(f.has_budget);
+    assert_int_equal(f.budget_bytes, 750000);
+    const struct dry_chain_frame *frame = dry_chain_get_frame(f.chain);
+    assert_int_equal(frame->persistent_bytes, 100 + (50 - 30) + 200 + 3);
+    assert_int_equal(frame->input_bytes, 5);
+    assert_int_equal(frame->input_gradient_bytes, 4);
+    assert_int_equal(frame->step_bytes, 7);
+    assert_int_equal(dry_chain_get_count(f.chain), 4);
+    const struct dry_stage *s = dry_chain_get_stage(f.chain, 0);
+    assert_string_equal(s->name, "a");
+    assert_int_equal(s->forward_ns, 1500);
+    assert_int_equal(s->backward_ns, 2000);
+    assert_int_equal(s->gradient_bytes, 11);
+    assert_int_equal(s->forward_tmp_bytes, 8);
+    assert_int_equal(s->backward_tmp_bytes, 9);
+    assert_int_equal(s->grads_bytes, 10);
+    assert_true(s->is_fixed);
+    assert_int_equal(s->option_count, 1);
+    assert_string_equal(s->options[0].name, "o");
+    assert_int_equal(s->options[0].recompute_ns, 250);
+    assert_int_equal(s->options[0].backward_tmp_bytes, 9);
+    assert_int_equal(s->options[0].offload_bytes, 1);
+    s = dry_chain_get_stage(f.chain, 3);
+    assert_string_equal(s->name, "loss");
+    assert_int_equal(s->output_bytes, 0);
+    assert_int_equal(s->gradient_bytes, 0);
+    assert_int_equal(s->saved_bytes, 6);
+    assert_int_equal(s->backward_tmp_bytes, 2);
+    chain_file_finish(&f);
+}
+
+/* Of a repeated stage the first has another input than the others. */
+static void
+inputs_are_taken_out_and_outputs_put_in(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    assert_chain(whole, &f);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->saved_bytes, 35 - 5 + 10);
+    assert_int_equal(dry_chain_get_stage(f.chain, 1)->saved_bytes, 35 - 10 + 10);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->options[0].saved_bytes, 25);
+    assert_int_equal(dry_chain_get_stage(f.chain, 2)->options[0].saved_bytes, 20);
+    chain_file_finish(&f);
+    assert_chain("{\"format\":\"ckpt-chain/1\",\"convention\":\"rotor\",\"stages\":"
+                 "[{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30}]}",
+                 &f);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->saved_bytes, 30);
+    chain_file_finish(&f);
+    assert_chain(CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30,"
+                       "\"saved_has_input\":false,\"saved_has_output\":true}"),
+                 &f);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->saved_bytes, 30);
+    chain_file_finish(&f);
+}
+
+static void
+storages_of_one_name_count_once(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    assert_chain(CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,"
+                       "\"storages\":[[\"b\",7],[\"a\",5],[\"b\",7],[\"c\",0]]}"),
+                 &f);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->saved_bytes, 12 + 10);
+    chain_file_finish(&f);
+}
+
+static void
+static_gradients_are_there_all_the_time(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    assert_chain("{\"format\":\"ckpt-chain/1\",\"persistent\":{\"grads\":{\"bytes\":50,"
+                 "\"alloc\":\"static\"}},\"stages\":[{\"fwd\":1,\"bwd\":2,\"out\":1,"
+                 "\"saved\":3,\"grads\":20}]}",
+                 &f);
+    assert_int_equal(dry_chain_get_frame(f.chain)->persistent_bytes, 50);
+    assert_int_equal(dry_chain_get_stage(f.chain, 0)->grads_bytes, 0);
+    chain_file_finish(&f);
+}
+
+/* --- what is refused ---------------------------------------------------------------------- */
+
+struct refusal {
+    const char *text;
+    const char *says; /* how the message begins */
+};
+
+#define WITH(more) CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30," more "}")
+#define ROOT(more) "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE "]," more "}"
+
+static const struct refusal wrong_chains[] = {
+    {"", "line 1"},
+    {"[]", "an object is expected"},
+    {"{\"format\":\"ckpt-chain/1\",\"format\":\"ckpt-chain/1\"}", "line 1"},
+    {"{\"format\":\"ckpt-chain/2\"}", "format: expected"},
+    {"{\"format\":1}", "format: a text is expected"},
+    {"{\"format\":\"ckpt-chain/1\"}", "stages: is missing"},
+    {CHAIN(""), "stages: there is no stage"},
+    {"{\"format\":\"ckpt-chain/1\",\"stages\":{}}", "stages: a list is expected"},
+    {CHAIN("3"), "stages[0]: an object is expected"},
+    {CHAIN("{}"), "stages[0].fwd: is missing"},
+    {WITH("\"fwdtmp\":1"),
+     "stages[0]: there is no key 'fwdtmp'; did you mean 'fwd_tmp'?"},
+    {WITH("\"\\u001b[2J\":1"), "stages[0]: there is no key '?[2J'"},
+    {CHAIN(STAGE ",{\"fwd\":-1,\"bwd\":2,\"out\":10,\"saved\":30}"),
+     "stages[1].fwd: -1 is negative"},
+    {CHAIN("{\"fwd\":NaN,\"bwd\":2,\"out\":10,\"saved\":30}"), "line 1"},
+    {CHAIN("{\"fwd\":1e400,\"bwd\":2,\"out\":10,\"saved\":30}"), "line 1"},
+    {CHAIN("{\"fwd\":1e16,\"bwd\":2,\"out\":10,\"saved\":30}"),
+     "stages[0].fwd: 1e+16 us are more than 63 bits"},
+    {CHAIN("{\"fwd\":9223372036854775807,\"bwd\":2,\"out\":10,\"saved\":30}"),
+     "stages[0].fwd: 9.22337e+18 us are more than 63 bits"},
+    {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10.5,\"saved\":30}"),
+     "stages[0].out: 10.5 is no whole number"},
+    {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9223372036854775808}"), "line 1"},
+    {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9223372036854775807}"),
+     "stages[0].saved: with the output it is beyond 63 bits"},
+    {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":\"10\",\"saved\":30}"),
+     "stages[0].out: a whole number is expected"},
+    {CHAIN(STAGE ",{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9}"),
+     "stages[1].saved: 9 is less than its input's 10"},
+    {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9,\"saved_has_output\":true}"),
+     "stages[0].saved: 9 is less than its output's 10"},
+    {WITH("\"repeat\":0"), "stages[0].repeat: 0 is no number"},
+    {WITH("\"repeat\":1000000"), "stages[0].repeat: more than the 100000 stages"},
+    {WITH("\"repeat\":99999") "x", "line 1"},
+    {WITH("\"recomputable\":1"), "stages[0].recomputable: true or false"},
+    {WITH("\"options\":[{\"saved\":20,\"recompute\":1}]"),
+     "stages[0].options[0].id: a name is needed"},
+    {WITH("\"options\":[{\"id\":\"a\",\"saved\":-20,\"recompute\":1}]"),
+     "stages[0].options[0].saved: -20 is negative"},
+    {WITH("\"options\":[{\"id\":\"a\",\"saved\":20,\"recompute\":1},"
+          "{\"id\":\"a\",\"saved\":20,\"recompute\":1}]"),
+     "stages[0].options[1].id: two options"},
+    {WITH("\"options\":[{\"id\":\"a\",\"saved\":20,\"recompute\":1,"
+          "\"policy\":{\"mm\":[-1]}}]"),
+     "stages[0].options[0].policy.mm[0]: -1 is negative"},
+    {WITH("\"storages\":[[\"a\",1]]"), "stages[0].saved: the storages are 1 bytes"},
+    {WITH("\"storages\":[[\"a\"]]"), "stages[0].storages[0]: a pair"},
+    {WITH("\"storages\":[[\"a\",1],[\"a\",2]]"), "stages[0].storages: a storage is"},
+    {ROOT("\"convention\":\"tf\""), "convention: expected \"rotor\" or \"autograd\""},
+    {ROOT("\"input\":{}"), "input.bytes: is missing"},
+    {ROOT("\"budget\":{\"device\":1,\"reserve\":2}"), "budget: the reserve is more"},
+    {ROOT("\"budget\":{\"device\":1,\"fragmentation\":1}"),
+     "budget.fragmentation: 1 is not below 1"},
+    {ROOT("\"persistent\":{\"params\":9223372036854775807,\"buffers\":1}"),
+     "persistent: the sum is beyond 63 bits"},
+    {ROOT("\"persistent\":{\"grads\":{\"bytes\":1,\"alloc\":\"never\"}}"),
+     "persistent.grads.alloc: expected"},
+    {ROOT("\"persistent\":{\"grads\":{\"bytes\":1}},\"loss\":{\"fwd\":0,\"bwd\":0,"
+          "\"grads\":2}"),
+     "persistent.grads: the stages' grads are more"},
+    {ROOT("\"loss\":{\"fwd\":0,\"bwd\":0,\"out\":1}"), "loss: there is no key 'out'"},
+};
+
+static void
+assert_begins(const char *text, const char *begin)
+{
+    if (strncmp(text, begin, strlen(begin)) != 0)
+        assert_string_equal(text, begin);
+}
+
+static void
+wrong_chains_are_refused_with_the_way(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong_chains / sizeof *wrong_chains; i++) {
+        struct chain_file f;
+        struct dry_error err = {.text = ""};
+        assert_int_equal(read_chain(wrong_chains[i].text, &f, &err), DRY_ERR_FORMAT);
+        assert_begins(err.text, wrong_chains[i].says);
+    }
+}
+
+static void
+sums_beyond_63_bits_are_refused(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    struct dry_error err;
+    assert_int_equal(read_chain(CHAIN("{\"repeat\":3,\"fwd\":1,\"bwd\":2,\"out\":0,"
+                                      "\"saved\":4611686018427387904}"),
+                                &f, &err),
+                     DRY_ERR_LIMIT);
+    assert_int_equal(read_chain(CHAIN("{\"repeat\":3,\"fwd\":4e15,\"bwd\":2,\"out\":0,"
+                                      "\"saved\":1}"),
+                                &f, &err),
+                     DRY_ERR_LIMIT);
+}
+
+/* Listed one by one, beyond what a chain may have. */
+static void
+a_million_stages_are_refused(void **state)
+{
+    (void)state;
+    static const char head[] = "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE;
+    static const char one[] = "," STAGE;
+    size_t count = 1000000, size = sizeof head + count * sizeof one + 3, used;
+    char *text = malloc(size);
+    struct chain_file f;
+    struct dry_error err;
+    assert_non_null(text);
+    used = sizeof head - 1;
+    memcpy(text, head, used);
+    for (size_t i = 0; i < count; i++, used += sizeof one - 1)
+        memcpy(text + used, one, sizeof one - 1);
+    memcpy(text + used, "]}", 3);
+    enum dry_status status = chain_json_read(text, used + 2, NULL, &f, &err);
+    assert_true(status == DRY_ERR_FORMAT || status == DRY_ERR_LIMIT);
+    free(text);
+}
+
+static void
+every_failed_request_for_memory_comes_back(void **state)
+{
+    (void)state;
+    for (size_t n = 0;; n++) {
+        struct failing_memory fm;
+        struct chain_file f;
+        struct dry_error err;
+        struct dry_memory memory = failing_memory_init(&fm, n);
+        enum dry_status status =
+            chain_json_read(whole, sizeof whole - 1, &memory, &f, &err);
+        if (status == DRY_OK)
+            chain_file_finish(&f);
+        failing_memory_finish(&fm);
+        if (!fm.failed)
+            break;
+        assert_int_equal(status, DRY_ERR_MEMORY);
+    }
+}
+
+/* --- plans -------------------------------------------------------------------------------- */
+
+#define PLAN(items) "{\"format\":\"ckpt-plan/1\",\"items\":[" items "]}"
+
+static const char ten[] = "{\"format\":\"ckpt-chain/1\",\"stages\":["
+                          "{\"repeat\":5,\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30,"
+                          "\"options\":[{\"id\":\"x\",\"saved\":20,\"recompute\":1},"
+                          "{\"id\":\"y\",\"saved\":15,\"recompute\":2}]},"
+                          "{\"repeat\":5,\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30,"
+                          "\"options\":[{\"id\":\"y\",\"saved\":15,\"recompute\":2}]}]}";
+
+static void
+plans_become_items(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"format\":\"ckpt-plan/1\",\"input_hash\":\"00000000000000ff\",\"items\":["
+        "{\"save\":[0,1]},{\"opt\":[2,6],\"id\":\"y\"},"
+        "{\"ckpt\":[7,9],\"inner\":[{\"ckpt\":[7,8],\"inner\":[{\"save\":[7,8]}]},"
+        "{\"save\":[9,9]}]}]}";
+    struct chain_file f;
+    struct plan_file p;
+    struct dry_error err;
+    assert_chain(ten, &f);
+    assert_int_equal(plan_file_read(text, sizeof text - 1, f.chain, &p, &err), DRY_OK);
+    static const struct dry_plan_item expected[] = {
+        {DRY_PLAN_SAVE, 0, 1, 0, 0},       {DRY_PLAN_SAVE, 2, 4, 2, 0},
+        {DRY_PLAN_SAVE, 5, 6, 1, 0},       {DRY_PLAN_CHECKPOINT, 7, 9, 0, 3},
+        {DRY_PLAN_CHECKPOINT, 7, 8, 0, 1}, {DRY_PLAN_SAVE, 7, 8, 0, 0},
+        {DRY_PLAN_SAVE, 9, 9, 0, 0},
+    };
+    assert_int_equal(p.count, sizeof expected / sizeof *expected);
+    assert_memory_equal(p.items, expected, sizeof expected);
+    assert_true(p.has_input_hash);
+    assert_int_equal(p.input_hash, 255);
+    assert_false(p.has_plan_hash);
+    plan_file_finish(&p);
+    chain_file_finish(&f);
+}
+
+static const struct refusal wrong_plans[] = {
+    {"{}", "format: expected"},
+    {"{\"format\":\"ckpt-plan/1\"}", "items: a list"},
+    {"{\"format\":\"ckpt-plan/1\",\"items\":[],\"x\":1}", "there is no key 'x'"},
+    {PLAN(""), "items: stage 0 is not covered"},
+    {PLAN("{\"save\":[0,8]}"), "items: stage 9 is not covered"},
+    {PLAN("{\"save\":[0,10]}"), "items[0].save[1]: expected a stage from 0 to 9"},
+    {PLAN("{\"save\":[0,9]},{\"save\":[10,10]}"), "items[1].save: stage 9 was the last"},
+    {PLAN("{\"save\":[0,3]},{\"save\":[3,9]}"), "items[1].save[0]: stage 4 is the next"},
+    {PLAN("{\"save\":[0,3]},{\"ckpt\":[5,9]}"), "items[1].ckpt[0]: stage 4 is the next"},
+    {PLAN("{\"save\":[-1,9]}"), "items[0].save[0]: -1 is negative"},
+    {PLAN("{\"save\":[0,4294967295]}"), "items[0].save[1]: expected a stage"},
+    {PLAN("{\"save\":[0]}"), "items[0].save: a pair"},
+    {PLAN("{\"save\":[0,9],\"ckpt\":[0,9]}"), "items[0]: one of save, ckpt and opt"},
+    {PLAN("{\"save\":[0,9],\"inner\":[]}"), "items[0]: only a ckpt has an inner"},
+    {PLAN("{\"ckpt\":[0,9],\"inner\":[]}"), "items[0].inner: nothing is in it"},
+    {PLAN("{\"ckpt\":[0,9],\"inner\":[{\"save\":[0,8]}]}"),
+     "items[0].inner: stage 9 is not covered"},
+    {PLAN("{\"ckpt\":[0,4],\"inner\":[{\"save\":[0,5]}]}"),
+     "items[0].inner[0].save[1]: expected a stage from 0 to 4"},
+    {PLAN("{\"opt\":[0,9],\"id\":\"x\"}"), "items[0].id: stage 5 has no option"},
+    {PLAN("{\"opt\":[0,9]}"), "items[0].id: the option's name is missing"},
+    {"{\"format\":\"ckpt-plan/1\",\"items\":[],\"plan_hash\":\"0x0\"}",
+     "plan_hash: 16 hex digits"},
+};
+
+static void
+wrong_plans_are_refused_with_the_way(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    assert_chain(ten, &f);
+    for (size_t i = 0; i < sizeof wrong_plans / sizeof *wrong_plans; i++) {
+        struct plan_file p;
+        struct dry_error err = {.text = ""};
+        const char *text = wrong_plans[i].text;
+        assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err),
+                         DRY_ERR_FORMAT);
+        assert_begins(err.text, wrong_plans[i].says);
+    }
+    chain_file_finish(&f);
+}
+
+/* Ranges of one stage in each other, so many levels deep. */
+static char *
+make_deep(size_t depth)
+{
+    static const char open[] = "{\"ckpt\":[0,9],\"inner\":[";
+    static const char head[] = "{\"format\":\"ckpt-plan/1\",\"items\":[";
+    static const char leaf[] = "{\"save\":[0,9]}";
+    char *text = malloc(sizeof head + depth * (sizeof open + 2) + sizeof leaf + 3);
+    assert_non_null(text);
+    char *at = text;
+    memcpy(at, head, sizeof head - 1);
+    at += sizeof head - 1;
+    for (size_t i = 0; i < depth; i++, at += sizeof open - 1)
+        memcpy(at, open, sizeof open - 1);
+    memcpy(at, leaf, sizeof leaf - 1);
+    at += sizeof leaf - 1;
+    for (size_t i = 0; i < depth; i++, at += 2)
+        memcpy(at, "]}", 2);
+    memcpy(at, "]}", 3);
+    return text;
+}
+
+static void
+depth_has_an_end_and_what_is_written_is_read(void **state)
+{
+    (void)state;
+    struct chain_file f;
+    struct plan_file p, again;
+    struct dry_error err;
+    assert_chain(ten, &f);
+    char *text = make_deep(PLAN_DEPTH_MAX);
+    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err),
+                     DRY_ERR_FORMAT);
+    free(text);
+    text = make_deep(PLAN_DEPTH_MAX - 1);
+    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err), DRY_OK);
+    assert_int_equal(p.count, PLAN_DEPTH_MAX);
+    free(text);
+    struct plan_report report = {.file = "f",
+                                 .input = &f,
+                                 .judged = &p,
+                                 .items = p.items,
+                                 .item_count = p.count,
+                                 .summary.budget_bytes = UINT64_MAX};
+    json_t *root = plan_json_make(&report, &err);
+    assert_non_null(root);
+    text = json_dumps(root, JSON_COMPACT);
+    assert_non_null(text);
+    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &again, &err), DRY_OK);
+    assert_int_equal(again.count, p.count);
+    assert_memory_equal(again.items, p.items, p.count * sizeof *p.items);
+    free(text);
+    json_decref(root);
+    plan_file_finish(&again);
+    plan_file_finish(&p);
+    chain_file_finish(&f);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_file_becomes_a_chain),
+        cmocka_unit_test(inputs_are_taken_out_and_outputs_put_in),
+        cmocka_unit_test(storages_of_one_name_count_once),
+        cmocka_unit_test(static_gradients_are_there_all_the_time),
+        cmocka_unit_test(wrong_chains_are_refused_with_the_way),
+        cmocka_unit_test(sums_beyond_63_bits_are_refused),
+        cmocka_unit_test(a_million_stages_are_refused),
+        cmocka_unit_test(every_failed_request_for_memory_comes_back),
+        cmocka_unit_test(plans_become_items),
+        cmocka_unit_test(wrong_plans_are_refused_with_the_way),
+        cmocka_unit_test(depth_has_an_end_and_what_is_written_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_CHAIN_JSON_H
+#define TOOL_CHAIN_JSON_H
+
+/* A chain from its file, "ckpt-chain/1", see drystone-chain(5). */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drystone/chain.h>
+
+struct chain_file {
+    struct dry_chain *chain;
+    bool has_budget;
+    uint64_t budget_bytes; /* what a plan may use: the device less what is kept aside */
+    uint64_t device_bytes, reserve_bytes;
+    uint32_t fragmentation_ppm;
+    /* Of what is there whatever the plan; gradients that backward allocates are not. */
+    uint64_t params_bytes, grads_bytes, optimizer_bytes, buffers_bytes;
+};
+
+/*
+ * FORMAT, with the key's way; LIMIT: sums beyond 63 bits, too many stages. memory NULL:
+ * malloc. chain_file_finish() is due after DRY_OK.
+ */
+DRY_CHECK_RESULT enum dry_status chain_json_read(const char *text, size_t length,
+                                                 const struct dry_memory *memory,
+                                                 struct chain_file *file,
+                                                 struct dry_error *err);
+void chain_file_finish(struct chain_file *file);
+
+/* The name of a stage, made printable; "" where it has none. */
+#define CHAIN_NAME_BYTES 64
+const char *chain_stage_name(const struct dry_chain *chain, size_t stage,
+                             char name[CHAIN_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "json_in.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "options.h"
+#include "term.h"
+
+#define TREE_BYTES_MAX (UINT64_C(1) << 30)
+/*
+ * What jansson 2.14 takes, rounded up, for what begins with the character: an empty object
+ * has 240 bytes, an empty list 128, a key is a pair and its slots.
+ */
+#define OBJECT_BYTES 256u
+#define LIST_BYTES 144u
+#define KEY_BYTES 96u
+#define ELEMENT_BYTES 64u
+
+#define NAME_BYTES 48 /* of a foreign word in a message */
+#define WAY_BYTES 128
+#define WAY_STEPS 16
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+static unsigned
+measure_node(char c)
+{
+    switch (c) {
+    case '{':
+        return OBJECT_BYTES;
+    case '[':
+        return LIST_BYTES;
+    case ':':
+        return KEY_BYTES;
+    case ',':
+        return ELEMENT_BYTES;
+    default:
+        return 0;
+    }
+}
+
+/* An upper bound of the tree's memory; of broken JSON it may be anything. */
+static uint64_t
+measure_tree(const char *text, size_t length)
+{
+    uint64_t bytes = length;
+    bool is_in_string = false;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            is_in_string = !is_in_string;
+        else if (is_in_string && text[i] == '\\')
+            i++;
+        else if (!is_in_string)
+            bytes += measure_node(text[i]);
+    }
+    return bytes;
+}
+
+static enum dry_status
+describe_failure(const json_error_t *why, struct dry_error *err)
+{
+    if (json_error_code(why) == json_error_out_of_memory)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    bool is_number = json_error_code(why) == json_error_numeric_overflow;
+    return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "line %d, column %d: %s%s",
+                   why->line, why->column, why->text,
+                   is_number ? "; numbers beyond 63 bits are refused" : "");
+}
+
+enum dry_status
+json_in_parse(const char *text, size_t length, json_t **root, struct dry_error *err)
+{
+    if (length > JSON_IN_TEXT_BYTES_MAX || measure_tree(text, length) > TREE_BYTES_MAX)
+        return fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
+                       "this JSON is too large: 64 MiB of text, or 1 GiB of memory, is "
+                       "the most that is read");
+    json_error_t why;
+    json_t *made = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (!made)
+        return describe_failure(&why, err);
+    *root = made;
+    return DRY_OK;
+}
+
+static enum dry_status
+read_stream(FILE *file, char **text, size_t *length, struct dry_error *err)
+{
+    char *bytes = NULL;
+    size_t used = 0, capacity = 0, got = 1;
+    while (got > 0 && used <= JSON_IN_TEXT_BYTES_MAX) {
+        if (capacity - used < 2) {
+            capacity = capacity ? capacity * 2 : (size_t)64 << 10;
+            char *grown = realloc(bytes, capacity);
+            if (!grown) {
+                free(bytes);
+                return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+            }
+            bytes = grown;
+        }
+        got = fread(bytes + used, 1, capacity - used - 1, file);
+        used += got;
+    }
+    if (ferror(file)) {
+        free(bytes);
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot read: %s",
+                       strerror(errno));
+    }
+    bytes[used] = '\0';
+    *text = bytes;
+    *length = used;
+    return DRY_OK;
+}
+
+enum dry_status
+json_in_read_file(const char *path, char **text, size_t *length, struct dry_error *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rbe");
+    if (!file)
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot open: %s",
+                       strerror(errno));
+    enum dry_status status = read_stream(file, text, length, err);
+    if (!is_stdin)
+        fclose(file);
+    return status;
+}
+
+/* --- ways --------------------------------------------------------------------------------- */
+
+struct json_at
+json_in_key(const struct json_at *object, const char *key)
+{
+    return (struct json_at){
+        .value = json_object_get(object->value, key), .parent = object, .key = key};
+}
+
+struct json_at
+json_in_element(const struct json_at *list, size_t index)
+{
+    return (struct json_at){
+        .value = json_array_get(list->value, index), .parent = list, .index = index};
+}
+
+/* "stages[3].options[0].saved"; of a very deep one the inner end. */
+static void
+write_way(const struct json_at *at, char way[WAY_BYTES])
+{
+    const struct json_at *steps[WAY_STEPS];
+    size_t count = 0, used = 0;
+    for (; at && at->parent && count < WAY_STEPS; at = at->parent)
+        steps[count++] = at;
+    way[0] = '\0';
+    if (at && at->parent)
+        used = (size_t)snprintf(way, WAY_BYTES, "...");
+    while (count > 0 && used < WAY_BYTES - NAME_BYTES - 2) {
+        const struct json_at *step = steps[--count];
+        char name[NAME_BYTES];
+        if (step->key) {
+            term_make_printable(name, sizeof name, step->key, strlen(step->key));
+            used += (size_t)snprintf(way + used, WAY_BYTES - used, "%s%s",
+                                     used ? "." : "", name);
+        } else {
+            used += (size_t)snprintf(way + used, WAY_BYTES - used, "[%zu]", step->index);
+        }
+    }
+}
+
+void
+json_in_fail(struct json_in *in, const struct json_at *at, const char *format, ...)
+{
+    if (in->status != DRY_OK)
+        return;
+    char way[WAY_BYTES], text[sizeof in->err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    write_way(at, way);
+    in->status = fail_at(in->err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "%s%s%s", way,
+                         *way ? ": " : "", text);
+}
+
+/* --- values ------------------------------------------------------------------------------- */
+
+static void
+refuse_key(struct json_in *in, const struct json_at *at, const char *key,
+           const char *const *keys)
+{
+    char name[NAME_BYTES];
+    struct suggestion s = {.word = key};
+    for (; *keys; keys++)
+        suggestion_consider(&s, *keys);
+    term_make_printable(name, sizeof name, key, strlen(key));
+    json_in_fail(in, at, "there is no key '%s'%s%s%s", name,
+                 s.best ? "; did you mean '" : "", s.best ? s.best : "",
+                 s.best ? "'?" : "");
+}
+
+bool
+json_in_object(struct json_in *in, const struct json_at *at, const char *const *keys)
+{
+    if (!json_is_object(at->value)) {
+        json_in_fail(in, at, at->value ? "an object is expected" : "is missing");
+        return false;
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(at->value, key, value)
+    {
+        const char *const *known = keys;
+        while (*known && strcmp(*known, key) != 0)
+            known++;
+        if (!*known) {
+            refuse_key(in, at, key, keys);
+            return false;
+        }
+    }
+    return in->status == DRY_OK;
+}
+
+size_t
+json_in_list(struct json_in *in, const struct json_at *at)
+{
+    if (!at->value)
+        return 0;
+    if (!json_is_array(at->value)) {
+        json_in_fail(in, at, "a list is expected");
+        return 0;
+    }
+    return in->status == DRY_OK ? json_array_size(at->value) : 0;
+}
+
+uint64_t
+json_in_unsigned(struct json_in *in, const struct json_at *at)
+{
+    json_int_t value = json_integer_value(at->value);
+    if (!at->value)
+        json_in_fail(in, at, "is missing");
+    else if (json_is_real(at->value))
+        json_in_fail(in, at, "%g is no whole number", json_real_value(at->value));
+    else if (!json_is_integer(at->value))
+        json_in_fail(in, at, "a whole number is expected");
+    else if (value < 0)
+        json_in_fail(in, at, "%lld is negative", (long long)value);
+    return in->status == DRY_OK ? (uint64_t)value : 0;
+}
+
+uint64_t
+json_in_unsigned_or(struct json_in *in, const struct json_at *at, uint64_t absent)
+{
+    return at->value ? json_in_unsigned(in, at) : absent;
+}
+
+/* A number that is not negative; jansson gives none that is not finite. */
+static double
+read_number(struct json_in *in, const struct json_at *at)
+{
+    double value = json_number_value(at->value);
+    if (!at->value)
+        json_in_fail(in, at, "is missing");
+    else if (!json_is_number(at->value) || !isfinite(value))
+        json_in_fail(in, at, "a number is expected");
+    else if (value < 0)
+        json_in_fail(in, at, "%g is negative", value);
+    return in->status == DRY_OK ? value : 0;
+}
+
+uint64_t
+json_in_time(struct json_in *in, const struct json_at *at)
+{
+    double value = read_number(in, at);
+    uint64_t ns = 0;
+    bool is_over = false;
+    if (in->status != DRY_OK)
+        return 0;
+    if (json_is_integer(at->value))
+        is_over =
+            __builtin_mul_overflow((uint64_t)json_integer_value(at->value), 1000, &ns);
+    else if (value < 9.2e15)
+        ns = (uint64_t)llround(value * 1000);
+    else
+        is_over = true;
+    if (is_over || ns > INT64_MAX)
+        json_in_fail(in, at, "%g us are more than 63 bits of nanoseconds", value);
+    return in->status == DRY_OK ? ns : 0;
+}
+
+uint32_t
+json_in_millionths(struct json_in *in, const struct json_at *at)
+{
+    double value = at->value ? read_number(in, at) : 0;
+    if (value >= 1)
+        json_in_fail(in, at, "%g is not below 1", value);
+    long millionths = in->status == DRY_OK ? lround(value * 1e6) : 0;
+    return (uint32_t)(millionths < 1000000 ? millionths : 999999);
+}
+
+bool
+json_in_flag(struct json_in *in, const struct json_at *at, bool absent)
+{
+    if (!at->value)
+        return absent;
+    if (!json_is_boolean(at->value))
+        json_in_fail(in, at, "true or false is expected");
+    return json_is_true(at->value);
+}
+
+const char *
+json_in_text(struct json_in *in, const struct json_at *at, const char *absent)
+{
+    if (!at->value)
+        return absent;
+    if (!json_is_string(at->value)) {
+        json_in_fail(in, at, "a text is expected");
+        return absent;
+    }
+    return json_string_value(at->value);
+}

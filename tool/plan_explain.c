@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan in words: what the peak is made of and who makes it, why no smaller budget does,
+ * what the next budgets buy, and where checkpoints are of no more use.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "plan_report.h"
+#include "plan_timeline.h"
+#include "report.h"
+
+/* The peak's step, and what was held when it began. */
+struct finder {
+    uint64_t peak_bytes;
+    uint64_t held_bytes, at_peak_bytes;
+    bool is_found;
+};
+
+static void
+find_peak(void *self, const struct dry_plan_step *step)
+{
+    struct finder *f = self;
+    if (!f->is_found && step->needed_bytes == f->peak_bytes) {
+        f->is_found = true;
+        f->at_peak_bytes = f->held_bytes;
+    }
+    f->held_bytes = step->held_bytes;
+}
+
+static enum dry_status
+measure_peak(const struct plan_report *r, struct finder *f, struct dry_error *err)
+{
+    const struct dry_plan_observer observer = {.step = find_peak, .self = f};
+    struct dry_plan_cost cost;
+    *f = (struct finder){.peak_bytes = r->summary.cost.peak_bytes,
+                         .held_bytes = plan_held_at_first(r->input->chain)};
+    return dry_plan_judge(r->input->chain, r->items, r->item_count, &observer, NULL,
+                          &cost, err);
+}
+
+/* What the peak is made of: always there, held by others, its own. */
+static int
+explain_peak(const struct plan_report *r)
+{
+    const struct dry_plan_cost *c = &r->summary.cost;
+    const struct dry_chain_frame *frame = dry_chain_get_frame(r->input->chain);
+    char always[TERM_NUMBER_BYTES], held[TERM_NUMBER_BYTES], own[TERM_NUMBER_BYTES];
+    char where[PLAN_WHERE_BYTES];
+    struct finder f;
+    struct dry_error err;
+    if (measure_peak(r, &f, &err) != DRY_OK)
+        return report_error("plan", r->file, &err);
+    uint64_t fixed = frame->persistent_bytes + frame->input_bytes;
+    uint64_t before = f.at_peak_bytes > fixed ? f.at_peak_bytes - fixed : 0;
+    uint64_t rest = c->peak_bytes > fixed + before ? c->peak_bytes - fixed - before : 0;
+    plan_format_where(r->input->chain, c->peak_phase, c->peak_stage, where);
+    if (c->peak_phase == DRY_PHASE_STEP)
+        plan_print_item(
+            "the peak",
+            "is the optimizer's step, when all activations are gone: weights, "
+            "states and gradients are what it needs. More checkpoints would "
+            "cost time and lower nothing; a fused optimizer, or states and "
+            "gradients in parts on several devices, would.");
+    else
+        plan_print_item(
+            "the peak",
+            "is in %s: %s that are always there, %s held by then, and %s that "
+            "it needs while it runs.",
+            where, term_format_bytes(fixed, always), term_format_bytes(before, held),
+            term_format_bytes(rest, own));
+    return EXIT_FINE;
+}
+
+/* Where the least budget is the peak, or is bound by what no checkpoint changes. */
+static void
+explain_floor(const struct plan_report *r)
+{
+    const struct dry_plan_summary *s = &r->summary;
+    size_t count = dry_chain_get_count(r->input->chain);
+    char least[TERM_NUMBER_BYTES], where[PLAN_WHERE_BYTES];
+    const char *why = "even if all other stages keep as little as plans of this method "
+                      "can.";
+    if (s->floor_phase == DRY_PHASE_STEP)
+        why = "and no activation is there then: checkpoints do not lower it.";
+    else if (s->floor_stage + 1 == count)
+        why = "the last one, which most often is the loss with its logits: checkpoints "
+              "before it do not lower it; a loss computed in parts would.";
+    plan_format_where(r->input->chain, s->floor_phase, s->floor_stage, where);
+    plan_print_item("the least", "is %s: %s needs so much, %s",
+                    term_format_bytes(s->floor_bytes, least), where, why);
+    if (s->cost.peak_bytes <= s->floor_bytes && r->outcome == PLAN_FITS)
+        plan_print_item("", "The plan is there already: a smaller budget is of no use, "
+                            "whatever is run again.");
+}
+
+/* The plans beside this one on the curve. */
+static void
+find_neighbours(const struct plan_report *r, const struct dry_plan_cost **below,
+                const struct dry_plan_cost **above)
+{
+    const struct dry_plan_cost *c = &r->summary.cost;
+    *below = *above = NULL;
+    for (size_t i = 0; i < r->point_count; i++) {
+        const struct dry_plan_cost *p = &r->points[i].cost;
+        if (p->peak_bytes < c->peak_bytes && p->time_ns > c->time_ns)
+            *below = p;
+        if (p->peak_bytes > c->peak_bytes && p->time_ns < c->time_ns && !*above)
+            *above = p;
+    }
+}
+
+static void
+explain_point(const struct plan_report *r, const char *word, const char *what,
+              const struct dry_plan_cost *p)
+{
+    char peak[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES], now[TERM_NUMBER_BYTES];
+    const struct dry_plan_cost *c = &r->summary.cost;
+    plan_print_item(word, "%s is %s: %s more time instead of %s.", what,
+                    term_format_bytes(p->peak_bytes, peak),
+                    plan_format_share(p->extra_ns, p->base_ns, share),
+                    plan_format_share(c->extra_ns, c->base_ns, now));
+}
+
+static void
+explain_budgets(const struct plan_report *r)
+{
+    const struct dry_plan_cost *below, *above, *last;
+    if (r->point_count == 0)
+        return;
+    find_neighbours(r, &below, &above);
+    last = &r->points[r->point_count - 1].cost;
+    if (above)
+        explain_point(r, "more", "the next larger budget that saves time", above);
+    if (above && last != above && last->extra_ns == 0)
+        explain_point(r, "all", "the budget at which nothing is run again", last);
+    if (below)
+        explain_point(r, "less", "the next smaller budget with a plan of its own", below);
+    if (!above && r->summary.cost.extra_ns == 0)
+        plan_print_item("more", "memory saves no time: nothing is run again.");
+}
+
+static void
+explain_rest(const struct plan_report *r)
+{
+    const struct dry_plan_summary *s = &r->summary;
+    char rest[TERM_NUMBER_BYTES];
+    if (plan_report_has_limit(r) && s->cost.peak_bytes < s->budget_bytes)
+        plan_print_item("unused",
+                        "%s of the budget; with it no plan that was found is faster.",
+                        term_format_bytes(s->budget_bytes - s->cost.peak_bytes, rest));
+}
+
+int
+plan_explain_print(const struct plan_report *r)
+{
+    int code = EXIT_FINE;
+    printf("\n");
+    if (r->outcome != PLAN_NONE)
+        code = explain_peak(r);
+    if (code == EXIT_FINE && !r->judged)
+        explain_floor(r);
+    if (code == EXIT_FINE && r->outcome == PLAN_FITS && !r->judged) {
+        explain_rest(r);
+        explain_budgets(r);
+    }
+    return code;
+}
