@@ -123,6 +123,13 @@ DRY_API enum dry_status dry_plan_judge(const struct dry_chain *chain,
                                        const struct dry_memory *memory,
                                        struct dry_plan_cost *cost, struct dry_error *err);
 
+/*
+ * Of the chain's hash and of what the items, which dry_plan_judge() takes, do: the same where
+ * neighbours that are saved alike are one item or several. Names are no part of it.
+ */
+DRY_API uint64_t dry_plan_hash(const struct dry_chain *chain,
+                               const struct dry_plan_item *items, size_t count);
+
 /* --- planners ---------------------------------------------------------------------------- */
 
 enum dry_plan_method {

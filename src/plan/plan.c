@@ -194,15 +194,33 @@ refuse(const struct dryi_planning *p)
                      (unsigned long long)floor->stage, name ? name : "no name");
 }
 
+/* By stages, not by items: neighbours that are saved alike may be one item or several. */
 static uint64_t
-hash_items(const struct dry_chain *chain, const struct dry_plan_item *items, size_t count)
+hash_saved(uint64_t hash, const struct dry_plan_item *item)
+{
+    for (uint32_t i = item->first; i <= item->last; i++) {
+        hash = dryi_plan_hash_word(hash, (uint64_t)item->kind << 32 | i);
+        hash = dryi_plan_hash_word(hash, item->option);
+    }
+    return hash;
+}
+
+static uint64_t
+hash_range(uint64_t hash, const struct dry_plan_item *item)
+{
+    hash = dryi_plan_hash_word(hash, (uint64_t)item->kind << 32 | item->first);
+    return dryi_plan_hash_word(hash,
+                               (uint64_t)(item->inner_count > 0) << 32 | item->last);
+}
+
+uint64_t
+dry_plan_hash(const struct dry_chain *chain, const struct dry_plan_item *items,
+              size_t count)
 {
     uint64_t hash = chain->hash;
-    for (size_t i = 0; i < count; i++) {
-        hash = dryi_plan_hash_word(hash, (uint64_t)items[i].kind << 32 | items[i].first);
-        hash = dryi_plan_hash_word(hash, (uint64_t)items[i].last << 32 | items[i].option);
-        hash = dryi_plan_hash_word(hash, items[i].inner_count);
-    }
+    for (size_t i = 0; i < count; i++)
+        hash = items[i].kind == DRY_PLAN_SAVE ? hash_saved(hash, &items[i])
+                                              : hash_range(hash, &items[i]);
     return hash;
 }
 
@@ -222,7 +240,7 @@ summarize(const struct dryi_planning *p, const struct dry_plan_cost *cost)
         .slots = p->slots,
         .window = p->window,
         .table_bytes = p->table_bytes,
-        .hash = hash_items(p->chain, p->list.items, p->list.count),
+        .hash = dry_plan_hash(p->chain, p->list.items, p->list.count),
     };
 }
 
