@@ -511,10 +511,12 @@ read_format(struct reader *r, const struct json_at *root)
 {
     static const char *const words[] = {"rotor", "autograd"};
     struct json_at format = json_in_key(root, "format"), name = json_in_key(root, "name");
-    if (!json_in_object(&r->in, root, chain_keys))
-        return;
+    if (!json_is_object(root->value))
+        json_in_fail(&r->in, root, "an object is expected");
     if (strcmp(json_in_text(&r->in, &format, ""), "ckpt-chain/1") != 0)
         json_in_fail(&r->in, &format, "expected \"ckpt-chain/1\"");
+    if (!json_in_object(&r->in, root, chain_keys))
+        return;
     (void)json_in_text(&r->in, &name, NULL);
     r->is_autograd = read_choice(r, root, "convention", words, true);
 }

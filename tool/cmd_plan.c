@@ -14,6 +14,7 @@
 
 #define NOT_GIVEN UINT64_MAX
 #define POINTS_MAX 256
+#define ADVICE_STAGES_MAX 1000 /* beyond, ranges in ranges take long and gain little */
 
 struct values {
     const char *method, *svg, *out, *judge;
@@ -227,6 +228,8 @@ judge(struct session *s)
         err.status = DRY_ERR_FORMAT;
     if (status != DRY_OK)
         return report_error("plan", s->values.judge, &err);
+    r->summary.hash =
+        dry_plan_hash(s->chain.chain, s->judged.items, s->judged.count);
     r->judged = &s->judged;
     r->items = s->judged.items;
     r->item_count = s->judged.count;
@@ -281,9 +284,10 @@ make(struct session *s)
     r->summary.budget_bytes = s->options.budget_bytes;
     r->items = dry_plan_get_items(s->plan, &r->item_count);
     r->outcome = fits ? PLAN_FITS : PLAN_NONE;
-    if (!fits && s->options.method == DRY_METHOD_ONE_LEVEL) {
+    if (!fits && s->options.method == DRY_METHOD_ONE_LEVEL &&
+        dry_chain_get_count(s->chain.chain) <= ADVICE_STAGES_MAX) {
         make_row(s, DRY_METHOD_NESTED, &s->nested);
-        r->nested = s->nested.fits ? &s->nested : NULL;
+        r->nested = s->nested.is_made ? &s->nested : NULL;
     }
     return EXIT_FINE;
 }

@@ -241,10 +241,12 @@ read_plan(struct reader *r, const struct json_at *root)
 {
     struct json_at format = json_in_key(root, "format");
     struct json_at items = json_in_key(root, "items");
-    if (!json_in_object(&r->in, root, file_keys))
-        return;
+    if (!json_is_object(root->value))
+        json_in_fail(&r->in, root, "an object is expected");
     if (strcmp(json_in_text(&r->in, &format, ""), "ckpt-plan/1") != 0)
         json_in_fail(&r->in, &format, "expected \"ckpt-plan/1\"");
+    if (!json_in_object(&r->in, root, file_keys))
+        return;
     if (!json_is_array(items.value))
         json_in_fail(&r->in, &items, "a list of items is expected");
     struct plan_file *f = r->file;

@@ -276,6 +276,7 @@ put_plan(const struct plan_report *r, json_t *root, struct dry_error *err)
 {
     json_t *items = make_items(r, err);
     if (!items || json_object_set_new(root, "items", items) != 0 ||
+        json_object_set_new(root, "plan_hash", make_hash(r->summary.hash)) != 0 ||
         json_object_set_new(root, "predicted", make_cost(r, &r->summary.cost)) != 0)
         return false;
     json_t *timeline = r->has_timeline ? make_timeline(r, err) : json_null();

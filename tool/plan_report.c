@@ -160,7 +160,8 @@ print_cost(const struct plan_report *r)
     const struct dry_plan_cost *c = &r->summary.cost;
     char peak[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES], held[TERM_NUMBER_BYTES];
     char time[TERM_NUMBER_BYTES], extra[TERM_NUMBER_BYTES], more[TERM_NUMBER_BYTES];
-    char where[PLAN_WHERE_BYTES], of_budget[64] = "", count[TERM_NUMBER_BYTES];
+    char where[PLAN_WHERE_BYTES], of_budget[64] = "", again[64] = "options alone";
+    char count[TERM_NUMBER_BYTES];
     if (plan_report_has_limit(r))
         snprintf(of_budget, sizeof of_budget, ", %s of the budget",
                  plan_format_share(c->peak_bytes, r->summary.budget_bytes, share));
@@ -169,33 +170,33 @@ print_cost(const struct plan_report *r)
                     of_budget, where);
     plan_print_item("held", "%s between forward and backward",
                     term_format_bytes(c->held_bytes, held));
-    if (c->extra_ns == 0)
+    if (c->recomputed_count > 0)
+        snprintf(again, sizeof again, "%s stage%s run again",
+                 term_format_count(c->recomputed_count, count),
+                 c->recomputed_count == 1 ? "" : "s");
+    if (c->extra_ns == 0 && c->recomputed_count == 0)
         plan_print_item("time", "%s a step, nothing is run again",
                         plan_format_time(c->time_ns, time));
     else
-        plan_print_item("time", "%s a step, %s or %s more; %s stage%s run again",
+        plan_print_item("time", "%s a step, %s or %s more: %s",
                         plan_format_time(c->time_ns, time),
                         plan_format_time(c->extra_ns, extra),
-                        plan_format_share(c->extra_ns, c->base_ns, more),
-                        term_format_count(c->recomputed_count, count),
-                        c->recomputed_count == 1 ? "" : "s");
+                        plan_format_share(c->extra_ns, c->base_ns, more), again);
 }
 
+/* What a file says of itself; a plan that was changed by hand has another hash. */
 static void
 print_hashes(const struct plan_report *r)
 {
+    const struct plan_file *f = r->judged;
     uint64_t chain = dry_chain_get_hash(r->input->chain);
-    if (!r->judged) {
-        plan_print_item("hashes", "chain %016" PRIx64 ", plan %016" PRIx64, chain,
-                        r->summary.hash);
-        return;
-    }
-    if (!r->judged->has_input_hash)
-        plan_print_item("hashes", "chain %016" PRIx64 "; the plan does not say its chain",
-                        chain);
-    else
-        plan_print_item("hashes", "chain %016" PRIx64 "; the plan was made for %s", chain,
-                        r->judged->input_hash == chain ? "this one" : "ANOTHER chain");
+    const char *note = "";
+    if (f && f->has_input_hash && f->input_hash != chain)
+        note = "; the plan was made for ANOTHER chain";
+    else if (f && f->has_plan_hash && f->plan_hash != r->summary.hash)
+        note = "; the plan was CHANGED since its hash was made";
+    plan_print_item("hashes", "chain %016" PRIx64 ", plan %016" PRIx64 "%s", chain,
+                    r->summary.hash, note);
 }
 
 /* --- the table of ranges ------------------------------------------------------------------ */
@@ -409,7 +410,7 @@ add_method(struct table *t, const struct plan_row *row, bool has_limit)
     table_add(t, row->fits ? plan_format_share(s->cost.extra_ns, s->cost.base_ns, text)
                            : "-");
     table_add(t, term_format_bytes(s->floor_bytes, text));
-    table_add(t, dry_plan_class_name(s->plan_class));
+    table_add(t, row->fits ? dry_plan_class_name(s->plan_class) : "-");
 }
 
 static int
@@ -435,13 +436,31 @@ print_methods(const struct plan_report *r)
 
 /* --- the report --------------------------------------------------------------------------- */
 
+/* Ranges in ranges go lower, where the chain is short. */
+static void
+print_instead(const struct plan_report *r)
+{
+    char extra[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES];
+    if (!r->nested)
+        return;
+    const struct dry_plan_summary *s = &r->nested->summary;
+    if (r->nested->fits)
+        plan_print_item("instead",
+                        "--method nested fits: ranges in ranges, for %s or %s more time",
+                        plan_format_time(s->cost.extra_ns, extra),
+                        plan_format_share(s->cost.extra_ns, s->cost.base_ns, share));
+    else if (s->floor_bytes < r->summary.floor_bytes)
+        plan_print_item("instead", "--method nested goes down to %s, not to this budget",
+                        term_format_bytes(s->floor_bytes, least));
+}
+
 /* No plan fits: the least, and who binds it. */
 static void
 print_infeasible(const struct plan_report *r)
 {
     const struct dry_plan_summary *s = &r->summary;
     char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES], missing[TERM_NUMBER_BYTES];
-    char where[PLAN_WHERE_BYTES], extra[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES];
+    char where[PLAN_WHERE_BYTES];
     struct term term;
     term_init(&term, stdout);
     printf("%sno plan of the method %s fits%s\n", term_style(&term, TERM_RED),
@@ -452,12 +471,7 @@ print_infeasible(const struct plan_report *r)
                         term_format_bytes(s->floor_bytes, least),
                         term_format_bytes(s->floor_bytes - s->budget_bytes, missing),
                         term_format_bytes(s->budget_bytes, budget), where);
-    if (r->nested)
-        plan_print_item("instead",
-                        "--method nested fits: ranges in ranges, for %s or %s more time",
-                        plan_format_time(r->nested->summary.cost.extra_ns, extra),
-                        plan_format_share(r->nested->summary.cost.extra_ns,
-                                          r->nested->summary.cost.base_ns, share));
+    print_instead(r);
 }
 
 static void

@@ -5,11 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor run pages demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend export anonymize doctor run pages demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
@@ -18,6 +18,7 @@ _drystone()
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
         --malloc | -m) mapfile -t COMPREPLY < <(compgen -W "auto jemalloc tcmalloc mimalloc glibc keep" -- "$word"); return ;;
         --membind) mapfile -t COMPREPLY < <(compgen -W "prefer strict" -- "$word"); return ;;
+        --method | -m) mapfile -t COMPREPLY < <(compgen -W "one-level nested none block every sqrt greedy revolve" -- "$word"); return ;;
         --node | -N) mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
         --omp-threads) mapfile -t COMPREPLY < <(compgen -W "auto keep" -- "$word"); return ;;
         --only) mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
@@ -26,7 +27,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --bytes | --capacity | --compat | --conf | --device | --env | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --root | --rounds | --rows | --runs | --slices | --steady-from | --steps) return ;;
+        --budget | --bytes | --capacity | --compat | --conf | --device | --env | --every | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --root | --rounds | --rows | --runs | --slices | --slots | --steady-from | --steps | --table-max | --window) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -37,6 +38,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
+        plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --judge --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;

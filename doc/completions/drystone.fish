@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend export anonymize doctor run pages demo help
+set -l commands info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -10,6 +10,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a plan -d 'what to keep and what to run again, so that a step fits'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a anonymize -d 'a snapshot to share'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'what of this machine slows or stops host memory, and...'
@@ -18,7 +19,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend export anonymize doctor run pages demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -76,6 +77,21 @@ complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s b -l budget -x -d 'what the plan may use of the device, weights and all'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s m -l method -x -a 'one-level nested none block every sqrt greedy revolve' -d 'one-level, nested, none, block, every, sqrt, greedy or...'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l every -x -d 'of every'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l slots -x -d 'of one-level and nested'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l window -x -d 'of nested'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l table-max -x -d 'the tables memory at most'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s c -l compare -d 'all methods side by side'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l curve -d 'what more memory saves of the time, from the least budget on'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s t -l timeline -d 'memory over the step'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s e -l explain -d 'in words'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l svg -r -d 'the timeline as a picture'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s o -l out -r -d 'write the plan, as --json prints it'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s j -l judge -r -d 'make no plan'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -l json -d 'print JSON, schema drystone.plan/1, see drystone-plan(1)'
+complete -c drystone -n "__fish_seen_subcommand_from plan" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from export" -s o -l output -r -d 'the file to write'
 complete -c drystone -n "__fish_seen_subcommand_from export" -s f -l format -x -a 'perfetto chrome speedscope folded sqlite csv json svg pickle' -d 'perfetto, chrome, speedscope, folded, sqlite, csv, svg,...'
 complete -c drystone -n "__fish_seen_subcommand_from export" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end or the number of an event, for...'
