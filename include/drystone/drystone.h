@@ -26,6 +26,7 @@
 #include <drystone/categories.h>
 #include <drystone/cause.h>
 #include <drystone/diff.h>
+#include <drystone/estimate.h>
 #include <drystone/explanation.h>
 #include <drystone/message.h>
 #include <drystone/owners.h>
