@@ -180,6 +180,8 @@ uint64_t dryi_unit_bytes(const struct dry_estimate *e, const struct dryi_unit *u
 /* Of one parameter, whole. */
 uint64_t dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
                           enum dryi_kept kept);
+/* Autocast's narrower copies of a unit's matrices; tables are looked up as they are. */
+uint64_t dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit);
 bool dryi_has_static_grads(const struct dry_run_setup *setup);
 
 /* --- the rest ------------------------------------------------------------------------------- */

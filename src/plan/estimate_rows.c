@@ -216,8 +216,8 @@ add_whole_layers(struct dry_estimate *e, const struct layers *l)
         uint64_t saved = dryi_unit_saved(e, unit, is_selective);
         uint64_t times = dryi_product(unit->count, l->whole) / l->count;
         explain(add_row(e, DRY_GROUP_ACTIVATIONS,
-                        u + 2 == e->unit_count ? "layers, all that they save"
-                                               : "dense layers, all that they save",
+                        u + 2 == e->unit_count ? "layers, all saved"
+                                               : "dense layers, all saved",
                         dryi_product(times, saved), from_korthikanti),
                 "n*A = %llu*%llu", ull(times), ull(saved));
     }
@@ -241,7 +241,7 @@ name_end(const struct dry_estimate *e, size_t unit)
 {
     if (unit == 0)
         return e->unit_count == 1 ? "network" : "embedding";
-    return unit == 1 ? "received" : "final norm, input of the head";
+    return unit == 1 ? "received" : "final norm and head";
 }
 
 static void
@@ -286,7 +286,7 @@ add_loss(struct dry_estimate *e)
             memcpy(row->formula, op->formula, sizeof row->formula);
     }
     if (unit->count && e->model.kind != DRY_MODEL_CONV && !e->model.has_no_head)
-        add_formula(e, DRY_GROUP_LOSS, "gradients on their way back", "2 4 b s V / c t",
+        add_formula(e, DRY_GROUP_LOSS, "gradients of the logits", "2 4 b s V / c t",
                     from_torch);
 }
 
@@ -304,6 +304,17 @@ largest_unit(const struct dry_estimate *e)
 }
 
 static void
+add_cast(struct dry_estimate *e)
+{
+    uint64_t bytes = 0;
+    for (size_t u = 0; u < e->unit_count; u++)
+        bytes = dryi_sum(bytes, dryi_product(dryi_cast_bytes(e, &e->units[u]),
+                                             e->units[u].count));
+    explain(add_row(e, DRY_GROUP_TEMPORARY, "weights cast by autocast", bytes, from_torch),
+            "matrices, 2*%llu", ull(bytes / 2));
+}
+
+static void
 add_gathered(struct dry_estimate *e)
 {
     struct dryi_widths w = dryi_widths_of(e->setup.precision);
@@ -313,11 +324,8 @@ add_gathered(struct dry_estimate *e)
     if (dryi_is_sharded(&e->setup, DRYI_KEPT_WEIGHTS))
         add_formula(e, DRY_GROUP_TEMPORARY, "weights gathered, two units", "2 U u",
                     from_zero);
-    else if (e->setup.precision == DRY_PRECISION_AMP) {
-        v['U'] = e->summary.device_parameter_count;
-        add_formula(e, DRY_GROUP_TEMPORARY, "weights cast by autocast", "U u",
-                    from_torch);
-    }
+    else
+        add_cast(e);
     v['U'] = largest_unit(e)->local;
     v['u'] = w.grad;
     if (dryi_is_sharded(&e->setup, DRYI_KEPT_GRADS) && !e->setup.is_inference)
@@ -348,7 +356,7 @@ add_moments(struct dry_estimate *e)
                 "%s, at its peak", dry_step_kind_name(setup->step));
     const struct dry_estimate_peak *peak = &s->phases[s->peak_phase];
     if (s->fits && s->reserved_bytes > peak->requested_bytes)
-        explain(add_row(e, DRY_GROUP_TEMPORARY, "rounding and cache of the allocator",
+        explain(add_row(e, DRY_GROUP_TEMPORARY, "allocator: rounding, cache",
                         s->reserved_bytes - peak->requested_bytes, from_replay),
                 "reserved - requested");
 }

@@ -149,6 +149,19 @@ dryi_unit_bytes(const struct dry_estimate *e, const struct dryi_unit *unit,
                     dryi_ceil_div(experts, expert_group(&e->setup)));
 }
 
+uint64_t
+dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
+{
+    struct dryi_widths w = dryi_widths_of(e->setup.precision);
+    bool is_table = e->unit_count > 1 && unit == &e->units[0] && !e->model.is_tied;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < unit->param_count && !is_table; i++) {
+        const struct dryi_param *p = &e->params[unit->param_first + i];
+        sum = dryi_sum(sum, p->cols ? p->elements : 0);
+    }
+    return e->setup.precision == DRY_PRECISION_AMP ? dryi_product(sum, w.activation) : 0;
+}
+
 enum dry_status
 dry_setup_state_bytes(const struct dry_run_setup *setup, uint64_t parameter_count,
                       struct dry_state_bytes *bytes, struct dry_error *err)

@@ -168,9 +168,10 @@ casts(const struct machine *m)
 static void
 make_whole(struct machine *m, size_t instance)
 {
+    const struct dryi_unit *unit = unit_at(m, instance);
+    uint64_t bytes = gathers(m) ? whole_bytes(m->e, unit) : dryi_cast_bytes(m->e, unit);
     if (m->gathered[instance].block == DRYI_NO_BLOCK)
-        m->gathered[instance] =
-            take(m, whole_bytes(m->e, unit_at(m, instance)), DRY_GROUP_TEMPORARY);
+        m->gathered[instance] = take(m, bytes, DRY_GROUP_TEMPORARY);
 }
 
 /* Weights of this instance and, where they are gathered, ahead of time of the next one. */

@@ -280,7 +280,7 @@ checkpoints_hold_inputs_and_a_segment(void **state)
         setup.checkpoint_count = cases[i].count;
         struct dry_estimate *e = make(&model, &setup);
         const struct dry_estimate_unit *layer = find_unit(e, "layer");
-        uint64_t layers = find_row(e, "layers, all that they save") +
+        uint64_t layers = find_row(e, "layers, all saved") +
                           find_row(e, "inputs of segments kept") +
                           find_row(e, "the segment made again");
         assert_true(layers == cases[i].kept * layer->input_bytes +
@@ -318,14 +318,14 @@ first_stages_hold_more_microbatches(void **state)
     for (setup.stage = 0; setup.stage < 4; setup.stage++) {
         struct dry_estimate *e = make(&model, &setup);
         assert_true(dry_estimate_get_summary(e)->flight_count == 4 - setup.stage);
-        assert_true(find_row(e, "layers, all that they save") ==
+        assert_true(find_row(e, "layers, all saved") ==
                     (4 - setup.stage) * 6 * find_unit(e, "layer")->saved_bytes);
         dry_estimate_destroy(e);
     }
     setup.stage = 0;
     setup.interleave = 2; /* L (1 + (p - 1) / (p m)) layers */
     struct dry_estimate *e = make(&model, &setup);
-    assert_true(find_row(e, "layers, all that they save") ==
+    assert_true(find_row(e, "layers, all saved") ==
                 (24 + 24 * 3 / 8) * find_unit(e, "layer")->saved_bytes);
     dry_estimate_destroy(e);
     setup.interleave = 1;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_ESTIMATE_REPORT_H
+#define TOOL_ESTIMATE_REPORT_H
+
+/* An estimate as text and as JSON. */
+
+#include <stdbool.h>
+
+#include <drystone/estimate.h>
+
+struct estimate_report {
+    const char *name; /* of the model: a file, or one that we know */
+    const struct dry_model *model;
+    const struct dry_run_setup *setup;
+    const struct dry_estimate *estimate; /* without a limit */
+    const char *card;                    /* NULL: a size was given, or none */
+    uint64_t capacity_bytes;             /* 0: none was given */
+    uint64_t max_batch, max_sequence, max_requests; /* that fit it; 0: none */
+    uint64_t sequence_step;
+    bool has_units; /* print what every unit saves, too */
+};
+
+/* False: there was no memory. */
+bool estimate_report_print(const struct estimate_report *report);
+/* An exit code, as json_out_print(). */
+int estimate_report_print_json(const struct estimate_report *report);
+
+#endif
