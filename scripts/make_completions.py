@@ -22,6 +22,11 @@ CHOICES = {
     "--format": "perfetto chrome speedscope folded sqlite csv json svg pickle",
     "--view": "timeline map",
     "--axis": "events time",
+    "--attention": "flash eager eager-fp32",
+    "--checkpointing": "none selective full every sqrt",
+    "--optimizer": "adamw adam amsgrad sgd momentum adamw-8bit adafactor adagrad rmsprop "
+                   "lion muon",
+    "--precision": "fp32 tf32 amp bf16 mixed megatron",
     "--malloc": "auto jemalloc tcmalloc mimalloc glibc keep",
     "--membind": "prefer strict",
     "--node": "auto none gpu:0 gpu:1 0 1",

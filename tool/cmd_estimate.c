@@ -20,8 +20,8 @@ struct values {
     int64_t batch, sequence, accumulation, zero, data, tensor, pipeline, interleave,
         context, expert, stage, lora, requests, mask_bytes;
     uint64_t driver, communication;
-    bool sequence_parallel, no_dropout, composed_norm, repeated_kv, bucket_view, inference,
-        layers, list, json;
+    bool sequence_parallel, no_dropout, composed_norm, repeated_kv, bucket_view,
+        inference, layers, list, json;
 };
 
 #define AT(name) offsetof(struct values, name)
@@ -44,7 +44,8 @@ static const struct option_spec specs[] = {
     {"attention", 0, "KIND", OPTION_STRING, AT(attention),
      "flash, eager, or eager-fp32 (Transformers' eager); default flash"},
     {"checkpointing", 'c', "KIND", OPTION_STRING, AT(checkpointing),
-     "none, selective, full, every:N (each Nth layer) or sqrt:N (N equal segments); N may "
+     "none, selective, full, every:N (each Nth layer) or sqrt:N (N equal segments); N "
+     "may "
      "be left out; default none"},
     {"zero", 'z', "N", OPTION_INT, AT(zero),
      "stage of ZeRO, 0 to 3, over the data-parallel devices; FSDP is 3; default 0"},
@@ -138,9 +139,8 @@ attention_at(unsigned i)
 static const char *
 checkpointing_at(unsigned i)
 {
-    return i < DRY_CHECKPOINTING_COUNT
-               ? dry_checkpointing_name((enum dry_checkpointing)i)
-               : NULL;
+    return i < DRY_CHECKPOINTING_COUNT ? dry_checkpointing_name((enum dry_checkpointing)i)
+                                       : NULL;
 }
 
 /* The index of `word` among names; what is wrong is said, with a suggestion. */
@@ -416,7 +416,8 @@ show(struct session *s)
     if (s->values.json)
         return estimate_report_print_json(r);
     if (!estimate_report_print(r))
-        return report_failure("estimate", s->name, EXIT_MACHINE, "no memory for the table");
+        return report_failure("estimate", s->name, EXIT_MACHINE,
+                              "no memory for the table");
     return EXIT_FINE;
 }
 
@@ -435,7 +436,8 @@ estimate(struct session *s)
     if (code == EXIT_FINE)
         code = show(s);
     uint64_t needed = dry_estimate_get_summary(s->estimate)->device_bytes;
-    if (code == EXIT_FINE && s->report.capacity_bytes && needed > s->report.capacity_bytes)
+    if (code == EXIT_FINE && s->report.capacity_bytes &&
+        needed > s->report.capacity_bytes)
         code = EXIT_FOUND;
     return code;
 }
@@ -495,13 +497,12 @@ run(int argc, char **argv)
 
 const struct command command_estimate = {
     .name = "estimate",
-    .summary = "the memory of a model's training or inference, from its configuration",
+    .summary = "the memory that training or serving a model needs",
     .usage = "[options] MODEL",
     .about = about_text,
-    .examples =
-        "drystone estimate llama-2-7b --batch 1 --seq 4096 --card h100-80\n"
-        "drystone estimate config.json --zero 3 --data 8 --checkpointing full\n"
-        "drystone estimate llama-2-70b --inference --requests 16 --tensor 8\n",
+    .examples = "drystone estimate llama-2-7b --batch 1 --seq 4096 --card h100-80\n"
+                "drystone estimate config.json --zero 3 --data 8 --checkpointing full\n"
+                "drystone estimate llama-2-70b --inference --requests 16 --tensor 8\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

@@ -211,8 +211,9 @@ print_peak(const struct view *v)
     const struct dry_estimate_summary *s = v->summary;
     char peak[TERM_NUMBER_BYTES], reserved[TERM_NUMBER_BYTES], outside[TERM_NUMBER_BYTES],
         all[TERM_NUMBER_BYTES];
-    print_item(v, "peak", "%s allocated, in the phase %s; phases follow one another, so "
-                          "that the peak is the most of them and not the sum of the rows",
+    print_item(v, "peak",
+               "%s allocated, in the phase %s; phases follow one another, so "
+               "that the peak is the most of them and not the sum of the rows",
                term_format_bytes(s->allocated_bytes, peak),
                dry_estimate_phase_name(s->peak_phase));
     print_parts(v);
@@ -277,9 +278,8 @@ print_fit(const struct view *v)
     const struct estimate_report *r = v->r;
     char usable[TERM_NUMBER_BYTES], beside[96];
     bool fits = v->summary->device_bytes <= r->capacity_bytes;
-    print_item(v, fits ? "fits on" : "too much", "%s%s%s usable",
-               r->card ? r->card : "", r->card ? ": " : "",
-               term_format_bytes(r->capacity_bytes, usable));
+    print_item(v, fits ? "fits on" : "too much", "%s%s%s usable", r->card ? r->card : "",
+               r->card ? ": " : "", term_format_bytes(r->capacity_bytes, usable));
     if (r->setup->is_inference) {
         snprintf(beside, sizeof beside, ", of %llu tokens each", ull(r->setup->sequence));
         print_value(v, "number of requests", r->max_requests, beside);
@@ -372,10 +372,10 @@ make_rows(const struct view *v)
     json_t *list = json_array();
     for (size_t i = 0; list && i < v->row_count; i++) {
         const struct dry_estimate_row *row = &v->rows[i];
-        append(&list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "group",
-                                dry_group_name(row->group), "name", row->name, "bytes",
-                                json_out_number(row->bytes), "formula",
-                                make_text(row->formula), "source", row->source));
+        append(&list,
+               json_pack("{s:s, s:s, s:o, s:o, s:s}", "group", dry_group_name(row->group),
+                         "name", row->name, "bytes", json_out_number(row->bytes),
+                         "formula", make_text(row->formula), "source", row->source));
     }
     return list;
 }
@@ -386,9 +386,9 @@ make_tensors(const struct dry_estimate_unit *unit)
     json_t *list = json_array();
     for (size_t i = 0; list && i < unit->tensor_count; i++) {
         const struct dry_estimate_tensor *t = &unit->tensors[i];
-        append(&list, json_pack("{s:s, s:o, s:o}", "name", t->name, "bytes",
-                                json_out_number(t->bytes), "formula",
-                                make_text(t->formula)));
+        append(&list,
+               json_pack("{s:s, s:o, s:o}", "name", t->name, "bytes",
+                         json_out_number(t->bytes), "formula", make_text(t->formula)));
     }
     return list;
 }
@@ -399,12 +399,12 @@ make_units(const struct view *v)
     json_t *list = json_array();
     for (size_t i = 0; list && i < v->unit_count; i++) {
         const struct dry_estimate_unit *u = &v->units[i];
-        append(&list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", u->name,
-                                "count", json_out_number(u->count), "parameters",
-                                json_out_number(u->parameter_count), "saved_bytes",
-                                json_out_number(u->saved_bytes), "input_bytes",
-                                json_out_number(u->input_bytes), "tensors",
-                                make_tensors(u)));
+        append(&list,
+               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", u->name, "count",
+                         json_out_number(u->count), "parameters",
+                         json_out_number(u->parameter_count), "saved_bytes",
+                         json_out_number(u->saved_bytes), "input_bytes",
+                         json_out_number(u->input_bytes), "tensors", make_tensors(u)));
     }
     return list;
 }
@@ -427,13 +427,12 @@ make_phases(const struct view *v)
     json_t *list = json_array();
     for (int i = 0; list && i < DRY_ESTIMATE_PHASE_COUNT; i++) {
         const struct dry_estimate_peak *p = &v->summary->phases[i];
-        append(&list,
-               json_pack("{s:s, s:o, s:o, s:o, s:o}", "name",
-                         dry_estimate_phase_name((enum dry_estimate_phase)i),
-                         "requested_bytes", json_out_number(p->requested_bytes),
-                         "allocated_bytes", json_out_number(p->allocated_bytes),
-                         "reserved_bytes", json_out_number(p->reserved_bytes), "parts",
-                         make_parts(p)));
+        append(&list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name",
+                                dry_estimate_phase_name((enum dry_estimate_phase)i),
+                                "requested_bytes", json_out_number(p->requested_bytes),
+                                "allocated_bytes", json_out_number(p->allocated_bytes),
+                                "reserved_bytes", json_out_number(p->reserved_bytes),
+                                "parts", make_parts(p)));
     }
     return list;
 }
@@ -474,8 +473,9 @@ make_fit(const struct view *v)
     return json_pack("{s:s?, s:o, s:b, s:o, s:o, s:o}", "card", r->card, "usable_bytes",
                      json_out_number(r->capacity_bytes), "fits",
                      v->summary->device_bytes <= r->capacity_bytes, "max_batch",
-                     make_known(r->max_batch), "max_sequence", make_known(r->max_sequence),
-                     "max_requests", make_known(r->max_requests));
+                     make_known(r->max_batch), "max_sequence",
+                     make_known(r->max_sequence), "max_requests",
+                     make_known(r->max_requests));
 }
 
 int

@@ -12,9 +12,9 @@ struct estimate_report {
     const char *name; /* of the model: a file, or one that we know */
     const struct dry_model *model;
     const struct dry_run_setup *setup;
-    const struct dry_estimate *estimate; /* without a limit */
-    const char *card;                    /* NULL: a size was given, or none */
-    uint64_t capacity_bytes;             /* 0: none was given */
+    const struct dry_estimate *estimate;            /* without a limit */
+    const char *card;                               /* NULL: a size was given, or none */
+    uint64_t capacity_bytes;                        /* 0: none was given */
     uint64_t max_batch, max_sequence, max_requests; /* that fit it; 0: none */
     uint64_t sequence_step;
     bool has_units; /* print what every unit saves, too */

@@ -30,7 +30,7 @@ static void
 describe(const json_t *value, char text[48])
 {
     static const char *const kinds[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",  [JSON_TRUE] = "true",
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_TRUE] = "true",
         [JSON_FALSE] = "false",      [JSON_NULL] = "nothing",
     };
     if (!value)
@@ -203,7 +203,9 @@ read_sizes(struct reader *r, struct dry_model *m)
         {{"vocab_size", NULL}, FIELD(vocab), true},
         {{"num_key_value_heads", "n_kv_heads"}, FIELD(kv_heads), false},
         {{"head_dim", NULL}, FIELD(head_dim), false},
-        {{"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"}, FIELD(ffn), false},
+        {{"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"},
+         FIELD(ffn),
+         false},
         {{"type_vocab_size", NULL}, FIELD(token_types), false},
         {{"num_local_experts", "num_experts", "n_routed_experts"}, FIELD(experts), false},
         {{"num_experts_per_tok", NULL}, FIELD(experts_per_token), false},
@@ -434,8 +436,9 @@ read_layer(struct reader *r, struct dry_conv_layer *l)
            strcmp(dry_conv_kind_name((enum dry_conv_kind)kind), type) != 0)
         kind++;
     if (!type || kind == DRY_CONV_KIND_COUNT) {
-        refuse(r, "type", "conv, norm, relu, silu, maxpool, avgpool, globalpool, add, "
-                          "concat, flatten, linear or dropout",
+        refuse(r, "type",
+               "conv, norm, relu, silu, maxpool, avgpool, globalpool, add, "
+               "concat, flatten, linear or dropout",
                get(r, "type"));
         return;
     }
@@ -460,14 +463,15 @@ read_layers(struct reader *r, json_t *list, struct model_json *json)
     size_t count = json_array_size(list);
     json_t *outer = r->object;
     if (count == 0 || count > DRY_CONV_LAYERS_MAX) {
-        r->status = fail_at(r->err, count ? DRY_ERR_LIMIT : DRY_ERR_FORMAT, DRY_NO_OFFSET,
-                            "layers: expected 1 to %u, found %zu", DRY_CONV_LAYERS_MAX,
-                            count);
+        r->status =
+            fail_at(r->err, count ? DRY_ERR_LIMIT : DRY_ERR_FORMAT, DRY_NO_OFFSET,
+                    "layers: expected 1 to %u, found %zu", DRY_CONV_LAYERS_MAX, count);
         return;
     }
     json->conv = calloc(count, sizeof *json->conv);
     if (!json->conv) {
-        r->status = fail_at(r->err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for layers");
+        r->status =
+            fail_at(r->err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for layers");
         return;
     }
     for (size_t i = 0; i < count && r->status == DRY_OK; i++) {
@@ -510,8 +514,7 @@ model_json_parse(const char *text, size_t length, struct model_json *json,
     dry_model_init(&json->model);
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!root)
-        return fail_at(err, DRY_ERR_FORMAT,
-                       why.position > 0 ? (uint64_t)why.position : 0,
+        return fail_at(err, DRY_ERR_FORMAT, why.position > 0 ? (uint64_t)why.position : 0,
                        "JSON broken at line %d, column %d: %s", why.line, why.column,
                        why.text);
     struct reader r = {.object = root, .err = err};

@@ -5,14 +5,16 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan export anonymize doctor run pages demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
+        --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
         --by | -b) mapfile -t COMPREPLY < <(compgen -W "line function module stack category size step" -- "$word"); return ;;
+        --checkpointing | -c) mapfile -t COMPREPLY < <(compgen -W "none selective full every sqrt" -- "$word"); return ;;
         --for | -f) mapfile -t COMPREPLY < <(compgen -W "training inference cpu" -- "$word"); return ;;
         --format | -f) mapfile -t COMPREPLY < <(compgen -W "perfetto chrome speedscope folded sqlite csv json svg pickle" -- "$word"); return ;;
         --goal | -g) mapfile -t COMPREPLY < <(compgen -W "fit peak stable" -- "$word"); return ;;
@@ -22,12 +24,14 @@ _drystone()
         --node | -N) mapfile -t COMPREPLY < <(compgen -W "auto none gpu:0 gpu:1 0 1" -- "$word"); return ;;
         --omp-threads) mapfile -t COMPREPLY < <(compgen -W "auto keep" -- "$word"); return ;;
         --only) mapfile -t COMPREPLY < <(compgen -W "pages malloc" -- "$word"); return ;;
+        --optimizer | -o) mapfile -t COMPREPLY < <(compgen -W "adamw adam amsgrad sgd momentum adamw-8bit adafactor adagrad rmsprop lion muon" -- "$word"); return ;;
         --place | -p) mapfile -t COMPREPLY < <(compgen -W "torch paged offline" -- "$word"); return ;;
+        --precision | -p) mapfile -t COMPREPLY < <(compgen -W "fp32 tf32 amp bf16 mixed megatron" -- "$word"); return ;;
         --profile | -p) mapfile -t COMPREPLY < <(compgen -W "balanced throughput many-workers" -- "$word"); return ;;
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --budget | --bytes | --capacity | --compat | --conf | --device | --env | --every | --fail-above | --gpu-total | --key | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --root | --rounds | --rows | --runs | --slices | --slots | --steady-from | --steps | --table-max | --window) return ;;
+        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --every | --expert | --fail-above | --gpu-total | --interleave | --key | --lora | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --pipeline | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --window | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -39,6 +43,7 @@ _drystone()
         replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --judge --json --help" ;;
+        estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --pipeline --interleave --stage --context --expert --lora --no-dropout --composed-norm --repeated-kv --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --list --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;

@@ -308,10 +308,11 @@ add_cast(struct dry_estimate *e)
 {
     uint64_t bytes = 0;
     for (size_t u = 0; u < e->unit_count; u++)
-        bytes = dryi_sum(bytes, dryi_product(dryi_cast_bytes(e, &e->units[u]),
-                                             e->units[u].count));
-    explain(add_row(e, DRY_GROUP_TEMPORARY, "weights cast by autocast", bytes, from_torch),
-            "matrices, 2*%llu", ull(bytes / 2));
+        bytes = dryi_sum(
+            bytes, dryi_product(dryi_cast_bytes(e, &e->units[u]), e->units[u].count));
+    explain(
+        add_row(e, DRY_GROUP_TEMPORARY, "weights cast by autocast", bytes, from_torch),
+        "matrices, 2*%llu", ull(bytes / 2));
 }
 
 static void
