@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep the outputs of some operations of a stage, make the others again.
+
+A policy is {"aten.mm.default": [0, 2], ...}: which calls of which operations are kept, counted
+from the beginning of the stage. Older releases of PyTorch ask in the second run as well, and
+one counter for both would then keep the wrong ones: each run has its own.
+"""
+import collections
+import functools
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+
+class _Ask:
+    def __init__(self, policy):
+        self.kept = {name: frozenset(calls) for name, calls in policy.items()}
+        self.counts = collections.defaultdict(int)
+
+    def __call__(self, context, operation, *args, **kwargs):
+        key = (context.is_recompute, str(operation))
+        index = self.counts[key]
+        self.counts[key] += 1
+        if index in self.kept.get(str(operation), ()):
+            return CheckpointPolicy.MUST_SAVE
+        return CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def policy_contexts(policy):
+    """For checkpoint(context_fn=...): called once for each run of the stage."""
+    return functools.partial(_contexts, policy)
+
+
+def _contexts(policy):
+    return create_selective_checkpoint_contexts(_Ask(policy))
+
+
+class _Counter(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.counts = collections.Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.counts[str(func)] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def policy_of(run, operations):
+    """Keeps every call of these operations that run() makes; {} if it makes none."""
+    with torch.no_grad(), _Counter() as counter:
+        run()
+    return {name: list(range(counter.counts[name])) for name in operations
+            if counter.counts[name]}

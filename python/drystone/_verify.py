@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan promised against what was alive when it ran, a stage a line."""
+import contextlib
+
+from ._apply import Planned
+from ._errors import PlanError
+from ._live import meter_for, tensors_of
+from ._stage import cut_loose, run_backward, untouched
+
+PHASES = ("forward", "recompute", "backward")
+
+
+class _Watcher:
+    """Tells a meter which stage runs, and in which phase."""
+
+    def __init__(self, meter):
+        self.meter = meter
+        self.is_again = False
+
+    @contextlib.contextmanager
+    def forward(self, stage):
+        self.meter.set_label(("recompute" if self.is_again else "forward", stage))
+        yield
+        self.meter.set_label(None)
+
+    def output(self, stage, y):
+        """When the output's gradient is there, the stage's backward begins."""
+        if self.is_again:
+            return  # these tensors only give what they saved
+        for tensor in tensors_of(y):
+            if tensor.requires_grad:
+                tensor.register_hook(
+                    lambda _, stage=stage: self.meter.set_label(("backward", stage)))
+
+    @contextlib.contextmanager
+    def again(self):
+        before, was_again = self.meter.label, self.is_again
+        self.is_again = True
+        try:
+            yield
+        finally:
+            self.is_again = was_again
+            self.meter.set_label(before)
+
+
+def watch(planned, example):
+    """One step of what apply() made: the bytes that were alive beyond weights and input.
+
+    {"peak": bytes, "held": between forward and backward, "stages": {(phase, stage): bytes}}.
+    The backward begins with gradients of ones. On a GPU they are the allocator's bytes,
+    elsewhere those of all tensors that operations returned.
+    """
+    if not isinstance(planned, Planned):
+        raise PlanError("watch() takes what apply() made")
+    meter = meter_for(example)
+    silent, planned.watcher = planned.watcher, _Watcher(meter)
+    try:
+        with untouched(planned.stages), meter:
+            y = planned(*(example if isinstance(example, tuple) else (example,)))
+            held = meter.live
+            ends = cut_loose(y)
+            del y
+            run_backward(*ends)
+            meter.set_label(None)
+            return {"peak": meter.peak, "held": held, "stages": dict(meter.peaks)}
+    finally:
+        planned.watcher = silent
+
+
+def frame_bytes(chain):
+    """What is there whatever the plan: weights, states, buffers, gradients that stay, input."""
+    persistent = chain.get("persistent", {})
+    gradients = persistent.get("grads", {"bytes": 0})
+    kept = gradients["bytes"]
+    if gradients.get("alloc", "lazy") == "lazy":
+        kept -= sum(stage.get("grads", 0) * stage.get("repeat", 1)
+                    for stage in chain["stages"])
+    return (sum(persistent.get(key, 0) for key in ("params", "optimizer", "buffers")) + kept +
+            chain.get("input", {"bytes": 0})["bytes"])
+
+
+class Verdict:
+    """Lines of (phase, stage, predicted bytes, measured bytes), and the two peaks.
+
+    Without what is there whatever the plan. str() is a table.
+    """
+
+    def __init__(self, names, rows, predicted_peak, measured_peak):
+        self.names = names
+        self.rows = rows
+        self.predicted_peak, self.measured_peak = predicted_peak, measured_peak
+
+    @property
+    def error(self):
+        """Of the peak: 0.02 is a prediction 2 % too high."""
+        return self.predicted_peak / self.measured_peak - 1 if self.measured_peak else 0.0
+
+    def __str__(self):
+        lines = [f"{'':<32}{'predicted':>14}{'measured':>14}{'':>9}"]
+        for phase, stage, predicted, measured in self.rows:
+            name = f"{phase} {stage} {self.names[stage]}"
+            lines.append(_line(name, predicted, measured))
+        return "\n".join(lines + [_line("peak", self.predicted_peak, self.measured_peak)])
+
+
+def _line(name, predicted, measured):
+    error = f"{100 * (predicted / measured - 1):+8.1f}%" if measured else f"{'-':>9}"
+    return f"{name[:31]:<32}{predicted:>14}{measured:>14}{error}"
+
+
+def _predicted(plan, frame):
+    """The most that each stage needs in each phase, beyond the frame."""
+    if not plan.get("timeline"):
+        raise PlanError("the plan has no timeline to compare with")
+    needs = {}
+    for _, needed, phase, stage in plan["timeline"]:
+        if stage is not None:
+            needs[phase, stage] = max(needs.get((phase, stage), 0), needed - frame)
+    return needs
+
+
+def verify(chain, plan, measured):
+    """Predicted against measured, a stage and phase a line: a Verdict.
+
+    chain of measure(), plan of plan(), measured of watch(). The optimizer's step, in which no
+    stage runs, is no part of it.
+    """
+    needs = _predicted(plan, frame_bytes(chain))
+    names = [stage.get("name", "") for stage in chain["stages"]
+             for _ in range(stage.get("repeat", 1))]
+    seen = measured["stages"]
+    keys = sorted(needs.keys() | seen.keys(), key=lambda key: (PHASES.index(key[0]), key[1]))
+    rows = [(*key, needs.get(key, 0), seen.get(key, 0)) for key in keys]
+    return Verdict(names, rows, max(needs.values()), measured["peak"])

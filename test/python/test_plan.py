@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""drystone.plan with a real PyTorch on a CPU: what is measured, run and promised."""
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import torch_here
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import models
+from judge import judge
+from drystone import plan as dp
+from drystone._policy import _Ask
+from drystone._verify import frame_bytes
+
+SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))
+
+
+def gradients(run, parameters, example, seed=7):
+    """One step: (loss, gradients)."""
+    for parameter in parameters:
+        parameter.grad = None
+    torch.manual_seed(seed)
+    loss = run(example)
+    loss.backward()
+    return loss.detach(), [parameter.grad for parameter in parameters]
+
+
+class Measure(unittest.TestCase):
+    def test_bytes_of_a_linear_are_its_input(self):
+        stage = dp.measure([nn.Linear(8, 24)], torch.randn(5, 8))["stages"][0]
+        self.assertEqual((stage["out"], stage["grad_out"]), (5 * 24 * 4, 5 * 24 * 4))
+        self.assertEqual(stage["saved"], 5 * 8 * 4)
+        self.assertTrue(stage["saved_has_input"])
+        self.assertFalse(stage["saved_has_output"])
+        self.assertEqual(stage["grads"], (8 * 24 + 24) * 4)
+
+    def test_relu_saves_its_output_alone(self):
+        x = torch.randn(5, 8, requires_grad=True)
+        stage = dp.measure([nn.ReLU()], x)["stages"][0]
+        self.assertEqual(stage["saved"], 5 * 8 * 4)
+        self.assertFalse(stage["saved_has_input"])
+        self.assertTrue(stage["saved_has_output"])
+
+    def test_dtypes_are_true(self):
+        stages = [nn.Linear(8, 8).to(torch.bfloat16), nn.Dropout(0.5)]
+        measured = dp.measure(stages, torch.randn(5, 8, dtype=torch.bfloat16))["stages"]
+        self.assertEqual(measured[0]["out"], 5 * 8 * 2)
+        self.assertEqual(measured[1]["saved"], 5 * 8) * 2  # the noise, on a CPU as wide as the rest
+
+    def test_views_and_weights_are_no_activations(self):
+        class Views(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.randn(8, 8))
+                self.register_buffer("table", torch.randn(5, 8))
+
+            def forward(self, x):
+                return (x.t().t() * self.table) @ self.weight.t()
+
+        stage = dp.measure([Views()], torch.randn(5, 8, requires_grad=True))["stages"][0]
+        self.assertEqual(stage["saved"], 5 * 8 * 4)  # the product with the table
+        self.assertFalse(stage["saved_has_input"])
+
+    def test_what_a_function_hides_in_its_context_counts(self):
+        class Hidden(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.hidden = x.exp()
+                return ctx.hidden * 2
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * ctx.hidden * 2
+
+        x = torch.randn(100, requires_grad=True)
+        self.assertEqual(dp.measure([Hidden.apply], x)["stages"][0]["saved"], 400)
+
+    def test_who_draws_random_numbers_says_so(self):
+        measured = dp.measure([nn.Linear(8, 8), nn.Dropout(0.5)], torch.randn(5, 8))["stages"]
+        self.assertEqual([stage["rng"] for stage in measured], [False, True])
+
+    def test_nothing_is_changed(self):
+        stages, example = models.convolutional()
+        stages[0].conv.weight.grad = torch.ones_like(stages[0].conv.weight)
+        before = [{k: v.clone() for k, v in stage.state_dict().items()} for stage in stages]
+        random_state = torch.get_rng_state()
+        dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
+        self.assertTrue(torch.equal(random_state, torch.get_rng_state()))
+        for stage, state in zip(stages, before):
+            for name, value in stage.state_dict().items():
+                self.assertTrue(torch.equal(value, state[name]), name)
+        self.assertTrue(torch.equal(stages[0].conv.weight.grad,
+                                    torch.ones_like(stages[0].conv.weight)))
+        self.assertIsNone(stages[1].conv.weight.grad)
+
+    def test_fake_tensors_have_the_sizes_of_real_ones(self):
+        for make in (models.transformer, models.convolutional):
+            stages, example = make()
+            real = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
+            fake = dp.measure(stages, example, loss=models.mean_of_squares, fake=True)
+            self.assertEqual(real["persistent"], fake["persistent"])
+            for a, b in zip(real["stages"], fake["stages"]):
+                for key in ("name", "out", "saved", "saved_has_input", "saved_has_output",
+                            "grad_out", "grads"):
+                    self.assertEqual(a[key], b[key], (a["name"], key))
+                self.assertGreater(b["fwd"] + b["bwd"], 0)
+
+    def test_in_place_at_the_beginning_is_refused(self):
+        with self.assertRaisesRegex(dp.PlanError, "1.ReLU changes its input in place"):
+            dp.measure([nn.Linear(8, 8), nn.ReLU(inplace=True)], torch.randn(5, 8))
+
+    def test_gradients_that_stay_are_persistent(self):
+        stages, example = models.transformer()
+        lazy = dp.measure(stages, example, fake=True)
+        static = dp.measure(stages, example, fake=True, grads="static")
+        weights = lazy["persistent"]["params"]
+        self.assertEqual(frame_bytes(static) - frame_bytes(lazy), weights)
+        self.assertEqual(sum(stage["grads"] for stage in lazy["stages"]), weights)
+
+    def test_states_of_the_optimizer_count(self):
+        stages, example = models.transformer()
+        parameters = [p for stage in stages for p in stage.parameters()]
+        optimizer = torch.optim.Adam(parameters)
+        with self.assertRaisesRegex(dp.PlanError, "after its first step"):
+            dp.measure(stages, example, fake=True, optimizer=optimizer)
+        gradients(lambda x: models.mean_of_squares(nn.Sequential(*stages)(x)), parameters,
+                  example)
+        optimizer.step()
+        chain = dp.measure(stages, example, fake=True, optimizer=optimizer)
+        self.assertEqual(chain["persistent"]["optimizer"],
+                         2 * chain["persistent"]["params"] + 4 * len(parameters))
+
+
+class Apply(unittest.TestCase):
+    def check_random_plans(self, make, count):
+        rng = random.Random(SEED)
+        stages, example = make()
+        parameters = [p for stage in stages for p in stage.parameters()]
+        norms = [m for stage in stages for m in stage.modules()
+                 if isinstance(m, nn.BatchNorm2d)]
+        fresh = [m.state_dict() for m in norms]
+        fresh = [{k: v.clone() for k, v in state.items()} for state in fresh]
+
+        def step(items):
+            for norm, state in zip(norms, fresh):
+                norm.load_state_dict(state)
+            run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+            loss, grads = gradients(run, parameters, example)
+            return [loss, *grads, *(t.clone() for n in norms for t in n.buffers())]
+
+        expected = step([{"save": [0, len(stages)]}])
+        for _ in range(count):
+            items = models.random_plan(rng, len(stages) + 1)
+            for a, b in zip(expected, step(items)):
+                self.assertTrue(torch.equal(a, b), (SEED, items))
+
+    def test_gradients_are_bit_equal_whatever_the_plan(self):
+        self.check_random_plans(models.transformer, 25)
+
+    def test_batch_norms_count_a_batch_once(self):
+        self.check_random_plans(models.convolutional, 15)
+
+    def test_second_backward_with_a_retained_graph(self):
+        stages, example = models.convolutional()
+        run = dp.apply(stages, {"items": [{"ckpt": [0, 3]}, {"save": [4, 6]}]},
+                       loss=models.mean_of_squares)
+        loss = run(example)
+        loss.backward(retain_graph=True)
+        once = stages[0].conv.weight.grad.clone()
+        loss.backward()
+        self.assertTrue(torch.allclose(stages[0].conv.weight.grad, 2 * once))
+
+    def test_a_tuple_goes_on_as_arguments(self):
+        split = lambda x: (x * 2, x + 1)
+        join = lambda a, b: (a * b).sum()
+        x = torch.randn(6, requires_grad=True)
+        dp.apply([split, join], {"items": [{"ckpt": [0, 0]}, {"ckpt": [1, 1]}]})(x).backward()
+        self.assertTrue(torch.allclose(x.grad, 4 * x.detach() + 2))
+
+    def test_state_dict_does_not_know_the_plan(self):
+        stages, _ = models.transformer()
+        one = dp.apply(stages, {"items": [{"save": [0, 6]}]}).state_dict()
+        two = dp.apply(stages, {"items": [{"ckpt": [0, 5]}, {"save": [6, 6]}]}).state_dict()
+        self.assertEqual(list(one), list(two))
+        self.assertEqual(list(one)[0], "0.weight")
+
+    def test_the_caller_may_run_the_loss(self):
+        stages, example = models.transformer()
+        plan = {"items": [{"ckpt": [0, 4]}, {"save": [5, 7]}]}
+        models.mean_of_squares(dp.apply(stages, plan)(example)).backward()
+        self.assertIsNotNone(stages[0].weight.grad)
+
+    def test_what_does_not_cover_the_stages_is_refused(self):
+        stages = [nn.Linear(4, 4) for _ in range(4)]
+        for items, text in (
+                ([{"save": [0, 1]}, {"ckpt": [3, 3]}], "begins with stage 2"),
+                ([{"save": [1, 3]}], "begins with stage 0"),
+                ([{"save": [0, 1]}], "has 2 stages, here are 4"),
+                ([{"ckpt": [0, 3], "inner": [{"save": [0, 1]}]}], "end before stage 2"),
+                ([{"ckpt": [0, 4]}], "runs its last stage twice"),
+                ([{"opt": [0, 3], "id": "sac"}], "give the chain too"),
+                ([{"skip": [0, 3]}], "one of save, ckpt and opt"),
+                ([{"save": [0, "3"]}], "expected a range"),
+                ([], "list of items")):
+            with self.assertRaisesRegex(dp.PlanError, text):
+                dp.apply(stages, {"items": items})
+
+
+class Verify(unittest.TestCase):
+    def check_peaks(self, make, count):
+        """The peak that the rules promise from stages measured alone is that of the step."""
+        rng = random.Random(SEED + 1)
+        stages, example = make()
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
+        worst = 0.0
+        for _ in range(count):
+            items = models.random_plan(rng, len(stages) + 1)
+            run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+                                dp.watch(run, example))
+            worst = max(worst, abs(verdict.error))
+            self.assertLess(abs(verdict.error), 0.03, (SEED, items, str(verdict)))
+        print(f"{make.__name__}: {count} plans, peak within {100 * worst:.2f} %")
+
+    def test_peak_of_transformers(self):
+        self.check_peaks(models.transformer, 20)
+
+    def test_peak_of_convolutions(self):
+        self.check_peaks(models.convolutional, 20)
+
+    def test_a_line_for_every_stage_and_phase(self):
+        stages, example = models.transformer()
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, fake=True)
+        items = [{"ckpt": [0, 2]}, {"save": [3, 7]}]
+        run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+        verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+                            dp.watch(run, example))
+        rows = [(phase, stage) for phase, stage, _, _ in verdict.rows]
+        self.assertEqual(rows, [("forward", i) for i in range(8)] +
+                         [("recompute", i) for i in range(3)] +
+                         [("backward", i) for i in range(8)])
+        for phase, stage, predicted, measured in verdict.rows:
+            if phase == "backward" and stage > 0:
+                self.assertLess(abs(predicted / measured - 1), 0.05, str(verdict))
+        text = str(verdict).splitlines()
+        self.assertEqual(len(text), 21)
+        self.assertTrue(all(len(line) < 80 for line in text))
+
+    def test_checkpoints_hold_less(self):
+        stages, example = models.transformer()
+        held = [dp.watch(dp.apply(stages, {"items": items}), example)["held"]
+                for items in ([{"save": [0, 6]}], [{"ckpt": [0, 5]}, {"save": [6, 6]}])]
+        self.assertLess(held[1], held[0] / 4)
+
+
+class Selective(unittest.TestCase):
+    OPERATIONS = ["aten.addmm.default", "aten.mm.default", "aten.bmm.default"]
+
+    def setUp(self):
+        self.stages = [models.Mlp(32, 128), models.Attention(32, 4), models.Mlp(32, 128, 0.0)]
+        self.example = torch.randn(4, 24, 32)
+        self.chain = dp.measure(self.stages, self.example, loss=models.mean_of_squares,
+                                repeats=1, selective={"sac:matmul": self.OPERATIONS})
+
+    def test_products_are_kept_and_counted(self):
+        option = self.chain["stages"][1]["options"][0]
+        self.assertEqual(option["policy"], {"aten.addmm.default": [0, 1, 2]})
+        # The three products, the output of the stage is not among them; its input is.
+        self.assertEqual(option["saved"], 4 * (4 * 24 * 32 * 4))
+
+    def test_gradients_with_options(self):
+        plan = {"items": [{"opt": [0, 2], "id": "sac:matmul"}, {"save": [3, 3]}]}
+        parameters = [p for stage in self.stages for p in stage.parameters()]
+        plain = dp.apply(self.stages, {"items": [{"save": [0, 3]}]},
+                         loss=models.mean_of_squares)
+        chosen = dp.apply(self.stages, plan, chain=self.chain, loss=models.mean_of_squares)
+        for a, b in zip(gradients(plain, parameters, self.example)[1],
+                        gradients(chosen, parameters, self.example)[1]):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_held_bytes_with_options(self):
+        plan = {"items": [{"opt": [0, 2], "id": "sac:matmul"}, {"save": [3, 3]}]}
+        chosen = dp.apply(self.stages, plan, chain=self.chain, loss=models.mean_of_squares)
+        stages = self.chain["stages"]
+        # Inputs are in each, and only the first is not the output of another.
+        expected = sum(stage["options"][0]["saved"] for stage in stages[:3]) + \
+            stages[3]["saved"] - stages[0]["out"]
+        held = dp.watch(chosen, self.example)["held"]
+        self.assertLess(abs(held / expected - 1), 0.02)
+
+    def test_each_run_counts_for_itself(self):
+        """As older releases ask: in both runs, and an odd number of times in each."""
+        class Context:
+            is_recompute = False
+
+        ask, context = _Ask({"aten.mm.default": [0, 2]}), Context()
+        first = [ask(context, torch.ops.aten.mm.default) for _ in range(3)]
+        context.is_recompute = True
+        second = [ask(context, torch.ops.aten.mm.default) for _ in range(3)]
+        self.assertEqual(first, second)
+        self.assertNotEqual(first[0], first[1])
+
+    def test_within_a_range_it_is_refused(self):
+        items = [{"ckpt": [0, 2], "inner": [{"opt": [0, 2], "id": "sac:matmul"}]},
+                 {"save": [3, 3]}]
+        with self.assertRaisesRegex(dp.PlanError, "within a ckpt"):
+            dp.apply(self.stages, {"items": items}, chain=self.chain,
+                     loss=models.mean_of_squares)
+
+
+RANK = """
+import sys
+sys.path.insert(0, {here!r})
+import torch_here
+import torch.distributed as dist
+from drystone import plan as dp
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+plan = {{"items": [{{"ckpt": [0, 1]}}, {{"save": [2, 2 + rank]}}]}}
+try:
+    dp.check_ranks(plan)
+    print("same")
+except dp.PlanError as why:
+    print("differ:", why)
+plan = dp.share(plan if rank == 0 else None)
+print(plan["items"][1]["save"], dp.check_ranks(plan) == dp.rank_hash(plan))
+dist.destroy_process_group()
+"""
+
+
+class Ranks(unittest.TestCase):
+    def test_two_ranks_agree_after_sharing(self):
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            text = RANK.format(here=os.path.dirname(os.path.abspath(__file__)))
+            words = [sys.executable, "-W", "ignore", "-c", text]
+            ranks = [subprocess.Popen([*words, str(rank), folder + "/meeting"],
+                                      stdout=subprocess.PIPE, text=True) for rank in range(2)]
+            said = [rank.communicate(timeout=100)[0].splitlines() for rank in ranks]
+        for lines in said:
+            self.assertEqual(lines, ["differ: ranks [1] have another plan than rank 0: share() "
+                                     "it first", "[2, 2] True"])
+
+
+if __name__ == "__main__":
+    print(f"torch {torch.__version__}, seed {SEED}")
+    unittest.main()
