@@ -72,13 +72,19 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     folder, version = pathlib.Path(sys.argv[1]), sys.argv[2]
+    ready = folder / "ready"
+    if ready.exists():
+        return
+    if folder.exists() and any(folder.iterdir()) and not (folder / "torch").is_dir():
+        sys.exit(f"get_torch: {folder} is not empty")
+    shutil.rmtree(folder, ignore_errors=True)
     try:
         install(folder, version)
         libraries = sorted(path for path in folder.rglob("*.so*") if path.is_file())
         for name, users in sorted(wanted_by(libraries).items()):
             make_empty(folder / "torch" / "lib", name, users)
+        ready.touch()
     except (subprocess.CalledProcessError, OSError) as why:
-        shutil.rmtree(folder, ignore_errors=True)
         sys.exit(f"get_torch: {why}")
 
 

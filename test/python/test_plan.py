@@ -51,7 +51,7 @@ class Measure(unittest.TestCase):
         stages = [nn.Linear(8, 8).to(torch.bfloat16), nn.Dropout(0.5)]
         measured = dp.measure(stages, torch.randn(5, 8, dtype=torch.bfloat16))["stages"]
         self.assertEqual(measured[0]["out"], 5 * 8 * 2)
-        self.assertEqual(measured[1]["saved"], 5 * 8) * 2  # the noise, on a CPU as wide as the rest
+        self.assertEqual(measured[1]["saved"], 5 * 8 * 2)  # noise, on a CPU as wide as x
 
     def test_views_and_weights_are_no_activations(self):
         class Views(nn.Module):
@@ -213,26 +213,30 @@ class Apply(unittest.TestCase):
 
 
 class Verify(unittest.TestCase):
-    def check_peaks(self, make, count):
-        """The peak that the rules promise from stages measured alone is that of the step."""
+    def check_peaks(self, make, count, most):
+        """The peak that the rules promise from stages measured alone is that of the step.
+
+        Not less, or a plan would not fit; and more where a stage frees much of what it saved
+        before its gradients are there, for the rules charge all of them at once.
+        """
         rng = random.Random(SEED + 1)
         stages, example = make()
         chain = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
-        worst = 0.0
+        errors = []
         for _ in range(count):
             items = models.random_plan(rng, len(stages) + 1)
             run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
             verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
-            worst = max(worst, abs(verdict.error))
-            self.assertLess(abs(verdict.error), 0.03, (SEED, items, str(verdict)))
-        print(f"{make.__name__}: {count} plans, peak within {100 * worst:.2f} %")
+            errors.append(100 * verdict.error)
+            self.assertTrue(-0.5 < errors[-1] < most, (SEED, items, str(verdict)))
+        print(f"{make.__name__}: {count} plans, peak {min(errors):+.2f} to {max(errors):+.2f} %")
 
     def test_peak_of_transformers(self):
-        self.check_peaks(models.transformer, 20)
+        self.check_peaks(models.transformer, 20, 3)
 
     def test_peak_of_convolutions(self):
-        self.check_peaks(models.convolutional, 20)
+        self.check_peaks(models.convolutional, 20, 15)
 
     def test_a_line_for_every_stage_and_phase(self):
         stages, example = models.transformer()

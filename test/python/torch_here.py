@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 if os.environ.get("DRY_TEST_PYTHON"):
     sys.path.insert(0, os.environ["DRY_TEST_PYTHON"])
     os.environ.setdefault("TORCH_USE_RTLD_GLOBAL", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other spin
 os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
 
 try:
@@ -22,4 +22,4 @@ try:
 except (ImportError, OSError) as why:
     print(f"SKIPPED: no torch: {why}")
     sys.exit(SKIPPED)
-torch.set_num_threads(2)
+torch.set_num_threads(1)
