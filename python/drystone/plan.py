@@ -34,7 +34,7 @@ def plan(chain, budget=None, *, method=None, options=(), command=None):
 
     PlanError with the command's line when nothing fits: it says what the least budget is.
     """
-    words = ["--json"]
+    words = ["--json", "--timeline"]
     if budget is not None:
         words += ["--budget", str(budget)]
     if method is not None:

@@ -318,6 +318,57 @@ class Selective(unittest.TestCase):
                      loss=models.mean_of_squares)
 
 
+def has_plan_command():
+    """Without $DRYSTONE, or with one of before `plan`, these tests have nothing to ask."""
+    words = [os.environ.get("DRYSTONE", "drystone"), "plan", "--help"]
+    try:
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@unittest.skipUnless(has_plan_command(), "no drystone plan: DRYSTONE")
+class Command(unittest.TestCase):
+    def setUp(self):
+        self.stages, self.example = models.transformer()
+        self.chain = dp.measure(self.stages, self.example, loss=models.mean_of_squares,
+                                repeats=1)
+        self.most = dp.plan(self.chain, 1 << 40)["predicted"]["peak_bytes"]
+
+    def test_it_judges_as_the_rules_say(self):
+        """The command's timeline, and one by the rules written down once more."""
+        for method in ("none", "block", "every", "one-level", "nested"):
+            made = dp.plan(self.chain, self.most, method=method)
+            again = judge(self.chain, made["items"], frame_bytes(self.chain))
+            self.assertEqual([step[1:] for step in made["timeline"] if step[3] is not None],
+                             [step[1:] for step in again["timeline"]], method)
+
+    def test_a_plan_keeps_its_promise(self):
+        for budget in (self.most * 8 // 10, self.most * 9 // 10):
+            made = dp.plan(self.chain, budget)
+            self.assertLessEqual(made["predicted"]["peak_bytes"], budget)
+            run = dp.apply(self.stages, made, loss=models.mean_of_squares)
+            verdict = dp.verify(self.chain, made, dp.watch(run, self.example))
+            self.assertTrue(-0.005 < verdict.error < 0.03, str(verdict))
+            self.assertLessEqual(verdict.measured_peak + frame_bytes(self.chain), budget * 1.005)
+
+    def test_what_cannot_fit_says_the_least_budget(self):
+        with self.assertRaisesRegex(dp.PlanError, "the least budget is [0-9]+, for "):
+            dp.plan(self.chain, "1KiB")
+
+    def test_what_it_refuses_is_an_error_with_its_words(self):
+        del self.chain["stages"][2]["out"]
+        with self.assertRaisesRegex(dp.PlanError, r"stages\[2\].out") as caught:
+            dp.plan(self.chain, self.most)
+        self.assertEqual(caught.exception.status, 3)
+
+    def test_ranks_hash_the_command_s_hash(self):
+        one, two = (dp.plan(self.chain, self.most) for _ in range(2))
+        self.assertEqual(dp.rank_hash(one), dp.rank_hash(two))
+        self.assertNotEqual(dp.rank_hash(one), dp.rank_hash(dp.plan(self.chain, self.most,
+                                                                    method="block")))
+
+
 RANK = """
 import sys
 sys.path.insert(0, {here!r})
