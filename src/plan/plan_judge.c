@@ -37,23 +37,27 @@ struct judge {
 
 /* --- steps -------------------------------------------------------------------------------- */
 
-/* `step` without its begin. */
 static void
-take(struct judge *j, const struct dry_plan_step *step)
+tell(const struct judge *j, struct dry_plan_step step)
+{
+    step.time_ns = j->cost.time_ns;
+    j->observer->step(j->observer->self, &step);
+}
+
+/* `step` without its begin. Inline, so that without an observer none is made. */
+static inline void
+take(struct judge *j, struct dry_plan_step step)
 {
     struct dry_plan_cost *cost = &j->cost;
-    if (step->needed_bytes > cost->peak_bytes) {
-        cost->peak_bytes = step->needed_bytes;
-        cost->peak_stage = step->stage;
-        cost->peak_phase = step->phase;
+    if (step.needed_bytes > cost->peak_bytes) {
+        cost->peak_bytes = step.needed_bytes;
+        cost->peak_stage = step.stage;
+        cost->peak_phase = step.phase;
     }
-    if (j->observer && j->observer->step) {
-        struct dry_plan_step whole = *step;
-        whole.time_ns = cost->time_ns;
-        j->observer->step(j->observer->self, &whole);
-    }
-    cost->recomputed_count += step->phase == DRY_PHASE_RECOMPUTE;
-    if (__builtin_add_overflow(cost->time_ns, step->duration_ns, &cost->time_ns) ||
+    if (j->observer)
+        tell(j, step);
+    cost->recomputed_count += step.phase == DRY_PHASE_RECOMPUTE;
+    if (__builtin_add_overflow(cost->time_ns, step.duration_ns, &cost->time_ns) ||
         cost->time_ns > UINT64_MAX >> 1)
         j->is_too_long = true;
 }
@@ -78,12 +82,12 @@ forward_saved(struct judge *j, uint32_t i, uint32_t option)
     let_leave(j, i);
     j->held += saved;
     j->leaving = dryi_stage_offload(stage, option);
-    take(j, &(struct dry_plan_step){.phase = j->forward_phase,
-                                    .stage = i,
-                                    .is_saved = true,
-                                    .duration_ns = stage->forward_ns,
-                                    .needed_bytes = needed,
-                                    .held_bytes = j->held + j->gradients});
+    take(j, (struct dry_plan_step){.phase = j->forward_phase,
+                                   .stage = i,
+                                   .is_saved = true,
+                                   .duration_ns = stage->forward_ns,
+                                   .needed_bytes = needed,
+                                   .held_bytes = j->held + j->gradients});
 }
 
 static void
@@ -96,11 +100,11 @@ forward_range(struct judge *j, uint32_t first, uint32_t last)
         uint64_t needed = bare + input + stage->output_bytes + stage->forward_tmp_bytes;
         let_leave(j, i);
         bare = j->held + j->gradients;
-        take(j, &(struct dry_plan_step){.phase = j->forward_phase,
-                                        .stage = i,
-                                        .duration_ns = stage->forward_ns,
-                                        .needed_bytes = needed,
-                                        .held_bytes = bare + stage->output_bytes});
+        take(j, (struct dry_plan_step){.phase = j->forward_phase,
+                                       .stage = i,
+                                       .duration_ns = stage->forward_ns,
+                                       .needed_bytes = needed,
+                                       .held_bytes = bare + stage->output_bytes});
         input = stage->output_bytes;
     }
     j->held += input;
@@ -120,22 +124,22 @@ backward_saved(struct judge *j, uint32_t i, uint32_t option)
         j->away[i - 1] = 0;
     j->held = j->held + back - dryi_stage_saved_by(stage, option);
     j->grads += stage->grads_bytes;
-    take(j, &(struct dry_plan_step){.phase = DRY_PHASE_BACKWARD,
-                                    .stage = i,
-                                    .duration_ns = dryi_stage_backward_ns(stage, option),
-                                    .needed_bytes = needed,
-                                    .held_bytes = j->held + j->grads + below});
+    take(j, (struct dry_plan_step){.phase = DRY_PHASE_BACKWARD,
+                                   .stage = i,
+                                   .duration_ns = dryi_stage_backward_ns(stage, option),
+                                   .needed_bytes = needed,
+                                   .held_bytes = j->held + j->grads + below});
 }
 
 static void
 optimizer_step(struct judge *j)
 {
     const struct dry_chain_frame *frame = &j->chain->frame;
-    take(j, &(struct dry_plan_step){.phase = DRY_PHASE_STEP,
-                                    .stage = (uint32_t)j->chain->count,
-                                    .needed_bytes = frame->persistent_bytes + j->grads +
-                                                    frame->step_bytes,
-                                    .held_bytes = frame->persistent_bytes});
+    take(j, (struct dry_plan_step){.phase = DRY_PHASE_STEP,
+                                   .stage = (uint32_t)j->chain->count,
+                                   .needed_bytes = frame->persistent_bytes + j->grads +
+                                                   frame->step_bytes,
+                                   .held_bytes = frame->persistent_bytes});
 }
 
 /* --- runs --------------------------------------------------------------------------------- */
