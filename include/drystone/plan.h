@@ -115,7 +115,7 @@ struct dry_plan_observer {
 
 /*
  * What a list of items costs. observer may be NULL; memory NULL: malloc. Time: one look at
- * every stage that runs; DRY_ERR_LIMIT: that are more than 2^30 second runs, or 2^63 ns.
+ * every stage that runs; DRY_ERR_LIMIT: that are more than 2^26 second runs, or 2^63 ns.
  */
 DRY_API enum dry_status dry_plan_judge(const struct dry_chain *chain,
                                        const struct dry_plan_item *items, size_t count,
@@ -137,13 +137,16 @@ enum dry_plan_method {
     DRY_METHOD_NESTED, /* Rotor: ranges in ranges, those at most `window` stages */
     DRY_METHOD_NONE,   /* everything is saved */
     DRY_METHOD_BLOCK,  /* every stage is a range of its own, but the last */
-    DRY_METHOD_EVERY,  /* every `every`-th stage is a range of its own, the others save */
-    DRY_METHOD_SQRT, /* equal ranges; how many: the fewest bytes, or within the budget the
-                             least time; Chen et al. 2016 with the bytes of the range itself */
+    DRY_METHOD_EVERY,  /* every `every`-th stage is a range of its own, but the last; the
+                             others save */
+    DRY_METHOD_SQRT,   /* equal ranges, the last one saved; how many: the fewest bytes, or
+                             within the budget the least time; Chen et al. 2016 with the
+                             bytes of the range itself */
     DRY_METHOD_GREEDY, /* Chen et al. 2016, algorithm 3: a range ends where the outputs in it
-                             pass a threshold; the threshold is searched */
-    DRY_METHOD_REVOLVE, /* Griewank and Walther 2000: for stages that are all alike, snapshots
-                             of the outputs alone */
+                             pass a threshold, the last one saved; the threshold is searched
+                             as above */
+    DRY_METHOD_REVOLVE, /* Griewank and Walther 2000: for stages that are all alike (but the
+                             last), snapshots of the outputs alone, as many as fit */
 };
 #define DRY_METHOD_COUNT 8
 

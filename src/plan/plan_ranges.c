@@ -17,9 +17,15 @@
  */
 #include "plan/plan_search.h"
 
-/* Thresholds are tried this part of themselves apart, or more. */
-#define FINE_PARTS 1024u
-#define COARSE_PARTS 64u
+/* Numbers that are tried are such a part of themselves apart, or more. */
+#define FINE_PARTS 256u
+#define COARSE_PARTS 16u
+
+static uint64_t
+parts_of(const struct dryi_planning *p)
+{
+    return p->count <= DRYI_PLAN_TRY_ALL_MAX ? FINE_PARTS : COARSE_PARTS;
+}
 
 /* --- sqrt --------------------------------------------------------------------------------- */
 
@@ -38,16 +44,17 @@ make_equal(struct dryi_planning *p, uint64_t pieces)
 }
 
 /*
- * The next number of pieces; of a long chain the fewest whose longest is shorter. Beyond the
- * count: there is none.
+ * The next number of pieces; of a long chain the fewest whose longest is shorter by a part.
+ * Beyond the count: there is none.
  */
 static uint32_t
-next_count(uint32_t count, uint32_t pieces)
+next_count(const struct dryi_planning *p, uint32_t pieces)
 {
+    uint32_t count = p->count, longest = (count + pieces - 1) / pieces;
     if (count <= DRYI_PLAN_TRY_ALL_MAX)
         return pieces + 1;
-    uint32_t longest = (count + pieces - 1) / pieces;
-    return longest > 1 ? (count + longest - 2) / (longest - 1) : count + 1;
+    uint32_t shorter = longest - longest / COARSE_PARTS - (longest < COARSE_PARTS);
+    return shorter ? (count + shorter - 1) / shorter : count + 1;
 }
 
 enum dry_status
@@ -55,7 +62,7 @@ dryi_plan_sqrt(struct dryi_planning *p)
 {
     struct dryi_plan_search search = {
         .p = p, .make = make_equal, .prefers_time = p->room_bytes != UINT64_MAX};
-    for (uint32_t k = 1; k <= p->count; k = next_count(p->count, k)) {
+    for (uint32_t k = 1; k <= p->count; k = next_count(p, k)) {
         struct dry_plan_cost cost;
         enum dry_status status = dryi_plan_try(&search, k, &cost);
         if (status != DRY_OK)
@@ -95,8 +102,7 @@ next_threshold(const struct dryi_planning *p, uint64_t threshold)
         next = sum < next ? sum : next;
         sum = 0;
     }
-    uint64_t parts = p->count <= DRYI_PLAN_TRY_ALL_MAX ? FINE_PARTS : COARSE_PARTS;
-    uint64_t far = threshold + threshold / parts;
+    uint64_t far = threshold + threshold / parts_of(p);
     return next < far ? far : next;
 }
 

@@ -15,6 +15,9 @@
 #include "base/memory.h"
 #include "plan/plan_search.h"
 
+/* Of chains with so many stages every number of snapshots is tried. */
+#define TRY_ALL_MAX 256u
+
 static uint64_t
 divisor_of(uint64_t a, uint64_t b)
 {
@@ -32,10 +35,16 @@ binomial(uint64_t a, uint64_t b)
 {
     uint64_t less = a < b ? a : b, more = a < b ? b : a, result = 1;
     for (uint64_t i = 1; i <= less; i++) {
-        /* result * (more + i) / i; i divides the product */
+        /* result * (more + i) / i, and i divides the product, which may be too large. */
+        uint64_t product;
+        if (more > UINT64_MAX - i)
+            return UINT64_MAX;
+        if (!__builtin_mul_overflow(result, more + i, &product)) {
+            result = product / i;
+            continue;
+        }
         uint64_t common = divisor_of(result, i);
-        if (more > UINT64_MAX - i ||
-            __builtin_mul_overflow(result / common, (more + i) / (i / common), &result))
+        if (__builtin_mul_overflow(result / common, (more + i) / (i / common), &result))
             return UINT64_MAX;
     }
     return result;
@@ -78,7 +87,8 @@ dry_revolve_count(uint64_t steps, uint64_t snapshots)
 /* Turn back stages first to first + count - 1; before that, a range is complete. */
 struct task {
     uint32_t first, count, snapshots;
-    uint32_t closes; /* DRYI_NO_ITEM: none */
+    uint32_t repeats; /* are enough */
+    uint32_t closes;  /* DRYI_NO_ITEM: none */
 };
 
 struct tasks {
@@ -92,6 +102,14 @@ smaller(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
+/* As few as are enough; seldom fewer by more than one than those of the task this is of. */
+static void
+take_fewest_repeats(struct task *t)
+{
+    while (t->repeats > 1 && binomial(t->snapshots, t->repeats - 1) >= t->count)
+        t->repeats--;
+}
+
 /*
  * Where the state is kept: the most steps below that r - 1 repeats turn back, and as many
  * above as r repeats must.
@@ -101,9 +119,8 @@ split_of(const struct task *t)
 {
     if (t->snapshots == 1)
         return t->count - 1;
-    uint64_t r = repeats_of(t->count, t->snapshots);
-    uint64_t above = binomial(t->snapshots - 1, r - 1);
-    return smaller(binomial(t->snapshots, r - 1), t->count - above);
+    uint64_t above = binomial(t->snapshots - 1, t->repeats - 1);
+    return smaller(binomial(t->snapshots, t->repeats - 1), t->count - above);
 }
 
 static bool
@@ -123,18 +140,23 @@ do_task(struct dryi_planning *p, struct tasks *tasks, struct task t)
         dryi_plan_close_range(p, t.closes);
     if (t.count == 1)
         return dryi_plan_push_save(p, t.first, t.first, 0);
+    take_fewest_repeats(&t);
     uint32_t k = split_of(&t), item;
     uint32_t left = t.snapshots > 1 ? t.snapshots - 1 : 1;
-    return dryi_plan_open_range(p, t.first, t.first + k - 1, &item) &&
-           push_task(p, tasks, (struct task){t.first + k, t.count - k, left, item}) &&
-           push_task(p, tasks, (struct task){t.first, k, t.snapshots, DRYI_NO_ITEM});
+    struct task above = {t.first + k, t.count - k, left, t.repeats, DRYI_NO_ITEM};
+    struct task below = {t.first, k, t.snapshots, t.repeats, DRYI_NO_ITEM};
+    if (!dryi_plan_open_range(p, t.first, t.first + k - 1, &item))
+        return false;
+    above.closes = item;
+    return push_task(p, tasks, above) && push_task(p, tasks, below);
 }
 
 static bool
 make_revolve(struct dryi_planning *p, uint64_t snapshots)
 {
     struct tasks tasks = {0};
-    struct task all = {0, p->count, (uint32_t)snapshots, DRYI_NO_ITEM};
+    uint32_t repeats = (uint32_t)repeats_of(p->count, snapshots);
+    struct task all = {0, p->count, (uint32_t)snapshots, repeats, DRYI_NO_ITEM};
     bool has_memory = push_task(p, &tasks, all);
     while (has_memory && tasks.count) {
         struct task task = tasks.list[--tasks.count];
@@ -213,7 +235,7 @@ dryi_plan_revolve(struct dryi_planning *p)
         return status;
     struct dryi_plan_search search = {.p = p, .make = make_revolve, .prefers_time = true};
     uint32_t low = fewest_snapshots(p->count), high = p->count > 2 ? p->count - 1 : 1;
-    status = p->count <= DRYI_PLAN_TRY_ALL_MAX ? try_all(&search, low, high)
-                                               : bisect(&search, low, high);
+    status = p->count <= TRY_ALL_MAX ? try_all(&search, low, high)
+                                     : bisect(&search, low, high);
     return status == DRY_OK ? dryi_plan_settle(&search) : status;
 }

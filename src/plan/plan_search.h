@@ -9,7 +9,7 @@
 
 #include "plan/plan_state.h"
 
-/* Of chains with so many stages every number is tried; of longer ones some. */
+/* Of chains with so many stages every number of pieces is tried; of longer ones some. */
 #define DRYI_PLAN_TRY_ALL_MAX 1024u
 
 struct dryi_plan_search {

@@ -35,7 +35,7 @@
 #include "plan/chain_state.h"
 
 /* All stages that one judgement runs forward, each time counted, are no more. */
-#define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 30)
+#define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 26)
 #define DRYI_PLAN_SLOTS_MAX (1u << 20)
 #define DRYI_NO_ITEM UINT32_MAX
 

@@ -429,7 +429,7 @@ MUTANTS = {
         "test_plan_rules", "blocks_of_transformers_want_a_range_each"),
     "revolve_splits_late": (
         "plan_revolve.c",
-        "uint64_t above = binomial(t->snapshots - 1, r - 1);",
+        "uint64_t above = binomial(t->snapshots - 1, t->repeats - 1);",
         "uint64_t above = 1;",
         "test_plan_rules", "revolve_plans_run_as_often_as_counted"),
 }
