@@ -20,6 +20,7 @@
 #define PRICE_SHARE                                                                      \
     3u /* of such slots are in what all needs beyond the memory, at least */
 #define PRICE_LOOKS 40u /* at most */
+#define PRICE_STAGES 128u
 /* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
 #define EXACT_CELLS (UINT64_C(1) << 20)
 #define WIDTH_MAX 1024u
@@ -35,6 +36,12 @@ struct planner {
 };
 
 /* --- slots ------------------------------------------------------------------------------- */
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t
 common_divisor(uint64_t a, uint64_t b)
@@ -101,28 +108,28 @@ choose_slot(struct planner *r)
 /* --- prices ------------------------------------------------------------------------------ */
 
 struct pricing {
-    struct planner *r;
-    uint64_t slot;
+    const struct dryi_one *one;
+    uint64_t memory, slot;
     size_t looks;
     double price, bound; /* the best; the price is a byte's */
     enum dry_status status;
+    struct dry_error *err;
 };
 
 /* Is this price better? */
 static bool
 try_price(struct pricing *q, double price)
 {
-    struct planner *r = q->r;
-    if (q->status != DRY_OK || q->looks == PRICE_LOOKS)
+    if (q->status != DRY_OK || q->looks == 0)
         return false;
-    q->looks++;
-    struct dryi_one_grid grid = {r->memory, q->slot,
+    q->looks--;
+    struct dryi_one_grid grid = {q->memory, q->slot,
                                  (double)(uint64_t)(price * (double)q->slot)};
     struct dryi_one_table t;
-    q->status = dryi_one_table_init(&t, &r->one, &grid, r->p->err);
+    q->status = dryi_one_table_init(&t, q->one, &grid, q->err);
     if (q->status != DRY_OK)
         return false;
-    double bound = dryi_one_bound(&t, 0, 0, r->memory);
+    double bound = dryi_one_bound(&t, 0, 0, q->memory);
     dryi_one_table_finish(&t);
     if (bound <= q->bound)
         return false;
@@ -131,38 +138,67 @@ try_price(struct pricing *q, double price)
     return true;
 }
 
+/* Up, else down, as long as it is better. */
 static void
 climb(struct pricing *q, double factor)
 {
-    while (try_price(q, q->price * factor))
-        continue;
+    if (try_price(q, q->price * factor)) {
+        while (try_price(q, q->price * factor))
+            continue;
+    } else {
+        while (try_price(q, q->price / factor))
+            continue;
+    }
 }
 
-/* Up or down in steps that become smaller. The first guess: what the floor's plan pays for
- * the bytes it does without. */
+/* In steps that become smaller, from `first` on. */
+static void
+find_price(struct pricing *q, size_t first)
+{
+    static const double factors[] = {2, 1.4142, 1.1892, 1.0905};
+    while (!try_price(q, q->price) && q->looks > PRICE_LOOKS / 2)
+        q->price /= 4; /* far too high: no plan would pay that */
+    for (size_t i = first; i < sizeof factors / sizeof *factors; i++)
+        climb(q, factors[i]);
+}
+
+/* Long chains: first with fewer stages. */
+static enum dry_status
+find_price_of_merged(struct pricing *q)
+{
+    struct dryi_one merged;
+    size_t group = (q->one->count + PRICE_STAGES - 1) / PRICE_STAGES;
+    enum dry_status status = dryi_one_merge(q->one, group, &merged, q->err);
+    if (status != DRY_OK)
+        return status;
+    struct pricing less = *q;
+    less.one = &merged;
+    if (merged.floors[0] <= q->memory)
+        find_price(&less, 0);
+    q->price = less.price;
+    dryi_one_finish(&merged);
+    return less.status;
+}
+
+/* The first guess: what the floor's plan pays for the bytes that it does without. */
 static enum dry_status
 choose_price(struct planner *r, uint64_t all_need)
 {
-    struct pricing q = {.r = r, .slot = slot_of(r->memory, PRICE_SLOTS)};
-    if (q.slot > (all_need - r->memory) / PRICE_SHARE)
-        q.slot = (all_need - r->memory) / PRICE_SHARE;
-    if (q.slot < r->slot)
-        q.slot = r->slot;
-    double guess = r->price;
-    if (guess == 0)
-        guess = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
-    if (guess <= 0)
+    struct pricing q = {.one = &r->one,
+                        .memory = r->memory,
+                        .slot = slot_of(r->memory, PRICE_SLOTS),
+                        .looks = PRICE_LOOKS,
+                        .err = r->p->err};
+    q.slot = least(q.slot, (all_need - r->memory) / PRICE_SHARE);
+    q.slot = q.slot < r->slot ? r->slot : q.slot;
+    q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
+    if (q.price <= 0)
         return DRY_OK;
-    q.price = guess;
-    while (!try_price(&q, q.price) && q.looks < PRICE_LOOKS / 2)
-        q.price /= 4; /* far too high: no plan would pay that */
-    climb(&q, 2);
-    climb(&q, 0.5);
-    static const double factors[] = {1.4142, 1.1892, 1.0905, 1.0443};
-    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-        if (!try_price(&q, q.price * factors[i]))
-            try_price(&q, q.price / factors[i]);
-    }
+    bool is_long = r->one.count > 2 * PRICE_STAGES;
+    enum dry_status status = is_long ? find_price_of_merged(&q) : DRY_OK;
+    if (status != DRY_OK)
+        return status;
+    find_price(&q, is_long ? 2 : 0);
     r->price = q.price;
     return q.status;
 }
@@ -234,19 +270,37 @@ is_met(const struct planner *r, double bound)
     return (double)r->plan.cost.extra <= bound;
 }
 
+/* A first plan: near the bound if one is there, for that is quick. */
+static enum dry_status
+find_plan(struct planner *r, const struct dryi_one_table *t, double bound)
+{
+    uint64_t first = r->plan.cost.extra;
+    for (double part = 64; r->plan.cost.extra == first; part /= 8) {
+        double limit = part < 1 ? DRYI_ONE_NEVER : bound + bound / part + 1;
+        enum dry_status status =
+            dryi_one_search(t, r->memory, 1, limit, &r->plan, r->p->err);
+        if (status != DRY_OK || part < 1)
+            return status;
+    }
+    return DRY_OK;
+}
+
 static enum dry_status
 search(struct planner *r, const struct dryi_one_table *t, double *bound)
 {
-    enum dry_status status = DRY_OK;
     size_t most = width_of(r, t);
     *bound = dryi_one_bound(t, 0, 0, r->memory);
-    for (size_t width = 1; width <= most && !is_met(r, *bound); width *= 4) {
-        status = dryi_one_search(t, r->memory, width, &r->plan, r->p->err);
-        if (status != DRY_OK)
-            return status;
-        if (r->plan.is_least)
-            *bound = (double)r->plan.cost.extra;
+    if (is_met(r, *bound))
+        return DRY_OK;
+    enum dry_status status = find_plan(r, t, *bound);
+    for (size_t width = 4; width <= most && status == DRY_OK; width *= 4) {
+        if (r->plan.is_least || is_met(r, *bound))
+            break;
+        status =
+            dryi_one_search(t, r->memory, width, DRYI_ONE_NEVER, &r->plan, r->p->err);
     }
+    if (r->plan.is_least)
+        *bound = (double)r->plan.cost.extra;
     return status;
 }
 

@@ -19,7 +19,7 @@
  * What an option offloads is there while the next stage runs, so the state has one thing
  * more: which of the options that offload the stage before took. A stage has a row for each.
  *
- * A range that ends with the last stage is left out: saving all of it needs as much and
+ * A range that ends with the last stage is mostly left out: saving all of it needs as much and
  * takes less.
  *
  * Planning has three parts, a file each: the floors, exactly (plan_one_floor.c); a table of
@@ -71,6 +71,13 @@ enum dry_status dryi_one_init(struct dryi_one *one, const struct dry_chain *chai
 /* Zeroed is fine. */
 void dryi_one_finish(struct dryi_one *one);
 
+/*
+ * A chain of which so many stages at a time are one, which saves as they do, or not. No plan
+ * of it is of any use, but what bytes are worth in it is about what they are worth.
+ */
+enum dry_status dryi_one_merge(const struct dryi_one *one, size_t group,
+                               struct dryi_one *merged, struct dry_error *err);
+
 /* Options of a stage: from its first to before this. */
 static inline size_t
 dryi_one_option_end(const struct dryi_one *one, size_t stage)
@@ -114,11 +121,16 @@ dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size
     r->time += s->forward;
 }
 
-/* May a range that begins before or here have this stage? */
+/*
+ * May the range go on to this stage? One that ends with the last is of use only where it is
+ * its first stage that bytes are on their way: they are gone when it runs again.
+ */
 static inline bool
-dryi_one_can_repeat(const struct dryi_one *one, size_t stage)
+dryi_one_can_repeat(const struct dryi_one *one, size_t stage,
+                    const struct dryi_one_range *range)
 {
-    return stage + 1 < one->count && !one->stages[stage].is_fixed;
+    return stage < one->count && !one->stages[stage].is_fixed &&
+           (stage + 1 < one->count || range->moved > 0);
 }
 
 /* An item: what a plan does from a stage on. */
@@ -208,13 +220,13 @@ struct dryi_one_plan {
 };
 
 /*
- * A plan for so much memory, at least the floor, that the bounds lead to; plan->choices has
- * room for every stage. width: how many ways to come to a stage are kept, 1 at least.
+ * Puts a plan for so much memory in the place of *plan, which fits it, if one is found that
+ * takes less, and less than `limit`. width: how many ways to come to a stage are kept, 1 at
+ * least.
  */
 enum dry_status dryi_one_search(const struct dryi_one_table *t, uint64_t memory,
-                                size_t width, struct dryi_one_plan *plan,
+                                size_t width, double limit, struct dryi_one_plan *plan,
                                 struct dry_error *err);
-
 /* What a row takes for each way that is kept. */
 size_t dryi_one_way_bytes(void);
 

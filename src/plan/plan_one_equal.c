@@ -38,7 +38,7 @@ longest(const struct dryi_one *one, size_t first, uint64_t room)
 {
     struct dryi_one_range range = {0};
     size_t e = first;
-    for (; dryi_one_can_repeat(one, e); e++) {
+    for (; dryi_one_can_repeat(one, e, &range); e++) {
         dryi_one_range_extend(&range, one, e, e == first);
         if (range.need > room)
             break;

@@ -41,7 +41,7 @@ find_floor(const struct dryi_one *one, size_t i, size_t row,
         }
     }
     struct dryi_one_range range = {.moved = one->moved[row]};
-    for (size_t e = i; dryi_one_can_repeat(one, e); e++) {
+    for (size_t e = i; dryi_one_can_repeat(one, e, &range); e++) {
         dryi_one_range_extend(&range, one, e, e == i);
         if (range.at_least >= least)
             break;

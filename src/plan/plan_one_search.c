@@ -183,7 +183,7 @@ go_on_repeating(struct search *s, size_t i, size_t row)
     const struct dryi_one *one = s->t->one;
     struct way least = least_of(s, row);
     struct dryi_one_range range = {.moved = one->moved[row]};
-    for (size_t e = i; dryi_one_can_repeat(one, e); e++) {
+    for (size_t e = i; dryi_one_can_repeat(one, e, &range); e++) {
         dryi_one_range_extend(&range, one, e, e == i);
         if (range.at_least > s->memory - least.held ||
             (double)(least.extra + range.time) >= s->limit)
@@ -246,11 +246,13 @@ collect(const struct search *s, const struct way *end, struct dryi_one_plan *pla
 static void
 search(struct search *s, struct dryi_one_plan *plan)
 {
+    bool is_next =
+        s->limit == (double)plan->cost.extra; /* nothing lies between the two */
     run(s);
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
-    plan->is_least = !s->is_thinned;
+    plan->is_least = !s->is_thinned && (end || is_next);
 }
 
 static void
@@ -266,7 +268,7 @@ give_back(struct search *s)
 
 enum dry_status
 dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
-                struct dryi_one_plan *plan, struct dry_error *err)
+                double limit, struct dryi_one_plan *plan, struct dry_error *err)
 {
     const struct dry_memory *m = &t->one->memory;
     size_t rows = t->one->row_count;
@@ -274,9 +276,8 @@ dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
                        .memory = memory,
                        .width = width,
                        .capacity = width * SPARE,
-                       .limit = DRYI_ONE_NEVER};
-    if (plan->count > 0)
-        s.limit = (double)plan->cost.extra;
+                       .limit = (double)plan->cost.extra};
+    s.limit = limit < s.limit ? limit : s.limit;
     bool has_ways = /* not zeroed: most of it may stay untouched */
         dryi_memory_grow(m, &s.ways, &s.way_capacity, (rows + 1) * s.capacity,
                          sizeof *s.ways);

@@ -149,7 +149,7 @@ apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
     const double *cells = cells_of(t, row);
     struct dryi_one_range range = {.moved = t->one->moved[row]};
-    for (size_t e = i; dryi_one_can_repeat(t->one, e); e++) {
+    for (size_t e = i; dryi_one_can_repeat(t->one, e, &range); e++) {
         dryi_one_range_extend(&range, t->one, e, e == i);
         if (range.at_least > t->top)
             break;

@@ -428,6 +428,32 @@ offloaded_bytes_are_there_while_the_next_stage_runs(void **state)
     dry_chain_destroy(chain);
 }
 
+/*
+ * The second stage saves 2 and takes 4 to run. Saved, it runs beside all 2 bytes of the first;
+ * as a range it runs the second time beside the one that did not leave. One byte less.
+ */
+static void
+the_last_stage_runs_twice_where_bytes_are_on_their_way(void **state)
+{
+    (void)state;
+    struct dry_chain *chain;
+    assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
+    struct dry_stage_option option = {.saved_bytes = 2, .offload_bytes = 1};
+    struct dry_stage first = {.forward_ns = 3,
+                              .saved_bytes = 2,
+                              .options = &option,
+                              .option_count = 1,
+                              .is_fixed = true};
+    struct dry_stage last = {
+        .forward_ns = 1, .output_bytes = 1, .saved_bytes = 2, .forward_tmp_bytes = 4};
+    assert_int_equal(dry_chain_add(chain, &first, 1, NULL), DRY_OK);
+    assert_int_equal(dry_chain_add(chain, &last, 1, NULL), DRY_OK);
+    assert_int_equal(plan_for(chain, 8).cost.extra_ns, 0);
+    assert_int_equal(plan_for(chain, 7).cost.extra_ns, 1);
+    require_refused(chain, 6);
+    dry_chain_destroy(chain);
+}
+
 /* --- limits ------------------------------------------------------------------------------- */
 
 static struct dry_chain *
@@ -563,6 +589,7 @@ main(void)
         cmocka_unit_test(the_same_chain_has_the_same_plan),
         cmocka_unit_test(options_are_taken_where_they_are_cheaper),
         cmocka_unit_test(offloaded_bytes_are_there_while_the_next_stage_runs),
+        cmocka_unit_test(the_last_stage_runs_twice_where_bytes_are_on_their_way),
         cmocka_unit_test(tables_keep_to_their_limit),
         cmocka_unit_test(long_times_are_no_trouble),
         cmocka_unit_test(large_sizes_are_no_trouble),
