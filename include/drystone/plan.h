@@ -220,7 +220,8 @@ struct dry_plan_point {
 /*
  * From the least budget to where nothing is recomputed, by options->method, which is
  * ONE_LEVEL or NESTED; budget_bytes is the most looked at. At most `capacity` points, spread
- * over the bytes, ascending; *count says how many.
+ * over the bytes, ascending; *count says how many. Tables have at most 128 slots. Cost: that of
+ * as many plans. `points` may be written to where the call fails.
  */
 DRY_API enum dry_status dry_plan_curve(const struct dry_chain *chain,
                                        const struct dry_plan_options *options,

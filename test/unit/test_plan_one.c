@@ -385,6 +385,68 @@ the_same_chain_has_the_same_plan(void **state)
     dry_chain_destroy(chain);
 }
 
+/* --- the curve ---------------------------------------------------------------------------- */
+
+#define POINTS 24
+
+static void
+a_curve_falls_from_the_floor_to_where_all_is_saved(void **state)
+{
+    (void)state;
+    struct random r;
+    random_init(&r, 5);
+    for (int round = 0; round < 20; round++) {
+        struct chains_form form = larger_form();
+        struct dry_chain *chain = chains_make(&r, &form);
+        struct dry_plan_point points[POINTS];
+        size_t count = 0;
+        struct dry_plan_options options;
+        dry_plan_options_init(&options);
+        assert_int_equal(dry_plan_curve(chain, &options, points, POINTS, &count, NULL),
+                         DRY_OK);
+        assert_in_range(count, 1, POINTS);
+        uint64_t floor = plan_for(chain, UINT64_MAX).floor_bytes;
+        assert_int_equal(points[0].cost.peak_bytes, floor);
+        assert_int_equal(points[count - 1].cost.extra_ns, 0);
+        for (size_t i = 0; i < count; i++) {
+            const struct dry_plan_cost *cost = &points[i].cost;
+            assert_int_equal(plan_for(chain, cost->peak_bytes).cost.time_ns,
+                             cost->time_ns);
+            if (i > 0) {
+                assert_true(cost->peak_bytes > points[i - 1].cost.peak_bytes);
+                assert_true(cost->time_ns < points[i - 1].cost.time_ns);
+            }
+        }
+        dry_chain_destroy(chain);
+    }
+}
+
+static void
+curves_of_rules_are_refused(void **state)
+{
+    (void)state;
+    struct dry_chain *chain = equal_stages(4, 3);
+    struct dry_plan_options options;
+    dry_plan_options_init(&options);
+    struct dry_plan_point point;
+    size_t count = 7;
+    assert_int_equal(dry_plan_curve(chain, &options, &point, 0, &count, NULL),
+                     DRY_ERR_ARGUMENT);
+    options.method = DRY_METHOD_SQRT;
+    assert_int_equal(dry_plan_curve(chain, &options, &point, 1, &count, NULL),
+                     DRY_ERR_ARGUMENT);
+    options.method = DRY_METHOD_ONE_LEVEL;
+    options.budget_bytes = 7;
+    assert_int_equal(dry_plan_curve(chain, &options, &point, 1, &count, NULL),
+                     DRY_ERR_NO_SPACE);
+    assert_int_equal(count, 7);
+    options.budget_bytes = 8;
+    assert_int_equal(dry_plan_curve(chain, &options, &point, 1, &count, NULL), DRY_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(point.cost.time_ns, 15);
+    dry_chain_destroy(chain);
+}
+
 /* --- options ------------------------------------------------------------------------------ */
 
 /* Two of three bytes for one more nanosecond, or all of them for ten. */
@@ -587,6 +649,8 @@ main(void)
         cmocka_unit_test(more_memory_never_costs_time),
         cmocka_unit_test(sizes_times_a_thousand_change_nothing),
         cmocka_unit_test(the_same_chain_has_the_same_plan),
+        cmocka_unit_test(a_curve_falls_from_the_floor_to_where_all_is_saved),
+        cmocka_unit_test(curves_of_rules_are_refused),
         cmocka_unit_test(options_are_taken_where_they_are_cheaper),
         cmocka_unit_test(offloaded_bytes_are_there_while_the_next_stage_runs),
         cmocka_unit_test(the_last_stage_runs_twice_where_bytes_are_on_their_way),
