@@ -25,6 +25,7 @@
     3u            /* tenths of the slots: so much rounding to the nearest may hide */
 #define PRICES 2u /* the second is of the first's rows */
 #define UNUSED_PART 100u
+#define LEAST_WORK (UINT64_C(1) << 25) /* stages * window^2: about 30 ms */
 #define LOOKS_ABOVE 24u /* columns above the one where plans begin to fit */
 
 struct nested {
@@ -211,13 +212,15 @@ see_step(void *self, const struct dry_plan_step *step)
     *floor = (struct dryi_plan_floor){step->needed_bytes, step->stage, step->phase};
 }
 
-/* Wider, as long as that needs less and the limit lets it. */
+/* Wider, as long as that needs less, and limits let it. */
 static enum dry_status
 widen_least(struct nested *n, uint64_t enough)
 {
-    uint64_t before = DRYI_NESTED_NEVER, least = dryi_nested_least_get(&n->least);
+    uint64_t work = n->p->count * UINT64_C(4), before = DRYI_NESTED_NEVER,
+             least = dryi_nested_least_get(&n->least);
     while (n->p->options.window == 0 && n->least.window < n->window_max &&
-           least > enough && least < before) {
+           least > enough && least < before &&
+           work * n->least.window * n->least.window <= LEAST_WORK) {
         enum dry_status status = make_least(n, min(2 * n->least.window, n->window_max));
         if (status != DRY_OK)
             return status == DRY_ERR_LIMIT ? DRY_OK : status;
@@ -297,18 +300,22 @@ start(struct nested *n)
     return status;
 }
 
-/* What the exact numbers guide to, and what sizes rounded up say: these fit. */
+/* What the exact numbers guide to: it fits. */
+static enum dry_status
+look_at_least(struct nested *n)
+{
+    bool fits;
+    enum dry_status status = dryi_nested_walk(
+        n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.room);
+    return status == DRY_OK ? consider(n, &fits) : status;
+}
+
+/* That, unless its ranges are longer than the table's, and what sizes rounded up say. */
 static enum dry_status
 fall_back(struct nested *n)
 {
     bool fits;
-    enum dry_status status =
-        n->window == n->least.window ? DRY_OK : make_least(n, n->window);
-    if (status == DRY_OK && dryi_nested_least_get(&n->least) <= n->chain.room) {
-        status = dryi_nested_walk(n->p, n->window, dryi_nested_least_guide(&n->least),
-                                  n->chain.room);
-        status = status == DRY_OK ? consider(n, &fits) : status;
-    }
+    enum dry_status status = n->least.window <= n->window ? look_at_least(n) : DRY_OK;
     if (status == DRY_OK)
         status = make_table(n, DRYI_ROUND_UP, n->window);
     if (status == DRY_OK && n->table.ends[0].lo <= n->table.columns)
@@ -343,9 +350,11 @@ search(struct nested *n)
     }
     if (status == DRY_OK && !is_used(n))
         status = fall_back(n);
-    if (status == DRY_OK && !n->has_plan)
-        return DRY_ERR_LIMIT; /* of windows that are too narrow */
-    return status == DRY_OK ? set_bound(n) : status;
+    if (status != DRY_OK || n->has_plan)
+        return status == DRY_OK ? set_bound(n) : status;
+    n->p->slots = 0; /* the limit left a table of too short ranges */
+    n->p->window = n->least.window;
+    return look_at_least(n);
 }
 
 static enum dry_status

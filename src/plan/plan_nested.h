@@ -85,6 +85,7 @@ enum dryi_nested_rounding { DRYI_ROUND_DOWN, DRYI_ROUND_NEAREST, DRYI_ROUND_UP }
 struct dryi_nested_row {
     uint64_t at; /* its cells, of the slots between */
     uint32_t lo, hi;
+    float last; /* in the last slot: the least of the row */
 };
 
 struct dryi_nested_candidate;

@@ -13,7 +13,8 @@
  * A row, C of one range for all m, is a float for every slot between `lo`, where it becomes
  * feasible, and `hi`, where it becomes 0. The rows of short ranges are short: a twentieth of the
  * columns for 32 stages of a thousand, which is what makes a window cheap. All loops over
- * slots add two rows and a number and take the minimum.
+ * slots add two rows and a number and take the minimum, up to where, by the rows' last cells, there
+ * is nothing left to gain.
  *
  * Rounding errs most where much is kept: an output of a third of a slot is free on the grid,
  * and the table would keep them all. So rows that reach the chain's end can carry a price: what a
@@ -26,7 +27,7 @@
  *
  * Invariants
  *   T1  rows do not grow with m; cells are at least 0, without a price
- *   T2  lo <= hi <= columns + 1; lo = columns + 1: infeasible
+ *   T2  lo <= hi <= columns + 1; lo = columns + 1: infeasible, and `last` is FAR
  *   T3  cells of ranges come before cells of ends, range_cells says where those begin
  *
  * Cost: stages * window^2 / 2 rows added. Memory: `bytes`, at most bytes_max.
@@ -46,7 +47,7 @@ struct dryi_nested_candidate {
     const struct dryi_nested_row *range; /* NULL: none */
     const struct dryi_nested_row *rest;
     uint32_t start, shift; /* the rest has so many slots less */
-    float time;
+    float time, least;     /* of the two rows together */
 };
 
 static uint32_t
@@ -187,6 +188,7 @@ add_candidate(struct dryi_nested_table *table, struct dryi_nested_row *row, bool
     row->lo = min(row->lo, c.start);
     if (!is_whole)
         row->hi = min(row->hi, get_free(table, &c));
+    c.least = c.rest->last + (c.range ? c.range->last : 0);
     table->candidates[table->candidate_count++] = c;
 }
 
@@ -243,13 +245,30 @@ get_cell(const struct dryi_nested_table *table, const struct dryi_nested_row *ro
     return table->cells + (row->at + m - row->lo);
 }
 
+/* The first slot from `from` on, or `to`, where the row takes no more than `time`. */
+static uint32_t
+find_time(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
+          uint32_t from, uint32_t to, float time)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (*get_cell(table, row, middle) <= time)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
+}
+
+/* Both rows add at least `least` to the time: where it is no less with that, nothing is done. */
 static void
 relax(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
       const struct dryi_nested_candidate *c)
 {
     uint32_t rest_end = c->rest->hi + c->shift, range_end = c->range ? c->range->hi : 0;
-    uint32_t m = c->start, both = min(row->hi, min(rest_end, range_end));
-    uint32_t one = min(row->hi, max(rest_end, range_end));
+    uint32_t m = c->start, end = find_time(table, row, m, row->hi, c->time + c->least);
+    uint32_t both = min(end, min(rest_end, range_end));
+    uint32_t one = min(end, max(rest_end, range_end));
     if (m < both) {
         relax_both(get_cell(table, row, m), get_cell(table, c->range, m),
                    get_cell(table, c->rest, m - c->shift), c->time, both - m);
@@ -261,10 +280,8 @@ relax(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
         relax_one(get_cell(table, row, m), from, c->time, one - m);
         m = one;
     }
-    if (m >= row->hi)
-        return;
-    float *cell = get_cell(table, row, m);
-    *cell = c->time < *cell ? c->time : *cell; /* and all that follow, by T1 */
+    for (; m < end; m++)
+        *get_cell(table, row, m) = c->time;
 }
 
 static void
@@ -309,8 +326,6 @@ fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
         cells[i] = FAR;
     for (size_t i = 0; i < table->candidate_count; i++)
         relax(table, row, &table->candidates[i]);
-    for (uint32_t i = 1; i < width; i++)
-        cells[i] = cells[i] < cells[i - 1] ? cells[i] : cells[i - 1];
 }
 
 static enum dry_status
@@ -326,6 +341,7 @@ make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
         return DRY_ERR_MEMORY;
     table->cell_count = cells;
     fill_row(table, &row);
+    row.last = row.lo <= table->columns ? read_row(table, &row, table->columns) : FAR;
     *out = row;
     return DRY_OK;
 }
@@ -469,8 +485,7 @@ dryi_nested_table_get(const struct dryi_nested_table *table, uint32_t column)
 float
 dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
-    const struct dryi_nested_row *row = find(table, s, t);
-    return row->lo > table->columns ? FAR : read_row(table, row, table->columns);
+    return find(table, s, t)->last;
 }
 
 enum dry_status

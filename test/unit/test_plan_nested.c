@@ -488,6 +488,36 @@ tables_beyond_the_limit_are_refused_or_narrower(void **state)
     dry_chain_destroy(chain);
 }
 
+/* Whatever the tables may take: what is said to fit does. */
+static void
+the_floor_is_planned_under_every_limit(void **state)
+{
+    (void)state;
+    uint64_t sum;
+    struct dry_chain *chain = generate(200, &sum);
+    size_t without_table = 0;
+    for (uint64_t limit = 100000; limit < 20000000; limit += limit / 2) {
+        struct dry_plan_options options = make_options(1);
+        struct dry_plan *plan;
+        struct dry_error err;
+        options.table_bytes_max = limit;
+        enum dry_status status = dry_plan_create(chain, &options, &plan, &err);
+        if (status == DRY_ERR_LIMIT)
+            continue;
+        assert_int_equal(status, DRY_ERR_NO_SPACE);
+        const char *least = strstr(err.text, "least budget is ");
+        assert_non_null(least);
+        options.budget_bytes = strtoull(least + strlen("least budget is "), NULL, 10);
+        assert_int_equal(dry_plan_create(chain, &options, &plan, &err), DRY_OK);
+        const struct dry_plan_summary *summary = dry_plan_get_summary(plan);
+        assert_int_equal(summary->cost.peak_bytes, options.budget_bytes);
+        without_table += summary->slots == 0;
+        dry_plan_destroy(plan);
+    }
+    assert_true(without_table > 0);
+    dry_chain_destroy(chain);
+}
+
 /* 3,000 windows of 3,000 stages on 2,000 slots are more than 2^31 cells. */
 static void
 more_cells_than_31_bits_count_are_refused(void **state)
@@ -605,6 +635,7 @@ main(void)
         cmocka_unit_test(thousand_stages_use_their_budget),
         cmocka_unit_test(a_wider_window_needs_no_more),
         cmocka_unit_test(tables_beyond_the_limit_are_refused_or_narrower),
+        cmocka_unit_test(the_floor_is_planned_under_every_limit),
         cmocka_unit_test(more_cells_than_31_bits_count_are_refused),
         cmocka_unit_test(bytes_and_times_near_63_bits_are_planned),
         cmocka_unit_test(scaled_bytes_give_the_same_plan),
