@@ -39,7 +39,9 @@ struct nested {
     struct dry_plan_item *items;
     size_t item_count, item_capacity;
     struct dry_plan_cost cost;
-    bool has_plan;
+    uint32_t kept; /* so many were the best */
+    struct dryi_plan_floor
+        one_floor; /* of plans without ranges in ranges; 0: not asked */
 };
 
 static uint32_t
@@ -50,29 +52,29 @@ min(uint32_t a, uint32_t b)
 
 /* --- plans --------------------------------------------------------------------------------- */
 
-/* p->list is kept if it fits and is better; *fits is told. */
+/* p's list is kept if it fits and is better; *fits is told. */
 static enum dry_status
-consider(struct nested *n, bool *fits)
+consider(struct nested *n, const struct dryi_planning *p, bool *fits)
 {
     struct dry_plan_cost cost;
-    const struct dryi_plan_list *list = &n->p->list;
-    enum dry_status status = dryi_plan_price(n->p, &cost);
+    const struct dryi_plan_list *list = &p->list;
+    enum dry_status status = dryi_plan_price(p, &cost);
     *fits = false;
     if (status != DRY_OK)
         return status == DRY_ERR_LIMIT ? DRY_OK : status; /* it would run for ever */
-    *fits = cost.peak_phase == DRY_PHASE_STEP ||
-            cost.peak_bytes <= n->p->options.budget_bytes;
-    if (!*fits || (n->has_plan && (cost.time_ns > n->cost.time_ns ||
+    *fits =
+        cost.peak_phase == DRY_PHASE_STEP || cost.peak_bytes <= p->options.budget_bytes;
+    if (!*fits || (n->kept > 0 && (cost.time_ns > n->cost.time_ns ||
                                    (cost.time_ns == n->cost.time_ns &&
                                     cost.peak_bytes >= n->cost.peak_bytes))))
         return DRY_OK;
-    if (!dryi_memory_grow(&n->p->memory, &n->items, &n->item_capacity, list->count,
+    if (!dryi_memory_grow(&p->memory, &n->items, &n->item_capacity, list->count,
                           sizeof *n->items))
         return DRY_ERR_MEMORY;
     memcpy(n->items, list->items, list->count * sizeof *n->items);
     n->item_count = list->count;
     n->cost = cost;
-    n->has_plan = true;
+    n->kept++;
     return DRY_OK;
 }
 
@@ -82,7 +84,7 @@ look(struct nested *n, uint32_t column, bool *fits)
 {
     enum dry_status status =
         dryi_nested_walk(n->p, n->window, dryi_nested_table_guide(&n->table), column);
-    return status == DRY_OK ? consider(n, fits) : status;
+    return status == DRY_OK ? consider(n, n->p, fits) : status;
 }
 
 /* The least column that takes no more than this one. */
@@ -249,10 +251,12 @@ set_floor(struct nested *n)
     if (status != DRY_OK)
         return status;
     p->floor = floor;
-    /* What options move to the host is held in all tables here, and not by the judge. */
-    if (n->has_plan && n->cost.peak_bytes < floor.bytes)
+    /* What options move to the host is held in all tables here, and not by others. */
+    if (n->kept > 0 && n->cost.peak_bytes < p->floor.bytes)
         p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
                                             n->cost.peak_phase};
+    if (n->one_floor.bytes > 0 && n->one_floor.bytes < p->floor.bytes)
+        p->floor = n->one_floor;
     return DRY_OK;
 }
 
@@ -279,7 +283,7 @@ save_all(struct nested *n)
     dryi_plan_clear(n->p);
     if (!dryi_plan_push_save(n->p, 0, n->p->count - 1, 0))
         return DRY_ERR_MEMORY;
-    enum dry_status status = consider(n, &fits);
+    enum dry_status status = consider(n, n->p, &fits);
     DRYI_ASSERT(status != DRY_OK || fits);
     return status;
 }
@@ -300,6 +304,45 @@ start(struct nested *n)
     return status;
 }
 
+static uint32_t
+get_longest(const struct dryi_plan_list *list)
+{
+    uint32_t longest = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t length = list->items[i].last - list->items[i].first + 1;
+        if (list->items[i].kind == DRY_PLAN_CHECKPOINT && length > longest)
+            longest = length;
+    }
+    return longest;
+}
+
+/*
+ * Without ranges in ranges: that planner searches in bytes, and is a part of the time that
+ * this one takes. Where its ranges are longer, the window is as long.
+ */
+static enum dry_status
+look_at_one_level(struct nested *n)
+{
+    struct dryi_planning p;
+    struct dry_plan_options options = n->p->options;
+    bool fits;
+    options.method = DRY_METHOD_ONE_LEVEL;
+    enum dry_status status = dryi_planning_init(&p, n->p->chain, &options, NULL);
+    if (status == DRY_OK)
+        status = dryi_plan_one_level(&p);
+    uint32_t longest = get_longest(&p.list), kept = n->kept;
+    if (status == DRY_OK && (longest <= n->window || options.window == 0))
+        status = consider(n, &p, &fits);
+    if (n->kept > kept && longest > n->window)
+        n->window = longest;
+    if (options.window == 0)
+        n->one_floor = p.floor;
+    if (p.table_bytes > n->p->table_bytes)
+        n->p->table_bytes = p.table_bytes;
+    dryi_planning_finish(&p);
+    return status == DRY_ERR_MEMORY ? status : DRY_OK;
+}
+
 /* What the exact numbers guide to: it fits. */
 static enum dry_status
 look_at_least(struct nested *n)
@@ -307,7 +350,7 @@ look_at_least(struct nested *n)
     bool fits;
     enum dry_status status = dryi_nested_walk(
         n->p, n->least.window, dryi_nested_least_guide(&n->least), n->chain.room);
-    return status == DRY_OK ? consider(n, &fits) : status;
+    return status == DRY_OK ? consider(n, n->p, &fits) : status;
 }
 
 /* That, unless its ranges are longer than the table's, and what sizes rounded up say. */
@@ -328,7 +371,7 @@ static bool
 is_used(const struct nested *n)
 {
     uint64_t room = n->p->room_bytes;
-    return n->has_plan &&
+    return n->kept > 0 &&
            n->cost.peak_bytes >= n->p->base_bytes + room - room / UNUSED_PART;
 }
 
@@ -340,7 +383,6 @@ search(struct nested *n)
         return save_all(n);
     enum dry_status status = grow_window(n);
     n->p->slots = n->p->options.slots;
-    n->p->window = n->window;
     if (status == DRY_OK)
         status = scan(n);
     for (unsigned i = 0; i < PRICES && status == DRY_OK && n->table.unit > 1; i++) {
@@ -348,13 +390,26 @@ search(struct nested *n)
         if (status == DRY_OK)
             status = scan(n);
     }
+    if (status == DRY_OK)
+        status = look_at_one_level(n);
     if (status == DRY_OK && !is_used(n))
         status = fall_back(n);
-    if (status != DRY_OK || n->has_plan)
+    n->p->window = n->window;
+    if (status != DRY_OK || n->kept > 0)
         return status == DRY_OK ? set_bound(n) : status;
     n->p->slots = 0; /* the limit left a table of too short ranges */
     n->p->window = n->least.window;
     return look_at_least(n);
+}
+
+static bool
+has_offload(const struct dryi_nested *chain)
+{
+    for (size_t o = 0; o < chain->option_count; o++) {
+        if (chain->options[o].light < chain->options[o].held)
+            return true;
+    }
+    return false;
 }
 
 static enum dry_status
@@ -367,11 +422,13 @@ run(struct nested *n)
                        dryi_nested_least_get(&n->least) <= n->chain.room;
     if (is_possible)
         status = search(n);
+    else if (status == DRY_OK && has_offload(&n->chain))
+        status = look_at_one_level(n);
     if (status == DRY_OK)
         status = set_floor(n);
     if (status != DRY_OK)
         return status;
-    if (!is_possible)
+    if (n->kept == 0)
         return DRY_ERR_NO_SPACE;
     if (!dryi_memory_grow(&n->p->memory, &list->items, &list->capacity, n->item_count,
                           sizeof *list->items))

@@ -171,6 +171,34 @@ one_level_is_never_better(void **state)
     assert_true(better > 100);
 }
 
+/* Whatever the grid, and with what goes to the host. */
+static void
+the_planner_of_one_level_is_never_better(void **state)
+{
+    (void)state;
+    struct random r;
+    struct chains_form form = {.stages_min = 6,
+                               .stages_max = 16,
+                               .options_max = 2,
+                               .bytes_max = 400,
+                               .ns_max = 1000,
+                               .has_frame = true,
+                               .has_tmp = true,
+                               .has_grads = true,
+                               .has_fixed = true,
+                               .has_offload = true};
+    random_init(&r, SEED + 6);
+    for (unsigned n = 0; n < 2000; n++) {
+        struct dry_chain *chain = chains_make(&r, &form);
+        struct dry_plan_options options = make_options(random_below(&r, sum_of(chain)));
+        options.slots = (uint32_t)(1 + random_below(&r, 100));
+        uint64_t time = ask(chain, &options).time;
+        options.method = DRY_METHOD_ONE_LEVEL;
+        assert_true(time <= ask(chain, &options).time);
+        dry_chain_destroy(chain);
+    }
+}
+
 /* --- itself -------------------------------------------------------------------------------- */
 
 static const struct chains_form rich = {.stages_min = 6,
@@ -286,6 +314,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_chains_take_the_least_there_is),
         cmocka_unit_test(one_level_is_never_better),
+        cmocka_unit_test(the_planner_of_one_level_is_never_better),
         cmocka_unit_test(more_memory_takes_no_more_time),
         cmocka_unit_test(wider_windows_take_no_more_time),
         cmocka_unit_test(coarse_grids_plan_within_the_budget),
