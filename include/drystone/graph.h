@@ -173,11 +173,12 @@ struct dry_graph_summary {
     uint64_t budget_bytes;
     /*
      * No sequence with first runs in the order takes less; the plan is within cost.time_ns -
-     * bound_ns of the best. All nodes once, unless the exact search ended.
+     * bound_ns of the best. By the exact search; else all nodes once, and what must be run
+     * again because at some node's first run not all that is read later has room.
      */
     uint64_t bound_ns;
     bool is_proved;       /* nothing is better */
-    uint64_t floor_bytes; /* no sequence needs less: what one node needs by itself */
+    uint64_t floor_bytes; /* as dry_graph_get_floor() */
     uint32_t floor_node;
     uint64_t order_bytes; /* what the order needs, each node once */
     uint64_t steps, states;
@@ -212,8 +213,9 @@ DRY_API const uint32_t *dry_graph_plan_get_runs(const struct dry_graph_plan *pla
                                                 size_t *count);
 
 /*
- * What no sequence of the graph can do without: the most that a node needs for itself, its
- * inputs and its workspace. The graph must be sealed and have a node.
+ * What no sequence can do without: the most that a node needs for itself, its inputs, its
+ * workspace and all that is read later and must not run twice; or what all outputs have. *node
+ * is that node, or the last. The graph must be sealed and have a node; node may be NULL.
  */
 DRY_API uint64_t dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node);
 

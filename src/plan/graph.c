@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -341,32 +340,4 @@ dry_graph_seal(struct dry_graph *graph, const uint32_t *order, struct dry_error 
     if (status != DRY_OK)
         free_order(graph);
     return status;
-}
-
-/* --- floors ------------------------------------------------------------------------------------- */
-
-uint64_t
-dryi_graph_own_need(const struct dry_graph *g, uint32_t rank)
-{
-    const struct dry_graph_node *node = dryi_graph_at(g, rank);
-    uint64_t bytes = node->bytes + node->tmp_bytes;
-    for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++)
-        bytes += dryi_graph_at(g, g->inputs[e])->bytes;
-    return bytes;
-}
-
-uint64_t
-dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node)
-{
-    uint64_t floor = 0;
-    DRYI_ASSERT(graph->is_sealed && graph->count > 0);
-    for (uint32_t rank = 0; rank < graph->count; rank++) {
-        uint64_t need = dryi_graph_own_need(graph, rank);
-        if (rank > 0 && need <= floor)
-            continue;
-        floor = need;
-        if (node)
-            *node = graph->order[rank];
-    }
-    return floor;
 }

@@ -87,16 +87,15 @@ fail_space(const struct dryi_graph_search *s, const struct dry_graph_summary *su
     const char *name = s->graph->nodes[summary->floor_node].name;
     unsigned long long budget = s->options.budget_bytes, floor = summary->floor_bytes;
     if (summary->floor_bytes > summary->budget_bytes)
-        return dryi_fail(
-            err, DRY_ERR_NO_SPACE,
-            "node %u (%.60s) needs %llu bytes for itself and its inputs, the "
-            "budget is %llu",
-            summary->floor_node, name ? name : "no name", floor, budget);
+        return dryi_fail(err, DRY_ERR_NO_SPACE,
+                         "node %u (%.60s) cannot run in less than %llu bytes, the budget "
+                         "is %llu",
+                         summary->floor_node, name ? name : "no name", floor, budget);
     if (s->is_cancelled)
         return dryi_fail(err, DRY_ERR_CANCELLED, "the search was ended without a plan");
     if (s->is_infeasible)
         return dryi_fail(err, DRY_ERR_NO_SPACE,
-                         "no sequence needs %llu bytes or less: all were tried", budget);
+                         "no sequence needs %llu bytes or less: that is proved", budget);
     return dryi_fail(
         err, DRY_ERR_NO_SPACE,
         "no sequence of %llu bytes was found; none needs less than %llu, and "
@@ -115,7 +114,9 @@ search(struct dryi_graph_search *s, struct dry_graph_summary *summary,
     if (status == DRY_OK && s->best_ns == UINT64_MAX && s->options.state_max > 0 &&
         s->graph->count <= DRYI_EXACT_NODES_MAX)
         status = dryi_graph_exact(s);
-    if (status == DRY_OK && s->best_ns > s->bound_ns && !s->is_infeasible)
+    if (status == DRY_OK && s->best_ns == UINT64_MAX && !s->is_infeasible)
+        status = dryi_graph_bound(s);
+    if (status == DRY_OK && s->best_ns == UINT64_MAX && !s->is_infeasible)
         status = dryi_graph_improve(s);
     if (status == DRY_ERR_MEMORY)
         return dryi_fail_memory(err, "a graph's plan");

@@ -38,9 +38,6 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
     return &g->nodes[g->order[rank]];
 }
 
-/* Bytes that rank needs by itself. */
-uint64_t dryi_graph_own_need(const struct dry_graph *g, uint32_t rank);
-
 /* --- sequences ---------------------------------------------------------------------------- */
 
 /* What a look at a sequence finds; `needed` and `last_use` have room for all runs. */
@@ -104,6 +101,9 @@ DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
 /* A*; sets bound_ns or is_infeasible where it ends. Graphs of DRYI_EXACT_NODES_MAX. */
 #define DRYI_EXACT_NODES_MAX 32u
 DRY_CHECK_RESULT enum dry_status dryi_graph_exact(struct dryi_graph_search *s);
+
+/* Raises bound_ns, or proves that nothing fits. No node alone may need more than the budget. */
+DRY_CHECK_RESULT enum dry_status dryi_graph_bound(struct dryi_graph_search *s);
 
 /* A run through the order that evicts what is least worth keeping; variant 0, 1 or 2. */
 #define DRYI_EVICT_VARIANTS 3

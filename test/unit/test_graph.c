@@ -316,14 +316,17 @@ options_of(uint64_t budget)
     return options;
 }
 
-/* UINT64_MAX: there is no plan. */
+/* UINT64_MAX: there is no plan; then *bound is, too, if that is proved. */
 static uint64_t
-plan_time(const struct dry_graph *graph, const struct dry_graph_options *options)
+plan_and_bound(const struct dry_graph *graph, const struct dry_graph_options *options,
+               uint64_t *bound)
 {
     struct dry_graph_plan *plan;
     struct dry_graph_cost cost;
+    struct dry_error err = {.text = ""};
     size_t count;
-    enum dry_status status = dry_graph_plan_create(graph, options, &plan, NULL);
+    enum dry_status status = dry_graph_plan_create(graph, options, &plan, &err);
+    *bound = strstr(err.text, "was found") ? 0 : UINT64_MAX;
     if (status == DRY_ERR_NO_SPACE)
         return UINT64_MAX;
     assert_int_equal(status, DRY_OK);
@@ -342,15 +345,23 @@ plan_time(const struct dry_graph *graph, const struct dry_graph_options *options
         assert_true(s->is_proved);
     if (s->method == DRY_GRAPH_ORDER)
         assert_true(cost.rerun_count == 0 && s->order_bytes == cost.peak_bytes);
+    *bound = s->bound_ns;
     dry_graph_plan_destroy(plan);
     return cost.time_ns;
+}
+
+static uint64_t
+plan_time(const struct dry_graph *graph, const struct dry_graph_options *options)
+{
+    uint64_t bound;
+    return plan_and_bound(graph, options, &bound);
 }
 
 static void
 small_graphs_are_planned_as_by_trying_all(void **state)
 {
     (void)state;
-    size_t plans = 0, equal = 0, none = 0;
+    size_t plans = 0, equal = 0, none = 0, proved = 0;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         struct instance in;
         struct random r;
@@ -361,16 +372,17 @@ small_graphs_are_planned_as_by_trying_all(void **state)
         assert_int_equal(plan_time(in.graph, &options), best);
         options.state_max = 0;
         options.steps = 100;
-        uint64_t found = plan_time(in.graph, &options);
-        assert_true(found >= best);
+        uint64_t bound, found = plan_and_bound(in.graph, &options, &bound);
+        assert_true(found >= best && bound <= best);
+        proved += bound == best;
         plans += best != UINT64_MAX;
         equal += best != UINT64_MAX && found == best;
         none += best == UINT64_MAX;
         dry_graph_destroy(in.graph);
     }
-    print_message("local search: %zu of %zu the best, %zu without a plan\n", equal, plans,
-                  none);
-    assert_true(none > 100 && equal * 100 >= plans * 97);
+    print_message("local search: %zu of %zu the best, %zu without a plan, %zu proved\n",
+                  equal, plans, none, proved);
+    assert_true(none > 100 && equal * 100 >= plans * 99 && proved * 10 >= 3000 * 9);
 }
 
 /* Optima of the mixed integer program, by cbc and by trying all. */
@@ -395,6 +407,7 @@ unit_linear_graphs_have_known_optima(void **state)
         struct dry_graph_options options = options_of(linear[k].budget);
         assert_int_equal(plan_time(graph, &options), linear[k].time);
         options.state_max = 0;
+        options.steps = 1000;
         uint64_t found = plan_time(graph, &options);
         above += found > linear[k].time;
         assert_true(found >= linear[k].time && found <= linear[k].time + 1);
@@ -513,7 +526,7 @@ progress_can_end_the_search(void **state)
 {
     (void)state;
     struct dry_graph *graph = make_layers(100, 1, 2);
-    struct dry_graph_options options = options_of(order_bytes(graph) * 9 / 10);
+    struct dry_graph_options options = options_of(order_bytes(graph) * 3 / 4);
     struct dry_graph_plan *plan;
     uint64_t last = 0;
     options.progress = stop_at_third;
@@ -558,32 +571,68 @@ infeasible_budgets_name_the_node_that_binds(void **state)
     struct dry_graph_options options = options_of(76);
     assert_int_equal(dry_graph_plan_create(graph, &options, &plan, &err),
                      DRY_ERR_NO_SPACE);
-    assert_non_null(strstr(err.text, "node 1 (large) needs 77 bytes"));
+    assert_non_null(strstr(err.text, "node 1 (large) cannot run in less than 77 bytes"));
     options.budget_bytes = 77;
     assert_int_equal(plan_time(graph, &options), 2);
     dry_graph_destroy(graph);
 }
 
-/* Both need 2, and together 3: no node alone says so. */
+/* Two values of 2 are made of one of 1, and one reads both: never all in 4, though all can run. */
 static void
 infeasible_budgets_above_the_floor_are_proved(void **state)
 {
     (void)state;
     struct dry_graph *graph = new_graph();
-    struct dry_graph_node output = {.bytes = 1, .is_output = true};
     struct dry_graph_plan *plan;
     struct dry_error err;
-    for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(dry_graph_add(graph, &output, NULL), DRY_OK);
+    add(graph, 1, 1);
+    add(graph, 1, 2);
+    add(graph, 1, 2);
+    add(graph, 1, 0);
+    connect_nodes(graph, 0, 1);
+    connect_nodes(graph, 0, 2);
+    connect_nodes(graph, 1, 3);
+    connect_nodes(graph, 2, 3);
     seal(graph);
-    struct dry_graph_options options = options_of(2);
+    assert_int_equal(dry_graph_get_floor(graph, NULL), 4);
+    struct dry_graph_options options = options_of(4);
     assert_int_equal(dry_graph_plan_create(graph, &options, &plan, &err),
                      DRY_ERR_NO_SPACE);
-    assert_non_null(strstr(err.text, "all were tried"));
+    assert_non_null(strstr(err.text, "that is proved"));
     options.state_max = 0;
     assert_int_equal(dry_graph_plan_create(graph, &options, &plan, &err),
                      DRY_ERR_NO_SPACE);
     assert_non_null(strstr(err.text, "was found"));
+    dry_graph_destroy(graph);
+}
+
+/* What must not run twice, and what stays to the end, counts where others run. */
+static void
+floors_have_what_cannot_be_made_again(void **state)
+{
+    (void)state;
+    struct dry_graph *graph = new_graph();
+    struct dry_graph_node fixed = {.bytes = 10, .is_fixed = true},
+                          output = {.bytes = 20, .is_output = true};
+    uint32_t node;
+    assert_int_equal(dry_graph_add(graph, &fixed, NULL), DRY_OK);
+    add(graph, 1, 7);
+    assert_int_equal(dry_graph_add(graph, &output, NULL), DRY_OK);
+    connect_nodes(graph, 0, 2);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(dry_graph_add(graph, &output, NULL), DRY_OK);
+    seal(graph);
+    assert_int_equal(dry_graph_get_floor(graph, &node), 80);
+    assert_int_equal(node, 5);
+    dry_graph_destroy(graph);
+    graph = new_graph();
+    assert_int_equal(dry_graph_add(graph, &fixed, NULL), DRY_OK);
+    add(graph, 1, 7);
+    add(graph, 1, 1);
+    connect_nodes(graph, 0, 2);
+    seal(graph);
+    assert_int_equal(dry_graph_get_floor(graph, &node), 17);
+    assert_int_equal(node, 1);
     dry_graph_destroy(graph);
 }
 
@@ -799,6 +848,7 @@ main(void)
         cmocka_unit_test(thousand_nodes_are_planned),
         cmocka_unit_test(infeasible_budgets_name_the_node_that_binds),
         cmocka_unit_test(infeasible_budgets_above_the_floor_are_proved),
+        cmocka_unit_test(floors_have_what_cannot_be_made_again),
         cmocka_unit_test(no_nodes_are_a_plan),
         cmocka_unit_test(orders_are_found_the_least_number_first),
         cmocka_unit_test(given_orders_are_held_against_the_edges),
