@@ -123,24 +123,24 @@ add_to(struct reader *r, const struct json_at *at, uint64_t *sum, uint64_t bytes
 
 /* --- the frame ---------------------------------------------------------------------------- */
 
-/* What of the device a plan may use. */
-static void
-read_budget(struct reader *r, const struct json_at *root)
+void
+chain_budget_read(struct json_in *in, const struct json_at *root,
+                  struct chain_budget *budget)
 {
-    struct chain_file *f = r->file;
     struct json_at at = json_in_key(root, "budget");
-    if (!at.value || !json_in_object(&r->in, &at, budget_keys))
+    *budget = (struct chain_budget){.is_given = at.value != NULL};
+    if (!at.value || !json_in_object(in, &at, budget_keys))
         return;
-    struct json_at part = json_in_key(&at, "fragmentation");
-    f->has_budget = true;
-    f->device_bytes = read_bytes(r, &at, "device");
-    f->reserve_bytes = read_bytes_or(r, &at, "reserve", 0);
-    f->fragmentation_ppm = json_in_millionths(&r->in, &part);
-    if (f->reserve_bytes > f->device_bytes)
-        json_in_fail(&r->in, &at, "the reserve is more than the device");
-    uint64_t rest = f->device_bytes - f->reserve_bytes, kept = 1000000;
-    kept -= f->fragmentation_ppm;
-    f->budget_bytes = rest / 1000000 * kept + rest % 1000000 * kept / 1000000;
+    struct json_at device = json_in_key(&at, "device");
+    struct json_at reserve = json_in_key(&at, "reserve");
+    struct json_at fragmentation = json_in_key(&at, "fragmentation");
+    uint64_t aside = json_in_unsigned_or(in, &reserve, 0), kept = 1000000;
+    budget->device_bytes = json_in_unsigned(in, &device);
+    kept -= json_in_millionths(in, &fragmentation);
+    if (aside > budget->device_bytes)
+        json_in_fail(in, &at, "the reserve is more than the device");
+    uint64_t rest = budget->device_bytes - aside;
+    budget->bytes = rest / 1000000 * kept + rest % 1000000 * kept / 1000000;
 }
 
 static void
@@ -528,7 +528,7 @@ read_chain(struct reader *r, const struct json_at *root)
     read_format(r, root);
     if (r->in.status != DRY_OK)
         return;
-    read_budget(r, root);
+    chain_budget_read(&r->in, root, &r->file->budget);
     read_frame(r, root, &frame);
     if (r->in.status == DRY_OK)
         r->in.status = dry_chain_create(&frame, r->memory, &r->file->chain, r->in.err);
@@ -537,23 +537,31 @@ read_chain(struct reader *r, const struct json_at *root)
 }
 
 enum dry_status
-chain_json_read(const char *text, size_t length, const struct dry_memory *memory,
-                struct chain_file *file, struct dry_error *err)
+chain_json_read_tree(json_t *tree, const struct dry_memory *memory,
+                     struct chain_file *file, struct dry_error *err)
 {
     struct chain_file made = {0};
     struct reader r = {.in = {.err = err}, .file = &made, .memory = memory};
-    json_t *tree;
-    enum dry_status status = json_in_parse(text, length, &tree, err);
-    if (status != DRY_OK)
-        return status;
     const struct json_at root = {.value = tree};
     read_chain(&r, &root);
-    json_decref(tree);
     if (r.in.status == DRY_OK)
         *file = made;
     else
         chain_file_finish(&made);
     return r.in.status;
+}
+
+enum dry_status
+chain_json_read(const char *text, size_t length, const struct dry_memory *memory,
+                struct chain_file *file, struct dry_error *err)
+{
+    json_t *tree;
+    enum dry_status status = json_in_parse(text, length, &tree, err);
+    if (status != DRY_OK)
+        return status;
+    status = chain_json_read_tree(tree, memory, file, err);
+    json_decref(tree);
+    return status;
 }
 
 void

@@ -8,14 +8,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include <drystone/chain.h>
+
+#include "json_in.h"
+
+/* What a plan may use: the device less what is kept aside. */
+struct chain_budget {
+    bool is_given;
+    uint64_t bytes, device_bytes;
+};
 
 struct chain_file {
     struct dry_chain *chain;
-    bool has_budget;
-    uint64_t budget_bytes; /* what a plan may use: the device less what is kept aside */
-    uint64_t device_bytes, reserve_bytes;
-    uint32_t fragmentation_ppm;
+    struct chain_budget budget;
     /* Of what is there whatever the plan; gradients that backward allocates are not. */
     uint64_t params_bytes, grads_bytes, optimizer_bytes, buffers_bytes;
 };
@@ -24,10 +31,17 @@ struct chain_file {
  * FORMAT, with the key's way; LIMIT: sums beyond 63 bits, too many stages. memory NULL:
  * malloc. chain_file_finish() is due after DRY_OK.
  */
+DRY_CHECK_RESULT enum dry_status chain_json_read_tree(json_t *tree,
+                                                      const struct dry_memory *memory,
+                                                      struct chain_file *file,
+                                                      struct dry_error *err);
 DRY_CHECK_RESULT enum dry_status chain_json_read(const char *text, size_t length,
                                                  const struct dry_memory *memory,
                                                  struct chain_file *file,
                                                  struct dry_error *err);
+/* "budget" of a root: graphs have it, too. */
+void chain_budget_read(struct json_in *in, const struct json_at *root,
+                       struct chain_budget *budget);
 void chain_file_finish(struct chain_file *file);
 
 /* The name of a stage, made printable; "" where it has none. */

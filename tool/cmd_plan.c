@@ -7,6 +7,8 @@
 #include <drystone/plan.h>
 
 #include "command.h"
+#include "graph_json.h"
+#include "graph_report.h"
 #include "json_in.h"
 #include "output.h"
 #include "plan_report.h"
@@ -168,17 +170,26 @@ read_options(struct session *s, const struct option_list *operands)
 
 /* --- reading ------------------------------------------------------------------------------ */
 
+/* The tree of FILE, to be released. */
 static int
-read_chain(struct session *s)
+read_tree(const struct session *s, json_t **tree)
 {
     char *text;
     size_t length;
     struct dry_error err;
     enum dry_status status = json_in_read_file(s->path, &text, &length, &err);
     if (status == DRY_OK) {
-        status = chain_json_read(text, length, NULL, &s->chain, &err);
+        status = json_in_parse(text, length, tree, &err);
         free(text);
     }
+    return status == DRY_OK ? EXIT_FINE : report_error("plan", s->path, &err);
+}
+
+static int
+read_chain(struct session *s, json_t *tree)
+{
+    struct dry_error err;
+    enum dry_status status = chain_json_read_tree(tree, NULL, &s->chain, &err);
     return status == DRY_OK ? EXIT_FINE : report_error("plan", s->path, &err);
 }
 
@@ -202,8 +213,8 @@ choose_budget(struct session *s)
     const struct values *v = &s->values;
     if (v->budget != NOT_GIVEN)
         s->options.budget_bytes = v->budget;
-    else if (s->chain.has_budget)
-        s->options.budget_bytes = s->chain.budget_bytes;
+    else if (s->chain.budget.is_given)
+        s->options.budget_bytes = s->chain.budget.bytes;
     else if (!v->compare && !v->curve && !v->judge)
         return report_usage("plan",
                             "no budget is given: --budget 40GiB, or \"budget\" in "
@@ -322,7 +333,7 @@ draw_curve(struct session *s)
 }
 
 static int
-plan_for_file(struct session *s)
+make_report(struct session *s)
 {
     const struct values *v = &s->values;
     enum dry_plan_method m = s->options.method;
@@ -410,6 +421,42 @@ report(const struct session *s)
 }
 
 static int
+plan_chain(struct session *s, json_t *tree)
+{
+    int code = read_chain(s, tree);
+    if (code == EXIT_FINE)
+        code = make_report(s);
+    return code == EXIT_FINE ? report(s) : code;
+}
+
+/* Of a graph there are fewer ways to plan and to look at a plan. */
+static int
+plan_graph(struct session *s, json_t *tree)
+{
+    const struct values *v = &s->values;
+    bool has_number = v->every != INT64_MIN || v->slots != INT64_MIN ||
+                      v->window != INT64_MIN || v->table_max != NOT_GIVEN;
+    if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
+        v->explain || has_number)
+        return report_usage("plan", "of a graph there is --budget, --json and --out only");
+    const struct graph_request request = {
+        .path = s->path, .out = v->out, .budget_bytes = v->budget, .json = v->json};
+    return graph_report_make(&request, tree);
+}
+
+static int
+plan_for_file(struct session *s)
+{
+    json_t *tree = NULL;
+    int code = read_tree(s, &tree);
+    if (code != EXIT_FINE)
+        return code;
+    code = graph_json_is(tree) ? plan_graph(s, tree) : plan_chain(s, tree);
+    json_decref(tree);
+    return code;
+}
+
+static int
 run(int argc, char **argv)
 {
     struct session s = {.values = {.budget = NOT_GIVEN,
@@ -422,11 +469,7 @@ run(int argc, char **argv)
     if (options_parse(&command_plan, argc, argv, &s.values, &operands, &code)) {
         code = read_options(&s, &operands);
         if (code == EXIT_FINE)
-            code = read_chain(&s);
-        if (code == EXIT_FINE)
             code = plan_for_file(&s);
-        if (code == EXIT_FINE)
-            code = report(&s);
     }
     free(s.points);
     dry_plan_destroy(s.plan);

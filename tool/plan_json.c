@@ -328,7 +328,7 @@ static void
 write_list(const json_t *list, struct writer *w)
 {
     size_t count = json_array_size(list);
-    writer_put(w, count ? "[\n" : "[");
+    writer_put(w, "[\n");
     for (size_t i = 0; i < count; i++) {
         writer_put(w, "    ");
         write_value(json_array_get(list, i), w);
@@ -347,7 +347,8 @@ plan_json_write(json_t *root, struct writer *w)
         writer_put(w, "  ");
         writer_json(w, key, strlen(key));
         writer_put(w, ": ");
-        if (json_is_array(value))
+        if (json_is_object(json_array_get(value, 0)) ||
+            json_is_array(json_array_get(value, 0)))
             write_list(value, w);
         else
             write_value(value, w);

@@ -100,21 +100,21 @@ print_chain(const struct plan_report *r)
 static void
 print_budget(const struct plan_report *r)
 {
-    const struct chain_file *f = r->input;
+    const struct chain_budget *f = &r->input->budget;
     char budget[TERM_NUMBER_BYTES], device[TERM_NUMBER_BYTES], aside[TERM_NUMBER_BYTES];
     if (!plan_report_has_limit(r)) {
         plan_print_item("budget", "none is given");
         return;
     }
     term_format_bytes(r->summary.budget_bytes, budget);
-    if (!f->has_budget || f->budget_bytes != r->summary.budget_bytes ||
-        f->budget_bytes == f->device_bytes) {
+    if (!f->is_given || f->bytes != r->summary.budget_bytes ||
+        f->bytes == f->device_bytes) {
         plan_print_item("budget", "%s", budget);
         return;
     }
     plan_print_item("budget", "%s: the device's %s less %s kept aside", budget,
                     term_format_bytes(f->device_bytes, device),
-                    term_format_bytes(f->device_bytes - f->budget_bytes, aside));
+                    term_format_bytes(f->device_bytes - f->bytes, aside));
 }
 
 /* What the class says of the plan. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains and plans from files: what is read, and what is refused with the key's way. */
+/* Chains, graphs and plans from files: what is read, and what is refused with the key's way. */
 #include "support/cmocka.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "chain_json.h"
+#include "graph_json.h"
 #include "plan_file.h"
 #include "plan_report.h"
 #include "support/failing_memory.h"
@@ -48,8 +49,8 @@ a_whole_file_becomes_a_chain(void **state)
     (void)state;
     struct chain_file f;
     assert_chain(whole, &f);
-    assert_true(f.has_budget);
-    assert_int_equal(f.budget_bytes, 750000);
+    assert_true(f.budget.is_given);
+    assert_int_equal(f.budget.bytes, 750000);
     const struct dry_chain_frame *frame = dry_chain_get_frame(f.chain);
     assert_int_equal(frame->persistent_bytes, 100 + (50 - 30) + 200 + 3);
     assert_int_equal(frame->input_bytes, 5);
@@ -422,6 +423,87 @@ depth_has_an_end_and_what_is_written_is_read(void **state)
     chain_file_finish(&f);
 }
 
+/* --- graphs ------------------------------------------------------------------------------- */
+
+static enum dry_status
+read_graph(const char *text, struct graph_file *file, struct dry_error *err)
+{
+    json_t *tree;
+    enum dry_status status = json_in_parse(text, strlen(text), &tree, err);
+    if (status != DRY_OK)
+        return status;
+    status = graph_json_read(tree, NULL, file, err);
+    json_decref(tree);
+    return status;
+}
+
+#define NODES                                                                            \
+    "{\"name\":\"a\",\"cost\":1.5,\"bytes\":10,\"tmp\":2,\"fixed\":true},"                 \
+    "{\"cost\":0,\"alias_of\":0,\"output\":true},{\"cost\":3,\"bytes\":7}"
+#define GRAPH(more) "{\"format\":\"ckpt-graph/1\",\"nodes\":[" NODES "]" more "}"
+
+/* What reads a view is given its base; an output that is a view makes its base one. */
+static void
+views_hold_their_bases(void **state)
+{
+    (void)state;
+    struct graph_file f;
+    struct dry_error err;
+    struct dry_graph_cost cost;
+    static const uint32_t runs[] = {0, 1, 2}, early[] = {0, 1, 2, 1};
+    assert_int_equal(
+        read_graph(GRAPH(",\"always\":5,\"edges\":[[1,2]],\"order\":[0,1,2]"), &f, &err),
+        DRY_OK);
+    assert_int_equal(f.always_bytes, 5);
+    assert_int_equal(dry_graph_get_count(f.graph), 3);
+    const struct dry_graph_node *node = dry_graph_get_node(f.graph, 0);
+    assert_string_equal(node->name, "a");
+    assert_int_equal(node->time_ns, 1500);
+    assert_int_equal(node->tmp_bytes, 2);
+    assert_true(node->is_fixed && node->is_output);
+    assert_int_equal(dry_graph_judge(f.graph, runs, 3, NULL, &cost, &err), DRY_OK);
+    assert_int_equal(cost.peak_bytes, 17);
+    assert_int_equal(dry_graph_judge(f.graph, early, 4, NULL, &cost, &err), DRY_OK);
+    assert_int_equal(cost.rerun_count, 1);
+    graph_file_finish(&f);
+}
+
+static const struct refusal wrong_graphs[] = {
+    {"{\"format\":\"ckpt-graph/1\"}", "nodes: there is no node"},
+    {GRAPH(",\"edge\":[]"), "there is no key 'edge'; did you mean 'edges'?"},
+    {GRAPH(",\"edges\":[[0,3]]"), "edges[0][1]: there is no node 3"},
+    {GRAPH(",\"edges\":[[0,1],[2]]"), "edges[1]: a pair"},
+    {GRAPH(",\"order\":[0,1]"), "order: 2 nodes, not the graph's 3"},
+    {GRAPH(",\"order\":[0,1,9]"), "order[2]: there is no node 9"},
+    {GRAPH(",\"always\":-1"), "always: -1 is negative"},
+    {"{\"format\":\"ckpt-graph/1\",\"nodes\":[{\"cost\":1,\"alias_of\":0}]}",
+     "nodes[0].alias_of: 0 is no node before this one"},
+    {"{\"format\":\"ckpt-graph/1\",\"nodes\":[{\"cost\":1},{\"cost\":1,\"bytes\":2,"
+     "\"alias_of\":0}]}",
+     "nodes[1].bytes: a view has no bytes"},
+};
+
+static void
+wrong_graphs_are_refused_with_the_way(void **state)
+{
+    (void)state;
+    static const char *const contradictions[] = {
+        GRAPH(",\"edges\":[[0,2],[2,0]]"), GRAPH(",\"order\":[0,0,1]"),
+        GRAPH(",\"order\":[1,0,2]"), GRAPH(",\"edges\":[[1,1]]")};
+    for (size_t i = 0; i < sizeof wrong_graphs / sizeof *wrong_graphs; i++) {
+        struct graph_file f;
+        struct dry_error err = {.text = ""};
+        assert_int_equal(read_graph(wrong_graphs[i].text, &f, &err), DRY_ERR_FORMAT);
+        assert_begins(err.text, wrong_graphs[i].says);
+    }
+    for (size_t i = 0; i < sizeof contradictions / sizeof *contradictions; i++) {
+        struct graph_file f;
+        struct dry_error err = {.text = ""};
+        assert_int_equal(read_graph(contradictions[i], &f, &err), DRY_ERR_FORMAT);
+        assert_true(err.text[0] != '\0');
+    }
+}
+
 int
 main(void)
 {
@@ -437,6 +519,8 @@ main(void)
         cmocka_unit_test(plans_become_items),
         cmocka_unit_test(wrong_plans_are_refused_with_the_way),
         cmocka_unit_test(depth_has_an_end_and_what_is_written_is_read),
+        cmocka_unit_test(views_hold_their_bases),
+        cmocka_unit_test(wrong_graphs_are_refused_with_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
