@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`drystone estimate` against what autograd saves: a layer of each architecture, on a CPU.
+
+The formulas are of a GPU, which keeps a byte an element of a dropout's mask; a CPU keeps noise as
+wide as the activations, so they are told that.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch_here
+import torch
+
+import architectures
+from drystone import plan as dp
+
+BAR = 0.02
+
+
+def estimate(config, words):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "config.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        done = subprocess.run([os.environ["DRYSTONE"], "estimate", path, "--json", *words],
+                              capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)["units"]
+
+
+def formula_bytes(units):
+    """Of the layers: for images those are all units."""
+    layers = [unit for unit in units if "layer" in unit["name"]]
+    return sum(unit["count"] * unit["saved_bytes"] for unit in layers or units)
+
+
+def measured_bytes(layer, example, is_whole):
+    """As a unit is counted: without its output, unless it is the last."""
+    stage = dp.measure([layer], example, repeats=1)["stages"][0]
+    is_output_out = stage["saved_has_output"] and not is_whole
+    return stage["saved"] - is_output_out * stage["out"]
+
+
+def has_estimate():
+    words = [os.environ.get("DRYSTONE", "drystone"), "estimate", "--help"]
+    try:
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+class Estimate(unittest.TestCase):
+    def check(self, dtype, precision, but=()):
+        for name, layer, config, words in architectures.new():
+            if name in but:
+                continue
+            with self.subTest(name):
+                is_images = "height" in config
+                shape = ((4, 64, 28, 28) if is_images else
+                         (architectures.BATCH, architectures.LENGTH, architectures.WIDTH))
+                example = torch.randn(shape, dtype=dtype, requires_grad=True)
+                words = [*words, "--batch", str(shape[0]), "--precision", precision,
+                         "--mask-bytes", str(example.element_size())]
+                if not is_images:
+                    words += ["--seq", str(architectures.LENGTH)]
+                units = estimate(config, words)
+                formula = formula_bytes(units)
+                seen = measured_bytes(layer.to(dtype), example, is_images)
+                print(f"{name:<24}{precision:<6}{formula:>10}{seen:>10}"
+                      f"{100 * (formula / seen - 1):+7.2f} %")
+                self.assertLess(abs(formula / seen - 1), BAR, units)
+
+    def test_in_float32(self):
+        self.check(torch.float32, "fp32")
+
+    def test_in_bfloat16(self):
+        # Norms that are not trained save less in 16 bits than the formulas of both kinds say.
+        self.check(torch.bfloat16, "bf16", but=["Llama, LoRA"])
+
+
+if __name__ == "__main__":
+    if not has_estimate():
+        print("SKIPPED: no drystone estimate (DRYSTONE)")
+        sys.exit(torch_here.SKIPPED)
+    print(f"torch {torch.__version__}: formula, measured, difference")
+    unittest.main()
