@@ -193,9 +193,13 @@ struct dry_plan_summary {
     uint64_t
         floor_stage; /* and the stage that binds it; the number of stages: the step */
     enum dry_plan_phase floor_phase;
-    uint32_t slots, window; /* that the plan came of; 0: no tables */
-    uint64_t table_bytes;   /* the largest they were */
-    uint64_t hash;          /* of the chain's hash, the items and nothing else */
+    /*
+     * That the plan came of; 0: no tables. A window of one level: of more than 8,000 stages
+     * only ranges of so many were looked at, longer ones were possible, and there is no bound.
+     */
+    uint32_t slots, window;
+    uint64_t table_bytes; /* the largest they were */
+    uint64_t hash;        /* of the chain's hash, the items and nothing else */
 };
 
 struct dry_plan;

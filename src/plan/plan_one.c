@@ -19,10 +19,19 @@
 #define PRICE_SLOTS 16u /* of a table that looks for the price, at least */
 #define PRICE_SHARE                                                                      \
     3u /* of such slots are in what all needs beyond the memory, at least */
-#define PRICE_LOOKS 40u /* at most */
-#define PRICE_STAGES 128u
+#define PRICE_LOOKS 40u        /* at most */
+#define PRICE_STAGES 128u      /* of a chain that is merged to find it */
+#define PRICE_STAGES_MAX 1024u /* likewise */
+#define PRICE_RANGES_MAX                                                                 \
+    (UINT64_C(1) << 23) /* of one that is looked at as it is: 0.1 s */
 /* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
 #define EXACT_CELLS (UINT64_C(1) << 20)
+/*
+ * Sums in a table: one or two seconds. Chains of thousands of stages get fewer slots then, which
+ * costs little, as prices pay for what is rounded.
+ */
+#define WORK_MAX (UINT64_C(1) << 31)
+#define SLOTS_MIN 32u
 #define WIDTH_MAX 1024u
 #define WIDTH_STAGES 16384u /* ways that a search keeps in all, about: some 10 ms */
 
@@ -79,16 +88,39 @@ slot_of(uint64_t memory, uint64_t slots)
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
 
+/* At ranges, about: as long as what they save fits the memory. */
+static uint64_t
+count_looks(const struct planner *r)
+{
+    uint64_t looks = 0, sum = 0;
+    size_t begin = 0;
+    for (size_t e = 0; e < r->one.count; e++) {
+        for (sum += r->one.stages[e].saved; sum > r->memory; begin++)
+            sum -= r->one.stages[begin].saved;
+        looks += e + 1 - begin < r->one.longest ? e + 1 - begin : r->one.longest;
+    }
+    return looks;
+}
+
+/* As many slots as are asked for; less where that would take long. */
+static uint64_t
+count_slots(const struct planner *r)
+{
+    uint64_t slots = r->p->options.slots, most = WORK_MAX / (count_looks(r) + 1);
+    most = most < SLOTS_MIN ? SLOTS_MIN : most;
+    return least(slots, most);
+}
+
 /* Half of the memory is left for the search. */
 static enum dry_status
 choose_slot(struct planner *r)
 {
     uint64_t cells_max = r->p->options.table_bytes_max / sizeof(double) / 2;
-    uint64_t unit = unit_of(&r->one), slots = r->p->options.slots;
+    uint64_t unit = unit_of(&r->one), slots = count_slots(r);
     r->slot = slot_of(r->memory, slots);
-    uint64_t exact_max = cells_max < EXACT_CELLS ? cells_max : EXACT_CELLS;
-    if (unit >= r->slot ||
-        (r->memory / unit < EXACT_CELLS && cells_of(r, unit) <= exact_max))
+    bool is_fine = r->memory / EXACT_CELLS < unit &&
+                   cells_of(r, unit) <= least(cells_max, EXACT_CELLS);
+    if (unit >= r->slot || is_fine)
         r->slot = unit;
     while (slots > 1 && cells_of(r, r->slot) > cells_max) {
         slots -= slots / 4 + 1;
@@ -167,7 +199,10 @@ static enum dry_status
 find_price_of_merged(struct pricing *q)
 {
     struct dryi_one merged;
-    size_t group = (q->one->count + PRICE_STAGES - 1) / PRICE_STAGES;
+    size_t wanted = q->one->count / 8;
+    wanted = wanted < PRICE_STAGES ? PRICE_STAGES : wanted;
+    wanted = wanted < PRICE_STAGES_MAX ? wanted : PRICE_STAGES_MAX;
+    size_t group = (q->one->count + wanted - 1) / wanted;
     enum dry_status status = dryi_one_merge(q->one, group, &merged, q->err);
     if (status != DRY_OK)
         return status;
@@ -195,10 +230,9 @@ choose_price(struct planner *r, uint64_t all_need)
     if (q.price <= 0)
         return DRY_OK;
     bool is_long = r->one.count > 2 * PRICE_STAGES;
-    enum dry_status status = is_long ? find_price_of_merged(&q) : DRY_OK;
-    if (status != DRY_OK)
-        return status;
-    find_price(&q, is_long ? 2 : 0);
+    q.status = is_long ? find_price_of_merged(&q) : DRY_OK;
+    if (count_looks(r) <= PRICE_RANGES_MAX)
+        find_price(&q, is_long ? 2 : 0);
     r->price = q.price;
     return q.status;
 }
@@ -270,19 +304,29 @@ is_met(const struct planner *r, double bound)
     return (double)r->plan.cost.extra <= bound;
 }
 
+/* Of ranges that were not looked at nothing is known. */
+static void
+set_bound(struct planner *r, double bound, bool is_cut)
+{
+    struct dryi_planning *p = r->p;
+    if (is_cut || r->one.is_cut)
+        p->window = (uint32_t)r->one.longest;
+    else
+        p->bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
+}
+
 /* A first plan: near the bound if one is there, for that is quick. */
 static enum dry_status
 find_plan(struct planner *r, const struct dryi_one_table *t, double bound)
 {
+    const double limits[] = {bound * 65 / 64 + 1, bound * 9 / 8 + 1, DRYI_ONE_NEVER};
     uint64_t first = r->plan.cost.extra;
-    for (double part = 64; r->plan.cost.extra == first; part /= 8) {
-        double limit = part < 1 ? DRYI_ONE_NEVER : bound + bound / part + 1;
-        enum dry_status status =
-            dryi_one_search(t, r->memory, 1, limit, &r->plan, r->p->err);
-        if (status != DRY_OK || part < 1)
-            return status;
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (status == DRY_OK && r->plan.cost.extra == first)
+            status = dryi_one_search(t, r->memory, 1, limits[i], &r->plan, r->p->err);
     }
-    return DRY_OK;
+    return status;
 }
 
 static enum dry_status
@@ -321,7 +365,7 @@ plan_by_table(struct planner *r, uint64_t all_need)
     double bound;
     status = search(r, &t, &bound);
     r->p->table_bytes = 2 * r->one.row_count * t.stride * sizeof(double);
-    r->p->bound_ns = r->p->base_ns + ((uint64_t)bound << r->one.time_shift);
+    set_bound(r, bound, t.is_cut);
     dryi_one_table_finish(&t);
     return status;
 }
@@ -333,8 +377,9 @@ plan_equal(struct planner *r)
     size_t *ends = dryi_memory_zalloc(&p->memory, p->count, sizeof *ends);
     if (!ends)
         return dryi_fail_memory(p->err, "a plan");
+    r->one.longest = r->one.count; /* one walk looks at so many */
     dryi_one_plan_equal(&r->one, r->memory, ends, &r->plan);
-    p->bound_ns = p->base_ns + (r->plan.cost.extra << r->one.time_shift);
+    set_bound(r, (double)r->plan.cost.extra, false);
     dryi_memory_free(&p->memory, ends, p->count, sizeof *ends);
     return DRY_OK;
 }

@@ -62,6 +62,9 @@ struct dryi_one {
     uint64_t *floors; /* by row: the least memory that some plan from there on fits */
     size_t count, option_count, row_count;
     uint64_t final_gradient;
+    size_t longest; /* of ranges that are looked at: so that no chain takes for ever */
+    bool
+        is_cut; /* by that: what is said of all plans is true of those with such ranges */
     unsigned
         time_shift; /* times are in 2^shift ns, rounded down, so that doubles are exact */
 };
@@ -101,6 +104,7 @@ struct dryi_one_range {
     uint64_t need;  /* of it as it is */
     uint64_t at_least; /* of it and of every longer one */
     uint64_t time;
+    size_t count;
 };
 
 /* One stage more; it is the range's first if nothing is in it yet. */
@@ -119,6 +123,7 @@ dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size
     r->at_least = dryi_one_max(r->first, r->back);
     r->need = dryi_one_max(r->at_least, r->again + s->end);
     r->time += s->forward;
+    r->count++;
 }
 
 /*
@@ -130,7 +135,7 @@ dryi_one_can_repeat(const struct dryi_one *one, size_t stage,
                     const struct dryi_one_range *range)
 {
     return stage < one->count && !one->stages[stage].is_fixed &&
-           (stage + 1 < one->count || range->moved > 0);
+           range->count < one->longest && (stage + 1 < one->count || range->moved > 0);
 }
 
 /* An item: what a plan does from a stage on. */
@@ -152,7 +157,7 @@ struct dryi_one_cost dryi_one_judge(const struct dryi_one *one,
 /* Fills one->floors. */
 void dryi_one_set_floors(struct dryi_one *one);
 /* A plan that fits one->floors[0]; choices has room for every stage. */
-size_t dryi_one_floor_plan(const struct dryi_one *one, struct dryi_one_choice *choices);
+size_t dryi_one_floor_plan(struct dryi_one *one, struct dryi_one_choice *choices);
 
 /* --- tables ------------------------------------------------------------------------------ */
 
@@ -188,6 +193,7 @@ struct dryi_one_table {
     size_t capacity;   /* of cells */
     uint64_t *offsets; /* by stage, and of the end */
     double price;      /* a whole number */
+    bool is_cut;       /* by one->longest */
 };
 
 #define DRYI_ONE_NEVER 1e300

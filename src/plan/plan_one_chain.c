@@ -9,6 +9,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+/* At ranges, in all: a second. Up to 8,000 stages no range is too long. */
+#define LOOKS_MAX ((size_t)1 << 26)
 #define EXACT_BITS 52u /* sums of times; a double has 53 */
 
 static void
@@ -112,6 +114,7 @@ dryi_one_init(struct dryi_one *one, const struct dry_chain *chain,
     one->time_shift = bits > EXACT_BITS ? bits - EXACT_BITS : 0;
     one->final_gradient = chain->stages[chain->count - 1].gradient_bytes;
     set_stages(one, chain);
+    one->longest = LOOKS_MAX / one->row_count;
     dryi_one_set_floors(one);
     return DRY_OK;
 }
@@ -162,6 +165,7 @@ dryi_one_merge(const struct dryi_one *one, size_t group, struct dryi_one *merged
                                 .option_count = count,
                                 .row_count = count + 1,
                                 .final_gradient = one->final_gradient,
+                                .longest = count,
                                 .time_shift = one->time_shift};
     if (!take_parts(merged)) {
         dryi_one_finish(merged);

@@ -29,8 +29,7 @@ range_floor(const struct dryi_one *one, size_t last, const struct dryi_one_range
 }
 
 static uint64_t
-find_floor(const struct dryi_one *one, size_t i, size_t row,
-           struct dryi_one_choice *choice)
+find_floor(struct dryi_one *one, size_t i, size_t row, struct dryi_one_choice *choice)
 {
     uint64_t least = UINT64_MAX;
     for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++) {
@@ -51,6 +50,7 @@ find_floor(const struct dryi_one *one, size_t i, size_t row,
             *choice = (struct dryi_one_choice){.option = SIZE_MAX, .last = e};
         }
     }
+    one->is_cut = one->is_cut || range.count == one->longest;
     return least;
 }
 
@@ -67,7 +67,7 @@ dryi_one_set_floors(struct dryi_one *one)
 }
 
 size_t
-dryi_one_floor_plan(const struct dryi_one *one, struct dryi_one_choice *choices)
+dryi_one_floor_plan(struct dryi_one *one, struct dryi_one_choice *choices)
 {
     size_t count = 0, row = 0;
     for (size_t i = 0; i < one->count; i = choices[count].last + 1, count++) {

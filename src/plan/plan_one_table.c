@@ -161,6 +161,7 @@ apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
         else if (range.need == range.at_least && !c.is_floor)
             break; /* so is it with all that are longer */
     }
+    t->is_cut = t->is_cut || range.count == t->one->longest;
 }
 
 /* Nothing takes less than 0. */
