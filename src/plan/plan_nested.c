@@ -139,6 +139,8 @@ make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window
     uint64_t unit = n->chain.room / slots + (n->chain.room % slots > 0);
     unit = unit > 0 ? unit : 1;
     uint32_t columns = (uint32_t)(n->chain.room / unit);
+    if (rounding == DRYI_ROUND_DOWN)
+        columns += n->chain.room % unit > 0;
     if (rounding == DRYI_ROUND_NEAREST && unit > 1)
         columns += slots / 10 * COLUMNS_MORE;
     dryi_nested_table_finish(&n->table);
@@ -267,8 +269,8 @@ set_bound(struct nested *n)
     enum dry_status status = make_table(n, DRYI_ROUND_DOWN, n->window);
     if (status == DRY_ERR_LIMIT)
         return DRY_OK; /* what all take is one */
-    if (status == DRY_OK && !dryi_nested_bound(&n->table, &extra))
-        return DRY_ERR_MEMORY;
+    if (status == DRY_OK)
+        status = dryi_nested_bound(&n->table, &extra);
     if (status == DRY_OK && !__builtin_add_overflow(n->p->base_ns, extra, &bound))
         n->p->bound_ns = bound;
     return status;

@@ -97,6 +97,8 @@ struct dryi_nested_table {
     uint64_t quantum; /* ns in 1 of a cell */
     uint32_t columns; /* slots: 0 to this */
     float price; /* in the ends: quanta a part that is held and in no slot; 0: none */
+    uint32_t
+        promise; /* quanta a slot; 0: cells are times. See dryi_nested_table_promise() */
     uint32_t window;
     uint64_t bytes, bytes_peak, bytes_max;
 
@@ -122,6 +124,14 @@ enum dry_status dryi_nested_table_widen(struct dryi_nested_table *table, uint32_
  * quanta a part as the cells fall by around this column.
  */
 enum dry_status dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column);
+/*
+ * Of sizes rounded down: from now on cells of the ends are promises. That of slot c says that
+ * with `short` parts less than c slots all plans take at least the cell and price * short / unit.
+ * What is held of less than a slot is paid for, so that a promise loses by rounding only what
+ * the price, in quanta a slot, is wrong by.
+ */
+enum dry_status dryi_nested_table_promise(struct dryi_nested_table *table,
+                                          uint32_t price);
 /* Of the whole chain, in quanta; more than any time: infeasible. */
 float dryi_nested_table_get(const struct dryi_nested_table *table, uint32_t column);
 
@@ -131,8 +141,11 @@ float dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_
 
 /* --- bound ----------------------------------------------------------------------------------- */
 
-/* No plan takes less, in ns beyond what all take; `table` has sizes rounded down. false: no memory. */
-bool dryi_nested_bound(const struct dryi_nested_table *table, uint64_t *extra_ns);
+/*
+ * No plan takes less, in ns beyond what all take; `table` has sizes rounded down, and makes
+ * promises afterwards. DRY_ERR_MEMORY.
+ */
+enum dry_status dryi_nested_bound(struct dryi_nested_table *table, uint64_t *extra_ns);
 
 /* --- walk ---------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What no plan can be faster than, two ways.
+ * What no plan can be faster than, three ways; the best counts.
  *
  * The table with all sizes rounded down allows whatever is possible, and more: its time is a
  * bound, and exact where slots are as fine as sizes. Over a thousand sizes it is loose.
@@ -16,7 +16,10 @@
  * range runs again inside is taken from the table, for all the memory there is. With the price
  * at which the least holds just the room, only the one item that does not fit is lost.
  *
- * Cost: PRICES times stages * window.
+ * With such a price the table makes promises (plan_nested.h): bounds that pay for what rounding
+ * leaves away. They know all limits, and lose most where the price is not the same everywhere.
+ *
+ * Cost: PRICES times stages * window, and three times the rows to the chain's end.
  */
 #include "plan/plan_nested.h"
 
@@ -24,7 +27,7 @@
 #include "base/memory.h"
 
 #define PRICES 48u
-#define EXACT_BELOW 0x1p24f /* sums of whole floats */
+#define EXACT_BELOW 0x1p24 /* sums of whole floats */
 #define MARGIN 1e-10 /* of sums of 200,000 doubles and what they are differences of */
 #define EXTRA_MAX 0x1p62
 
@@ -102,11 +105,14 @@ static double
 search(struct bound *b)
 {
     const struct dryi_nested *chain = b->table->chain;
-    double room = (double)chain->room, low = 0, high = 0, best = 0;
+    double room = (double)chain->room, low = 0, high = 0, best = 0, best_price = 0;
     b->price = (1 + (double)chain->stages[chain->count].work) / (1 + room);
     for (unsigned i = 0; i < PRICES; i++) {
         double held, time = relax(b, &held);
-        best = time > best ? time : best;
+        if (time > best) {
+            best = time;
+            best_price = b->price;
+        }
         if (held > room)
             low = b->price;
         else
@@ -116,30 +122,62 @@ search(struct bound *b)
         else
             b->price = low > 0 ? 2 * b->price : b->price / 2;
     }
+    b->price = best_price;
     return best;
 }
 
 /* Of floats, each of which may have been rounded twice for every stage there is. */
 static double
+get_error(const struct dryi_nested_table *table, double most)
+{
+    return most < EXACT_BELOW ? 0 : most * (double)table->chain->count * 0x1p-22;
+}
+
+static double
 get_table_bound(const struct dryi_nested_table *table)
 {
     uint32_t column = (uint32_t)(table->chain->room / table->unit);
-    float time = dryi_nested_table_get(table, column);
-    double error = time < EXACT_BELOW ? 0 : (double)table->chain->count * 0x1p-22;
-    return (double)time * (double)table->quantum * (1 - error);
+    double time = (double)dryi_nested_table_get(table, column);
+    return (time - get_error(table, time)) * (double)table->quantum;
 }
 
-bool
-dryi_nested_bound(const struct dryi_nested_table *table, uint64_t *extra_ns)
+/* By promises at a price, ns a part; 0: none can be made. */
+static enum dry_status
+get_promise(struct dryi_nested_table *table, double price, double *bound)
 {
+    double slot = price * (double)table->unit / (double)table->quantum;
+    *bound = 0;
+    if (slot < 1 || slot >= EXACT_BELOW)
+        return DRY_OK;
+    enum dry_status status = dryi_nested_table_promise(table, (uint32_t)slot);
+    if (status != DRY_OK)
+        return status == DRY_ERR_LIMIT ? DRY_OK : status;
+    double promise = (double)table->promise, cell;
+    uint64_t rest = table->columns * table->unit - table->chain->room;
+    cell = (double)dryi_nested_table_get(table, table->columns);
+    double paid = promise * ((double)rest / (double)table->unit);
+    double most = cell + promise * (double)table->chain->count;
+    *bound = (cell + paid - 1 - get_error(table, most)) * (double)table->quantum;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_nested_bound(struct dryi_nested_table *table, uint64_t *extra_ns)
+{
+    static const double shares[] = {1, 0.5, 2};
     const struct dryi_nested *chain = table->chain;
     struct bound b = {.table = table};
     b.rests = dryi_memory_zalloc(&chain->memory, chain->count + 1, sizeof *b.rests);
     if (!b.rests)
-        return false;
-    double by_table = get_table_bound(table), by_price = search(&b);
-    double bound = by_table > by_price ? by_table : by_price;
-    *extra_ns = bound > 0 && bound < EXTRA_MAX ? (uint64_t)bound : 0;
+        return DRY_ERR_MEMORY;
+    double best = get_table_bound(table), bound = search(&b);
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; table->unit > 1 && status == DRY_OK && i < 3; i++) {
+        best = bound > best ? bound : best;
+        status = get_promise(table, b.price * shares[i], &bound);
+    }
+    best = bound > best ? bound : best;
+    *extra_ns = best > 0 && best < EXTRA_MAX ? (uint64_t)best : 0;
     dryi_memory_free(&chain->memory, b.rests, chain->count + 1, sizeof *b.rests);
-    return true;
+    return status;
 }

@@ -111,12 +111,30 @@ is_priced(const struct dryi_nested_table *table, uint32_t t)
     return table->price > 0 && t + 1 == table->chain->count;
 }
 
-/* Of what the slots leave out, or have too much. */
+/* Of what the slots leave out, or have too much; promises are of whole quanta, or less. */
 static float
 get_price(const struct dryi_nested_table *table, uint64_t parts, uint32_t slots)
 {
     int64_t left = (int64_t)parts - (int64_t)(slots * table->unit);
-    return table->price * (float)left;
+    float price = table->price * (float)left;
+    if (table->promise == 0)
+        return price;
+    double share = (double)left / (double)table->unit * (1 - 0x1p-40);
+    return (float)(uint64_t)(share * table->promise);
+}
+
+static uint64_t
+get_held(const struct dryi_nested_table *table, const struct dryi_nested_option *option)
+{
+    return table->rounding == DRYI_ROUND_DOWN ? option->light : option->held;
+}
+
+/* What a pass of a row that goes to t needs, in slots. */
+static uint32_t
+get_need(const struct dryi_nested_table *table, uint32_t t, uint64_t parts)
+{
+    bool is_up = table->promise > 0 && is_priced(table, t);
+    return get_slots(table, is_up && parts > 0 ? parts + table->unit - 1 : parts);
 }
 
 static struct dryi_nested_candidate
@@ -130,10 +148,12 @@ make_saved(const struct dryi_nested_table *table, uint32_t s, uint32_t t, uint32
         .shift = table->held[stages[s].first + option],
         .time = get_quanta(table, o->redo),
     };
-    if (is_priced(table, t))
-        c.time += get_price(table, o->held, c.shift);
-    c.start =
-        max(get_slots(table, need > o->back ? need : o->back), c.shift + c.rest->lo);
+    if (is_priced(table, t) && (s < t || table->promise == 0))
+        c.time += get_price(table, get_held(table, o), c.shift);
+    else if (is_priced(table, t))
+        c.time -= (float)table->promise; /* what is left over may be a slot */
+    need = need > o->back ? need : o->back;
+    c.start = max(get_need(table, t, need), c.shift + c.rest->lo);
     return c;
 }
 
@@ -208,7 +228,7 @@ gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
         uint64_t needed = stages[e].pass + (e > s ? stages[e - 1].output : 0);
         if (needed > pass || e == s) {
             pass = needed > pass ? needed : pass;
-            slots = get_slots(table, pass + stages[t].end);
+            slots = get_need(table, t, pass + stages[t].end);
             if (slots >= row.hi)
                 break; /* so is every longer one */
         }
@@ -400,14 +420,31 @@ spread(struct dryi_nested_table *table, uint32_t window)
     return DRY_OK;
 }
 
+/* Of a promise: what it is to one that may have a slot less, and is paid a slot for that. */
+static void
+lend(struct dryi_nested_table *table, struct dryi_nested_row *row)
+{
+    if (row->lo > table->columns)
+        return;
+    float *cells = get_cell(table, row, row->lo), promise = (float)table->promise;
+    for (uint32_t i = row->hi - row->lo; i-- > 1;) {
+        float less = cells[i - 1] - promise;
+        cells[i] = less < cells[i] ? less : cells[i];
+    }
+    row->last = read_row(table, row, table->columns);
+}
+
 static enum dry_status
 make_ends(struct dryi_nested_table *table)
 {
     uint32_t count = (uint32_t)table->chain->count;
     enum dry_status status = DRY_OK;
     table->cell_count = table->range_cells;
-    for (uint32_t s = count; s-- > 0 && status == DRY_OK;)
+    for (uint32_t s = count; s-- > 0 && status == DRY_OK;) {
         status = make_row(table, s, count - 1, &table->ends[s]);
+        if (status == DRY_OK && table->promise > 0 && s > 0)
+            lend(table, &table->ends[s]);
+    }
     return status;
 }
 
@@ -453,9 +490,7 @@ dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested
     for (size_t i = 0; i < chain->count; i++)
         table->outputs[i] = get_slots(table, chain->stages[i].output);
     for (size_t o = 0; o < chain->option_count; o++)
-        table->held[o] =
-            get_slots(table, rounding == DRYI_ROUND_DOWN ? chain->options[o].light
-                                                         : chain->options[o].held);
+        table->held[o] = get_slots(table, get_held(table, &chain->options[o]));
     return DRY_OK;
 }
 
@@ -486,6 +521,15 @@ float
 dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
     return find(table, s, t)->last;
+}
+
+enum dry_status
+dryi_nested_table_promise(struct dryi_nested_table *table, uint32_t price)
+{
+    DRYI_ASSERT(table->rounding == DRYI_ROUND_DOWN && price > 0);
+    table->promise = price;
+    table->price = (float)price / (float)table->unit;
+    return make_ends(table);
 }
 
 enum dry_status
@@ -540,7 +584,7 @@ get_move(const void *self, uint32_t s, uint32_t t, uint64_t slots,
         uint64_t needed = stages[e].pass + (e > s ? stages[e - 1].output : 0);
         pass = needed > pass ? needed : pass;
         struct dryi_nested_candidate c =
-            make_range(table, s, e, t, get_slots(table, pass + stages[t].end));
+            make_range(table, s, e, t, get_need(table, t, pass + stages[t].end));
         if (evaluate(table, &c, m) == time) {
             *move =
                 (struct dryi_nested_move){.is_range = true, .last = e, .held = c.shift};

@@ -410,6 +410,9 @@ hundred_stages_take_what_is_published_or_less(void **state)
     assert_in_range(plan_time(chain, &options), 603744, 796008);
     options.budget_bytes = sum * 5 / 100;
     assert_in_range(plan_time(chain, &options), 603744, 817014);
+    options.budget_bytes = sum * 15 / 100; /* 1.2406 by 16,000 slots rounded up */
+    assert_in_range(plan_time(chain, &options), 603744, 749005);
+    assert_in_range(bound_within(chain, sum * 15 / 100), 747500, 749005);
     dry_chain_destroy(chain);
 }
 
