@@ -285,6 +285,57 @@ coarse_grids_plan_within_the_budget(void **state)
     }
 }
 
+static uint64_t
+ask_time(const struct dry_chain *chain, const struct dry_plan_options *options)
+{
+    struct dry_plan *plan;
+    enum dry_status status = dry_plan_create(chain, options, &plan, NULL);
+    if (status == DRY_ERR_NO_SPACE)
+        return INFEASIBLE;
+    assert_int_equal(status, DRY_OK);
+    uint64_t time = dry_plan_get_summary(plan)->cost.time_ns;
+    dry_plan_destroy(plan);
+    return time;
+}
+
+/* A stage and itself once more, at a place where nothing else changes. */
+static struct dry_chain *
+repeat_stage(const struct dry_chain *chain, size_t twice)
+{
+    struct dry_chain *longer;
+    struct dry_error err;
+    enum dry_status status =
+        dry_chain_create(dry_chain_get_frame(chain), NULL, &longer, &err);
+    assert_int_equal(status, DRY_OK);
+    for (size_t i = 0; i < dry_chain_get_count(chain); i++) {
+        status =
+            dry_chain_add(longer, dry_chain_get_stage(chain, i), 1 + (i == twice), &err);
+        assert_int_equal(status, DRY_OK);
+    }
+    return longer;
+}
+
+/* Any plan of the longer chain is one of the shorter without that stage, and takes more. */
+static void
+a_stage_twice_takes_no_less(void **state)
+{
+    (void)state;
+    struct random r;
+    random_init(&r, SEED + 7);
+    for (unsigned n = 0; n < 500; n++) {
+        struct dry_chain *chain = chains_make(&r, &rich);
+        size_t twice = random_below(&r, dry_chain_get_count(chain));
+        struct dry_plan_options options = make_options(random_below(&r, sum_of(chain)));
+        options.slots = 5000;
+        options.window = 20;
+        struct dry_chain *longer = repeat_stage(chain, twice);
+        uint64_t time = ask_time(chain, &options), more = ask_time(longer, &options);
+        assert_true(time <= more);
+        dry_chain_destroy(chain);
+        dry_chain_destroy(longer);
+    }
+}
+
 static void
 the_same_twice(void **state)
 {
@@ -318,6 +369,7 @@ main(void)
         cmocka_unit_test(more_memory_takes_no_more_time),
         cmocka_unit_test(wider_windows_take_no_more_time),
         cmocka_unit_test(coarse_grids_plan_within_the_budget),
+        cmocka_unit_test(a_stage_twice_takes_no_less),
         cmocka_unit_test(the_same_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
