@@ -113,9 +113,11 @@ DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
 /*
  * The choice within the budget that takes the least time, into is_kept[item_count], 0 or 1.
  * Branch and bound by the fractional knapsack (Dantzig 1957) of the items whose need is
- * certain; what it does not settle within the effort is filled in by a table over a grid of
- * 10,000 parts of the budget, where all items are read, and judged exactly. Problems of some
- * 60 free items are settled as a rule. options NULL: no limit, all is kept that helps.
+ * certain, and where items depend on each other by a minimum cut at the best price of a byte.
+ * What that does not settle within the effort is, where all items are read, filled in by a
+ * table over a grid of 10,000 parts of the budget, and judged exactly. Problems of some 60 free
+ * items are settled as a rule, plain ones of some hundreds. options NULL: no limit, all is kept
+ * that helps.
  */
 DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,

@@ -16,8 +16,10 @@
  *       whoever drops one drops those behind it, whoever keeps one keeps those before it.
  *       Blocks that repeat have many such.
  *   K5  The whole ones plus all later ones that fit are a choice, and may be the best so far.
+ *   K6  In other problems values say little, and a minimum cut gives a second bound and a
+ *       second choice: what the cut keeps comes first.
  *
- * Cost: a node is a pass over items and inputs, and a sort where values change.
+ * Cost: a node is a pass over items and inputs; where values change, a sort and a flow too.
  */
 #include <string.h>
 
@@ -26,6 +28,8 @@
 #include "plan/knapsack_state.h"
 
 #define NOBODY UINT32_MAX
+#define PRICES 40u /* tried at the root */
+#define PRICE_MAX (UINT64_C(1) << 62)
 
 struct decision {
     uint32_t at;   /* in `order`, as it was then */
@@ -43,9 +47,11 @@ struct search {
     size_t trail_count;
     struct decision *decisions;
     size_t decision_count;
-    uint8_t *choice; /* by cluster */
-    uint32_t *kind;  /* by cluster: of additive problems, the same for twins */
-    uint64_t left;   /* of the budget */
+    uint8_t *choice;      /* by cluster */
+    uint32_t *kind;       /* by cluster: of additive problems, the same for twins */
+    struct dryi_cut *cut; /* NULL: the problem is additive */
+    uint8_t *is_cut;      /* by cluster: the cut keeps it */
+    uint64_t left;        /* of the budget */
 };
 
 /* --- the order ------------------------------------------------------------------------------ */
@@ -223,6 +229,99 @@ spend(struct search *s)
     k->nodes++;
 }
 
+static void
+offer(struct search *s)
+{
+    struct dryi_keep *k = s->k;
+    uint64_t time = time_of_choice(s);
+    if (time < k->best_time) {
+        k->best_time = time;
+        memcpy(k->best, s->choice, k->cluster_count);
+    }
+}
+
+/* What the cut keeps goes into the choice as far as it fits, then all else that does. */
+static void
+offer_cut(struct search *s)
+{
+    struct dryi_keep *k = s->k;
+    uint64_t room = s->left;
+    for (size_t c = 0; c < k->cluster_count; c++)
+        s->choice[c] = k->clusters[c].state == DRYI_KEEP_KEPT;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (size_t at = 0; at < s->order_count; at++) {
+            uint32_t c = s->order[at];
+            if (k->clusters[c].state != DRYI_KEEP_OPEN || s->choice[c] ||
+                k->clusters[c].bytes > room || (pass == 0 && !s->is_cut[c]))
+                continue;
+            s->choice[c] = 1;
+            room -= k->clusters[c].bytes;
+        }
+    }
+    offer(s);
+}
+
+/* A bound by the cut, and the choice it makes; *bytes: of what the cut keeps. */
+static uint64_t
+look_at_cut(struct search *s, uint64_t *bytes)
+{
+    struct dryi_keep *k = s->k;
+    uint64_t bound = dryi_cut_bound(s->cut, s->left);
+    *bytes = 0;
+    memset(s->is_cut, 0, k->cluster_count);
+    for (uint32_t i = 0; i < k->count; i++) {
+        if (k->clusters[k->cluster[i]].state != DRYI_KEEP_OPEN ||
+            !dryi_cut_is_kept(s->cut, i))
+            continue;
+        s->is_cut[k->cluster[i]] = 1;
+        *bytes += k->items[i].bytes;
+    }
+    offer_cut(s);
+    return bound;
+}
+
+/*
+ * The best price, between one at which too much is kept and one at which it fits. The first
+ * guess is the time of all for the bytes of all.
+ */
+static uint64_t
+find_price(struct search *s)
+{
+    uint64_t low = 0, high = 0, time = 0, bytes = 1, best = 0, best_price = 0;
+    for (size_t i = 0; i < s->k->count; i++) {
+        time += s->k->items[i].time_ns;
+        bytes += s->k->items[i].bytes;
+    }
+    dryi_wide guess = ((dryi_wide)time << 32) / bytes;
+    uint64_t price = guess < PRICE_MAX ? (uint64_t)guess : PRICE_MAX;
+    for (unsigned n = 0; n < PRICES && s->k->effort > 0; n++) {
+        dryi_cut_set_price(s->cut, price);
+        uint64_t bound = look_at_cut(s, &bytes);
+        if (bound > best) {
+            best = bound;
+            best_price = price;
+        }
+        *(bytes > s->left ? &low : &high) = price;
+        if (high == 0)
+            price = price < PRICE_MAX / 4 ? price * 4 + 1 : PRICE_MAX;
+        else
+            price = low == 0 ? price / 4 : low + (high - low) / 2;
+        if (price == low || price == high)
+            break;
+    }
+    dryi_cut_set_price(s->cut, best_price);
+    return best;
+}
+
+/* The better of two bounds, K6. */
+static uint64_t
+bound_by_cut(struct search *s, uint64_t bound)
+{
+    uint64_t bytes;
+    uint64_t other = s->k->nodes == 1 ? find_price(s) : look_at_cut(s, &bytes);
+    return other > bound ? other : bound;
+}
+
 /* False: nothing below this node is better than what is known. */
 static bool
 expand(struct search *s)
@@ -235,21 +334,20 @@ expand(struct search *s)
         sort_order(s);
     struct filling f = fill(s);
     uint64_t bound = forced + f.values - f.saved;
-    if (s->decision_count == 0 && k->nodes == 1)
+    if (k->nodes == 1)
         k->bound = bound;
     if (bound >= k->best_time)
         return false;
-    uint32_t cluster = f.broken == NOBODY ? NOBODY : s->order[f.broken];
-    uint64_t time = time_of_choice(s);
-    if (time < k->best_time) {
-        k->best_time = time;
-        memcpy(k->best, s->choice, k->cluster_count);
-    }
+    offer(s);
+    if (s->cut && bound < k->best_time)
+        bound = bound_by_cut(s, bound);
+    if (k->nodes == 1)
+        k->bound = bound;
     if (bound >= k->best_time)
         return false;
-    DRYI_ASSERT(cluster != NOBODY); /* K1 */
+    DRYI_ASSERT(f.broken != NOBODY); /* K1 */
     s->decisions[s->decision_count++] =
-        (struct decision){f.broken, s->trail_count, s->left, bound, cluster};
+        (struct decision){f.broken, s->trail_count, s->left, bound, s->order[f.broken]};
     return keep(s, f.broken);
 }
 
@@ -315,7 +413,10 @@ dryi_keep_search(struct dryi_keep *k)
     s.decisions = dryi_memory_zalloc(m, count, sizeof *s.decisions);
     s.choice = dryi_memory_zalloc(m, count, sizeof *s.choice);
     s.kind = dryi_memory_zalloc(m, count, sizeof *s.kind);
-    bool is_fine = s.order && s.trail && s.decisions && s.choice && s.kind;
+    s.is_cut = dryi_memory_zalloc(m, count, sizeof *s.is_cut);
+    s.cut = k->is_additive ? NULL : dryi_cut_create(k);
+    bool is_fine = s.order && s.trail && s.decisions && s.choice && s.kind && s.is_cut &&
+                   (s.cut || k->is_additive);
     if (is_fine) {
         k->best_time = UINT64_MAX;
         k->effort = k->effort ? k->effort : 1; /* the root is always looked at */
@@ -323,6 +424,8 @@ dryi_keep_search(struct dryi_keep *k)
         run(&s);
         undo(&s, &(struct decision){.left = k->budget - k->always});
     }
+    dryi_cut_destroy(s.cut);
+    dryi_memory_free(m, s.is_cut, count, sizeof *s.is_cut);
     dryi_memory_free(m, s.kind, count, sizeof *s.kind);
     dryi_memory_free(m, s.choice, count, sizeof *s.choice);
     dryi_memory_free(m, s.decisions, count, sizeof *s.decisions);

@@ -58,6 +58,20 @@ uint64_t dryi_keep_look(struct dryi_keep *k);
 /* Branch and bound. best is feasible afterwards, bound at most best_time. */
 DRY_CHECK_RESULT enum dry_status dryi_keep_search(struct dryi_keep *k);
 
+/* --- the minimum cut, where items depend on each other: see knapsack_cut.c ------------------- */
+
+struct dryi_cut;
+
+/* NULL: no memory. The items and inputs of the problem must stay. */
+struct dryi_cut *dryi_cut_create(struct dryi_keep *k);
+void dryi_cut_destroy(struct dryi_cut *c);
+/* Of a byte, in parts of 2^-32. */
+void dryi_cut_set_price(struct dryi_cut *c, uint64_t price);
+/* No choice below the states that the clusters have, with `left` bytes, takes less. */
+uint64_t dryi_cut_bound(struct dryi_cut *c, uint64_t left);
+/* Is an open item kept by the cut of the last bound? */
+bool dryi_cut_is_kept(const struct dryi_cut *c, uint32_t item);
+
 /* The table over a grid, for additive problems: improves best, may raise the bound. */
 DRY_CHECK_RESULT enum dry_status dryi_keep_table(struct dryi_keep *k);
 

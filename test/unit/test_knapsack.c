@@ -235,6 +235,37 @@ little_effort_gives_a_sound_bound(void **state)
     assert_true(proved > 0 && open > 0);
 }
 
+/* Forty items, of which a third are there for others only: proved within the effort. */
+static void
+items_that_depend_on_each_other_are_settled(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct dry_keep_item items[COUNT] = {{.bytes = 0}};
+        struct dry_keep_input inputs[2 * COUNT];
+        struct dry_keep_problem p = {items, COUNT, inputs, 0};
+        struct dry_keep_result result;
+        uint8_t is_kept[COUNT];
+        struct random r;
+        uint64_t all = 0;
+        random_init(&r, seed);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            items[i].bytes = 1000000 + random_below(&r, 30000000);
+            items[i].time_ns = 1000 + random_below(&r, 900000);
+            items[i].is_unread = random_below(&r, 3) == 0;
+            all += items[i].bytes;
+            for (uint32_t k = 0; k < 2 && i > 0; k++) {
+                uint32_t from = i - 1 - (uint32_t)random_below(&r, i < 4 ? i : 4);
+                inputs[p.input_count++] = (struct dry_keep_input){from, i};
+            }
+        }
+        struct dry_keep_options options = options_of(all / 10 * (1 + seed % 8));
+        assert_int_equal(dry_keep_solve(&p, &options, is_kept, &result, NULL), DRY_OK);
+        assert_true(result.is_proved && result.nodes < 20000);
+    }
+}
+
 /* --- the plain knapsack ------------------------------------------------------------------------ */
 
 #define PLAIN_MAX 60
@@ -529,6 +560,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_solved_as_by_trying_all),
         cmocka_unit_test(little_effort_gives_a_sound_bound),
+        cmocka_unit_test(items_that_depend_on_each_other_are_settled),
         cmocka_unit_test(plain_problems_are_solved_as_by_the_table),
         cmocka_unit_test(repeated_blocks_are_settled),
         cmocka_unit_test(large_problems_are_within_a_stated_gap),
