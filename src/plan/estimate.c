@@ -339,7 +339,7 @@ try_value(struct search *s, uint64_t units, bool *fits, struct dry_error *err)
         s->setup.requests = value;
     enum dry_status status =
         dry_estimate_create(s->model, &s->setup, NULL, &estimate, err);
-    *fits = status == DRY_OK && estimate->summary.fits;
+    *fits = estimate && estimate->summary.fits;
     dry_estimate_destroy(estimate);
     return status == DRY_ERR_LIMIT && units > 1 ? DRY_OK : status;
 }

@@ -161,7 +161,7 @@ build_dense(struct dry_estimate *e, uint32_t input)
 
 /* --- experts ------------------------------------------------------------------------------ */
 
-/* Where the tokens go: probabilities in fp32, and three lists of int64. */
+/* Where the tokens go: probabilities and the chosen ones in fp32, three lists of int64. */
 static void
 build_router(struct dry_estimate *e, uint32_t input)
 {
@@ -180,6 +180,8 @@ build_router(struct dry_estimate *e, uint32_t input)
         dryi_op_save(e, input, logits);
     dryi_op_aux(e, "router probabilities", "4 b s E / c");
     dryi_op_aux(e, "router choices", "28 b s k / c");
+    dryi_op_aux(e, "router sums", "4 b s / c");
+    dryi_op_aux(e, "router weights", "e b s k / c");
 }
 
 static uint32_t
@@ -229,8 +231,10 @@ build_experts(struct dry_estimate *e, uint32_t input)
     build_inner(e, &mlp, tokens);
     uint32_t outputs = dryi_op_add(e, "expert outputs", "e b s k h / c");
     add_down(e, &mlp);
+    uint32_t weighted = dryi_op_add(e, "expert outputs, weighted", "e b s k h / c");
+    dryi_op_save(e, outputs, weighted);
     uint32_t sum = dryi_op_add(e, "mlp output", "e b s h / c r");
-    dryi_op_save(e, outputs, sum);
+    dryi_op_save(e, weighted, sum); /* index_add keeps what it adds */
     if (e->model.shared_ffn)
         dryi_op_use(e, shared, sum);
     return sum;
