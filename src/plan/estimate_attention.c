@@ -13,17 +13,46 @@ struct heads {
 
 /* --- queries, keys, values ---------------------------------------------------------------- */
 
-/* Queries or keys that are normed a head: what comes in is saved, too. */
+/* What a norm that is narrower than the hidden size saves, by name and size. */
+struct inner_norm {
+    const char *statistics, *statistics_size;
+    const char *wide, *wide_size;
+    const char *normalized, *size;
+};
+
+/*
+ * Of single operations it works on a copy in fp32 where its input is narrower, which is saved
+ * in its place, and so is what comes out before the weights.
+ */
 static void
-norm_heads(struct dry_estimate *e, uint32_t raw, bool is_key)
+norm_inside(struct dry_estimate *e, uint32_t input, const struct inner_norm *n)
 {
-    dryi_op_save(e, raw, raw + 1);
-    dryi_op_aux(e, is_key ? "key norm statistics" : "query norm statistics",
-                is_key ? "4 b s g / c t" : "4 b s a / c t");
-    if (e->setup.has_composed_norm)
-        dryi_op_aux(e, is_key ? "keys, normalized" : "queries, normalized",
-                    is_key ? "e b s g d / c t" : "e b s a d / c t");
+    bool is_composed = e->setup.has_composed_norm;
+    bool is_wide = is_composed && e->symbols.values['e'] < 4;
+    dryi_op_aux(e, n->statistics, n->statistics_size);
+    if (is_wide)
+        dryi_op_aux(e, n->wide, n->wide_size);
+    if (is_composed)
+        dryi_op_aux(e, n->normalized, n->size);
+    if (!is_wide)
+        dryi_op_save(e, input, input + (is_composed ? 2 : 1));
 }
+
+static const struct inner_norm norm_queries = {
+    "query norm statistics", "4 b s a / c t",       "queries, fp32",
+    "4 b s a d / c t",       "queries, normalized", "e b s a d / c t"};
+static const struct inner_norm norm_keys = {"key norm statistics", "4 b s g / c t",
+                                            "keys, fp32",          "4 b s g d / c t",
+                                            "keys, normalized",    "e b s g d / c t"};
+static const struct inner_norm norm_query_latent = {
+    "latent statistics",        "4 b s / c",  "query latent, fp32", "4 b s q / c",
+    "query latent, normalized", "e b s q / c"};
+static const struct inner_norm norm_latent = {"latent statistics",
+                                              "4 b s / c",
+                                              "key-value latent, fp32",
+                                              "4 b s l / c",
+                                              "key-value latent, normalized",
+                                              "e b s l / c"};
 
 static uint32_t
 make_heads(struct dry_estimate *e, bool is_key)
@@ -46,7 +75,7 @@ make_heads(struct dry_estimate *e, bool is_key)
         return index;
     struct dryi_param weight = {
         .name = "head norm", .rows = m->head_dim, .is_frozen = e->setup.lora_rank > 0};
-    norm_heads(e, index, is_key);
+    norm_inside(e, index, is_key ? &norm_keys : &norm_queries);
     uint32_t normed = dryi_op_add(e, name, size);
     dryi_param_add(e, &weight);
     dryi_op_use(e, index, normed);
@@ -124,13 +153,12 @@ make_latent_queries(struct dry_estimate *e, uint32_t input)
     if (m->q_rank) {
         uint32_t latent = dryi_op_add(e, "query latent", "e b s q / c");
         add_matrix(e, m->hidden, m->q_rank, false);
-        dryi_op_aux(e, "latent statistics", "4 b s / c");
+        norm_inside(e, latent, &norm_query_latent);
         uint32_t normed = dryi_op_add(e, "query latent, normed", "e b s q / c");
         add_latent_norm(e, m->q_rank);
         raw = dryi_op_add(e, "queries, raw", "e b s a y / c t");
         add_matrix(e, m->q_rank, width, true);
         dryi_op_use(e, latent, normed);
-        dryi_op_save(e, latent, normed);
         dryi_op_save(e, normed, raw);
         dryi_op_save(e, input, latent);
     } else {
@@ -149,7 +177,7 @@ make_latent(struct dry_estimate *e, uint32_t input)
     h.queries = make_latent_queries(e, input);
     uint32_t latent = dryi_op_add(e, "key-value latent", "e b s j / c");
     add_matrix(e, m->hidden, m->kv_rank + m->rope_dim, false);
-    dryi_op_aux(e, "latent statistics", "4 b s / c");
+    norm_inside(e, latent, &norm_latent);
     uint32_t normed = dryi_op_add(e, "key-value latent, normed", "e b s l / c");
     add_latent_norm(e, m->kv_rank);
     h.values = dryi_op_add(e, "keys and values", "e b s a z / c t");
@@ -157,8 +185,12 @@ make_latent(struct dry_estimate *e, uint32_t input)
     h.keys = dryi_op_add(e, "keys", "e b s a y / c t");
     dryi_op_use(e, input, latent);
     dryi_op_use(e, latent, h.keys);
-    dryi_op_save(e, latent, normed);
     dryi_op_save(e, normed, h.values);
+    if (e->setup.attention == DRY_ATTENTION_FLASH)
+        return h; /* values are a view */
+    uint32_t both = h.values;
+    h.values = dryi_op_add(e, "values", "e b s a w / c t");
+    dryi_op_use(e, both, h.values);
     return h;
 }
 
