@@ -20,8 +20,8 @@ struct values {
     int64_t batch, sequence, accumulation, zero, data, tensor, pipeline, interleave,
         context, expert, stage, lora, requests, mask_bytes;
     uint64_t driver, communication;
-    bool sequence_parallel, no_dropout, composed_norm, repeated_kv, bucket_view,
-        inference, layers, list, json;
+    bool sequence_parallel, no_dropout, composed_norm, repeated_kv, index_add,
+        bucket_view, inference, layers, list, json;
 };
 
 #define AT(name) offsetof(struct values, name)
@@ -71,6 +71,8 @@ static const struct option_spec specs[] = {
      "RMS norms of single operations, as in Transformers"},
     {"repeated-kv", 0, NULL, OPTION_FLAG, AT(repeated_kv),
      "keys and values are copied to all heads before attention"},
+    {"index-add", 0, NULL, OPTION_FLAG, AT(index_add),
+     "what experts make is summed by index_add_, as in Transformers' Mixtral"},
     {"bucket-view", 0, NULL, OPTION_FLAG, AT(bucket_view),
      "DDP with gradient_as_bucket_view=True"},
     {"mask-bytes", 0, "N", OPTION_INT, AT(mask_bytes),
@@ -313,6 +315,7 @@ read_options(struct session *s)
     s->setup.has_no_dropout = v->no_dropout;
     s->setup.has_composed_norm = v->composed_norm;
     s->setup.has_repeated_kv = v->repeated_kv;
+    s->setup.has_index_add = v->index_add;
     s->setup.has_bucket_view = v->bucket_view;
     s->setup.is_inference = v->inference;
     s->setup.conf = v->conf;

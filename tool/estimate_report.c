@@ -269,7 +269,7 @@ print_value(const struct view *v, const char *what, uint64_t most, const char *b
     if (most)
         print_item(v, "", "largest %s: %llu%s", what, ull(most), beside);
     else
-        print_item(v, "", "largest %s: not even 1 fits", what);
+        print_item(v, "", "largest %s: none fits", what);
 }
 
 static void

@@ -261,6 +261,7 @@ struct dry_run_setup {
     bool has_no_dropout;        /* whatever the model says */
     bool has_composed_norm;     /* norms of single operations (Transformers' RMSNorm) */
     bool has_repeated_kv;       /* keys and values are copied to all heads */
+    bool has_index_add;         /* experts are summed by index_add_, which saves them */
     bool has_bucket_view;       /* DDP's buckets are the gradients themselves */
     bool is_inference;          /* no gradients; a KV cache of `sequence` tokens each */
     uint32_t mask_bytes;   /* an element of a dropout mask: 1, the default, on a GPU */

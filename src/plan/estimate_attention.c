@@ -22,7 +22,7 @@ struct inner_norm {
 
 /*
  * Of single operations it works on a copy in fp32 where its input is narrower, which is saved
- * in its place, and so is what comes out before the weights.
+ * in its place, and so is what comes out before the weights, for their gradient.
  */
 static void
 norm_inside(struct dry_estimate *e, uint32_t input, const struct inner_norm *n)
@@ -32,10 +32,10 @@ norm_inside(struct dry_estimate *e, uint32_t input, const struct inner_norm *n)
     dryi_op_aux(e, n->statistics, n->statistics_size);
     if (is_wide)
         dryi_op_aux(e, n->wide, n->wide_size);
-    if (is_composed)
+    if (is_composed && e->setup.lora_rank == 0)
         dryi_op_aux(e, n->normalized, n->size);
     if (!is_wide)
-        dryi_op_save(e, input, input + (is_composed ? 2 : 1));
+        dryi_op_save(e, input, input + 1);
 }
 
 static const struct inner_norm norm_queries = {

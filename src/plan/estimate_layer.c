@@ -13,18 +13,19 @@ dryi_has_dropout(const struct dry_estimate *e)
 
 /* --- norms -------------------------------------------------------------------------------- */
 
-/* Single operations: a copy in fp32 where the input is narrower, and what came out of it. */
-static void
-add_composed(struct dry_estimate *e, uint32_t input, const struct dryi_norm_names *names)
+/*
+ * Single operations: a copy in fp32 where the input is narrower, and what came out of it, for
+ * the gradient of the weights. True: the input itself is saved.
+ */
+static bool
+add_composed(struct dry_estimate *e, const struct dryi_norm_names *names)
 {
     bool is_wide = e->symbols.values['o'] >= 4;
-    if (is_wide) {
-        uint32_t normalized = dryi_op_aux(e, names->normalized, "e b s h / c r");
-        dryi_op_save(e, input, normalized);
-        return;
-    }
-    dryi_op_aux(e, names->wide, "4 b s h / c r");
-    dryi_op_aux(e, names->normalized, "e b s h / c r");
+    if (!is_wide)
+        dryi_op_aux(e, names->wide, "4 b s h / c r");
+    if (e->setup.lora_rank == 0)
+        dryi_op_aux(e, names->normalized, "e b s h / c r");
+    return is_wide;
 }
 
 uint32_t
@@ -32,10 +33,10 @@ dryi_build_norm(struct dry_estimate *e, uint32_t input,
                 const struct dryi_norm_names *names)
 {
     bool is_rms = e->model.norm == DRY_NORM_RMS;
-    bool is_composed = is_rms && e->setup.has_composed_norm;
+    bool is_kept = true;
     dryi_op_aux(e, names->statistics, is_rms ? "4 b s / c r" : "8 b s / c r");
-    if (is_composed)
-        add_composed(e, input, names);
+    if (is_rms && e->setup.has_composed_norm)
+        is_kept = add_composed(e, names);
     uint32_t output = dryi_op_add(e, names->output, "o b s h / c r");
     struct dryi_param weight = {
         .name = "norm", .rows = e->model.hidden, .is_frozen = e->setup.lora_rank > 0};
@@ -43,7 +44,7 @@ dryi_build_norm(struct dry_estimate *e, uint32_t input,
     if (!is_rms)
         dryi_param_add(e, &weight);
     dryi_op_use(e, input, output);
-    if (!is_composed)
+    if (is_kept)
         dryi_op_save(e, input, output);
     return output;
 }
@@ -234,7 +235,8 @@ build_experts(struct dry_estimate *e, uint32_t input)
     uint32_t weighted = dryi_op_add(e, "expert outputs, weighted", "e b s k h / c");
     dryi_op_save(e, outputs, weighted);
     uint32_t sum = dryi_op_add(e, "mlp output", "e b s h / c r");
-    dryi_op_save(e, weighted, sum); /* index_add keeps what it adds */
+    if (e->setup.has_index_add)
+        dryi_op_save(e, weighted, sum);
     if (e->model.shared_ffn)
         dryi_op_use(e, shared, sum);
     return sum;
