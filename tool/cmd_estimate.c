@@ -21,7 +21,7 @@ struct values {
         context, expert, stage, lora, requests, mask_bytes;
     uint64_t driver, communication;
     bool sequence_parallel, no_dropout, composed_norm, repeated_kv, index_add,
-        bucket_view, inference, layers, list, json;
+        bucket_view, inference, layers, chain, list, json;
 };
 
 #define AT(name) offsetof(struct values, name)
@@ -91,6 +91,8 @@ static const struct option_spec specs[] = {
      "buffers of communication, a degree of parallelism; default 256MiB, assumed"},
     {"layers", 'l', NULL, OPTION_FLAG, AT(layers),
      "also print what a layer saves, tensor by tensor"},
+    {"chain", 0, NULL, OPTION_FLAG, AT(chain),
+     "print the model as a chain for drystone plan, with times by what is computed"},
     {"list", 0, NULL, OPTION_FLAG, AT(list), "print the names of models and cards"},
     {"json", 0, NULL, OPTION_FLAG, AT(json),
      "print JSON, schema drystone.estimate/1, see drystone-estimate(1)"},
@@ -416,6 +418,8 @@ show(struct session *s)
     r->setup = &s->setup;
     r->estimate = s->estimate;
     r->has_units = s->values.layers;
+    if (s->values.chain)
+        return estimate_report_print_chain(r);
     if (s->values.json)
         return estimate_report_print_json(r);
     if (!estimate_report_print(r))
@@ -429,15 +433,21 @@ estimate(struct session *s)
 {
     struct dry_error err;
     uint64_t positions = s->file.model.positions;
+    if (s->values.chain && (s->file.model.kind == DRY_MODEL_CONV || s->values.inference ||
+                            s->values.pipeline > 1))
+        return report_usage("estimate", "--chain: of a transformer that is trained, "
+                                        "without a pipeline");
     if (s->values.sequence == 0 && positions && positions < s->setup.sequence)
         s->setup.sequence = positions;
     enum dry_status status =
         dry_estimate_create(&s->file.model, &s->setup, NULL, &s->estimate, &err);
     if (status != DRY_OK)
         return report_error("estimate", s->name, &err);
-    int code = find_largest(s);
+    int code = s->values.chain ? EXIT_FINE : find_largest(s);
     if (code == EXIT_FINE)
         code = show(s);
+    if (s->values.chain)
+        return code;
     uint64_t needed = dry_estimate_get_summary(s->estimate)->device_bytes;
     if (code == EXIT_FINE && s->report.capacity_bytes &&
         needed > s->report.capacity_bytes)

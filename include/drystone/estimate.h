@@ -320,6 +320,13 @@ struct dry_estimate_unit {
     uint64_t parameter_count; /* of one, on all devices */
     uint64_t saved_bytes;     /* of one, on this device, without checkpointing */
     uint64_t input_bytes;     /* what a checkpoint keeps */
+    bool saves_input;         /* is the input among what is saved? */
+    /* Of one, on this device, for chains (<drystone/chain.h>). */
+    uint64_t output_bytes;
+    uint64_t grads_bytes;        /* of its weights */
+    uint64_t forward_tmp_bytes;  /* while it runs, beyond what it saves and its output */
+    uint64_t backward_tmp_bytes; /* likewise, beyond the gradients of input and output */
+    uint64_t forward_flops;      /* of matrix products; the backward has twice as many */
     const struct dry_estimate_tensor *tensors;
     size_t tensor_count;
 };

@@ -66,8 +66,9 @@ struct dryi_param {
     uint64_t split;      /* devices that share it by tensor or expert parallelism */
     uint64_t elements;   /* on this device */
     bool is_expert, is_frozen;
-    bool is_hidden; /* a matrix inside of a layer, which Muon steps */
-    bool is_copy;   /* of one on another device: no parameter more */
+    bool is_hidden;   /* a matrix inside of a layer, which Muon steps */
+    bool is_split_in; /* by its columns, so that its output is whole */
+    bool is_copy;     /* of one on another device: no parameter more */
 };
 
 struct dryi_unit {
@@ -208,6 +209,10 @@ void dryi_estimate_step(struct dry_estimate *e);
 /* Saved by a unit for its backward; is_selective: without what is made again. */
 uint64_t dryi_unit_saved(const struct dry_estimate *e, const struct dryi_unit *unit,
                          bool is_selective);
+
+/* What a chain wants to know of a unit (estimate_chain.c). */
+void dryi_unit_chain(const struct dry_estimate *e, const struct dryi_unit *unit,
+                     struct dry_estimate_unit *shown);
 
 /* a + b, a * b; DRYI_SUM_MAX: that or more. */
 uint64_t dryi_sum(uint64_t a, uint64_t b);

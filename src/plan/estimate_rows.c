@@ -511,9 +511,10 @@ show_units(struct dry_estimate *e)
             .parameter_count = unit->params,
             .saved_bytes = dryi_unit_saved(e, unit, false),
             .input_bytes = e->ops[unit->op_first].bytes,
-            .tensors = e->tensors + firsts[u],
+            .tensors = e->tensors ? e->tensors + firsts[u] : NULL,
             .tensor_count = firsts[u + 1] - firsts[u],
         };
+        dryi_unit_chain(e, unit, &e->shown_units[u]);
     }
 }
 

@@ -231,6 +231,7 @@ dryi_linear_add(struct dry_estimate *e, const struct dryi_linear *l)
         .is_expert = is_expert,
         .is_frozen = has_lora,
         .is_hidden = last_unit(e)->is_layer,
+        .is_split_in = !l->is_split_out,
     };
     dryi_param_add(e, &matrix);
     if (l->has_bias) {

@@ -335,6 +335,34 @@ first_stages_hold_more_microbatches(void **state)
     dry_estimate_destroy(e);
 }
 
+/* Two a weight and token, four for scores; what a chain charges itself is left out. */
+static void
+units_are_stages_of_a_chain(void **state)
+{
+    (void)state;
+    struct dry_run_setup setup = init_setup(8, 1024);
+    struct dry_model model = korthikanti(false);
+    struct dry_estimate *e = make(&model, &setup);
+    const struct dry_estimate_unit *layer = find_unit(e, "layer"),
+                                   *head = find_unit(e, "head");
+    uint64_t n = 8 * 1024, h = 1024, row = 4 * n * h, logits = 4 * n * 50257;
+    assert_true(layer->forward_flops == 2 * n * 12 * h * h + 4 * n * 1024 * h);
+    assert_true(head->forward_flops == 2 * n * h * 50257);
+    assert_true(find_unit(e, "embedding")->forward_flops == 0);
+    assert_true(layer->saves_input && layer->output_bytes == row);
+    assert_true(layer->input_bytes == row);
+    assert_true(layer->grads_bytes == 4 * layer->parameter_count);
+    assert_true(layer->forward_tmp_bytes == row);
+    /* Logits, logarithms, and a gradient of each. */
+    assert_true(head->backward_tmp_bytes == 4 * logits);
+    uint64_t flops = layer->forward_flops;
+    dry_estimate_destroy(e);
+    setup.tensor = 4;
+    e = make(&model, &setup);
+    assert_true(find_unit(e, "layer")->forward_flops == flops / 4);
+    dry_estimate_destroy(e);
+}
+
 /* --- states ------------------------------------------------------------------------------- */
 
 static void
@@ -788,6 +816,7 @@ main(void)
         cmocka_unit_test(checkpoints_hold_inputs_and_a_segment),
         cmocka_unit_test(the_seed_formula_is_a_row),
         cmocka_unit_test(first_stages_hold_more_microbatches),
+        cmocka_unit_test(units_are_stages_of_a_chain),
         cmocka_unit_test(zero_divides_as_its_table_says),
         cmocka_unit_test(bytes_a_parameter),
         cmocka_unit_test(adapters_alone_are_trained),
