@@ -351,7 +351,7 @@ read_options(struct reader *r, const struct json_at *stage, struct dry_stage *to
     }
     for (size_t i = 0; i < count && r->in.status == DRY_OK; i++) {
         struct json_at at = json_in_element(&list, i);
-        form->options[i] = (struct dry_stage_option){0};
+        form->options[i] = (struct dry_stage_option){.name = ""};
         read_option(r, &at, form, i);
         form->options[i].backward_tmp_bytes =
             read_bytes_or(r, &at, "bwd_tmp", to->backward_tmp_bytes);

@@ -239,8 +239,7 @@ judge(struct session *s)
         err.status = DRY_ERR_FORMAT;
     if (status != DRY_OK)
         return report_error("plan", s->values.judge, &err);
-    r->summary.hash =
-        dry_plan_hash(s->chain.chain, s->judged.items, s->judged.count);
+    r->summary.hash = dry_plan_hash(s->chain.chain, s->judged.items, s->judged.count);
     r->judged = &s->judged;
     r->items = s->judged.items;
     r->item_count = s->judged.count;
@@ -438,7 +437,8 @@ plan_graph(struct session *s, json_t *tree)
                       v->window != INT64_MIN || v->table_max != NOT_GIVEN;
     if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
         v->explain || has_number)
-        return report_usage("plan", "of a graph there is --budget, --json and --out only");
+        return report_usage("plan",
+                            "of a graph there is --budget, --json and --out only");
     const struct graph_request request = {
         .path = s->path, .out = v->out, .budget_bytes = v->budget, .json = v->json};
     return graph_report_make(&request, tree);

@@ -185,8 +185,8 @@ read_order(struct reader *r, const struct json_at *root)
         r->bases[i] = (uint32_t)node;
     }
     if (r->in.status == DRY_OK)
-        take_status(r, dry_graph_seal(r->file->graph, list.value ? r->bases : NULL,
-                                      r->in.err));
+        take_status(
+            r, dry_graph_seal(r->file->graph, list.value ? r->bases : NULL, r->in.err));
 }
 
 /* --- the file ----------------------------------------------------------------------------- */

@@ -53,8 +53,9 @@ choose_budget(struct graph_plan *g)
     if (g->budget_bytes == UINT64_MAX && budget->is_given)
         g->budget_bytes = budget->bytes;
     if (g->budget_bytes == UINT64_MAX)
-        return report_usage("plan", "no budget is given: --budget 40GiB, or \"budget\" in "
-                                    "the file");
+        return report_usage("plan",
+                            "no budget is given: --budget 40GiB, or \"budget\" in "
+                            "the file");
     return EXIT_FINE;
 }
 
@@ -135,8 +136,7 @@ print_table(const struct graph_plan *g)
     for (size_t i = 0; i < g->run_count; i++)
         again[g->runs[i]].count++; /* from -1: the first run is none */
     for (uint32_t i = 0; i < node_count; i++) {
-        again[i].time_ns =
-            again[i].count * dry_graph_get_node(g->file.graph, i)->time_ns;
+        again[i].time_ns = again[i].count * dry_graph_get_node(g->file.graph, i)->time_ns;
         if (again[i].count > 0)
             again[count++] = again[i];
     }
@@ -217,11 +217,10 @@ print_text(const struct graph_plan *g)
         plan_print_item("time", "%s, nothing is run again",
                         plan_format_time(s->cost.time_ns, a));
     else
-        plan_print_item("time", "%s, %s or %s more: %" PRIu64 " second runs",
-                        plan_format_time(s->cost.time_ns, a),
-                        plan_format_time(s->cost.extra_ns, b),
-                        plan_format_share(s->cost.extra_ns, s->cost.base_ns, c),
-                        s->cost.rerun_count);
+        plan_print_item(
+            "time", "%s, %s or %s more: %" PRIu64 " second runs",
+            plan_format_time(s->cost.time_ns, a), plan_format_time(s->cost.extra_ns, b),
+            plan_format_share(s->cost.extra_ns, s->cost.base_ns, c), s->cost.rerun_count);
     plan_print_item("hash", "%016" PRIx64, s->hash);
     return print_table(g);
 }
@@ -238,14 +237,13 @@ static json_t *
 make_cost(const struct graph_plan *g)
 {
     const struct dry_graph_cost *c = &g->summary.cost;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peak_bytes",
-                     json_out_number(c->peak_bytes + g->file.always_bytes), "peak_node",
-                     json_integer(c->peak_node), "peak_run", json_out_number(c->peak_run),
-                     "time_ns", json_out_number(c->time_ns), "base_ns",
-                     json_out_number(c->base_ns), "extra_ns",
-                     json_out_number(c->extra_ns), "overhead",
-                     make_ratio(c->extra_ns, c->base_ns), "recomputed_count",
-                     json_out_number(c->rerun_count));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peak_bytes",
+        json_out_number(c->peak_bytes + g->file.always_bytes), "peak_node",
+        json_integer(c->peak_node), "peak_run", json_out_number(c->peak_run), "time_ns",
+        json_out_number(c->time_ns), "base_ns", json_out_number(c->base_ns), "extra_ns",
+        json_out_number(c->extra_ns), "overhead", make_ratio(c->extra_ns, c->base_ns),
+        "recomputed_count", json_out_number(c->rerun_count));
 }
 
 static json_t *
@@ -267,12 +265,12 @@ put_plan(const struct graph_plan *g, json_t *root)
     const struct dry_graph_summary *s = &g->summary;
     char hash[17];
     snprintf(hash, sizeof hash, "%016" PRIx64, s->hash);
-    json_t *more = json_pack(
-        "{s:s, s:b, s:o, s:o, s:o, s:s, s:o}", "algorithm",
-        dry_graph_method_name(s->method), "proved", s->is_proved, "predicted",
-        make_cost(g), "lower_bound_ns", json_out_number(s->bound_ns), "gap",
-        make_ratio(s->cost.time_ns - s->bound_ns, s->bound_ns), "plan_hash", hash,
-        "runs", make_runs(g));
+    json_t *more =
+        json_pack("{s:s, s:b, s:o, s:o, s:o, s:s, s:o}", "algorithm",
+                  dry_graph_method_name(s->method), "proved", s->is_proved, "predicted",
+                  make_cost(g), "lower_bound_ns", json_out_number(s->bound_ns), "gap",
+                  make_ratio(s->cost.time_ns - s->bound_ns, s->bound_ns), "plan_hash",
+                  hash, "runs", make_runs(g));
     int failed = json_object_update(root, more);
     json_decref(more);
     return failed == 0;

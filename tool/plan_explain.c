@@ -73,26 +73,49 @@ explain_peak(const struct plan_report *r)
     return EXIT_FINE;
 }
 
-/* Where the least budget is the peak, or is bound by what no checkpoint changes. */
+/* Who binds the least budget, and what would lower it. */
 static void
 explain_floor(const struct plan_report *r)
 {
     const struct dry_plan_summary *s = &r->summary;
     size_t count = dry_chain_get_count(r->input->chain);
     char least[TERM_NUMBER_BYTES], where[PLAN_WHERE_BYTES];
-    const char *why = "even if all other stages keep as little as plans of this method "
-                      "can.";
-    if (s->floor_phase == DRY_PHASE_STEP)
-        why = "and no activation is there then: checkpoints do not lower it.";
-    else if (s->floor_stage + 1 == count)
-        why = "the last one, which most often is the loss with its logits: checkpoints "
-              "before it do not lower it; a loss computed in parts would.";
     plan_format_where(r->input->chain, s->floor_phase, s->floor_stage, where);
-    plan_print_item("the least", "is %s: %s needs so much, %s",
-                    term_format_bytes(s->floor_bytes, least), where, why);
+    term_format_bytes(s->floor_bytes, least);
+    if (s->floor_phase == DRY_PHASE_STEP)
+        plan_print_item("the least",
+                        "is %s, for %s: no activation is there then, so checkpoints do "
+                        "not lower it.",
+                        least, where);
+    else
+        plan_print_item("the least",
+                        "is %s, for %s, with all other stages keeping as little as plans "
+                        "of this method can.%s",
+                        least, where,
+                        s->floor_stage + 1 == count
+                            ? " The last stage most often is the loss with its logits: "
+                              "computed in parts, it would need less."
+                            : "");
     if (s->cost.peak_bytes <= s->floor_bytes && r->outcome == PLAN_FITS)
-        plan_print_item("", "The plan is there already: a smaller budget is of no use, "
-                            "whatever is run again.");
+        plan_print_item("", "The plan is there already: no smaller budget is of use.");
+}
+
+/* What a program would want to know of a smaller or a larger budget begins at a tenth. */
+static bool
+saves_time(const struct dry_plan_cost *than, const struct dry_plan_cost *p)
+{
+    return p->peak_bytes > than->peak_bytes && p->extra_ns < than->extra_ns &&
+           than->extra_ns - p->extra_ns >= than->extra_ns / 10;
+}
+
+static bool
+saves_bytes(const struct plan_report *r, const struct dry_plan_cost *p)
+{
+    const struct dry_plan_cost *c = &r->summary.cost;
+    const struct dry_chain_frame *frame = dry_chain_get_frame(r->input->chain);
+    uint64_t fixed = frame->persistent_bytes + frame->input_bytes;
+    uint64_t tenth = c->peak_bytes > fixed ? (c->peak_bytes - fixed) / 10 : 0;
+    return p->peak_bytes < c->peak_bytes && c->peak_bytes - p->peak_bytes >= tenth;
 }
 
 /* The plans beside this one on the curve. */
@@ -100,13 +123,12 @@ static void
 find_neighbours(const struct plan_report *r, const struct dry_plan_cost **below,
                 const struct dry_plan_cost **above)
 {
-    const struct dry_plan_cost *c = &r->summary.cost;
     *below = *above = NULL;
     for (size_t i = 0; i < r->point_count; i++) {
         const struct dry_plan_cost *p = &r->points[i].cost;
-        if (p->peak_bytes < c->peak_bytes && p->time_ns > c->time_ns)
+        if (saves_bytes(r, p))
             *below = p;
-        if (p->peak_bytes > c->peak_bytes && p->time_ns < c->time_ns && !*above)
+        if (!*above && saves_time(&r->summary.cost, p))
             *above = p;
     }
 }
@@ -117,7 +139,7 @@ explain_point(const struct plan_report *r, const char *word, const char *what,
 {
     char peak[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES], now[TERM_NUMBER_BYTES];
     const struct dry_plan_cost *c = &r->summary.cost;
-    plan_print_item(word, "%s is %s: %s more time instead of %s.", what,
+    plan_print_item(word, "%s %s: %s more time instead of %s.", what,
                     term_format_bytes(p->peak_bytes, peak),
                     plan_format_share(p->extra_ns, p->base_ns, share),
                     plan_format_share(c->extra_ns, c->base_ns, now));
@@ -132,11 +154,11 @@ explain_budgets(const struct plan_report *r)
     find_neighbours(r, &below, &above);
     last = &r->points[r->point_count - 1].cost;
     if (above)
-        explain_point(r, "more", "the next larger budget that saves time", above);
+        explain_point(r, "more", "a tenth of the extra time is saved from", above);
     if (above && last != above && last->extra_ns == 0)
-        explain_point(r, "all", "the budget at which nothing is run again", last);
+        explain_point(r, "all", "nothing is run again from", last);
     if (below)
-        explain_point(r, "less", "the next smaller budget with a plan of its own", below);
+        explain_point(r, "less", "a tenth of the activations' bytes is gone at", below);
     if (!above && r->summary.cost.extra_ns == 0)
         plan_print_item("more", "memory saves no time: nothing is run again.");
 }
@@ -152,6 +174,23 @@ explain_rest(const struct plan_report *r)
                         term_format_bytes(s->budget_bytes - s->cost.peak_bytes, rest));
 }
 
+/* Of a budget that nothing fits: what the least would cost, and where nothing is run again. */
+static void
+explain_price(const struct plan_report *r)
+{
+    char bytes[TERM_NUMBER_BYTES], share[TERM_NUMBER_BYTES];
+    if (r->point_count == 0)
+        return;
+    const struct dry_plan_cost *first = &r->points[0].cost;
+    const struct dry_plan_cost *last = &r->points[r->point_count - 1].cost;
+    plan_print_item("its price", "is %s more time, with a peak of %s.",
+                    plan_format_share(first->extra_ns, first->base_ns, share),
+                    term_format_bytes(first->peak_bytes, bytes));
+    if (last->extra_ns == 0)
+        plan_print_item("all", "nothing is run again from %s.",
+                        term_format_bytes(last->peak_bytes, bytes));
+}
+
 int
 plan_explain_print(const struct plan_report *r)
 {
@@ -161,6 +200,8 @@ plan_explain_print(const struct plan_report *r)
         code = explain_peak(r);
     if (code == EXIT_FINE && !r->judged)
         explain_floor(r);
+    if (r->outcome == PLAN_NONE)
+        explain_price(r);
     if (code == EXIT_FINE && r->outcome == PLAN_FITS && !r->judged) {
         explain_rest(r);
         explain_budgets(r);

@@ -438,7 +438,7 @@ read_graph(const char *text, struct graph_file *file, struct dry_error *err)
 }
 
 #define NODES                                                                            \
-    "{\"name\":\"a\",\"cost\":1.5,\"bytes\":10,\"tmp\":2,\"fixed\":true},"                 \
+    "{\"name\":\"a\",\"cost\":1.5,\"bytes\":10,\"tmp\":2,\"fixed\":true},"               \
     "{\"cost\":0,\"alias_of\":0,\"output\":true},{\"cost\":3,\"bytes\":7}"
 #define GRAPH(more) "{\"format\":\"ckpt-graph/1\",\"nodes\":[" NODES "]" more "}"
 
@@ -447,7 +447,7 @@ static void
 views_hold_their_bases(void **state)
 {
     (void)state;
-    struct graph_file f;
+    struct graph_file f = {0};
     struct dry_error err;
     struct dry_graph_cost cost;
     static const uint32_t runs[] = {0, 1, 2}, early[] = {0, 1, 2, 1};
