@@ -126,8 +126,9 @@ write_time_axis(const struct picture *p)
     }
     svg_text(p->w, SVG_LEFT + TIME_PIXELS / 2.0, STAGES_BOTTOM + 38,
              "text-anchor=\"middle\"", t->is_by_time ? "time" : "steps of the plan");
-    svg_text(p->w, SVG_LEFT + SVG_PLOT, STAGES_BOTTOM + 38, "text-anchor=\"end\"",
-             "optimizer's step");
+    if (t->optimizer_bytes > 0)
+        svg_text(p->w, SVG_LEFT + SVG_PLOT, STAGES_BOTTOM + 38, "text-anchor=\"end\"",
+                 "optimizer's step");
 }
 
 static void
