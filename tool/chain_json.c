@@ -510,7 +510,9 @@ static void
 read_format(struct reader *r, const struct json_at *root)
 {
     static const char *const words[] = {"rotor", "autograd"};
-    struct json_at format = json_in_key(root, "format"), name = json_in_key(root, "name");
+    const struct json_at format = json_in_key(root, "format");
+    const struct json_at name = json_in_key(root, "name");
+    const struct json_at stages = json_in_key(root, "stages");
     if (!json_is_object(root->value))
         json_in_fail(&r->in, root, "an object is expected");
     if (strcmp(json_in_text(&r->in, &format, ""), "ckpt-chain/1") != 0)
@@ -518,6 +520,10 @@ read_format(struct reader *r, const struct json_at *root)
     if (!json_in_object(&r->in, root, chain_keys))
         return;
     (void)json_in_text(&r->in, &name, NULL);
+    size_t count = json_in_list(&r->in, &stages);
+    if (count > DRY_CHAIN_STAGES_MAX)
+        json_in_fail(&r->in, &stages, "%zu, more than the %u that a chain may have",
+                     count, DRY_CHAIN_STAGES_MAX);
     r->is_autograd = read_choice(r, root, "convention", words, true);
 }
 

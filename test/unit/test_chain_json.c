@@ -28,6 +28,13 @@ assert_chain(const char *text, struct chain_file *file)
     assert_string_equal(status == DRY_OK ? "" : err.text, "");
 }
 
+static void
+assert_begins(const char *text, const char *begin)
+{
+    if (strncmp(text, begin, strlen(begin)) != 0)
+        assert_string_equal(text, begin);
+}
+
 /* --- what is read ------------------------------------------------------------------------- */
 
 static const char whole[] =
@@ -206,13 +213,6 @@ static const struct refusal wrong_chains[] = {
 };
 
 static void
-assert_begins(const char *text, const char *begin)
-{
-    if (strncmp(text, begin, strlen(begin)) != 0)
-        assert_string_equal(text, begin);
-}
-
-static void
 wrong_chains_are_refused_with_the_way(void **state)
 {
     (void)state;
@@ -240,25 +240,23 @@ sums_beyond_63_bits_are_refused(void **state)
                      DRY_ERR_LIMIT);
 }
 
-/* Listed one by one, beyond what a chain may have. */
+/* Listed one by one; their number is enough, they are not even looked at. */
 static void
 a_million_stages_are_refused(void **state)
 {
     (void)state;
-    static const char head[] = "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE;
-    static const char one[] = "," STAGE;
-    size_t count = 1000000, size = sizeof head + count * sizeof one + 3, used;
-    char *text = malloc(size);
+    static const char head[] = "{\"format\":\"ckpt-chain/1\",\"stages\":[0";
+    size_t count = 999999, used = sizeof head - 1;
+    char *text = malloc(used + 2 * count + 3);
     struct chain_file f;
-    struct dry_error err;
+    struct dry_error err = {.text = ""};
     assert_non_null(text);
-    used = sizeof head - 1;
     memcpy(text, head, used);
-    for (size_t i = 0; i < count; i++, used += sizeof one - 1)
-        memcpy(text + used, one, sizeof one - 1);
+    for (size_t i = 0; i < count; i++, used += 2)
+        memcpy(text + used, ",0", 2);
     memcpy(text + used, "]}", 3);
-    enum dry_status status = chain_json_read(text, used + 2, NULL, &f, &err);
-    assert_true(status == DRY_ERR_FORMAT || status == DRY_ERR_LIMIT);
+    assert_int_equal(chain_json_read(text, used + 2, NULL, &f, &err), DRY_ERR_FORMAT);
+    assert_begins(err.text, "stages: 1000000, more than the 100000");
     free(text);
 }
 
