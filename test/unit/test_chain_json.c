@@ -253,7 +253,7 @@ a_million_stages_are_refused(void **state)
     assert_non_null(text);
     memcpy(text, head, used);
     for (size_t i = 0; i < count; i++, used += 2)
-        memcpy(text + used, ",0", 2);
+        memcpy(text + used, ",0", 3);
     memcpy(text + used, "]}", 3);
     assert_int_equal(chain_json_read(text, used + 2, NULL, &f, &err), DRY_ERR_FORMAT);
     assert_begins(err.text, "stages: 1000000, more than the 100000");
