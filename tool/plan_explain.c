@@ -97,7 +97,7 @@ explain_floor(const struct plan_report *r)
                               "computed in parts, it would need less."
                             : "");
     if (s->cost.peak_bytes <= s->floor_bytes && r->outcome == PLAN_FITS)
-        plan_print_item("", "The plan is there already: no smaller budget is of use.");
+        plan_print_item("", "The plan is there already.");
 }
 
 /* What a program would want to know of a smaller or a larger budget begins at a tenth. */
