@@ -129,23 +129,23 @@ make_items(const struct plan_report *r, struct dry_error *err)
 
 struct collector {
     json_t *list;
-    bool is_full;
+    bool is_full, has_no_memory;
 };
 
 static void
 collect(void *self, const struct dry_plan_step *step)
 {
     struct collector *c = self;
+    bool has_stage = step->phase != DRY_PHASE_STEP;
     if (json_array_size(c->list) == TIMELINE_STEPS_MAX) {
         c->is_full = true;
         return;
     }
-    json_array_append_new(
-        c->list,
+    json_t *made =
         json_pack("[o, o, s, o]", json_out_number(step->time_ns),
                   json_out_number(step->needed_bytes), dry_phase_name(step->phase),
-                  step->phase == DRY_PHASE_STEP ? json_null()
-                                                : json_integer(step->stage)));
+                  has_stage ? json_integer(step->stage) : json_null());
+    c->has_no_memory |= json_array_append_new(c->list, made) != 0;
 }
 
 static json_t *
@@ -160,6 +160,9 @@ make_timeline(const struct plan_report *r, struct dry_error *err)
         status = fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
                          "the timeline has more than %d steps, too many for JSON",
                          TIMELINE_STEPS_MAX);
+    else if (status == DRY_OK && c.has_no_memory)
+        status =
+            fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the timeline");
     if (status == DRY_OK)
         return c.list;
     json_decref(c.list);
@@ -221,14 +224,24 @@ make_row(const struct plan_report *r, const struct plan_row *row)
                      "min_feasible_budget", make_floor(r, s));
 }
 
+/* The list, or NULL where one of its elements could not be made. */
+static json_t *
+append(json_t *list, json_t *element)
+{
+    if (json_array_append_new(list, element) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 static json_t *
 make_rows(const struct plan_report *r)
 {
     if (!r->rows)
         return json_null();
     json_t *list = json_array();
-    for (size_t i = 0; i < r->row_count; i++)
-        json_array_append_new(list, make_row(r, &r->rows[i]));
+    for (size_t i = 0; i < r->row_count && list; i++)
+        list = append(list, make_row(r, &r->rows[i]));
     return list;
 }
 
@@ -238,8 +251,8 @@ make_points(const struct plan_report *r)
     if (!r->has_curve)
         return json_null();
     json_t *list = json_array();
-    for (size_t i = 0; i < r->point_count; i++)
-        json_array_append_new(list, make_cost(r, &r->points[i].cost));
+    for (size_t i = 0; i < r->point_count && list; i++)
+        list = append(list, make_cost(r, &r->points[i].cost));
     return list;
 }
 
