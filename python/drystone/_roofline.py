@@ -6,7 +6,6 @@ alone would be worse, they make every operation that only moves memory free.
 """
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
 from ._live import bytes_of, key_of, tensors_of
 
@@ -26,6 +25,7 @@ def _flops(packet, args, kwargs, out):
         forward = "backward" not in name
         shapes = [tensor.shape for tensor in (args[:3] if forward else args[1:4])]
         return _attention_flops(*shapes) * (1 if forward else 2.5)
+    from torch.utils.flop_counter import flop_registry  # late: it says so if there is no Triton
     count = flop_registry.get(packet)
     return count(*args, **kwargs, out_val=out) if count else 0
 

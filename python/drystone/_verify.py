@@ -80,14 +80,17 @@ def frame_bytes(chain):
 
 
 class Verdict:
-    """Lines of (phase, stage, predicted bytes, measured bytes), and the two peaks.
+    """Rows of (phase, stage, predicted bytes, measured bytes), and the two peaks.
 
-    Without what is there whatever the plan. str() is a table.
+    Without what is there whatever the plan. str() is a table. In it "passes" stands where a
+    stage runs forward and keeps nothing: what it makes on the way is not predicted, for it is
+    no more than what the stage keeps when it runs again, which is.
     """
 
-    def __init__(self, names, rows, predicted_peak, measured_peak):
+    def __init__(self, names, rows, passing, predicted_peak, measured_peak):
         self.names = names
         self.rows = rows
+        self.passing = passing
         self.predicted_peak, self.measured_peak = predicted_peak, measured_peak
 
     @property
@@ -99,12 +102,14 @@ class Verdict:
         lines = [f"{'':<32}{'predicted':>14}{'measured':>14}{'':>9}"]
         for phase, stage, predicted, measured in self.rows:
             name = f"{phase} {stage} {self.names[stage]}"
-            lines.append(_line(name, predicted, measured))
+            lines.append(_line(name, predicted, measured, (phase, stage) in self.passing))
         return "\n".join(lines + [_line("peak", self.predicted_peak, self.measured_peak)])
 
 
-def _line(name, predicted, measured):
+def _line(name, predicted, measured, passes=False):
     error = f"{100 * (predicted / measured - 1):+8.1f}%" if measured else f"{'-':>9}"
+    if passes:
+        error = f"{'passes':>9}"
     return f"{name[:31]:<32}{predicted:>14}{measured:>14}{error}"
 
 
@@ -127,8 +132,10 @@ def verify(chain, plan, measured):
     """
     needs = _predicted(plan, frame_bytes(chain))
     names = [stage.get("name", "") for stage in chain["stages"]
-             for _ in range(stage.get("repeat", 1))]
+             for _ in range(stage.get("repeat", 1))] + ["loss"] * ("loss" in chain)
     seen = measured["stages"]
     keys = sorted(needs.keys() | seen.keys(), key=lambda key: (PHASES.index(key[0]), key[1]))
     rows = [(*key, needs.get(key, 0), seen.get(key, 0)) for key in keys]
-    return Verdict(names, rows, max(needs.values()), measured["peak"])
+    passing = {("forward", stage) for item in plan["items"] if "ckpt" in item
+               for stage in range(item["ckpt"][0], item["ckpt"][1] + 1)}
+    return Verdict(names, rows, passing, max(needs.values()), measured["peak"])

@@ -252,6 +252,7 @@ class Verify(unittest.TestCase):
         for phase, stage, predicted, measured in verdict.rows:
             if phase == "backward" and stage > 0:
                 self.assertLess(abs(predicted / measured - 1), 0.05, str(verdict))
+        self.assertEqual(str(verdict).count("passes"), 3)
         text = str(verdict).splitlines()
         self.assertEqual(len(text), 21)
         self.assertTrue(all(len(line) < 80 for line in text))

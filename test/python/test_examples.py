@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The exercises of example/ run, and show what they are there to show."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "example"
+
+
+def run(name, *words):
+    environment = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
+    if os.environ.get("DRY_TEST_PYTHON"):
+        environment.update(PYTHONPATH=os.environ["DRY_TEST_PYTHON"], OMP_NUM_THREADS="1",
+                           TORCH_USE_RTLD_GLOBAL="1")
+    done = subprocess.run([sys.executable, str(FOLDER / name), *words], env=environment,
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+    return done.stdout
+
+
+def has_torch():
+    try:
+        run_torch = "import torch_here"
+        return subprocess.run([sys.executable, "-c", run_torch], check=False,
+                              cwd=pathlib.Path(__file__).parent).returncode == 0
+    except OSError:
+        return False
+
+
+class Fragmentation(unittest.TestCase):
+    def test_changing_lengths_fragment_and_pages_do_not(self):
+        text = run("fragmentation.py", "--steps", "12")
+        above = [float(number) for number in re.findall(r"([0-9.]+) % above", text)]
+        self.assertEqual(len(above), 12)
+        one, many = above[:4], above[4:8]
+        self.assertGreater(many[0], one[0])  # by PyTorch's defaults
+        self.assertLess(many[3], 3)          # by pages that move
+
+
+class WithTorch(unittest.TestCase):
+    def test_peak_by_batch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "peak.svg")
+            text = run("peak_by_batch.py", "--batches", "1,2", "--layers", "3", "--svg", path,
+                       "--budget", "16MiB")
+            drawn = xml.etree.ElementTree.parse(path).getroot()
+        self.assertIn("up to batch", text)
+        self.assertEqual(len(drawn.findall("{*}polyline")), 1 + 4 + 1)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+    def test_checkpoint_or_not(self):
+        text = run("checkpoint_or_not.py", "--layers", "3", "--repeats", "1")
+        rows = [line for line in text.splitlines() if line.endswith("same")]
+        self.assertGreaterEqual(len(rows), 4)
+        alive = [float(re.findall(r"([0-9.]+) MiB", row)[1]) for row in rows]
+        self.assertGreater(alive[0], alive[1])  # every other stage
+        self.assertGreater(alive[1], alive[2])  # each
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+
+if __name__ == "__main__":
+    if has_torch():
+        unittest.main()
+    program = unittest.main(argv=[sys.argv[0], "Fragmentation"], exit=False)
+    print("SKIPPED: the exercises that need torch")
+    sys.exit(77 if program.result.wasSuccessful() else 1)
