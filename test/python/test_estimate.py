@@ -16,6 +16,7 @@ import torch_here
 import torch
 
 import architectures
+from command_here import has_command
 from drystone import plan as dp
 
 BAR = 0.02
@@ -44,14 +45,6 @@ def measured_bytes(layer, example, is_whole):
     stage = dp.measure([layer], example, repeats=1)["stages"][0]
     is_output_out = stage["saved_has_output"] and not is_whole
     return stage["saved"] - is_output_out * stage["out"]
-
-
-def has_estimate():
-    words = [os.environ.get("DRYSTONE", "drystone"), "estimate", "--help"]
-    try:
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
 
 
 class Estimate(unittest.TestCase):
@@ -84,7 +77,7 @@ class Estimate(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not has_estimate():
+    if not has_command("estimate"):
         print("SKIPPED: no drystone estimate (DRYSTONE)")
         sys.exit(torch_here.SKIPPED)
     print(f"torch {torch.__version__}: formula, measured, difference")

@@ -10,6 +10,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+from command_here import has_command
+
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "example"
 
 
@@ -26,12 +28,8 @@ def run(name, *words):
 
 
 def has_torch():
-    try:
-        run_torch = "import torch_here"
-        return subprocess.run([sys.executable, "-c", run_torch], check=False,
-                              cwd=pathlib.Path(__file__).parent).returncode == 0
-    except OSError:
-        return False
+    words = [sys.executable, "-c", "import torch_here"]
+    return subprocess.run(words, check=False, cwd=FOLDER.parent / "test/python").returncode == 0
 
 
 class Fragmentation(unittest.TestCase):
@@ -66,8 +64,8 @@ class WithTorch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if has_torch():
+    if has_torch() and has_command("plan"):
         unittest.main()
     program = unittest.main(argv=[sys.argv[0], "Fragmentation"], exit=False)
-    print("SKIPPED: the exercises that need torch")
+    print("SKIPPED: the exercises that need torch and drystone plan")
     sys.exit(77 if program.result.wasSuccessful() else 1)

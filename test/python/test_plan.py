@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import models
+from command_here import has_command
 from judge import judge
 from drystone import plan as dp
 from drystone._policy import _Ask
@@ -319,16 +320,7 @@ class Selective(unittest.TestCase):
                      loss=models.mean_of_squares)
 
 
-def has_plan_command():
-    """Without $DRYSTONE, or with one of before `plan`, these tests have nothing to ask."""
-    words = [os.environ.get("DRYSTONE", "drystone"), "plan", "--help"]
-    try:
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-@unittest.skipUnless(has_plan_command(), "no drystone plan: DRYSTONE")
+@unittest.skipUnless(has_command("plan"), "no drystone plan: DRYSTONE")
 class Command(unittest.TestCase):
     def setUp(self):
         self.stages, self.example = models.transformer()
