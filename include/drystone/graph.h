@@ -198,7 +198,7 @@ struct dry_graph_plan;
  * least time (greedy), and another start is the eviction of what is cheap, large and not used
  * for long (as DTR does, Kirisame et al., ICLR 2021, but knowing the future). The local search
  * takes some reruns out and repairs the sequence otherwise, by chance, and keeps what is
- * better. It runs nodes as often as it takes.
+ * better. Nodes run as often as it takes.
  * Time: O(steps * runs); 1,000 nodes take seconds.
  */
 DRY_API enum dry_status dry_graph_plan_create(const struct dry_graph *graph,

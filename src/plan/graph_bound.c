@@ -137,9 +137,10 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
     enum dry_status status =
         dry_keep_solve(&problem, &options, b->is_kept, &result, NULL);
     *looks += t + b->g->input_first[t];
-    if (status == DRY_OK) {
+    if (status == DRY_OK) { /* a node's flow is some passes more */
+        uint64_t most = result.nodes * 20 * (t + b->g->input_first[t]);
+        *looks += result.is_proved && most < LOOKS_A_MOMENT ? most : LOOKS_A_MOMENT;
         *bound = result.bound_ns;
-        *looks += result.nodes * 2 * (t + b->g->input_first[t]);
     }
     return status;
 }

@@ -15,7 +15,9 @@
  *
  * A round: take some neighbouring reruns out, repair with scores shaken by chance, take out
  * what has become needless, and keep the result if it takes no more time, or little more in
- * the beginning (record-to-record travel, Dueck 1993).
+ * the beginning (record-to-record travel, Dueck 1993). Some rounds begin with the order again.
+ * How often a node may run is limited, by chance: where values are dropped again and again,
+ * reruns only make more places that need too much.
  *
  * Cost: a look at the whole sequence for each rerun; LOOKS_PER_STEP bounds that.
  */
@@ -35,7 +37,7 @@ struct improver {
     struct dryi_graph_search *s;
     const struct dry_graph *g;
     struct dry_memory memory;
-    uint64_t budget, looks, looks_max;
+    uint64_t budget, looks, looks_max, restart_looks;
     uint64_t random;
     struct dryi_runs current, work;
     uint64_t current_ns;
@@ -52,6 +54,7 @@ struct improver {
     double best_score;
     double noise;      /* scores are shaken by up to this part */
     unsigned exponent; /* of the places relieved */
+    uint32_t runs_max; /* of a node: more only makes more places that need too much */
 };
 
 static uint64_t
@@ -255,6 +258,7 @@ consider(struct improver *im, uint32_t rank)
     const struct dry_graph_node *node = dryi_graph_at(im->g, rank);
     uint32_t worst = im->look.peak_run, made = run_before(im, rank, worst);
     if (node->is_fixed || node->bytes == 0 || made == NOBODY ||
+        im->first[rank + 1] - im->first[rank] >= im->runs_max ||
         im->look.last_use[made] <= worst)
         return;
     uint32_t place = im->next[rank];
@@ -384,7 +388,9 @@ start(struct improver *im)
 {
     enum dry_status status = DRY_OK;
     bool is_found;
-    for (im->exponent = 0; im->exponent < 3 && status == DRY_OK; im->exponent++) {
+    for (unsigned n = 0; n < 6 && status == DRY_OK; n++) {
+        im->exponent = n % 3;
+        im->runs_max = n < 3 ? 2 : 2 * DRYI_RUNS_PER_NODE;
         im->looks_max = im->looks + LOOKS_PER_START;
         status = start_from_order(im, &is_found);
         if (status == DRY_OK && is_found)
@@ -424,29 +430,47 @@ destroy(struct improver *im, uint64_t count)
     memset(im->is_member, 0, im->g->count);
 }
 
+/* From the order, and for a little less than the budget: what fits that leads elsewhere. */
+static enum dry_status
+restart(struct improver *im, bool *is_found)
+{
+    uint64_t looks = im->looks, budget = im->budget;
+    if (im->current_ns != UINT64_MAX)
+        im->budget -= budget / 100 * random_below(im, 12);
+    enum dry_status status = start_from_order(im, is_found);
+    im->budget = budget;
+    im->restart_looks += im->looks - looks;
+    return status;
+}
+
+/* Into `work`, within the budget if *is_found. */
+static enum dry_status
+vary(struct improver *im, bool *is_found)
+{
+    bool is_new = random_below(im, 16) == 0 && im->restart_looks * 4 <= im->looks;
+    if (im->current_ns == UINT64_MAX || is_new)
+        return restart(im, is_found);
+    uint64_t reruns = im->current.count - im->g->count;
+    uint64_t most = 2 + reruns / (random_below(im, 4) ? 16 : 4);
+    if (!dryi_runs_copy(&im->memory, &im->work, &im->current))
+        return DRY_ERR_MEMORY;
+    destroy(im, 1 + random_below(im, most));
+    return repair(im, is_found);
+}
+
 static enum dry_status
 round_of(struct improver *im, uint64_t step)
 {
-    uint64_t steps = im->s->options.steps;
+    uint64_t steps = im->s->options.steps, best = im->s->best_ns;
     bool is_found = false;
-    enum dry_status status = DRY_OK;
     im->noise = (double)(1 + random_below(im, 4)) * 0.25;
     im->exponent = (unsigned)random_below(im, 3);
+    im->runs_max = 2u << random_below(im, 5);
     im->looks_max = im->looks + LOOKS_PER_ROUND;
-    if (im->current_ns == UINT64_MAX) {
-        status = start_from_order(im, &is_found);
-    } else {
-        uint64_t reruns = im->current.count - im->g->count;
-        uint64_t most = 2 + reruns / (random_below(im, 4) ? 16 : 4);
-        if (!dryi_runs_copy(&im->memory, &im->work, &im->current))
-            return DRY_ERR_MEMORY;
-        destroy(im, 1 + random_below(im, most));
-        status = repair(im, &is_found);
-    }
+    enum dry_status status = vary(im, &is_found);
     if (status != DRY_OK || !is_found)
         return status;
-    uint64_t slack = im->s->best_ns == UINT64_MAX ? 0 : im->s->best_ns / 100;
-    slack = slack / steps * (steps - step);
+    uint64_t slack = best == UINT64_MAX ? 0 : best / 100 / steps * (steps - step);
     if (im->look.time > dryi_add_saturating(im->current_ns, im->current_ns / 32))
         return DRY_OK;
     return clean_and_accept(im, slack);
