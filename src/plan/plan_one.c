@@ -19,6 +19,7 @@
 #define PRICE_SLOTS 16u /* of a table that looks for the price, at least */
 #define PRICE_SHARE                                                                      \
     3u /* of such slots are in what all needs beyond the memory, at least */
+#define PRICE_MAX 0x1p51
 #define PRICE_LOOKS 40u        /* at most */
 #define PRICE_STAGES 128u      /* of a chain that is merged to find it */
 #define PRICE_STAGES_MAX 1024u /* likewise */
@@ -148,6 +149,14 @@ struct pricing {
     struct dry_error *err;
 };
 
+/* Of a slot, a whole number; and no more than anything can take. */
+static double
+price_of(uint64_t slot, double price)
+{
+    double product = price * (double)slot;
+    return product < PRICE_MAX ? (double)(uint64_t)product : PRICE_MAX;
+}
+
 /* Is this price better? */
 static bool
 try_price(struct pricing *q, double price)
@@ -155,8 +164,7 @@ try_price(struct pricing *q, double price)
     if (q->status != DRY_OK || q->looks == 0)
         return false;
     q->looks--;
-    struct dryi_one_grid grid = {q->memory, q->slot,
-                                 (double)(uint64_t)(price * (double)q->slot)};
+    struct dryi_one_grid grid = {q->memory, q->slot, price_of(q->slot, price)};
     struct dryi_one_table t;
     q->status = dryi_one_table_init(&t, q->one, &grid, q->err);
     if (q->status != DRY_OK)
@@ -356,8 +364,7 @@ plan_by_table(struct planner *r, uint64_t all_need)
         status = choose_price(r, all_need);
     if (status != DRY_OK)
         return status;
-    struct dryi_one_grid grid = {r->memory, r->slot,
-                                 (double)(uint64_t)(r->price * (double)r->slot)};
+    struct dryi_one_grid grid = {r->memory, r->slot, price_of(r->slot, r->price)};
     struct dryi_one_table t;
     status = dryi_one_table_init(&t, &r->one, &grid, r->p->err);
     if (status != DRY_OK)

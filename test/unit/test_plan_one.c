@@ -591,6 +591,33 @@ large_sizes_are_no_trouble(void **state)
     dry_chain_destroy(chain);
 }
 
+/* A byte is worth 2^56 ns, and a slot is 2^50 of them: more than any number. */
+static void
+high_prices_are_no_trouble(void **state)
+{
+    (void)state;
+    struct dry_chain *chain;
+    assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
+    struct dry_stage large = {.forward_ns = UINT64_C(1) << 56,
+                              .saved_bytes = UINT64_C(1) << 50,
+                              .output_bytes = (UINT64_C(1) << 50) - 1};
+    struct dry_stage small = {.forward_ns = 5, .saved_bytes = 3, .output_bytes = 1};
+    assert_int_equal(dry_chain_add(chain, &large, 3, NULL), DRY_OK);
+    assert_int_equal(dry_chain_add(chain, &small, 4, NULL), DRY_OK);
+    struct dry_plan_summary all = plan_for(chain, UINT64_MAX);
+    struct dry_plan_options options;
+    dry_plan_options_init(&options);
+    for (uint64_t less = 1; all.cost.peak_bytes - less >= all.floor_bytes; less++) {
+        options.budget_bytes = all.cost.peak_bytes - less;
+        options.slots = 1 + (uint32_t)less;
+        struct dry_plan_summary s = plan_with(chain, &options);
+        assert_true(s.cost.extra_ns > 0);
+        assert_true(s.cost.time_ns - s.bound_ns <
+                    1024); /* of 2^58, doubles have 53 bits */
+    }
+    dry_chain_destroy(chain);
+}
+
 static void
 stages_of_nothing_are_no_trouble(void **state)
 {
@@ -657,6 +684,7 @@ main(void)
         cmocka_unit_test(tables_keep_to_their_limit),
         cmocka_unit_test(long_times_are_no_trouble),
         cmocka_unit_test(large_sizes_are_no_trouble),
+        cmocka_unit_test(high_prices_are_no_trouble),
         cmocka_unit_test(stages_of_nothing_are_no_trouble),
         cmocka_unit_test(every_failed_allocation_comes_back),
     };
