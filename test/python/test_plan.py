@@ -162,10 +162,10 @@ class Apply(unittest.TestCase):
                 self.assertTrue(torch.equal(a, b), (SEED, items))
 
     def test_gradients_are_bit_equal_whatever_the_plan(self):
-        self.check_random_plans(models.transformer, 25)
+        self.check_random_plans(models.transformer, 15)
 
     def test_batch_norms_count_a_batch_once(self):
-        self.check_random_plans(models.convolutional, 15)
+        self.check_random_plans(models.convolutional, 10)
 
     def test_second_backward_with_a_retained_graph(self):
         stages, example = models.convolutional()
@@ -234,10 +234,10 @@ class Verify(unittest.TestCase):
         print(f"{make.__name__}: {count} plans, peak {min(errors):+.2f} to {max(errors):+.2f} %")
 
     def test_peak_of_transformers(self):
-        self.check_peaks(models.transformer, 20, 3)
+        self.check_peaks(models.transformer, 12, 3)
 
     def test_peak_of_convolutions(self):
-        self.check_peaks(models.convolutional, 20, 15)
+        self.check_peaks(models.convolutional, 12, 15)
 
     def test_a_line_for_every_stage_and_phase(self):
         stages, example = models.transformer()
@@ -344,6 +344,27 @@ class Command(unittest.TestCase):
             verdict = dp.verify(self.chain, made, dp.watch(run, self.example))
             self.assertTrue(-0.005 < verdict.error < 0.03, str(verdict))
             self.assertLessEqual(verdict.measured_peak + frame_bytes(self.chain), budget * 1.005)
+
+    def test_options_are_planned_and_run(self):
+        """Every product kept costs little time: a budget between takes it for some stages."""
+        stages = [models.Mlp(32, 256) for _ in range(4)]
+        example = torch.randn(16, 32, 32)
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, fake=True,
+                           selective={"sac:matmul": Selective.OPERATIONS})
+        free = dp.plan(chain, 1 << 40)
+        most, least = free["predicted"]["peak_bytes"], free["min_feasible_budget"]["bytes"]
+        made = [dp.plan(chain, least + (most - least) * part // 4) for part in (1, 2, 3)]
+        chosen = [plan for plan in made if any("opt" in item for item in plan["items"])]
+        self.assertTrue(chosen)
+        parameters = [p for stage in stages for p in stage.parameters()]
+        plain = dp.apply(stages, {"items": [{"save": [0, 4]}]}, loss=models.mean_of_squares)
+        for plan in chosen:
+            run = dp.apply(stages, plan, chain=chain, loss=models.mean_of_squares)
+            for a, b in zip(gradients(plain, parameters, example)[1],
+                            gradients(run, parameters, example)[1]):
+                self.assertTrue(torch.equal(a, b))
+            verdict = dp.verify(chain, plan, dp.watch(run, example))
+            self.assertTrue(-0.01 < verdict.error < 0.1, str(verdict))
 
     def test_what_cannot_fit_says_the_least_budget(self):
         with self.assertRaisesRegex(dp.PlanError, "the least budget is [0-9]+, for "):
