@@ -141,9 +141,9 @@ class RmsNorm(nn.Module):
 
 
 class Llama(nn.Module):
-    def __init__(self, groups=2, is_flash=True, mlp=None, lora=0):
+    def __init__(self, groups=2, is_flash=True, mlp=None, lora=0, norm=RmsNorm):
         super().__init__()
-        self.first, self.second = RmsNorm(), RmsNorm()
+        self.first, self.second = norm(), norm()
         self.attention = Attention(groups, False, 0.0, is_flash, lora)
         self.mlp = mlp or Gated()
         if lora:
@@ -229,4 +229,16 @@ def new():
         # Its norms are not trained, so what is normalized is not saved.
         ("Llama, LoRA", Llama(lora=8), llama(), ["--attention", "flash", "--lora", "8"]),
         ("ResNet bottleneck", Bottleneck(), IMAGES, []),
+    ]
+
+
+def new_gpu():
+    """The same with functions that make a layer."""
+    return [
+        ("GPT-2, eager, dropout", lambda: PreNorm(new_gelu, 0.1), gpt2("gelu_new", 0.1),
+         ["--attention", "eager"]),
+        ("BERT, eager, dropout", lambda: PostNorm(0.1), bert(0.1), ["--attention", "eager"]),
+        ("Llama, GQA, eager",
+         lambda: Llama(is_flash=False, norm=lambda: nn.RMSNorm(WIDTH, 1e-5)), llama(),
+         ["--attention", "eager", "--repeated-kv"]),
     ]

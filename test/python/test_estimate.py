@@ -14,10 +14,12 @@ import unittest
 
 import torch_here
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import architectures
 from command_here import has_command
 from drystone import plan as dp
+from drystone._measure import _look, _Runner
 
 BAR = 0.02
 
@@ -74,6 +76,28 @@ class Estimate(unittest.TestCase):
     def test_in_bfloat16(self):
         # Norms that are not trained save less in 16 bits than the formulas of both kinds say.
         self.check(torch.bfloat16, "bf16", but=["Llama, LoRA"])
+
+
+    def test_as_on_a_gpu(self):
+        """Fake tensors take the ways of a GPU: masks of a byte, norms in one kernel.
+
+        Forward alone: which kernel of attention would be taken, and the backward, cannot be
+        asked for without a GPU.
+        """
+        shape = (architectures.BATCH, architectures.LENGTH, architectures.WIDTH)
+        for name, layer, config, words in architectures.new_gpu():
+            with self.subTest(name), FakeTensorMode(), torch.device("cuda"):
+                torch.set_default_dtype(torch.bfloat16)
+                self.addCleanup(torch.set_default_dtype, torch.float32)
+                layer, example = layer(), torch.empty(shape, requires_grad=True)
+                stage = _look(_Runner(layer), example)
+                formula = formula_bytes(estimate(config, [
+                    *words, "--precision", "bf16", "--batch", str(shape[0]),
+                    "--seq", str(shape[1])]))
+                seen = stage["saved"] - stage["saved_has_output"] * stage["out"]
+                print(f"{name:<24}{'gpu':<6}{formula:>10}{seen:>10}"
+                      f"{100 * (formula / seen - 1):+7.2f} %")
+                self.assertLess(abs(formula / seen - 1), BAR)
 
 
 if __name__ == "__main__":
