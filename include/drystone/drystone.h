@@ -25,11 +25,15 @@
 
 #include <drystone/categories.h>
 #include <drystone/cause.h>
+#include <drystone/chain.h>
 #include <drystone/diff.h>
 #include <drystone/estimate.h>
 #include <drystone/explanation.h>
+#include <drystone/graph.h>
+#include <drystone/knapsack.h>
 #include <drystone/message.h>
 #include <drystone/owners.h>
+#include <drystone/plan.h>
 #include <drystone/recommend.h>
 #include <drystone/state.h>
 #include <drystone/steps.h>
