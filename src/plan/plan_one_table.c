@@ -36,7 +36,9 @@ struct candidate {
 size_t
 dryi_one_columns(uint64_t memory, uint64_t slot)
 {
-    return (size_t)((memory + 2 * (slot - 1)) / slot) + 1;
+    /* (memory + 2 * (slot - 1)) / slot + 1, of which the sum may be too large. */
+    uint64_t over = memory % slot;
+    return (size_t)(memory / slot) + (slot > 1) + (over > 1) + 1;
 }
 
 static void
@@ -56,7 +58,7 @@ slots_of(const struct dryi_one_table *t, uint64_t x)
 {
     uint64_t q = (uint64_t)((double)x * t->inverse); /* it may be one off */
     q -= q * t->slot > x;
-    q += (q + 1) * t->slot <= x;
+    q += x - q * t->slot >= t->slot;
     return q;
 }
 
@@ -217,7 +219,8 @@ dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
                                  .price = grid->price};
     t->columns = dryi_one_columns(grid->memory, grid->slot);
     t->stride = t->columns + 1;
-    t->top = (t->columns - 1) * grid->slot;
+    if (__builtin_mul_overflow(t->columns - 1, grid->slot, &t->top))
+        t->top = UINT64_MAX;
     bool has_cells = /* not zeroed: every row is filled */
         dryi_memory_grow(&one->memory, &t->cells, &t->capacity,
                          2 * one->row_count * t->stride, sizeof *t->cells);

@@ -102,9 +102,19 @@ has_offload(const struct dry_chain *chain)
 }
 
 /*
- * The least budget is one that something fits, and nothing fits less. The nested planner's is
- * not sharp where bytes are offloaded: its tables hold them all the time.
+ * Is the least budget one that something fits, and does nothing fit less? Not by the nested
+ * planner where bytes are offloaded, which its tables hold all the time, or where the tables
+ * may not grow until the window is wide enough.
  */
+static bool
+has_sharp_floor(const struct dry_chain *chain, const struct dry_plan_options *options)
+{
+    struct dry_plan_options plain;
+    dry_plan_options_init(&plain);
+    return options->method != DRY_METHOD_NESTED ||
+           (!has_offload(chain) && options->table_bytes_max == plain.table_bytes_max);
+}
+
 static void
 check_floor(const struct dry_chain *chain, struct dry_plan_options options,
             uint64_t floor)
@@ -135,7 +145,9 @@ read_options(struct input *in)
     options.slots = 1 + next_byte(in) / 2u;
     options.window = next_byte(in);
     options.every = 1 + next_byte(in);
-    options.table_bytes_max = (uint64_t)next_byte(in) << 12;
+    uint8_t tables = next_byte(in);
+    if (tables)
+        options.table_bytes_max = (uint64_t)tables << 12;
     return options;
 }
 
@@ -162,7 +174,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct dry_plan_summary s = *dry_plan_get_summary(plan);
         check_plan(chain, plan);
         dry_plan_destroy(plan);
-        if (options.method != DRY_METHOD_NESTED || !has_offload(chain))
+        if (has_sharp_floor(chain, &options))
             check_floor(chain, options, s.floor_bytes);
         else
             tightness = 0;
