@@ -5,11 +5,11 @@
  * window's stages, options, and the judge's rules.
  *
  * A grid of slots is a help, not the truth: what is kept of many small stages is rounded many
- * times. So sizes are rounded to the nearest slot, plans are read from the table for more and
- * less memory than there is, and judged in bytes; the fastest that fits is taken. Behind it
- * stand the plan of sizes rounded up, which always fits if there is one, and the plan that
- * the exact least memory guides to, which is there whenever any is. What no plan can be faster
- * than comes of sizes rounded down.
+ * times. So sizes are rounded to the nearest slot, what that leaves out has a price, plans are
+ * read from the table for more and less memory than there is, and judged in bytes; the fastest
+ * that fits is taken. Beside it stands the plan of one level; behind it the plan of sizes
+ * rounded up, and the one that the exact least memory guides to, which is there whenever any
+ * is. What no plan can be faster than comes of sizes rounded down.
  *
  * The window grows by doubling until the table says the same at the budget.
  */
@@ -21,12 +21,11 @@
 #include "plan/plan_nested.h"
 
 #define WINDOW_FIRST 16u
-#define COLUMNS_MORE                                                                     \
-    3u            /* tenths of the slots: so much rounding to the nearest may hide */
-#define PRICES 2u /* the second is of the first's rows */
-#define UNUSED_PART 100u
+#define COLUMNS_MORE 3u  /* tenths of the slots: what rounding may hide */
+#define UNUSED_PART 100u /* of the room: a plan that leaves more has rivals */
 #define LEAST_WORK (UINT64_C(1) << 25) /* stages * window^2: about 30 ms */
-#define LOOKS_ABOVE 24u /* columns above the one where plans begin to fit */
+#define ONE_LEVEL_MAX 4096u /* stages: beyond, that planner takes longer than this one */
+#define LOOKS_ABOVE 24u     /* columns above the one where plans begin to fit */
 
 struct nested {
     struct dryi_planning *p;
@@ -328,6 +327,8 @@ look_at_one_level(struct nested *n)
     struct dryi_planning p;
     struct dry_plan_options options = n->p->options;
     bool fits;
+    if (n->p->count > ONE_LEVEL_MAX)
+        return DRY_OK;
     options.method = DRY_METHOD_ONE_LEVEL;
     enum dry_status status = dryi_planning_init(&p, n->p->chain, &options, NULL);
     if (status == DRY_OK)
@@ -377,6 +378,21 @@ is_used(const struct nested *n)
            n->cost.peak_bytes >= n->p->base_bytes + room - room / UNUSED_PART;
 }
 
+/* At what memory is worth by all plans, then by the table that this makes. */
+static enum dry_status
+scan_priced(struct nested *n)
+{
+    double price;
+    if (!dryi_nested_find_price(&n->table, &price))
+        return DRY_ERR_MEMORY;
+    enum dry_status status = dryi_nested_table_set_price(&n->table, price);
+    if (status == DRY_OK)
+        status = scan(n);
+    if (status == DRY_OK)
+        status = dryi_nested_table_price(&n->table, n->column);
+    return status == DRY_OK ? scan(n) : status;
+}
+
 /* The best plan, in n->items. */
 static enum dry_status
 search(struct nested *n)
@@ -387,11 +403,8 @@ search(struct nested *n)
     n->p->slots = n->p->options.slots;
     if (status == DRY_OK)
         status = scan(n);
-    for (unsigned i = 0; i < PRICES && status == DRY_OK && n->table.unit > 1; i++) {
-        status = dryi_nested_table_price(&n->table, n->column);
-        if (status == DRY_OK)
-            status = scan(n);
-    }
+    if (status == DRY_OK && n->table.unit > 1)
+        status = scan_priced(n);
     if (status == DRY_OK)
         status = look_at_one_level(n);
     if (status == DRY_OK && !is_used(n))

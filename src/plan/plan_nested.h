@@ -124,6 +124,9 @@ enum dry_status dryi_nested_table_widen(struct dryi_nested_table *table, uint32_
  * quanta a part as the cells fall by around this column.
  */
 enum dry_status dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column);
+/* The same at a price that is known, in ns a part. */
+enum dry_status dryi_nested_table_set_price(struct dryi_nested_table *table,
+                                            double price);
 /*
  * Of sizes rounded down: from now on cells of the ends are promises. That of slot c says that
  * with `short` parts less than c slots all plans take at least the cell and price * short / unit.
@@ -141,6 +144,8 @@ float dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_
 
 /* --- bound ----------------------------------------------------------------------------------- */
 
+/* What a part of memory is worth, in ns, whatever the grid. false: no memory. */
+bool dryi_nested_find_price(const struct dryi_nested_table *table, double *price);
 /*
  * No plan takes less, in ns beyond what all take; `table` has sizes rounded down, and makes
  * promises afterwards. DRY_ERR_MEMORY.

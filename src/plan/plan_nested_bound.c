@@ -161,6 +161,20 @@ get_promise(struct dryi_nested_table *table, double price, double *bound)
     return DRY_OK;
 }
 
+bool
+dryi_nested_find_price(const struct dryi_nested_table *table, double *price)
+{
+    const struct dryi_nested *chain = table->chain;
+    struct bound b = {.table = table};
+    b.rests = dryi_memory_zalloc(&chain->memory, chain->count + 1, sizeof *b.rests);
+    if (!b.rests)
+        return false;
+    search(&b);
+    *price = b.price;
+    dryi_memory_free(&chain->memory, b.rests, chain->count + 1, sizeof *b.rests);
+    return true;
+}
+
 enum dry_status
 dryi_nested_bound(struct dryi_nested_table *table, uint64_t *extra_ns)
 {

@@ -17,9 +17,10 @@
  * is nothing left to gain.
  *
  * Rounding errs most where much is kept: an output of a third of a slot is free on the grid,
- * and the table would keep them all. So rows that reach the chain's end can carry a price: what a
- * size has beyond its slots costs as much time as memory is worth there, and what it has less is
- * paid back (a Lagrangian relaxation of the rest). Then 500 slots say what 64,000 do.
+ * and the table would keep them all. So the nearest slots are of running sums, of a run of sizes
+ * no more is lost than of one; and rows that reach the chain's end can carry a price: what a
+ * size has beyond its slots costs as much time as memory is worth, and what it has less is paid
+ * back (a Lagrangian relaxation of the rest). Then 500 slots say what 64,000 do.
  *
  * Times are whole numbers of quanta, so that sums of floats are exact below 2^24, and
  * a cell is found again by computing it again: no choices are stored. What an option moves to
@@ -467,6 +468,32 @@ dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
     return status == DRY_OK ? make_ends(table) : status;
 }
 
+/* What a size adds to the slots of all before: a run of them is rounded but once. */
+static uint32_t
+get_share(const struct dryi_nested_table *table, uint64_t before, uint64_t parts)
+{
+    if (table->rounding != DRYI_ROUND_NEAREST)
+        return get_slots(table, parts);
+    uint64_t half = table->unit / 2, from = before % table->unit + half;
+    uint64_t slots = (from + parts) / table->unit - from / table->unit;
+    return slots > table->columns ? table->columns + 1 : (uint32_t)slots;
+}
+
+static void
+round_sizes(struct dryi_nested_table *table)
+{
+    const struct dryi_nested *chain = table->chain;
+    uint64_t outputs = 0, saved = 0;
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct dryi_nested_stage *stage = &chain->stages[i];
+        table->outputs[i] = get_share(table, outputs, stage->output);
+        for (uint32_t o = stage->first; o < stage[1].first; o++)
+            table->held[o] = get_share(table, saved, get_held(table, &chain->options[o]));
+        outputs += stage->output;
+        saved += chain->options[stage->first].held;
+    }
+}
+
 enum dry_status
 dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested *chain,
                        enum dryi_nested_rounding rounding, uint64_t unit,
@@ -487,10 +514,7 @@ dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested
         dryi_nested_table_finish(table);
         return status;
     }
-    for (size_t i = 0; i < chain->count; i++)
-        table->outputs[i] = get_slots(table, chain->stages[i].output);
-    for (size_t o = 0; o < chain->option_count; o++)
-        table->held[o] = get_slots(table, get_held(table, &chain->options[o]));
+    round_sizes(table);
     return DRY_OK;
 }
 
@@ -529,6 +553,13 @@ dryi_nested_table_promise(struct dryi_nested_table *table, uint32_t price)
     DRYI_ASSERT(table->rounding == DRYI_ROUND_DOWN && price > 0);
     table->promise = price;
     table->price = (float)price / (float)table->unit;
+    return make_ends(table);
+}
+
+enum dry_status
+dryi_nested_table_set_price(struct dryi_nested_table *table, double price)
+{
+    table->price = (float)(price / (double)table->quantum);
     return make_ends(table);
 }
 

@@ -437,6 +437,25 @@ thousand_stages_use_their_budget(void **state)
     dry_chain_destroy(chain);
 }
 
+/* A slot is seven stages' saved bytes, and a hundred outputs. */
+static void
+sizes_far_below_a_slot_are_planned_near_the_bound(void **state)
+{
+    (void)state;
+    uint64_t sum;
+    struct dry_chain *chain = generate(5000, &sum);
+    struct dry_plan_options options = make_options(sum * 15 / 100);
+    struct dry_plan *plan;
+    struct dry_error err;
+    options.slots = 100;
+    assert_int_equal(dry_plan_create(chain, &options, &plan, &err), DRY_OK);
+    const struct dry_plan_summary *summary = dry_plan_get_summary(plan);
+    assert_true(summary->cost.time_ns * 500 <= summary->bound_ns * 501);
+    assert_true(summary->cost.peak_bytes * 100 >= options.budget_bytes * 99);
+    dry_plan_destroy(plan);
+    dry_chain_destroy(chain);
+}
+
 /* --- windows and limits -------------------------------------------------------------------- */
 
 static void
@@ -636,6 +655,7 @@ main(void)
         cmocka_unit_test(stages_of_no_bytes_and_no_time_are_planned),
         cmocka_unit_test(hundred_stages_take_what_is_published_or_less),
         cmocka_unit_test(thousand_stages_use_their_budget),
+        cmocka_unit_test(sizes_far_below_a_slot_are_planned_near_the_bound),
         cmocka_unit_test(a_wider_window_needs_no_more),
         cmocka_unit_test(tables_beyond_the_limit_are_refused_or_narrower),
         cmocka_unit_test(the_floor_is_planned_under_every_limit),
