@@ -186,9 +186,11 @@ struct dry_plan_summary {
     enum dry_plan_class plan_class;
     struct dry_plan_cost cost;
     uint64_t budget_bytes;
-    uint64_t
-        bound_ns; /* no plan of the class takes less: the tables with every size rounded
-                          down; for rules, base_ns */
+    /*
+     * No plan of the class takes less: by tables with every size rounded down, by prices for
+     * bytes, or by the whole search where that is exact; for rules, base_ns.
+     */
+    uint64_t bound_ns;
     uint64_t floor_bytes; /* the least budget that some plan of the class fits */
     uint64_t
         floor_stage; /* and the stage that binds it; the number of stages: the step */
