@@ -198,7 +198,7 @@ refuse(const struct dryi_planning *p)
 static uint64_t
 hash_saved(uint64_t hash, const struct dry_plan_item *item)
 {
-    for (uint32_t i = item->first; i <= item->last; i++) {
+    for (uint64_t i = item->first; i <= item->last; i++) {
         hash = dryi_plan_hash_word(hash, (uint64_t)item->kind << 32 | i);
         hash = dryi_plan_hash_word(hash, item->option);
     }
