@@ -42,6 +42,18 @@ dryi_add_saturating(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* The greatest that divides both; of 0 and b: b. */
+static inline uint64_t
+dryi_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* A good 64-bit mix (the finaliser of splitmix64, Steele, Lea, Flood, OOPSLA 2014). */
 static inline uint64_t
 dryi_mix64(uint64_t x)

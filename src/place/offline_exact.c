@@ -595,17 +595,6 @@ improve(struct exact *x)
 
 /* --- memory ----------------------------------------------------------------------------- */
 
-static uint64_t
-greatest_common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void
 fill(struct exact *x)
 {
@@ -635,7 +624,7 @@ fill(struct exact *x)
     }
     x->open_count = p->count;
     for (uint32_t i = 0; i < p->count; i++)
-        x->unit = greatest_common_divisor(x->unit, p->sizes[i]);
+        x->unit = dryi_common_divisor(x->unit, p->sizes[i]);
 }
 
 static bool

@@ -24,6 +24,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "plan/graph_state.h"
 
@@ -76,22 +77,12 @@ has_held(const struct lp *lp, uint32_t t, uint32_t i)
 }
 
 static uint64_t
-divisor_of(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-static uint64_t
 find_unit(const struct dry_graph *g)
 {
     uint64_t unit = 0;
     for (size_t i = 0; i < g->count; i++)
-        unit = divisor_of(g->nodes[i].tmp_bytes, divisor_of(g->nodes[i].bytes, unit));
+        unit = dryi_common_divisor(g->nodes[i].tmp_bytes,
+                                   dryi_common_divisor(g->nodes[i].bytes, unit));
     return unit ? unit : 1;
 }
 

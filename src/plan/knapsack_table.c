@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory.h"
 #include "plan/knapsack_state.h"
 
@@ -35,24 +36,13 @@ is_item(const struct table *t, size_t c)
     return cluster->state == DRYI_KEEP_OPEN && cluster->bytes <= t->left;
 }
 
-static uint64_t
-divisor_of(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void
 choose_unit(struct table *t)
 {
     uint64_t divisor = 0, items = 1;
     for (size_t c = 0; c < t->k->cluster_count; c++) {
         if (is_item(t, c)) {
-            divisor = divisor_of(t->k->clusters[c].bytes, divisor);
+            divisor = dryi_common_divisor(t->k->clusters[c].bytes, divisor);
             items++;
         }
     }

@@ -12,6 +12,7 @@
  */
 #include "plan/plan_one.h"
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "plan/plan_state.h"
@@ -53,26 +54,15 @@ least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t
-common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Divides all that a plan can hold. */
 static uint64_t
 unit_of(const struct dryi_one *one)
 {
     uint64_t unit = 0;
     for (size_t i = 0; i < one->count; i++) {
-        unit = common_divisor(unit, one->stages[i].output);
+        unit = dryi_common_divisor(unit, one->stages[i].output);
         for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++)
-            unit = common_divisor(unit, one->options[k].held);
+            unit = dryi_common_divisor(unit, one->options[k].held);
     }
     return unit ? unit : 1;
 }

@@ -11,23 +11,13 @@
  */
 #include <drystone/plan.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "plan/plan_search.h"
 
 /* Of chains with so many stages every number of snapshots is tried. */
 #define TRY_ALL_MAX 256u
-
-static uint64_t
-divisor_of(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* binomial(a + b, a); UINT64_MAX: that or more. */
 static uint64_t
@@ -43,7 +33,7 @@ binomial(uint64_t a, uint64_t b)
             result = product / i;
             continue;
         }
-        uint64_t common = divisor_of(result, i);
+        uint64_t common = dryi_common_divisor(result, i);
         if (__builtin_mul_overflow(result / common, (more + i) / (i / common), &result))
             return UINT64_MAX;
     }
