@@ -14,42 +14,21 @@
 #define STAGES_MAX 48u
 #define OPTIONS_MAX 3u
 
-struct input {
-    const uint8_t *data;
-    size_t left;
-};
-
-static void
-require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static uint8_t
-next_byte(struct input *in)
-{
-    if (!in->left)
-        return 0;
-    in->left--;
-    return *in->data++;
-}
-
 /* A byte shifted by another: from 0 to beyond 63 bits. */
 static uint64_t
-next_number(struct input *in)
+next_number(struct fuzz_bytes *in)
 {
-    uint64_t value = next_byte(in);
-    uint8_t shift = next_byte(in);
+    uint64_t value = fuzz_next_byte(in);
+    uint8_t shift = fuzz_next_byte(in);
     return shift < 128 ? value : value << (shift & 63);
 }
 
 static void
-read_stage(struct input *in, struct dry_chain *chain)
+read_stage(struct fuzz_bytes *in, struct dry_chain *chain)
 {
     struct dry_stage_option options[OPTIONS_MAX];
     struct dry_stage stage = {.options = options};
-    uint8_t flags = next_byte(in);
+    uint8_t flags = fuzz_next_byte(in);
     stage.forward_ns = next_number(in);
     stage.backward_ns = next_number(in);
     stage.output_bytes = next_number(in);
@@ -68,7 +47,7 @@ read_stage(struct input *in, struct dry_chain *chain)
             .offload_bytes = next_number(in),
         };
     }
-    uint8_t repeat = next_byte(in);
+    uint8_t repeat = fuzz_next_byte(in);
     if (dry_chain_get_count(chain) + repeat <= STAGES_MAX)
         (void)dry_chain_add(chain, &stage, repeat, NULL);
 }
@@ -80,12 +59,13 @@ check_plan(const struct dry_chain *chain, const struct dry_plan *plan)
     struct dry_plan_cost cost;
     size_t count;
     const struct dry_plan_item *items = dry_plan_get_items(plan, &count);
-    require(dry_plan_judge(chain, items, count, NULL, NULL, &cost, NULL) == DRY_OK);
-    require(cost.peak_bytes == s->cost.peak_bytes && cost.time_ns == s->cost.time_ns);
-    require(cost.peak_bytes <= s->budget_bytes && cost.peak_bytes >= s->floor_bytes);
-    require(cost.base_ns <= s->bound_ns && s->bound_ns <= cost.time_ns);
-    require(dry_plan_hash(chain, items, count) == s->hash);
-    require((s->plan_class == DRY_CLASS_OPTIMAL) >= (cost.extra_ns == 0));
+    fuzz_require(dry_plan_judge(chain, items, count, NULL, NULL, &cost, NULL) == DRY_OK);
+    fuzz_require(cost.peak_bytes == s->cost.peak_bytes &&
+                 cost.time_ns == s->cost.time_ns);
+    fuzz_require(cost.peak_bytes <= s->budget_bytes && cost.peak_bytes >= s->floor_bytes);
+    fuzz_require(cost.base_ns <= s->bound_ns && s->bound_ns <= cost.time_ns);
+    fuzz_require(dry_plan_hash(chain, items, count) == s->hash);
+    fuzz_require((s->plan_class == DRY_CLASS_OPTIMAL) >= (cost.extra_ns == 0));
 }
 
 static bool
@@ -123,9 +103,9 @@ check_floor(const struct dry_chain *chain, struct dry_plan_options options,
     struct dry_error err = {.text = ""};
     options.budget_bytes = floor;
     enum dry_status status = dry_plan_create(chain, &options, &plan, &err);
-    require(status == DRY_OK || status == DRY_ERR_LIMIT);
+    fuzz_require(status == DRY_OK || status == DRY_ERR_LIMIT);
     if (status == DRY_OK) {
-        require(dry_plan_get_summary(plan)->floor_bytes == floor);
+        fuzz_require(dry_plan_get_summary(plan)->floor_bytes == floor);
         check_plan(chain, plan);
         dry_plan_destroy(plan);
     }
@@ -133,19 +113,19 @@ check_floor(const struct dry_chain *chain, struct dry_plan_options options,
         return;
     options.budget_bytes = floor - 1;
     status = dry_plan_create(chain, &options, &plan, &err);
-    require(status == DRY_ERR_NO_SPACE || status == DRY_ERR_LIMIT);
+    fuzz_require(status == DRY_ERR_NO_SPACE || status == DRY_ERR_LIMIT);
 }
 
 static struct dry_plan_options
-read_options(struct input *in)
+read_options(struct fuzz_bytes *in)
 {
     struct dry_plan_options options;
     dry_plan_options_init(&options);
-    options.method = (enum dry_plan_method)(next_byte(in) % DRY_METHOD_COUNT);
-    options.slots = 1 + next_byte(in) / 2u;
-    options.window = next_byte(in);
-    options.every = 1 + next_byte(in);
-    uint8_t tables = next_byte(in);
+    options.method = (enum dry_plan_method)(fuzz_next_byte(in) % DRY_METHOD_COUNT);
+    options.slots = 1 + fuzz_next_byte(in) / 2u;
+    options.window = fuzz_next_byte(in);
+    options.every = 1 + fuzz_next_byte(in);
+    uint8_t tables = fuzz_next_byte(in);
     if (tables)
         options.table_bytes_max = (uint64_t)tables << 12;
     return options;
@@ -154,14 +134,14 @@ read_options(struct input *in)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input in = {data, size};
+    struct fuzz_bytes in = {data, size};
     struct dry_plan_options options = read_options(&in);
     struct dry_chain_frame frame = {.persistent_bytes = next_number(&in)};
     struct dry_chain *chain;
     frame.input_bytes = next_number(&in);
     frame.input_gradient_bytes = next_number(&in);
     frame.step_bytes = next_number(&in);
-    uint8_t tightness = next_byte(&in);
+    uint8_t tightness = fuzz_next_byte(&in);
     if (dry_chain_create(&frame, NULL, &chain, NULL) != DRY_OK)
         return 0;
     while (in.left)
@@ -169,7 +149,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dry_plan *plan;
     struct dry_error err = {.text = ""};
     enum dry_status status = dry_plan_create(chain, &options, &plan, &err);
-    require(status == DRY_OK || err.text[0] != '\0');
+    fuzz_require(status == DRY_OK || err.text[0] != '\0');
     if (status == DRY_OK) {
         const struct dry_plan_summary s = *dry_plan_get_summary(plan);
         check_plan(chain, plan);
@@ -181,7 +161,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         options.budget_bytes =
             s.cost.peak_bytes - (s.cost.peak_bytes - s.floor_bytes) / 256 * tightness;
         status = dry_plan_create(chain, &options, &plan, &err);
-        require(status == DRY_OK || status == DRY_ERR_LIMIT);
+        fuzz_require(status == DRY_OK || status == DRY_ERR_LIMIT);
         if (status == DRY_OK) {
             check_plan(chain, plan);
             dry_plan_destroy(plan);
