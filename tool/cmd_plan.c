@@ -378,22 +378,11 @@ write_svg(const struct session *s)
 static int
 write_json(const struct session *s, const char *path)
 {
-    struct output out;
-    struct writer w;
     struct dry_error err;
     json_t *root = plan_json_make(&s->report, &err);
     if (!root)
         return report_error("plan", s->path, &err);
-    int code = output_open(&out, "plan", path);
-    if (code == EXIT_FINE) {
-        const struct dry_sink sink = output_sink(&out);
-        writer_init(&w, &sink, NULL);
-        plan_json_write(root, &w);
-        enum dry_status status = writer_finish(&w, &err);
-        code = output_close(&out, status, &err);
-    }
-    json_decref(root);
-    return code;
+    return plan_json_save(root, path);
 }
 
 static int

@@ -12,7 +12,6 @@
 #include "fail.h"
 #include "graph_json.h"
 #include "json_out.h"
-#include "output.h"
 #include "plan_report.h"
 #include "report.h"
 #include "table.h"
@@ -298,22 +297,10 @@ make_json(const struct graph_plan *g)
 static int
 write_json(const struct graph_plan *g, const char *path)
 {
-    struct output out;
-    struct writer w;
-    struct dry_error err;
     json_t *root = make_json(g);
     if (!root)
         return report_failure("plan", g->request->path, EXIT_MACHINE, "no memory");
-    int code = output_open(&out, "plan", path);
-    if (code == EXIT_FINE) {
-        const struct dry_sink sink = output_sink(&out);
-        writer_init(&w, &sink, NULL);
-        plan_json_write(root, &w);
-        enum dry_status status = writer_finish(&w, &err);
-        code = output_close(&out, status, &err);
-    }
-    json_decref(root);
-    return code;
+    return plan_json_save(root, path);
 }
 
 /* --- all of it ---------------------------------------------------------------------------- */

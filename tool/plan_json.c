@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "fail.h"
 #include "json_out.h"
+#include "output.h"
 #include "plan_report.h"
 
 #define TIMELINE_STEPS_MAX 1000000
@@ -350,8 +352,8 @@ write_list(const json_t *list, struct writer *w)
     writer_char(w, ']');
 }
 
-void
-plan_json_write(json_t *root, struct writer *w)
+static void
+write_all(json_t *root, struct writer *w)
 {
     writer_put(w, "{\n");
     for (void *at = json_object_iter(root); at;) {
@@ -369,4 +371,22 @@ plan_json_write(json_t *root, struct writer *w)
         writer_put(w, at ? ",\n" : "\n");
     }
     writer_put(w, "}\n");
+}
+
+int
+plan_json_save(json_t *root, const char *path)
+{
+    struct output out;
+    struct dry_error err;
+    int code = output_open(&out, "plan", path);
+    if (code == EXIT_FINE) {
+        struct writer w;
+        const struct dry_sink sink = output_sink(&out);
+        writer_init(&w, &sink, NULL);
+        write_all(root, &w);
+        enum dry_status status = writer_finish(&w, &err);
+        code = output_close(&out, status, &err);
+    }
+    json_decref(root);
+    return code;
 }

@@ -81,8 +81,11 @@ void plan_plot_curve(const struct plan_report *report);
 
 /* plan_json.c: schema drystone.plan/1. NULL: *err says why. */
 json_t *plan_json_make(const struct plan_report *report, struct dry_error *err);
-/* A key a line, and of lists an element a line; failures go into the writer. */
-void plan_json_write(json_t *root, struct writer *w);
+/*
+ * A key a line, and of lists an element a line; gives root up. `path` "-" is standard output.
+ * Returns an exit code.
+ */
+int plan_json_save(json_t *root, const char *path);
 
 /* plan_svg.c; failures go into the writer. */
 void plan_svg_write(const struct plan_report *report, struct writer *w);
