@@ -4,6 +4,17 @@
 Whatever the plan, gradients are those of the stages as they are, bit for bit: a second run
 starts with the same inputs and, unless preserve_rng_state is False, the same random numbers.
 Running statistics of batch norms count a batch once.
+
+A stage kept by an option is a checkpoint of its own, with a policy. Within a range it runs three
+times. PyTorch wants the same checkpoints in both runs of the range, and runs again the one that
+it met in the first. But what a policy keeps in the first run of the range would be held until
+the backward comes, so there it keeps nothing, as nothing else of the range is kept. In the
+range's second run it keeps, and _Run hands that to the checkpoint of the first.
+
+What is nested deeper needs no more than that. A range in a range is called several times, but of
+these calls one is run again: that of the first forward, in which all ranges around it run for
+the first time. Hence an option keeps when the range right around it is being run again, and all
+those further out have then been run again, or are being.
 """
 import contextlib
 
@@ -23,15 +34,32 @@ class _Save:
 class _Option:
     """One stage by one of its options."""
 
+    phase = "backward"  # as the judge has it: the second run is part of the stage's backward
+
     def __init__(self, stage, policy):
         self.first = self.last = stage
-        self.policy = policy
+        self.inner = [_Save(stage, stage)]
+        self.make_contexts = policy_contexts(policy)
+
+    def contexts(self, around):
+        """For its two runs, when it is met in this run of the range around it."""
+        if not around:
+            return self.make_contexts()
+        if not around.is_again:
+            return contextlib.nullcontext(), _Kept(around, self.first)
+        keeping, using = self.make_contexts()
+        return _Keeping(around, self.first, keeping, using), contextlib.nullcontext()
 
 
 class _Range:
+    phase = "recompute"
+
     def __init__(self, first, last, inner):
         self.first, self.last = first, last
         self.inner = inner
+
+    def contexts(self, _around):
+        return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 # --- the plan --------------------------------------------------------------------------
@@ -66,13 +94,13 @@ def _find_policy(chain, stage, name):
 def _parse_range(item, begin, end, chain):
     if not item.get("inner"):
         return _Range(begin, end, [_Save(begin, end)])
-    inner, after = _parse(item["inner"], begin, chain, True)
+    inner, after = _parse(item["inner"], begin, chain)
     if after != end + 1:
         raise PlanError(f"the inner items of ckpt {item['ckpt']} end before stage {after}")
     return _Range(begin, end, inner)
 
 
-def _parse(items, after, chain, is_inner=False):
+def _parse(items, after, chain):
     """(items as objects, the stage after the last)."""
     made = []
     for item in items:
@@ -84,8 +112,6 @@ def _parse(items, after, chain, is_inner=False):
             made.append(_Save(begin, end))
         elif kinds[0] == "ckpt":
             made.append(_parse_range(item, begin, end, chain))
-        elif is_inner:  # what its first run keeps would be held all the time
-            raise PlanError(f"opt {item['opt']} within a ckpt cannot be carried out")
         else:
             made += [_Option(stage, _find_policy(chain, stage, item.get("id")))
                      for stage in range(begin, end + 1)]
@@ -113,20 +139,66 @@ class _Silent:
     def output(self, stage, y):
         pass
 
-    def again(self):
+    def again(self, phase):
         return contextlib.nullcontext()
+
+
+class _Run:
+    """One call of a range or an option: what its two runs tell those within."""
+
+    def __init__(self):
+        self.is_again = False
+        self.kept = {}  # stage: the context in which its kept tensors are used
+
+
+class _Keeping:
+    """Around an option in the second run of a range: hands over what it keeps.
+
+    Not before the option runs, for a second run may end between the two.
+    """
+
+    def __init__(self, around, stage, keeping, using):
+        self.around, self.stage = around, stage
+        self.keeping, self.using = keeping, using
+
+    def __enter__(self):
+        self.around.kept[self.stage] = self.using
+        self.keeping.__enter__()
+
+    def __exit__(self, *why):
+        return self.keeping.__exit__(*why)
+
+
+class _Kept:
+    """Around the last run of an option in a range: uses what is kept, and holds it no longer.
+
+    Nothing is, if the range's second run ended before the option, which it does where nothing
+    that follows was wanted any more: then the option runs for the second time, and in full.
+    """
+
+    def __init__(self, around, stage):
+        self.around, self.stage = around, stage
+
+    def __enter__(self):
+        self.using = self.around.kept.pop(self.stage, contextlib.nullcontext())
+        self.using.__enter__()
+
+    def __exit__(self, *why):
+        using, self.using = self.using, None
+        return using.__exit__(*why)
 
 
 class _SecondRun:
     """Around each second run, of which there is one for each backward."""
 
-    def __init__(self, planned, item, context):
-        self.planned, self.item, self.context = planned, item, context
+    def __init__(self, planned, item, run, context):
+        self.planned, self.item, self.run, self.context = planned, item, run, context
 
     def __enter__(self):
         stages = self.planned.stages[self.item.first:self.item.last + 1]
+        self.run.is_again = True
         self.stack = contextlib.ExitStack()
-        self.stack.enter_context(self.planned.watcher.again())
+        self.stack.enter_context(self.planned.watcher.again(self.item.phase))
         self.stack.enter_context(frozen_statistics(stages))
         self.stack.enter_context(self.context)
 
@@ -153,15 +225,12 @@ class Planned(torch.nn.Module):
         with set_checkpoint_early_stop(self.early_stop):
             return self._run(self.items, args if len(args) > 1 else args[0])
 
-    def _run(self, items, x):
+    def _run(self, items, x, around=None):
         for item in items:
             if isinstance(item, _Save):
                 x = self._run_stages(item, x)
-            elif isinstance(item, _Option):
-                x = self._checkpoint([_Save(item.first, item.last)], item, x,
-                                     policy_contexts(item.policy))
             else:
-                x = self._checkpoint(item.inner, item, x, _no_contexts)
+                x = self._checkpoint(item, x, around)
         return x
 
     def _run_stages(self, item, x):
@@ -171,22 +240,21 @@ class Planned(torch.nn.Module):
             self.watcher.output(index, x)
         return x
 
-    def _checkpoint(self, inner, item, x, make_contexts):
+    def _checkpoint(self, item, x, around):
         """The first run goes by the inner items too: both must save the same, in autograd's
         eyes. It holds none of it."""
-        def run(*args):
-            return self._run(inner, args if len(args) > 1 else args[0])
+        run = _Run()
 
         def contexts():
-            first, second = make_contexts()
-            return first, _SecondRun(self, item, second)
+            first, second = item.contexts(around)
+            return first, _SecondRun(self, item, run, second)
 
-        return checkpoint(run, *(x if isinstance(x, tuple) else (x,)), use_reentrant=False,
-                          context_fn=contexts, preserve_rng_state=self.preserve_rng_state)
+        def run_inner(*args):
+            return self._run(item.inner, args if len(args) > 1 else args[0], run)
 
-
-def _no_contexts():
-    return contextlib.nullcontext(), contextlib.nullcontext()
+        return checkpoint(run_inner, *(x if isinstance(x, tuple) else (x,)),
+                          use_reentrant=False, context_fn=contexts,
+                          preserve_rng_state=self.preserve_rng_state)
 
 
 def apply(stages, plan, *, chain=None, loss=None, preserve_rng_state=True, early_stop=True):

@@ -15,17 +15,17 @@ class _Watcher:
 
     def __init__(self, meter):
         self.meter = meter
-        self.is_again = False
+        self.phase = "forward"
 
     @contextlib.contextmanager
     def forward(self, stage):
-        self.meter.set_label(("recompute" if self.is_again else "forward", stage))
+        self.meter.set_label((self.phase, stage))
         yield
         self.meter.set_label(None)
 
     def output(self, stage, y):
         """When the output's gradient is there, the stage's backward begins."""
-        if self.is_again:
+        if self.phase != "forward":
             return  # these tensors only give what they saved
         for tensor in tensors_of(y):
             if tensor.requires_grad:
@@ -33,14 +33,14 @@ class _Watcher:
                     lambda _, stage=stage: self.meter.set_label(("backward", stage)))
 
     @contextlib.contextmanager
-    def again(self):
-        before, was_again = self.meter.label, self.is_again
-        self.is_again = True
+    def again(self, phase):
+        label_before, phase_before = self.meter.label, self.phase
+        self.phase = phase
         try:
             yield
         finally:
-            self.is_again = was_again
-            self.meter.set_label(before)
+            self.phase = phase_before
+            self.meter.set_label(label_before)
 
 
 def watch(planned, example):

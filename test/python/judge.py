@@ -7,11 +7,23 @@ def expand(chain):
     stages, before = [], chain["input"]["bytes"]
     for stage in chain["stages"]:
         for _ in range(stage.get("repeat", 1)):
-            saved = (stage["saved"] - stage["saved_has_input"] * before +
-                     (not stage["saved_has_output"]) * stage["out"])
-            stages.append(dict(stage, saved=saved, grads=stage.get("grads", 0)))
+            more = ((not stage["saved_has_output"]) * stage["out"] -
+                    stage["saved_has_input"] * before)
+            options = {option["id"]: dict(option, saved=option["saved"] + more)
+                       for option in stage.get("options", ())}
+            stages.append(dict(stage, saved=stage["saved"] + more, options=options,
+                               grads=stage.get("grads", 0)))
             before = stage["out"]
     return stages
+
+
+def by_option(stage, name):
+    """The stage as it is when it is kept by this option; None: as it is."""
+    if name is None:
+        return stage
+    option = stage["options"][name]
+    return dict(stage, saved=option["saved"], bwd_tmp=option["bwd_tmp"],
+                bwd=stage["bwd"] + option["recompute"])
 
 
 class Judge:
@@ -36,14 +48,14 @@ class Judge:
 
     def forward(self, items, gradients, phase):
         for item in items:
-            if "save" in item:
-                for i in range(item["save"][0], item["save"][1] + 1):
-                    self.save(i, gradients, phase)
-            else:
+            if "ckpt" in item:
                 self.skip(*item["ckpt"], gradients, phase)
+                continue
+            first, last = item.get("save") or item["opt"]
+            for i in range(first, last + 1):
+                self.save(i, by_option(self.stages[i], item.get("id")), gradients, phase)
 
-    def save(self, i, gradients, phase):
-        stage = self.stages[i]
+    def save(self, i, stage, gradients, phase):
         self.step(phase, i, self.held + gradients + stage["saved"] + stage["fwd_tmp"],
                   stage["fwd"])
         self.held += stage["saved"]
@@ -58,9 +70,10 @@ class Judge:
 
     def backward(self, items):
         for item in reversed(items):
-            if "save" in item:
-                for i in range(item["save"][1], item["save"][0] - 1, -1):
-                    self.undo(i)
+            if "ckpt" not in item:
+                first, last = item.get("save") or item["opt"]
+                for i in range(last, first - 1, -1):
+                    self.undo(i, by_option(self.stages[i], item.get("id")))
             else:
                 first, last = item["ckpt"]
                 inner = item.get("inner") or [{"save": [first, last]}]
@@ -68,8 +81,7 @@ class Judge:
                 self.forward(inner, self.stages[last]["grad_out"] + self.grown, "recompute")
                 self.backward(inner)
 
-    def undo(self, i):
-        stage = self.stages[i]
+    def undo(self, i, stage):
         below = self.stages[i - 1]["grad_out"] if i else self.input_gradient
         self.step("backward", i, self.held + self.grown + stage["grad_out"] + below +
                   stage["bwd_tmp"] + stage["grads"], stage["bwd"])

@@ -55,30 +55,39 @@ def transformer():
     return stages, torch.randint(0, 50, (4, 24))
 
 
+def perceptrons():
+    """Unequal blocks, each with a product, an activation and a norm."""
+    widths = (128, 256, 128, 64, 256, 128)
+    return [Mlp(32, width) for width in widths], torch.randn(8, 24, 32)
+
+
 def convolutional():
     stages = [Conv(3, 16), Conv(16, 32, 2), Conv(32, 32), Conv(32, 64, 2), Conv(64, 64),
               nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))]
     return stages, torch.randn(8, 3, 24, 24)
 
 
-def random_items(rng, first, last, depth=0):
-    """Items that cover these stages, nested at random."""
+def random_items(rng, first, last, options=(), depth=0):
+    """Items that cover these stages, nested at random; by options, too, if there are any."""
     items = []
     while first <= last:
         end = rng.randint(first, last)
-        if rng.random() < 0.4:
+        kind = rng.random()
+        if kind < 0.4:
             items.append({"save": [first, end]})
+        elif options and kind < 0.7:
+            items.append({"opt": [first, end], "id": rng.choice(options)})
         else:
             item = {"ckpt": [first, end]}
             if end > first and depth < 3 and rng.random() < 0.6:
-                item["inner"] = random_items(rng, first, end, depth + 1)
+                item["inner"] = random_items(rng, first, end, options, depth + 1)
             items.append(item)
         first = end + 1
     return items
 
 
-def random_plan(rng, count):
+def random_plan(rng, count, options=()):
     """The last of `count` stages is kept, as a loss is."""
     last = rng.randrange(count)
-    items = random_items(rng, 0, last - 1) if last else []
+    items = random_items(rng, 0, last - 1, options) if last else []
     return items + [{"save": [last, count - 1]}]

@@ -16,7 +16,8 @@ import models
 from command_here import has_command
 from judge import judge
 from drystone import plan as dp
-from drystone._policy import _Ask
+from drystone._live import LiveBytes, bytes_of
+from drystone._policy import _Ask, _Counter
 from drystone._verify import frame_bytes
 
 SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))
@@ -30,6 +31,19 @@ def gradients(run, parameters, example, seed=7):
     loss = run(example)
     loss.backward()
     return loss.detach(), [parameter.grad for parameter in parameters]
+
+
+def has_inner_option(items, is_inner=False):
+    return any((is_inner and "opt" in item) or has_inner_option(item.get("inner", ()), True)
+               for item in items)
+
+
+def random_nested_options(rng, count, options):
+    """A random plan with an option within a range."""
+    while True:
+        items = models.random_plan(rng, count, options)
+        if has_inner_option(items):
+            return items
 
 
 class Measure(unittest.TestCase):
@@ -139,9 +153,10 @@ class Measure(unittest.TestCase):
 
 
 class Apply(unittest.TestCase):
-    def check_random_plans(self, make, count):
+    def check_random_plans(self, make, count, selective=None):
         rng = random.Random(SEED)
         stages, example = make()
+        chain = dp.measure(stages, example, fake=True, selective=selective)
         parameters = [p for stage in stages for p in stage.parameters()]
         norms = [m for stage in stages for m in stage.modules()
                  if isinstance(m, nn.BatchNorm2d)]
@@ -151,13 +166,14 @@ class Apply(unittest.TestCase):
         def step(items):
             for norm, state in zip(norms, fresh):
                 norm.load_state_dict(state)
-            run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+            run = dp.apply(stages, {"items": items}, chain=chain, loss=models.mean_of_squares)
             loss, grads = gradients(run, parameters, example)
             return [loss, *grads, *(t.clone() for n in norms for t in n.buffers())]
 
         expected = step([{"save": [0, len(stages)]}])
         for _ in range(count):
-            items = models.random_plan(rng, len(stages) + 1)
+            items = (random_nested_options(rng, len(stages) + 1, list(selective))
+                     if selective else models.random_plan(rng, len(stages) + 1))
             for a, b in zip(expected, step(items)):
                 self.assertTrue(torch.equal(a, b), (SEED, items))
 
@@ -166,6 +182,17 @@ class Apply(unittest.TestCase):
 
     def test_batch_norms_count_a_batch_once(self):
         self.check_random_plans(models.convolutional, 10)
+
+    def test_gradients_are_bit_equal_with_options_within_ranges(self):
+        self.check_random_plans(models.transformer, 15, {
+            "products": ["aten.addmm.default", "aten.mm.default", "aten.embedding.default"],
+            "others": ["aten.gelu.default", "aten.native_layer_norm.default",
+                       "aten.embedding.default", "aten.addmm.default"]})
+
+    def test_batch_norms_count_a_batch_once_with_options_within_ranges(self):
+        self.check_random_plans(models.convolutional, 15, {
+            "products": ["aten.convolution.default", "aten.addmm.default"],
+            "norms": ["aten.native_batch_norm.default", "aten.addmm.default"]})
 
     def test_second_backward_with_a_retained_graph(self):
         stages, example = models.convolutional()
@@ -214,7 +241,7 @@ class Apply(unittest.TestCase):
 
 
 class Verify(unittest.TestCase):
-    def check_peaks(self, make, count, most):
+    def check_peaks(self, make, count, most, selective=None):
         """The peak that the rules promise from stages measured alone is that of the step.
 
         Not less, or a plan would not fit; and more where a stage frees much of what it saved
@@ -222,22 +249,31 @@ class Verify(unittest.TestCase):
         """
         rng = random.Random(SEED + 1)
         stages, example = make()
-        chain = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1,
+                           selective=selective)
         errors = []
         for _ in range(count):
-            items = models.random_plan(rng, len(stages) + 1)
-            run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+            items = (random_nested_options(rng, len(stages) + 1, list(selective))
+                     if selective else models.random_plan(rng, len(stages) + 1))
+            run = dp.apply(stages, {"items": items}, chain=chain, loss=models.mean_of_squares,
+                           early_stop=rng.random() < 0.5)
             verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
                                 dp.watch(run, example))
             errors.append(100 * verdict.error)
             self.assertTrue(-0.5 < errors[-1] < most, (SEED, items, str(verdict)))
-        print(f"{make.__name__}: {count} plans, peak {min(errors):+.2f} to {max(errors):+.2f} %")
+        print(f"{make.__name__}{', options' if selective else ''}: {count} plans, peak "
+              f"{min(errors):+.2f} to {max(errors):+.2f} %")
 
     def test_peak_of_transformers(self):
         self.check_peaks(models.transformer, 12, 3)
 
     def test_peak_of_convolutions(self):
         self.check_peaks(models.convolutional, 12, 15)
+
+    def test_peak_with_options_within_ranges(self):
+        self.check_peaks(models.perceptrons, 25, 1, {
+            "products": ["aten.addmm.default"],
+            "others": ["aten.gelu.default", "aten.native_layer_norm.default"]})
 
     def test_a_line_for_every_stage_and_phase(self):
         stages, example = models.transformer()
@@ -265,15 +301,19 @@ class Verify(unittest.TestCase):
         self.assertLess(held[1], held[0] / 4)
 
 
-class Selective(unittest.TestCase):
-    OPERATIONS = ["aten.addmm.default", "aten.mm.default", "aten.bmm.default"]
+PRODUCTS = ["aten.addmm.default", "aten.mm.default", "aten.bmm.default"]
+
+
+class SelectiveCase(unittest.TestCase):
 
     def setUp(self):
         self.stages = [models.Mlp(32, 128), models.Attention(32, 4), models.Mlp(32, 128, 0.0)]
         self.example = torch.randn(4, 24, 32)
         self.chain = dp.measure(self.stages, self.example, loss=models.mean_of_squares,
-                                repeats=1, selective={"sac:matmul": self.OPERATIONS})
+                                repeats=1, selective={"sac:matmul": PRODUCTS})
 
+
+class Selective(SelectiveCase):
     def test_products_are_kept_and_counted(self):
         option = self.chain["stages"][1]["options"][0]
         self.assertEqual(option["policy"], {"aten.addmm.default": [0, 1, 2]})
@@ -312,12 +352,92 @@ class Selective(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertNotEqual(first[0], first[1])
 
-    def test_within_a_range_it_is_refused(self):
-        items = [{"ckpt": [0, 2], "inner": [{"opt": [0, 2], "id": "sac:matmul"}]},
-                 {"save": [3, 3]}]
-        with self.assertRaisesRegex(dp.PlanError, "within a ckpt"):
-            dp.apply(self.stages, {"items": items}, chain=self.chain,
-                     loss=models.mean_of_squares)
+
+
+class SelectiveWithin(SelectiveCase):
+    """Options within a range, held against the same range without."""
+
+    def within(self, inner, **words):
+        items = [{"ckpt": [0, 2], "inner": inner}, {"save": [3, 3]}]
+        return dp.apply(self.stages, {"items": items}, chain=self.chain,
+                        loss=models.mean_of_squares, **words)
+
+    def by_option(self, **words):
+        return self.within([{"opt": [0, 2], "id": "sac:matmul"}], **words)
+
+    def test_the_first_run_keeps_nothing(self):
+        held = [dp.watch(run, self.example)["held"]
+                for run in (self.by_option(), self.within([{"save": [0, 2]}]))]
+        self.assertEqual(held[0], held[1])
+
+    def test_the_second_run_keeps_the_products(self):
+        """So they are made twice, where a range within the range makes them three times."""
+        def products(run):
+            with _Counter() as counter:
+                run(self.example).backward()
+            return counter.counts["aten.addmm.default"]
+
+        ranges = [{"ckpt": [i, i]} for i in range(3)]
+        self.assertEqual(products(self.within(ranges, early_stop=False)), 3 * 7)
+        self.assertEqual(products(self.by_option(early_stop=False)), 2 * 7)
+        # Of the last stage nothing is wanted before its own turn: it runs twice anyway.
+        self.assertLessEqual(products(self.by_option()), 2 * 7)
+
+    def test_nothing_is_kept_in_runs_between(self):
+        """Of three ranges in each other the last run of the innermost keeps, no other one."""
+        inner = [{"ckpt": [0, 2], "inner": [{"ckpt": [0, 1], "inner": [
+            {"opt": [0, 0], "id": "sac:matmul"}, {"save": [1, 1]}]}, {"save": [2, 2]}]}]
+        items = [{"ckpt": [0, 2], "inner": inner}, {"save": [3, 3]}]
+        run = dp.apply(self.stages, {"items": items}, chain=self.chain,
+                       loss=models.mean_of_squares, early_stop=False)
+        kept = []
+        option = run.items[0].inner[0].inner[0].inner[0]
+        make_contexts = option.make_contexts
+        option.make_contexts = lambda: kept.append(1) or make_contexts()
+        run(self.example).backward()
+        self.assertEqual(len(kept), 1)
+
+    def test_second_backward_with_a_retained_graph(self):
+        """The range keeps for each backward anew, also what then nobody asked for: the last
+        product of the last Mlp."""
+        items = [{"ckpt": [0, 3], "inner": [{"opt": [0, 2], "id": "sac:matmul"},
+                                            {"save": [3, 3]}]}]
+        run = dp.apply(self.stages, {"items": items}, chain=self.chain,
+                       loss=models.mean_of_squares)
+        parameters = list(run.parameters())
+        with LiveBytes() as live:
+            loss = run(self.example)
+            held = live.live
+            once = torch.autograd.grad(loss, parameters, retain_graph=True)
+            self.assertEqual(live.live - held, bytes_of(once))
+            twice = torch.autograd.grad(loss, parameters)
+        for a, b in zip(once, twice):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_nothing_is_left_after_the_backward(self):
+        run = self.by_option(early_stop=False)
+        with LiveBytes() as live:
+            loss = run(self.example)
+            loss.backward()
+            for parameter in run.parameters():
+                parameter.grad = None
+            self.assertEqual(live.live, 4)  # the loss, whose graph is there
+
+    def test_a_line_for_every_stage_and_phase(self):
+        items = [{"ckpt": [0, 2], "inner": [{"opt": [0, 1], "id": "sac:matmul"},
+                                            {"save": [2, 2]}]}, {"save": [3, 3]}]
+        run = dp.apply(self.stages, {"items": items}, chain=self.chain,
+                       loss=models.mean_of_squares, early_stop=False)
+        verdict = dp.verify(self.chain, judge(self.chain, items, frame_bytes(self.chain)),
+                            dp.watch(run, self.example))
+        self.assertEqual([(phase, stage) for phase, stage, _, _ in verdict.rows],
+                         [("forward", i) for i in range(4)] +
+                         [("recompute", i) for i in range(3)] +
+                         [("backward", i) for i in range(4)])
+        # What an option does not keep is there while its stage runs forward, and in no chain.
+        for phase, stage, predicted, measured in verdict.rows:
+            if phase == "backward" or (phase, stage) == ("recompute", 2):
+                self.assertTrue(-0.005 < predicted / measured - 1 < 0.06, str(verdict))
 
 
 @unittest.skipUnless(has_command("plan"), "no drystone plan: DRYSTONE")
@@ -345,26 +465,38 @@ class Command(unittest.TestCase):
             self.assertTrue(-0.005 < verdict.error < 0.03, str(verdict))
             self.assertLessEqual(verdict.measured_peak + frame_bytes(self.chain), budget * 1.005)
 
-    def test_options_are_planned_and_run(self):
-        """Every product kept costs little time: a budget between takes it for some stages."""
-        stages = [models.Mlp(32, 256) for _ in range(4)]
-        example = torch.randn(16, 32, 32)
+    def check_options(self, stages, example, method, is_wanted):
+        """Some of the plans between the least budget and the most are wanted; all are true."""
         chain = dp.measure(stages, example, loss=models.mean_of_squares, fake=True,
-                           selective={"sac:matmul": Selective.OPERATIONS})
-        free = dp.plan(chain, 1 << 40)
+                           selective={"sac:matmul": PRODUCTS})
+        free = dp.plan(chain, 1 << 40, method=method)
         most, least = free["predicted"]["peak_bytes"], free["min_feasible_budget"]["bytes"]
-        made = [dp.plan(chain, least + (most - least) * part // 4) for part in (1, 2, 3)]
-        chosen = [plan for plan in made if any("opt" in item for item in plan["items"])]
+        made = [dp.plan(chain, least + (most - least) * part // 8, method=method)
+                for part in range(8)]
+        chosen = [plan for plan in made if is_wanted(plan["items"])]
         self.assertTrue(chosen)
         parameters = [p for stage in stages for p in stage.parameters()]
-        plain = dp.apply(stages, {"items": [{"save": [0, 4]}]}, loss=models.mean_of_squares)
+        plain = dp.apply(stages, {"items": [{"save": [0, len(stages)]}]},
+                         loss=models.mean_of_squares)
         for plan in chosen:
+            again = judge(chain, plan["items"], frame_bytes(chain))
+            self.assertEqual([step[1:] for step in plan["timeline"] if step[3] is not None],
+                             [step[1:] for step in again["timeline"]])
             run = dp.apply(stages, plan, chain=chain, loss=models.mean_of_squares)
             for a, b in zip(gradients(plain, parameters, example)[1],
                             gradients(run, parameters, example)[1]):
                 self.assertTrue(torch.equal(a, b))
             verdict = dp.verify(chain, plan, dp.watch(run, example))
             self.assertTrue(-0.01 < verdict.error < 0.1, str(verdict))
+
+    def test_options_are_planned_and_run(self):
+        """Every product kept costs little time: a budget between takes it for some stages."""
+        self.check_options([models.Mlp(32, 256) for _ in range(4)], torch.randn(16, 32, 32),
+                           "one-level", lambda items: any("opt" in item for item in items))
+
+    def test_options_within_ranges_are_planned_and_run(self):
+        self.check_options([models.Mlp(32, 256) for _ in range(8)], torch.randn(16, 32, 32),
+                           "nested", has_inner_option)
 
     def test_what_cannot_fit_says_the_least_budget(self):
         with self.assertRaisesRegex(dp.PlanError, "the least budget is [0-9]+, for "):
