@@ -106,12 +106,12 @@ class Gated(nn.Module):
 class Experts(nn.Module):
     """As Mixtral's, every token to two of four; sorted by expert, and back.
 
-    Adding up with index_add_ would save what is added as well.
+    Or added up by index_add_, an expert after the other.
     """
 
-    def __init__(self, count=4, chosen=2):
+    def __init__(self, count=4, chosen=2, is_index_add=False):
         super().__init__()
-        self.chosen = chosen
+        self.chosen, self.is_index_add = chosen, is_index_add
         self.router = nn.Linear(WIDTH, count, bias=False)
         self.experts = nn.ModuleList(Gated() for _ in range(count))
 
@@ -119,12 +119,22 @@ class Experts(nn.Module):
         flat = x.flatten(0, 1)
         weights, which = F.softmax(self.router(flat), -1, dtype=torch.float).topk(self.chosen)
         weights = (weights / weights.sum(-1, keepdim=True)).to(x.dtype)
+        add_up = self.added if self.is_index_add else self.sorted
+        return add_up(flat, weights, which).view(x.shape)
+
+    def added(self, flat, weights, which):
+        y = torch.zeros_like(flat)
+        for index, expert in enumerate(self.experts):
+            token, place = torch.where(which == index)
+            y.index_add_(0, token, expert(flat[token]) * weights[token, place, None])
+        return y
+
+    def sorted(self, flat, weights, which):
         order = which.flatten().argsort(stable=True)
         counts = which.flatten().bincount(minlength=len(self.experts)).tolist()
         parts = flat[order // self.chosen].split(counts)
         done = torch.cat([expert(part) for expert, part in zip(self.experts, parts)])
-        y = done[order.argsort()].view(*weights.shape, -1) * weights[..., None]
-        return y.sum(1).view(x.shape)
+        return (done[order.argsort()].view(*weights.shape, -1) * weights[..., None]).sum(1)
 
 
 class RmsNorm(nn.Module):
@@ -226,8 +236,13 @@ def new():
         ("Mixtral, eager", Llama(is_flash=False, mlp=Experts()),
          llama(model_type="mixtral", num_local_experts=4, num_experts_per_tok=2),
          [*RMS, "--attention", "eager", "--repeated-kv"]),
+        ("Mixtral, index_add_",
+         Llama(is_flash=False, mlp=Experts(is_index_add=True)),
+         llama(model_type="mixtral", num_local_experts=4, num_experts_per_tok=2),
+         [*RMS, "--attention", "eager", "--repeated-kv", "--index-add"]),
         # Its norms are not trained, so what is normalized is not saved.
-        ("Llama, LoRA", Llama(lora=8), llama(), ["--attention", "flash", "--lora", "8"]),
+        ("Llama, LoRA", Llama(lora=8), llama(),
+         [*RMS, "--attention", "flash", "--lora", "8"]),
         ("ResNet bottleneck", Bottleneck(), IMAGES, []),
     ]
 
