@@ -271,7 +271,7 @@ class Verify(unittest.TestCase):
         self.check_peaks(models.convolutional, 12, 15)
 
     def test_peak_with_options_within_ranges(self):
-        self.check_peaks(models.perceptrons, 25, 1, {
+        self.check_peaks(models.perceptrons, 25, 3, {
             "products": ["aten.addmm.default"],
             "others": ["aten.gelu.default", "aten.native_layer_norm.default"]})
 
