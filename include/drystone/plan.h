@@ -39,7 +39,8 @@
  *
  * The same rules as Rotor's (arXiv:1911.13214, section 3), with both gradients charged; the
  * bytes an option offloads are held during the next stage's forward and backward, and not
- * between, but where no other stage runs before its own backward: there they stay. Time: every forward that runs, every backward, every option's recompute_ns.
+ * between, but where no other stage runs before its own backward: there they stay. Time:
+ * every forward that runs, every backward, every option's recompute_ns.
  *
  * Ownership  create / destroy; a plan holds no pointer to its chain.
  * Errors     DRY_ERR_NO_SPACE: no plan of the class fits the budget; the text says what the
@@ -165,6 +166,14 @@ struct dry_plan_options {
     uint32_t window;  /* stages of a range that has ranges inside; 0, the default: doubled
                         from 16 until nothing changes, as far as the tables may go */
     uint64_t table_bytes_max; /* default 256 MiB */
+    /*
+     * Of curves, which take minutes where chains are long: called before every plan with the
+     * number of those done and of all; other than 0 cancels. dry_plan_create(), which takes
+     * seconds at most up to some ten thousand stages, does not call it. NULL, the default:
+     * nobody is told.
+     */
+    int (*progress)(void *self, uint64_t done, uint64_t total);
+    void *progress_self;
 };
 
 DRY_API void dry_plan_options_init(struct dry_plan_options *options);
@@ -227,7 +236,8 @@ struct dry_plan_point {
  * From the least budget to where nothing is recomputed, by options->method, which is
  * ONE_LEVEL or NESTED; budget_bytes is the most looked at. At most `capacity` points, spread
  * over the bytes, ascending; *count says how many. Tables have at most 128 slots. Cost: that of
- * as many plans. `points` may be written to where the call fails.
+ * as many plans. `points` may be written to where the call fails. DRY_ERR_CANCELLED:
+ * options->progress asked for it.
  */
 DRY_API enum dry_status dry_plan_curve(const struct dry_chain *chain,
                                        const struct dry_plan_options *options,

@@ -34,6 +34,15 @@ make_point(const struct curve *c, uint64_t budget, struct dry_plan_summary *summ
     return DRY_OK;
 }
 
+static enum dry_status
+note_progress(const struct curve *c, size_t done, size_t total)
+{
+    const struct dry_plan_options *o = &c->options;
+    if (!o->progress || o->progress(o->progress_self, done, total) == 0)
+        return DRY_OK;
+    return dryi_fail(c->err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
+}
+
 /* Budgets rise, so plans that need as much, or more, and take no less have come before. */
 static void
 add_point(struct curve *c, const struct dry_plan_summary *summary)
@@ -50,14 +59,18 @@ static enum dry_status
 draw(struct curve *c, size_t capacity)
 {
     struct dry_plan_summary top, summary;
-    enum dry_status status = make_point(c, c->options.budget_bytes, &top);
+    enum dry_status status = note_progress(c, 0, capacity);
+    if (status == DRY_OK)
+        status = make_point(c, c->options.budget_bytes, &top);
     if (status != DRY_OK)
         return status;
     uint64_t low = top.floor_bytes, beyond = top.cost.peak_bytes - low;
     for (size_t k = 0; k + 1 < capacity; k++) {
         uint64_t parts = capacity - 1;
         uint64_t budget = low + beyond / parts * k + beyond % parts * k / parts;
-        status = make_point(c, budget, &summary);
+        status = note_progress(c, k + 1, capacity);
+        if (status == DRY_OK)
+            status = make_point(c, budget, &summary);
         if (status != DRY_OK)
             return status;
         add_point(c, &summary);

@@ -447,6 +447,46 @@ curves_of_rules_are_refused(void **state)
     dry_chain_destroy(chain);
 }
 
+struct calls {
+    uint64_t count, cancel_at;
+};
+
+static int
+note_call(void *self, uint64_t done, uint64_t total)
+{
+    struct calls *calls = self;
+    assert_int_equal(done, calls->count);
+    assert_int_equal(total, POINTS);
+    return calls->count++ == calls->cancel_at;
+}
+
+static void
+curves_tell_how_far_they_are_and_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct dry_chain *chain = equal_stages(8, 3);
+    struct dry_plan_point points[POINTS];
+    struct dry_plan_options options;
+    struct calls calls = {.cancel_at = UINT64_MAX};
+    size_t count = 7;
+    dry_plan_options_init(&options);
+    options.progress = note_call;
+    options.progress_self = &calls;
+    assert_int_equal(dry_plan_curve(chain, &options, points, POINTS, &count, NULL),
+                     DRY_OK);
+    assert_int_equal(calls.count, POINTS);
+    const uint64_t moments[] = {0, 1, POINTS - 1};
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        calls = (struct calls){.cancel_at = moments[i]};
+        count = 7;
+        assert_int_equal(dry_plan_curve(chain, &options, points, POINTS, &count, NULL),
+                         DRY_ERR_CANCELLED);
+        assert_int_equal(calls.count, moments[i] + 1);
+        assert_int_equal(count, 7);
+    }
+    dry_chain_destroy(chain);
+}
+
 /* --- options ------------------------------------------------------------------------------ */
 
 /* Two of three bytes for one more nanosecond, or all of them for ten. */
@@ -678,6 +718,7 @@ main(void)
         cmocka_unit_test(the_same_chain_has_the_same_plan),
         cmocka_unit_test(a_curve_falls_from_the_floor_to_where_all_is_saved),
         cmocka_unit_test(curves_of_rules_are_refused),
+        cmocka_unit_test(curves_tell_how_far_they_are_and_can_be_cancelled),
         cmocka_unit_test(options_are_taken_where_they_are_cheaper),
         cmocka_unit_test(offloaded_bytes_are_there_while_the_next_stage_runs),
         cmocka_unit_test(the_last_stage_runs_twice_where_bytes_are_on_their_way),
