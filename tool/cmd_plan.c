@@ -12,6 +12,7 @@
 #include "json_in.h"
 #include "output.h"
 #include "plan_report.h"
+#include "progress.h"
 #include "report.h"
 
 #define NOT_GIVEN UINT64_MAX
@@ -128,6 +129,31 @@ read_numbers(struct session *s)
     return code;
 }
 
+/* One stream is read once, and written once. */
+static int
+check_streams(const struct session *s)
+{
+    const struct values *v = &s->values;
+    bool is_out = v->out && strcmp(v->out, "-") == 0;
+    if (v->judge && strcmp(v->judge, "-") == 0 && strcmp(s->path, "-") == 0)
+        return report_usage("plan", "the chain and --judge are both standard input");
+    if (is_out && v->json)
+        return report_usage("plan", "--json and --out - both write standard output");
+    if (v->svg && strcmp(v->svg, "-") == 0 && (is_out || v->json))
+        return report_usage("plan", "--svg - and %s both write standard output",
+                            is_out ? "--out -" : "--json");
+    if (v->svg && v->out &&
+        (strcmp(v->svg, v->out) == 0 || (!is_out && output_is_input(v->svg, v->out))))
+        return report_usage("plan", "--svg and --out are one file");
+    const char *const writes[] = {v->out, v->svg};
+    for (size_t i = 0; i < 2; i++) {
+        if (writes[i] && (output_is_input(writes[i], s->path) ||
+                          (v->judge && output_is_input(writes[i], v->judge))))
+            return report_usage("plan", "%s is read: it cannot be written to", writes[i]);
+    }
+    return EXIT_FINE;
+}
+
 /* An option that would change nothing is a mistake. */
 static int
 check_use(const struct session *s)
@@ -143,15 +169,7 @@ check_use(const struct session *s)
         return report_usage("plan", "--curve is of the methods one-level and nested");
     if (v->every != INT64_MIN && m != DRY_METHOD_EVERY && !v->compare)
         return report_usage("plan", "--every is of --method every");
-    if (v->out && strcmp(v->out, "-") == 0 && v->json)
-        return report_usage("plan", "--json and --out - both write standard output");
-    const char *const writes[] = {v->out, v->svg};
-    for (size_t i = 0; i < 2; i++) {
-        if (writes[i] && (output_is_input(writes[i], s->path) ||
-                          (v->judge && output_is_input(writes[i], v->judge))))
-            return report_usage("plan", "%s is read: it cannot be written to", writes[i]);
-    }
-    return EXIT_FINE;
+    return check_streams(s);
 }
 
 static int
@@ -311,6 +329,14 @@ compare(struct session *s)
     s->report.row_count = DRY_METHOD_COUNT;
 }
 
+static int
+note_plan(void *self, uint64_t done, uint64_t total)
+{
+    struct progress *progress = self;
+    progress->total = total;
+    return progress_update(progress, done);
+}
+
 /* Of the whole chain, whatever the budget: it shows what others would buy. */
 static int
 draw_curve(struct session *s)
@@ -318,12 +344,17 @@ draw_curve(struct session *s)
     struct dry_plan_options options = s->options;
     struct dry_error err;
     size_t count = 0;
+    struct progress progress;
     options.budget_bytes = UINT64_MAX;
+    options.progress = note_plan;
+    options.progress_self = &progress;
     s->points = calloc(POINTS_MAX, sizeof *s->points);
     if (!s->points)
         return report_failure("plan", s->path, EXIT_MACHINE, "no memory for the curve");
+    progress_begin(&progress, "planning for many budgets", POINTS_MAX);
     enum dry_status status =
         dry_plan_curve(s->chain.chain, &options, s->points, POINTS_MAX, &count, &err);
+    progress_end(&progress);
     if (status != DRY_OK)
         return report_error("plan", s->path, &err);
     s->report.points = s->points;
@@ -390,8 +421,10 @@ print(const struct session *s)
 {
     if (s->values.json)
         return write_json(s, "-");
-    if (s->values.out && strcmp(s->values.out, "-") == 0)
-        return EXIT_FINE;
+    bool is_drawn = s->values.svg && strcmp(s->values.svg, "-") == 0 &&
+                    s->report.outcome != PLAN_NONE;
+    if (is_drawn || (s->values.out && strcmp(s->values.out, "-") == 0))
+        return EXIT_FINE; /* something else stands there */
     return plan_report_print(&s->report);
 }
 

@@ -73,10 +73,20 @@ make_stages(const struct dry_estimate_unit *units, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i + 1 < count; i++) {
-        if (units[i].count)
-            json_array_append_new(list, make_stage(&units[i]));
+        if (units[i].count && json_array_append_new(list, make_stage(&units[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     }
     return list;
+}
+
+/* A card on which not even the driver has room leaves nothing to a plan. */
+static json_t *
+make_budget(uint64_t capacity, uint64_t outside)
+{
+    return json_pack("{s:o, s:o}", "device", json_out_number(capacity), "reserve",
+                     json_out_number(outside < capacity ? outside : capacity));
 }
 
 int
@@ -92,10 +102,11 @@ estimate_report_print_chain(const struct estimate_report *report)
         make_persistent(report), "input", "bytes", json_out_number(units[0].input_bytes),
         "convention", "autograd", "stages", make_stages(units, count), "loss",
         make_loss(&units[count - 1]));
-    if (root && report->capacity_bytes)
+    if (root && report->capacity_bytes &&
         json_object_set_new(root, "budget",
-                            json_pack("{s:o, s:o}", "device",
-                                      json_out_number(report->capacity_bytes), "reserve",
-                                      json_out_number(s->outside_bytes)));
+                            make_budget(report->capacity_bytes, s->outside_bytes)) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
     return json_out_print("estimate", root);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model_json.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 #include <jansson.h>
 
 #include "fail.h"
+#include "json_in.h"
 
-#define TEXT_BYTES_MAX ((size_t)64 << 20)
 #define NUMBER_MAX (INT64_C(1) << 40)
 #define PATH_BYTES 64
 
@@ -509,14 +508,12 @@ enum dry_status
 model_json_parse(const char *text, size_t length, struct model_json *json,
                  struct dry_error *err)
 {
-    json_error_t why;
+    json_t *root;
     *json = (struct model_json){0};
     dry_model_init(&json->model);
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    if (!root)
-        return fail_at(err, DRY_ERR_FORMAT, why.position > 0 ? (uint64_t)why.position : 0,
-                       "JSON broken at line %d, column %d: %s", why.line, why.column,
-                       why.text);
+    enum dry_status status = json_in_parse(text, length, &root, err);
+    if (status != DRY_OK)
+        return status;
     struct reader r = {.object = root, .err = err};
     json_t *list = json_is_object(root) ? get(&r, "layers") : NULL;
     if (!json_is_object(root))
@@ -530,54 +527,16 @@ model_json_parse(const char *text, size_t length, struct model_json *json,
     return r.status;
 }
 
-/* All of a file, at most TEXT_BYTES_MAX of it and a byte; NULL: status says why. */
-static char *
-read_all(FILE *in, size_t *length, enum dry_status *status, struct dry_error *err)
-{
-    size_t capacity = (size_t)64 << 10, count = 0;
-    char *text = malloc(capacity);
-    while (text) {
-        count += fread(text + count, 1, capacity - count, in);
-        if (count < capacity || count > TEXT_BYTES_MAX)
-            break;
-        char *grown = realloc(text, capacity * 2);
-        if (!grown)
-            free(text);
-        text = grown;
-        capacity *= 2;
-    }
-    *length = count;
-    *status = DRY_OK;
-    if (!text)
-        *status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the file");
-    else if (ferror(in))
-        *status = fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot be read");
-    else if (count > TEXT_BYTES_MAX)
-        *status = fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
-                          "more than 64 MiB, which no configuration is");
-    return text;
-}
-
 enum dry_status
 model_json_read(const char *path, struct model_json *json, struct dry_error *err)
 {
-    bool is_input = strcmp(path, "-") == 0;
+    char *text;
     size_t length;
-    enum dry_status status;
     *json = (struct model_json){0};
-    FILE *in = is_input ? stdin : fopen(path, "rb");
-    if (!in) {
-        int code = errno;
-        status = fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot be opened: %s",
-                         strerror(code));
-        err->os_errno = code;
+    enum dry_status status = json_in_read_file(path, &text, &length, err);
+    if (status != DRY_OK)
         return status;
-    }
-    char *text = read_all(in, &length, &status, err);
-    if (!is_input)
-        fclose(in);
-    if (status == DRY_OK)
-        status = model_json_parse(text, length, json, err);
+    status = model_json_parse(text, length, json, err);
     free(text);
     return status;
 }

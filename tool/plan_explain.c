@@ -73,6 +73,13 @@ explain_peak(const struct plan_report *r)
     return EXIT_FINE;
 }
 
+/* As a loss has none. */
+static bool
+has_no_output(const struct plan_report *r, size_t stage)
+{
+    return dry_chain_get_stage(r->input->chain, stage)->output_bytes == 0;
+}
+
 /* Who binds the least budget, and what would lower it. */
 static void
 explain_floor(const struct plan_report *r)
@@ -92,7 +99,7 @@ explain_floor(const struct plan_report *r)
                         "is %s, for %s, with all other stages keeping as little as plans "
                         "of this method can.%s",
                         least, where,
-                        s->floor_stage + 1 == count
+                        s->floor_stage + 1 == count && has_no_output(r, count - 1)
                             ? " The last stage most often is the loss with its logits: "
                               "computed in parts, it would need less."
                             : "");

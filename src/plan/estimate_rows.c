@@ -121,9 +121,9 @@ add_states(struct dry_estimate *e)
         return;
     }
     static const char *const rules[DRY_OPTIMIZER_COUNT] = {
-        [DRY_OPTIMIZER_ADAMW_8BIT] = "2*n + 2*4*n/256 a tensor; 8*n below 4096",
-        [DRY_OPTIMIZER_ADAFACTOR] = "4*(rows + columns) a matrix, 4*n a vector",
-        [DRY_OPTIMIZER_MUON] = "1 state of layers' matrices, 2 of all else",
+        [DRY_OPTIMIZER_ADAMW_8BIT] = "2n + 8n/256 a tensor; below 4096 8n",
+        [DRY_OPTIMIZER_ADAFACTOR] = "4*(rows + columns); of vectors 4n",
+        [DRY_OPTIMIZER_MUON] = "layers' matrices 1, all others 2",
     };
     explain(add_row(e, DRY_GROUP_OPTIMIZER, "states", states, from_shapes), "%s",
             rules[e->setup.optimizer] ? rules[e->setup.optimizer] : "");
@@ -471,7 +471,7 @@ add_inference(struct dry_estimate *e)
     if (prompt > e->setup.workspace_bytes)
         explain(add_row(e, DRY_GROUP_TEMPORARY, "a prompt on its way",
                         prompt - e->setup.workspace_bytes, from_replay),
-                "one request of %llu tokens, one layer", ull(sequence));
+                "a layer's, of %llu tokens", ull(sequence));
 }
 
 /* --- units -------------------------------------------------------------------------------- */
