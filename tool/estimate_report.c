@@ -13,7 +13,7 @@
 /* Where the texts behind words in the margin begin. */
 #define COLUMN 12
 /* Formulas longer than this are shown by their numbers alone. */
-#define FORMULA_COLUMNS 38u
+#define FORMULA_COLUMNS 37u
 
 struct view {
     struct term term;

@@ -174,12 +174,20 @@ print_least(const struct graph_plan *g)
 static int
 print_none(const struct graph_plan *g)
 {
+    char less[TERM_NUMBER_BYTES];
     struct term term;
     term_init(&term, stdout);
     printf("%sno plan was found%s\n", term_style(&term, TERM_RED),
            term_style(&term, TERM_PLAIN));
     print_least(g);
-    plan_print_item("because", "%s", g->why);
+    /* The library knows nothing of what is always there, so its numbers are others. */
+    if (g->budget_bytes >= g->summary.floor_bytes + g->file.always_bytes)
+        plan_print_item("because", "%s", g->why);
+    else
+        plan_print_item("because", "the budget is less by %s",
+                        term_format_bytes(g->summary.floor_bytes + g->file.always_bytes -
+                                              g->budget_bytes,
+                                          less));
     return EXIT_FOUND;
 }
 
