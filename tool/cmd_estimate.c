@@ -282,6 +282,10 @@ read_numbers(struct session *s)
                             (long long)(zero > 3 ? v->zero : v->mask_bytes));
     u->zero = (uint32_t)zero;
     u->mask_bytes = (uint32_t)mask;
+    if (!v->inference && v->requests != 1)
+        return report_usage("estimate", "--requests is of --inference");
+    if (v->targets && v->lora == 0)
+        return report_usage("estimate", "--lora-targets is of --lora");
     if (v->sequence < 0 || v->stage < -1)
         return report_usage("estimate", "--seq, --stage: expected no less than 0");
     u->sequence = v->sequence ? (uint64_t)v->sequence : 2048;

@@ -118,8 +118,8 @@ struct dry_model {
     enum dry_model_kind kind;
     uint64_t layers, hidden, vocab;
     uint64_t heads;
-    uint64_t kv_heads;    /* 0: as many as heads */
-    uint64_t head_dim;    /* 0: hidden / heads */
+    uint64_t kv_heads;    /* of which heads are a multiple; 0: as many as heads */
+    uint64_t head_dim;    /* 0: hidden / heads, without a rest */
     uint64_t ffn;         /* width of the MLP; of dense layers where there are experts */
     uint64_t positions;   /* learned ones */
     uint64_t token_types; /* BERT's */

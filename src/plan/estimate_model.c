@@ -203,14 +203,36 @@ check_numbers(const struct dry_model *m, struct dry_error *err)
     return check_fields(fields, COUNT_OF(fields), err);
 }
 
+/* Of a model as it was said, before it is completed; its numbers are none too large. */
+static enum dry_status
+check_heads(const struct dry_model *m, struct dry_error *err)
+{
+    unsigned long long hidden = m->hidden, heads = m->heads, kv_heads = m->kv_heads;
+    if (m->kv_rank || heads == 0)
+        return DRY_OK;
+    if (m->head_dim == 0 && hidden % heads != 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "hidden, %llu, is no multiple of heads, %llu, and head_dim is "
+                         "not said",
+                         hidden, heads);
+    if (kv_heads && heads % kv_heads != 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "heads, %llu, are no multiple of kv_heads, %llu", heads,
+                         kv_heads);
+    return DRY_OK;
+}
+
 enum dry_status
 dryi_model_check(struct dry_model *m, struct dry_error *err)
 {
     enum dry_status status = check_enums(m, err);
     if (status != DRY_OK || m->kind == DRY_MODEL_CONV)
         return status == DRY_OK ? check_conv(m, err) : status;
+    struct dry_model said = *m;
     complete(m);
     status = check_numbers(m, err);
+    if (status == DRY_OK)
+        status = check_heads(&said, err);
     if (status == DRY_OK && m->is_parallel && m->is_post_norm)
         status = dryi_fail(err, DRY_ERR_ARGUMENT,
                            "a parallel layer has its norms before the sums");

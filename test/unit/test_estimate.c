@@ -750,9 +750,11 @@ contradictions_are_named(void **state)
     REFUSED(model.layers = 0, DRY_ERR_ARGUMENT, "layers");
     REFUSED(model.hidden = 0, DRY_ERR_ARGUMENT, "hidden");
     REFUSED(model.heads = 0, DRY_ERR_ARGUMENT, "heads");
+    REFUSED(model.heads = 7, DRY_ERR_ARGUMENT, "hidden, ");
+    REFUSED(model.kv_heads = 5, DRY_ERR_ARGUMENT, "kv_heads, 5");
     REFUSED(model.layers = 10001, DRY_ERR_LIMIT, "layers");
     REFUSED(model.vocab = UINT64_MAX, DRY_ERR_LIMIT, "vocab");
-    REFUSED(model.hidden = UINT64_C(1) << 40, DRY_ERR_LIMIT, "2^");
+    REFUSED(model.hidden = UINT64_C(3) << 38, DRY_ERR_LIMIT, "2^");
     REFUSED(model.experts = 4, DRY_ERR_ARGUMENT, "experts_per_token");
     REFUSED(model.kv_rank = 4, DRY_ERR_ARGUMENT, "nope_dim");
     REFUSED(model.is_parallel = model.is_post_norm = true, DRY_ERR_ARGUMENT, "parallel");
