@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain_keep.h"
 #include "fail.h"
 #include "json_in.h"
 #include "term.h"
@@ -42,6 +43,7 @@ static const char *const stage_keys[] = {"name",
                                          "recomputable",
                                          "rng",
                                          "options",
+                                         "operations",
                                          NULL};
 static const char *const option_keys[] = {
     "id",        "saved",   "saved_has_input", "saved_has_output",
@@ -60,6 +62,8 @@ struct reader {
     uint64_t grads_total, grads_claimed;
     uint64_t previous_output; /* the input of the stage that is read */
     uint64_t stage_count, option_copies;
+    struct chain_keep_used keep_used;
+    size_t policy_capacity;
 };
 
 /* What of a stage the conversion needs, beside the struct itself. */
@@ -71,6 +75,8 @@ struct stage_form {
     uint64_t option_saved[DRY_STAGE_OPTIONS_MAX];
     bool option_has_input[DRY_STAGE_OPTIONS_MAX];
     bool option_has_output[DRY_STAGE_OPTIONS_MAX];
+    size_t written_count;   /* options of the file; behind them are those of `keep` */
+    struct chain_keep keep; /* from "operations" */
 };
 
 static uint64_t
@@ -292,30 +298,6 @@ read_saved(struct reader *r, const struct json_at *stage)
     return sum;
 }
 
-/* Lists of counts by operation, for those who carry the plan out; here they only have to be
-   what they claim to be. */
-static void
-check_policy(struct reader *r, const struct json_at *policy)
-{
-    const char *operation;
-    json_t *value;
-    if (!policy->value)
-        return;
-    if (!json_is_object(policy->value)) {
-        json_in_fail(&r->in, policy, "an object is expected");
-        return;
-    }
-    json_object_foreach(policy->value, operation, value)
-    {
-        struct json_at list = {.value = value, .parent = policy, .key = operation};
-        size_t count = json_in_list(&r->in, &list);
-        for (size_t i = 0; i < count && r->in.status == DRY_OK; i++) {
-            struct json_at index = json_in_element(&list, i);
-            json_in_unsigned(&r->in, &index);
-        }
-    }
-}
-
 static void
 read_option(struct reader *r, const struct json_at *at, struct stage_form *form, size_t i)
 {
@@ -335,7 +317,7 @@ read_option(struct reader *r, const struct json_at *at, struct stage_form *form,
     form->option_has_output[i] = read_flag(r, at, "saved_has_output", form->has_output);
     option->recompute_ns = read_time(r, at, "recompute");
     option->offload_bytes = read_bytes_or(r, at, "offload", 0);
-    check_policy(r, &policy);
+    chain_policy_check(&r->in, &policy);
 }
 
 static void
@@ -357,8 +339,93 @@ read_options(struct reader *r, const struct json_at *stage, struct dry_stage *to
             read_bytes_or(r, &at, "bwd_tmp", to->backward_tmp_bytes);
     }
     to->options = form->options;
-    to->option_count = count;
+    to->option_count = form->written_count = count;
 }
+
+/* --- operations --------------------------------------------------------------------------- */
+
+static const char *const keep_names[CHAIN_KEEP_POINTS_MAX] = {
+    "keep:1", "keep:2", "keep:3", "keep:4", "keep:5", "keep:6", "keep:7", "keep:8"};
+
+/* The policy becomes the file's. */
+static void
+add_policy(struct reader *r, const struct chain_policy *policy)
+{
+    struct chain_file *f = r->file;
+    if (f->policy_count == r->policy_capacity) {
+        size_t capacity = r->policy_capacity ? r->policy_capacity * 2 : 16;
+        struct chain_policy *grown = realloc(f->policies, capacity * sizeof *f->policies);
+        if (!grown) {
+            r->in.status = fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET,
+                                   "no memory for a stage");
+            return;
+        }
+        f->policies = grown;
+        r->policy_capacity = capacity;
+    }
+    json_incref(policy->policy);
+    f->policies[f->policy_count++] = *policy;
+}
+
+static void
+add_keep_option(struct reader *r, struct dry_stage *to, struct stage_form *form, size_t k)
+{
+    const struct chain_keep_point *point = &form->keep.points[k];
+    struct dry_stage_option *option = &form->options[to->option_count++];
+    const struct chain_policy policy = {.first = r->stage_count,
+                                        .count = form->repeat,
+                                        .option = to->option_count,
+                                        .policy = point->policy};
+    *option = (struct dry_stage_option){.name = keep_names[k],
+                                        .recompute_ns = point->recompute_ns,
+                                        .backward_tmp_bytes = to->backward_tmp_bytes};
+    /* All of it at once, which is never too little. */
+    option->backward_tmp_bytes += point->recomputed_bytes;
+    add_policy(r, &policy);
+}
+
+static void
+read_operations(struct reader *r, const struct json_at *stage, struct dry_stage *to,
+                struct stage_form *form)
+{
+    const struct json_at list = json_in_key(stage, "operations");
+    const struct json_at options = json_in_key(stage, "options");
+    chain_keep_read(&r->in, &list, r->memory, &r->keep_used, &form->keep);
+    if (r->in.status != DRY_OK || !list.value)
+        return;
+    for (size_t i = 0; i < to->option_count; i++) {
+        if (strncmp(form->options[i].name, "keep:", 5) == 0)
+            json_in_fail(&r->in, &options, "names with keep: are those of operations");
+    }
+    if (to->option_count + form->keep.count > DRY_STAGE_OPTIONS_MAX)
+        json_in_fail(&r->in, &list, "with its options they make more than %u",
+                     DRY_STAGE_OPTIONS_MAX);
+    for (size_t k = 0; k < form->keep.count && r->in.status == DRY_OK; k++)
+        add_keep_option(r, to, form, k);
+    chain_keep_finish(&form->keep);
+}
+
+/* Operations are a part of what the stage saves. */
+static void
+convert_operations(struct reader *r, const struct json_at *at,
+                   const struct dry_stage *stage, struct stage_form *form)
+{
+    const struct json_at list = json_in_key(at, "operations");
+    uint64_t beside = stage->saved_bytes - stage->output_bytes;
+    if (r->in.status == DRY_OK && form->keep.read_bytes > beside)
+        json_in_fail(&r->in, &list,
+                     "%llu bytes that the backward reads, and the stage saves %llu "
+                     "beside its output",
+                     (unsigned long long)form->keep.read_bytes,
+                     (unsigned long long)beside);
+    if (r->in.status != DRY_OK)
+        return;
+    for (size_t i = form->written_count; i < stage->option_count; i++)
+        form->options[i].saved_bytes =
+            stage->saved_bytes - form->keep.points[i - form->written_count].less_bytes;
+}
+
+/* --- into the chain ----------------------------------------------------------------------- */
 
 /* Saved with the output and without the input, whatever the file's convention. */
 static uint64_t
@@ -390,13 +457,14 @@ add_stage(struct reader *r, const struct json_at *at, struct dry_stage *stage,
                              .has_input = form->has_input,
                              .has_output = form->has_output};
     stage->saved_bytes = convert_saved(r, at, &seen);
-    for (size_t i = 0; i < stage->option_count && r->in.status == DRY_OK; i++) {
+    for (size_t i = 0; i < form->written_count && r->in.status == DRY_OK; i++) {
         struct json_at option = json_in_element(&options, i);
         seen.bytes = form->option_saved[i];
         seen.has_input = form->option_has_input[i];
         seen.has_output = form->option_has_output[i];
         form->options[i].saved_bytes = convert_saved(r, &option, &seen);
     }
+    convert_operations(r, at, stage, form);
     if (r->in.status != DRY_OK)
         return;
     enum dry_status status =
@@ -450,6 +518,7 @@ read_stage(struct reader *r, const struct json_at *at, struct stage_form *form)
     form->has_output = read_flag(r, at, "saved_has_output", false);
     form->saved_bytes = read_saved(r, at);
     read_options(r, at, &stage, form);
+    read_operations(r, at, &stage, form);
     count_stages(r, at, &stage, form->repeat);
     if (r->in.status != DRY_OK)
         return;
@@ -474,6 +543,8 @@ read_loss(struct reader *r, const struct json_at *at, struct stage_form *form)
     form->saved_bytes = read_bytes_or(r, at, "saved", 0);
     form->has_input = read_flag(r, at, "saved_has_input", false);
     form->has_output = false;
+    form->written_count = 0;
+    form->keep = (struct chain_keep){0};
     count_stages(r, at, &stage, 1);
     if (r->in.status == DRY_OK)
         add_stage(r, at, &stage, form, 1);
@@ -574,6 +645,9 @@ void
 chain_file_finish(struct chain_file *file)
 {
     dry_chain_destroy(file->chain);
+    for (size_t i = 0; i < file->policy_count; i++)
+        json_decref(file->policies[i].policy);
+    free(file->policies);
     *file = (struct chain_file){0};
 }
 
@@ -585,4 +659,21 @@ chain_stage_name(const struct dry_chain *chain, size_t stage, char name[CHAIN_NA
     if (s && s->name)
         term_make_printable(name, CHAIN_NAME_BYTES, s->name, strlen(s->name));
     return name;
+}
+
+json_t *
+chain_find_policy(const struct chain_file *file, size_t stage, size_t option)
+{
+    size_t low = 0, high = file->policy_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct chain_policy *p = &file->policies[middle];
+        if (stage - p->first < p->count && p->option == option)
+            return p->policy;
+        if (p->first + p->count <= stage || (p->first <= stage && p->option < option))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }

@@ -219,7 +219,7 @@ read_plan(struct session *s)
     struct dry_error err;
     enum dry_status status = json_in_read_file(s->values.judge, &text, &length, &err);
     if (status == DRY_OK) {
-        status = plan_file_read(text, length, s->chain.chain, &s->judged, &err);
+        status = plan_file_read(text, length, &s->chain, &s->judged, &err);
         free(text);
     }
     return status == DRY_OK ? EXIT_FINE : report_error("plan", s->values.judge, &err);

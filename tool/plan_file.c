@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain_keep.h"
 #include "fail.h"
 #include "json_in.h"
 
@@ -23,7 +24,8 @@ static const char *const file_keys[] = {
     "rounding",       "timeline",  "compare",
     "curve",          "judged",    "input_hash",
     "plan_hash",      NULL};
-static const char *const item_keys[] = {"save", "ckpt", "inner", "opt", "id", NULL};
+static const char *const item_keys[] = {"save", "ckpt",   "inner", "opt",
+                                        "id",   "policy", NULL};
 
 /* A list of items that is being walked. */
 struct level {
@@ -36,7 +38,7 @@ struct level {
 
 struct reader {
     struct json_in in;
-    const struct dry_chain *chain;
+    const struct chain_file *input;
     struct plan_file *file;
     struct level *levels;
     size_t depth;
@@ -104,22 +106,38 @@ find_option(const struct dry_stage *stage, const char *id)
     return 0;
 }
 
+/* A plan that keeps other operations than the chain's option is not what is judged. */
+static void
+check_policy(struct reader *r, const struct json_at *policy, const json_t *kept)
+{
+    if (policy->value && kept && !json_equal(policy->value, kept))
+        json_in_fail(&r->in, policy, "not the operations that this option keeps");
+}
+
 /* One item for neighbours whose option of this name has the same number. */
 static void
 read_option(struct reader *r, const struct json_at *item, const uint32_t range[2])
 {
-    struct json_at id = json_in_key(item, "id");
+    struct json_at id = json_in_key(item, "id"), policy = json_in_key(item, "policy");
     struct dry_plan_item *made = NULL;
+    const json_t *kept = NULL, *before;
     const char *name = json_in_text(&r->in, &id, NULL);
     if (!name) {
         json_in_fail(&r->in, &id, "the option's name is missing");
         return;
     }
+    chain_policy_check(&r->in, &policy);
     for (uint32_t i = range[0]; i <= range[1] && r->in.status == DRY_OK; i++) {
-        uint32_t option = find_option(dry_chain_get_stage(r->chain, i), name);
+        uint32_t option = find_option(dry_chain_get_stage(r->input->chain, i), name);
         if (!option) {
             json_in_fail(&r->in, &id, "stage %u has no option of this name", i);
-        } else if (made && made->option == option) {
+            return;
+        }
+        before = kept;
+        kept = chain_find_policy(r->input, i, option);
+        if (kept != before)
+            check_policy(r, &policy, kept);
+        if (made && made->option == option) {
             made->last = i;
         } else {
             made = append(r, DRY_PLAN_SAVE, i, i);
@@ -178,6 +196,8 @@ read_item(struct reader *r, struct level *level)
         json_in_fail(&r->in, &item, "only a ckpt has an inner");
     if (!option.value && json_object_get(item.value, "id"))
         json_in_fail(&r->in, &item, "only an opt has an id");
+    if (!option.value && json_object_get(item.value, "policy"))
+        json_in_fail(&r->in, &item, "only an opt has a policy");
     const struct json_at *which = save.value ? &save : option.value ? &option : &range;
     if (r->in.status != DRY_OK || !read_range(r, which, level, stages))
         return;
@@ -204,7 +224,7 @@ walk_items(struct reader *r)
 static void
 read_items(struct reader *r, const struct json_at *root)
 {
-    size_t count = dry_chain_get_count(r->chain);
+    size_t count = dry_chain_get_count(r->input->chain);
     struct level *levels = calloc(PLAN_DEPTH_MAX, sizeof *levels);
     if (!levels) {
         r->in.status =
@@ -257,11 +277,11 @@ read_plan(struct reader *r, const struct json_at *root)
 }
 
 enum dry_status
-plan_file_read(const char *text, size_t length, const struct dry_chain *chain,
+plan_file_read(const char *text, size_t length, const struct chain_file *input,
                struct plan_file *file, struct dry_error *err)
 {
     struct plan_file made = {0};
-    struct reader r = {.in = {.err = err}, .chain = chain, .file = &made};
+    struct reader r = {.in = {.err = err}, .input = input, .file = &made};
     json_t *tree;
     enum dry_status status = json_in_parse(text, length, &tree, err);
     if (status != DRY_OK)

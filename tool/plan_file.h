@@ -14,6 +14,8 @@
 
 #include <drystone/plan.h>
 
+#include "chain_json.h"
+
 /*
  * Ranges in ranges at most. A tree of JSON has two levels for each, and what reads and
  * writes JSON stops at 2048.
@@ -29,11 +31,12 @@ struct plan_file {
 
 /*
  * FORMAT, with the key's way: what is no plan, or covers the chain's stages twice, not at
- * all or out of order, or names an option that a stage has not. plan_file_finish() is due
+ * all or out of order, or names an option that a stage has not, or one made of operations
+ * with others than it keeps. plan_file_finish() is due
  * after DRY_OK.
  */
 DRY_CHECK_RESULT enum dry_status plan_file_read(const char *text, size_t length,
-                                                const struct dry_chain *chain,
+                                                const struct chain_file *input,
                                                 struct plan_file *file,
                                                 struct dry_error *err);
 void plan_file_finish(struct plan_file *file);

@@ -42,27 +42,31 @@ struct level {
 };
 
 struct tree {
-    const struct dry_chain *chain;
+    const struct chain_file *input;
     const struct dry_plan_item *items;
     struct level levels[PLAN_DEPTH_MAX + 1];
     size_t depth;
 };
 
-/* One object for neighbours whose option has one name; false: no memory, or no name. */
+/* One object for neighbours whose option has one name and keeps the same operations; false:
+   no memory, or no name. */
 static bool
 put_option(const struct tree *t, json_t *list, const struct dry_plan_item *item)
 {
     for (uint32_t first = item->first, next; first <= item->last; first = next) {
-        const struct dry_stage *s = dry_chain_get_stage(t->chain, first);
+        const struct dry_stage *s = dry_chain_get_stage(t->input->chain, first);
         const char *name = s->options[item->option - 1].name;
+        json_t *policy = chain_find_policy(t->input, first, item->option);
         for (next = first + 1; next <= item->last; next++) {
-            const struct dry_stage *other = dry_chain_get_stage(t->chain, next);
-            if (strcmp(other->options[item->option - 1].name, name) != 0)
+            const struct dry_stage *other = dry_chain_get_stage(t->input->chain, next);
+            if (strcmp(other->options[item->option - 1].name, name) != 0 ||
+                chain_find_policy(t->input, next, item->option) != policy)
                 break;
         }
         json_t *made = json_pack("{s:[I, I], s:s}", "opt", (json_int_t)first,
                                  (json_int_t)next - 1, "id", name);
-        if (json_array_append_new(list, made) != 0)
+        if (json_array_append_new(list, made) != 0 ||
+            (policy && json_object_set(made, "policy", policy) != 0))
             return false;
     }
     return true;
@@ -113,7 +117,7 @@ make_items(const struct plan_report *r, struct dry_error *err)
     json_t *root = json_array();
     enum dry_status status = DRY_ERR_MEMORY;
     if (t && root) {
-        t->chain = r->input->chain;
+        t->input = r->input;
         t->items = r->items;
         t->levels[t->depth++] = (struct level){root, SIZE_MAX};
         status = fill_items(t, r->item_count, err);

@@ -81,13 +81,18 @@ def _bounds(item, name, expected):
     return pair
 
 
-def _find_policy(chain, stage, name):
-    if chain is None:
+def _find_policy(chain, stage, item):
+    """The chain's option has it, or else the item: of options made of a stage's operations."""
+    name, own = item.get("id"), item.get("policy")
+    if chain is None and own is None:
         raise PlanError(f"stage {stage} is kept by option {name!r}: give the chain too")
-    stages = [each for each in chain["stages"] for _ in range(each.get("repeat", 1))]
+    stages = [each for each in chain["stages"] for _ in range(each.get("repeat", 1))] \
+        if chain else []
     for option in stages[stage].get("options", ()) if stage < len(stages) else ():
         if option["id"] == name and option.get("policy"):
             return option["policy"]
+    if own is not None:
+        return own
     raise PlanError(f"stage {stage} has no option {name!r} with a policy")
 
 
@@ -113,7 +118,7 @@ def _parse(items, after, chain):
         elif kinds[0] == "ckpt":
             made.append(_parse_range(item, begin, end, chain))
         else:
-            made += [_Option(stage, _find_policy(chain, stage, item.get("id")))
+            made += [_Option(stage, _find_policy(chain, stage, item))
                      for stage in range(begin, end + 1)]
         after = end + 1
     return made, after
@@ -261,7 +266,7 @@ def apply(stages, plan, *, chain=None, loss=None, preserve_rng_state=True, early
     """A module that runs the stages by the plan.
 
     plan        of plan(), or a plan file that was read as JSON
-    chain       of which it was made; needed if stages are kept by options
+    chain       of which it was made; needed if stages are kept by options whose policies the plan has not
     loss        the chain's last stage; without it the caller runs the loss
     early_stop  a second run ends as soon as all is there that the backward needs
     """

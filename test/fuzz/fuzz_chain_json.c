@@ -56,7 +56,7 @@ check_again(const struct chain_file *chain, const struct plan_file *plan,
     json_t *root = plan_json_make(&report, &err);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     require(text != NULL);
-    require(plan_file_read(text, strlen(text), chain->chain, &again, &err) == DRY_OK);
+    require(plan_file_read(text, strlen(text), chain, &again, &err) == DRY_OK);
     struct dry_plan_cost same;
     require(dry_plan_judge(chain->chain, again.items, again.count, NULL, NULL, &same,
                            &err) == DRY_OK);
@@ -72,7 +72,7 @@ check_plan(const struct chain_file *chain, const char *text, size_t length)
     struct plan_file plan;
     struct dry_plan_cost cost;
     struct dry_error err = {.text = ""};
-    if (plan_file_read(text, length, chain->chain, &plan, &err) != DRY_OK) {
+    if (plan_file_read(text, length, chain, &plan, &err) != DRY_OK) {
         require(err.text[0] != '\0');
         return;
     }

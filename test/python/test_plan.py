@@ -498,6 +498,34 @@ class Command(unittest.TestCase):
         self.check_options([models.Mlp(32, 256) for _ in range(8)], torch.randn(16, 32, 32),
                            "nested", has_inner_option)
 
+    def test_operations_become_options_that_are_run(self):
+        """What the command chose to keep is kept: the plan's own policies carry it out."""
+        stages, example = [models.Mlp(32, 256, 0) for _ in range(4)], torch.randn(16, 32, 32)
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, repeats=1)
+        wide = 16 * 32 * 256 * 4
+        for stage in chain["stages"][:4]:
+            stage["operations"] = [
+                {"name": "aten.addmm.default", "bytes": wide, "time": 100},
+                {"name": "aten.gelu.default", "bytes": wide, "time": 10, "inputs": [0]}]
+        free = dp.plan(chain, 1 << 40)
+        made = dp.plan(chain, free["predicted"]["peak_bytes"] - 2 * wide)
+        chosen = [item for item in made["items"] if "opt" in item]
+        self.assertIn({"aten.addmm.default": [0]}, [item["policy"] for item in chosen])
+        parameters = [p for stage in stages for p in stage.parameters()]
+        plain = dp.apply(stages, free, loss=models.mean_of_squares)
+        run = dp.apply(stages, made, loss=models.mean_of_squares)
+        for a, b in zip(gradients(plain, parameters, example)[1],
+                        gradients(run, parameters, example)[1]):
+            self.assertTrue(torch.equal(a, b))
+        counts = []
+        for planned in (plain, run):
+            with _Counter() as counter:
+                planned(example).backward()
+            counts.append(counter.counts["aten.gelu.default"])
+        kept_by_option = sum(item["opt"][1] - item["opt"][0] + 1 for item in chosen
+                             if item["policy"] == {"aten.addmm.default": [0]})
+        self.assertGreaterEqual(counts[1] - counts[0], kept_by_option)
+
     def test_what_cannot_fit_says_the_least_budget(self):
         with self.assertRaisesRegex(dp.PlanError, "the least budget is [0-9]+, for "):
             dp.plan(self.chain, "1KiB")

@@ -2,6 +2,7 @@
 /* Chains, graphs and plans from files: what is read, and what is refused with the key's way. */
 #include "support/cmocka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,150 @@ static_gradients_are_there_all_the_time(void **state)
     chain_file_finish(&f);
 }
 
+/* --- operations --------------------------------------------------------------------------- */
+
+/* Bytes, time and rules of a block, as its file has them; inputs are the bits of operations. */
+static const struct {
+    const char *json;
+    uint64_t bytes, time_us;
+    uint32_t inputs, group, tied_to;
+    bool is_always, is_never, is_unread;
+} block[] = {
+    {"\"name\":\"mm\",\"bytes\":20,\"time\":5", 20, 5, 0, 0, 0, 0, 0, 0},
+    {"\"name\":\"gelu\",\"bytes\":30,\"time\":1,\"inputs\":[0]", 30, 1, 1, 0, 0, 0, 0, 0},
+    {"\"name\":\"mm\",\"bytes\":6,\"time\":9,\"inputs\":[1,0],\"unread\":true", 6, 9, 3,
+     0, 0, 0, 0, 1},
+    {"\"name\":\"add\",\"bytes\":8,\"time\":2,\"inputs\":[2],\"tied_to\":null", 8, 2, 4,
+     0, 0, 0, 0, 0},
+    {"\"name\":\"view\",\"bytes\":0,\"time\":0.5,\"inputs\":[3],\"keep\":\"never\"", 0, 0,
+     8, 0, 0, 0, 1, 0},
+    {"\"name\":\"rand\",\"bytes\":3,\"time\":1,\"keep\":\"always\"", 3, 1, 0, 0, 0, 1, 0,
+     0},
+    {"\"name\":\"mm\",\"bytes\":12,\"time\":4,\"inputs\":[3],\"group\":7", 12, 4, 8, 7, 0,
+     0, 0, 0},
+    {"\"name\":\"mm\",\"bytes\":12,\"time\":3,\"inputs\":[3],\"group\":7,\"keep\":"
+     "\"free\"",
+     12, 3, 8, 7, 0, 0, 0, 0},
+    {"\"name\":\"relu_\",\"bytes\":1,\"time\":1,\"inputs\":[6],\"tied_to\":6", 1, 1, 64,
+     0, 7, 0, 0, 0},
+};
+#define BLOCK_COUNT (sizeof block / sizeof *block)
+#define BLOCK_READ 86 /* bytes that the backward reads */
+
+static bool
+is_allowed(uint32_t kept)
+{
+    for (size_t i = 0; i < BLOCK_COUNT; i++) {
+        bool is_kept = kept >> i & 1;
+        if ((block[i].is_always && !is_kept) || (block[i].is_never && is_kept) ||
+            (block[i].tied_to && is_kept != (kept >> (block[i].tied_to - 1) & 1)))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (block[i].group && block[k].group == block[i].group &&
+                is_kept != (kept >> k & 1))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Nanoseconds, by the rule as knapsack.h has it. */
+static uint64_t
+cost_of(uint32_t kept, uint64_t *kept_bytes, uint64_t *again_bytes)
+{
+    uint64_t time_ns = 0;
+    uint32_t wanted = 0;
+    *kept_bytes = *again_bytes = 0;
+    for (size_t i = BLOCK_COUNT; i-- > 0;) {
+        if (kept >> i & 1) {
+            *kept_bytes += block[i].bytes;
+        } else if (!block[i].is_unread || wanted >> i & 1) {
+            wanted |= block[i].inputs;
+            *again_bytes += block[i].bytes;
+            time_ns += block[i].is_never ? 500 : block[i].time_us * 1000;
+        }
+    }
+    return time_ns;
+}
+
+static uint64_t
+least_within(uint64_t bytes)
+{
+    uint64_t least = UINT64_MAX, kept_bytes, again_bytes;
+    for (uint32_t kept = 0; kept < 1u << BLOCK_COUNT; kept++) {
+        uint64_t time_ns = cost_of(kept, &kept_bytes, &again_bytes);
+        if (is_allowed(kept) && kept_bytes <= bytes && time_ns < least)
+            least = time_ns;
+    }
+    return least;
+}
+
+static uint32_t
+kept_by(const json_t *policy)
+{
+    static const char *const names[] = {"mm",   "gelu", "mm", "add",  "view",
+                                        "rand", "mm",   "mm", "relu_"};
+    static const int calls[] = {0, 0, 1, 0, 0, 0, 2, 3, 0};
+    uint32_t kept = 0;
+    for (size_t i = 0; i < BLOCK_COUNT; i++) {
+        const json_t *list = json_object_get(policy, names[i]);
+        for (size_t k = 0; k < json_array_size(list); k++)
+            kept |= (uint32_t)(json_integer_value(json_array_get(list, k)) == calls[i])
+                    << i;
+    }
+    return kept;
+}
+
+/* Of a stage before it and two of them; the block saves 14 bytes beside operations. */
+static void
+make_blocks(char *text, size_t capacity)
+{
+    size_t used = (size_t)snprintf(
+        text, capacity,
+        "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE ",{\"repeat\":2,\"fwd\":30,"
+        "\"bwd\":60,\"out\":20,\"saved\":120,\"bwd_tmp\":5,\"options\":[{\"id\":\"o\","
+        "\"saved\":90,\"recompute\":1}],\"operations\":[");
+    for (size_t i = 0; i < BLOCK_COUNT; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s{%s}", i ? "," : "",
+                                 block[i].json);
+    snprintf(text + used, capacity - used, "]}]}");
+}
+
+static void
+operations_become_the_best_options(void **state)
+{
+    (void)state;
+    char text[4096];
+    struct chain_file f;
+    make_blocks(text, sizeof text);
+    assert_chain(text, &f);
+    for (size_t stage = 1; stage <= 2; stage++) {
+        const struct dry_stage *s = dry_chain_get_stage(f.chain, stage);
+        uint64_t kept_bytes, again_bytes;
+        assert_true(s->option_count >= 4 && s->option_count <= 9);
+        assert_string_equal(s->options[0].name, "o");
+        assert_null(chain_find_policy(&f, stage, 1));
+        for (size_t i = 1; i < s->option_count; i++) {
+            const struct dry_stage_option *o = &s->options[i];
+            json_t *policy = chain_find_policy(&f, stage, i + 1);
+            uint32_t kept = kept_by(policy);
+            assert_true(is_allowed(kept));
+            assert_int_equal(o->recompute_ns, cost_of(kept, &kept_bytes, &again_bytes));
+            assert_int_equal(o->recompute_ns, least_within(kept_bytes));
+            assert_int_equal(o->saved_bytes, s->saved_bytes - BLOCK_READ + kept_bytes);
+            assert_int_equal(o->backward_tmp_bytes, 5 + again_bytes);
+            assert_true(i == 1 || o->saved_bytes > o[-1].saved_bytes);
+            assert_ptr_equal(policy, chain_find_policy(&f, 1, i + 1));
+        }
+        assert_string_equal(s->options[1].name, "keep:1");
+        assert_int_equal(s->options[1].saved_bytes, s->saved_bytes - BLOCK_READ + 3);
+        assert_null(chain_find_policy(&f, stage, s->option_count + 1));
+    }
+    assert_null(chain_find_policy(&f, 0, 1));
+    assert_null(chain_find_policy(&f, 3, 1));
+    chain_file_finish(&f);
+}
+
 /* --- what is refused ---------------------------------------------------------------------- */
 
 struct refusal {
@@ -145,6 +290,7 @@ struct refusal {
 };
 
 #define WITH(more) CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":30," more "}")
+#define OP(more) "{\"name\":\"a\",\"bytes\":1,\"time\":1" more "}"
 #define ROOT(more) "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE "]," more "}"
 
 static const struct refusal wrong_chains[] = {
@@ -197,6 +343,43 @@ static const struct refusal wrong_chains[] = {
     {WITH("\"storages\":[[\"a\",1]]"), "stages[0].saved: the storages are 1 bytes"},
     {WITH("\"storages\":[[\"a\"]]"), "stages[0].storages[0]: a pair"},
     {WITH("\"storages\":[[\"a\",1],[\"a\",2]]"), "stages[0].storages: a storage is"},
+    {WITH("\"operations\":{}"), "stages[0].operations: a list is expected"},
+    {WITH("\"operations\":[3]"), "stages[0].operations[0]: an object is expected"},
+    {WITH("\"operations\":[{\"bytes\":1,\"time\":1}]"),
+     "stages[0].operations[0].name: a name is needed"},
+    {WITH("\"operations\":[{\"name\":\"a\",\"time\":1}]"),
+     "stages[0].operations[0].bytes: is missing"},
+    {WITH("\"operations\":[{\"name\":\"a\",\"bytes\":1}]"),
+     "stages[0].operations[0].time: is missing"},
+    {WITH("\"operations\":[{\"nam\":\"a\"}]"),
+     "stages[0].operations[0]: there is no key 'nam'"},
+    {WITH("\"operations\":[" OP("") "," OP(",\"inputs\":[0,1]") "]"),
+     "stages[0].operations[1].inputs[1]: 1 is no operation before"},
+    {WITH("\"operations\":[" OP("") "," OP(",\"tied_to\":1") "]"),
+     "stages[0].operations[1].tied_to: 1 is no operation before"},
+    {WITH("\"operations\":[" OP(",\"tied_to\":true") "]"),
+     "stages[0].operations[0].tied_to: a whole number"},
+    {WITH("\"operations\":[" OP(",\"group\":4294967296") "]"),
+     "stages[0].operations[0].group: more than 4294967295"},
+    {WITH("\"operations\":[" OP(",\"keep\":\"some\"") "]"),
+     "stages[0].operations[0].keep: expected \"always\""},
+    {WITH("\"operations\":[" OP(",\"unread\":0") "]"),
+     "stages[0].operations[0].unread: true or false"},
+    {WITH("\"operations\":[" OP(",\"group\":1,\"keep\":\"always\"") "," OP(
+         ",\"group\":1,\"keep\":\"never\"") "]"),
+     "stages[0].operations: "},
+    {WITH("\"operations\":[{\"name\":\"a\",\"bytes\":31,\"time\":1}]"),
+     "stages[0].operations: 31 bytes that the backward reads, and the stage saves 30"},
+    {WITH("\"repeat\":2,\"operations\":[{\"name\":\"a\",\"bytes\":21,\"time\":1}]"),
+     "stages[0].operations: 21 bytes that the backward reads, and the stage saves 20"},
+    {WITH("\"operations\":[{\"name\":\"a\",\"bytes\":9223372036854775807,\"time\":1},"
+          "{\"name\":\"a\",\"bytes\":1,\"time\":1}]"),
+     "stages[0].operations[1]: the sum of bytes is beyond 63 bits"},
+    {WITH("\"options\":[3,3],\"operations\":[" OP("") "]"),
+     "stages[0].options[0]: an object is expected"},
+    {WITH("\"options\":[{\"id\":\"keep:1\",\"saved\":20,\"recompute\":1}],"
+          "\"operations\":[" OP("") "]"),
+     "stages[0].options: names with keep:"},
     {ROOT("\"convention\":\"tf\""), "convention: expected \"rotor\" or \"autograd\""},
     {ROOT("\"input\":{}"), "input.bytes: is missing"},
     {ROOT("\"budget\":{\"device\":1,\"reserve\":2}"), "budget: the reserve is more"},
@@ -222,6 +405,52 @@ wrong_chains_are_refused_with_the_way(void **state)
         assert_int_equal(read_chain(wrong_chains[i].text, &f, &err), DRY_ERR_FORMAT);
         assert_begins(err.text, wrong_chains[i].says);
     }
+}
+
+static char *
+put(char *at, const char *text)
+{
+    memcpy(at, text, strlen(text) + 1);
+    return at + strlen(text);
+}
+
+/* Stages of so many operations, of which all but the first have inputs. */
+static void
+assert_too_many(size_t stages, size_t each, const char *inputs, const char *says)
+{
+    size_t room = stages * (100 + each * (50 + strlen(inputs))) + 100;
+    char *text = malloc(room), *at = text;
+    struct chain_file f;
+    struct dry_error err = {.text = ""};
+    assert_non_null(text);
+    at = put(at, "{\"format\":\"ckpt-chain/1\",\"stages\":[");
+    for (size_t i = 0; i < stages; i++) {
+        at = put(at, i ? "," : "");
+        at = put(at, "{\"fwd\":1,\"bwd\":2,\"out\":0,\"saved\":0,\"operations\":[");
+        for (size_t k = 0; k < each; k++) {
+            at = put(at, k ? "," : "");
+            at = put(at, "{\"name\":\"a\",\"bytes\":0,\"time\":0");
+            at = put(at, k ? inputs : "");
+            at = put(at, "}");
+        }
+        at = put(at, "]}");
+    }
+    at = put(at, "]}");
+    assert_true((size_t)(at - text) < room);
+    assert_int_equal(chain_json_read(text, (size_t)(at - text), NULL, &f, &err),
+                     DRY_ERR_FORMAT);
+    assert_begins(err.text, says);
+    free(text);
+}
+
+static void
+too_many_operations_are_refused(void **state)
+{
+    (void)state;
+    assert_too_many(1, 1025, "", "stages[0].operations: 1025 operations, more than 1024");
+    assert_too_many(17, 1000, "", "stages[16].operations: more than 16384");
+    assert_too_many(70, 101, ",\"inputs\":[0,0,0,0,0,0,0,0,0,0]",
+                    "stages[65].operations[54].inputs: more than 65536");
 }
 
 static void
@@ -261,16 +490,14 @@ a_million_stages_are_refused(void **state)
 }
 
 static void
-every_failed_request_for_memory_comes_back(void **state)
+refuse_each_request(const char *text)
 {
-    (void)state;
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
         struct chain_file f;
         struct dry_error err;
         struct dry_memory memory = failing_memory_init(&fm, n);
-        enum dry_status status =
-            chain_json_read(whole, sizeof whole - 1, &memory, &f, &err);
+        enum dry_status status = chain_json_read(text, strlen(text), &memory, &f, &err);
         if (status == DRY_OK)
             chain_file_finish(&f);
         failing_memory_finish(&fm);
@@ -278,6 +505,16 @@ every_failed_request_for_memory_comes_back(void **state)
             break;
         assert_int_equal(status, DRY_ERR_MEMORY);
     }
+}
+
+static void
+every_failed_request_for_memory_comes_back(void **state)
+{
+    (void)state;
+    char text[4096];
+    refuse_each_request(whole);
+    make_blocks(text, sizeof text);
+    refuse_each_request(text);
 }
 
 /* --- plans -------------------------------------------------------------------------------- */
@@ -304,7 +541,7 @@ plans_become_items(void **state)
     struct plan_file p;
     struct dry_error err;
     assert_chain(ten, &f);
-    assert_int_equal(plan_file_read(text, sizeof text - 1, f.chain, &p, &err), DRY_OK);
+    assert_int_equal(plan_file_read(text, sizeof text - 1, &f, &p, &err), DRY_OK);
     static const struct dry_plan_item expected[] = {
         {DRY_PLAN_SAVE, 0, 1, 0, 0},       {DRY_PLAN_SAVE, 2, 4, 2, 0},
         {DRY_PLAN_SAVE, 5, 6, 1, 0},       {DRY_PLAN_CHECKPOINT, 7, 9, 0, 3},
@@ -341,6 +578,11 @@ static const struct refusal wrong_plans[] = {
     {PLAN("{\"ckpt\":[0,4],\"inner\":[{\"save\":[0,5]}]}"),
      "items[0].inner[0].save[1]: expected a stage from 0 to 4"},
     {PLAN("{\"opt\":[0,9],\"id\":\"x\"}"), "items[0].id: stage 5 has no option"},
+    {PLAN("{\"save\":[0,9],\"policy\":{}}"), "items[0]: only an opt has a policy"},
+    {PLAN("{\"opt\":[0,9],\"id\":\"y\",\"policy\":[]}"),
+     "items[0].policy: an object is expected"},
+    {PLAN("{\"opt\":[0,9],\"id\":\"y\",\"policy\":{\"mm\":[-1]}}"),
+     "items[0].policy.mm[0]: -1 is negative"},
     {PLAN("{\"opt\":[0,9]}"), "items[0].id: the option's name is missing"},
     {"{\"format\":\"ckpt-plan/1\",\"items\":[],\"plan_hash\":\"0x0\"}",
      "plan_hash: 16 hex digits"},
@@ -356,10 +598,46 @@ wrong_plans_are_refused_with_the_way(void **state)
         struct plan_file p;
         struct dry_error err = {.text = ""};
         const char *text = wrong_plans[i].text;
-        assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err),
+        assert_int_equal(plan_file_read(text, strlen(text), &f, &p, &err),
                          DRY_ERR_FORMAT);
         assert_begins(err.text, wrong_plans[i].says);
     }
+    chain_file_finish(&f);
+}
+
+static enum dry_status
+read_kept(const struct chain_file *f, const char *first, const char *second,
+          struct dry_error *err)
+{
+    struct plan_file p;
+    char text[512];
+    snprintf(text, sizeof text,
+             PLAN("{\"save\":[0,0]},{\"opt\":[1,1],\"id\":\"o\"%s},"
+                  "{\"opt\":[2,2],\"id\":\"keep:1\"%s}"),
+             first, second);
+    enum dry_status status = plan_file_read(text, strlen(text), f, &p, err);
+    if (status == DRY_OK)
+        plan_file_finish(&p);
+    return status;
+}
+
+/* Where the chain made the option it knows what is kept; of others it does not. */
+static void
+a_plan_keeps_what_the_option_keeps(void **state)
+{
+    (void)state;
+    char text[4096];
+    struct chain_file f;
+    struct dry_error err = {.text = ""};
+    make_blocks(text, sizeof text);
+    assert_chain(text, &f);
+    assert_int_equal(read_kept(&f, "", "", &err), DRY_OK);
+    assert_int_equal(
+        read_kept(&f, ",\"policy\":{\"mm\":[1]}", ",\"policy\":{\"rand\":[0]}", &err),
+        DRY_OK);
+    assert_int_equal(read_kept(&f, "", ",\"policy\":{\"mm\":[0],\"rand\":[0]}", &err),
+                     DRY_ERR_FORMAT);
+    assert_begins(err.text, "items[2].policy: not the operations");
     chain_file_finish(&f);
 }
 
@@ -394,11 +672,10 @@ depth_has_an_end_and_what_is_written_is_read(void **state)
     struct dry_error err;
     assert_chain(ten, &f);
     char *text = make_deep(PLAN_DEPTH_MAX);
-    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err),
-                     DRY_ERR_FORMAT);
+    assert_int_equal(plan_file_read(text, strlen(text), &f, &p, &err), DRY_ERR_FORMAT);
     free(text);
     text = make_deep(PLAN_DEPTH_MAX - 1);
-    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &p, &err), DRY_OK);
+    assert_int_equal(plan_file_read(text, strlen(text), &f, &p, &err), DRY_OK);
     assert_int_equal(p.count, PLAN_DEPTH_MAX);
     free(text);
     struct plan_report report = {.file = "f",
@@ -411,7 +688,7 @@ depth_has_an_end_and_what_is_written_is_read(void **state)
     assert_non_null(root);
     text = json_dumps(root, JSON_COMPACT);
     assert_non_null(text);
-    assert_int_equal(plan_file_read(text, strlen(text), f.chain, &again, &err), DRY_OK);
+    assert_int_equal(plan_file_read(text, strlen(text), &f, &again, &err), DRY_OK);
     assert_int_equal(again.count, p.count);
     assert_memory_equal(again.items, p.items, p.count * sizeof *p.items);
     free(text);
@@ -510,12 +787,15 @@ main(void)
         cmocka_unit_test(inputs_are_taken_out_and_outputs_put_in),
         cmocka_unit_test(storages_of_one_name_count_once),
         cmocka_unit_test(static_gradients_are_there_all_the_time),
+        cmocka_unit_test(operations_become_the_best_options),
         cmocka_unit_test(wrong_chains_are_refused_with_the_way),
         cmocka_unit_test(sums_beyond_63_bits_are_refused),
+        cmocka_unit_test(too_many_operations_are_refused),
         cmocka_unit_test(a_million_stages_are_refused),
         cmocka_unit_test(every_failed_request_for_memory_comes_back),
         cmocka_unit_test(plans_become_items),
         cmocka_unit_test(wrong_plans_are_refused_with_the_way),
+        cmocka_unit_test(a_plan_keeps_what_the_option_keeps),
         cmocka_unit_test(depth_has_an_end_and_what_is_written_is_read),
         cmocka_unit_test(views_hold_their_bases),
         cmocka_unit_test(wrong_graphs_are_refused_with_the_way),
