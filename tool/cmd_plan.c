@@ -14,6 +14,7 @@
 #include "plan_report.h"
 #include "progress.h"
 #include "report.h"
+#include "term.h"
 
 #define NOT_GIVEN UINT64_MAX
 #define POINTS_MAX 256
@@ -428,6 +429,20 @@ print(const struct session *s)
     return plan_report_print(&s->report);
 }
 
+/* A budget that no plan fits is refused input, where it was given. */
+static int
+refuse_budget(const struct session *s)
+{
+    const struct dry_plan_summary *summary = &s->report.summary;
+    char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES];
+    return report_failure("plan", s->path, EXIT_INPUT,
+                          "%s: no plan of the method %s fits %s; the least is %s",
+                          s->values.budget != NOT_GIVEN ? "--budget" : "budget",
+                          dry_method_name(s->options.method),
+                          term_format_bytes(summary->budget_bytes, budget),
+                          term_format_bytes(summary->floor_bytes, least));
+}
+
 static int
 report(const struct session *s)
 {
@@ -436,9 +451,9 @@ report(const struct session *s)
         code = write_json(s, s->values.out);
     if (code == EXIT_FINE && s->values.svg)
         code = write_svg(s);
-    if (code == EXIT_FINE && s->report.outcome != PLAN_FITS)
-        code = EXIT_FOUND;
-    return code;
+    if (code != EXIT_FINE || s->report.outcome == PLAN_FITS)
+        return code;
+    return s->report.outcome == PLAN_NONE ? refuse_budget(s) : EXIT_FOUND;
 }
 
 static int

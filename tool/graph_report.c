@@ -314,6 +314,16 @@ write_json(const struct graph_plan *g, const char *path)
 /* --- all of it ---------------------------------------------------------------------------- */
 
 static int
+refuse_budget(const struct graph_plan *g)
+{
+    char budget[TERM_NUMBER_BYTES];
+    return report_failure("plan", g->request->path, EXIT_INPUT,
+                          "%s: no plan was found for %s",
+                          g->request->budget_bytes != UINT64_MAX ? "--budget" : "budget",
+                          term_format_bytes(g->budget_bytes, budget));
+}
+
+static int
 report(const struct graph_plan *g)
 {
     const struct graph_request *q = g->request;
@@ -326,7 +336,8 @@ report(const struct graph_plan *g)
         int written = write_json(g, q->out);
         code = written == EXIT_FINE ? code : written;
     }
-    return code == EXIT_FINE && !g->plan ? EXIT_FOUND : code;
+    return (code == EXIT_FINE || code == EXIT_FOUND) && !g->plan ? refuse_budget(g)
+                                                                 : code;
 }
 
 int
