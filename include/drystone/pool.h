@@ -36,8 +36,9 @@
  *            one lock a pool. Callbacks say what they may do. With placement paged, when
  *            threads ask on streams of their own, what a stream has cached is handed out and
  *            taken back under a lock of that stream, beside the pool's, unless a history or
- *            an observer is on, or a private pool or a capture begun; large blocks then lie
- *            cached too, and no period is planned.
+ *            an observer is on, or a private pool or a capture begun; what has to be cut or
+ *            merged takes the pool's lock, too, and stops nobody who needs it not. Large blocks
+ *            then lie cached where their sizes repeat, and no period is planned.
  *            Placement paged starts a thread now and then, to pack the program's period: for as
  *            long as that takes; it touches no device, its memory is the C library's, and destroy
  *            ends it. "plan:False" does without.

@@ -7,6 +7,13 @@
 
 #include <drystone/memory.h>
 
+/*
+ * So many bytes between what all threads read and what one of them writes: two lines of the
+ * cache, for processors fetch them in pairs. A line that is written elsewhere costs a reader
+ * more than all the rest of a call.
+ */
+#define DRYI_APART 128
+
 /* The caller's hooks, or malloc's if `memory` is NULL. */
 struct dry_memory dryi_memory_or_default(const struct dry_memory *memory);
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS 40 /* a microsecond or two: what a pool does is shorter */
+#define SPINS 120 /* some microseconds: most of what a pool does is shorter */
 #define UNFENCED_NS 1000000
 
 static long

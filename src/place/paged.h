@@ -18,7 +18,8 @@
  *
  * A request is rounded to 512 bytes and served
  *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
- *      at most 1024 blocks of a shelf); large too while threads share the fronts (place.h)
+ *      at most 1024 blocks of a shelf); large too, of sizes that repeat, while threads share
+ *      the fronts (place.h)
  *   2  from the stream's own shelf: bins of 32 octaves by 32, the own bin scanned for the best
  *      fit over at most 16 blocks, the first that fits exactly at once, else the lowest bin
  *      above, scanned alike; ties to the lowest address; at that end of the block where more

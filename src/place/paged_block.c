@@ -126,7 +126,7 @@ may_merge_still(const struct dryi_paged *p, const struct block *b, const struct 
 static inline bool
 may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
 {
-    if (other == NONE || p->blocks[other].state != b->state)
+    if (other == NONE || block_state_beside(&p->blocks[other]) != b->state)
         return false;
     const struct block *o = &p->blocks[other]; /* holes are not apart */
     bool is_plain = o->shelf == b->shelf && !(o->is_apart | b->is_apart);

@@ -17,11 +17,11 @@
 
 /* --- stacks ------------------------------------------------------------------------------- */
 
-/* Words behind which the stacks of so many sizes lie, and a bit of each. */
+/* Of so many stacks, a bit of each, and what is wanted of each. */
 static size_t
-words_of(size_t count)
+words_of(const struct shelf *s, size_t count)
 {
-    return count + (count + 31) / 32;
+    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
 }
 
 void
@@ -30,11 +30,12 @@ dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
     size_t count = FRONT_LARGE_SIZES;
     if (s->is_small)
         count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->fronts = dryi_memory_zalloc(&p->memory, words_of(count), sizeof *s->fronts);
+    s->fronts = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->fronts);
     if (!s->fronts)
         return;
     s->front_count = count;
     s->front_bits = s->fronts + count;
+    s->wanted = s->front_bits + (count + 31) / 32;
     memset(s->fronts, 0xff, count * sizeof *s->fronts);
 }
 
@@ -59,7 +60,7 @@ dryi_paged_fronts_finish(struct dryi_paged *p)
     }
     for (uint32_t i = 0; i < p->shelf_count; i++) {
         struct shelf *s = p->shelves[i];
-        dryi_memory_free(&p->memory, s->fronts, words_of(s->front_count),
+        dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
                          sizeof *s->fronts);
     }
 }
@@ -121,13 +122,22 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     if (s->front_blocks == 0 || slot >= s->front_count)
         return false;
     struct flush flush = {.enough = bytes, .most = most};
-    size_t words = words_of(s->front_count) - s->front_count, first = slot / 32;
+    size_t words = (s->front_count + 31) / 32, first = slot / 32;
     bool is_over = flush_word(p, s, first, slot % 32, &flush);
     for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
         is_over = flush_word(p, s, word, 0, &flush);
     for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
         is_over = flush_word(p, s, word, 0, &flush);
     return flush.has_enough;
+}
+
+void
+dryi_paged_flush_large(struct dryi_paged *p)
+{
+    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
+        if (!p->shelves[at]->is_small)
+            flush_shelf(p, p->shelves[at]);
+    }
 }
 
 bool
@@ -233,6 +243,31 @@ books_of(struct dryi_front *f)
     return f->books;
 }
 
+static void
+count_taken(struct dryi_front *front, bool is_small, uint64_t bytes, uint64_t size)
+{
+    struct dryi_paged *p = front->place;
+    *(p->is_shared ? &front->requests : &p->requests) += 1;
+    struct tally *books = books_of(front);
+    tally_raise(&books[TALLY_ALLOCATION], is_small, 1);
+    tally_raise(&books[TALLY_ALLOCATED_BYTES], is_small, bytes);
+    tally_raise(&books[TALLY_REQUESTED_BYTES], is_small, size);
+}
+
+/* Its block is freed in this epoch of the stream. */
+static void
+count_put(struct dryi_front *front, bool is_small, struct block *b)
+{
+    struct stream *stream = &front->place->streams[front->stream];
+    b->epoch = stream->epoch;
+    if (stream->freed != stream->epoch) /* its neighbours are other threads' */
+        stream->freed = stream->epoch;
+    struct tally *books = books_of(front);
+    tally_lower(&books[TALLY_ALLOCATION], is_small, 1);
+    tally_lower(&books[TALLY_ALLOCATED_BYTES], is_small, b->size);
+    tally_lower(&books[TALLY_REQUESTED_BYTES], is_small, b->requested);
+}
+
 uint64_t
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
@@ -241,17 +276,17 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
         return 0;
     uint64_t bytes = block_bytes(size);
     struct shelf *s = shelf_for(front, bytes);
-    uint32_t block = s ? dryi_paged_front_top(p, s, bytes) : NONE;
+    if (!s)
+        return 0;
+    if (!s->is_small)
+        dryi_paged_front_want(s, bytes);
+    uint32_t block = dryi_paged_front_top(p, s, bytes);
     if (block == NONE || !p->blocks[block].is_known)
         return 0;
     dryi_paged_front_pop(p, s, bytes);
-    p->blocks[block].state = BLOCK_USED;
+    block_set_state_beside(&p->blocks[block], BLOCK_USED);
     p->blocks[block].requested = size;
-    *(p->is_shared ? &front->requests : &p->requests) += 1;
-    struct tally *books = books_of(front);
-    tally_raise(&books[TALLY_ALLOCATION], s->is_small, 1);
-    tally_raise(&books[TALLY_ALLOCATED_BYTES], s->is_small, bytes);
-    tally_raise(&books[TALLY_REQUESTED_BYTES], s->is_small, size);
+    count_taken(front, s->is_small, bytes, size);
     return p->blocks[block].addr;
 }
 
@@ -264,14 +299,68 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
     if (b->state != BLOCK_USED || b->uses != NONE || !s || p->observer.event ||
         !dryi_paged_front_push(p, s, block, b->size))
         return false;
-    struct stream *stream = &p->streams[front->stream];
-    b->epoch = stream->epoch;
-    if (stream->freed != stream->epoch) /* its neighbours are other threads' */
-        stream->freed = stream->epoch;
-    struct tally *books = books_of(front);
-    tally_lower(&books[TALLY_ALLOCATION], s->is_small, 1);
-    tally_lower(&books[TALLY_ALLOCATED_BYTES], s->is_small, b->size);
-    tally_lower(&books[TALLY_REQUESTED_BYTES], s->is_small, b->requested);
+    count_put(front, s->is_small, b);
+    return true;
+}
+
+/* --- beside other fronts ------------------------------------------------------------------ */
+
+#define CUT_FLUSH_MAX 16 /* blocks of the own front: about a microsecond */
+
+/* What needs neither pages nor another stream. */
+static uint32_t
+cut_own(struct dryi_paged *p, const struct request *r)
+{
+    const struct shelf *own = p->shelves[r->shelf];
+    const struct shelf *everybody = p->shelves[p->arenas[r->arena].everybody];
+    uint32_t found = dryi_paged_shelf_find(p, own, r->bytes);
+    if (found == NONE)
+        found = dryi_paged_shelf_find(p, everybody, r->bytes);
+    if (found == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, CUT_FLUSH_MAX))
+        found = dryi_paged_shelf_find(p, own, r->bytes);
+    return dryi_paged_take_found(p, r, found);
+}
+
+bool
+dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
+{
+    struct dryi_paged *p = front->place;
+    struct request r = {
+        .size = size, .bytes = block_bytes(size), .stream = front->stream};
+    bool is_small = r.bytes <= p->conf.small_max;
+    r.arena = is_small;
+    r.shelf = front->shelf_ids[is_small];
+    /* Blocks that wait are looked after by every other request. Records must not move. */
+    if (!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE ||
+        r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
+        !dryi_paged_block_has(p, 2))
+        return false;
+    uint32_t found = cut_own(p, &r);
+    if (found == NONE)
+        return false;
+    struct block *b = &p->blocks[found];
+    b->uses = NONE;
+    b->requested = size;
+    b->has_ticket = false;
+    b->is_known = true;
+    count_taken(front, is_small, b->size, size);
+    *block = found;
+    return true;
+}
+
+bool
+dryi_paged_front_merge(struct dryi_front *front, dryi_block block)
+{
+    struct dryi_paged *p = front->place;
+    struct block *b = &p->blocks[block];
+    bool is_small = b->size <= p->conf.small_max;
+    if (!p->is_shared || b->state != BLOCK_USED || b->uses != NONE || b->has_ticket ||
+        b->shelf != front->shelf_ids[is_small])
+        return false;
+    count_put(front, is_small, b);
+    b->is_known = false;
+    block_set_state_beside(b, BLOCK_FREE);
+    dryi_paged_block_settle(p, block);
     return true;
 }
 

@@ -262,6 +262,19 @@ is_short(const struct dryi_paged *p, uint64_t want)
     return p->stock_count < want;
 }
 
+/*
+ * Whole pages lie under large blocks. Threads that share the fronts have each other's small
+ * ones only when nothing else is left under the budget: they would have to meet to refill them.
+ */
+static void
+flush_for_pages(struct dryi_paged *p, const struct request *r, enum rung rung)
+{
+    if (p->is_shared && rung == RUNG_BUDGET && !arena_is_small(r->arena))
+        dryi_paged_flush_large(p);
+    else
+        dryi_paged_flush(p);
+}
+
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
 static enum dry_status
 get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
@@ -274,7 +287,7 @@ get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot
         status = create_pages(p, r, want, false);
     if (status == DRY_OK && is_short(p, want) && p->conf.remap) {
         *moved = true;
-        dryi_paged_flush(p);
+        flush_for_pages(p, r, rung);
         status = dryi_paged_steal(p, want, lo, hi, rung != RUNG_BUDGET, false);
     }
     if (status == DRY_OK && rung >= RUNG_WAIT)

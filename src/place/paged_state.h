@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "place/forecast.h"
 #include "place/paged.h"
 
@@ -93,6 +94,7 @@ struct shelf {
         *fronts; /* stacks of blocks of one size each, their newest ones; NULL: none */
     size_t front_count;
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
+    uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
     uint32_t front_blocks; /* on all stacks */
     uint32_t next_fronted;
     bool is_small;
@@ -219,9 +221,14 @@ struct dryi_paged {
     uint64_t page_bytes; /* 0: spans are ranges */
     uint64_t page_mask;  /* page_bytes - 1 */
     unsigned page_shift;
-    uint64_t device_total, limit_bytes;
-
+    uint64_t device_total;
+    /* With these, all that requests at fronts read beside what is their own. */
     struct block *blocks; /* in block_memory, at a multiple of their size */
+    struct stream *streams;
+    bool is_shared; /* several fronts are used at once */
+    char apart[DRYI_APART];
+
+    uint64_t limit_bytes;
     size_t block_capacity;
     unsigned char *block_memory;
     size_t block_bytes;
@@ -255,7 +262,6 @@ struct dryi_paged {
     uint64_t *handles;                /* of one call */
     size_t handle_capacity;
 
-    struct stream *streams;
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
     struct dryi_map stream_ids; /* value -> stream */
@@ -297,8 +303,7 @@ struct dryi_paged {
     uint32_t first_fronted;    /* shelves that may have blocks on fronts */
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
-    bool is_shared; /* several fronts are used at once */
-    bool is_full;   /* the device or the limit refused a page, and none went back */
+    bool is_full; /* the device or the limit refused a page, and none went back */
 };
 
 /* A request under way. */
@@ -341,6 +346,23 @@ static inline uint64_t
 block_end(const struct block *b)
 {
     return b->addr + b->size;
+}
+
+/*
+ * While fronts are shared, a block goes to its front and comes back from there beside whoever
+ * looks at its neighbours. That one asks only whether it is free or a hole, and is right: as
+ * long as it has the place, no block becomes or ceases to be either.
+ */
+static inline enum block_state
+block_state_beside(const struct block *b)
+{
+    return (enum block_state)__atomic_load_n(&b->state, __ATOMIC_RELAXED);
+}
+
+static inline void
+block_set_state_beside(struct block *b, enum block_state state)
+{
+    __atomic_store_n(&b->state, (uint8_t)state, __ATOMIC_RELAXED);
 }
 
 static inline void
@@ -410,6 +432,13 @@ void dryi_paged_get_counters(const void *self, struct dryi_place_counters *count
 /* --- paged_block.c ------------------------------------------------------------------------ */
 
 bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
+
+/* So many records can be made, and none moves. */
+static inline bool
+dryi_paged_block_has(const struct dryi_paged *p, uint32_t count)
+{
+    return p->dead_blocks >= count || p->block_capacity - p->block_count >= count;
+}
 
 /* So many records can be made without taking memory. */
 static inline bool
@@ -503,6 +532,22 @@ front_slot(const struct shelf *s, uint64_t bytes)
     return grains < s->front_count ? (size_t)grains : s->front_count;
 }
 
+/* What is said of a size that was asked for twice, with none of its stack in between. */
+static inline uint32_t
+front_wanted_again(uint64_t bytes)
+{
+    return (uint32_t)(bytes >> GRAIN_SHIFT) << 1 | 1;
+}
+
+/* A large size is asked for. */
+static inline void
+dryi_paged_front_want(struct shelf *s, uint64_t bytes)
+{
+    uint32_t *wanted = &s->wanted[front_slot(s, bytes)];
+    uint32_t again = front_wanted_again(bytes);
+    *wanted = (*wanted | 1) == again ? again : again ^ 1;
+}
+
 /* The newest block of exactly this size, still there; NONE. */
 static inline uint32_t
 dryi_paged_front_top(const struct dryi_paged *p, const struct shelf *s, uint64_t bytes)
@@ -522,7 +567,10 @@ dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
     s->front_blocks--;
 }
 
-/* A free block of so many bytes, on no shelf, goes to the front of its size. False: no room. */
+/*
+ * A free block of so many bytes, on no shelf, goes to the front of its size. False: no room, or
+ * it is large, and its size is not one that is asked for again and again.
+ */
 static inline bool
 dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
                       uint64_t bytes)
@@ -531,10 +579,11 @@ dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
     if (slot >= s->front_count || s->front_blocks >= FRONT_MAX)
         return false;
     uint32_t top = s->fronts[slot];
-    if (!s->is_small && top != NONE && p->blocks[top].size != bytes)
+    if (!s->is_small && (s->wanted[slot] != front_wanted_again(bytes) ||
+                         (top != NONE && p->blocks[top].size != bytes)))
         return false;
     struct block *b = &p->blocks[block];
-    b->state = BLOCK_FRONT;
+    block_set_state_beside(b, BLOCK_FRONT);
     b->bin_next = top;
     s->fronts[slot] = block;
     s->front_bits[slot / 32] |= UINT32_C(1) << (slot % 32);
@@ -549,6 +598,8 @@ void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
 void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
+/* The same of large blocks alone. */
+void dryi_paged_flush_large(struct dryi_paged *p);
 /*
  * The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there, but `most`
  * blocks at most: is one?
@@ -559,6 +610,8 @@ struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
 bool dryi_paged_front_put(struct dryi_front *front, dryi_block block);
+bool dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block);
+bool dryi_paged_front_merge(struct dryi_front *front, dryi_block block);
 bool dryi_paged_front_keep(struct dryi_front *front, dryi_block block);
 bool dryi_paged_front_holds(const void *self, dryi_block block);
 uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,

@@ -109,10 +109,11 @@ struct dryi_place_counters {
  * that the next request of a size is served without a look at anything else. A front is part
  * of its place and used by every request; but it can also be used beside it:
  *
- * Threads    While shared (front_share), take and put need to be alone at this front,
- *            every other function to be alone at the place and at all its fronts. What was
- *            taken and put since is counted at the front, until balance: statistics are right
- *            after it. Not shared, they are calls on the place as all others.
+ * Threads    While shared (front_share), take and put need to be alone at this front; cut and
+ *            merge alone at this front and among all but the take and put of others; every
+ *            other function alone at the place and at all its fronts. What these four did is
+ *            counted at the front, until balance: statistics are right after it. Not shared,
+ *            take and put are calls on the place as all others.
  */
 struct dryi_front;
 
@@ -200,6 +201,16 @@ struct dryi_place_ops {
      * streams were recorded; or the block is free already.
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
+    /*
+     * While shared: a block for the request out of what the stream, or everybody, has free,
+     * as alloc would cut it; it is kept. False: alloc has more to do.
+     */
+    bool (*front_cut)(struct dryi_front *front, uint64_t size, dryi_block *block);
+    /*
+     * While shared: a kept block of this front is free, not on the front but merged with what
+     * is beside it, and kept no more. False: as of put.
+     */
+    bool (*front_merge)(struct dryi_front *front, dryi_block block);
     /*
      * The caller keeps the address of this block in use, while it is used and while it lies on
      * the front, until lost, or until free leaves it elsewhere. False: it cannot go there.

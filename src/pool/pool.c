@@ -411,7 +411,8 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
         return DRY_ERR_ARGUMENT;
     if (dryi_pool_fronts_are_shared(&pool->fronts) &&
         wish->alignment == DRYI_POOL_GRAIN &&
-        dryi_pool_front_alloc(pool, wish->size, wish->stream, address))
+        (dryi_pool_front_alloc(pool, wish->size, wish->stream, address) ||
+         dryi_pool_front_cut(pool, wish->size, wish->stream, address)))
         return DRY_OK;
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
         wish->context = dryi_history_ask(pool);
@@ -470,7 +471,8 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
         return DRY_ERR_UNSUPPORTED;
     if (address == 0)
         return DRY_OK;
-    if (dryi_pool_fronts_are_shared(&pool->fronts) && dryi_pool_front_free(pool, address))
+    if (dryi_pool_fronts_are_shared(&pool->fronts) &&
+        (dryi_pool_front_free(pool, address) || dryi_pool_front_merge(pool, address)))
         return DRY_OK;
     uint32_t context = DRY_NONE;
     if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))

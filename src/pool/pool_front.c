@@ -222,20 +222,51 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }
 
-bool
-dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
-                      uint64_t *address)
+/* NULL: the stream has none. */
+static struct dryi_pool_front *
+front_of(struct dry_pool *pool, uint64_t stream)
 {
     uint64_t number = number_of(pool, stream);
     _Atomic(struct dryi_pool_front *) *at = place_of(&pool->fronts, number);
     struct dryi_pool_front *f =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
     /* Where it was empty a moment ago, another stream's may stand by now. */
-    if (!f || f->stream != number)
+    return f && f->stream == number ? f : NULL;
+}
+
+bool
+dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                      uint64_t *address)
+{
+    struct dryi_pool_front *f = front_of(pool, stream);
+    if (!f)
         return false;
     dryi_lock_take(&f->lock);
     bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
     dryi_lock_give(&f->lock);
+    return is_done;
+}
+
+bool
+dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                    uint64_t *address)
+{
+    struct dryi_pool_front *f = front_of(pool, stream);
+    if (!f)
+        return false;
+    dryi_lock_take(&pool->lock);
+    dryi_lock_take(&f->lock);
+    struct dryi_pool_entry entry = {.front = f->number};
+    bool is_done = f->is_open && f->handle == stream &&
+                   dryi_pool_table_reserve(&pool->table) &&
+                   pool->place.ops->front_cut(f->front, size, &entry.block);
+    if (is_done) {
+        *address = entry.address =
+            pool->place.ops->get_address(pool->place.self, entry.block);
+        dryi_pool_table_put(&pool->table, entry);
+    }
+    dryi_lock_give(&f->lock);
+    dryi_lock_give(&pool->lock);
     return is_done;
 }
 
@@ -257,9 +288,30 @@ dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
     if (number == 0 || dryi_pool_key_address(key) != address)
         return false;
     struct dryi_pool_front *f = pool->fronts.all[number];
+    uint32_t block;
     dryi_lock_take(&f->lock);
-    bool is_done = f->is_open && dryi_pool_table_is_same(&pool->table, slot, key) &&
-                   pool->place.ops->front_put(f->front, dryi_pool_slot_block(slot));
+    bool is_done = f->is_open && dryi_pool_table_read(&pool->table, slot, key, &block) &&
+                   pool->place.ops->front_put(f->front, block);
     dryi_lock_give(&f->lock);
+    return is_done;
+}
+
+bool
+dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
+{
+    dryi_lock_take(&pool->lock);
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
+    uint32_t number = slot ? dryi_pool_key_front(dryi_pool_slot_key(slot)) : 0;
+    bool is_done = false;
+    if (number > 0) {
+        struct dryi_pool_front *f = pool->fronts.all[number];
+        dryi_lock_take(&f->lock);
+        is_done = f->is_open &&
+                  pool->place.ops->front_merge(f->front, dryi_pool_slot_block(slot));
+        if (is_done)
+            dryi_pool_table_remove(&pool->table, slot);
+        dryi_lock_give(&f->lock);
+    }
+    dryi_lock_give(&pool->lock);
     return is_done;
 }

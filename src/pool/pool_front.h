@@ -9,9 +9,9 @@
  * a time. When two threads ask on two streams, the pool is shared from then on: each stream's
  * front (place/place.h) is opened by its next request, and what an open front can do, the alloc
  * of a block it holds or the free of one that goes back to it, takes the lock of that front
- * alone. Whoever needs the place takes the pool's lock and that of every open front
- * (dryi_pool_lock), which is rare when a program repeats its sizes. The sharing ends when one
- * stream alone has asked for long.
+ * alone. What the stream itself has free, cut and merged, takes the pool's lock before that:
+ * others go on at their fronts. Whoever needs more takes the pool's lock and that of every open
+ * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long.
  *
  * All fronts are closed while something must see each request: a history or an observer,
  * a private pool's scope, a capture.
@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "base/memory.h"
 #include "os/lock.h"
 #include "place/place.h"
 #include "pool/pool_table.h"
@@ -33,16 +34,18 @@ struct dryi_pool_front {
     uint64_t stream; /* as the place knows it */
     uint64_t handle; /* as the program does */
     struct dryi_front *front;
-    char apart[64]; /* no line of the cache holds two */
+    char apart[DRYI_APART]; /* no line of the cache holds two */
 };
 
 struct dryi_pool_fronts {
-    atomic_bool is_shared;        /* asked without the lock, changed with it */
+    /* Asked without the lock, changed with it. */
+    atomic_bool is_shared;
+    _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
+    struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
+    char apart[DRYI_APART];
     uint64_t stream;              /* of the last request that took the lock */
     uintptr_t thread;             /* and who asked */
     struct dryi_pool_front *last; /* of that stream, if it is known */
-    _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
-    struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
     uint32_t count;
     /* The open ones, in two arrays alike. */
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
@@ -63,6 +66,10 @@ dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
 bool dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                            uint64_t *address);
 bool dryi_pool_front_free(struct dry_pool *pool, uint64_t address);
+/* The same, with the pool's lock taken: out of the stream's own free memory, and back into it. */
+bool dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                         uint64_t *address);
+bool dryi_pool_front_merge(struct dry_pool *pool, uint64_t address);
 /*
  * The same with the pool locked, while it is not shared: the short way for what the last
  * request's stream has at hand.

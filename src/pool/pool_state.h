@@ -71,9 +71,12 @@ struct dry_pool {
     struct dryi_fork_mark fork;        /* tells the child of a fork */
     bool is_child; /* destroy found so: the device is not to be called */
 
-    struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_place place;
+    atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
+    struct dryi_pool_fronts fronts;
     struct dryi_pool_table table; /* of blocks in use, by the address handed out */
+
+    struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_pool_streams streams;
     struct dryi_pool_scope *scopes; /* innermost first */
 
@@ -90,14 +93,12 @@ struct dry_pool {
     int64_t ooms_seen;    /* what the place had counted at the last refusal */
     uint64_t callbacks_helped;
 
-    struct dryi_history *history;      /* history.c; NULL: off */
-    atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
+    struct dryi_history *history; /* history.c; NULL: off */
 
     struct dry_pool_part *parts; /* of one segment, in a walk */
     size_t part_capacity;
 
     struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
-    struct dryi_pool_fronts fronts;
 };
 
 /* --- pool_front.c ------------------------------------------------------------------------- */

@@ -40,10 +40,12 @@ now_of(const struct dryi_pool_table *table)
     return atomic_load_explicit(&table->now, memory_order_relaxed);
 }
 
+/* Between two addresses a slot has none, for those who read it meanwhile. */
 static void
 copy_slot(struct dryi_pool_slot *to, const struct dryi_pool_slot *from)
 {
-    atomic_store_explicit(&to->block, dryi_pool_slot_block(from), memory_order_relaxed);
+    dryi_pool_slot_set_key(to, 0);
+    dryi_pool_slot_set_block(to, dryi_pool_slot_block(from));
     dryi_pool_slot_set_key(to, dryi_pool_slot_key(from));
 }
 
@@ -97,7 +99,7 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     DRYI_ASSERT(table->count < now->count / 2 && entry.front <= DRYI_SLOT_FRONTS);
     struct dryi_pool_slot *slot = slot_for(table, now, entry.address);
     table->count += dryi_pool_slot_key(slot) == 0;
-    atomic_store_explicit(&slot->block, entry.block, memory_order_relaxed);
+    dryi_pool_slot_set_block(slot, entry.block);
     dryi_pool_slot_set_key(slot, entry.address | entry.front);
 }
 

@@ -15,9 +15,9 @@
  * what fronts hold read the table and write nothing: threads do not meet in its lines.
  *
  * Threads    seek may be asked by anybody at any time. What it finds is to be believed only
- *            when the slot's front is held and is_same still says so; slots change with
- *            everything held. Outgrown slots are kept until the end, together less than the
- *            table, for those who still look.
+ *            when the slot's front is held and read still says so; slots change with the pool
+ *            locked. Outgrown slots are kept until the end, together less than the table, for
+ *            those who still look.
  */
 
 #include <stdatomic.h>
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <drystone/memory.h>
+#include "base/memory.h"
 
 #define DRYI_SLOT_FRONTS 127u /* the highest number of a front; 0: none */
 
@@ -44,8 +44,9 @@ struct dryi_pool_slots {
 struct dryi_pool_table {
     struct dry_memory memory;
     _Atomic(struct dryi_pool_slots *) now; /* NULL: none yet */
-    size_t count;                          /* of addresses */
     uint64_t factor; /* of the hash, odd; differs from table to table */
+    char apart[DRYI_APART];
+    size_t count; /* of addresses */
 };
 
 /* What a slot says. */
@@ -80,6 +81,12 @@ static inline uint32_t
 dryi_pool_slot_block(const struct dryi_pool_slot *slot)
 {
     return atomic_load_explicit(&slot->block, memory_order_relaxed);
+}
+
+static inline void
+dryi_pool_slot_set_block(struct dryi_pool_slot *slot, uint32_t block)
+{
+    atomic_store_explicit(&slot->block, block, memory_order_release);
 }
 
 static inline uint64_t
@@ -120,15 +127,21 @@ dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
     }
 }
 
-/* Is the slot, found before its front was held, one of the table, with the key it had? */
+/*
+ * The block of a slot that was found before its front was held: is it one of the table, with
+ * the key it had, and was so until the block had been read? Whoever gives a slot to another
+ * address takes its key away before.
+ */
 static inline bool
-dryi_pool_table_is_same(const struct dryi_pool_table *table,
-                        const struct dryi_pool_slot *slot, uint64_t key)
+dryi_pool_table_read(const struct dryi_pool_table *table,
+                     const struct dryi_pool_slot *slot, uint64_t key, uint32_t *block)
 {
     const struct dryi_pool_slots *now =
         atomic_load_explicit(&table->now, memory_order_relaxed);
-    return slot >= now->slots && slot < now->slots + now->count &&
-           dryi_pool_slot_key(slot) == key;
+    if (slot < now->slots || slot >= now->slots + now->count)
+        return false;
+    *block = atomic_load_explicit(&slot->block, memory_order_acquire);
+    return dryi_pool_slot_key(slot) == key;
 }
 
 #endif

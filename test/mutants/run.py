@@ -75,6 +75,26 @@ MUTANTS = {
         "any |= s->front_blocks > 0;\n        flush_shelf(p, s);\n",
         "any |= s->front_blocks > 0;\n",
         "prop_paged", "paged_keeps_the_contract"),
+    "cut_while_blocks_wait": (
+        "paged_front.c",
+        "!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE",
+        "!p->is_shared || p->first_held != NONE",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "merge_of_a_used_block": (
+        "paged_front.c",
+        "b->uses != NONE || b->has_ticket",
+        "b->has_ticket",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "front_of_any_large_block": (
+        "paged_state.h",
+        "s->wanted[slot] != front_wanted_again(bytes) ||",
+        "",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "uncounted_cut": (
+        "paged_front.c",
+        "    count_taken(front, is_small, b->size, size);\n    *block = found;",
+        "    *block = found;",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "too_small_block": (
         "paged_shelf.c",
         "(b->size >= size) & (is_smaller",
@@ -437,6 +457,7 @@ MUTANTS = {
 # program: its source, the part of src/ it is compiled with
 PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
+    "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),

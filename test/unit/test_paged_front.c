@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place/paged, its fronts used beside the place: what is taken, put, cut and merged there, among
+ * requests of the place itself, never overlaps, is counted after a balance, and leaves every
+ * invariant whole. Which call comes next is up to a seed; a naive list says what is in use and
+ * what rests on a front.
+ */
+#include "support/cmocka.h"
+
+#include <string.h>
+
+#include <drystone/sim.h>
+
+#include "base/bits.h"
+#include "place/paged.h"
+#include "support/random.h"
+
+#define STREAMS 3
+#define PIECES_MAX 600
+#define USED_MAX 300
+
+struct piece {
+    dryi_block block;
+    uint64_t address, size;
+    unsigned stream;
+    bool is_used, is_kept; /* not used: it rests on its front */
+};
+
+struct stage {
+    struct random random;
+    struct dry_sim *sim;
+    struct dryi_place place;
+    struct dryi_front *fronts[STREAMS];
+    struct piece pieces[PIECES_MAX];
+    size_t count, used;
+    uint64_t requested, peak_requested;
+    size_t taken, put, cut, merged, refused; /* how often it went so */
+};
+
+static uint64_t
+round_up(uint64_t size)
+{
+    return (size + 511) & ~UINT64_C(511);
+}
+
+static void
+forget(struct stage *s, size_t i)
+{
+    s->pieces[i] = s->pieces[--s->count];
+}
+
+static size_t
+find_piece(const struct stage *s, uint64_t address)
+{
+    size_t i = 0;
+    while (i < s->count && s->pieces[i].address != address)
+        i++;
+    return i;
+}
+
+/* What rested is whole no more. */
+static void
+lose(void *self, uint64_t address)
+{
+    struct stage *s = self;
+    size_t i = find_piece(s, address);
+    assert_true(i < s->count && !s->pieces[i].is_used);
+    forget(s, i);
+}
+
+static void
+begin(struct stage *s, uint64_t seed, uint64_t capacity)
+{
+    memset(s, 0, sizeof *s);
+    random_init(&s->random, seed);
+    struct dry_sim_options so;
+    dry_sim_options_init(&so);
+    so.capacity_bytes = capacity;
+    assert_int_equal(dry_sim_create(&so, &s->sim, NULL), DRY_OK);
+    struct dryi_paged_options options = {.device = dry_sim_get_device(s->sim)};
+    dryi_paged_conf_init(&options.conf);
+    assert_int_equal(dryi_paged_create(&options, &s->place, NULL), DRY_OK);
+    const struct dryi_place_ops *ops = s->place.ops;
+    ops->front_watch(s->place.self, (struct dryi_front_watcher){lose, s});
+    for (unsigned i = 0; i < STREAMS; i++) {
+        s->fronts[i] = ops->front_ask(s->place.self, i);
+        assert_non_null(s->fronts[i]);
+    }
+    ops->front_share(s->place.self, true);
+}
+
+static void
+end(struct stage *s)
+{
+    struct dry_sim_account account;
+    s->place.ops->destroy(s->place.self);
+    dry_sim_get_account(s->sim, &account);
+    assert_true(account.used_bytes == 0 && account.events_live == 0);
+    dry_sim_destroy(s->sim);
+}
+
+/* As the pool does before it asks the place itself. */
+static void
+balance(struct stage *s)
+{
+    (void)s->place.ops->front_balance(s->place.self, s->fronts, STREAMS);
+}
+
+static void
+note_use(struct stage *s, uint64_t size)
+{
+    s->used++;
+    s->requested += size;
+    if (s->requested > s->peak_requested)
+        s->peak_requested = s->requested;
+}
+
+static void
+add(struct stage *s, struct piece piece)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct piece *o = &s->pieces[i];
+        assert_true(piece.address + round_up(piece.size) <= o->address ||
+                    o->address + round_up(o->size) <= piece.address);
+    }
+    assert_true(s->count < PIECES_MAX);
+    piece.is_used = true;
+    s->pieces[s->count++] = piece;
+    note_use(s, piece.size);
+}
+
+static bool
+take(struct stage *s, unsigned stream, uint64_t size)
+{
+    uint64_t address = s->place.ops->front_take(s->fronts[stream], size);
+    if (address == 0)
+        return false;
+    size_t i = find_piece(s, address);
+    assert_true(i < s->count && !s->pieces[i].is_used);
+    assert_true(s->pieces[i].stream == stream &&
+                round_up(s->pieces[i].size) == round_up(size));
+    s->pieces[i].is_used = true;
+    s->pieces[i].size = size;
+    note_use(s, size);
+    s->taken++;
+    return true;
+}
+
+static bool
+cut(struct stage *s, unsigned stream, uint64_t size)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    struct piece piece = {.size = size, .stream = stream, .is_kept = true};
+    if (!ops->front_cut(s->fronts[stream], size, &piece.block))
+        return false;
+    piece.address = ops->get_address(s->place.self, piece.block);
+    add(s, piece);
+    s->cut++;
+    return true;
+}
+
+static void
+ask(struct stage *s, unsigned stream, uint64_t size)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    struct piece piece = {.size = size, .stream = stream};
+    balance(s);
+    enum dry_status status = ops->alloc(s->place.self, size, stream, &piece.block);
+    if (status == DRY_ERR_NO_SPACE) {
+        s->refused++;
+        return;
+    }
+    assert_int_equal(status, DRY_OK);
+    piece.address = ops->get_address(s->place.self, piece.block);
+    size_t known = find_piece(s, piece.address);
+    if (known < s->count) { /* straight from its front */
+        assert_true(!s->pieces[known].is_used);
+        forget(s, known);
+    }
+    piece.is_kept = ops->front_keep(s->fronts[stream], piece.block);
+    add(s, piece);
+}
+
+static void
+take_one(struct stage *s)
+{
+    static const uint64_t often[] = {1, 700, 4096, 65536, 65537, 131072, 3 << 20};
+    uint64_t size = often[random_below(&s->random, 7)];
+    if (random_below(&s->random, 4) == 0)
+        size = 1 +
+               random_below(&s->random, random_below(&s->random, 2) ? 8 << 20 : 64 << 10);
+    unsigned stream = (unsigned)random_below(&s->random, STREAMS);
+    if (!take(s, stream, size) && !cut(s, stream, size))
+        ask(s, stream, size);
+}
+
+static void
+give_to_place(struct stage *s, size_t i)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    struct piece *p = &s->pieces[i];
+    balance(s);
+    assert_int_equal(ops->free(s->place.self, p->block), DRY_OK);
+    if (p->is_kept && ops->front_holds(s->place.self, p->block))
+        p->is_used = false;
+    else
+        forget(s, i);
+}
+
+static size_t
+any_used(struct stage *s)
+{
+    size_t i = random_below(&s->random, s->count);
+    while (!s->pieces[i].is_used)
+        i = i + 1 == s->count ? 0 : i + 1;
+    return i;
+}
+
+static void
+give_one(struct stage *s)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    size_t i = any_used(s);
+    struct piece *p = &s->pieces[i];
+    s->used--;
+    s->requested -= p->size;
+    if (p->is_kept && random_below(&s->random, 50) == 0) {
+        balance(s);
+        assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
+                         DRY_OK);
+        assert_false(ops->front_put(s->fronts[p->stream], p->block));
+        assert_false(ops->front_merge(s->fronts[p->stream], p->block));
+        give_to_place(s, i);
+        return;
+    }
+    if (p->is_kept && ops->front_put(s->fronts[p->stream], p->block)) {
+        assert_false(ops->front_merge(s->fronts[p->stream], p->block)); /* twice */
+        p->is_used = false;
+        s->put++;
+    } else if (p->is_kept && ops->front_merge(s->fronts[p->stream], p->block)) {
+        forget(s, i);
+        s->merged++;
+    } else {
+        give_to_place(s, i);
+    }
+}
+
+static void
+check(struct stage *s)
+{
+    struct dry_error err;
+    struct dry_stats stats;
+    balance(s);
+    if (s->place.ops->check(s->place.self, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    s->place.ops->get_stats(s->place.self, &stats);
+    assert_int_equal(stats.allocation.all.current, s->used);
+    assert_true((uint64_t)stats.requested_bytes.all.peak >= s->peak_requested);
+    if (stats.active_bytes.all.current == stats.allocated_bytes.all.current) {
+        assert_int_equal(stats.requested_bytes.all.current, s->requested);
+    } else {
+        dryi_block block; /* what waits is looked after by the place alone */
+        assert_false(s->place.ops->front_cut(s->fronts[0], 512, &block));
+        dry_sim_complete_stream(s->sim, STREAMS + 1);
+        s->place.ops->process_events(s->place.self);
+    }
+}
+
+static void
+fronts_beside_the_place_are_what_a_list_says(void **state)
+{
+    (void)state;
+    static struct stage s;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        begin(&s, seed, seed % 4 ? UINT64_C(8) << 30 : UINT64_C(500) << 20);
+        for (int i = 0; i < 4000; i++) {
+            bool grows = i / 500 % 2 == 0;
+            uint64_t below = grows ? 40 : 60;
+            if (s.used > 0 &&
+                (s.used == USED_MAX || random_below(&s.random, 100) < below))
+                give_one(&s);
+            else
+                take_one(&s);
+            if (i % 61 == 0)
+                check(&s);
+        }
+        check(&s);
+        assert_true(s.taken > 100 && s.put > 100 && s.cut > 100 && s.merged > 100);
+        end(&s);
+    }
+}
+
+/* A large block lies on a front only where its size is asked for again and again. */
+static void
+large_blocks_rest_only_if_wanted(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    ask(&s, 0, 10 << 20);
+    dryi_block block = s.pieces[0].block;
+    assert_int_equal(ops->front_take(s.fronts[0], 10 << 20), 0);
+    assert_false(ops->front_put(s.fronts[0], block));
+    assert_int_equal(ops->front_take(s.fronts[0], 10 << 20), 0);
+    assert_true(ops->front_put(s.fronts[0], block));
+    assert_true(ops->front_holds(s.place.self, block));
+    assert_true(ops->front_take(s.fronts[0], 10 << 20) == s.pieces[0].address);
+    assert_int_equal(ops->front_take(s.fronts[0], 10 << 20), 0);
+    assert_true(ops->front_merge(s.fronts[0], block));
+    assert_false(ops->front_holds(s.place.self, block));
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
+/* Cut and merge are for threads that share the fronts: else the place does it, and counts. */
+static void
+alone_nothing_is_cut(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    dryi_block block;
+    assert_false(ops->front_cut(s.fronts[0], 1000, &block)); /* there is no memory yet */
+    ask(&s, 0, 1 << 20);
+    ask(&s, 0, 1 << 20);
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block));
+    balance(&s);
+    ops->front_share(s.place.self, false);
+    assert_false(ops->front_cut(s.fronts[0], 1 << 20, &block));
+    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block));
+    assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
+    end(&s);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
+        cmocka_unit_test(large_blocks_rest_only_if_wanted),
+        cmocka_unit_test(alone_nothing_is_cut),
+    };
+    return cmocka_run_group_tests_name("paged_front", tests, NULL, NULL);
+}
