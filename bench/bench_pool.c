@@ -20,7 +20,7 @@
  *                the one of a single thread among them, so that theirs are
  *
  * and for the floor: the C library's mutex beside the pool's lock, taken and given by one thread
- * (a pair needs two of them), and a look into a table of so many addresses.
+ * (a pair needs two of them); a look into a table of so many addresses, and one at a record.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -339,17 +339,15 @@ compare_locks(size_t pairs, const char *threads)
 
 /* --- the floor ---------------------------------------------------------------------------- */
 
-#define SLOT_BYTES 32u /* of the pointer table, for each block alive: it is half full */
+#define SLOT_BYTES 32u   /* of the pointer table, for each block alive: it is half full */
+#define RECORD_BYTES 64u /* of a block */
 
-/*
- * What a free cannot do without: one look, which nothing can foresee, into a table of so many
- * addresses. Loads that depend on each other, over as much memory.
- */
-static void
-measure_floor(size_t live, size_t loads)
+/* A load that depends on the one before, anywhere in so much memory for each block alive. */
+static double
+chase(size_t live, size_t bytes, size_t loads)
 {
-    size_t *next = take(live, SLOT_BYTES);
-    size_t step = SLOT_BYTES / sizeof *next;
+    size_t *next = take(live, bytes);
+    size_t step = bytes / sizeof *next;
     uint64_t random = 1;
     for (size_t i = 0; i < live; i++)
         next[i * step] = i;
@@ -367,8 +365,22 @@ measure_floor(size_t live, size_t loads)
     }
     double ns = (double)(now_ns() - begin) / (double)loads;
     need(at < live, "the chase left its memory");
-    printf("{\"bench\":\"floor\",\"live\":%zu,\"miss_ns\":%.1f}\n", live, ns);
     free(next);
+    return ns;
+}
+
+/*
+ * What the free of a block that nothing could foresee cannot do without: a look into a table of
+ * so many addresses, and after it one at the block's record.
+ */
+static void
+measure_floor(size_t live, size_t loads)
+{
+    double look = chase(live, SLOT_BYTES, loads);
+    double both = 2 * chase(live, SLOT_BYTES + RECORD_BYTES, loads);
+    printf("{\"bench\":\"floor\",\"live\":%zu,\"look_ns\":%.1f,"
+           "\"look_and_record_ns\":%.1f}\n",
+           live, look, both);
 }
 
 /* --- all of them -------------------------------------------------------------------------- */

@@ -194,7 +194,8 @@ def print_speed(program, short):
                   f"mutex {result['mutex_ns']} ns, ours {result['own_ns']} ns")
         if result["bench"] == "floor":
             print(f"a look into a table of {result['live']} addresses: "
-                  f"{result['miss_ns']} ns")
+                  f"{result['look_ns']} ns, and at the block's record: "
+                  f"{result['look_and_record_ns']} ns")
     print(f"\n{'alloc + free, ns':21}{'live':>9}{'torch':>22}{'paged':>22}")
     print(f"{'':30}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
     side_by_side((r for r in results if r["bench"] == "pool"),
