@@ -359,7 +359,7 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block)
         return false;
     count_put(front, is_small, b);
     b->is_known = false;
-    block_set_state_beside(b, BLOCK_FREE);
+    b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
     return true;
 }

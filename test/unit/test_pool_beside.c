@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Threads on streams of their own, on memory that is there: what each writes into its blocks is
+ * there still when they are freed, by itself or by another thread, while the pool cuts and
+ * merges for all of them at once. The thread sanitizer looks on: a block that came from another
+ * thread without a lock between would be a race of what is written.
+ */
+#include "support/cmocka.h"
+#include "support/random.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <drystone/host_device.h>
+#include <drystone/pool.h>
+
+#define KIB UINT64_C(1024)
+#define THREADS 4
+#define LIVE_MAX 200
+#define STEPS 60000
+#define GIFTS 64 /* blocks on their way to another thread */
+
+struct block {
+    uint64_t address, size, stamp;
+};
+
+struct stage {
+    struct dry_pool *pool;
+    pthread_mutex_t mutex; /* of the gifts */
+    struct block gifts[GIFTS];
+    size_t gift_count;
+    atomic_size_t failures;
+};
+
+struct actor {
+    struct stage *stage;
+    struct random random;
+    uint64_t number, stamps;
+    struct block blocks[LIVE_MAX];
+    size_t count;
+};
+
+static void
+expect(struct stage *stage, bool condition)
+{
+    if (!condition)
+        atomic_fetch_add(&stage->failures, 1);
+}
+
+/* At its begin, and at its end. */
+static uint64_t *
+mark_of(const struct block *b, bool is_last)
+{
+    uint64_t at = is_last ? b->address + (b->size - 8) / 8 * 8 : b->address;
+    return (uint64_t *)(uintptr_t)at;
+}
+
+/* Sizes that repeat, and every octave from 512 bytes to 512 KiB. */
+static uint64_t
+draw_size(struct random *r)
+{
+    static const uint64_t often[] = {512, 3000, 40 * KIB, 100 * KIB, 700 * KIB};
+    if (random_below(r, 2))
+        return often[random_below(r, 5)];
+    uint64_t base = UINT64_C(512) << random_below(r, 10);
+    return base + random_below(r, base);
+}
+
+static void
+take_one(struct actor *a)
+{
+    struct block b = {.size = draw_size(&a->random),
+                      .stamp = a->number << 56 | ++a->stamps};
+    enum dry_status status =
+        dry_pool_alloc(a->stage->pool, b.size, a->number, &b.address);
+    expect(a->stage, status == DRY_OK);
+    if (status != DRY_OK)
+        return;
+    *mark_of(&b, true) = b.stamp;
+    *mark_of(&b, false) = b.stamp;
+    a->blocks[a->count++] = b;
+}
+
+static void
+give(struct stage *stage, const struct block *b)
+{
+    expect(stage, *mark_of(b, false) == b->stamp && *mark_of(b, true) == b->stamp);
+    expect(stage, dry_pool_free(stage->pool, b->address) == DRY_OK);
+}
+
+/* To another thread, whose gift comes back; nobody waits for one. */
+static void
+swap_gifts(struct actor *a, struct block *b)
+{
+    struct stage *stage = a->stage;
+    pthread_mutex_lock(&stage->mutex);
+    size_t i = random_below(&a->random, GIFTS);
+    struct block mine = *b;
+    if (i < stage->gift_count) {
+        *b = stage->gifts[i];
+        stage->gifts[i] = mine;
+    } else if (stage->gift_count < GIFTS) {
+        *b = (struct block){0};
+        stage->gifts[stage->gift_count++] = mine;
+    }
+    pthread_mutex_unlock(&stage->mutex);
+}
+
+static void
+give_one(struct actor *a)
+{
+    size_t i = random_below(&a->random, a->count);
+    struct block b = a->blocks[i];
+    a->blocks[i] = a->blocks[--a->count];
+    if (random_below(&a->random, 8) == 0)
+        swap_gifts(a, &b);
+    if (b.address)
+        give(a->stage, &b);
+}
+
+static void *
+act(void *self)
+{
+    struct actor *a = self;
+    for (int i = 0; i < STEPS; i++) {
+        uint64_t kind = random_below(&a->random, 3000);
+        if (kind == 0)
+            expect(a->stage, dry_pool_check(a->stage->pool, NULL) == DRY_OK);
+        else if (kind == 1)
+            expect(a->stage, dry_pool_empty_cache(a->stage->pool) == DRY_OK);
+        else if (a->count > 0 && (kind % 2 || a->count == LIVE_MAX))
+            give_one(a);
+        else
+            take_one(a);
+    }
+    while (a->count > 0)
+        give(a->stage, &a->blocks[--a->count]);
+    return NULL;
+}
+
+static void
+what_threads_write_stays_theirs(void **state)
+{
+    (void)state;
+    static struct actor actors[THREADS];
+    static struct stage stage;
+    struct dry_host_device *host;
+    struct dry_pool_options o;
+    pthread_t threads[THREADS];
+    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
+    dry_pool_options_init(&o);
+    o.device = dry_host_device_get_device(host);
+    assert_int_equal(dry_pool_create(&o, &stage.pool, NULL), DRY_OK);
+    pthread_mutex_init(&stage.mutex, NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        actors[i] = (struct actor){.stage = &stage, .number = i};
+        random_init(&actors[i].random, i + 1);
+        assert_int_equal(pthread_create(&threads[i], NULL, act, &actors[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    while (stage.gift_count > 0)
+        give(&stage, &stage.gifts[--stage.gift_count]);
+    assert_true(atomic_load(&stage.failures) == 0);
+    struct dry_error err;
+    if (dry_pool_check(stage.pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    struct dry_stats stats;
+    dry_pool_get_stats(stage.pool, &stats);
+    assert_int_equal(stats.allocation.all.current, 0);
+    assert_int_equal(stats.allocated_bytes.all.current, 0);
+    pthread_mutex_destroy(&stage.mutex);
+    dry_pool_destroy(stage.pool);
+    dry_host_device_destroy(host);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_threads_write_stays_theirs),
+    };
+    return cmocka_run_group_tests_name("pool_beside", tests, NULL, NULL);
+}
