@@ -46,9 +46,8 @@ static const char *const stage_keys[] = {"name",
                                          "operations",
                                          NULL};
 static const char *const option_keys[] = {
-    "id",        "saved",   "saved_has_input", "saved_has_output",
-    "recompute", "bwd_tmp", "offload",         "policy",
-    NULL};
+    "id",      "saved",   "saved_has_input", "saved_has_output", "recompute",
+    "fwd_tmp", "bwd_tmp", "offload",         "policy",           NULL};
 static const char *const loss_keys[] = {"fwd", "bwd",   "saved", "saved_has_input",
                                         "tmp", "grads", NULL};
 
@@ -335,6 +334,9 @@ read_options(struct reader *r, const struct json_at *stage, struct dry_stage *to
         struct json_at at = json_in_element(&list, i);
         form->options[i] = (struct dry_stage_option){.name = ""};
         read_option(r, &at, form, i);
+        form->options[i].has_forward_tmp = true;
+        form->options[i].forward_tmp_bytes =
+            read_bytes_or(r, &at, "fwd_tmp", to->forward_tmp_bytes);
         form->options[i].backward_tmp_bytes =
             read_bytes_or(r, &at, "bwd_tmp", to->backward_tmp_bytes);
     }
@@ -378,8 +380,12 @@ add_keep_option(struct reader *r, struct dry_stage *to, struct stage_form *form,
                                         .policy = point->policy};
     *option = (struct dry_stage_option){.name = keep_names[k],
                                         .recompute_ns = point->recompute_ns,
+                                        .forward_tmp_bytes = to->forward_tmp_bytes,
+                                        .has_forward_tmp = true,
                                         .backward_tmp_bytes = to->backward_tmp_bytes};
-    /* All of it at once, which is never too little. */
+    /* All of it at once, which is never too little: what is not kept may be there as long as
+       the forward runs, what is made again as long as the backward does. */
+    option->forward_tmp_bytes += point->less_bytes;
     option->backward_tmp_bytes += point->recomputed_bytes;
     add_policy(r, &policy);
 }

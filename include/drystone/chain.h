@@ -56,6 +56,9 @@ struct dry_stage_option {
      * which the next stage wants. No gain for a stage after which no other runs.
      */
     uint64_t offload_bytes;
+    /* While its forward runs; without has_forward_tmp the stage's, and this is not read. */
+    uint64_t forward_tmp_bytes;
+    bool has_forward_tmp;
 };
 
 struct dry_stage {

@@ -27,7 +27,8 @@
  *       the last stage's, given from outside and charged from the beginning; for a range the
  *       gradient of its output), and the grads_bytes of stages whose backward is over
  *
- *   forward, saved stage i      needs H + G + saved(i) + forward_tmp(i); holds saved(i)
+ *   forward, saved stage i      needs H + G + saved(i) + forward_tmp(i); holds saved(i); both
+ *                               are the option's, as are backward_tmp(i) and what it recomputes
  *   forward, range i to j       stage q of it needs H + G + output(q-1) + output(q) +
  *                               forward_tmp(q), without output(q-1) for q = i; holds output(j)
  *   backward, saved stage i     needs H + G' + gradient(i) + gradient(i-1) + backward_tmp(i) +
@@ -115,13 +116,13 @@ struct dry_plan_observer {
 };
 
 /*
- * What a list of items costs. observer may be NULL; memory NULL: malloc. Time: one look at
- * every stage that runs; DRY_ERR_LIMIT: that are more than 2^26 second runs, or 2^63 ns.
+ * What a list of items costs. observer may be NULL; it hears of every step in order. Memory
+ * comes from where the chain's does. Time: one look at every stage that runs; DRY_ERR_LIMIT:
+ * that are more than 2^26 second runs, or 2^63 ns.
  */
 DRY_API enum dry_status dry_plan_judge(const struct dry_chain *chain,
                                        const struct dry_plan_item *items, size_t count,
                                        const struct dry_plan_observer *observer,
-                                       const struct dry_memory *memory,
                                        struct dry_plan_cost *cost, struct dry_error *err);
 
 /*

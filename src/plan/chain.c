@@ -18,7 +18,7 @@
 #include "plan/chain_state.h"
 
 #define BITS63 (UINT64_MAX >> 1)
-#define FIELDS_MAX (10u + 4u * DRY_STAGE_OPTIONS_MAX)
+#define FIELDS_MAX (10u + 6u * DRY_STAGE_OPTIONS_MAX)
 
 /* Hashes are written to files and compared between machines: the key never changes. */
 static const struct dryi_siphash_key hash_key = {UINT64_C(0x647279636861696e), 1};
@@ -63,6 +63,14 @@ put_stage(struct shape *shape, const struct dry_stage *stage)
         put_word(shape, option->recompute_ns);
         put_word(shape, option->backward_tmp_bytes);
         put_word(shape, option->offload_bytes);
+    }
+    /* Behind all that, so that nothing changes where forwards need what the stage's does. */
+    for (uint32_t k = 1; k <= stage->option_count; k++) {
+        uint64_t tmp = dryi_stage_forward_tmp(stage, k);
+        if (tmp == stage->forward_tmp_bytes)
+            continue;
+        put_word(shape, k);
+        put_word(shape, tmp);
     }
 }
 
@@ -138,6 +146,8 @@ check_option(const struct subject *who, const struct dry_stage *stage, size_t k)
         {"an option's recompute_ns", option->recompute_ns},
         {"an option's backward_tmp_bytes", option->backward_tmp_bytes},
         {"an option's offload_bytes", option->offload_bytes},
+        {"an option's forward_tmp_bytes",
+         option->has_forward_tmp ? option->forward_tmp_bytes : 0},
     };
     enum dry_status status = check_fields(who, fields, sizeof fields / sizeof *fields);
     if (status != DRY_OK)
@@ -204,10 +214,11 @@ add_sums(struct sums *sums, const struct dry_stage *stage, uint64_t count)
 {
     uint64_t saved = stage->saved_bytes, again = 0;
     uint64_t tmp = larger(stage->forward_tmp_bytes, stage->backward_tmp_bytes);
-    for (size_t k = 0; k < stage->option_count; k++) {
-        saved = larger(saved, stage->options[k].saved_bytes);
-        tmp = larger(tmp, stage->options[k].backward_tmp_bytes);
-        again = larger(again, stage->options[k].recompute_ns);
+    for (uint32_t k = 1; k <= stage->option_count; k++) {
+        saved = larger(saved, dryi_stage_saved_by(stage, k));
+        tmp = larger(tmp, dryi_stage_forward_tmp(stage, k));
+        tmp = larger(tmp, dryi_stage_backward_tmp(stage, k));
+        again = larger(again, stage->options[k - 1].recompute_ns);
     }
     return add_times(&sums->bytes, saved, count) && add_times(&sums->bytes, tmp, count) &&
            add_times(&sums->bytes, stage->gradient_bytes, count) &&

@@ -47,6 +47,15 @@ dryi_stage_saved_by(const struct dry_stage *stage, uint32_t option)
     return option ? stage->options[option - 1].saved_bytes : stage->saved_bytes;
 }
 
+/* Bytes that its forward takes for the time it runs, when it saves. */
+static inline uint64_t
+dryi_stage_forward_tmp(const struct dry_stage *stage, uint32_t option)
+{
+    return option && stage->options[option - 1].has_forward_tmp
+               ? stage->options[option - 1].forward_tmp_bytes
+               : stage->forward_tmp_bytes;
+}
+
 /* Bytes that its backward takes for the time it runs. */
 static inline uint64_t
 dryi_stage_backward_tmp(const struct dry_stage *stage, uint32_t option)

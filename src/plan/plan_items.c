@@ -94,8 +94,7 @@ dryi_plan_clear(struct dryi_planning *p)
 enum dry_status
 dryi_plan_price(const struct dryi_planning *p, struct dry_plan_cost *cost)
 {
-    return dry_plan_judge(p->chain, p->list.items, p->list.count, NULL, &p->memory, cost,
-                          p->err);
+    return dryi_plan_observe(p, NULL, cost);
 }
 
 /* --- checking ----------------------------------------------------------------------------- */

@@ -78,7 +78,8 @@ forward_saved(struct judge *j, uint32_t i, uint32_t option)
 {
     const struct dry_stage *stage = &j->stages[i];
     uint64_t saved = dryi_stage_saved_by(stage, option);
-    uint64_t needed = j->held + j->gradients + saved + stage->forward_tmp_bytes;
+    uint64_t tmp = dryi_stage_forward_tmp(stage, option);
+    uint64_t needed = j->held + j->gradients + saved + tmp;
     let_leave(j, i);
     j->held += saved;
     j->leaving = dryi_stage_offload(stage, option);
@@ -237,29 +238,44 @@ judge_linked(struct judge *j, uint32_t count, struct dry_plan_cost *cost,
     return DRY_OK;
 }
 
-enum dry_status
-dry_plan_judge(/* NOLINT(readability-function-size): one more than six, as published */
-               const struct dry_chain *chain, const struct dry_plan_item *items,
-               size_t count, const struct dry_plan_observer *observer,
-               const struct dry_memory *memory, struct dry_plan_cost *cost,
-               struct dry_error *err)
+static enum dry_status
+judge(struct judge *j, size_t count, const struct dry_memory *memory,
+      struct dry_plan_cost *cost, struct dry_error *err)
 {
-    struct dry_memory m = dryi_memory_or_default(memory);
-    if (chain->count == 0)
+    if (j->chain->count == 0)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the chain has no stages");
     if (count == 0)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the plan has no items");
     if (count > INT32_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "the plan has %zu items, %d are allowed",
                          count, INT32_MAX);
+    j->links = dryi_memory_zalloc(memory, count, sizeof *j->links);
+    j->away = dryi_memory_zalloc(memory, j->chain->count, sizeof *j->away);
+    enum dry_status status = j->links && j->away
+                                 ? judge_linked(j, (uint32_t)count, cost, err)
+                                 : dryi_fail_memory(err, "a plan's judgement");
+    dryi_memory_free(memory, j->links, count, sizeof *j->links);
+    dryi_memory_free(memory, j->away, j->chain->count, sizeof *j->away);
+    return status;
+}
+
+enum dry_status
+dry_plan_judge(const struct dry_chain *chain, const struct dry_plan_item *items,
+               size_t count, const struct dry_plan_observer *observer,
+               struct dry_plan_cost *cost, struct dry_error *err)
+{
     struct judge j = {
         .chain = chain, .stages = chain->stages, .items = items, .observer = observer};
-    j.links = dryi_memory_zalloc(&m, count, sizeof *j.links);
-    j.away = dryi_memory_zalloc(&m, chain->count, sizeof *j.away);
-    enum dry_status status = j.links && j.away
-                                 ? judge_linked(&j, (uint32_t)count, cost, err)
-                                 : dryi_fail_memory(err, "a plan's judgement");
-    dryi_memory_free(&m, j.links, count, sizeof *j.links);
-    dryi_memory_free(&m, j.away, chain->count, sizeof *j.away);
-    return status;
+    return judge(&j, count, &chain->memory, cost, err);
+}
+
+enum dry_status
+dryi_plan_observe(const struct dryi_planning *p, const struct dry_plan_observer *observer,
+                  struct dry_plan_cost *cost)
+{
+    struct judge j = {.chain = p->chain,
+                      .stages = p->stages,
+                      .items = p->list.items,
+                      .observer = observer};
+    return judge(&j, p->list.count, &p->memory, cost, p->err);
 }

@@ -247,8 +247,7 @@ set_floor(struct nested *n)
                                   dryi_nested_least_get(&n->least));
     DRYI_ASSERT(status != DRY_ERR_NO_SPACE);
     if (status == DRY_OK)
-        status = dry_plan_judge(p->chain, p->list.items, p->list.count, &observer,
-                                &p->memory, &cost, p->err);
+        status = dryi_plan_observe(p, &observer, &cost);
     if (status != DRY_OK)
         return status;
     p->floor = floor;

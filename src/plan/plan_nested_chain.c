@@ -29,10 +29,10 @@ find_part(const struct dryi_planning *p)
         const struct dry_stage *stage = &p->stages[i];
         part = divide(part, stage->output_bytes);
         part = divide(part, stage->gradient_bytes);
-        part = divide(part, stage->forward_tmp_bytes);
         part = divide(part, stage->grads_bytes);
         for (uint32_t k = 0; k <= stage->option_count; k++) {
             part = divide(part, dryi_stage_saved_by(stage, k));
+            part = divide(part, dryi_stage_forward_tmp(stage, k));
             part = divide(part, dryi_stage_backward_tmp(stage, k));
             part = divide(part, dryi_stage_offload(stage, k));
         }
@@ -52,7 +52,7 @@ put_options(struct dryi_nested *n, const struct dryi_planning *p, uint32_t i)
         n->options[n->option_count++] = (struct dryi_nested_option){
             .held = saved / n->part,
             .light = (saved - dryi_stage_offload(stage, k)) / n->part,
-            .keep = (saved + stage->forward_tmp_bytes) / n->part,
+            .keep = (saved + dryi_stage_forward_tmp(stage, k)) / n->part,
             .back = back / n->part,
             .redo = dryi_stage_backward_ns(stage, k) - stage->backward_ns,
         };

@@ -71,7 +71,7 @@ set_options(struct dryi_one *one, const struct dry_stage *stage, size_t i, size_
         uint64_t saved = dryi_stage_saved_by(stage, k);
         uint64_t moved = dryi_stage_offload(stage, k);
         o->held = saved - moved;
-        o->need = dryi_one_max(one->final_gradient + stage->forward_tmp_bytes,
+        o->need = dryi_one_max(one->final_gradient + dryi_stage_forward_tmp(stage, k),
                                s->back + dryi_stage_backward_tmp(stage, k)) +
                   saved;
         o->extra = k ? stage->options[k - 1].recompute_ns >> one->time_shift : 0;

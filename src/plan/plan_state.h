@@ -122,6 +122,10 @@ void dryi_plan_clear(struct dryi_planning *p);
 /* What p->list costs. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_price(const struct dryi_planning *p,
                                                  struct dry_plan_cost *cost);
+/* The same, and who watches hears of every step; NULL: nobody. */
+DRY_CHECK_RESULT enum dry_status dryi_plan_observe(
+    const struct dryi_planning *p, const struct dry_plan_observer *observer,
+    struct dry_plan_cost *cost);
 
 /* How items hang together; DRYI_NO_ITEM where there is none. */
 struct dryi_plan_link {

@@ -45,6 +45,8 @@ read_stage(struct fuzz_bytes *in, struct dry_chain *chain)
             .recompute_ns = next_number(in),
             .backward_tmp_bytes = next_number(in),
             .offload_bytes = next_number(in),
+            .forward_tmp_bytes = stage.backward_tmp_bytes,
+            .has_forward_tmp = flags & 4,
         };
     }
     uint8_t repeat = fuzz_next_byte(in);
@@ -59,7 +61,7 @@ check_plan(const struct dry_chain *chain, const struct dry_plan *plan)
     struct dry_plan_cost cost;
     size_t count;
     const struct dry_plan_item *items = dry_plan_get_items(plan, &count);
-    fuzz_require(dry_plan_judge(chain, items, count, NULL, NULL, &cost, NULL) == DRY_OK);
+    fuzz_require(dry_plan_judge(chain, items, count, NULL, &cost, NULL) == DRY_OK);
     fuzz_require(cost.peak_bytes == s->cost.peak_bytes &&
                  cost.time_ns == s->cost.time_ns);
     fuzz_require(cost.peak_bytes <= s->budget_bytes && cost.peak_bytes >= s->floor_bytes);

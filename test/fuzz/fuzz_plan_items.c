@@ -33,6 +33,8 @@ read_option(struct fuzz_bytes *in, const struct dry_stage *stage,
                                         .recompute_ns = fuzz_next_byte(in),
                                         .backward_tmp_bytes = fuzz_next_byte(in)};
     option->offload_bytes = fuzz_next_byte(in) % (beside + 1);
+    option->forward_tmp_bytes = option->backward_tmp_bytes;
+    option->has_forward_tmp = option->backward_tmp_bytes % 2;
 }
 
 static void
@@ -94,7 +96,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t count = read_items(&in, items);
     memset(&cost, 0x5a, sizeof cost);
     memcpy(&before, &cost, sizeof cost);
-    enum dry_status status = dry_plan_judge(chain, items, count, NULL, NULL, &cost, &err);
+    enum dry_status status = dry_plan_judge(chain, items, count, NULL, &cost, &err);
     if (status == DRY_OK) {
         struct dry_plan_cost naive = chains_judge(chain, items, count);
         fuzz_require(naive.peak_bytes == cost.peak_bytes &&

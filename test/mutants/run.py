@@ -397,8 +397,8 @@ MUTANTS = {
         "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
     "judge_swapped_temporaries": (
         "plan_judge.c",
-        "saved + stage->forward_tmp_bytes;",
-        "saved + stage->backward_tmp_bytes;",
+        "uint64_t tmp = dryi_stage_forward_tmp(stage, option);",
+        "uint64_t tmp = dryi_stage_backward_tmp(stage, option);",
         "test_plan_judge", "each_phase_counts_what_it_needs"),
     "judge_output_kept": (
         "plan_judge.c",
@@ -417,16 +417,21 @@ MUTANTS = {
         "test_plan_judge", "offloaded_bytes_are_away_between_the_passes"),
     "judge_sends_too_early": (
         "plan_judge.c",
-        "    uint64_t needed = j->held + j->gradients + saved + stage->forward_tmp_bytes;\n"
+        "    uint64_t needed = j->held + j->gradients + saved + tmp;\n"
         "    let_leave(j, i);\n",
         "    let_leave(j, i);\n"
-        "    uint64_t needed = j->held + j->gradients + saved + stage->forward_tmp_bytes;\n",
+        "    uint64_t needed = j->held + j->gradients + saved + tmp;\n",
         "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
     "judge_no_way_back": (
         "plan_judge.c",
         "while (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
         "if (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)",
         "test_plan_judge", "a_judge_with_single_tensors_says_the_same"),
+    "judge_forward_of_the_stage": (
+        "plan_judge.c",
+        "dryi_stage_forward_tmp(stage, option);",
+        "stage->forward_tmp_bytes;",
+        "test_plan_judge", "an_option_s_forward_may_take_its_own"),
     "items_fixed_run_twice": (
         "plan_items.c",
         "for (uint32_t i = item->first; !outer && i <= item->last; i++) {",

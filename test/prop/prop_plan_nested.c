@@ -122,6 +122,7 @@ small_chains_take_the_least_there_is(void **state)
                               .options_max = 2,
                               .has_frame = true,
                               .has_tmp = true,
+                              .has_own_tmp = true,
                               .has_grads = true};
     random_init(&r, SEED);
     compare_with_optimum(&r, &bare, 40000, &tally);
@@ -150,6 +151,7 @@ one_level_is_never_better(void **state)
                                .options_max = 1,
                                .has_frame = true,
                                .has_tmp = true,
+                               .has_own_tmp = true,
                                .has_grads = true,
                                .has_fixed = true};
     uint64_t better = 0;
@@ -184,6 +186,7 @@ the_planner_of_one_level_is_never_better(void **state)
                                .ns_max = 1000,
                                .has_frame = true,
                                .has_tmp = true,
+                               .has_own_tmp = true,
                                .has_grads = true,
                                .has_fixed = true,
                                .has_offload = true};
@@ -208,6 +211,7 @@ static const struct chains_form rich = {.stages_min = 6,
                                         .ns_max = 1000,
                                         .has_frame = true,
                                         .has_tmp = true,
+                                        .has_own_tmp = true,
                                         .has_grads = true,
                                         .has_fixed = true};
 

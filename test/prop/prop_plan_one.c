@@ -70,7 +70,8 @@ random_form(struct random *r)
                                .has_tmp = bits & 32,
                                .has_grads = bits & 64,
                                .has_fixed = (bits & 384) == 0,
-                               .has_offload = bits & 512};
+                               .has_offload = bits & 512,
+                               .has_own_tmp = bits & 4096};
     form.bytes_max = bits & 1024 ? 1000000 : 0;
     form.ns_max = bits & 2048 ? 1000000 : 0;
     return form;
@@ -138,7 +139,9 @@ make_equal(struct random *r, size_t count, bool is_disguised)
         stage.grads_bytes = random_below(r, stage.saved_bytes + 1);
     struct dry_stage_option useless = {.saved_bytes = stage.saved_bytes,
                                        .recompute_ns = 1000,
-                                       .backward_tmp_bytes = stage.backward_tmp_bytes};
+                                       .backward_tmp_bytes = stage.backward_tmp_bytes,
+                                       .forward_tmp_bytes = 1000,
+                                       .has_forward_tmp = random_below(r, 2)};
     stage.option_count = is_disguised;
     stage.options = &useless;
     struct dry_stage_option less = {.recompute_ns = 1 + random_below(r, 20)};

@@ -42,10 +42,22 @@ random_option(struct random *r, const struct chains_form *form,
     option.recompute_ns = pick(r, (uint32_t)stage->forward_ns);
     option.backward_tmp_bytes =
         form->has_tmp ? stage->backward_tmp_bytes + pick(r, 2) : pick(r, 2);
+    if (form->has_own_tmp && random_below(r, 2)) {
+        option.has_forward_tmp = true;
+        option.forward_tmp_bytes = pick(r, 12);
+    }
     if (form->has_offload && random_below(r, 2))
         option.offload_bytes =
             pick(r, (uint32_t)(option.saved_bytes - stage->output_bytes));
     return option;
+}
+
+static uint64_t
+forward_tmp_of(const struct dry_stage *stage, uint32_t option)
+{
+    if (option == 0 || !stage->options[option - 1].has_forward_tmp)
+        return stage->forward_tmp_bytes;
+    return stage->options[option - 1].forward_tmp_bytes;
 }
 
 static struct dry_stage
@@ -353,7 +365,8 @@ do_forward(struct tensors *t, const struct op *op)
         require(!t->has_output[op->stage]);
         t->has_output[op->stage] = true;
     }
-    t->tmp = stage->forward_tmp_bytes;
+    t->tmp = op->kind == OP_KEEP ? forward_tmp_of(stage, op->option)
+                                 : stage->forward_tmp_bytes;
     note_peak(t, op->stage, op->is_again ? DRY_PHASE_RECOMPUTE : DRY_PHASE_FORWARD);
     t->tmp = 0;
     if (op->kind == OP_PASS && !op->is_first)
@@ -516,8 +529,8 @@ chains_one_level(const struct dry_chain *chain, struct chains_point *points)
         struct dry_plan_cost cost;
         if (!is_plan(&o))
             continue;
-        require(dry_plan_judge(chain, items, items_of(&o, items), NULL, NULL, &cost,
-                               NULL) == DRY_OK);
+        require(dry_plan_judge(chain, items, items_of(&o, items), NULL, &cost, NULL) ==
+                DRY_OK);
         insert_point(points, &count,
                      (struct chains_point){cost.peak_bytes, cost.time_ns});
     } while (turn(&o));
@@ -652,16 +665,17 @@ try_forward(struct space *s, const struct state *state, uint32_t i, uint64_t tim
     const struct dry_stage *stage = s->stages[i];
     if (state->there[i] >= SAVED || (i && state->there[i - 1] == NOTHING))
         return;
-    uint64_t bare = held_in(s, state) + s->stages[state->left - 1]->gradient_bytes +
-                    stage->forward_tmp_bytes;
+    uint64_t bare = held_in(s, state) + s->stages[state->left - 1]->gradient_bytes;
     struct state next = *state;
     for (uint32_t option = 0; option <= stage->option_count; option++) {
         next.there[i] = SAVED + option;
-        reach(s, &next, time + stage->forward_ns, bare + saved_of(stage, option));
+        reach(s, &next, time + stage->forward_ns,
+              bare + saved_of(stage, option) + forward_tmp_of(stage, option));
     }
     next.there[i] = OUTPUT;
     if (state->there[i] == NOTHING)
-        reach(s, &next, time + stage->forward_ns, bare + stage->output_bytes);
+        reach(s, &next, time + stage->forward_ns,
+              bare + stage->output_bytes + stage->forward_tmp_bytes);
 }
 
 static void

@@ -25,6 +25,7 @@ struct chains_form {
     uint32_t options_max;            /* of a stage */
     uint32_t bytes_max, ns_max;      /* of an output, of a forward; 0: 6 and 6 */
     bool has_frame, has_tmp, has_grads, has_fixed, has_offload;
+    bool has_own_tmp; /* options: for their forwards */
 };
 
 struct dry_chain *chains_make(struct random *r, const struct chains_form *form);

@@ -16,8 +16,8 @@
 #define BITS63 (UINT64_MAX >> 1)
 
 static const struct dry_stage_option two_options[] = {
-    {"sac", 40, 3, 11, 0},
-    {"offload", 50, 0, 12, 20},
+    {"sac", 40, 3, 11, 0, 0, false},
+    {"offload", 50, 0, 12, 20, 0, false},
 };
 
 static const struct dry_stage block = {
@@ -153,6 +153,17 @@ names_are_no_part_of_the_hash_and_all_else_is(void **state)
         assert_true(hash_of(&stage, 2) != hash);
         --*numbers[i];
     }
+    options[1].forward_tmp_bytes = stage.forward_tmp_bytes + 1; /* nobody reads it */
+    assert_true(hash_of(&stage, 2) == hash);
+    options[1].has_forward_tmp = true;
+    uint64_t second = hash_of(&stage, 2);
+    assert_true(second != hash);
+    options[1].has_forward_tmp = false;
+    options[0].forward_tmp_bytes = stage.forward_tmp_bytes + 1;
+    options[0].has_forward_tmp = true;
+    assert_true(hash_of(&stage, 2) != hash && hash_of(&stage, 2) != second);
+    options[0].forward_tmp_bytes--; /* what the stage's forward takes anyway */
+    assert_true(hash_of(&stage, 2) == hash);
     stage.is_fixed = true;
     assert_true(hash_of(&stage, 2) != hash);
     stage.is_fixed = false;
@@ -224,7 +235,7 @@ static void
 numbers_beyond_63_bits_are_refused(void **state)
 {
     (void)state;
-    struct dry_stage_option options[1] = {{"sac", 40, 3, 11, 0}};
+    struct dry_stage_option options[1] = {{"sac", 40, 3, 11, 0, 0, true}};
     struct dry_stage stage = block;
     stage.options = options;
     stage.option_count = 1;
@@ -240,6 +251,7 @@ numbers_beyond_63_bits_are_refused(void **state)
         &options[0].recompute_ns,
         &options[0].offload_bytes,
         &options[0].backward_tmp_bytes,
+        &options[0].forward_tmp_bytes,
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         uint64_t kept = *numbers[i];
@@ -254,13 +266,13 @@ static void
 sums_beyond_63_bits_are_refused(void **state)
 {
     (void)state;
-    struct dry_stage_option option = {"sac", 40, 0, 0, 0};
+    struct dry_stage_option option = {"sac", 40, 0, 0, 0, 0, true};
     struct dry_stage stage = {.name = "block", .options = &option};
     uint64_t *numbers[] = {
-        &stage.forward_ns,          &stage.backward_ns,       &stage.gradient_bytes,
-        &stage.saved_bytes,         &stage.forward_tmp_bytes, &stage.backward_tmp_bytes,
-        &stage.grads_bytes,         &option.saved_bytes,      &option.recompute_ns,
-        &option.backward_tmp_bytes,
+        &stage.forward_ns,          &stage.backward_ns,        &stage.gradient_bytes,
+        &stage.saved_bytes,         &stage.forward_tmp_bytes,  &stage.backward_tmp_bytes,
+        &stage.grads_bytes,         &option.saved_bytes,       &option.recompute_ns,
+        &option.backward_tmp_bytes, &option.forward_tmp_bytes,
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         stage.option_count = i < 7 ? 0 : 1;

@@ -48,7 +48,8 @@ static const char whole[] =
     "\"grad_out\":11,\"saved\":35,\"fwd_tmp\":8,\"bwd_tmp\":9,\"grads\":10,"
     "\"recomputable\":false,\"rng\":true,"
     "\"options\":[{\"id\":\"o\",\"saved\":20,\"recompute\":0.25,\"offload\":1,"
-    "\"policy\":{\"aten.mm\":[0,2]}}]}],"
+    "\"policy\":{\"aten.mm\":[0,2]}},"
+    "{\"id\":\"p\",\"saved\":20,\"recompute\":0,\"fwd_tmp\":4,\"bwd_tmp\":6}]}],"
     "\"loss\":{\"fwd\":3,\"bwd\":4,\"saved\":6,\"tmp\":2}}";
 
 static void
@@ -74,11 +75,15 @@ a_whole_file_becomes_a_chain(void **state)
     assert_int_equal(s->backward_tmp_bytes, 9);
     assert_int_equal(s->grads_bytes, 10);
     assert_true(s->is_fixed);
-    assert_int_equal(s->option_count, 1);
+    assert_int_equal(s->option_count, 2);
     assert_string_equal(s->options[0].name, "o");
     assert_int_equal(s->options[0].recompute_ns, 250);
+    assert_int_equal(s->options[0].forward_tmp_bytes, 8); /* the stage's */
     assert_int_equal(s->options[0].backward_tmp_bytes, 9);
     assert_int_equal(s->options[0].offload_bytes, 1);
+    assert_true(s->options[1].has_forward_tmp);
+    assert_int_equal(s->options[1].forward_tmp_bytes, 4);
+    assert_int_equal(s->options[1].backward_tmp_bytes, 6);
     s = dry_chain_get_stage(f.chain, 3);
     assert_string_equal(s->name, "loss");
     assert_int_equal(s->output_bytes, 0);
@@ -236,11 +241,12 @@ kept_by(const json_t *policy)
 static void
 make_blocks(char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(
-        text, capacity,
-        "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE ",{\"repeat\":2,\"fwd\":30,"
-        "\"bwd\":60,\"out\":20,\"saved\":120,\"bwd_tmp\":5,\"options\":[{\"id\":\"o\","
-        "\"saved\":90,\"recompute\":1}],\"operations\":[");
+    size_t used = (size_t)snprintf(text, capacity,
+                                   "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE
+                                   ",{\"repeat\":2,\"fwd\":30,"
+                                   "\"bwd\":60,\"out\":20,\"saved\":120,\"fwd_tmp\":7,"
+                                   "\"bwd_tmp\":5,\"options\":[{\"id\":\"o\","
+                                   "\"saved\":90,\"recompute\":1}],\"operations\":[");
     for (size_t i = 0; i < BLOCK_COUNT; i++)
         used += (size_t)snprintf(text + used, capacity - used, "%s{%s}", i ? "," : "",
                                  block[i].json);
@@ -270,6 +276,8 @@ operations_become_the_best_options(void **state)
             assert_int_equal(o->recompute_ns, least_within(kept_bytes));
             assert_int_equal(o->saved_bytes, s->saved_bytes - BLOCK_READ + kept_bytes);
             assert_int_equal(o->backward_tmp_bytes, 5 + again_bytes);
+            assert_int_equal(o->forward_tmp_bytes, 7 + BLOCK_READ - kept_bytes);
+            assert_true(o->has_forward_tmp);
             assert_true(i == 1 || o->saved_bytes > o[-1].saved_bytes);
             assert_ptr_equal(policy, chain_find_policy(&f, 1, i + 1));
         }

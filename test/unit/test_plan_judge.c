@@ -22,7 +22,7 @@ judge(const struct dry_chain *chain, const struct dry_plan_item *items, size_t c
 {
     struct dry_plan_cost cost;
     struct dry_error err = {.text = ""};
-    enum dry_status status = dry_plan_judge(chain, items, count, NULL, NULL, &cost, &err);
+    enum dry_status status = dry_plan_judge(chain, items, count, NULL, &cost, &err);
     if (status != DRY_OK)
         print_error("%s\n", err.text);
     assert_int_equal(status, DRY_OK);
@@ -168,7 +168,8 @@ static void
 offloaded_bytes_are_away_between_the_passes(void **state)
 {
     (void)state;
-    struct dry_stage_option option = {"host", 100, 1, 0, 90};
+    struct dry_stage_option option = {
+        .name = "host", .saved_bytes = 100, .recompute_ns = 1, .offload_bytes = 90};
     struct dry_stage stage = {
         .output_bytes = 10, .saved_bytes = 100, .options = &option, .option_count = 1};
     struct dry_chain *chain;
@@ -185,12 +186,37 @@ offloaded_bytes_are_away_between_the_passes(void **state)
                                           {SAVE, 3, 3, 0, 0}};
     struct moments moments = {{0}};
     struct dry_plan_observer observer = {note_stage_one, &moments};
-    assert_int_equal(dry_plan_judge(chain, range, 4, &observer, NULL, &cost, NULL),
-                     DRY_OK);
+    assert_int_equal(dry_plan_judge(chain, range, 4, &observer, &cost, NULL), DRY_OK);
     assert_int_equal(cost.held_bytes, 10 + 10);
     assert_int_equal(moments.needed[DRY_PHASE_FORWARD], 100 + 10);
     assert_int_equal(moments.needed[DRY_PHASE_RECOMPUTE], 10 + 100);
     assert_int_equal(moments.needed[DRY_PHASE_BACKWARD], 100 + 100);
+    dry_chain_destroy(chain);
+}
+
+/* It saves less, and takes more for that while it runs; a range takes what the stage does. */
+static void
+an_option_s_forward_may_take_its_own(void **state)
+{
+    (void)state;
+    struct dry_stage_option options[2] = {
+        {.saved_bytes = 20, .has_forward_tmp = true, .forward_tmp_bytes = 500},
+        {.saved_bytes = 20, .forward_tmp_bytes = 500}};
+    struct dry_stage stage = {.forward_ns = 1,
+                              .output_bytes = 10,
+                              .saved_bytes = 100,
+                              .forward_tmp_bytes = 3,
+                              .options = options,
+                              .option_count = 2};
+    struct dry_chain *chain;
+    assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
+    assert_int_equal(dry_chain_add(chain, &stage, 2, NULL), DRY_OK);
+    const struct dry_plan_item own[] = {{SAVE, 0, 1, 1, 0}},
+                               stages[] = {{SAVE, 0, 1, 2, 0}},
+                               range[] = {{CHECKPOINT, 0, 0, 0, 0}, {SAVE, 1, 1, 2, 0}};
+    require_cost(chain, own, 1, 20 + 20 + 500, 2);
+    require_cost(chain, stages, 1, 20 + 20 + 3, 2);
+    require_cost(chain, range, 2, 100 + 3, 3);
     dry_chain_destroy(chain);
 }
 
@@ -299,7 +325,8 @@ a_judge_with_single_tensors_says_the_same(void **state)
                                      .has_tmp = true,
                                      .has_grads = true,
                                      .has_fixed = true,
-                                     .has_offload = true};
+                                     .has_offload = true,
+                                     .has_own_tmp = true};
     size_t nested = 0;
     for (uint64_t seed = 0; seed < 20000; seed++) {
         struct random r;
@@ -361,7 +388,8 @@ the_steps_add_up_to_the_cost(void **state)
                                      .has_frame = true,
                                      .has_tmp = true,
                                      .has_grads = true,
-                                     .has_offload = true};
+                                     .has_offload = true,
+                                     .has_own_tmp = true};
     for (uint64_t seed = 0; seed < 2000; seed++) {
         struct random r;
         struct dry_plan_item items[512];
@@ -372,8 +400,8 @@ the_steps_add_up_to_the_cost(void **state)
         struct watch watch = {.chain = chain, .backward_next = stages};
         struct dry_plan_observer observer = {watch_step, &watch};
         struct dry_plan_cost cost;
-        assert_int_equal(
-            dry_plan_judge(chain, items, count, &observer, NULL, &cost, NULL), DRY_OK);
+        assert_int_equal(dry_plan_judge(chain, items, count, &observer, &cost, NULL),
+                         DRY_OK);
         watch.cost.base_ns = cost.base_ns;
         watch.cost.extra_ns = cost.extra_ns;
         assert_true(costs_are_equal(&cost, &watch.cost));
@@ -451,17 +479,16 @@ items_that_are_no_plan_are_refused(void **state)
         struct dry_plan_cost cost = {.peak_bytes = 77};
         struct dry_error err = {.text = ""};
         assert_int_equal(
-            dry_plan_judge(chain, all[i].items, all[i].count, NULL, NULL, &cost, &err),
+            dry_plan_judge(chain, all[i].items, all[i].count, NULL, &cost, &err),
             DRY_ERR_ARGUMENT);
         if (!strstr(err.text, all[i].word))
             fail_msg("\"%s\" lacks \"%s\"", err.text, all[i].word);
         assert_int_equal(cost.peak_bytes, 77);
     }
-    assert_int_equal(dry_plan_judge(chain, NULL, 0, NULL, NULL, NULL, NULL),
-                     DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_plan_judge(chain, NULL, 0, NULL, NULL, NULL), DRY_ERR_ARGUMENT);
     dry_chain_destroy(chain);
     assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
-    assert_int_equal(dry_plan_judge(chain, all[0].items, 1, NULL, NULL, NULL, NULL),
+    assert_int_equal(dry_plan_judge(chain, all[0].items, 1, NULL, NULL, NULL),
                      DRY_ERR_ARGUMENT);
     dry_chain_destroy(chain);
 }
@@ -487,7 +514,7 @@ plans_that_run_too_long_are_refused(void **state)
     }
     struct dry_plan_cost cost;
     struct dry_error err;
-    assert_int_equal(dry_plan_judge(chain, items, 2 * ITEMS - 1, NULL, NULL, &cost, &err),
+    assert_int_equal(dry_plan_judge(chain, items, 2 * ITEMS - 1, NULL, &cost, &err),
                      DRY_ERR_LIMIT);
     assert_non_null(strstr(err.text, "run again"));
     test_free(items);
@@ -505,8 +532,7 @@ times_beyond_63_bits_are_refused(void **state)
     struct dry_plan_cost cost;
     assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
     assert_int_equal(dry_chain_add(chain, &stage, 3, NULL), DRY_OK);
-    assert_int_equal(dry_plan_judge(chain, items, 3, NULL, NULL, &cost, NULL),
-                     DRY_ERR_LIMIT);
+    assert_int_equal(dry_plan_judge(chain, items, 3, NULL, &cost, NULL), DRY_ERR_LIMIT);
     dry_chain_destroy(chain);
 }
 
@@ -514,20 +540,29 @@ static void
 no_memory_is_said(void **state)
 {
     (void)state;
-    struct dry_chain *chain = four_stages();
+    const struct dry_stage stage = {.saved_bytes = 1};
     const struct dry_plan_item all[] = {{SAVE, 0, 3, 0, 0}};
-    for (size_t n = 0;; n++) {
+    for (size_t n = 0, judged = 0;; n++) {
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, n);
-        struct dry_plan_cost cost;
-        enum dry_status status =
-            dry_plan_judge(chain, all, 1, NULL, &memory, &cost, NULL);
+        struct dry_chain *chain = NULL;
+        struct dry_plan_cost cost = {.peak_bytes = 77};
+        enum dry_status status = dry_chain_create(NULL, &memory, &chain, NULL);
+        if (status == DRY_OK)
+            status = dry_chain_add(chain, &stage, 4, NULL);
+        if (status == DRY_OK) {
+            status = dry_plan_judge(chain, all, 1, NULL, &cost, NULL);
+            judged++;
+        }
+        dry_chain_destroy(chain);
         failing_memory_finish(&fm);
         assert_int_equal(status, fm.failed ? DRY_ERR_MEMORY : DRY_OK);
-        if (!fm.failed)
-            break;
+        assert_int_equal(cost.peak_bytes, fm.failed ? 77 : 4);
+        if (fm.failed)
+            continue;
+        assert_true(judged > 2); /* there was something to refuse */
+        break;
     }
-    dry_chain_destroy(chain);
 }
 
 int
@@ -537,6 +572,7 @@ main(void)
         cmocka_unit_test(peaks_of_four_stages_are_those_by_hand),
         cmocka_unit_test(nested_ranges_need_less),
         cmocka_unit_test(both_gradients_are_charged),
+        cmocka_unit_test(an_option_s_forward_may_take_its_own),
         cmocka_unit_test(each_phase_counts_what_it_needs),
         cmocka_unit_test(offloaded_bytes_are_away_between_the_passes),
         cmocka_unit_test(checkpoint_sequential_leaves_a_long_tail),
