@@ -266,6 +266,14 @@ judge(struct session *s)
     return EXIT_FINE;
 }
 
+static int
+note_progress(void *self, uint64_t done, uint64_t total)
+{
+    struct progress *progress = self;
+    progress->total = total;
+    return progress_update(progress, done);
+}
+
 /* The plan of a method, or where none fits the one without a limit; the latter's summary
    says what the least budget is. */
 static enum dry_status
@@ -273,13 +281,18 @@ make_plan(const struct session *s, enum dry_plan_method method, struct dry_plan 
           bool *fits, struct dry_error *err)
 {
     struct dry_plan_options options = s->options;
+    struct progress progress;
     options.method = method;
+    options.progress = note_progress;
+    options.progress_self = &progress;
+    progress_begin(&progress, "planning, rows of tables", 0);
     enum dry_status status = dry_plan_create(s->chain.chain, &options, plan, err);
     *fits = status == DRY_OK;
-    if (status != DRY_ERR_NO_SPACE)
-        return status;
     options.budget_bytes = UINT64_MAX;
-    return dry_plan_create(s->chain.chain, &options, plan, err);
+    if (status == DRY_ERR_NO_SPACE)
+        status = dry_plan_create(s->chain.chain, &options, plan, err);
+    progress_end(&progress);
+    return status;
 }
 
 static void
@@ -329,14 +342,6 @@ compare(struct session *s)
     s->report.row_count = DRY_METHOD_COUNT;
 }
 
-static int
-note_plan(void *self, uint64_t done, uint64_t total)
-{
-    struct progress *progress = self;
-    progress->total = total;
-    return progress_update(progress, done);
-}
-
 /* Of the whole chain, whatever the budget: it shows what others would buy. */
 static int
 draw_curve(struct session *s)
@@ -346,7 +351,7 @@ draw_curve(struct session *s)
     size_t count = 0;
     struct progress progress;
     options.budget_bytes = UINT64_MAX;
-    options.progress = note_plan;
+    options.progress = note_progress;
     options.progress_self = &progress;
     s->points = calloc(POINTS_MAX, sizeof *s->points);
     if (!s->points)

@@ -13,6 +13,7 @@
 #include "graph_json.h"
 #include "json_out.h"
 #include "plan_report.h"
+#include "progress.h"
 #include "report.h"
 #include "table.h"
 
@@ -58,16 +59,36 @@ choose_budget(struct graph_plan *g)
     return EXIT_FINE;
 }
 
+struct teller {
+    struct progress progress;
+    uint64_t first, steps; /* calls before the rounds, rounds at most */
+};
+
+static int
+note_round(void *self, uint64_t step, uint64_t best_ns)
+{
+    struct teller *teller = self;
+    (void)best_ns;
+    teller->progress.what = step ? "improving the plan" : "looking for a first plan";
+    teller->progress.total = step ? teller->steps : 0;
+    return progress_update(&teller->progress, step ? step : ++teller->first);
+}
+
 static enum dry_status
 make_plan(struct graph_plan *g, struct dry_error *err)
 {
     struct dry_graph_options options;
     dry_graph_options_init(&options);
+    struct teller teller = {.steps = options.steps};
+    options.progress = note_round;
+    options.progress_self = &teller;
     options.budget_bytes = g->budget_bytes - g->file.always_bytes;
     if (g->budget_bytes < g->file.always_bytes)
         options.budget_bytes = 0;
+    progress_begin(&teller.progress, "planning", 0);
     enum dry_status status =
         dry_graph_plan_create(g->file.graph, &options, &g->plan, err);
+    progress_end(&teller.progress);
     if (status == DRY_OK) {
         g->summary = *dry_graph_plan_get_summary(g->plan);
         g->runs = dry_graph_plan_get_runs(g->plan, &g->run_count);

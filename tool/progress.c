@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "progress.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +10,27 @@
 
 #define FIRST_NS UINT64_C(1000000000)
 #define EVERY_NS UINT64_C(100000000)
+
+/* The line disappears, and the program ends as it would have. */
+static void
+end_by_signal(int number)
+{
+    static const char wipe[] = "\r\x1b[K";
+    ssize_t ignored = write(STDERR_FILENO, wipe, sizeof wipe - 1);
+    (void)ignored;
+    raise(number); /* SA_RESETHAND: nobody handles it any more */
+}
+
+/* Who ignores interrupts, or handles them, goes on to. */
+static void
+catch_interrupt(struct progress *p)
+{
+    struct sigaction now, action = {.sa_handler = end_by_signal};
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    p->is_caught = sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == SIG_DFL &&
+                   sigaction(SIGINT, &action, NULL) == 0;
+}
 
 static uint64_t
 now_ns(void)
@@ -35,6 +57,8 @@ progress_update(void *self, uint64_t done)
     if (!p->is_wanted || now < p->next_ns)
         return 0;
     p->next_ns = now + EVERY_NS;
+    if (!p->is_shown)
+        catch_interrupt(p);
     p->is_shown = true;
     char what[60], count[TERM_NUMBER_BYTES];
     term_make_printable(what, sizeof what, p->what, strlen(p->what));
@@ -52,5 +76,7 @@ progress_end(struct progress *progress)
 {
     if (progress->is_shown)
         fputs("\r\x1b[K", stderr);
-    progress->is_shown = false;
+    if (progress->is_caught)
+        signal(SIGINT, SIG_DFL);
+    progress->is_shown = progress->is_caught = false;
 }

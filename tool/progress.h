@@ -3,7 +3,8 @@
 #define TOOL_PROGRESS_H
 
 /*
- * One line on standard error for work that takes over a second, on a terminal only.
+ * One line on standard error for work that takes over a second, on a terminal only. An
+ * interrupt wipes it out and ends the program.
  *
  *     struct progress p;
  *     progress_begin(&p, "reading run.pickle", file_bytes);
@@ -20,7 +21,7 @@ struct progress {
     const char *what;
     uint64_t total; /* 0: not known */
     uint64_t begin_ns, next_ns;
-    bool is_wanted, is_shown;
+    bool is_wanted, is_shown, is_caught;
 };
 
 void progress_begin(struct progress *progress, const char *what, uint64_t total);

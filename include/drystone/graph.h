@@ -147,8 +147,9 @@ struct dry_graph_options {
         state_max; /* of the exact search, tried on graphs of 32 nodes at most; default
                            2^20, some 100 bytes each; 0: it is not tried */
     /*
-     * Called after every round with the least time so far; UINT64_MAX: no plan yet. Other than
-     * 0 ends the search with what it has.
+     * Called after every round with the least time so far; UINT64_MAX: no plan yet. Before the
+     * first one is over, while bounds and first plans are made, it is called now and then with
+     * a step of 0. Other than 0 ends the search with what it has.
      */
     int (*progress)(void *self, uint64_t step, uint64_t best_ns);
     void *progress_self;

@@ -46,7 +46,8 @@
  * Ownership  create / destroy; a plan holds no pointer to its chain.
  * Errors     DRY_ERR_NO_SPACE: no plan of the class fits the budget; the text says what the
  *            least budget is, and which stage wants it. DRY_ERR_LIMIT: tables beyond
- *            table_bytes_max. DRY_ERR_ARGUMENT: items that do not cover the chain in order.
+ *            table_bytes_max. DRY_ERR_CANCELLED: options.progress asked for it, and nothing is
+ *            left of the work. DRY_ERR_ARGUMENT: items that do not cover the chain in order.
  * Threads    Any number at a time; nothing is shared. The same input gives the same plan, on
  *            every machine.
  * Units      Bytes, nanoseconds.
@@ -168,10 +169,10 @@ struct dry_plan_options {
                         from 16 until nothing changes, as far as the tables may go */
     uint64_t table_bytes_max; /* default 256 MiB */
     /*
-     * Of curves, which take minutes where chains are long: called before every plan with the
-     * number of those done and of all; other than 0 cancels. dry_plan_create(), which takes
-     * seconds at most up to some ten thousand stages, does not call it. NULL, the default:
-     * nobody is told.
+     * Called before the work and a few times a second at least, in the caller's thread; other
+     * than 0 cancels. `done` never falls. Of dry_plan_create() it counts rows of tables, and
+     * `total` is 0, for nobody knows how many it will take; of dry_plan_curve() it counts
+     * plans, of `total`. NULL, the default: nobody is told.
      */
     int (*progress)(void *self, uint64_t done, uint64_t total);
     void *progress_self;

@@ -176,7 +176,7 @@ bound_all(struct bounder *b)
     uint64_t looks = 0, most = 0, bound;
     fill_inputs(b);
     sort_moments(b);
-    for (size_t n = b->g->count; n-- > 0 && looks < LOOKS_MAX;) {
+    for (size_t n = b->g->count; n-- > 0 && looks < LOOKS_MAX && dryi_graph_go_on(s);) {
         uint32_t t = b->moments[n].value;
         if (b->moments[n].key <= s->options.budget_bytes)
             break;

@@ -15,6 +15,7 @@
 
 #define NOBODY UINT32_MAX
 #define LOOKS_MAX UINT64_C(300000000)
+#define TOLD_EVERY 64u /* nodes */
 
 struct cache {
     const struct dry_graph *g;
@@ -26,6 +27,7 @@ struct cache {
     uint32_t *pins; /* by rank: who waits and has it as an input */
     uint32_t
         *next_user; /* by rank: in `users`, the first that is not before the frontier */
+    struct dryi_graph_search *s;
     uint32_t *waiting; /* a stack */
     size_t waiting_count;
     struct dryi_runs *sequence;
@@ -142,6 +144,10 @@ run_all(struct cache *c, bool *is_found)
     enum dry_status status = DRY_OK;
     *is_found = true;
     for (; c->frontier < c->g->count && status == DRY_OK && *is_found; c->frontier++) {
+        if (c->frontier % TOLD_EVERY == 0 && !dryi_graph_go_on(c->s)) {
+            *is_found = false;
+            break;
+        }
         wait_for(c, c->frontier);
         while (c->waiting_count > 0 && status == DRY_OK && *is_found) {
             uint32_t rank = c->waiting[c->waiting_count - 1];
@@ -162,6 +168,7 @@ dryi_graph_evict(struct dryi_graph_search *s, unsigned variant,
     const struct dry_graph *g = s->graph;
     const struct dry_memory *m = &s->memory;
     struct cache c = {.g = g,
+                      .s = s,
                       .memory = *m,
                       .budget = s->options.budget_bytes,
                       .variant = variant,

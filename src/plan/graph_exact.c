@@ -21,7 +21,8 @@
 #include "plan/graph_state.h"
 
 #define NOBODY UINT32_MAX
-#define DROP UINT32_MAX /* in place of a node */
+#define TOLD_EVERY 1024u /* states */
+#define DROP UINT32_MAX  /* in place of a node */
 
 struct state {
     uint32_t there;  /* a bit a rank */
@@ -214,7 +215,9 @@ static uint32_t
 search(struct exact *x)
 {
     reach(x, &(struct state){.parent = NOBODY, .run = DROP});
-    while (x->heap_count > 0 && x->has_memory && !x->is_full) {
+    for (uint64_t n = 0; x->heap_count > 0 && x->has_memory && !x->is_full; n++) {
+        if (n % TOLD_EVERY == 0 && !dryi_graph_go_on(x->s))
+            return NOBODY;
         struct open_state next = pop(x);
         struct state *state = &x->states[next.state];
         if (state->is_closed || state->time != next.time)
@@ -256,7 +259,7 @@ conclude(struct exact *x, uint32_t goal)
         return DRY_ERR_MEMORY;
     s->states = x->count;
     if (goal == NOBODY) {
-        s->is_infeasible = !x->is_full;
+        s->is_infeasible = !x->is_full && !s->is_cancelled;
         return DRY_OK;
     }
     uint64_t time = x->states[goal].time;

@@ -52,6 +52,15 @@ dryi_graph_offer(struct dryi_graph_search *s, const struct dryi_runs *sequence,
     return DRY_OK;
 }
 
+bool
+dryi_graph_go_on(struct dryi_graph_search *s)
+{
+    const struct dry_graph_options *o = &s->options;
+    if (!s->is_cancelled && s->steps == 0 && o->progress)
+        s->is_cancelled = o->progress(o->progress_self, 0, s->best_ns) != 0;
+    return !s->is_cancelled;
+}
+
 /* --- the order as it is -------------------------------------------------------------------------- */
 
 static enum dry_status
@@ -103,6 +112,13 @@ fail_space(const struct dryi_graph_search *s, const struct dry_graph_summary *su
         budget, floor, (unsigned long long)summary->order_bytes);
 }
 
+/* Is there still something to look for? */
+static bool
+is_open(const struct dryi_graph_search *s)
+{
+    return s->best_ns == UINT64_MAX && !s->is_infeasible && !s->is_cancelled;
+}
+
 static enum dry_status
 search(struct dryi_graph_search *s, struct dry_graph_summary *summary,
        struct dry_error *err)
@@ -114,9 +130,9 @@ search(struct dryi_graph_search *s, struct dry_graph_summary *summary,
     if (status == DRY_OK && s->best_ns == UINT64_MAX && s->options.state_max > 0 &&
         s->graph->count <= DRYI_EXACT_NODES_MAX)
         status = dryi_graph_exact(s);
-    if (status == DRY_OK && s->best_ns == UINT64_MAX && !s->is_infeasible)
+    if (status == DRY_OK && is_open(s))
         status = dryi_graph_bound(s);
-    if (status == DRY_OK && s->best_ns == UINT64_MAX && !s->is_infeasible)
+    if (status == DRY_OK && is_open(s))
         status = dryi_graph_improve(s);
     if (status == DRY_ERR_MEMORY)
         return dryi_fail_memory(err, "a graph's plan");

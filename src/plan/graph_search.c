@@ -321,7 +321,8 @@ repair(struct improver *im, bool *is_found)
     enum dry_status status = look(im);
     *is_found = true;
     while (status == DRY_OK && *is_found && im->look.peak > im->budget) {
-        *is_found = im->work.count < count_max && im->looks < im->looks_max;
+        *is_found = im->work.count < count_max && im->looks < im->looks_max &&
+                    dryi_graph_go_on(im->s);
         if (*is_found)
             status = relieve(im, is_found);
         if (status == DRY_OK)
@@ -338,7 +339,8 @@ clean(struct improver *im)
     index_runs(im);
     for (size_t p = im->work.count; p-- > 0 && status == DRY_OK;) {
         uint32_t rank = im->work.runs[p];
-        if (im->at[im->first[rank]] == p || im->looks >= im->looks_max)
+        if (im->at[im->first[rank]] == p || im->looks >= im->looks_max ||
+            !dryi_graph_go_on(im->s))
             continue;
         dryi_runs_remove(&im->work, p);
         dryi_graph_look(im->g, im->work.runs, im->work.count, &im->look);
@@ -388,7 +390,7 @@ start(struct improver *im)
 {
     enum dry_status status = DRY_OK;
     bool is_found;
-    for (unsigned n = 0; n < 6 && status == DRY_OK; n++) {
+    for (unsigned n = 0; n < 6 && status == DRY_OK && dryi_graph_go_on(im->s); n++) {
         im->exponent = n % 3;
         im->runs_max = n < 3 ? 2 : 2 * DRYI_RUNS_PER_NODE;
         im->looks_max = im->looks + LOOKS_PER_START;
@@ -396,7 +398,8 @@ start(struct improver *im)
         if (status == DRY_OK && is_found)
             status = clean_and_accept(im, 0);
     }
-    for (unsigned v = 0; v < DRYI_EVICT_VARIANTS && status == DRY_OK; v++) {
+    for (unsigned v = 0;
+         v < DRYI_EVICT_VARIANTS && status == DRY_OK && dryi_graph_go_on(im->s); v++) {
         im->looks_max = im->looks + LOOKS_PER_START;
         status = dryi_graph_evict(im->s, v, &im->work, &is_found);
         if (status == DRY_OK && is_found)
@@ -486,6 +489,8 @@ run_rounds(struct improver *im)
         if ((im->looks - looks) / LOOKS_PER_STEP >= s->options.steps)
             break;
         status = round_of(im, step);
+        if (s->is_cancelled) /* within the first */
+            break;
         s->steps = step + 1;
         if (status == DRY_OK && s->options.progress &&
             s->options.progress(s->options.progress_self, s->steps, s->best_ns)) {
@@ -541,7 +546,7 @@ dryi_graph_improve(struct dryi_graph_search *s)
     if (im.look.is_wanted && im.look.until && im.first && im.before && im.next &&
         im.is_member)
         status = start(&im);
-    if (status == DRY_OK)
+    if (status == DRY_OK && !s->is_cancelled)
         status = run_rounds(&im);
     finish(&im);
     return status;

@@ -92,6 +92,12 @@ struct dryi_graph_search {
     enum dry_graph_method method; /* of best */
 };
 
+/*
+ * Before the rounds, which tell by themselves. False: whoever is told wants no more; from then
+ * on it always is.
+ */
+DRY_CHECK_RESULT bool dryi_graph_go_on(struct dryi_graph_search *s);
+
 /* Keeps the sequence if it is better; only those within the budget are. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
                                                   const struct dryi_runs *sequence,

@@ -17,30 +17,37 @@ struct curve {
     struct dry_plan_options options;
     struct dry_plan_point *points;
     size_t count;
+    int (*progress)(void *self, uint64_t done, uint64_t total);
+    void *progress_self;
+    uint64_t done, total; /* plans */
     struct dry_error *err;
 };
 
+/* However far the plan under way is. */
+static int
+note_plan(void *self, uint64_t done, uint64_t total)
+{
+    const struct curve *c = self;
+    (void)done;
+    (void)total;
+    return c->progress(c->progress_self, c->done, c->total);
+}
+
 static enum dry_status
-make_point(const struct curve *c, uint64_t budget, struct dry_plan_summary *summary)
+make_point(struct curve *c, uint64_t budget, struct dry_plan_summary *summary)
 {
     struct dry_plan_options options = c->options;
     options.budget_bytes = budget;
+    options.progress = c->progress ? note_plan : NULL;
+    options.progress_self = c;
     struct dry_plan *plan;
     enum dry_status status = dry_plan_create(c->chain, &options, &plan, c->err);
     if (status != DRY_OK)
         return status;
     *summary = *dry_plan_get_summary(plan);
     dry_plan_destroy(plan);
+    c->done++;
     return DRY_OK;
-}
-
-static enum dry_status
-note_progress(const struct curve *c, size_t done, size_t total)
-{
-    const struct dry_plan_options *o = &c->options;
-    if (!o->progress || o->progress(o->progress_self, done, total) == 0)
-        return DRY_OK;
-    return dryi_fail(c->err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
 }
 
 /* Budgets rise, so plans that need as much, or more, and take no less have come before. */
@@ -59,18 +66,14 @@ static enum dry_status
 draw(struct curve *c, size_t capacity)
 {
     struct dry_plan_summary top, summary;
-    enum dry_status status = note_progress(c, 0, capacity);
-    if (status == DRY_OK)
-        status = make_point(c, c->options.budget_bytes, &top);
+    enum dry_status status = make_point(c, c->options.budget_bytes, &top);
     if (status != DRY_OK)
         return status;
     uint64_t low = top.floor_bytes, beyond = top.cost.peak_bytes - low;
     for (size_t k = 0; k + 1 < capacity; k++) {
         uint64_t parts = capacity - 1;
         uint64_t budget = low + beyond / parts * k + beyond % parts * k / parts;
-        status = note_progress(c, k + 1, capacity);
-        if (status == DRY_OK)
-            status = make_point(c, budget, &summary);
+        status = make_point(c, budget, &summary);
         if (status != DRY_OK)
             return status;
         add_point(c, &summary);
@@ -97,6 +100,9 @@ dry_plan_curve(const struct dry_chain *chain, const struct dry_plan_options *opt
         return dryi_fail(err, DRY_ERR_ARGUMENT, "a curve of 0 points");
     if (c.options.slots > SLOTS_MAX)
         c.options.slots = SLOTS_MAX;
+    c.progress = c.options.progress;
+    c.progress_self = c.options.progress_self;
+    c.total = capacity;
     status = draw(&c, capacity);
     if (status == DRY_OK)
         *count = c.count;

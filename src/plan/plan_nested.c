@@ -39,6 +39,7 @@ struct nested {
     size_t item_count, item_capacity;
     struct dry_plan_cost cost;
     uint32_t kept; /* so many were the best */
+    bool is_told;  /* what is wrong: the error has its text */
     struct dryi_plan_floor
         one_floor; /* of plans without ranges in ranges; 0: not asked */
 };
@@ -198,8 +199,9 @@ make_least(struct nested *n, uint32_t window)
     if (bytes > n->p->options.table_bytes_max)
         return DRY_ERR_LIMIT;
     dryi_nested_least_finish(&n->least);
-    if (!dryi_nested_least_init(&n->least, &n->chain, window))
-        return DRY_ERR_MEMORY;
+    enum dry_status status = dryi_nested_least_init(&n->least, &n->chain, window);
+    if (status != DRY_OK)
+        return status;
     if (bytes > n->p->table_bytes)
         n->p->table_bytes = bytes;
     return DRY_OK;
@@ -246,8 +248,10 @@ set_floor(struct nested *n)
         status = dryi_nested_walk(p, n->least.window, dryi_nested_least_guide(&n->least),
                                   dryi_nested_least_get(&n->least));
     DRYI_ASSERT(status != DRY_ERR_NO_SPACE);
-    if (status == DRY_OK)
+    if (status == DRY_OK) {
         status = dryi_plan_observe(p, &observer, &cost);
+        n->is_told = status != DRY_OK;
+    }
     if (status != DRY_OK)
         return status;
     p->floor = floor;
@@ -288,6 +292,15 @@ save_all(struct nested *n)
     return status;
 }
 
+/* Of a window that was asked for the rows alone may be too many: that is known before any work. */
+static bool
+has_room_for_rows(const struct nested *n)
+{
+    uint64_t rows = n->chain.count * (uint64_t)n->window;
+    return n->p->options.window == 0 || dryi_nested_get_all(&n->chain) <= n->chain.room ||
+           rows <= n->p->options.table_bytes_max / sizeof(struct dryi_nested_row);
+}
+
 /* A window that is wide enough for the budget, or where wider is no help. */
 static enum dry_status
 start(struct nested *n)
@@ -295,6 +308,8 @@ start(struct nested *n)
     const struct dry_plan_options *options = &n->p->options;
     n->window_max = n->p->count > 1 ? n->p->count - 1 : 1;
     n->window = min(options->window ? options->window : WINDOW_FIRST, n->window_max);
+    if (!has_room_for_rows(n))
+        return DRY_ERR_LIMIT;
     enum dry_status status = make_least(n, n->window);
     while (status == DRY_ERR_LIMIT && options->window == 0 && n->window > 1)
         status = make_least(n, n->window /= 2);
@@ -330,6 +345,7 @@ look_at_one_level(struct nested *n)
         return DRY_OK;
     options.method = DRY_METHOD_ONE_LEVEL;
     enum dry_status status = dryi_planning_init(&p, n->p->chain, &options, NULL);
+    p.watch = n->p->watch;
     if (status == DRY_OK)
         status = dryi_plan_one_level(&p);
     uint32_t longest = get_longest(&p.list), kept = n->kept;
@@ -342,7 +358,7 @@ look_at_one_level(struct nested *n)
     if (p.table_bytes > n->p->table_bytes)
         n->p->table_bytes = p.table_bytes;
     dryi_planning_finish(&p);
-    return status == DRY_ERR_MEMORY ? status : DRY_OK;
+    return status == DRY_ERR_MEMORY || status == DRY_ERR_CANCELLED ? status : DRY_OK;
 }
 
 /* What the exact numbers guide to: it fits. */
@@ -465,7 +481,7 @@ dryi_plan_nested(struct dryi_planning *p)
     dryi_memory_free(&p->memory, n.items, n.item_capacity, sizeof *n.items);
     if (status == DRY_ERR_MEMORY)
         return dryi_fail_memory(p->err, "a plan's tables");
-    if (status == DRY_ERR_LIMIT)
+    if (status == DRY_ERR_LIMIT && !n.is_told)
         return dryi_fail(
             p->err, status,
             "tables of %u stages, ranges to %u of them and %u slots take more "

@@ -47,6 +47,7 @@ struct dryi_nested_option {
 
 struct dryi_nested {
     struct dry_memory memory;
+    struct dryi_plan_watch *watch; /* is told of rows */
     size_t count, option_count;
     struct dryi_nested_stage *stages;   /* one more than count */
     struct dryi_nested_option *options; /* of stage 0, of stage 1, ... */
@@ -71,8 +72,9 @@ struct dryi_nested_least {
 
 #define DRYI_NESTED_NEVER UINT64_MAX
 
-bool dryi_nested_least_init(struct dryi_nested_least *l, const struct dryi_nested *chain,
-                            uint32_t window);
+/* DRY_ERR_MEMORY, DRY_ERR_CANCELLED: nothing is there. */
+enum dry_status dryi_nested_least_init(struct dryi_nested_least *l,
+                                       const struct dryi_nested *chain, uint32_t window);
 void dryi_nested_least_finish(struct dryi_nested_least *l);
 /* In parts, of the whole chain; NEVER: no range can hold what must not run twice. */
 uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);

@@ -83,19 +83,19 @@ make_least(const struct dryi_nested_least *l, uint32_t s, uint32_t t)
     return least;
 }
 
-bool
+enum dry_status
 dryi_nested_least_init(struct dryi_nested_least *l, const struct dryi_nested *chain,
                        uint32_t window)
 {
     size_t cells;
     *l = (struct dryi_nested_least){.chain = chain, .window = window};
     if (__builtin_mul_overflow(chain->count, (size_t)window, &cells))
-        return false;
+        return DRY_ERR_MEMORY;
     l->ranges = dryi_memory_zalloc(&chain->memory, cells, sizeof *l->ranges);
     l->ends = dryi_memory_zalloc(&chain->memory, chain->count, sizeof *l->ends);
     if (!l->ranges || !l->ends) {
         dryi_nested_least_finish(l);
-        return false;
+        return DRY_ERR_MEMORY;
     }
     uint32_t last = (uint32_t)chain->count - 1;
     for (uint32_t s = (uint32_t)chain->count; s-- > 0;) {
@@ -103,8 +103,12 @@ dryi_nested_least_init(struct dryi_nested_least *l, const struct dryi_nested *ch
              t++)
             *find(l, s, t) = make_least(l, s, t);
         l->ends[s] = make_least(l, s, last);
+        if (!dryi_plan_go_on(chain->watch, window)) {
+            dryi_nested_least_finish(l);
+            return DRY_ERR_CANCELLED;
+        }
     }
-    return true;
+    return DRY_OK;
 }
 
 void

@@ -186,7 +186,7 @@ static void
 find_price(struct pricing *q, size_t first)
 {
     static const double factors[] = {2, 1.4142, 1.1892, 1.0905};
-    while (!try_price(q, q->price) && q->looks > PRICE_LOOKS / 2)
+    while (!try_price(q, q->price) && q->status == DRY_OK && q->looks > PRICE_LOOKS / 2)
         q->price /= 4; /* far too high: no plan would pay that */
     for (size_t i = first; i < sizeof factors / sizeof *factors; i++)
         climb(q, factors[i]);
@@ -411,6 +411,7 @@ dryi_plan_one_level(struct dryi_planning *p)
     enum dry_status status = dryi_one_init(&r.one, p->chain, &p->memory, p->err);
     if (status != DRY_OK)
         return status;
+    r.one.watch = p->watch;
     r.plan.choices = dryi_memory_zalloc(&p->memory, p->count, sizeof *r.plan.choices);
     status = r.plan.choices ? make_plan(&r) : dryi_fail_memory(p->err, "a plan");
     dryi_memory_free(&p->memory, r.plan.choices, p->count, sizeof *r.plan.choices);

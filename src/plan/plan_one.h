@@ -34,6 +34,7 @@
 #include <drystone/plan.h>
 
 #include "plan/chain_state.h"
+#include "plan/plan_watch.h"
 
 struct dryi_one_option {
     uint64_t held; /* after the next stage's forward: saved without what is offloaded */
@@ -56,6 +57,7 @@ struct dryi_one_stage {
 
 struct dryi_one {
     struct dry_memory memory;
+    struct dryi_plan_watch *watch; /* is told of rows; NULL: nobody is */
     struct dryi_one_stage *stages; /* one more, for its row */
     struct dryi_one_option *options;
     uint64_t *moved;  /* by row: bytes on their way to the host while the stage runs */

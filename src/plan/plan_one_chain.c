@@ -161,6 +161,7 @@ dryi_one_merge(const struct dryi_one *one, size_t group, struct dryi_one *merged
 {
     size_t count = (one->count + group - 1) / group;
     *merged = (struct dryi_one){.memory = one->memory,
+                                .watch = one->watch,
                                 .count = count,
                                 .option_count = count,
                                 .row_count = count + 1,

@@ -23,8 +23,9 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-#define SPARE 4u /* places a row, for each way that is kept */
-#define FEW 64u  /* items that are sorted by insertion */
+#define SPARE 4u         /* places a row, for each way that is kept */
+#define WAYS_OF_A_ROW 8u /* in a row of a search, that take as long as one of a table */
+#define FEW 64u          /* items that are sorted by insertion */
 
 struct way {
     uint64_t held, extra;
@@ -195,7 +196,8 @@ go_on_repeating(struct search *s, size_t i, size_t row)
     }
 }
 
-static void
+/* False: whoever is told wants no more. */
+static bool
 run(struct search *s)
 {
     const struct dryi_one *one = s->t->one;
@@ -209,8 +211,11 @@ run(struct search *s)
             thin_out(s, row);
             go_on_saving(s, i, row);
             go_on_repeating(s, i, row);
+            if (!dryi_plan_go_on(one->watch, 1 + s->counts[row] / WAYS_OF_A_ROW))
+                return false;
         }
     }
+    return true;
 }
 
 /* The way of the least time to the end; of several the one that holds least. */
@@ -243,16 +248,18 @@ collect(const struct search *s, const struct way *end, struct dryi_one_plan *pla
     DRYI_ASSERT(plan->cost.need <= s->memory && plan->cost.extra == end->extra);
 }
 
-static void
+static enum dry_status
 search(struct search *s, struct dryi_one_plan *plan)
 {
     bool is_next =
         s->limit == (double)plan->cost.extra; /* nothing lies between the two */
-    run(s);
+    if (!run(s))
+        return DRY_ERR_CANCELLED;
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
     plan->is_least = !s->is_thinned && (end || is_next);
+    return DRY_OK;
 }
 
 static void
@@ -286,7 +293,7 @@ dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
     s.scratch = dryi_memory_zalloc(m, s.capacity, sizeof *s.scratch);
     enum dry_status status = DRY_OK;
     if (has_ways && s.counts && s.items && s.scratch)
-        search(&s, plan);
+        status = search(&s, plan);
     else
         status = dryi_fail_memory(err, "a search for a plan");
     give_back(&s);

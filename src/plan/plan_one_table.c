@@ -197,7 +197,8 @@ fill_row(struct dryi_one_table *t, size_t i, size_t row)
         lent[c] = cells[c] < cells[c - 1] - price ? cells[c] : cells[c - 1] - price;
 }
 
-static void
+/* False: whoever is told wants no more. */
+static bool
 fill(struct dryi_one_table *t)
 {
     const struct dryi_one *one = t->one;
@@ -206,7 +207,10 @@ fill(struct dryi_one_table *t)
     for (size_t i = one->count; i-- > 0;) {
         for (size_t row = one->stages[i].row; row < one->stages[i + 1].row; row++)
             fill_row(t, i, row);
+        if (!dryi_plan_go_on(one->watch, one->stages[i + 1].row - one->stages[i].row))
+            return false;
     }
+    return true;
 }
 
 enum dry_status
@@ -230,8 +234,10 @@ dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
         return dryi_fail_memory(err, "a plan's table");
     }
     set_offsets(t, grid->memory);
-    fill(t);
-    return DRY_OK;
+    if (fill(t))
+        return DRY_OK;
+    dryi_one_table_finish(t);
+    return DRY_ERR_CANCELLED;
 }
 
 void

@@ -12,6 +12,8 @@
  *         p->floor = ...;                                    always, also when nothing fits
  *         if (nothing fits)
  *             return DRY_ERR_NO_SPACE;                       the caller writes the text
+ *         if (!dryi_plan_go_on(p->watch, rows))              now and then
+ *             return DRY_ERR_CANCELLED;                      likewise
  *         if (!dryi_plan_push_save(p, 0, 3, 0) || ...)
  *             return dryi_fail_memory(p->err, "a plan");
  *         p->bound_ns = ...;
@@ -33,6 +35,7 @@
 #include <drystone/plan.h>
 
 #include "plan/chain_state.h"
+#include "plan/plan_watch.h"
 
 /* All stages that one judgement runs forward, each time counted, are no more. */
 #define DRYI_PLAN_RUNS_MAX (UINT64_C(1) << 26)
@@ -59,6 +62,7 @@ struct dryi_planning {
     struct dry_plan_options options;
     const struct dry_chain *chain;
     struct dry_error *err;
+    struct dryi_plan_watch *watch; /* NULL: nobody is told */
     const struct dry_stage *stages;
     const uint32_t *kinds; /* equal numbers: equal stages */
     uint32_t count;        /* of stages, at least 1 */

@@ -557,6 +557,52 @@ more_cells_than_31_bits_count_are_refused(void **state)
     dry_chain_destroy(chain);
 }
 
+static int
+fail_if_called_again(void *self, uint64_t done, uint64_t total)
+{
+    (void)self;
+    (void)total;
+    assert_int_equal(done, 0);
+    return 0;
+}
+
+/* 5,000 windows of 5,000 stages have 25 million rows, whatever is in them. */
+static void
+rows_beyond_the_limit_are_refused_before_the_work(void **state)
+{
+    (void)state;
+    uint64_t sum;
+    struct dry_chain *chain = generate(5000, &sum);
+    struct dry_plan_options options = make_options(sum / 20);
+    struct dry_plan *plan;
+    struct dry_error err;
+    options.window = DRY_CHAIN_STAGES_MAX;
+    options.progress = fail_if_called_again;
+    assert_int_equal(dry_plan_create(chain, &options, &plan, &err), DRY_ERR_LIMIT);
+    assert_non_null(strstr(err.text, "tables of 5000 stages, ranges to 4999 of them"));
+    dry_chain_destroy(chain);
+}
+
+/* Every plan runs so much again that it is the time that does not fit: not the tables. */
+static void
+times_beyond_63_bits_are_told_as_such(void **state)
+{
+    (void)state;
+    struct dry_stage stage = {.forward_ns = UINT64_C(1) << 61,
+                              .output_bytes = 10,
+                              .gradient_bytes = 10,
+                              .saved_bytes = 100};
+    struct dry_stage last = {.backward_ns = 1};
+    struct dry_stage stages[] = {stage, stage, stage, last};
+    struct dry_chain *chain = make_chain(10, stages, 4);
+    struct dry_plan_options options = make_options(130);
+    struct dry_plan *plan;
+    struct dry_error err;
+    assert_int_equal(dry_plan_create(chain, &options, &plan, &err), DRY_ERR_LIMIT);
+    assert_string_equal(err.text, "the plan's time is more than 63 bits");
+    dry_chain_destroy(chain);
+}
+
 static void
 bytes_and_times_near_63_bits_are_planned(void **state)
 {
@@ -660,6 +706,8 @@ main(void)
         cmocka_unit_test(tables_beyond_the_limit_are_refused_or_narrower),
         cmocka_unit_test(the_floor_is_planned_under_every_limit),
         cmocka_unit_test(more_cells_than_31_bits_count_are_refused),
+        cmocka_unit_test(rows_beyond_the_limit_are_refused_before_the_work),
+        cmocka_unit_test(times_beyond_63_bits_are_told_as_such),
         cmocka_unit_test(bytes_and_times_near_63_bits_are_planned),
         cmocka_unit_test(scaled_bytes_give_the_same_plan),
         cmocka_unit_test(every_failed_request_for_memory_is_survived),

@@ -672,16 +672,29 @@ stages_of_nothing_are_no_trouble(void **state)
     dry_chain_destroy(chain);
 }
 
-static void
-every_failed_allocation_comes_back(void **state)
+/* Sizes that no slot divides: bytes have a price, and that is searched. */
+static struct dry_chain *
+uneven_stages(void)
 {
-    (void)state;
+    struct dry_chain *chain;
     struct random r;
-    random_init(&r, 4);
-    struct chains_form form = larger_form();
-    struct dry_chain *chain = chains_make(&r, &form);
+    random_init(&r, 7);
+    assert_int_equal(dry_chain_create(NULL, NULL, &chain, NULL), DRY_OK);
+    for (unsigned i = 0; i < 300; i++) {
+        struct dry_stage stage = {.forward_ns = 1 + random_below(&r, 1000),
+                                  .output_bytes = random_below(&r, 50000)};
+        stage.saved_bytes = stage.output_bytes + 50000 + random_below(&r, 100000);
+        assert_int_equal(dry_chain_add(chain, &stage, 1, NULL), DRY_OK);
+    }
+    return chain;
+}
+
+static void
+require_all_failures(const struct dry_chain *chain)
+{
     struct dry_plan_options options;
     dry_plan_options_init(&options);
+    options.slots = 20;
     struct dry_plan_summary all = plan_for(chain, UINT64_MAX);
     options.budget_bytes = (all.floor_bytes + all.cost.peak_bytes) / 2;
     for (size_t n = 0;; n++) {
@@ -699,6 +712,20 @@ every_failed_allocation_comes_back(void **state)
         }
         assert_int_equal(status, DRY_ERR_MEMORY);
     }
+}
+
+static void
+every_failed_allocation_comes_back(void **state)
+{
+    (void)state;
+    struct random r;
+    random_init(&r, 4);
+    struct chains_form form = larger_form();
+    struct dry_chain *chain = chains_make(&r, &form);
+    require_all_failures(chain);
+    dry_chain_destroy(chain);
+    chain = uneven_stages();
+    require_all_failures(chain);
     dry_chain_destroy(chain);
 }
 
