@@ -11,8 +11,9 @@
 #include "model_json.h"
 #include "report.h"
 
-/* Of sizes that are not given. */
+/* Of sizes and of numbers that are not given. */
 #define NOT_GIVEN UINT64_MAX
+#define NO_NUMBER INT64_MIN
 
 struct values {
     const char *precision, *optimizer, *step, *attention, *checkpointing, *targets, *card,
@@ -249,13 +250,15 @@ read_numbers(struct session *s)
 {
     const struct values *v = &s->values;
     struct dry_run_setup *u = &s->setup;
-    uint64_t zero = 0, mask = 1;
+    uint64_t zero = 0, mask = u->mask_bytes;
+    u->stage = DRY_STAGE_WORST;
     const struct {
         const char *name;
         int64_t value, low;
-        uint64_t *to;
+        uint64_t *to; /* has the default */
     } numbers[] = {
         {"batch", v->batch, 1, &u->batch},
+        {"seq", v->sequence, 1, &u->sequence},
         {"accumulation", v->accumulation, 1, &u->accumulation},
         {"zero", v->zero, 0, &zero},
         {"data", v->data, 1, &u->data},
@@ -264,11 +267,14 @@ read_numbers(struct session *s)
         {"interleave", v->interleave, 1, &u->interleave},
         {"context", v->context, 1, &u->context},
         {"expert", v->expert, 1, &u->expert},
+        {"stage", v->stage, 0, &u->stage},
         {"lora", v->lora, 0, &u->lora_rank},
         {"requests", v->requests, 1, &u->requests},
         {"mask-bytes", v->mask_bytes, 1, &mask},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value == NO_NUMBER)
+            continue;
         if (numbers[i].value < numbers[i].low)
             return report_usage("estimate", "--%s %lld: expected %lld or more",
                                 numbers[i].name, (long long)numbers[i].value,
@@ -282,15 +288,105 @@ read_numbers(struct session *s)
                             (long long)(zero > 3 ? v->zero : v->mask_bytes));
     u->zero = (uint32_t)zero;
     u->mask_bytes = (uint32_t)mask;
-    if (!v->inference && v->requests != 1)
-        return report_usage("estimate", "--requests is of --inference");
-    if (v->targets && v->lora == 0)
-        return report_usage("estimate", "--lora-targets is of --lora");
-    if (v->sequence < 0 || v->stage < -1)
-        return report_usage("estimate", "--seq, --stage: expected no less than 0");
-    u->sequence = v->sequence ? (uint64_t)v->sequence : 2048;
-    u->stage = v->stage < 0 ? DRY_STAGE_WORST : (uint64_t)v->stage;
     return EXIT_FINE;
+}
+
+/* --- what goes with what ------------------------------------------------------------------ */
+
+static int
+refuse_misuse(const struct option_misuse *all, size_t count)
+{
+    return options_refuse_misuse(&command_estimate, all, count);
+}
+
+/* Of training alone; experts of inference are spread over the data-parallel devices, too. */
+static int
+check_inference(const struct values *v)
+{
+    static const char why[] = "of training: it goes with no --inference";
+    const struct option_misuse all[] = {
+        {"batch", v->batch != NO_NUMBER, "of training: inference has --requests"},
+        {"accumulation", v->accumulation != NO_NUMBER, why},
+        {"optimizer", v->optimizer != NULL, why},
+        {"step", v->step != NULL, why},
+        {"checkpointing", v->checkpointing != NULL, why},
+        {"zero", v->zero != NO_NUMBER, why},
+        {"data", v->data != NO_NUMBER && v->expert == NO_NUMBER,
+         "of training, or of --expert: replicas that serve do not share memory"},
+        {"sequence-parallel", v->sequence_parallel, why},
+        {"no-dropout", v->no_dropout, why},
+        {"mask-bytes", v->mask_bytes != NO_NUMBER, why},
+        {"bucket-view", v->bucket_view, why},
+        {"chain", v->chain, why},
+    };
+    return v->inference ? refuse_misuse(all, sizeof all / sizeof *all) : EXIT_FINE;
+}
+
+/* It is printed as JSON, without a step and without outside, but in the card's budget. */
+static int
+check_chain(const struct values *v)
+{
+    const struct option_misuse all[] = {
+        {"json", v->json, "what --chain prints anyway"},
+        {"layers", v->layers, "of the report: --chain prints none"},
+        {"checkpointing", v->checkpointing != NULL,
+         "what a plan decides: it goes with no --chain"},
+        {"conf", v->conf != NULL, "of the report: --chain prints none"},
+        {"driver", v->driver != NOT_GIVEN && !v->card, "of --chain with --card only"},
+        {"communication", v->communication != NOT_GIVEN && !v->card,
+         "of --chain with --card only"},
+    };
+    return v->chain ? refuse_misuse(all, sizeof all / sizeof *all) : EXIT_FINE;
+}
+
+static int
+check_degrees(const struct values *v, const struct dry_run_setup *u)
+{
+    bool is_one = u->data == 1 && u->tensor == 1 && u->pipeline == 1 && u->context == 1 &&
+                  u->expert == 1;
+    const struct option_misuse all[] = {
+        {"requests", v->requests != NO_NUMBER && !v->inference, "of --inference"},
+        {"lora-targets", v->targets && u->lora_rank == 0, "of --lora"},
+        {"zero", v->zero > 0 && u->data == 1, "of --data: one device has all of it"},
+        {"bucket-view", v->bucket_view && (u->data == 1 || u->zero > 0),
+         "of --data without --zero, which is DDP"},
+        {"sequence-parallel", v->sequence_parallel && u->tensor == 1, "of --tensor"},
+        {"interleave", v->interleave != NO_NUMBER && u->pipeline == 1, "of --pipeline"},
+        {"stage", v->stage != NO_NUMBER && u->pipeline == 1, "of --pipeline"},
+        {"mask-bytes", v->mask_bytes != NO_NUMBER && v->no_dropout,
+         "of dropout: it goes with no --no-dropout"},
+        {"communication", v->communication != NOT_GIVEN && is_one,
+         "of several devices: --data, --tensor, --pipeline, --context"},
+    };
+    return refuse_misuse(all, sizeof all / sizeof *all);
+}
+
+/* What only transformers have; degrees and checkpointing the library refuses. */
+static int
+check_conv(const struct values *v, const struct dry_model *model)
+{
+    static const char why[] = "of transformers: this is a list of layers";
+    const struct option_misuse all[] = {
+        {"seq", v->sequence != NO_NUMBER, why},
+        {"attention", v->attention != NULL, why},
+        {"composed-norm", v->composed_norm, why},
+        {"repeated-kv", v->repeated_kv, why},
+        {"index-add", v->index_add, why},
+        {"inference", v->inference, why},
+        {"lora", v->lora != NO_NUMBER, why},
+        {"chain", v->chain, why},
+    };
+    return model->kind == DRY_MODEL_CONV ? refuse_misuse(all, sizeof all / sizeof *all)
+                                         : EXIT_FINE;
+}
+
+static int
+check_use(const struct session *s)
+{
+    int code = check_inference(&s->values);
+    if (code == EXIT_FINE)
+        code = check_chain(&s->values);
+    return code == EXIT_FINE ? check_degrees(&s->values, &s->setup) : code;
 }
 
 static int
@@ -336,6 +432,8 @@ read_options(struct session *s)
         code = read_targets(s);
     if (code == EXIT_FINE)
         code = read_numbers(s);
+    if (code == EXIT_FINE)
+        code = check_use(s);
     return code == EXIT_FINE ? read_card(s) : code;
 }
 
@@ -385,6 +483,52 @@ find_model(struct session *s)
 
 /* --- the work ----------------------------------------------------------------------------- */
 
+/* The library names fields of its setup; who typed options is told of those. */
+static const char *
+find_option(const char *text, size_t *length)
+{
+    static const struct {
+        const char *field, *option;
+    } names[] = {
+        {"batch", "batch"},
+        {"sequence", "seq"},
+        {"accumulation", "accumulation"},
+        {"checkpoint_count", "checkpointing"},
+        {"checkpointing", "checkpointing"},
+        {"data", "data"},
+        {"tensor", "tensor"},
+        {"pipeline", "pipeline"},
+        {"context", "context"},
+        {"expert", "expert"},
+        {"interleave", "interleave"},
+        {"stage", "stage"},
+        {"requests", "requests"},
+        {"lora_rank", "lora"},
+        {"context_bytes", "driver"},
+        {"communication_bytes", "communication"},
+    };
+    *length = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i].field) == *length &&
+            strncmp(names[i].field, text, *length) == 0)
+            return names[i].option;
+    }
+    return NULL;
+}
+
+static int
+report_setup(const struct session *s, const struct dry_error *err)
+{
+    size_t length;
+    const char *option = find_option(err->text, &length);
+    bool is_refused = err->status == DRY_ERR_ARGUMENT || err->status == DRY_ERR_LIMIT;
+    if (is_refused && option)
+        return report_usage("estimate", "--%s%s", option, err->text + length);
+    if (err->offset != DRY_NO_OFFSET && s->setup.conf) /* the only text that is parsed */
+        return report_usage("estimate", "--conf '%s': %s", s->setup.conf, err->text);
+    return report_error("estimate", s->name, err);
+}
+
 static int
 fit(struct session *s, enum dry_fit what, uint64_t step, uint64_t *value)
 {
@@ -393,7 +537,7 @@ fit(struct session *s, enum dry_fit what, uint64_t step, uint64_t *value)
     setup.capacity_bytes = s->report.capacity_bytes;
     if (dry_estimate_fit(&s->file.model, &setup, what, step, value, &err) == DRY_OK)
         return EXIT_FINE;
-    return report_error("estimate", s->name, &err);
+    return report_setup(s, &err);
 }
 
 static int
@@ -437,17 +581,18 @@ estimate(struct session *s)
 {
     struct dry_error err;
     uint64_t positions = s->file.model.positions;
-    if (s->values.chain && (s->file.model.kind == DRY_MODEL_CONV || s->values.inference ||
-                            s->values.pipeline > 1))
-        return report_usage("estimate", "--chain: of a transformer that is trained, "
-                                        "without a pipeline");
-    if (s->values.sequence == 0 && positions && positions < s->setup.sequence)
+    int code = check_conv(&s->values, &s->file.model);
+    if (code != EXIT_FINE)
+        return code;
+    if (s->values.chain && s->setup.pipeline > 1)
+        return report_usage("estimate", "--chain is of a model without a pipeline");
+    if (s->values.sequence == NO_NUMBER && positions && positions < s->setup.sequence)
         s->setup.sequence = positions;
     enum dry_status status =
         dry_estimate_create(&s->file.model, &s->setup, NULL, &s->estimate, &err);
     if (status != DRY_OK)
-        return report_error("estimate", s->name, &err);
-    int code = s->values.chain ? EXIT_FINE : find_largest(s);
+        return report_setup(s, &err);
+    code = s->values.chain ? EXIT_FINE : find_largest(s);
     if (code == EXIT_FINE)
         code = show(s);
     if (s->values.chain)
@@ -477,24 +622,28 @@ list_names(void)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.batch = 1,
-                                   .accumulation = 1,
-                                   .data = 1,
-                                   .tensor = 1,
-                                   .pipeline = 1,
-                                   .interleave = 1,
-                                   .context = 1,
-                                   .expert = 1,
-                                   .stage = -1,
-                                   .requests = 1,
-                                   .mask_bytes = 1,
+    struct session s = {.values = {.batch = NO_NUMBER,
+                                   .sequence = NO_NUMBER,
+                                   .accumulation = NO_NUMBER,
+                                   .zero = NO_NUMBER,
+                                   .data = NO_NUMBER,
+                                   .tensor = NO_NUMBER,
+                                   .pipeline = NO_NUMBER,
+                                   .interleave = NO_NUMBER,
+                                   .context = NO_NUMBER,
+                                   .expert = NO_NUMBER,
+                                   .stage = NO_NUMBER,
+                                   .lora = NO_NUMBER,
+                                   .requests = NO_NUMBER,
+                                   .mask_bytes = NO_NUMBER,
                                    .driver = NOT_GIVEN,
                                    .communication = NOT_GIVEN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_estimate, argc, argv, &s.values, &operands, &code)) {
         if (s.values.list)
-            code = list_names();
+            code =
+                argc > 2 ? report_usage("estimate", "--list goes alone") : list_names();
         else
             code = options_expect_one_file(&command_estimate, &operands);
         if (!s.values.list && code == EXIT_FINE) {

@@ -17,11 +17,12 @@
 #include "term.h"
 
 #define NOT_GIVEN UINT64_MAX
+#define NO_NUMBER INT64_MIN
 #define POINTS_MAX 256
 #define ADVICE_STAGES_MAX 1000 /* beyond, ranges in ranges take long and gain little */
 
 struct values {
-    const char *method, *svg, *out, *judge;
+    const char *method, *svg, *out, *judge, *lp;
     uint64_t budget, table_max;
     int64_t every, slots, window;
     bool curve, compare, timeline, explain, json;
@@ -54,6 +55,9 @@ static const struct option_spec specs[] = {
      "the timeline as a picture"},
     {"out", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
      "write the plan, as --json prints it; - is standard output"},
+    {"lp", 0, "OUT", OPTION_STRING, offsetof(struct values, lp),
+     "of a graph: the same problem as a mixed integer program, for solvers from "
+     "elsewhere"},
     {"judge", 'j', "FILE", OPTION_STRING, offsetof(struct values, judge),
      "make no plan: say what this one costs on the chain"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -107,7 +111,7 @@ read_method(struct session *s)
 static int
 read_number(const char *option, int64_t value, int64_t most, uint32_t *to)
 {
-    if (value == INT64_MIN)
+    if (value == NO_NUMBER)
         return EXIT_FINE;
     if (value < 1 || value > most)
         return report_usage("plan", "--%s %lld: expected 1 to %lld", option,
@@ -130,47 +134,85 @@ read_numbers(struct session *s)
     return code;
 }
 
+static bool
+is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* What is written; two of them must not be one file. */
+static int
+check_writes(const struct session *s)
+{
+    const struct values *v = &s->values;
+    const struct {
+        const char *option, *path;
+    } writes[] = {
+        {"json", v->json ? "-" : NULL}, {"out", v->out}, {"svg", v->svg}, {"lp", v->lp}};
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        const char *path = writes[i].path;
+        if (path && (output_is_input(path, s->path) ||
+                     (v->judge && output_is_input(path, v->judge))))
+            return report_usage("plan", "%s is read: it cannot be written to", path);
+        for (size_t k = 0; path && k < i; k++) {
+            const char *other = writes[k].path;
+            if (is_stdout(path) && is_stdout(other))
+                return report_usage(
+                    "plan", "--%s%s and --%s%s both write standard output",
+                    writes[k].option, k ? " -" : "", writes[i].option, " -");
+            if (other && !is_stdout(path) && !is_stdout(other) &&
+                (strcmp(path, other) == 0 || output_is_input(path, other)))
+                return report_usage("plan", "--%s and --%s are one file",
+                                    writes[k].option, writes[i].option);
+        }
+    }
+    return EXIT_FINE;
+}
+
 /* One stream is read once, and written once. */
 static int
 check_streams(const struct session *s)
 {
-    const struct values *v = &s->values;
-    bool is_out = v->out && strcmp(v->out, "-") == 0;
-    if (v->judge && strcmp(v->judge, "-") == 0 && strcmp(s->path, "-") == 0)
+    if (is_stdout(s->values.judge) && is_stdout(s->path)) /* "-" is either's */
         return report_usage("plan", "the chain and --judge are both standard input");
-    if (is_out && v->json)
-        return report_usage("plan", "--json and --out - both write standard output");
-    if (v->svg && strcmp(v->svg, "-") == 0 && (is_out || v->json))
-        return report_usage("plan", "--svg - and %s both write standard output",
-                            is_out ? "--out -" : "--json");
-    if (v->svg && v->out &&
-        (strcmp(v->svg, v->out) == 0 || (!is_out && output_is_input(v->svg, v->out))))
-        return report_usage("plan", "--svg and --out are one file");
-    const char *const writes[] = {v->out, v->svg};
-    for (size_t i = 0; i < 2; i++) {
-        if (writes[i] && (output_is_input(writes[i], s->path) ||
-                          (v->judge && output_is_input(writes[i], v->judge))))
-            return report_usage("plan", "%s is read: it cannot be written to", writes[i]);
-    }
-    return EXIT_FINE;
+    return check_writes(s);
 }
 
 /* An option that would change nothing is a mistake. */
 static int
 check_use(const struct session *s)
 {
+    static const char judge[] = "of planning: --judge looks at a plan that is there";
+    static const char text[] = "of the report, whose place something else takes";
     const struct values *v = &s->values;
     enum dry_plan_method m = s->options.method;
+    bool is_any = v->compare && !v->judge; /* all methods are asked */
     bool has_tables = m == DRY_METHOD_ONE_LEVEL || m == DRY_METHOD_NESTED;
-    if (v->judge && (v->compare || v->curve || v->method))
-        return report_usage("plan",
-                            "--judge looks at one plan: it goes with no --method, "
-                            "--compare and --curve");
-    if (v->curve && !has_tables)
-        return report_usage("plan", "--curve is of the methods one-level and nested");
-    if (v->every != INT64_MIN && m != DRY_METHOD_EVERY && !v->compare)
-        return report_usage("plan", "--every is of --method every");
-    return check_streams(s);
+    bool is_replaced = v->json || is_stdout(v->out) || is_stdout(v->svg);
+    bool has_json = v->json || v->out;
+    const struct option_misuse all[] = {
+        {"method", v->judge && v->method, judge},
+        {"compare", v->judge && v->compare, judge},
+        {"curve", v->judge && v->curve, judge},
+        {"slots", v->judge && v->slots != NO_NUMBER, judge},
+        {"window", v->judge && v->window != NO_NUMBER, judge},
+        {"table-max", v->judge && v->table_max != NOT_GIVEN, judge},
+        {"every", v->judge && v->every != NO_NUMBER, judge},
+        {"curve", v->curve && !has_tables, "of the methods one-level and nested"},
+        {"every", v->every != NO_NUMBER && m != DRY_METHOD_EVERY && !is_any,
+         "of --method every"},
+        {"slots", v->slots != NO_NUMBER && !has_tables && !is_any,
+         "of the methods one-level and nested"},
+        {"table-max", v->table_max != NOT_GIVEN && !has_tables && !is_any,
+         "of the methods one-level and nested"},
+        {"window", v->window != NO_NUMBER && m != DRY_METHOD_NESTED && !is_any,
+         "of --method nested"},
+        {"explain", v->explain && is_replaced, text},
+        {"timeline", v->timeline && is_replaced && !has_json, text},
+        {"compare", v->compare && is_replaced && !has_json, text},
+        {"curve", v->curve && is_replaced && !has_json, text},
+    };
+    return options_refuse_misuse(&command_plan, all, sizeof all / sizeof *all);
 }
 
 static int
@@ -184,7 +226,9 @@ read_options(struct session *s, const struct option_list *operands)
     code = read_method(s);
     if (code == EXIT_FINE)
         code = read_numbers(s);
-    return code == EXIT_FINE ? check_use(s) : code;
+    if (code == EXIT_FINE)
+        code = check_use(s);
+    return code == EXIT_FINE ? check_streams(s) : code;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -426,9 +470,8 @@ print(const struct session *s)
 {
     if (s->values.json)
         return write_json(s, "-");
-    bool is_drawn = s->values.svg && strcmp(s->values.svg, "-") == 0 &&
-                    s->report.outcome != PLAN_NONE;
-    if (is_drawn || (s->values.out && strcmp(s->values.out, "-") == 0))
+    bool is_drawn = is_stdout(s->values.svg) && s->report.outcome != PLAN_NONE;
+    if (is_drawn || is_stdout(s->values.out))
         return EXIT_FINE; /* something else stands there */
     return plan_report_print(&s->report);
 }
@@ -438,13 +481,14 @@ static int
 refuse_budget(const struct session *s)
 {
     const struct dry_plan_summary *summary = &s->report.summary;
-    char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES];
+    char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES], where[PLAN_WHERE_BYTES];
+    plan_format_where(s->chain.chain, summary->floor_phase, summary->floor_stage, where);
     return report_failure("plan", s->path, EXIT_INPUT,
-                          "%s: no plan of the method %s fits %s; the least is %s",
+                          "%s: no plan of the method %s fits %s; the least is %s, for %s",
                           s->values.budget != NOT_GIVEN ? "--budget" : "budget",
                           dry_method_name(s->options.method),
                           term_format_bytes(summary->budget_bytes, budget),
-                          term_format_bytes(summary->floor_bytes, least));
+                          term_format_bytes(summary->floor_bytes, least), where);
 }
 
 static int
@@ -463,6 +507,8 @@ report(const struct session *s)
 static int
 plan_chain(struct session *s, json_t *tree)
 {
+    if (s->values.lp)
+        return report_usage("plan", "--lp is of graphs: %s is a chain", s->path);
     int code = read_chain(s, tree);
     if (code == EXIT_FINE)
         code = make_report(s);
@@ -474,14 +520,17 @@ static int
 plan_graph(struct session *s, json_t *tree)
 {
     const struct values *v = &s->values;
-    bool has_number = v->every != INT64_MIN || v->slots != INT64_MIN ||
-                      v->window != INT64_MIN || v->table_max != NOT_GIVEN;
+    bool has_number = v->every != NO_NUMBER || v->slots != NO_NUMBER ||
+                      v->window != NO_NUMBER || v->table_max != NOT_GIVEN;
     if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
         v->explain || has_number)
         return report_usage("plan",
-                            "of a graph there is --budget, --json and --out only");
-    const struct graph_request request = {
-        .path = s->path, .out = v->out, .budget_bytes = v->budget, .json = v->json};
+                            "of a graph there is --budget, --json, --out and --lp only");
+    const struct graph_request request = {.path = s->path,
+                                          .out = v->out,
+                                          .lp = v->lp,
+                                          .budget_bytes = v->budget,
+                                          .json = v->json};
     return graph_report_make(&request, tree);
 }
 
@@ -502,9 +551,9 @@ run(int argc, char **argv)
 {
     struct session s = {.values = {.budget = NOT_GIVEN,
                                    .table_max = NOT_GIVEN,
-                                   .every = INT64_MIN,
-                                   .slots = INT64_MIN,
-                                   .window = INT64_MIN}};
+                                   .every = NO_NUMBER,
+                                   .slots = NO_NUMBER,
+                                   .window = NO_NUMBER}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_plan, argc, argv, &s.values, &operands, &code)) {

@@ -12,6 +12,7 @@
 #include "fail.h"
 #include "graph_json.h"
 #include "json_out.h"
+#include "output.h"
 #include "plan_report.h"
 #include "progress.h"
 #include "report.h"
@@ -59,6 +60,14 @@ choose_budget(struct graph_plan *g)
     return EXIT_FINE;
 }
 
+/* What the library plans with: the budget without what is always there. */
+static uint64_t
+room_of(const struct graph_plan *g)
+{
+    uint64_t always = g->file.always_bytes;
+    return g->budget_bytes > always ? g->budget_bytes - always : 0;
+}
+
 struct teller {
     struct progress progress;
     uint64_t first, steps; /* calls before the rounds, rounds at most */
@@ -74,6 +83,20 @@ note_round(void *self, uint64_t step, uint64_t best_ns)
     return progress_update(&teller->progress, step ? step : ++teller->first);
 }
 
+/* Where there is no plan: what none does without, and what the order needs as it is. */
+static void
+look_at_limits(struct graph_plan *g)
+{
+    const struct dry_graph *graph = g->file.graph;
+    struct dry_graph_cost cost = {0};
+    uint32_t node;
+    g->summary.floor_bytes = dry_graph_get_floor(graph, &node);
+    g->summary.floor_node = node;
+    if (dry_graph_judge(graph, dry_graph_get_order(graph), dry_graph_get_count(graph),
+                        NULL, &cost, NULL) == DRY_OK)
+        g->summary.order_bytes = cost.peak_bytes;
+}
+
 static enum dry_status
 make_plan(struct graph_plan *g, struct dry_error *err)
 {
@@ -82,9 +105,7 @@ make_plan(struct graph_plan *g, struct dry_error *err)
     struct teller teller = {.steps = options.steps};
     options.progress = note_round;
     options.progress_self = &teller;
-    options.budget_bytes = g->budget_bytes - g->file.always_bytes;
-    if (g->budget_bytes < g->file.always_bytes)
-        options.budget_bytes = 0;
+    options.budget_bytes = room_of(g);
     progress_begin(&teller.progress, "planning", 0);
     enum dry_status status =
         dry_graph_plan_create(g->file.graph, &options, &g->plan, err);
@@ -93,9 +114,7 @@ make_plan(struct graph_plan *g, struct dry_error *err)
         g->summary = *dry_graph_plan_get_summary(g->plan);
         g->runs = dry_graph_plan_get_runs(g->plan, &g->run_count);
     } else {
-        uint32_t node;
-        g->summary.floor_bytes = dry_graph_get_floor(g->file.graph, &node);
-        g->summary.floor_node = node;
+        look_at_limits(g);
         snprintf(g->why, sizeof g->why, "%s", err->text);
     }
     return status == DRY_ERR_NO_SPACE ? DRY_OK : status;
@@ -332,16 +351,64 @@ write_json(const struct graph_plan *g, const char *path)
     return plan_json_save(root, path);
 }
 
+/* --- the program -------------------------------------------------------------------------- */
+
+struct lp_file {
+    struct dry_sink sink;
+    struct dry_error *err;
+    enum dry_status status;
+};
+
+static int
+write_piece(void *self, const char *text, size_t length)
+{
+    struct lp_file *f = self;
+    f->status = f->sink.write(f->sink.self, text, length, f->err);
+    return f->status != DRY_OK;
+}
+
+/* What the solver may use is the budget without what is always there. */
+static int
+write_lp(const struct graph_plan *g)
+{
+    struct output out;
+    struct dry_error err;
+    int code = output_open(&out, "plan", g->request->lp);
+    if (code != EXIT_FINE)
+        return code;
+    struct lp_file f = {.sink = output_sink(&out), .err = &err, .status = DRY_OK};
+    const struct dry_graph_writer writer = {write_piece, &f};
+    enum dry_status status = dry_graph_write_lp(g->file.graph, room_of(g), &writer, &err);
+    if (status == DRY_OK || f.status != DRY_OK)
+        return output_close(&out, f.status, &err);
+    output_discard(&out);
+    return report_error("plan", g->request->path, &err);
+}
+
 /* --- all of it ---------------------------------------------------------------------------- */
 
+/* What no plan does without, and what is enough for sure. */
 static int
 refuse_budget(const struct graph_plan *g)
 {
-    char budget[TERM_NUMBER_BYTES];
-    return report_failure("plan", g->request->path, EXIT_INPUT,
-                          "%s: no plan was found for %s",
-                          g->request->budget_bytes != UINT64_MAX ? "--budget" : "budget",
-                          term_format_bytes(g->budget_bytes, budget));
+    const struct dry_graph_summary *s = &g->summary;
+    char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES], order[TERM_NUMBER_BYTES];
+    char node[PLAN_WHERE_BYTES];
+    return report_failure(
+        "plan", g->request->path, EXIT_INPUT,
+        "%s: no plan was found for %s; none does with less than %s, for operation %s; %s "
+        "are enough, with nothing run again",
+        g->request->budget_bytes != UINT64_MAX ? "--budget" : "budget",
+        term_format_bytes(g->budget_bytes, budget),
+        term_format_bytes(s->floor_bytes + g->file.always_bytes, least),
+        format_node(g, s->floor_node, node),
+        term_format_bytes(s->order_bytes + g->file.always_bytes, order));
+}
+
+static bool
+is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
 }
 
 static int
@@ -351,10 +418,14 @@ report(const struct graph_plan *g)
     int code = EXIT_FINE;
     if (q->json)
         code = write_json(g, "-");
-    else if (!q->out || strcmp(q->out, "-") != 0)
+    else if (!is_stdout(q->out) && !is_stdout(q->lp))
         code = print_text(g);
     if (q->out && (code == EXIT_FINE || code == EXIT_FOUND)) {
         int written = write_json(g, q->out);
+        code = written == EXIT_FINE ? code : written;
+    }
+    if (q->lp && (code == EXIT_FINE || code == EXIT_FOUND)) {
+        int written = write_lp(g);
         code = written == EXIT_FINE ? code : written;
     }
     return (code == EXIT_FINE || code == EXIT_FOUND) && !g->plan ? refuse_budget(g)

@@ -12,6 +12,7 @@
 struct graph_request {
     const char *path;
     const char *out;       /* NULL: no file */
+    const char *lp;        /* likewise; the problem as a program */
     uint64_t budget_bytes; /* UINT64_MAX: the file's */
     bool json;
 };

@@ -20,44 +20,59 @@ struct parser {
     int exit_code;
 };
 
+enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE };
+
+/* "12.5" into the whole and millionths; returns what follows. */
+static const char *
+read_decimal(const char *text, unsigned long long *whole, uint64_t *millionths)
+{
+    char *end;
+    uint64_t scale = 1000000;
+    *whole = strtoull(text, &end, 10);
+    *millionths = 0;
+    if (*end != '.')
+        return end;
+    for (end++; *end >= '0' && *end <= '9'; end++) {
+        scale /= 10; /* 0: finer than anyone means */
+        *millionths += scale * (uint64_t)(*end - '0');
+    }
+    return end;
+}
+
+static enum size_kind
+read_size(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "kmgtpe";
+    if (text[0] < '0' || text[0] > '9')
+        return SIZE_NONE;
+    unsigned long long whole;
+    uint64_t millionths;
+    unsigned shift = 0;
+    errno = 0;
+    const char *unit = read_decimal(text, &whole, &millionths);
+    bool is_too_large = errno == ERANGE;
+    unit += strspn(unit, " ");
+    const char *known = *unit ? strchr(units, *unit | 0x20) : NULL;
+    if (known) {
+        shift = 10 * (unsigned)(known - units + 1);
+        unit++;
+    }
+    bool is_unit = strcasecmp(unit, known ? "ib" : "b") == 0 || !*unit;
+    if (!is_unit || (millionths && shift == 0))
+        return SIZE_NONE;
+    uint64_t scale = UINT64_C(1) << shift;
+    uint64_t part =
+        millionths * (scale / 1000000) + millionths * (scale % 1000000) / 1000000;
+    if (is_too_large || whole > UINT64_MAX >> shift ||
+        __builtin_add_overflow((uint64_t)whole << shift, part, bytes))
+        return SIZE_TOO_LARGE;
+    return SIZE_FINE;
+}
+
 bool
 options_parse_size(const char *text, uint64_t *bytes)
 {
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } units[] = {
-        {"", 0},   {"b", 0},    {"k", 10}, {"kib", 10}, {"m", 20}, {"mib", 20},
-        {"g", 30}, {"gib", 30}, {"t", 40}, {"tib", 40}, {"p", 50}, {"pib", 50},
-    };
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    char *end;
-    errno = 0;
-    unsigned long long whole = strtoull(text, &end, 10);
-    if (errno)
-        return false;
-    uint64_t fraction = 0, scale = 1; /* of the unit: fraction / scale */
-    if (*end == '.') {
-        for (end++; *end >= '0' && *end <= '9'; end++) {
-            if (scale >= 1000000)
-                continue; /* finer than anyone means */
-            fraction = fraction * 10 + (uint64_t)(*end - '0');
-            scale *= 10;
-        }
-    }
-    end += strspn(end, " ");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcasecmp(end, units[i].name) != 0)
-            continue;
-        unsigned shift = units[i].shift;
-        if (whole > UINT64_MAX >> shift || (fraction && shift == 0))
-            return false;
-        uint64_t part = fraction * ((UINT64_C(1) << shift) / scale) +
-                        fraction * ((UINT64_C(1) << shift) % scale) / scale;
-        return !__builtin_add_overflow((uint64_t)whole << shift, part, bytes);
-    }
-    return false;
+    return read_size(text, bytes) == SIZE_FINE;
 }
 
 #define WORD_BYTES_MAX 32
@@ -128,8 +143,10 @@ store_int(struct parser *p, const struct option_spec *spec, const char *text)
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (errno || end == text || *end)
+    if (end == text || *end)
         return refuse(p, "--%s: '%s' is not a whole number", spec->name, text);
+    if (errno)
+        return refuse(p, "--%s: '%s' is more than 63 bits", spec->name, text);
     int64_t stored = value;
     memcpy(p->values + spec->where, &stored, sizeof stored);
     return true;
@@ -140,6 +157,7 @@ store(struct parser *p, const struct option_spec *spec, const char *text)
 {
     unsigned char *at = p->values + spec->where;
     uint64_t bytes;
+    enum size_kind size;
     bool yes = true;
     switch (spec->kind) {
     case OPTION_FLAG:
@@ -151,8 +169,12 @@ store(struct parser *p, const struct option_spec *spec, const char *text)
     case OPTION_LIST:
         return append(p, (struct option_list *)(void *)at, text);
     case OPTION_SIZE:
-        if (!options_parse_size(text, &bytes))
-            return refuse(p, "--%s: '%s' is not a size such as 512MiB or 40GiB",
+        size = read_size(text, &bytes);
+        if (size != SIZE_FINE)
+            return refuse(p,
+                          size == SIZE_NONE
+                              ? "--%s: '%s' is not a size such as 512MiB or 40GiB"
+                              : "--%s: '%s' is more than 64 bits of bytes",
                           spec->name, text);
         memcpy(at, &bytes, sizeof bytes);
         return true;
@@ -256,6 +278,17 @@ options_parse(const struct command *command, int argc, char **argv, void *values
         }
     }
     return true;
+}
+
+int
+options_refuse_misuse(const struct command *command, const struct option_misuse *all,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].is_there)
+            return report_usage(command->name, "--%s is %s", all[i].option, all[i].why);
+    }
+    return EXIT_FINE;
 }
 
 int

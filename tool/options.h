@@ -53,6 +53,17 @@ void options_finish(const struct command *command, void *values,
 int options_expect_one_file(const struct command *command,
                             const struct option_list *operands);
 
+/* An option that would change nothing where it stands, which is a mistake. */
+struct option_misuse {
+    const char *option; /* without the dashes */
+    bool is_there;
+    const char *why; /* "of --method every": what it is instead */
+};
+
+/* EXIT_FINE, or the first one that is there is said and EXIT_USAGE. */
+int options_refuse_misuse(const struct command *command, const struct option_misuse *all,
+                          size_t count);
+
 void options_print_help(const struct command *command, FILE *out);
 
 /* "40GiB", "1.5g", "512MiB", "4096"; units are binary. False: not a size, or too large.

@@ -97,7 +97,7 @@ wrong_command_lines_end_with_2(void **state)
     int code = -1;
     static const char *const wrong[] = {
         "--jsn", "--json=1",      "--capacity", "--capacity=soon", "--device=1x", "-x",
-        "-jx",   "--capacity=1e", "-d"};
+        "-jx",   "--capacity=1z", "-d"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         code = -1;
         assert_false(PARSE(&v, &files, &code, wrong[i]));
@@ -126,14 +126,30 @@ sizes_are_binary_and_checked(void **state)
         {"1.25TiB", UINT64_C(5) << 38},
         {"18446744073709551615", UINT64_MAX},
         {"16383PiB", UINT64_C(16383) << 50},
+        {"1EiB", UINT64_C(1) << 60},
+        {"15.5e", UINT64_C(31) << 59},
+        {"0.1k", 102},
+        {"1.0000009MiB", UINT64_C(1) << 20},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t bytes = 1;
         assert_true(options_parse_size(good[i].text, &bytes));
         assert_true(bytes == good[i].bytes);
     }
-    static const char *const bad[] = {
-        "", "x", "-1", "1.5", "GiB", "1GiBs", "1 2k", "16384PiB", "18446744073709551616"};
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "-1",
+                                      "1.5",
+                                      "GiB",
+                                      "1GiBs",
+                                      "1 2k",
+                                      "1kb",
+                                      "1bib",
+                                      "40GB",
+                                      "16384PiB",
+                                      "16EiB",
+                                      "99999999999999999999GiB",
+                                      "18446744073709551616"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint64_t bytes;
         assert_false(options_parse_size(bad[i], &bytes));
