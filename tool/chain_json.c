@@ -115,7 +115,8 @@ read_choice(struct reader *r, const struct json_at *object, const char *key,
     struct json_at at = json_in_key(object, key);
     const char *word = json_in_text(&r->in, &at, words[absent]);
     if (strcmp(word, words[0]) != 0 && strcmp(word, words[1]) != 0)
-        json_in_fail(&r->in, &at, "expected \"%s\" or \"%s\"", words[0], words[1]);
+        json_in_fail(&r->in, &at, "expected \"%s\" or \"%s\", found \"%.40s\"", words[0],
+                     words[1], word);
     return strcmp(word, words[1]) == 0;
 }
 
@@ -592,8 +593,16 @@ read_format(struct reader *r, const struct json_at *root)
     const struct json_at stages = json_in_key(root, "stages");
     if (!json_is_object(root->value))
         json_in_fail(&r->in, root, "an object is expected");
-    if (strcmp(json_in_text(&r->in, &format, ""), "ckpt-chain/1") != 0)
-        json_in_fail(&r->in, &format, "expected \"ckpt-chain/1\"");
+    const char *found = json_in_text(&r->in, &format, NULL);
+    if (!found)
+        json_in_fail(&r->in, &format,
+                     "expected \"ckpt-chain/1\" or \"ckpt-graph/1\", found nothing; "
+                     "see drystone-chain(5)");
+    else if (strcmp(found, "ckpt-chain/1") != 0)
+        json_in_fail(&r->in, &format,
+                     "expected \"ckpt-chain/1\" or \"ckpt-graph/1\", found \"%.40s\"%s",
+                     found,
+                     strcmp(found, "ckpt-plan/1") == 0 ? ": that is for --judge" : "");
     if (!json_in_object(&r->in, root, chain_keys))
         return;
     (void)json_in_text(&r->in, &name, NULL);

@@ -67,10 +67,35 @@ describe_failure(const json_error_t *why, struct dry_error *err)
 {
     if (json_error_code(why) == json_error_out_of_memory)
         return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
-    bool is_number = json_error_code(why) == json_error_numeric_overflow;
+    if (json_error_code(why) == json_error_null_character)
+        return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
+                       "line %d, column %d: a text has \\u0000 in it", why->line,
+                       why->column);
+    const char *more = "";
+    if (json_error_code(why) == json_error_numeric_overflow)
+        more = "; numbers beyond 63 bits are refused";
+    else if (strstr(why->text, "'NaN") || strstr(why->text, "Infinity"))
+        more = "; JSON has finite numbers only";
     return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "line %d, column %d: %s%s",
-                   why->line, why->column, why->text,
-                   is_number ? "; numbers beyond 63 bits are refused" : "");
+                   why->line, why->column, why->text, more);
+}
+
+/* Behind a mark of UTF-8, which some editors write and which says nothing. */
+static const char *
+skip_mark(const char *text, size_t *length)
+{
+    if (*length < 3 || memcmp(text, "\xef\xbb\xbf", 3) != 0)
+        return text;
+    *length -= 3;
+    return text + 3;
+}
+
+static bool
+is_blank(const char *text, size_t length)
+{
+    while (length > 0 && memchr(" \t\r\n", text[length - 1], 4))
+        length--;
+    return length == 0;
 }
 
 enum dry_status
@@ -80,6 +105,10 @@ json_in_parse(const char *text, size_t length, json_t **root, struct dry_error *
         return fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
                        "this JSON is too large: 64 MiB of text, or 1 GiB of memory, is "
                        "the most that is read");
+    text = skip_mark(text, &length);
+    if (is_blank(text, length))
+        return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
+                       "there is nothing in it; JSON is expected");
     json_error_t why;
     json_t *made = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!made)
@@ -188,6 +217,30 @@ json_in_fail(struct json_in *in, const struct json_at *at, const char *format, .
 
 /* --- values ------------------------------------------------------------------------------- */
 
+/* What is there instead of what was expected. */
+static void
+refuse_type(struct json_in *in, const struct json_at *at, const char *expected)
+{
+    char name[NAME_BYTES];
+    if (!at->value)
+        json_in_fail(in, at, "is missing");
+    else if (json_is_string(at->value)) {
+        term_make_printable(name, sizeof name, json_string_value(at->value),
+                            json_string_length(at->value));
+        json_in_fail(in, at, "%s is expected, found the text \"%s\"", expected, name);
+    } else if (json_is_number(at->value))
+        json_in_fail(in, at, "%s is expected, found %g", expected,
+                     json_number_value(at->value));
+    else if (json_is_boolean(at->value) || json_is_null(at->value))
+        json_in_fail(in, at, "%s is expected, found %s", expected,
+                     json_is_null(at->value)   ? "null"
+                     : json_is_true(at->value) ? "true"
+                                               : "false");
+    else
+        json_in_fail(in, at, "%s is expected, found %s", expected,
+                     json_is_array(at->value) ? "a list" : "an object");
+}
+
 static void
 refuse_key(struct json_in *in, const struct json_at *at, const char *key,
            const char *const *keys)
@@ -206,7 +259,7 @@ bool
 json_in_object(struct json_in *in, const struct json_at *at, const char *const *keys)
 {
     if (!json_is_object(at->value)) {
-        json_in_fail(in, at, at->value ? "an object is expected" : "is missing");
+        refuse_type(in, at, "an object");
         return false;
     }
     const char *key;
@@ -230,7 +283,7 @@ json_in_list(struct json_in *in, const struct json_at *at)
     if (!at->value)
         return 0;
     if (!json_is_array(at->value)) {
-        json_in_fail(in, at, "a list is expected");
+        refuse_type(in, at, "a list");
         return 0;
     }
     return in->status == DRY_OK ? json_array_size(at->value) : 0;
@@ -240,12 +293,10 @@ uint64_t
 json_in_unsigned(struct json_in *in, const struct json_at *at)
 {
     json_int_t value = json_integer_value(at->value);
-    if (!at->value)
-        json_in_fail(in, at, "is missing");
-    else if (json_is_real(at->value))
+    if (json_is_real(at->value))
         json_in_fail(in, at, "%g is no whole number", json_real_value(at->value));
     else if (!json_is_integer(at->value))
-        json_in_fail(in, at, "a whole number is expected");
+        refuse_type(in, at, "a whole number");
     else if (value < 0)
         json_in_fail(in, at, "%lld is negative", (long long)value);
     return in->status == DRY_OK ? (uint64_t)value : 0;
@@ -262,10 +313,8 @@ static double
 read_number(struct json_in *in, const struct json_at *at)
 {
     double value = json_number_value(at->value);
-    if (!at->value)
-        json_in_fail(in, at, "is missing");
-    else if (!json_is_number(at->value) || !isfinite(value))
-        json_in_fail(in, at, "a number is expected");
+    if (!json_is_number(at->value) || !isfinite(value))
+        refuse_type(in, at, "a number");
     else if (value < 0)
         json_in_fail(in, at, "%g is negative", value);
     return in->status == DRY_OK ? value : 0;
@@ -307,7 +356,7 @@ json_in_flag(struct json_in *in, const struct json_at *at, bool absent)
     if (!at->value)
         return absent;
     if (!json_is_boolean(at->value))
-        json_in_fail(in, at, "true or false is expected");
+        refuse_type(in, at, "true or false");
     return json_is_true(at->value);
 }
 
@@ -317,7 +366,7 @@ json_in_text(struct json_in *in, const struct json_at *at, const char *absent)
     if (!at->value)
         return absent;
     if (!json_is_string(at->value)) {
-        json_in_fail(in, at, "a text is expected");
+        refuse_type(in, at, "a text");
         return absent;
     }
     return json_string_value(at->value);

@@ -263,8 +263,10 @@ read_plan(struct reader *r, const struct json_at *root)
     struct json_at items = json_in_key(root, "items");
     if (!json_is_object(root->value))
         json_in_fail(&r->in, root, "an object is expected");
-    if (strcmp(json_in_text(&r->in, &format, ""), "ckpt-plan/1") != 0)
-        json_in_fail(&r->in, &format, "expected \"ckpt-plan/1\"");
+    const char *found = json_in_text(&r->in, &format, NULL);
+    if (!found || strcmp(found, "ckpt-plan/1") != 0)
+        json_in_fail(&r->in, &format, "expected \"ckpt-plan/1\", found %s%.40s%s",
+                     found ? "\"" : "", found ? found : "nothing", found ? "\"" : "");
     if (!json_in_object(&r->in, root, file_keys))
         return;
     if (!json_is_array(items.value))

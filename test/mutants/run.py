@@ -2,7 +2,7 @@
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
 A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors, what pins and
-the pinned cache of src/host, the judge and the rules of src/plan) with one piece of text
+the pinned cache of src/host, most of src/plan) with one piece of text
 replaced, compiled into the named test without assertions, so that what catches it is what the
 test knows from outside or the part's own check. Each piece must be there exactly once: a
 mutant that no longer applies is a failure too. The tests pass on an unchanged copy first;
@@ -457,6 +457,66 @@ MUTANTS = {
         "uint64_t above = binomial(t->snapshots - 1, t->repeats - 1);",
         "uint64_t above = 1;",
         "test_plan_rules", "revolve_plans_run_as_often_as_counted"),
+    "estimate_gradients_split_early": (
+        "estimate_state.c",
+        "[DRYI_KEPT_GRADS] = 2,",
+        "[DRYI_KEPT_GRADS] = 1,",
+        "test_estimate", "zero_divides_as_its_table_says"),
+    "estimate_small_tensors_in_8_bits": (
+        "estimate_state.c",
+        "if (p->elements < SMALL_8BIT) {",
+        "if (p->elements == 0) {",
+        "test_estimate", "states_go_by_the_shapes_of_tensors"),
+    "estimate_experts_split_by_all": (
+        "estimate_state.c",
+        "return setup->data > setup->expert ? setup->data / setup->expert : 1;",
+        "return setup->data;",
+        "test_estimate", "spread_experts_are_split_by_fewer"),
+    "estimate_keys_not_repeated": (
+        "estimate_attention.c",
+        "    h.keys = keys;\n    h.values = values;\n    return h;",
+        "    return h;",
+        "test_estimate", "repeated_keys_are_saved_for_all_heads"),
+    "estimate_outer_product_of_rows": (
+        "estimate_state.c",
+        "sizes[count++] = dryi_product(cols, 4);",
+        "sizes[count++] = dryi_product(rows, 4);",
+        "test_estimate", "states_go_by_the_shapes_of_tensors"),
+    "keep_ties_are_loose": (
+        "knapsack.c",
+        "join(k->cluster, item->tied_to - 1, i);",
+        "(void)item;",
+        "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
+    "keep_unread_are_wanted": (
+        "knapsack_cut.c",
+        "c->room[6 * i + 4] = k->items[i].is_unread ? 0 : UNLIMITED;",
+        "c->room[6 * i + 4] = UNLIMITED;",
+        "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
+    "keep_bound_one_too_high": (
+        "knapsack_search.c",
+        "uint64_t bound = forced + f.values - f.saved;",
+        "uint64_t bound = forced + f.values - f.saved + 1;",
+        "test_knapsack", "random_problems_are_solved_as_by_trying_all"),
+    "graph_results_die_at_once": (
+        "graph_judge.c",
+        "held += is_read ? 0 : node->bytes;",
+        "held += 0 * (is_read ? 0 : node->bytes);",
+        "test_graph", "judge_agrees_with_the_naive_one"),
+    "graph_inputs_paid_twice": (
+        "graph_bound.c",
+        "        b->items[g->inputs[e]].bytes = 0; /* own_need() has them */\n",
+        "",
+        "test_graph", "small_graphs_are_planned_as_by_trying_all"),
+    "graph_evicts_who_waits": (
+        "graph_evict.c",
+        "        c->pins[g->inputs[e]]++;\n",
+        "        c->pins[g->inputs[e]] += 0;\n",
+        "test_graph", "small_graphs_are_planned_as_by_trying_all"),
+    "graph_fixed_run_twice": (
+        "graph_exact.c",
+        "!(node->is_fixed && rank < from->done);",
+        "true;",
+        "test_graph", "small_graphs_are_planned_as_by_trying_all"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -475,6 +535,9 @@ PROGRAMS = {
                         ["plan/plan_judge*", "plan/plan_items*"]),
     "test_plan_rules": ("test/unit/test_plan_rules.c",
                         ["plan/plan_items*", "plan/plan_ranges*", "plan/plan_revolve*"]),
+    "test_estimate": ("test/unit/test_estimate.c", ["plan/estimate*"]),
+    "test_knapsack": ("test/unit/test_knapsack.c", ["plan/knapsack*"]),
+    "test_graph": ("test/unit/test_graph.c", ["plan/graph*"]),
 }
 SECONDS = 120
 RUN = re.compile(r"\[ RUN +\] (\w+)")

@@ -302,11 +302,22 @@ struct refusal {
 #define ROOT(more) "{\"format\":\"ckpt-chain/1\",\"stages\":[" STAGE "]," more "}"
 
 static const struct refusal wrong_chains[] = {
-    {"", "line 1"},
+    {"", "there is nothing in it"},
+    {"\xef\xbb\xbf \n", "there is nothing in it"},
+    {"\xef\xbb\xbf[]", "an object is expected"},
+    {"\xef\xbb", "line 1"},
     {"[]", "an object is expected"},
     {"{\"format\":\"ckpt-chain/1\",\"format\":\"ckpt-chain/1\"}", "line 1"},
     {"{\"format\":\"ckpt-chain/2\"}", "format: expected"},
-    {"{\"format\":1}", "format: a text is expected"},
+    {"{\"format\":1}", "format: a text is expected, found 1"},
+    {"{\"format\":null}", "format: a text is expected, found null"},
+    {"{\"format\":[]}", "format: a text is expected, found a list"},
+    {"{}", "format: expected \"ckpt-chain/1\" or \"ckpt-graph/1\", found nothing"},
+    {"{\"format\":\"ckpt-plan/1\"}",
+     "format: expected \"ckpt-chain/1\" or \"ckpt-graph/1\", found \"ckpt-plan/1\": that "
+     "is for --judge"},
+    {"{\"format\":\"a\\u0000b\"}", "line 1, column 20: a text has \\u0000 in it"},
+    {"{\"format\":NaN}", "line 1, column 13: invalid token near 'NaN'; JSON has finite"},
     {"{\"format\":\"ckpt-chain/1\"}", "stages: is missing"},
     {CHAIN(""), "stages: there is no stage"},
     {"{\"format\":\"ckpt-chain/1\",\"stages\":{}}", "stages: a list is expected"},
@@ -329,7 +340,7 @@ static const struct refusal wrong_chains[] = {
     {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9223372036854775807}"),
      "stages[0].saved: with the output it is beyond 63 bits"},
     {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":\"10\",\"saved\":30}"),
-     "stages[0].out: a whole number is expected"},
+     "stages[0].out: a whole number is expected, found the text \"10\""},
     {CHAIN(STAGE ",{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9}"),
      "stages[1].saved: 9 is less than its input's 10"},
     {CHAIN("{\"fwd\":1,\"bwd\":2,\"out\":10,\"saved\":9,\"saved_has_output\":true}"),

@@ -417,6 +417,91 @@ bytes_a_parameter(void **state)
     assert_int_equal(dry_setup_state_bytes(&setup, 1, &b, NULL), DRY_ERR_ARGUMENT);
 }
 
+/* One layer with fewer keys than queries, of which every matrix has two different sides. */
+static struct dry_model
+uneven_layer(void)
+{
+    struct dry_model m;
+    dry_model_init(&m);
+    m.layers = 1;
+    m.hidden = 1024;
+    m.heads = 8;
+    m.kv_heads = 2;
+    m.ffn = 3072;
+    m.vocab = 5120;
+    m.norm = DRY_NORM_RMS;
+    m.is_gated = true;
+    return m;
+}
+
+/*
+ * 8 bits and a scale every 256 elements, but 4 bytes in tensors of less than 4096 elements;
+ * of Adafactor a row and a column of every matrix, of what is none all of it.
+ */
+static void
+states_go_by_the_shapes_of_tensors(void **state)
+{
+    (void)state;
+    const struct dry_model model = uneven_layer();
+    struct dry_run_setup setup = init_setup(1, 64);
+    const uint64_t matrices[][2] = {{5120, 1024}, {1024, 1024}, {256, 1024},
+                                    {256, 1024},  {1024, 1024}, {3072, 1024},
+                                    {3072, 1024}, {1024, 3072}, {5120, 1024}};
+    uint64_t large = 0, sides = 0, norms = 3 * 1024;
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+        large += matrices[i][0] * matrices[i][1];
+        sides += matrices[i][0] + matrices[i][1];
+    }
+    setup.precision = DRY_PRECISION_FP32;
+    setup.optimizer = DRY_OPTIMIZER_ADAMW_8BIT;
+    struct dry_estimate *e = make(&model, &setup);
+    assert_int_equal(dry_estimate_get_summary(e)->parameter_count, large + norms);
+    assert_int_equal(dry_estimate_get_summary(e)->optimizer_bytes,
+                     2 * (large + large / 256 * 4 + 4 * norms));
+    dry_estimate_destroy(e);
+    setup.optimizer = DRY_OPTIMIZER_ADAFACTOR;
+    e = make(&model, &setup);
+    assert_int_equal(dry_estimate_get_summary(e)->optimizer_bytes, 4 * (sides + norms));
+    dry_estimate_destroy(e);
+}
+
+/* Of 8 data-parallel devices 4 share the experts: two have the same, and split those. */
+static void
+spread_experts_are_split_by_fewer(void **state)
+{
+    (void)state;
+    const struct dry_model model = find("mixtral-8x7b");
+    const uint64_t experts = UINT64_C(32) * 8 * 3 * 4096 * 14336;
+    const uint64_t dense = UINT64_C(46702792704) - experts;
+    struct dry_run_setup setup = init_setup(1, 64);
+    setup.precision = DRY_PRECISION_BF16;
+    setup.data = 8;
+    setup.expert = 4;
+    setup.zero = 3;
+    struct dry_estimate *e = make(&model, &setup);
+    assert_int_equal(dry_estimate_get_summary(e)->weight_bytes,
+                     2 * (dense / 8 + experts / 4 / 2));
+    dry_estimate_destroy(e);
+}
+
+/* Attention reads the copies, and so they are what it saves: four of each of two heads. */
+static void
+repeated_keys_are_saved_for_all_heads(void **state)
+{
+    (void)state;
+    const struct dry_model model = uneven_layer();
+    struct dry_run_setup setup = init_setup(2, 64);
+    setup.precision = DRY_PRECISION_BF16;
+    struct dry_estimate *e = make(&model, &setup);
+    uint64_t shared = find_unit(e, "layer")->saved_bytes;
+    dry_estimate_destroy(e);
+    setup.has_repeated_kv = true;
+    e = make(&model, &setup);
+    assert_int_equal(find_unit(e, "layer")->saved_bytes,
+                     shared + UINT64_C(2) * 2 * 64 * (8 - 2) * 128 * 2);
+    dry_estimate_destroy(e);
+}
+
 static void
 adapters_alone_are_trained(void **state)
 {
@@ -822,6 +907,9 @@ main(void)
         cmocka_unit_test(units_are_stages_of_a_chain),
         cmocka_unit_test(zero_divides_as_its_table_says),
         cmocka_unit_test(bytes_a_parameter),
+        cmocka_unit_test(states_go_by_the_shapes_of_tensors),
+        cmocka_unit_test(spread_experts_are_split_by_fewer),
+        cmocka_unit_test(repeated_keys_are_saved_for_all_heads),
         cmocka_unit_test(adapters_alone_are_trained),
         cmocka_unit_test(parts_are_what_rows_say),
         cmocka_unit_test(means_against_memory_help),

@@ -235,6 +235,36 @@ little_effort_gives_a_sound_bound(void **state)
     assert_true(proved > 0 && open > 0);
 }
 
+/* The same problem, cut off after more and more looks. */
+static void
+bounds_hold_wherever_a_search_ends(void **state)
+{
+    (void)state;
+    size_t between = 0; /* the bound has risen, and the answer is open */
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        struct instance in;
+        struct random r;
+        struct dry_keep_result result;
+        uint8_t is_kept[ITEMS_MAX];
+        bool is_possible;
+        uint64_t first = UINT64_MAX;
+        random_init(&r, seed);
+        make_instance(&in, &r, 12);
+        uint64_t budget = bytes_of(&in.problem, (1u << 12) - 1) * 2 / 5;
+        uint64_t best = best_naive(&in.problem, budget, &is_possible);
+        struct dry_keep_options options = options_of(budget);
+        for (options.effort = 16; best < UINT64_MAX && options.effort < 20000;
+             options.effort += options.effort / 8) {
+            assert_int_equal(
+                dry_keep_solve(&in.problem, &options, is_kept, &result, NULL), DRY_OK);
+            assert_true(result.bound_ns <= best && best <= result.recompute_ns);
+            first = first == UINT64_MAX ? result.bound_ns : first;
+            between += result.bound_ns > first && !result.is_proved;
+        }
+    }
+    assert_true(between > 0);
+}
+
 /* Forty items, of which a third are there for others only: proved within the effort. */
 static void
 items_that_depend_on_each_other_are_settled(void **state)
@@ -560,6 +590,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_solved_as_by_trying_all),
         cmocka_unit_test(little_effort_gives_a_sound_bound),
+        cmocka_unit_test(bounds_hold_wherever_a_search_ends),
         cmocka_unit_test(items_that_depend_on_each_other_are_settled),
         cmocka_unit_test(plain_problems_are_solved_as_by_the_table),
         cmocka_unit_test(repeated_blocks_are_settled),

@@ -151,7 +151,7 @@ what_cannot_be_is_named(void **state)
     static const struct {
         const char *text, *word;
     } bad[] = {
-        {"", "line "},
+        {"", "there is nothing"},
         {"[]", "expected an object"},
         {"{}", "num_hidden_layers"},
         {"{\"a\": 1, \"a\": 2}", "line "},
