@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <drystone/estimate.h>
 
@@ -476,7 +477,7 @@ find_model(struct session *s)
     if (dry_model_find(s->name, &s->file.model) == DRY_OK)
         return EXIT_FINE;
     enum dry_status status = model_json_read(s->name, &s->file, &err);
-    if (status == DRY_ERR_SYSTEM && !strpbrk(s->name, "./"))
+    if (status == DRY_ERR_SYSTEM && !strpbrk(s->name, "./") && access(s->name, F_OK) != 0)
         return report_unknown(s->name);
     return status == DRY_OK ? check_file(s) : report_error("estimate", s->name, &err);
 }
@@ -563,6 +564,7 @@ show(struct session *s)
     struct estimate_report *r = &s->report;
     r->name = s->name;
     r->model = &s->file.model;
+    r->unknown_family = s->file.unknown_family;
     r->setup = &s->setup;
     r->estimate = s->estimate;
     r->has_units = s->values.layers;

@@ -70,6 +70,10 @@ print_model(const struct view *v)
         print_item(v, "model", "%s, %llu layers of %llu, %llu heads, vocabulary %llu",
                    dry_model_kind_name(m->kind), ull(m->layers), ull(m->hidden),
                    ull(m->heads), ull(m->vocab));
+    if (*v->r->unknown_family)
+        print_item(v, "family", "%s is not known: by its keys the model is taken as %s",
+                   v->r->unknown_family,
+                   m->norm == DRY_NORM_RMS ? "Llama's are" : "GPT-2's are");
     if (s->active_parameter_count < s->parameter_count && m->experts)
         print_item(v, "", "a token meets %s of them",
                    term_format_count(s->active_parameter_count, active));
@@ -485,11 +489,12 @@ estimate_report_print_json(const struct estimate_report *report)
     view_init(&v, report);
     const struct dry_estimate_summary *s = v.summary;
     json_t *root = json_pack(
-        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:o}",
+        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o,"
+        " s:o, s:o, s:o, s:o}",
         "schema", "drystone.estimate/1", "file", make_text(report->name), "kind",
-        dry_model_kind_name(report->model->kind), "parameters",
-        json_out_number(s->parameter_count), "active_parameters",
+        dry_model_kind_name(report->model->kind), "unknown_family",
+        *report->unknown_family ? make_text(report->unknown_family) : json_null(),
+        "parameters", json_out_number(s->parameter_count), "active_parameters",
         json_out_number(s->active_parameter_count), "trained_parameters",
         json_out_number(s->trained_count), "device_parameters",
         json_out_number(s->device_parameter_count), "setup", make_setup(report->setup),

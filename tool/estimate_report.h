@@ -11,6 +11,7 @@
 struct estimate_report {
     const char *name; /* of the model: a file, or one that we know */
     const struct dry_model *model;
+    const char *unknown_family; /* of it; "": we know it */
     const struct dry_run_setup *setup;
     const struct dry_estimate *estimate;            /* without a limit */
     const char *card;                               /* NULL: a size was given, or none */

@@ -10,6 +10,7 @@
 
 #include "fail.h"
 #include "json_in.h"
+#include "term.h"
 
 #define NUMBER_MAX (INT64_C(1) << 40)
 #define PATH_BYTES 64
@@ -18,6 +19,7 @@
 struct reader {
     json_t *object;
     char path[PATH_BYTES]; /* "", "text_config.", "layers[3]." */
+    char unknown_family[MODEL_FAMILY_BYTES];
     struct dry_error *err;
     enum dry_status status;
 };
@@ -37,7 +39,7 @@ describe(const json_t *value, char text[48])
     else if (json_is_integer(value))
         snprintf(text, 48, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        snprintf(text, 48, "%g", json_real_value(value));
+        snprintf(text, 48, "%g, which is no integer", json_real_value(value));
     else if (json_is_string(value))
         snprintf(text, 48, "\"%.40s\"", json_string_value(value));
     else
@@ -162,10 +164,16 @@ static struct family
 find_family(struct reader *r)
 {
     const char *type = read_text(r, "model_type");
+    const json_t *is_both = get(r, "is_encoder_decoder");
+    if (is_both && json_is_true(is_both))
+        refuse(r, "is_encoder_decoder", "an encoder or a decoder alone", is_both);
     for (size_t i = 0; type && i < sizeof families / sizeof *families; i++) {
         if (strcmp(families[i].type, type) == 0)
             return families[i];
     }
+    if (type)
+        term_make_printable(r->unknown_family, sizeof r->unknown_family, type,
+                            strlen(type));
     bool is_rms = get(r, "rms_norm_eps") != NULL;
     return (struct family){.is_gated = is_rms, .is_rms = is_rms, .has_bias = !is_rms};
 }
@@ -516,14 +524,21 @@ model_json_parse(const char *text, size_t length, struct model_json *json,
         return status;
     struct reader r = {.object = root, .err = err};
     json_t *list = json_is_object(root) ? get(&r, "layers") : NULL;
+    const char *format = json_string_value(json_object_get(root, "format"));
     if (!json_is_object(root))
         r.status = fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
                            "expected an object, the configuration of a model");
+    else if (format && strncmp(format, "ckpt-", 5) == 0)
+        r.status = fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
+                           "format: expected the configuration of a model, found "
+                           "\"%.40s\", which drystone plan reads",
+                           format);
     else if (json_is_array(list))
         read_conv(&r, list, json);
     else
         read_transformer(&r, &json->model);
     json_decref(root);
+    memcpy(json->unknown_family, r.unknown_family, sizeof json->unknown_family);
     return r.status;
 }
 

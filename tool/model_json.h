@@ -18,9 +18,13 @@
 
 #include <drystone/estimate.h>
 
+#define MODEL_FAMILY_BYTES 40
+
 struct model_json {
     struct dry_model model; /* its conv are the list below */
     struct dry_conv_layer *conv;
+    char unknown_family
+        [MODEL_FAMILY_BYTES]; /* printable; "": we know it, or it has none */
 };
 
 /* `json` is there to be finished in any case. */

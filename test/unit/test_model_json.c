@@ -104,6 +104,23 @@ keys_that_are_given_win(void **state)
     uint64_t layer = 64 * 128 + 2 * 64 * 64 + 128 * 64 + 3 * 64 * 128 + 2 * 64 + 2 * 32;
     assert_true(count_parameters(&json.model) == 2 * layer + 100 * 64 + 64);
     assert_true(json.model.has_dropout && json.model.window == 0);
+    assert_string_equal(json.unknown_family, "");
+    model_json_finish(&json);
+}
+
+/* As Llama where a key says so; and who reads is told. */
+static void
+families_that_are_not_known_are_named(void **state)
+{
+    (void)state;
+    struct model_json json;
+    parse(
+        "{\"model_type\": \"new\\u001b\", \"hidden_size\": 64, \"num_hidden_layers\": 2,"
+        " \"num_attention_heads\": 4, \"vocab_size\": 100, \"rms_norm_eps\": 1e-6,"
+        " \"is_encoder_decoder\": false}",
+        &json);
+    assert_string_equal(json.unknown_family, "new?");
+    assert_true(json.model.is_gated && json.model.norm == DRY_NORM_RMS);
     model_json_finish(&json);
 }
 
@@ -152,6 +169,11 @@ what_cannot_be_is_named(void **state)
         const char *text, *word;
     } bad[] = {
         {"", "there is nothing"},
+        {"{\"format\": \"ckpt-chain/1\"}",
+         "format: expected the configuration of a model"},
+        {"{\"model_type\": \"t5\", \"is_encoder_decoder\": true}",
+         "is_encoder_decoder: "},
+        {"{\"num_hidden_layers\": 2.0}", "num_hidden_layers: expected a whole number"},
         {"[]", "expected an object"},
         {"{}", "num_hidden_layers"},
         {"{\"a\": 1, \"a\": 2}", "line "},
@@ -200,6 +222,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(families_have_their_parameters),
         cmocka_unit_test(keys_that_are_given_win),
+        cmocka_unit_test(families_that_are_not_known_are_named),
         cmocka_unit_test(our_object_says_the_rest),
         cmocka_unit_test(lists_of_layers_are_read),
         cmocka_unit_test(what_cannot_be_is_named),
