@@ -93,9 +93,10 @@ skip_mark(const char *text, size_t *length)
 static bool
 is_blank(const char *text, size_t length)
 {
-    while (length > 0 && memchr(" \t\r\n", text[length - 1], 4))
-        length--;
-    return length == 0;
+    size_t i = 0;
+    while (i < length && (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')))
+        i++;
+    return i == length;
 }
 
 enum dry_status
