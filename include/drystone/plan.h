@@ -169,7 +169,7 @@ struct dry_plan_options {
                         from 16 until nothing changes, as far as the tables may go */
     uint64_t table_bytes_max; /* default 256 MiB */
     /*
-     * Called before the work and a few times a second at least, in the caller's thread; other
+     * Called before the work and then, as a rule, within half a second, in the caller's thread; other
      * than 0 cancels. `done` never falls. Of dry_plan_create() it counts rows of tables, and
      * `total` is 0, for nobody knows how many it will take; of dry_plan_curve() it counts
      * plans, of `total`. NULL, the default: nobody is told.

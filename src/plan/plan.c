@@ -274,8 +274,8 @@ static enum dry_status
 plan_by_method(struct dryi_planning *p, struct dry_plan **plan)
 {
     enum dry_status status = methods[p->options.method].plan(p);
-    if (status == DRY_ERR_CANCELLED)
-        return dryi_fail(p->err, status, "cancelled by the progress callback");
+    if (p->watch->is_cancelled)
+        return dryi_fail(p->err, DRY_ERR_CANCELLED, "cancelled by the progress callback");
     if (status != DRY_OK && status != DRY_ERR_NO_SPACE)
         return status;
     raise_floor_to_step(p);
@@ -290,7 +290,8 @@ dry_plan_create(const struct dry_chain *chain, const struct dry_plan_options *op
 {
     struct dryi_planning p;
     enum dry_status status = dryi_planning_init(&p, chain, options, err);
-    struct dryi_plan_watch watch = {p.options.progress, p.options.progress_self, 0, 0};
+    struct dryi_plan_watch watch = {.progress = p.options.progress,
+                                    .self = p.options.progress_self};
     p.watch = &watch;
     if (status == DRY_OK && watch.progress && watch.progress(watch.self, 0, 0) != 0)
         status = dryi_fail(err, DRY_ERR_CANCELLED, "cancelled by the progress callback");

@@ -25,19 +25,23 @@ struct dryi_plan_watch {
     int (*progress)(void *self, uint64_t done, uint64_t total); /* NULL: nobody */
     void *self;
     uint64_t done, told;
+    bool is_cancelled; /* for good: who said so is not called again */
 };
 
-/* So many rows more are made. False: they are to be the last. `watch` NULL: nobody is told. */
+/* So many rows more are made. False: they are the last. `watch` NULL: nobody is told. */
 static inline bool
 dryi_plan_go_on(struct dryi_plan_watch *watch, uint64_t rows)
 {
     if (!watch || !watch->progress)
         return true;
     watch->done += rows;
+    if (watch->is_cancelled)
+        return false;
     if (watch->done - watch->told < DRYI_WATCH_ROWS)
         return true;
     watch->told = watch->done;
-    return watch->progress(watch->self, watch->done, 0) == 0;
+    watch->is_cancelled = watch->progress(watch->self, watch->done, 0) != 0;
+    return !watch->is_cancelled;
 }
 
 #endif
