@@ -355,7 +355,7 @@ write_json(const struct graph_plan *g, const char *path)
 
 struct lp_file {
     struct dry_sink sink;
-    struct dry_error *err;
+    struct dry_error err; /* of the sink: the library says no more than that it stopped */
     enum dry_status status;
 };
 
@@ -363,7 +363,7 @@ static int
 write_piece(void *self, const char *text, size_t length)
 {
     struct lp_file *f = self;
-    f->status = f->sink.write(f->sink.self, text, length, f->err);
+    f->status = f->sink.write(f->sink.self, text, length, &f->err);
     return f->status != DRY_OK;
 }
 
@@ -376,11 +376,11 @@ write_lp(const struct graph_plan *g)
     int code = output_open(&out, "plan", g->request->lp);
     if (code != EXIT_FINE)
         return code;
-    struct lp_file f = {.sink = output_sink(&out), .err = &err, .status = DRY_OK};
+    struct lp_file f = {.sink = output_sink(&out), .status = DRY_OK};
     const struct dry_graph_writer writer = {write_piece, &f};
     enum dry_status status = dry_graph_write_lp(g->file.graph, room_of(g), &writer, &err);
     if (status == DRY_OK || f.status != DRY_OK)
-        return output_close(&out, f.status, &err);
+        return output_close(&out, f.status, &f.err);
     output_discard(&out);
     return report_error("plan", g->request->path, &err);
 }
