@@ -193,9 +193,9 @@ print_head(const struct graph_plan *g)
     struct term term;
     term_init(&term, stdout);
     term_print_subject(&term, g->request->path, TERM_BOLD);
-    printf("%s operations, ",
-           term_format_count(dry_graph_get_count(g->file.graph), count));
-    printf("%s edges\n", term_format_count(g->file.edge_count, count));
+    size_t nodes = dry_graph_get_count(g->file.graph), edges = g->file.edge_count;
+    printf("%s operation%s, ", term_format_count(nodes, count), nodes == 1 ? "" : "s");
+    printf("%s edge%s\n", term_format_count(edges, count), edges == 1 ? "" : "s");
     plan_print_item("always", "%s are there whatever the plan",
                     term_format_bytes(g->file.always_bytes, always));
     plan_print_item("budget", "%s", term_format_bytes(g->budget_bytes, bytes));
