@@ -420,6 +420,8 @@ search(struct nested *n)
         status = scan(n);
     if (status == DRY_OK && n->table.unit > 1)
         status = scan_priced(n);
+    if (status == DRY_ERR_LIMIT && n->table.price > 0)
+        status = DRY_OK; /* rows with a price are longer; they help, and need not be */
     if (status == DRY_OK)
         status = look_at_one_level(n);
     if (status == DRY_OK && !is_used(n))
