@@ -208,7 +208,8 @@ struct dry_plan_summary {
     enum dry_plan_phase floor_phase;
     /*
      * That the plan came of; 0: no tables. A window of one level: of more than 8,000 stages
-     * only ranges of so many were looked at, longer ones were possible, and there is no bound.
+     * only ranges of so many were looked at, longer ones were possible, and the bound is that
+     * of a price for bytes.
      */
     uint32_t slots, window;
     uint64_t table_bytes; /* the largest they were */

@@ -3,9 +3,11 @@
 /*
  * Planning of one level: how many slots, at what price, and how long to search.
  *
- * Every price gives a lower bound, and the bound rises to the right price and falls behind
- * it; so the price is searched, with a table of few slots. With a good price that one knows
- * nearly as much as a large one.
+ * What a byte is worth and a first plan come of one limit in the place of all, in one pass
+ * a price; the sieve then says which items a better plan can have, and only those are in tables
+ * and searched. Where bytes are short all along the chain, a table of few slots may say more
+ * than that: every price gives a lower bound, the bound rises to the right price and falls behind
+ * it, and with a good price few slots know nearly as much as many.
  *
  * Where all that a plan can hold is a whole number of slots, nothing is rounded: the table is
  * exact, needs no price, and the first plan that it leads to is the best.
@@ -17,15 +19,16 @@
 #include "base/memory.h"
 #include "plan/plan_state.h"
 
-#define PRICE_SLOTS 16u /* of a table that looks for the price, at least */
+#define PRICE_SLOTS 64u /* of a table that looks for the price, at least */
 #define PRICE_SHARE                                                                      \
     3u /* of such slots are in what all needs beyond the memory, at least */
+/* What is looked for first: plans that take so little more than the bound. */
+#define NEAR_STAGES 4
+#define GOOD_PART 1024 /* of a plan's time: a rest that is not looked for elsewhere */
+#define NEAR_LOOKS 24u /* a row: more only if that is little more */
 #define PRICE_MAX 0x1p51
-#define PRICE_LOOKS 40u        /* at most */
-#define PRICE_STAGES 128u      /* of a chain that is merged to find it */
-#define PRICE_STAGES_MAX 1024u /* likewise */
-#define PRICE_RANGES_MAX                                                                 \
-    (UINT64_C(1) << 23) /* of one that is looked at as it is: 0.1 s */
+#define PRICE_LOOKS 40u /* at most */
+#define PRICE_NEAR 1.01 /* of bounds: to make small steps only */
 /* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
 #define EXACT_CELLS (UINT64_C(1) << 20)
 /*
@@ -35,21 +38,31 @@
 #define WORK_MAX (UINT64_C(1) << 31)
 #define SLOTS_MIN 32u
 #define WIDTH_MAX 1024u
-#define WIDTH_STAGES 16384u /* ways that a search keeps in all, about: some 10 ms */
+#define MOVES_MAX                                                                        \
+    1500000u         /* looks at items, of all ways that a search keeps: some 10 ms */
+#define WAY_MOVES 8u /* so many does a way cost that is kept */
 
 struct planner {
     struct dryi_planning *p;
     struct dryi_one one;
     struct dryi_one_plan plan;
+    struct dryi_one_sieve sieve;
     uint64_t memory;
     uint64_t slot;
-    double price;
+    uint64_t looks; /* at items, from all stages: at least 1 */
+    double price;   /* of a byte */
 };
 
 /* --- slots ------------------------------------------------------------------------------- */
 
 static uint64_t
 least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static double
+lesser(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -79,16 +92,15 @@ slot_of(uint64_t memory, uint64_t slots)
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
 
-/* At ranges, about: as long as what they save fits the memory. */
+/* At items that pass the sieve. */
 static uint64_t
 count_looks(const struct planner *r)
 {
-    uint64_t looks = 0, sum = 0;
-    size_t begin = 0;
-    for (size_t e = 0; e < r->one.count; e++) {
-        for (sum += r->one.stages[e].saved; sum > r->memory; begin++)
-            sum -= r->one.stages[begin].saved;
-        looks += e + 1 - begin < r->one.longest ? e + 1 - begin : r->one.longest;
+    uint64_t looks = r->one.option_count;
+    for (size_t i = 0; i < r->one.count; i++) {
+        struct dryi_one_walk walk = {&r->one, &r->sieve, i, i, r->memory, {.moved = 0}};
+        while (dryi_one_walk_on(&walk))
+            looks++;
     }
     return looks;
 }
@@ -97,7 +109,7 @@ count_looks(const struct planner *r)
 static uint64_t
 count_slots(const struct planner *r)
 {
-    uint64_t slots = r->p->options.slots, most = WORK_MAX / (count_looks(r) + 1);
+    uint64_t slots = r->p->options.slots, most = WORK_MAX / r->looks;
     most = most < SLOTS_MIN ? SLOTS_MIN : most;
     return least(slots, most);
 }
@@ -131,12 +143,11 @@ choose_slot(struct planner *r)
 /* --- prices ------------------------------------------------------------------------------ */
 
 struct pricing {
-    const struct dryi_one *one;
-    uint64_t memory, slot;
+    const struct planner *planner;
+    uint64_t slot;
     size_t looks;
     double price, bound; /* the best; the price is a byte's */
     enum dry_status status;
-    struct dry_error *err;
 };
 
 /* Of a slot, a whole number; and no more than anything can take. */
@@ -147,6 +158,13 @@ price_of(uint64_t slot, double price)
     return product < PRICE_MAX ? (double)(uint64_t)product : PRICE_MAX;
 }
 
+static enum dry_status
+make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one_table *t)
+{
+    struct dryi_one_grid grid = {r->memory, slot, price_of(slot, price), &r->sieve};
+    return dryi_one_table_init(t, &r->one, &grid, r->p->err);
+}
+
 /* Is this price better? */
 static bool
 try_price(struct pricing *q, double price)
@@ -154,12 +172,11 @@ try_price(struct pricing *q, double price)
     if (q->status != DRY_OK || q->looks == 0)
         return false;
     q->looks--;
-    struct dryi_one_grid grid = {q->memory, q->slot, price_of(q->slot, price)};
     struct dryi_one_table t;
-    q->status = dryi_one_table_init(&t, q->one, &grid, q->err);
+    q->status = make_table(q->planner, q->slot, price, &t);
     if (q->status != DRY_OK)
         return false;
-    double bound = dryi_one_bound(&t, 0, 0, q->memory);
+    double bound = dryi_one_bound(&t, 0, 0, q->planner->memory);
     dryi_one_table_finish(&t);
     if (bound <= q->bound)
         return false;
@@ -181,56 +198,39 @@ climb(struct pricing *q, double factor)
     }
 }
 
-/* In steps that become smaller, from `first` on. */
+/* Far too high: no plan would pay that. */
 static void
-find_price(struct pricing *q, size_t first)
+descend(struct pricing *q)
 {
-    static const double factors[] = {2, 1.4142, 1.1892, 1.0905};
     while (!try_price(q, q->price) && q->status == DRY_OK && q->looks > PRICE_LOOKS / 2)
-        q->price /= 4; /* far too high: no plan would pay that */
-    for (size_t i = first; i < sizeof factors / sizeof *factors; i++)
-        climb(q, factors[i]);
+        q->price /= 4;
 }
 
-/* Long chains: first with fewer stages. */
-static enum dry_status
-find_price_of_merged(struct pricing *q)
-{
-    struct dryi_one merged;
-    size_t wanted = q->one->count / 8;
-    wanted = wanted < PRICE_STAGES ? PRICE_STAGES : wanted;
-    wanted = wanted < PRICE_STAGES_MAX ? wanted : PRICE_STAGES_MAX;
-    size_t group = (q->one->count + wanted - 1) / wanted;
-    enum dry_status status = dryi_one_merge(q->one, group, &merged, q->err);
-    if (status != DRY_OK)
-        return status;
-    struct pricing less = *q;
-    less.one = &merged;
-    if (merged.floors[0] <= q->memory)
-        find_price(&less, 0);
-    q->price = less.price;
-    dryi_one_finish(&merged);
-    return less.status;
-}
-
-/* The first guess: what the floor's plan pays for the bytes that it does without. */
+/*
+ * The sieve's, of which the last factor is enough, unless tables, which know all limits, say more.
+ * Without it first what the floor's plan pays for the bytes that it does without.
+ */
 static enum dry_status
 choose_price(struct planner *r, uint64_t all_need)
 {
-    struct pricing q = {.one = &r->one,
-                        .memory = r->memory,
+    static const double factors[] = {2, 1.4142, 1.1892, 1.06};
+    const size_t count = sizeof factors / sizeof *factors;
+    struct pricing q = {.planner = r,
                         .slot = slot_of(r->memory, PRICE_SLOTS),
                         .looks = PRICE_LOOKS,
-                        .err = r->p->err};
+                        .price = r->sieve.price};
     q.slot = least(q.slot, (all_need - r->memory) / PRICE_SHARE);
     q.slot = q.slot < r->slot ? r->slot : q.slot;
-    q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
+    bool is_first = q.price <= 0;
+    if (is_first)
+        q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
     if (q.price <= 0)
         return DRY_OK;
-    bool is_long = r->one.count > 2 * PRICE_STAGES;
-    q.status = is_long ? find_price_of_merged(&q) : DRY_OK;
-    if (count_looks(r) <= PRICE_RANGES_MAX)
-        find_price(&q, is_long ? 2 : 0);
+    descend(&q);
+    bool is_known = q.bound <= r->sieve.bound;
+    bool is_near = q.bound <= r->sieve.bound * PRICE_NEAR;
+    for (size_t i = is_first ? 0 : is_near ? count - 1 : 2; i < count && !is_known; i++)
+        climb(&q, factors[i]);
     r->price = q.price;
     return q.status;
 }
@@ -290,8 +290,7 @@ width_of(const struct planner *r, const struct dryi_one_table *t)
     uint64_t left =
         r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
     uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
-    uint64_t quick = WIDTH_STAGES / r->one.row_count;
-    width = width < quick ? width : quick;
+    width = least(width, MOVES_MAX / (r->looks + WAY_MOVES * r->one.row_count));
     return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
 }
 
@@ -302,68 +301,127 @@ is_met(const struct planner *r, double bound)
     return (double)r->plan.cost.extra <= bound;
 }
 
-/* Of ranges that were not looked at nothing is known. */
+/* Of ranges that were not looked at only the sieve knows anything. */
 static void
 set_bound(struct planner *r, double bound, bool is_cut)
 {
     struct dryi_planning *p = r->p;
-    if (is_cut || r->one.is_cut)
+    if (is_cut || r->one.is_cut) {
         p->window = (uint32_t)r->one.longest;
-    else
-        p->bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
-}
-
-/* A first plan: near the bound if one is there, for that is quick. */
-static enum dry_status
-find_plan(struct planner *r, const struct dryi_one_table *t, double bound)
-{
-    const double limits[] = {bound * 65 / 64 + 1, bound * 9 / 8 + 1, DRYI_ONE_NEVER};
-    uint64_t first = r->plan.cost.extra;
-    enum dry_status status = DRY_OK;
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        if (status == DRY_OK && r->plan.cost.extra == first)
-            status = dryi_one_search(t, r->memory, 1, limits[i], &r->plan, r->p->err);
+        bound = r->sieve.bound;
     }
-    return status;
+    p->bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
 }
 
+/* The last step is the one to the most, so that what is not needed before it is little. */
+static size_t
+wider(size_t width, size_t most)
+{
+    return 4 * width < most && 16 * width > most ? most : 4 * width;
+}
+
+/* By the table, with more and more ways. */
 static enum dry_status
-search(struct planner *r, const struct dryi_one_table *t, double *bound)
+search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
     size_t most = width_of(r, t);
-    *bound = dryi_one_bound(t, 0, 0, r->memory);
-    if (is_met(r, *bound))
-        return DRY_OK;
-    enum dry_status status = find_plan(r, t, *bound);
-    for (size_t width = 4; width <= most && status == DRY_OK; width *= 4) {
-        if (r->plan.is_least || is_met(r, *bound))
+    enum dry_status status = DRY_OK;
+    for (size_t width = 1; width <= most && status == DRY_OK;
+         width = wider(width, most)) {
+        if (r->plan.is_least || is_met(r, bound))
             break;
+        dryi_one_sieve_limit(&r->sieve,
+                             lesser(r->sieve.limit, (double)r->plan.cost.extra));
         status =
-            dryi_one_search(t, r->memory, width, DRYI_ONE_NEVER, &r->plan, r->p->err);
+            dryi_one_search(t, r->memory, width, r->sieve.limit, &r->plan, r->p->err);
     }
-    if (r->plan.is_least)
-        *bound = (double)r->plan.cost.extra;
     return status;
+}
+
+/* Plans that take less than the sieve's limit. */
+static enum dry_status
+plan_below(struct planner *r, uint64_t all_need)
+{
+    double limit = r->sieve.limit, bound;
+    struct dryi_one_table t;
+    r->looks = count_looks(r);
+    enum dry_status status = choose_slot(r);
+    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0)
+        status = choose_price(r, all_need);
+    if (status == DRY_OK)
+        status = make_table(r, r->slot, r->price, &t);
+    if (status != DRY_OK)
+        return status;
+    bound = dryi_one_bound(&t, 0, 0, r->memory);
+    bound = lesser(limit, bound > r->sieve.bound ? bound : r->sieve.bound);
+    status = search(r, &t, bound);
+    if (r->plan.is_least)
+        bound = (double)r->plan.cost.extra;
+    r->p->table_bytes = 2 * r->one.row_count * t.stride * sizeof(double);
+    set_bound(r, bound, t.is_cut);
+    dryi_one_table_finish(&t);
+    return status;
+}
+
+/* Near the bound first; as far from it as does not let much more pass. */
+static double
+choose_limit(struct planner *r, double most)
+{
+    double stage = r->sieve.work[r->one.count] / (double)r->one.count;
+    double above = NEAR_STAGES * stage + 1, bound = r->sieve.bound;
+    dryi_one_sieve_limit(&r->sieve, lesser(bound + above, most));
+    uint64_t looks = count_looks(r), enough = NEAR_LOOKS * r->one.row_count;
+    enough = looks + looks / 4 > enough ? looks + looks / 4 : enough;
+    while (bound + above < most) {
+        dryi_one_sieve_limit(&r->sieve, lesser(bound + 4 * above, most));
+        if (count_looks(r) > enough)
+            break;
+        above *= 4;
+    }
+    return lesser(bound + above, most);
+}
+
+/* Often it is a stage's time from the best there is. */
+static enum dry_status
+take_first(struct planner *r)
+{
+    const struct dry_memory *m = &r->one.memory;
+    struct dryi_one_plan first = {
+        .choices = dryi_memory_zalloc(m, r->one.count, sizeof *first.choices)};
+    if (!first.choices)
+        return dryi_fail_memory(r->p->err, "a plan");
+    first.count = dryi_one_sieve_plan(&r->sieve, first.choices);
+    first.cost = dryi_one_judge(&r->one, first.choices, first.count);
+    struct dryi_one_plan worse = first;
+    if (first.count > 0 && first.cost.extra < r->plan.cost.extra) {
+        worse = r->plan;
+        r->plan = first;
+    }
+    dryi_memory_free(m, worse.choices, r->one.count, sizeof *worse.choices);
+    return DRY_OK;
 }
 
 static enum dry_status
 plan_by_table(struct planner *r, uint64_t all_need)
 {
-    enum dry_status status = choose_slot(r);
-    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0)
-        status = choose_price(r, all_need);
+    struct dryi_one_ends ends = {r->memory, all_need, r->plan.cost.need,
+                                 r->plan.cost.extra};
+    enum dry_status status = dryi_one_sieve_init(&r->sieve, &r->one, r->p->err);
     if (status != DRY_OK)
         return status;
-    struct dryi_one_grid grid = {r->memory, r->slot, price_of(r->slot, r->price)};
-    struct dryi_one_table t;
-    status = dryi_one_table_init(&t, &r->one, &grid, r->p->err);
-    if (status != DRY_OK)
-        return status;
-    double bound;
-    status = search(r, &t, &bound);
-    r->p->table_bytes = 2 * r->one.row_count * t.stride * sizeof(double);
-    set_bound(r, bound, t.is_cut);
-    dryi_one_table_finish(&t);
+    dryi_one_sieve_set(&r->sieve, &ends);
+    status = take_first(r);
+    double first = (double)r->plan.cost.extra, limit = choose_limit(r, first);
+    bool is_last = false;
+    while (status == DRY_OK && !is_last) {
+        dryi_one_sieve_limit(&r->sieve, limit);
+        status = plan_below(r, all_need);
+        double found = (double)r->plan.cost.extra;
+        is_last =
+            limit >= first || found < first || found - r->sieve.bound < found / GOOD_PART;
+        limit = lesser(limit + 7 * (limit - r->sieve.bound), first);
+    }
+    dryi_one_sieve_finish(&r->sieve);
     return status;
 }
 

@@ -22,9 +22,9 @@
  * A range that ends with the last stage is mostly left out: saving all of it needs as much and
  * takes less.
  *
- * Planning has three parts, a file each: the floors, exactly (plan_one_floor.c); a table of
- * lower bounds (plan_one_table.c); and a search in exact bytes that the table guides
- * (plan_one_search.c).
+ * Planning has four parts, a file each: the floors, exactly (plan_one_floor.c); what a byte is
+ * worth, and which items are worth looking at (plan_one_sieve.c); a table of lower bounds
+ * (plan_one_table.c); and a search in exact bytes that the table guides (plan_one_search.c).
  */
 
 #include <stdbool.h>
@@ -75,13 +75,6 @@ enum dry_status dryi_one_init(struct dryi_one *one, const struct dry_chain *chai
                               const struct dry_memory *memory, struct dry_error *err);
 /* Zeroed is fine. */
 void dryi_one_finish(struct dryi_one *one);
-
-/*
- * A chain of which so many stages at a time are one, which saves as they do, or not. No plan
- * of it is of any use, but what bytes are worth in it is about what they are worth.
- */
-enum dry_status dryi_one_merge(const struct dryi_one *one, size_t group,
-                               struct dryi_one *merged, struct dry_error *err);
 
 /* Options of a stage: from its first to before this. */
 static inline size_t
@@ -161,6 +154,77 @@ void dryi_one_set_floors(struct dryi_one *one);
 /* A plan that fits one->floors[0]; choices has room for every stage. */
 size_t dryi_one_floor_plan(struct dryi_one *one, struct dryi_one_choice *choices);
 
+/* --- the sieve --------------------------------------------------------------------------- */
+
+#define DRYI_ONE_NEVER 1e300
+#define DRYI_ONE_SUMS 7u
+#define DRYI_ONE_BLOCK ((size_t)32)
+
+/* So many stages, as what a range that goes on over all of them adds. */
+struct dryi_one_block {
+    struct dryi_one_range range;
+    double least; /* of `to` */
+};
+
+/*
+ * Lower bounds of plans with a given item, with a price for memory and without a grid
+ * (plan_one_sieve.c). Those of which it is not below a limit pass no more.
+ *
+ * V1  from[i] + to[e], or over[i] + to[e] from e = at on, is not more than any plan with a
+ *     range i to e takes, and price * memory + slack.
+ * V2  reach[i] does not fall with i. Ranges from i that fit end before it.
+ */
+struct dryi_one_sieve {
+    const struct dryi_one *one;
+    uint64_t memory;
+    size_t at;            /* the stage with the limit */
+    double price;         /* of a byte */
+    double bound;         /* no plan takes less */
+    double limit;         /* of plans that are looked for */
+    double enough;        /* the same, as of V1 */
+    double slack;         /* what sums of doubles may be wrong by */
+    double *sums;         /* all of those below, by stage, and of the end */
+    double *work, *saved; /* of all stages before */
+    double *from, *over, *to, *held, *rest;
+    size_t *reach, *queue;
+    struct dryi_one_choice *items; /* the first of the least from a stage on */
+    struct dryi_one_block *blocks;
+};
+
+/* What is known already. */
+struct dryi_one_ends {
+    uint64_t memory;
+    uint64_t all_need;                /* of saving everything: more than memory */
+    uint64_t floor_need, floor_extra; /* of a plan that fits */
+};
+
+enum dry_status dryi_one_sieve_init(struct dryi_one_sieve *s, const struct dryi_one *one,
+                                    struct dry_error *err);
+void dryi_one_sieve_finish(struct dryi_one_sieve *s);
+/* Finds the price, the bound, and what V1 says. No limit yet. */
+void dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends);
+/* Only plans that take less are looked for from now on. */
+void dryi_one_sieve_limit(struct dryi_one_sieve *s, double limit);
+/*
+ * A plan that fits, of items that are the least at about the price; `choices` has room for every
+ * stage. 0: none was found.
+ */
+size_t dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices);
+/* Is option k of stage i, of dryi_one.options, of use? */
+bool dryi_one_sieve_option(const struct dryi_one_sieve *s, size_t i, size_t k);
+
+/* Ranges from a stage, longer and longer. */
+struct dryi_one_walk {
+    const struct dryi_one *one;
+    const struct dryi_one_sieve *sieve; /* NULL: all pass */
+    size_t first, next;                 /* next: the range ends before it */
+    uint64_t memory;                    /* none that needs more */
+    struct dryi_one_range range;
+};
+
+/* To the next that passes; false: there is none. */
+bool dryi_one_walk_on(struct dryi_one_walk *walk);
+
 /* --- tables ------------------------------------------------------------------------------ */
 
 /*
@@ -187,6 +251,7 @@ size_t dryi_one_floor_plan(struct dryi_one *one, struct dryi_one_choice *choices
  */
 struct dryi_one_table {
     const struct dryi_one *one;
+    const struct dryi_one_sieve *sieve;
     uint64_t slot;
     double inverse; /* of slot */
     size_t columns, stride;
@@ -198,15 +263,14 @@ struct dryi_one_table {
     bool is_cut;       /* by one->longest */
 };
 
-#define DRYI_ONE_NEVER 1e300
-
 /* Columns that it takes to have 0 bytes and `memory` in every row. */
 size_t dryi_one_columns(uint64_t memory, uint64_t slot);
 
 struct dryi_one_grid {
     uint64_t memory; /* the end of a column of the first stage, the last that matters */
     uint64_t slot;
-    double price; /* of a slot: a whole number */
+    double price;                       /* of a slot: a whole number */
+    const struct dryi_one_sieve *sieve; /* cells are of what passes it; NULL: all */
 };
 
 enum dry_status dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,

@@ -130,59 +130,6 @@ dryi_one_finish(struct dryi_one *one)
     *one = (struct dryi_one){0};
 }
 
-/* --- merging ----------------------------------------------------------------------------- */
-
-/* Stages from `first` to before `end` as one that saves or does not. */
-static void
-merge_stages(const struct dryi_one *one, size_t first, size_t end,
-             struct dryi_one_stage *s, struct dryi_one_option *o)
-{
-    uint64_t most = 0;
-    *o = (struct dryi_one_option){0};
-    *s = (struct dryi_one_stage){0};
-    for (size_t i = first; i < end; i++) {
-        const struct dryi_one_stage *part = &one->stages[i];
-        o->need = dryi_one_max(o->need, o->held + one->options[part->option].need);
-        o->held += part->saved;
-        most = dryi_one_max(most, o->held + part->back);
-        s->forward += part->forward;
-        s->forward_tmp = dryi_one_max(s->forward_tmp, part->forward_tmp);
-        s->is_fixed = s->is_fixed || part->is_fixed;
-    }
-    s->saved = o->held;
-    s->back = most - o->held;
-    s->output = one->stages[end - 1].output;
-    s->end = one->stages[end - 1].end;
-}
-
-enum dry_status
-dryi_one_merge(const struct dryi_one *one, size_t group, struct dryi_one *merged,
-               struct dry_error *err)
-{
-    size_t count = (one->count + group - 1) / group;
-    *merged = (struct dryi_one){.memory = one->memory,
-                                .watch = one->watch,
-                                .count = count,
-                                .option_count = count,
-                                .row_count = count + 1,
-                                .final_gradient = one->final_gradient,
-                                .longest = count,
-                                .time_shift = one->time_shift};
-    if (!take_parts(merged)) {
-        dryi_one_finish(merged);
-        return dryi_fail_memory(err, "a plan's stages");
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t end = i + 1 < count ? (i + 1) * group : one->count;
-        merge_stages(one, i * group, end, &merged->stages[i], &merged->options[i]);
-        merged->stages[i].option = merged->stages[i].row = i;
-        merged->options[i].row = i + 1;
-    }
-    merged->stages[count].option = merged->stages[count].row = count;
-    dryi_one_set_floors(merged);
-    return DRY_OK;
-}
-
 /* --- exact bytes ------------------------------------------------------------------------- */
 
 struct dryi_one_cost

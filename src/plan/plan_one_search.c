@@ -42,6 +42,7 @@ struct search {
     struct way *ways; /* by row, `capacity` each, and as many more */
     size_t way_capacity;
     size_t *counts; /* by row */
+    double *worst;  /* by row: bounds that are no less were sorted out */
     struct dryi_sort_item *items, *scratch;
     bool is_thinned; /* a way was dropped that could have become the best */
 };
@@ -86,7 +87,7 @@ sort_out_worse(struct search *s, const struct way *ways, size_t count)
 
 /* Of the first `count` items the `width` of the lowest bounds. */
 static size_t
-sort_out_high(struct search *s, const struct way *ways, size_t count)
+sort_out_high(struct search *s, size_t row, const struct way *ways, size_t count)
 {
     if (count <= s->width)
         return count;
@@ -97,6 +98,7 @@ sort_out_high(struct search *s, const struct way *ways, size_t count)
                sizeof *bound); /* of the same order: not below 0 */
     }
     sort_items(s, count);
+    s->worst[row] = ways[s->items[s->width].value].bound;
     return s->width;
 }
 
@@ -105,7 +107,7 @@ thin_out(struct search *s, size_t row)
 {
     struct way *ways = s->ways + row * s->capacity;
     size_t count = sort_out_worse(s, ways, s->counts[row]);
-    count = sort_out_high(s, ways, count);
+    count = sort_out_high(s, row, ways, count);
     struct way *kept = s->ways + s->t->one->row_count * s->capacity; /* room beyond */
     for (size_t i = 0; i < count; i++)
         kept[i] = ways[s->items[i].value];
@@ -141,8 +143,12 @@ go(struct search *s, size_t from, const struct move *move)
                        .choice = move->choice};
     next.bound = (double)next.extra +
                  dryi_one_bound(s->t, move->to, move->row, s->memory - next.held);
-    if (next.bound < s->limit)
+    if (next.bound >= s->limit)
+        return;
+    if (next.bound < s->worst[move->row])
         add(s, move->row, &next);
+    else
+        s->is_thinned = true;
 }
 
 static void
@@ -159,6 +165,8 @@ go_on_saving(struct search *s, size_t i, size_t row)
     const struct dryi_one *one = s->t->one;
     for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++) {
         const struct dryi_one_option *o = &one->options[k];
+        if (!dryi_one_sieve_option(s->t->sieve, i, k))
+            continue;
         struct move move = {o->need + one->moved[row], o->held, o->extra, i + 1, o->row,
                             {.option = k, .last = i}};
         go_all(s, row, &move);
@@ -183,15 +191,16 @@ go_on_repeating(struct search *s, size_t i, size_t row)
 {
     const struct dryi_one *one = s->t->one;
     struct way least = least_of(s, row);
-    struct dryi_one_range range = {.moved = one->moved[row]};
-    for (size_t e = i; dryi_one_can_repeat(one, e, &range); e++) {
-        dryi_one_range_extend(&range, one, e, e == i);
-        if (range.at_least > s->memory - least.held ||
-            (double)(least.extra + range.time) >= s->limit)
+    struct dryi_one_walk walk = {
+        one, s->t->sieve, i, i, s->memory - least.held, {.moved = one->moved[row]}};
+    const struct dryi_one_range *range = &walk.range;
+    while (dryi_one_walk_on(&walk)) {
+        const struct dryi_one_stage *behind = &one->stages[walk.next];
+        if ((double)(least.extra + range->time) >= s->limit)
             break;
-        struct move move = {
-            range.need, one->stages[e].output,  range.time,
-            e + 1,      one->stages[e + 1].row, {.option = SIZE_MAX, .last = e}};
+        struct move move = {range->need, behind[-1].output,
+                            range->time, walk.next,
+                            behind->row, {.option = SIZE_MAX, .last = walk.next - 1}};
         go_all(s, row, &move);
     }
 }
@@ -202,6 +211,8 @@ run(struct search *s)
 {
     const struct dryi_one *one = s->t->one;
     memset(s->counts, 0, one->row_count * sizeof *s->counts);
+    for (size_t row = 0; row < one->row_count; row++)
+        s->worst[row] = DRYI_ONE_NEVER;
     struct way begin = {.from = SIZE_MAX};
     add(s, 0, &begin);
     for (size_t i = 0; i < one->count; i++) {
@@ -269,6 +280,7 @@ give_back(struct search *s)
     size_t rows = s->t->one->row_count;
     dryi_memory_free(memory, s->scratch, s->capacity, sizeof *s->scratch);
     dryi_memory_free(memory, s->items, s->capacity, sizeof *s->items);
+    dryi_memory_free(memory, s->worst, rows, sizeof *s->worst);
     dryi_memory_free(memory, s->counts, rows, sizeof *s->counts);
     dryi_memory_free(memory, s->ways, s->way_capacity, sizeof *s->ways);
 }
@@ -289,10 +301,11 @@ dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
         dryi_memory_grow(m, &s.ways, &s.way_capacity, (rows + 1) * s.capacity,
                          sizeof *s.ways);
     s.counts = dryi_memory_zalloc(m, rows, sizeof *s.counts);
+    s.worst = dryi_memory_zalloc(m, rows, sizeof *s.worst);
     s.items = dryi_memory_zalloc(m, s.capacity, sizeof *s.items);
     s.scratch = dryi_memory_zalloc(m, s.capacity, sizeof *s.scratch);
     enum dry_status status = DRY_OK;
-    if (has_ways && s.counts && s.items && s.scratch)
+    if (has_ways && s.counts && s.worst && s.items && s.scratch)
         status = search(&s, plan);
     else
         status = dryi_fail_memory(err, "a search for a plan");

@@ -138,6 +138,8 @@ apply_options(struct dryi_one_table *t, size_t i, size_t row)
 {
     for (size_t k = t->one->stages[i].option; k < dryi_one_option_end(t->one, i); k++) {
         const struct dryi_one_option *o = &t->one->options[k];
+        if (t->sieve && !dryi_one_sieve_option(t->sieve, i, k))
+            continue;
         struct candidate c = {.row = o->row, .time = (double)o->extra};
         set_candidate(t, i, i + 1, o->held, o->need + t->one->moved[row], &c);
         if (c.first < t->columns)
@@ -150,20 +152,19 @@ static void
 apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
     const double *cells = cells_of(t, row);
-    struct dryi_one_range range = {.moved = t->one->moved[row]};
-    for (size_t e = i; dryi_one_can_repeat(t->one, e, &range); e++) {
-        dryi_one_range_extend(&range, t->one, e, e == i);
-        if (range.at_least > t->top)
-            break;
-        const struct dryi_one_stage *last = &t->one->stages[e];
-        struct candidate c = {.row = last[1].row, .time = (double)range.time};
-        set_candidate(t, i, e + 1, last->output, range.need, &c);
-        if (c.first < end && (double)range.time - 2 * t->price < cells[c.first])
+    struct dryi_one_walk walk = {t->one, t->sieve, i,
+                                 i,      t->top,   {.moved = t->one->moved[row]}};
+    const struct dryi_one_range *range = &walk.range;
+    while (dryi_one_walk_on(&walk)) {
+        const struct dryi_one_stage *behind = &t->one->stages[walk.next];
+        struct candidate c = {.row = behind->row, .time = (double)range->time};
+        set_candidate(t, i, walk.next, behind[-1].output, range->need, &c);
+        if (c.first < end && (double)range->time - 2 * t->price < cells[c.first])
             apply(t, row, &c, end);
-        else if (range.need == range.at_least && !c.is_floor)
+        else if (range->need == range->at_least && !c.is_floor)
             break; /* so is it with all that are longer */
     }
-    t->is_cut = t->is_cut || range.count == t->one->longest;
+    t->is_cut = t->is_cut || range->count >= t->one->longest;
 }
 
 /* Nothing takes less than 0. */
@@ -218,6 +219,7 @@ dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
                     const struct dryi_one_grid *grid, struct dry_error *err)
 {
     *t = (struct dryi_one_table){.one = one,
+                                 .sieve = grid->sieve,
                                  .slot = grid->slot,
                                  .inverse = 1 / (double)grid->slot,
                                  .price = grid->price};

@@ -601,6 +601,20 @@ tables_keep_to_their_limit(void **state)
     dry_chain_destroy(chain);
 }
 
+/* Longer ranges than are looked at are possible; the bound holds for those too. */
+static void
+long_chains_have_a_bound(void **state)
+{
+    (void)state;
+    struct dry_chain *chain = many_stages(10000, MIB, 1000);
+    struct dry_plan_summary s = plan_for(chain, 40000 * MIB);
+    assert_in_range(s.window, 1000, 9998);
+    assert_true(s.cost.extra_ns > 0 && s.bound_ns > s.cost.base_ns);
+    assert_true(s.cost.time_ns - s.bound_ns <= s.cost.base_ns / 1000);
+    assert_true((double)s.cost.peak_bytes >= 0.99 * (double)s.budget_bytes);
+    dry_chain_destroy(chain);
+}
+
 /* Doubles have 53 bits; times have 63. */
 static void
 long_times_are_no_trouble(void **state)
@@ -749,6 +763,7 @@ main(void)
         cmocka_unit_test(offloaded_bytes_are_there_while_the_next_stage_runs),
         cmocka_unit_test(the_last_stage_runs_twice_where_bytes_are_on_their_way),
         cmocka_unit_test(tables_keep_to_their_limit),
+        cmocka_unit_test(long_chains_have_a_bound),
         cmocka_unit_test(long_times_are_no_trouble),
         cmocka_unit_test(large_sizes_are_no_trouble),
         cmocka_unit_test(high_prices_are_no_trouble),
