@@ -31,7 +31,9 @@ struct nested {
     struct dryi_planning *p;
     struct dryi_nested chain;
     struct dryi_nested_least least;
+    struct dryi_nested_sieve sieve; /* of the plan of one level; else zeroed */
     struct dryi_nested_table table;
+    uint32_t one_longest; /* range of that plan */
     uint32_t window, window_max;
     uint32_t column; /* where the table's plans begin to fit */
     /* The best plan so far. */
@@ -146,6 +148,8 @@ make_table(struct nested *n, enum dryi_nested_rounding rounding, uint32_t window
     dryi_nested_table_finish(&n->table);
     enum dry_status status = dryi_nested_table_init(
         &n->table, &n->chain, rounding, unit, columns, n->p->options.table_bytes_max);
+    if (status == DRY_OK && n->sieve.chain)
+        dryi_nested_table_sift(&n->table, &n->sieve);
     if (status == DRY_OK)
         status = dryi_nested_table_widen(&n->table, window);
     note_bytes(n);
@@ -274,7 +278,7 @@ set_bound(struct nested *n)
     if (status == DRY_OK)
         status = dryi_nested_bound(&n->table, &extra);
     if (status == DRY_OK && !__builtin_add_overflow(n->p->base_ns, extra, &bound))
-        n->p->bound_ns = bound;
+        n->p->bound_ns = bound < n->cost.time_ns ? bound : n->cost.time_ns;
     return status;
 }
 
@@ -333,7 +337,7 @@ get_longest(const struct dryi_plan_list *list)
 
 /*
  * Without ranges in ranges: that planner searches in bytes, and is a part of the time that
- * this one takes. Where its ranges are longer, the window is as long.
+ * this one takes.
  */
 static enum dry_status
 look_at_one_level(struct nested *n)
@@ -348,11 +352,9 @@ look_at_one_level(struct nested *n)
     p.watch = n->p->watch;
     if (status == DRY_OK)
         status = dryi_plan_one_level(&p);
-    uint32_t longest = get_longest(&p.list), kept = n->kept;
-    if (status == DRY_OK && (longest <= n->window || options.window == 0))
+    n->one_longest = get_longest(&p.list);
+    if (status == DRY_OK && (n->one_longest <= n->window || options.window == 0))
         status = consider(n, &p, &fits);
-    if (n->kept > kept && longest > n->window)
-        n->window = longest;
     if (options.window == 0)
         n->one_floor = p.floor;
     if (p.table_bytes > n->p->table_bytes)
@@ -408,13 +410,28 @@ scan_priced(struct nested *n)
     return status == DRY_OK ? scan(n) : status;
 }
 
+/* Others have to be better than what is kept. */
+static enum dry_status
+set_sieve(struct nested *n)
+{
+    uint64_t limit = n->cost.time_ns - n->p->base_ns;
+    if (n->kept == 0 || dryi_nested_sieve_init(&n->sieve, &n->chain, limit))
+        return DRY_OK;
+    return DRY_ERR_MEMORY;
+}
+
 /* The best plan, in n->items. */
 static enum dry_status
 search(struct nested *n)
 {
     if (dryi_nested_get_all(&n->chain) <= n->chain.room)
         return save_all(n);
-    enum dry_status status = grow_window(n);
+    enum dry_status status = look_at_one_level(n);
+    if (status == DRY_OK)
+        status = set_sieve(n);
+    uint32_t kept = n->kept;
+    if (status == DRY_OK)
+        status = grow_window(n);
     n->p->slots = n->p->options.slots;
     if (status == DRY_OK)
         status = scan(n);
@@ -422,8 +439,8 @@ search(struct nested *n)
         status = scan_priced(n);
     if (status == DRY_ERR_LIMIT && n->table.price > 0)
         status = DRY_OK; /* rows with a price are longer; they help, and need not be */
-    if (status == DRY_OK)
-        status = look_at_one_level(n);
+    if (n->kept == kept && n->one_longest > n->window)
+        n->window = n->one_longest;
     if (status == DRY_OK && !is_used(n))
         status = fall_back(n);
     n->p->window = n->window;
@@ -479,6 +496,7 @@ dryi_plan_nested(struct dryi_planning *p)
     enum dry_status status = run(&n);
     dryi_nested_table_finish(&n.table);
     dryi_nested_least_finish(&n.least);
+    dryi_nested_sieve_finish(&n.sieve);
     dryi_nested_finish(&n.chain);
     dryi_memory_free(&p->memory, n.items, n.item_capacity, sizeof *n.items);
     if (status == DRY_ERR_MEMORY)

@@ -7,6 +7,7 @@
  *
  *   chain   the stages in the numbers that the rest computes with
  *   least   the least memory that every range can be turned back in, exactly
+ *   sieve   which ranges a plan can have that is better than one at hand
  *   table   how much is recomputed in so much memory, on a grid of slots
  *   bound   how much at least is, whatever the grid
  *   walk    from either of the two to the items of a plan
@@ -79,11 +80,34 @@ void dryi_nested_least_finish(struct dryi_nested_least *l);
 /* In parts, of the whole chain; NEVER: no range can hold what must not run twice. */
 uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);
 
+/* --- sieve --------------------------------------------------------------------------------- */
+
+/*
+ * With a plan at hand: what passes can be part of one that takes less (plan_nested_sieve.c). Times
+ * are ns beyond what all take.
+ */
+struct dryi_nested_sieve {
+    const struct dryi_nested *chain;
+    double limit;      /* of the plan at hand */
+    double bound;      /* no plan takes less */
+    double enough;     /* limit, as sums of from[] and to[] are */
+    double *from, *to; /* by stage: lists before a range's first, and behind its last */
+};
+
+/* false: no memory. */
+bool dryi_nested_sieve_init(struct dryi_nested_sieve *sieve,
+                            const struct dryi_nested *chain, uint64_t limit_ns);
+/* Zeroed is fine. */
+void dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve);
+
 /* --- table --------------------------------------------------------------------------------- */
 
 enum dryi_nested_rounding { DRYI_ROUND_DOWN, DRYI_ROUND_NEAREST, DRYI_ROUND_UP };
 
-/* Of C(s, t, m) in slots: infeasible below `lo`, nothing is recomputed from `hi` on. */
+/*
+ * Of C(s, t, m) in slots: infeasible below `lo`, or of no use; nothing is recomputed from `hi`
+ * on.
+ */
 struct dryi_nested_row {
     uint64_t at; /* its cells, of the slots between */
     uint32_t lo, hi;
@@ -102,6 +126,8 @@ struct dryi_nested_table {
     uint32_t
         promise; /* quanta a slot; 0: cells are times. See dryi_nested_table_promise() */
     uint32_t window;
+    const struct dryi_nested_sieve *sieve; /* NULL: all passes */
+    float most; /* what a range recomputes inside, at most, where that is of use */
     uint64_t bytes, bytes_peak, bytes_max;
 
     uint32_t *outputs, *held; /* of stages, of options, in slots */
@@ -113,6 +139,13 @@ struct dryi_nested_table {
     size_t candidate_count;
 };
 
+/*
+ * Only what passes the sieve, which stays the caller's, and plans that take less than its
+ * limit: for those that take more, cells may say anything that is no less than the limit. Before
+ * the first window.
+ */
+void dryi_nested_table_sift(struct dryi_nested_table *table,
+                            const struct dryi_nested_sieve *sieve);
 /* Windows are added by dryi_nested_table_widen(). */
 enum dry_status dryi_nested_table_init(struct dryi_nested_table *table,
                                        const struct dryi_nested *chain,

@@ -192,7 +192,7 @@ dryi_nested_bound(struct dryi_nested_table *table, uint64_t *extra_ns)
         status = get_promise(table, b.price * shares[i], &bound);
     }
     best = bound > best ? bound : best;
-    *extra_ns = best > 0 && best < EXTRA_MAX ? (uint64_t)best : 0;
+    *extra_ns = best < 0 ? 0 : (uint64_t)(best < EXTRA_MAX ? best : EXTRA_MAX);
     dryi_memory_free(&chain->memory, b.rests, chain->count + 1, sizeof *b.rests);
     return status;
 }

@@ -35,6 +35,8 @@
  */
 #include "plan/plan_nested.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/memory.h"
 
@@ -200,6 +202,16 @@ get_free(const struct dryi_nested_table *table, const struct dryi_nested_candida
     return max(max(c->start, c->rest->hi + c->shift), c->range ? c->range->hi : 0);
 }
 
+/* Can a plan have it that takes less than the sieve's limit? */
+static bool
+is_of_use(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_t t)
+{
+    const struct dryi_nested_sieve *sieve = table->sieve;
+    if (!sieve || t + 1 < table->chain->count)
+        return true;
+    return sieve->from[s] + sieve->to[e] < sieve->enough;
+}
+
 static void
 add_candidate(struct dryi_nested_table *table, struct dryi_nested_row *row, bool is_whole,
               struct dryi_nested_candidate c)
@@ -220,12 +232,15 @@ gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
     const struct dryi_nested_stage *stages = table->chain->stages;
     struct dryi_nested_row row = {.lo = table->columns + 1, .hi = table->columns + 1};
     bool is_whole = is_priced(table, t);
+    float most = t + 1 < table->chain->count ? table->most : FAR;
     table->candidate_count = 0;
     for (uint32_t k = 0; k < get_options(table, s); k++)
         add_candidate(table, &row, is_whole, make_saved(table, s, t, k));
     uint64_t pass = 0;
     uint32_t slots = 0;
     for (uint32_t e = s, end = get_last(table, s, t); e < end; e++) {
+        if (get_quanta(table, stages[e + 1].work - stages[s].work) > most)
+            break;
         uint64_t needed = stages[e].pass + (e > s ? stages[e - 1].output : 0);
         if (needed > pass || e == s) {
             pass = needed > pass ? needed : pass;
@@ -233,7 +248,8 @@ gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
             if (slots >= row.hi)
                 break; /* so is every longer one */
         }
-        add_candidate(table, &row, is_whole, make_range(table, s, e, t, slots));
+        if (is_of_use(table, s, e, t))
+            add_candidate(table, &row, is_whole, make_range(table, s, e, t, slots));
     }
     row.lo = min(row.lo, row.hi);
     return row;
@@ -349,6 +365,18 @@ fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
         relax(table, row, &table->candidates[i]);
 }
 
+/* Cells that no plan of use has are none: the row begins behind them. */
+static void
+trim_row(struct dryi_nested_table *table, struct dryi_nested_row *row)
+{
+    float *cells = table->cells + row->at;
+    uint32_t width = row->hi - row->lo, cut = 0;
+    while (cut < width && cells[cut] > table->most)
+        cut++;
+    memmove(cells, cells + cut, (width - cut) * sizeof *cells);
+    row->lo += cut;
+}
+
 static enum dry_status
 make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
          struct dryi_nested_row *out)
@@ -362,8 +390,10 @@ make_row(struct dryi_nested_table *table, uint32_t s, uint32_t t,
         return DRY_ERR_LIMIT;
     if (!reserve(table, cells))
         return DRY_ERR_MEMORY;
-    table->cell_count = cells;
     fill_row(table, &row);
+    if (t + 1 < table->chain->count)
+        trim_row(table, &row);
+    table->cell_count = row.at + (row.hi - row.lo);
     row.last = row.lo <= table->columns ? read_row(table, &row, table->columns) : FAR;
     *out = row;
     return DRY_OK;
@@ -451,6 +481,18 @@ make_ends(struct dryi_nested_table *table)
     return status;
 }
 
+/* What ranges recompute inside: a better plan no more, by two roundings a stage. */
+static void
+set_most(struct dryi_nested_table *table)
+{
+    const struct dryi_nested_sieve *sieve = table->sieve;
+    if (!sieve)
+        return;
+    double most = (sieve->limit - sieve->bound) / (double)table->quantum;
+    most += (double)table->window + 1;
+    table->most = most < (double)FAR ? (float)most : FAR;
+}
+
 enum dry_status
 dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
 {
@@ -459,6 +501,7 @@ dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
     enum dry_status status = window > old ? spread(table, window) : DRY_OK;
     if (status != DRY_OK)
         return status;
+    set_most(table);
     table->cell_count = table->range_cells;
     for (uint32_t s = last; s-- > 0 && status == DRY_OK;) {
         uint32_t end =
@@ -508,6 +551,7 @@ dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested
                                         .quantum =
                                             chain->stages[chain->count].work / QUANTA + 1,
                                         .columns = columns,
+                                        .most = FAR,
                                         .bytes_max = bytes_max};
     table->outputs = take(table, chain->count, sizeof *table->outputs, &status);
     table->held = take(table, chain->option_count, sizeof *table->held, &status);
@@ -518,6 +562,14 @@ dryi_nested_table_init(struct dryi_nested_table *table, const struct dryi_nested
     }
     round_sizes(table);
     return DRY_OK;
+}
+
+void
+dryi_nested_table_sift(struct dryi_nested_table *table,
+                       const struct dryi_nested_sieve *sieve)
+{
+    DRYI_ASSERT(table->window == 0);
+    table->sieve = sieve;
 }
 
 void

@@ -39,7 +39,10 @@
 #define SLOTS_MIN 32u
 #define WIDTH_MAX 1024u
 #define MOVES_MAX                                                                        \
-    1500000u         /* looks at items, of all ways that a search keeps: some 10 ms */
+    1500000u /* looks at items, of all ways that a search keeps: some 10 ms */
+#define MOVES_LONG                                                                       \
+    (UINT64_C(1) << 25) /* the same of a few ways: looking farther takes longer */
+#define WIDTH_FEW 16u
 #define WAY_MOVES 8u /* so many does a way cost that is kept */
 
 struct planner {
@@ -290,7 +293,9 @@ width_of(const struct planner *r, const struct dryi_one_table *t)
     uint64_t left =
         r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
     uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
-    width = least(width, MOVES_MAX / (r->looks + WAY_MOVES * r->one.row_count));
+    uint64_t moves = r->looks + WAY_MOVES * r->one.row_count;
+    uint64_t few = least(WIDTH_FEW, MOVES_LONG / moves), quick = MOVES_MAX / moves;
+    width = least(width, quick > few ? quick : few);
     return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
 }
 
@@ -310,7 +315,9 @@ set_bound(struct planner *r, double bound, bool is_cut)
         p->window = (uint32_t)r->one.longest;
         bound = r->sieve.bound;
     }
-    p->bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
+    uint64_t bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
+    if (bound_ns > p->bound_ns)
+        p->bound_ns = bound_ns;
 }
 
 /* The last step is the one to the most, so that what is not needed before it is little. */
@@ -330,10 +337,9 @@ search(struct planner *r, const struct dryi_one_table *t, double bound)
          width = wider(width, most)) {
         if (r->plan.is_least || is_met(r, bound))
             break;
-        dryi_one_sieve_limit(&r->sieve,
-                             lesser(r->sieve.limit, (double)r->plan.cost.extra));
-        status =
-            dryi_one_search(t, r->memory, width, r->sieve.limit, &r->plan, r->p->err);
+        double limit = (double)r->plan.cost.extra;
+        dryi_one_sieve_limit(&r->sieve, lesser(r->sieve.limit, limit));
+        status = dryi_one_search(t, r->memory, width, limit, &r->plan, r->p->err);
     }
     return status;
 }
@@ -346,7 +352,7 @@ plan_below(struct planner *r, uint64_t all_need)
     struct dryi_one_table t;
     r->looks = count_looks(r);
     enum dry_status status = choose_slot(r);
-    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0)
+    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0 && r->price <= 0)
         status = choose_price(r, all_need);
     if (status == DRY_OK)
         status = make_table(r, r->slot, r->price, &t);
@@ -417,8 +423,8 @@ plan_by_table(struct planner *r, uint64_t all_need)
         dryi_one_sieve_limit(&r->sieve, limit);
         status = plan_below(r, all_need);
         double found = (double)r->plan.cost.extra;
-        is_last =
-            limit >= first || found < first || found - r->sieve.bound < found / GOOD_PART;
+        is_last = limit >= first || found <= limit ||
+                  found - r->sieve.bound < found / GOOD_PART;
         limit = lesser(limit + 7 * (limit - r->sieve.bound), first);
     }
     dryi_one_sieve_finish(&r->sieve);

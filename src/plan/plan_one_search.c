@@ -269,7 +269,9 @@ search(struct search *s, struct dryi_one_plan *plan)
     const struct way *end = best_end(s);
     if (end)
         collect(s, end, plan);
-    plan->is_least = !s->is_thinned && (end || is_next);
+    bool is_all = end || is_next; /* that the limit lets through, if the sieve does too */
+    is_all = is_all && (double)plan->cost.extra <= s->t->sieve->limit;
+    plan->is_least = !s->is_thinned && is_all;
     return DRY_OK;
 }
 
