@@ -439,7 +439,7 @@ search(struct nested *n)
         status = scan_priced(n);
     if (status == DRY_ERR_LIMIT && n->table.price > 0)
         status = DRY_OK; /* rows with a price are longer; they help, and need not be */
-    if (n->kept == kept && n->one_longest > n->window)
+    if (kept > 0 && n->kept == kept && n->one_longest > n->window)
         n->window = n->one_longest;
     if (status == DRY_OK && !is_used(n))
         status = fall_back(n);

@@ -210,8 +210,8 @@ descend(struct pricing *q)
 }
 
 /*
- * The sieve's, of which the last factor is enough, unless tables, which know all limits, say more.
- * Without it first what the floor's plan pays for the bytes that it does without.
+ * The sieve's, unless tables, which know all limits, say more: then the last factor is enough.
+ * Without the sieve's first what the floor's plan pays for the bytes that it does without.
  */
 static enum dry_status
 choose_price(struct planner *r, uint64_t all_need)
@@ -331,7 +331,8 @@ wider(size_t width, size_t most)
 static enum dry_status
 search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
-    size_t most = width_of(r, t);
+    bool is_far = bound >= r->sieve.limit; /* a first plan is all that there can be */
+    size_t most = is_far ? 1 : width_of(r, t);
     enum dry_status status = DRY_OK;
     for (size_t width = 1; width <= most && status == DRY_OK;
          width = wider(width, most)) {

@@ -517,6 +517,31 @@ MUTANTS = {
         "!(node->is_fixed && rank < from->done);",
         "true;",
         "test_graph", "small_graphs_are_planned_as_by_trying_all"),
+    "one_range_out_of_reach": (
+        "plan_one_sieve.c",
+        "while (q.begin < q.end && s->reach[q.at[q.begin]] < i)",
+        "while (q.begin < q.end && s->reach[q.at[q.begin]] <= i)",
+        "prop_plan_one", "every_plan_of_one_level_is_no_better"),
+    "one_block_takes_no_time": (
+        "plan_one_sieve.c",
+        "    r->time += block->range.time;\n",
+        "",
+        "prop_plan_one", "ranges_go_over_many_stages"),
+    "one_slot_for_nothing": (
+        "plan_one_table.c",
+        "lent[c] = cells[c] < cells[c - 1] - price ? cells[c] : cells[c - 1] - price;",
+        "lent[c] = cells[c];",
+        "prop_plan_one", "every_plan_of_one_level_is_no_better"),
+    "nested_tells_the_dearest": (
+        "plan_nested_sieve.c",
+        "(end == last || to[s] < to[end])",
+        "(end == last || to[s] > to[end])",
+        "prop_plan_nested", "more_memory_takes_no_more_time"),
+    "nested_trims_what_is_of_use": (
+        "plan_nested_table.c",
+        "cells[cut] > table->most",
+        "cells[cut] > table->most / 4",
+        "prop_plan_nested", "more_memory_takes_no_more_time"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -531,6 +556,8 @@ PROGRAMS = {
     "test_pin_cuda": ("test/unit/test_pin_cuda.c", ["host/pin_*"]),
     "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
     "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
+    "prop_plan_one": ("test/prop/prop_plan_one.c", ["plan/plan_one*"]),
+    "prop_plan_nested": ("test/prop/prop_plan_nested.c", ["plan/plan_nested*"]),
     "test_plan_judge": ("test/unit/test_plan_judge.c",
                         ["plan/plan_judge*", "plan/plan_items*"]),
     "test_plan_rules": ("test/unit/test_plan_rules.c",

@@ -18,6 +18,7 @@
 
 #define ROUNDS 12000
 #define EQUAL_ROUNDS 1000
+#define FAT_ROUNDS 100
 
 static uint64_t seed_now;
 
@@ -188,12 +189,104 @@ equal_stages_need_no_table(void **state)
     }
 }
 
+/* --- long chains -------------------------------------------------------------------------- */
+
+#define FAT_STAGES_MAX 420
+#define FAT_BYTES 10
+
+/*
+ * Somewhere a run of stages that save much and take little time: a range goes over all of them,
+ * and does not end there. No gradients, so that needs are easily said.
+ */
+struct fat_run {
+    size_t count;
+    uint64_t forward[FAT_STAGES_MAX], saved[FAT_STAGES_MAX], output[FAT_STAGES_MAX];
+    uint64_t gradient[FAT_STAGES_MAX];
+};
+
+static void
+draw_fat_run(struct random *r, struct fat_run *n)
+{
+    size_t begin = 16 + (size_t)random_below(r, 16),
+           end = 66 + (size_t)random_below(r, 8);
+    n->count = FAT_STAGES_MAX - (size_t)random_below(r, 60);
+    for (size_t i = 0; i < n->count; i++) {
+        bool is_fat = i >= begin && i < end;
+        n->forward[i] = is_fat ? 1 : 3 + random_below(r, 4);
+        n->saved[i] = is_fat ? FAT_BYTES : 1 + random_below(r, 2);
+        n->output[i] = n->saved[i] - random_below(r, 2);
+        n->gradient[i] = 0;
+    }
+}
+
+/* What comes on top in every memory to `most`, stage by stage from the last. */
+static uint64_t *
+naive_table(const struct fat_run *n, size_t most)
+{
+    size_t columns = most + 1;
+    uint64_t *table = calloc((n->count + 1) * columns, sizeof *table);
+    assert_non_null(table);
+    for (size_t i = n->count; i-- > 0;) {
+        uint64_t *to = table + i * columns;
+        for (size_t m = 0; m <= most; m++)
+            to[m] = m < n->saved[i] ? UINT32_MAX : to[columns + m - n->saved[i]];
+        uint64_t sum = 0, pass = 0, time = 0;
+        for (size_t e = i; e + 1 < n->count; e++) {
+            uint64_t both = n->output[e] + (e > i ? n->output[e - 1] : 0);
+            const uint64_t *rest = table + (e + 1) * columns;
+            sum += n->saved[e];
+            time += n->forward[e];
+            pass = both > pass ? both : pass;
+            for (size_t m = sum > pass ? sum : pass; m <= most; m++) {
+                uint64_t all = time + rest[m - n->output[e]];
+                to[m] = all < to[m] ? all : to[m];
+            }
+        }
+    }
+    return table;
+}
+
+static void
+ranges_go_over_many_stages(void **state)
+{
+    (void)state;
+    uint64_t first = number_or("DRY_TEST_SEED", 1),
+             rounds = number_or("DRY_TEST_ROUNDS", FAT_ROUNDS);
+    rounds = rounds < FAT_ROUNDS ? rounds : FAT_ROUNDS;
+    for (uint64_t seed = first; seed < first + rounds; seed++) {
+        seed_now = seed;
+        struct random r;
+        static struct fat_run run;
+        random_init(&r, seed);
+        draw_fat_run(&r, &run);
+        struct dry_chain *chain =
+            chains_of_rows(&(struct chains_rows){.count = run.count,
+                                                 .forward = run.forward,
+                                                 .backward = run.forward,
+                                                 .output = run.output,
+                                                 .saved = run.saved,
+                                                 .gradient = run.gradient});
+        struct dry_plan_summary all = plan_for(chain, UINT64_MAX, 500).summary;
+        uint64_t *table = naive_table(&run, (size_t)all.cost.peak_bytes);
+        for (unsigned k = 0; k < 6; k++) {
+            uint64_t m =
+                all.floor_bytes + random_below(&r, all.cost.peak_bytes - all.floor_bytes);
+            struct dry_plan_summary s = plan_for(chain, m, 9000).summary;
+            require(s.cost.extra_ns == table[m], "the least time");
+            require(s.bound_ns == s.cost.time_ns, "the bound");
+        }
+        free(table);
+        dry_chain_destroy(chain);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_plan_of_one_level_is_no_better),
         cmocka_unit_test(equal_stages_need_no_table),
+        cmocka_unit_test(ranges_go_over_many_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
