@@ -15,124 +15,22 @@ What is nested deeper needs no more than that. A range in a range is called seve
 these calls one is run again: that of the first forward, in which all ranges around it run for
 the first time. Hence an option keeps when the range right around it is being run again, and all
 those further out have then been run again, or are being.
+
+An option that offloads sends a part of what it keeps to the host (_offload.py), in the run in
+which it keeps. One without a policy keeps what autograd saves, which hooks see, and does not run
+again: within a range, where a checkpoint of its own has to be met, the second run of that saves
+once more what the hooks saw.
 """
 import contextlib
 
 import torch
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
-from ._errors import PlanError
-from ._policy import policy_contexts
-from ._stage import call, frozen_statistics
-
-
-class _Save:
-    def __init__(self, first, last):
-        self.first, self.last = first, last
-
-
-class _Option:
-    """One stage by one of its options."""
-
-    phase = "backward"  # as the judge has it: the second run is part of the stage's backward
-
-    def __init__(self, stage, policy):
-        self.first = self.last = stage
-        self.inner = [_Save(stage, stage)]
-        self.make_contexts = policy_contexts(policy)
-
-    def contexts(self, around):
-        """For its two runs, when it is met in this run of the range around it."""
-        if not around:
-            return self.make_contexts()
-        if not around.is_again:
-            return contextlib.nullcontext(), _Kept(around, self.first)
-        keeping, using = self.make_contexts()
-        return _Keeping(around, self.first, keeping, using), contextlib.nullcontext()
-
-
-class _Range:
-    phase = "recompute"
-
-    def __init__(self, first, last, inner):
-        self.first, self.last = first, last
-        self.inner = inner
-
-    def contexts(self, _around):
-        return contextlib.nullcontext(), contextlib.nullcontext()
-
-
-# --- the plan --------------------------------------------------------------------------
-
-
-def _items_of(plan):
-    items = plan.get("items") if isinstance(plan, dict) else None
-    if not isinstance(items, list) or not items:
-        raise PlanError("a plan has a list of items")
-    return items
-
-
-def _bounds(item, name, expected):
-    pair = item[name]
-    if (not isinstance(pair, (list, tuple)) or len(pair) != 2 or
-            not all(isinstance(number, int) for number in pair) or
-            pair[0] != expected or pair[1] < pair[0]):
-        raise PlanError(f"{name} {pair}: expected a range that begins with stage {expected}")
-    return pair
-
-
-def _find_policy(chain, stage, item):
-    """The chain's option has it, or else the item: of options made of a stage's operations."""
-    name, own = item.get("id"), item.get("policy")
-    if chain is None and own is None:
-        raise PlanError(f"stage {stage} is kept by option {name!r}: give the chain too")
-    stages = [each for each in chain["stages"] for _ in range(each.get("repeat", 1))] \
-        if chain else []
-    for option in stages[stage].get("options", ()) if stage < len(stages) else ():
-        if option["id"] == name and option.get("policy"):
-            return option["policy"]
-    if own is not None:
-        return own
-    raise PlanError(f"stage {stage} has no option {name!r} with a policy")
-
-
-def _parse_range(item, begin, end, chain):
-    if not item.get("inner"):
-        return _Range(begin, end, [_Save(begin, end)])
-    inner, after = _parse(item["inner"], begin, chain)
-    if after != end + 1:
-        raise PlanError(f"the inner items of ckpt {item['ckpt']} end before stage {after}")
-    return _Range(begin, end, inner)
-
-
-def _parse(items, after, chain):
-    """(items as objects, the stage after the last)."""
-    made = []
-    for item in items:
-        kinds = [kind for kind in ("save", "ckpt", "opt") if kind in item]
-        if len(kinds) != 1:
-            raise PlanError(f"an item is one of save, ckpt and opt, not {sorted(item)}")
-        begin, end = _bounds(item, kinds[0], after)
-        if kinds[0] == "save":
-            made.append(_Save(begin, end))
-        elif kinds[0] == "ckpt":
-            made.append(_parse_range(item, begin, end, chain))
-        else:
-            made += [_Option(stage, _find_policy(chain, stage, item))
-                     for stage in range(begin, end + 1)]
-        after = end + 1
-    return made, after
-
-
-def _without_last(items):
-    """The plan when the caller runs the last stage, a loss."""
-    last = items[-1]
-    if not isinstance(last, _Save):
-        raise PlanError("the plan runs its last stage twice: it must be among the stages")
-    return items[:-1] + ([_Save(last.first, last.last - 1)] if last.first < last.last else [])
-
-
-# --- the module ------------------------------------------------------------------------
+from ._items import Option, Save, offloading, read_items
+from ._live import tensors_of
+from ._offload import Away, Link, Traffic, save_again
+from ._policy import kept_values
+from ._stage import call, frozen_statistics, weights_of
 
 
 class _Silent:
@@ -148,12 +46,69 @@ class _Silent:
         return contextlib.nullcontext()
 
 
-class _Run:
-    """One call of a range or an option: what its two runs tell those within."""
+class _Step:
+    """One call of the module: what is on the host, and how it gets there."""
 
     def __init__(self):
-        self.is_again = False
-        self.kept = {}  # stage: the context in which its kept tensors are used
+        self.link = Link()
+        self.traffic = Traffic()
+        self.away = {}  # by stage, of the run that kept it last
+
+    def expect(self, stage, y):
+        """The stage before comes back when the backward of this one begins."""
+        for tensor in tensors_of(y):
+            if tensor.requires_grad:
+                tensor.register_hook(lambda _: self._begin_to_return(stage - 1))
+
+    def _begin_to_return(self, stage):
+        if stage in self.away:
+            self.away[stage].begin_to_return()
+
+
+class _Run:
+    """One call of a range or an option, or of all: what its two runs tell those within."""
+
+    def __init__(self, step, traffic, is_root=False):
+        self.step = step
+        self.traffic = traffic
+        self.is_keeping = is_root  # of ranges: only when they run again
+        self.kept = {}  # stage: the context in which its kept tensors are used, or handles
+        self.handles = None  # what the second run saves, in place of the stage
+
+    @property
+    def is_first(self):
+        """Do these outputs belong to the graph that is gone through?"""
+        return self.traffic is self.step.traffic
+
+    def begin_again(self):
+        self.is_keeping = True
+        self.traffic = Traffic()
+
+
+# --- what is kept by an option ---------------------------------------------------------
+
+
+class _Using:
+    """Around the last run of an option: what it kept and sent away is back."""
+
+    def __init__(self, using):
+        self.using = using
+        self.sent = []  # (where PyTorch looks for it, its handle)
+
+    def send(self, keeping, away):
+        self.sent = [(value, away.pack(value.val)) for value in kept_values(keeping)]
+        for value, _ in self.sent:
+            value.val = None
+
+    def __enter__(self):
+        sent, self.sent = self.sent, []
+        for value, handle in sent:
+            value.val = handle.get()
+            value.version = value.val._version
+        self.using.__enter__()
+
+    def __exit__(self, *why):
+        return self.using.__exit__(*why)
 
 
 class _Keeping:
@@ -162,12 +117,12 @@ class _Keeping:
     Not before the option runs, for a second run may end between the two.
     """
 
-    def __init__(self, around, stage, keeping, using):
+    def __init__(self, around, stage, keeping, kept):
         self.around, self.stage = around, stage
-        self.keeping, self.using = keeping, using
+        self.keeping, self.kept = keeping, kept
 
     def __enter__(self):
-        self.around.kept[self.stage] = self.using
+        self.around.kept[self.stage] = self.kept
         self.keeping.__enter__()
 
     def __exit__(self, *why):
@@ -193,6 +148,19 @@ class _Kept:
         return using.__exit__(*why)
 
 
+class _KeptHandles:
+    """The same of an option without a policy: what is kept is all that the stage saves."""
+
+    def __init__(self, around, stage, run):
+        self.around, self.stage, self.run = around, stage, run
+
+    def __enter__(self):
+        self.run.handles = self.around.kept.pop(self.stage, None)
+
+    def __exit__(self, *_):
+        self.run.handles = None
+
+
 class _SecondRun:
     """Around each second run, of which there is one for each backward."""
 
@@ -201,7 +169,7 @@ class _SecondRun:
 
     def __enter__(self):
         stages = self.planned.stages[self.item.first:self.item.last + 1]
-        self.run.is_again = True
+        self.run.begin_again()
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(self.planned.watcher.again(self.item.phase))
         self.stack.enter_context(frozen_statistics(stages))
@@ -211,10 +179,13 @@ class _SecondRun:
         return self.stack.__exit__(*why)
 
 
+# --- the module ------------------------------------------------------------------------
+
+
 class Planned(torch.nn.Module):
     """Stages one after the other, by a plan: what apply() makes."""
 
-    def __init__(self, stages, items, preserve_rng_state, early_stop):
+    def __init__(self, stages, items, preserve_rng_state, early_stop, is_cut=False):
         super().__init__()
         self.stages = list(stages)
         # Under their numbers, so that a state_dict is the same whatever the plan.
@@ -222,43 +193,91 @@ class Planned(torch.nn.Module):
             if isinstance(stage, torch.nn.Module):
                 self.add_module(str(index), stage)
         self.items = items
+        self.offloading = offloading(items)
+        self.is_cut = is_cut
         self.preserve_rng_state = preserve_rng_state
         self.early_stop = early_stop
         self.watcher = _Silent()
 
     def forward(self, *args):
+        step = _Step()
         with set_checkpoint_early_stop(self.early_stop):
-            return self._run(self.items, args if len(args) > 1 else args[0])
+            y = self._run(self.items, args if len(args) > 1 else args[0],
+                          _Run(step, step.traffic, is_root=True))
+        if self.is_cut:
+            with step.traffic.during_stage():
+                pass  # the loss is one more stage, of which nothing is seen here
+        return y
 
-    def _run(self, items, x, around=None):
+    def _run(self, items, x, around):
         for item in items:
-            if isinstance(item, _Save):
-                x = self._run_stages(item, x)
+            if isinstance(item, Save):
+                x = self._run_stages(item, x, around)
+            elif isinstance(item, Option):
+                x = self._run_option(item, x, around)
             else:
                 x = self._checkpoint(item, x, around)
         return x
 
-    def _run_stages(self, item, x):
+    def _run_stages(self, item, x, run):
         for index in range(item.first, item.last + 1):
-            with self.watcher.forward(index):
+            with run.traffic.during_stage(), self.watcher.forward(index):
                 x = call(self.stages[index], x)
             self.watcher.output(index, x)
+            if index - 1 in self.offloading and run.is_first:
+                run.step.expect(index, x)
         return x
 
-    def _checkpoint(self, item, x, around):
+    def _run_option(self, item, x, around):
+        if not around.is_keeping:
+            return self._checkpoint(item, x, around, lambda run: (
+                contextlib.nullcontext(), _Kept(around, item.first) if item.policy is not None
+                else _KeptHandles(around, item.first, run)))
+        away = Away(item.offload, around.step.link) if item.offload else None
+        keep = self._keep_all if item.policy is None else self._keep_selected
+        y = keep(item, x, around, away)
+        if away:
+            away.close([x, y, weights_of(self.stages[item.first])])
+            around.traffic.leaving = around.step.away[item.first] = away
+        return y
+
+    def _keep_all(self, item, x, around, away):
+        if around.is_first:
+            with away.watching():
+                return self._run_stages(item.inner[0], x, around)
+        handles = []
+        keeping = _Keeping(around, item.first, away.watching(handles), handles)
+        return self._checkpoint(item, x, around, lambda run: (keeping,
+                                                              contextlib.nullcontext()))
+
+    def _keep_selected(self, item, x, around, away):
+        keeping, using = item.make_contexts()
+        using = _Using(using)
+        if around.is_first:
+            pair = keeping, using
+        else:
+            pair = _Keeping(around, item.first, keeping, using), contextlib.nullcontext()
+        y = self._checkpoint(item, x, around, lambda run: pair)
+        if away:
+            using.send(keeping, away)
+        return y
+
+    def _checkpoint(self, item, x, around, contexts=None):
         """The first run goes by the inner items too: both must save the same, in autograd's
         eyes. It holds none of it."""
-        run = _Run()
+        run = _Run(around.step, around.traffic)
 
-        def contexts():
-            first, second = item.contexts(around)
+        def make_contexts():
+            first, second = contexts(run) if contexts else (contextlib.nullcontext(),) * 2
             return first, _SecondRun(self, item, run, second)
 
         def run_inner(*args):
+            if run.handles is not None:
+                return save_again(run.handles)
             return self._run(item.inner, args if len(args) > 1 else args[0], run)
 
         return checkpoint(run_inner, *(x if isinstance(x, tuple) else (x,)),
-                          use_reentrant=False, context_fn=contexts,
+                          use_reentrant=False, context_fn=make_contexts,
                           preserve_rng_state=self.preserve_rng_state)
 
 
@@ -266,14 +285,17 @@ def apply(stages, plan, *, chain=None, loss=None, preserve_rng_state=True, early
     """A module that runs the stages by the plan.
 
     plan        of plan(), or a plan file that was read as JSON
-    chain       of which it was made; needed if stages are kept by options whose policies the plan has not
+    chain       of which it was made; needed if stages are kept by options whose policies the
+                plan has not, or that offload
     loss        the chain's last stage; without it the caller runs the loss
     early_stop  a second run ends as soon as all is there that the backward needs
+
+    An option that offloads moves at least so many bytes of what its stage keeps, the largest
+    storages first, or all of it that can be moved. They leave while the next stage runs
+    forward and come back while it runs backward: to page-locked memory, on a stream of their
+    own, on a CUDA device; elsewhere by plain copies. Where the caller runs the loss, what
+    would leave and come back during it leaves before and comes back after.
     """
     stages = list(stages) + ([loss] if loss else [])
-    items, count = _parse(_items_of(plan), 0, chain)
-    if count == len(stages) + 1 and not loss:
-        items, count = _without_last(items), count - 1
-    if count != len(stages):
-        raise PlanError(f"the plan has {count} stages, here are {len(stages)}")
-    return Planned(stages, items, preserve_rng_state, early_stop)
+    items, is_cut = read_items(plan, chain, len(stages), bool(loss))
+    return Planned(stages, items, preserve_rng_state, early_stop, is_cut)

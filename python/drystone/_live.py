@@ -84,6 +84,20 @@ class LiveBytes(TorchDispatchMode):
         self._note()
 
 
+class Seen:
+    """What saved_tensors_hooks show: bytes by storage."""
+
+    def __init__(self):
+        self.storages = {}
+
+    def pack(self, tensor):
+        self.storages[key_of(tensor)] = tensor.untyped_storage().nbytes()
+        return tensor.detach()  # not itself: an output would keep its own node, for ever
+
+    def watching(self):
+        return torch.autograd.graph.saved_tensors_hooks(self.pack, lambda tensor: tensor)
+
+
 class CudaBytes:
     """The same as the GPU's allocator tells it: with what a kernel takes for itself."""
 

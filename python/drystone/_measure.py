@@ -5,7 +5,7 @@ Each stage runs alone, on the real output of the one before: forward, then backw
 gradient of ones. So a model is measured that as a whole does not fit. What autograd saves is
 seen by saved_tensors_hooks; what is alive beside it, by counting (LiveBytes).
 """
-import contextlib
+import collections
 import statistics
 import time
 
@@ -15,12 +15,18 @@ from torch.utils._pytree import tree_map_only
 from torch.utils.checkpoint import checkpoint
 
 from ._errors import PlanError
-from ._live import LiveBytes, bytes_of, key_of, meter_for, tensors_of
+from ._live import bytes_of, meter_for, tensors_of
+from ._offload import fit
+from ._operations import (OperationClock, OperationEstimate, limit_operations,
+                          operations_of)
 from ._policy import policy_contexts, policy_of
 from ._roofline import BYTES_PER_SECOND, FLOPS_PER_SECOND, Roofline
+from ._sizes import Facts, Names, settle
 from ._stage import call, cut, cut_loose, run_backward, untouched
 
 FORMAT = "ckpt-chain/1"
+
+_Wishes = collections.namedtuple("_Wishes", "selective operations offload offload_least")
 
 
 class _Runner:
@@ -51,46 +57,6 @@ class _Runner:
 # --- bytes -----------------------------------------------------------------------------
 
 
-class _Seen:
-    """What saved_tensors_hooks showed: bytes by storage."""
-
-    def __init__(self):
-        self.storages = {}
-
-    def pack(self, tensor):
-        self.storages[key_of(tensor)] = tensor.untyped_storage().nbytes()
-        return tensor.detach()  # not itself: an output would keep its own node, for ever
-
-    def watching(self):
-        return torch.autograd.graph.saved_tensors_hooks(self.pack, lambda tensor: tensor)
-
-
-def _storages(tree):
-    return {key_of(t): t.untyped_storage().nbytes() for t in tensors_of(tree)}
-
-
-def _saved_sizes(x, y, seen, live):
-    """What the stage saves, as autograd sees it, and whether its two ends are part of that.
-
-    Only what it made itself, and its input: weights and what else was there before are not.
-    """
-    inputs, outputs, saved = _storages(x), _storages(y), seen.storages
-    own = sum(size for key, size in saved.items()
-              if key in live.born and key not in outputs and key not in inputs)
-    made = sum(size for key, size in outputs.items() if key in live.born)
-    # Kept beside autograd: by a function that puts tensors into its context, or a cache.
-    beside = max(0, live.live - own - made)
-    has_input = bool(inputs) and all(key in saved for key in inputs)
-    has_output = bool(outputs) and all(key in saved for key in outputs)
-    return {
-        "out": sum(outputs.values()),
-        "saved": own + beside + has_input * sum(inputs.values()) +
-                 has_output * sum(outputs.values()),
-        "saved_has_input": has_input,
-        "saved_has_output": has_output,
-    }
-
-
 def _run_once(runner, x, meter, run=call):
     """Forward and backward, with the meter's numbers."""
     x = cut(x)
@@ -112,16 +78,6 @@ def _run_once(runner, x, meter, run=call):
         "grad_out": bytes_of(ends[1]),
         "grads": kept,
     }
-
-
-def _look(runner, x):
-    """What autograd saves."""
-    x = cut(x)
-    seen, live = _Seen(), LiveBytes()
-    with live:
-        with seen.watching():
-            y = call(runner, x)
-        return _saved_sizes(x, y, seen, live)
 
 
 def _checkpointed(runner, x, **words):
@@ -163,6 +119,15 @@ class _Clock:
         taken = [self._once(runner, x, run) for _ in range(self.repeats)]
         return tuple(statistics.median(column) for column in zip(*taken))
 
+    def operation_times(self, runner, x):
+        """Of a forward, in the order of operations."""
+        taken = []
+        for _ in range(self.repeats):
+            with OperationClock(any(t.is_cuda for t in tensors_of(x))) as clock:
+                call(runner, cut(x))
+            taken.append(clock.seconds)
+        return [statistics.median(column) for column in zip(*taken)]
+
 
 class _Estimate:
     """Of what does not run."""
@@ -178,6 +143,11 @@ class _Estimate:
         with Roofline(*self.rates) as backward:
             run_backward(*cut_loose(y))
         return forward.seconds, backward.seconds
+
+    def operation_times(self, runner, x):
+        with OperationEstimate(*self.rates) as clock:
+            call(runner, cut(x))
+        return clock.each
 
 
 def _microseconds(seconds):
@@ -218,11 +188,8 @@ def _draws(runner, x):
 def _measure_option(runner, x, clock, stage, option_id, policy):
     counted = _run_once(runner, x, meter_for(x), _selected(policy))
     forward, backward = clock.times(runner, x, _selected(policy))
-    # In the stage's own convention, of which the reader makes what is held.
-    saved = (counted["held"] + stage["saved_has_input"] * bytes_of(x) -
-             (not stage["saved_has_output"]) * stage["out"])
     more = _microseconds(forward + backward) - stage["fwd"] - stage["bwd"]
-    return {"id": option_id, "saved": saved, "recompute": round(max(0.0, more), 3),
+    return {"id": option_id, "saved": counted["held"], "recompute": round(max(0.0, more), 3),
             "bwd_tmp": counted["bwd_tmp"], "policy": policy}
 
 
@@ -235,6 +202,18 @@ def _measure_options(runner, x, clock, stage, selective):
     return options
 
 
+def _add_offloading(stages, facts, rate, least):
+    """What the next stage's forward hides, and its backward."""
+    for stage, each, after in zip(stages, facts, stages[1:]):
+        window = int(min(after["fwd"], after["bwd"]) * 1e-6 * rate)
+        sizes = [size for size in each.own if size >= least]
+        moved = sum(sizes[index] for index in fit(sizes, window))
+        if moved:
+            stage.setdefault("options", []).append(
+                {"id": "offload", "saved": stage["saved"], "recompute": 0,
+                 "bwd_tmp": stage["bwd_tmp"], "offload": moved})
+
+
 def _warm_up(runner, x):
     """What a stage makes once and keeps, a table of angles for instance, is no activation."""
     if not runner.is_fake:
@@ -243,13 +222,14 @@ def _warm_up(runner, x):
 
 
 def _measure_stage(name, runner, x, clock, selective):
+    """All but what it saves."""
     if _changes_input(runner, x):
         raise PlanError(f"{name} changes its input in place: join it with the stage before")
     _warm_up(runner, x)
     counted = _run_once(runner, x, meter_for(x))
     forward, backward = clock.times(runner, x)
     stage = {"name": name, "fwd": _microseconds(forward), "bwd": _microseconds(backward),
-             **_look(runner, x), "grad_out": counted["grad_out"], "fwd_tmp": counted["fwd_tmp"],
+             "grad_out": counted["grad_out"], "fwd_tmp": counted["fwd_tmp"],
              "bwd_tmp": counted["bwd_tmp"], "grads": counted["grads"],
              "rng": _draws(runner, x)}
     if selective:
@@ -257,14 +237,24 @@ def _measure_stage(name, runner, x, clock, selective):
     return stage
 
 
-def _measure_all(runners, x, names, has_loss, selective, clock):
-    stages = []
+def _measure_all(runners, x, names, has_loss, wishes, clock):
+    stages, facts, storages = [], [], Names(x)
     for index, (runner, name) in enumerate(zip(runners, names)):
         is_loss = has_loss and index == len(runners) - 1
-        stages.append(_measure_stage(name, runner, x, clock, None if is_loss else selective))
+        stages.append(_measure_stage(name, runner, x, clock,
+                                     None if is_loss else wishes.selective))
+        facts.append(Facts(runner, x, storages))
+        if wishes.operations and not is_loss:
+            stages[-1]["operations"] = operations_of(runner, x, clock, stages[-1]["fwd"])
         x = cut(call(runner, cut(x)))
+        storages.follow(x)
+    settle(stages, facts)
     if has_loss:  # a number: nobody holds it, and its gradient is 1
         stages[-1].update(out=0, grad_out=0, saved_has_output=False)
+    if wishes.operations:
+        limit_operations(stages, facts)
+    if wishes.offload:
+        _add_offloading(stages, facts, wishes.offload, wishes.offload_least)
     return stages
 
 
@@ -293,7 +283,8 @@ def _names(stages, names, loss):
 
 def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
             flops_per_second=FLOPS_PER_SECOND, bytes_per_second=BYTES_PER_SECOND,
-            grads="lazy", optimizer=None, step_bytes=0, selective=None):
+            grads="lazy", optimizer=None, step_bytes=0, selective=None, operations=False,
+            offload=None, offload_least=1 << 20):
     """The chain of `stages`, called one after the other on `example`: a dict, ckpt-chain/1.
 
     stages     modules or functions; a tuple is handed on as several arguments
@@ -306,6 +297,10 @@ def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
     optimizer  its states are counted; step_bytes is what its step takes beyond them
     selective  {"sac:matmul": ["aten.mm.default", ...]}: ways to keep less of a stage, each
                measured
+    operations  True: what each stage is made of, so that the command finds ways to keep less of
+               it by itself; a few runs more of each stage
+    offload    bytes a second between device and host: an option "offload" for stages, of what
+               can be copied while the next one runs, in storages of offload_least bytes or more
 
     Parameters, buffers, gradients and the state of the random numbers are left as they were.
     """
@@ -314,18 +309,21 @@ def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
         raise PlanError("there is no stage to measure")
     if grads not in ("lazy", "static"):
         raise PlanError(f"grads is {grads!r}: it is 'lazy' or 'static'")
+    if offload is not None and not offload > 0:
+        raise PlanError(f"offload is {offload!r}: it is bytes a second")
+    wishes = _Wishes(selective, operations, offload, offload_least)
     names = _names(stages, names, loss)
     persistent = _persistent(stages, grads, optimizer, step_bytes)
     if fake:
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             example = tree_map_only(torch.Tensor, mode.from_tensor, example)
             runners = [_Runner(stage, mode) for stage in stages]
-            measured = _measure_all(runners, example, names, bool(loss), selective,
+            measured = _measure_all(runners, example, names, bool(loss), wishes,
                                     _Estimate(flops_per_second, bytes_per_second))
     else:
         with untouched(stages):
             measured = _measure_all([_Runner(stage) for stage in stages], example, names,
-                                    bool(loss), selective, _Clock(repeats))
+                                    bool(loss), wishes, _Clock(repeats))
     if grads == "static":
         for stage in measured:
             del stage["grads"]

@@ -10,6 +10,7 @@ import functools
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
 
@@ -34,6 +35,15 @@ def policy_contexts(policy):
 
 def _contexts(policy):
     return create_selective_checkpoint_contexts(_Ask(policy))
+
+
+def kept_values(keeping):
+    """Where PyTorch has what the first of the two contexts kept: objects with val and version."""
+    for calls in keeping.storage.values():
+        for kept in calls.values() if isinstance(calls, dict) else calls:
+            for value in tree_leaves(kept):
+                if isinstance(getattr(value, "val", None), torch.Tensor):
+                    yield value
 
 
 class _Counter(TorchDispatchMode):

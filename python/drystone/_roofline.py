@@ -13,6 +13,8 @@ from ._live import bytes_of, key_of, tensors_of
 FLOPS_PER_SECOND = 312e12
 BYTES_PER_SECOND = 1.5e12
 
+_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+
 
 def _attention_flops(query, key, value):
     batch, heads, length, width = query
@@ -41,13 +43,21 @@ class Roofline(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
+        self.note(func, self._seconds_of(func, args, kwargs, out))
+        return out
+
+    def note(self, func, seconds):
+        self.seconds += seconds
+
+    def _seconds_of(self, func, args, kwargs, out):
         inputs = tensors_of((args, kwargs))
         outputs = tensors_of(out)
         older = {key_of(tensor) for tensor in inputs}
+        if func.overloadpacket.__name__ in _EMPTY:
+            return 0.0  # writes nothing
         is_view = outputs and all(key_of(tensor) in older for tensor in outputs)
         if is_view and not func._schema.is_mutable:
-            return out
+            return 0.0
         moved = bytes_of(inputs) + bytes_of([t for t in outputs if key_of(t) not in older])
         flops = _flops(func.overloadpacket, args, kwargs, out)
-        self.seconds += max(flops / self.rates[0], moved / self.rates[1])
-        return out
+        return max(flops / self.rates[0], moved / self.rates[1])

@@ -14,6 +14,13 @@ def call(stage, x):
     return stage(*x) if isinstance(x, tuple) else stage(x)
 
 
+def weights_of(stage):
+    """What is there whether it runs or not."""
+    if not isinstance(stage, torch.nn.Module):
+        return []
+    return [*stage.parameters(), *stage.buffers()]
+
+
 def cut(tree):
     """The same tensors at the beginning of a graph of their own."""
     return tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_(t.requires_grad),

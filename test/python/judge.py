@@ -23,7 +23,7 @@ def by_option(stage, name):
         return stage
     option = stage["options"][name]
     return dict(stage, saved=option["saved"], bwd_tmp=option["bwd_tmp"],
-                bwd=stage["bwd"] + option["recompute"])
+                bwd=stage["bwd"] + option["recompute"], offload=option.get("offload", 0))
 
 
 class Judge:
@@ -32,19 +32,32 @@ class Judge:
         self.items = items
         self.held = frame
         self.grown = 0  # gradients of weights that the backward has made
+        self.away = {}  # stage: bytes that are on the host
+        self.leaving = (0, 0)  # the stage before, what leaves while the next one runs
         self.input_gradient = chain["input"].get("grad", 0)
         self.time = 0.0
         self.timeline = []
 
     def run(self):
         seed = self.stages[-1]["grad_out"]
-        self.forward(self.items, seed, "forward")
+        self.run_forward(self.items, seed, "forward")
         self.backward(self.items)
         return self.timeline
 
     def step(self, phase, stage, needed, took):
         self.timeline.append([self.time, needed, phase, stage])
         self.time += took
+
+    def run_forward(self, items, gradients, phase):
+        self.forward(items, gradients, phase)
+        self.leaving = (0, 0)  # nothing runs after the last one
+
+    def let_leave(self):
+        stage, gone = self.leaving
+        self.held -= gone
+        if gone:
+            self.away[stage] = gone
+        self.leaving = (0, 0)
 
     def forward(self, items, gradients, phase):
         for item in items:
@@ -58,7 +71,9 @@ class Judge:
     def save(self, i, stage, gradients, phase):
         self.step(phase, i, self.held + gradients + stage["saved"] + stage["fwd_tmp"],
                   stage["fwd"])
+        self.let_leave()
         self.held += stage["saved"]
+        self.leaving = (i, stage.get("offload", 0))
 
     def skip(self, first, last, gradients, phase):
         for q in range(first, last + 1):
@@ -66,6 +81,7 @@ class Judge:
             before = self.stages[q - 1]["out"] if q > first else 0
             self.step(phase, q, self.held + gradients + before + stage["out"] +
                       stage["fwd_tmp"], stage["fwd"])
+            self.let_leave()
         self.held += self.stages[last]["out"]
 
     def backward(self, items):
@@ -78,10 +94,11 @@ class Judge:
                 first, last = item["ckpt"]
                 inner = item.get("inner") or [{"save": [first, last]}]
                 self.held -= self.stages[last]["out"]
-                self.forward(inner, self.stages[last]["grad_out"] + self.grown, "recompute")
+                self.run_forward(inner, self.stages[last]["grad_out"] + self.grown, "recompute")
                 self.backward(inner)
 
     def undo(self, i, stage):
+        self.held += self.away.pop(i - 1, 0)
         below = self.stages[i - 1]["grad_out"] if i else self.input_gradient
         self.step("backward", i, self.held + self.grown + stage["grad_out"] + below +
                   stage["bwd_tmp"] + stage["grads"], stage["bwd"])

@@ -15,22 +15,13 @@ from torch.nn import functional as F
 import models
 from command_here import has_command
 from judge import judge
+from stepping import gradients
 from drystone import plan as dp
 from drystone._live import LiveBytes, bytes_of
 from drystone._policy import _Ask, _Counter
 from drystone._verify import frame_bytes
 
 SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))
-
-
-def gradients(run, parameters, example, seed=7):
-    """One step: (loss, gradients)."""
-    for parameter in parameters:
-        parameter.grad = None
-    torch.manual_seed(seed)
-    loss = run(example)
-    loss.backward()
-    return loss.detach(), [parameter.grad for parameter in parameters]
 
 
 def has_inner_option(items, is_inner=False):
