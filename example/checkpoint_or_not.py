@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoint against none, every other layer, every layer, and a plan for a budget.
+"""Checkpoint against none, every other layer, every layer, and plans for a budget.
 
     python3 example/checkpoint_or_not.py
 
 Each way runs a real step: what was promised stands beside what was alive, the time beside what
-the plan says it takes, and the gradients must be those of the step without checkpoints.
+the plan says it takes, and the gradients must be those of the step without checkpoints. With the
+same budget the planner may run stages again ("one-level", "nested"), or single operations of
+them, or send what they save to the host. On a CPU that is a copy which nothing hides.
 """
 import argparse
 import pathlib
@@ -32,16 +34,24 @@ def step(run, parameters, example):
     return time.perf_counter() - begin, [parameter.grad for parameter in parameters]
 
 
+def without(chain, *keys):
+    stages = [{key: value for key, value in stage.items() if key not in keys}
+              for stage in chain["stages"]]
+    return dict(chain, stages=stages)
+
+
 def plans(chain, share):
     """(name, plan): by rules, and by the planner with a share of what none takes."""
+    bare = without(chain, "operations", "options")
     for method, name in (("none", "nothing"), ("every", "every other stage"),
                          ("block", "each stage")):
-        yield name, dp.plan(chain, NO_LIMIT, method=method)
-    whole = dp.plan(chain, NO_LIMIT, method="none")["predicted"]["peak_bytes"]
-    for method in ("one-level", "nested"):
-        name = f"{method}, {share:.0%}"
+        yield name, dp.plan(bare, NO_LIMIT, method=method)
+    whole = dp.plan(bare, NO_LIMIT, method="none")["predicted"]["peak_bytes"]
+    for name, offered, method in (("one-level", bare, "one-level"), ("nested", bare, "nested"),
+                                  ("operations", without(chain, "options"), None),
+                                  ("offload", without(chain, "operations"), None)):
         try:
-            yield name, dp.plan(chain, int(whole * share), method=method)
+            yield f"{name}, {share:.0%}", dp.plan(offered, int(whole * share), method=method)
         except dp.PlanError as why:
             print(f"{name}: {why}")
 
@@ -53,15 +63,18 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--share", type=float, default=0.5,
                         help="the planner's budget: of what the step takes without (0.5)")
+    parser.add_argument("--link", type=float, default=25,
+                        help="GB a second between device and host, for offload (25)")
     args = parser.parse_args()
     stages, loss, tokens = small_gpt.make(args.layers)
     example = tokens(args.batch)
-    chain = dp.measure(stages, example, loss=loss, repeats=args.repeats)
+    chain = dp.measure(stages, example, loss=loss, repeats=args.repeats, operations=True,
+                       offload=args.link * 1e9, offload_least=1 << 16)
     parameters = [p for stage in stages for p in stage.parameters()]
     print(f"{'run again':<20}{'promised':>12}{'alive':>12}{'time':>8}{'planned':>9}  gradients")
     base, expected, is_fine = None, None, True
     for name, made in plans(chain, args.share):
-        run = dp.apply(stages, made, loss=loss)
+        run = dp.apply(stages, made, chain=chain, loss=loss)
         taken = statistics.median(step(run, parameters, example)[0]
                                   for _ in range(args.repeats))
         gradients = step(run, parameters, example)[1]

@@ -293,8 +293,10 @@ def apply(stages, plan, *, chain=None, loss=None, preserve_rng_state=True, early
     An option that offloads moves at least so many bytes of what its stage keeps, the largest
     storages first, or all of it that can be moved. They leave while the next stage runs
     forward and come back while it runs backward: to page-locked memory, on a stream of their
-    own, on a CUDA device; elsewhere by plain copies. Where the caller runs the loss, what
-    would leave and come back during it leaves before and comes back after.
+    own, on a CUDA device; elsewhere by plain copies. The plan's promise knows nothing of a
+    next stage that is shorter than the copies: it waits; of storages that somebody else holds,
+    too: they stay; of a loss that the caller runs: what would leave and come back during it
+    leaves before and comes back after.
     """
     stages = list(stages) + ([loss] if loss else [])
     items, is_cut = read_items(plan, chain, len(stages), bool(loss))

@@ -7,8 +7,9 @@ stream of their own, from and to page-locked memory, and the work that needs the
 elsewhere they are done at once.
 
 A storage is moved once, however many tensors in it are saved. Weights, buffers, what the stage
-was given and what it returns stay, for others hold them. Changing a saved tensor in place is the
-error that it is without hooks, up to where its copy is done: that nobody changes.
+was given and what it returns stay, for others hold them. What somebody else holds, too, is copied
+and stays where it is all the same: that is not known beforehand. Changing a saved tensor in place
+is the error that it is without hooks, up to where its copy is done: that nobody changes.
 """
 import contextlib
 import weakref
@@ -69,7 +70,7 @@ class Link:
             return stream.record_event()
 
 
-def _wait_for(event, device):
+def wait_for(event, device):
     if event is not None:
         torch.cuda.current_stream(device).wait_event(event)
 
@@ -85,13 +86,13 @@ class _Storage:
 
     def begin_to_leave(self, link):
         with _unseen():
-            self.on_host = torch.empty(self.size, dtype=torch.uint8,
+            self.on_host = torch.empty(self.size, dtype=torch.uint8, device="cpu",
                                        pin_memory=self.device.type == "cuda")
             self.done = link.copy(self.on_host, _bytes_in(self.on_device), self.device)
 
     def leave(self):
         """What is queued behind this may use the memory."""
-        _wait_for(self.done, self.device)
+        wait_for(self.done, self.device)
         for handle in self.handles:
             handle.let_go()
         self.on_device = self.done = None
@@ -106,9 +107,13 @@ class _Storage:
 
     def get(self, link):
         self.begin_to_return(link)
-        _wait_for(self.done, self.device)
+        wait_for(self.done, self.device)
         self.done = self.on_host = None
         return self.on_device
+
+    def __del__(self):
+        """Nobody wanted it back: its memory is not for others while the copy writes to it."""
+        wait_for(self.done, self.device)
 
 
 class _Handle:
@@ -122,15 +127,15 @@ class _Handle:
             storage.handles.add(self)
 
     def let_go(self):
-        self._look()
+        self._note_change()
         self.tensor = None
 
-    def _look(self):
+    def _note_change(self):
         if self.tensor is not None:
             self.is_changed = self.tensor._version != self.version
 
     def get(self):
-        self._look()
+        self._note_change()
         if self.is_changed:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an "

@@ -25,7 +25,8 @@ from ._live import Seen, key_of, tensors_of
 from ._roofline import Roofline
 from ._stage import call, cut
 
-BESIDE = "drystone.beside"
+BESIDE, ASKING = "drystone.beside", "drystone.asking"
+ASKING_MAX = 100  # microseconds of Python at one operation, in both runs
 # Of drystone-chain(5): what more there is, is left out.
 STAGE_MAX, CHAIN_MAX, INPUTS_MAX = 1024, 16384, 65536
 _COLLECTIVES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
@@ -225,16 +226,24 @@ def _lines(operations, seconds):
     return lines
 
 
-def operations_of(runner, x, clock, forward):
-    """A stage's, whose times add up to that of its forward, in microseconds."""
+def operations_of(runner, x, clock, forward, asking=0):
+    """A stage's, whose times add up to that of its forward, in microseconds.
+
+    What asking about them takes is a line of its own, "drystone.asking", of every choice.
+    """
     operations, last = _trace(runner, x)
     seconds = clock.operation_times(runner, x)
     if len(seconds) != len(operations):
         return []  # it does something else each time: a number says nothing
     seconds = [0.0 if each.is_view else taken for each, taken in zip(operations, seconds)]
     scale = forward * 1e-6 / sum(seconds) if sum(seconds) else 1.0
-    return _lines(operations, [taken * scale if index < last else 0.0
-                               for index, taken in enumerate(seconds)])
+    lines = _lines(operations, [taken * scale if index < last else 0.0
+                                for index, taken in enumerate(seconds)])
+    asking = min(asking, ASKING_MAX * len(operations))  # what is more is noise
+    if lines and asking:
+        lines.append({"name": ASKING, "bytes": 0, "time": round(asking, 3), "inputs": [],
+                      "keep": "never"})
+    return lines
 
 
 def limit_operations(stages, facts):

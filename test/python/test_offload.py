@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import unittest
+from unittest import mock
 
 import torch_here
 import torch
@@ -15,7 +16,7 @@ from command_here import has_command
 from judge import judge
 from drystone import plan as dp
 from drystone._live import LiveBytes
-from drystone._offload import cover, fit
+from drystone._offload import Link, cover, fit, wait_for
 from drystone._policy import _Counter
 from drystone._verify import frame_bytes
 from stepping import gradients
@@ -295,6 +296,44 @@ class Saved(unittest.TestCase):
             first = torch.autograd.grad(run(x), x, create_graph=True)[0]
             results.append(torch.autograd.grad(first.sum(), x)[0])
         self.assertTrue(torch.equal(*results))
+
+
+class Streams(unittest.TestCase):
+    def test_copies_wait_and_are_waited_for(self):
+        """As a GPU would see it: the copy comes after what is queued, and before its use."""
+        said = mock.Mock()
+        device = torch.device("cuda")
+        with mock.patch.multiple("torch.cuda", Stream=mock.Mock(return_value=said.side),
+                                 current_stream=mock.Mock(return_value=said.main),
+                                 stream=mock.MagicMock()):
+            done = Link().copy(said.to, said.source, device)
+            wait_for(done, device)
+        self.assertEqual(said.mock_calls, [
+            mock.call.side.wait_stream(said.main),
+            mock.call.to.copy_(said.source, non_blocking=True),
+            mock.call.side.record_event(),
+            mock.call.main.wait_event(done)])
+
+
+@unittest.skipUnless(torch.cuda.is_available(), "no CUDA device")
+class OnCuda(unittest.TestCase):
+    def test_a_step_has_the_bytes_and_the_gradients(self):
+        stages = [models.Mlp(256, 2048, 0.0).cuda() for _ in range(6)]
+        example = torch.randn(64, 64, 256, device="cuda")
+        chain = dp.measure(stages, example, loss=models.mean_of_squares, offload=1e18)
+        parameters = [p for stage in stages for p in stage.parameters()]
+        plain = dp.apply(stages, {"items": [{"save": [0, 6]}]}, loss=models.mean_of_squares)
+        expected = gradients(plain, parameters, example)[1]
+        for inner in ([{"opt": [0, 5], "id": "offload"}],
+                      [{"ckpt": [0, 5], "inner": [{"opt": [0, 5], "id": "offload"}]}]):
+            items = [*inner, {"save": [6, 6]}]
+            run = dp.apply(stages, {"items": items}, chain=chain, loss=models.mean_of_squares)
+            for _ in range(3):
+                self.assertTrue(all(map(torch.equal, expected,
+                                        gradients(run, parameters, example)[1])))
+            verdict = dp.verify(chain, judge(chain, items, frame_bytes(chain)),
+                                dp.watch(run, example))
+            self.assertTrue(-0.03 < verdict.error < 0.1, str(verdict))
 
 
 class Refused(unittest.TestCase):
