@@ -117,6 +117,9 @@ def _without_last(items):
 
 def read_items(plan, chain, stage_count, has_loss):
     """(items, are they without the chain's last stage, which the caller runs?)"""
+    if chain is not None and not (isinstance(chain, dict) and
+                                  isinstance(chain.get("stages"), list)):
+        raise PlanError("chain is what measure() returns, or a chain file read as JSON")
     items, count = _parse(_items_of(plan), 0, chain)
     is_cut = count == stage_count + 1 and not has_loss
     if is_cut:

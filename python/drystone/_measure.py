@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_map_only
 from torch.utils.checkpoint import checkpoint
 
 from ._errors import PlanError
-from ._live import bytes_of, meter_for, tensors_of
+from ._live import LiveBytes, bytes_of, meter_for, tensors_of
 from ._offload import fit
 from ._operations import (OperationClock, OperationEstimate, limit_operations,
                           operations_of)
@@ -225,17 +225,20 @@ def _add_offloading(stages, facts, rate, least):
 
 
 def _warm_up(runner, x):
-    """What a stage makes once and keeps, a table of angles for instance, is no activation."""
-    if not runner.is_fake:
-        with torch.no_grad():
-            call(runner, tree_map_only(torch.Tensor, torch.clone, x))
+    """Bytes that a stage makes once and keeps, which are no activations: a table of angles, or
+    weights in another type, which autocast keeps to its end."""
+    x = tree_map_only(torch.Tensor, torch.clone, cut(x))
+    live = LiveBytes()
+    with live:
+        call(runner, x)
+        return live.live
 
 
 def _measure_stage(name, runner, x, clock, selective):
-    """All but what it saves."""
+    """(All but what it saves, bytes that it keeps from step to step)."""
+    kept = _warm_up(runner, x)
     if _changes_input(runner, x):
         raise PlanError(f"{name} changes its input in place: join it with the stage before")
-    _warm_up(runner, x)
     counted = _run_once(runner, x, meter_for(x))
     forward, backward = clock.times(runner, x)
     stage = {"name": name, "fwd": _microseconds(forward), "bwd": _microseconds(backward),
@@ -244,15 +247,19 @@ def _measure_stage(name, runner, x, clock, selective):
              "rng": _draws(runner, x)}
     if selective:
         stage["options"] = _measure_options(runner, x, clock, stage, selective)
-    return stage
+    return stage, kept
 
 
 def _measure_all(runners, x, names, has_loss, wishes, clock):
-    stages, facts, storages = [], [], Names(x)
+    """(Stages, bytes that they keep from step to step)."""
+    stages, facts, storages, kept = [], [], Names(x), 0
+    torch.clear_autocast_cache()
     for index, (runner, name) in enumerate(zip(runners, names)):
         is_loss = has_loss and index == len(runners) - 1
-        stages.append(_measure_stage(name, runner, x, clock,
-                                     None if is_loss else wishes.selective))
+        stage, more = _measure_stage(name, runner, x, clock,
+                                     None if is_loss else wishes.selective)
+        stages.append(stage)
+        kept += more
         facts.append(Facts(runner, x, storages))
         if wishes.operations and not is_loss:
             stages[-1]["operations"] = operations_of(
@@ -266,7 +273,7 @@ def _measure_all(runners, x, names, has_loss, wishes, clock):
         limit_operations(stages, facts)
     if wishes.offload:
         _add_offloading(stages, facts, wishes.offload, wishes.offload_least)
-    return stages
+    return stages, kept
 
 
 def _persistent(stages, grads, optimizer, step_bytes):
@@ -329,12 +336,14 @@ def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             example = tree_map_only(torch.Tensor, mode.from_tensor, example)
             runners = [_Runner(stage, mode) for stage in stages]
-            measured = _measure_all(runners, example, names, bool(loss), wishes,
-                                    _Estimate(flops_per_second, bytes_per_second))
+            measured, kept = _measure_all(runners, example, names, bool(loss), wishes,
+                                          _Estimate(flops_per_second, bytes_per_second))
     else:
         with untouched(stages):
-            measured = _measure_all([_Runner(stage) for stage in stages], example, names,
-                                    bool(loss), wishes, _Clock(repeats))
+            runners = [_Runner(stage) for stage in stages]
+            measured, kept = _measure_all(runners, example, names, bool(loss), wishes,
+                                          _Clock(repeats))
+    persistent["buffers"] += kept
     if grads == "static":
         for stage in measured:
             del stage["grads"]

@@ -13,6 +13,8 @@ do, which is less than one would think:
   written to twice. Views are made again, too.
 * Random numbers are all drawn again or none of them: who leaves one out gets others.
 * Collectives are not repeated.
+* Under autocast casts are made again: it keeps those of weights for a while, so that there are fewer
+  of them in one run than in the other, and the number of a call says nothing.
 """
 import time
 import weakref
@@ -76,6 +78,10 @@ def _written(func, args, kwargs):
                        if argument.alias_info is not None and argument.alias_info.is_write])
 
 
+def _has_autocast():
+    return torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu")
+
+
 def _is_random(func, args, kwargs):
     if torch.Tag.nondeterministic_seeded not in func.tags:
         return False
@@ -96,6 +102,7 @@ class _Operation:
         self.is_collective = func.namespace in _COLLECTIVES
         self.is_written = False  # by another one
         self.is_view = False
+        self.is_cast = False
         self.inputs = set()
         self.fresh = {}      # storages that it made: bytes
         self.read = 0        # bytes of them that the backward reads and nobody else holds
@@ -103,7 +110,8 @@ class _Operation:
 
     @property
     def can_be_kept(self):
-        return bool(self.fresh) and not self.is_mutable and not self.is_written
+        return (bool(self.fresh) and not self.is_mutable and not self.is_written and
+                not self.is_cast)
 
 
 class _Tracer(TorchDispatchMode):
@@ -114,6 +122,7 @@ class _Tracer(TorchDispatchMode):
         self.operations = []
         self.makers = {}  # key: (weak reference, who made it, who wrote to it last)
         self.older = {}   # key: weak reference
+        self.has_autocast = _has_autocast()  # while an operation is handled nobody says so
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -124,6 +133,7 @@ class _Tracer(TorchDispatchMode):
             self._enter_older(tensor.untyped_storage())
         out = func(*args, **kwargs)
         operation = _Operation(func, args, kwargs)
+        operation.is_cast = self.has_autocast and func.overloadpacket is torch.ops.aten._to_copy
         operation.inputs = {self.makers[key][2] for key in map(key_of, inputs)
                             if key in self.makers}
         number = len(self.operations)

@@ -53,10 +53,13 @@ def watch(planned, example):
     if not isinstance(planned, Planned):
         raise PlanError("watch() takes what apply() made")
     meter = meter_for(example)
+    inputs = example if isinstance(example, tuple) else (example,)
     silent, planned.watcher = planned.watcher, _Watcher(meter)
     try:
+        with untouched(planned.stages):
+            planned(*inputs)  # what is made once and kept is no part of a step
         with untouched(planned.stages), meter:
-            y = planned(*(example if isinstance(example, tuple) else (example,)))
+            y = planned(*inputs)
             held = meter.live
             ends = cut_loose(y)
             del y

@@ -350,6 +350,11 @@ class Refused(unittest.TestCase):
         self.check({"id": "away", "saved": 64}, "with a policy, or that offloads")
         self.check({"id": "away", "saved": 32, "offload": 8}, "has no policy that says what")
 
+    def test_a_chain_that_is_none(self):
+        for chain in ("chain.json", [], {"items": []}):
+            with self.assertRaisesRegex(dp.PlanError, "chain is what measure"):
+                dp.apply([nn.Identity()], {"items": [{"save": [0, 0]}]}, chain=chain)
+
     def test_a_rate_that_is_none(self):
         for rate in (0, -1.0, float("nan")):
             with self.assertRaisesRegex(dp.PlanError, "bytes a second"):

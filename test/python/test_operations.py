@@ -214,6 +214,46 @@ class Command(unittest.TestCase):
             self.assertEqual(once["aten.gelu.default"], BLOCKS)
         self.assertGreater(looked, 0)
 
+    def test_under_autocast(self):
+        """Its copies of weights are there all the time, and casts are never kept: there are fewer
+        of them while it remembers."""
+        stages, x = transformer()
+        parameters = [p for stage in stages for p in stage.parameters()]
+
+        def new(**words):
+            return dp.measure(stages, x, loss=models.mean_of_squares, operations=True, **words)
+
+        with torch.autocast("cpu", torch.bfloat16):
+            chain = new(repeats=1)
+            give_times(chain, new(fake=True))
+        copies = sum(2 * p.numel() for stage in stages for layer in stage.modules()
+                     if isinstance(layer, nn.Linear) for p in layer.parameters())
+        self.assertEqual(chain["persistent"]["buffers"], copies)
+        casts = [line for stage in chain["stages"][:-1]
+                 for line in find(stage["operations"], "aten._to_copy.default")]
+        self.assertTrue(casts)
+        self.assertEqual({line["keep"] for line in casts}, {"never"})
+        expected, chosen = None, []
+        for made in self.plans(chain):
+            run = dp.apply(stages, made, loss=models.mean_of_squares)
+            for is_inside in (False, True):
+                for parameter in parameters:
+                    parameter.grad = None
+                with torch.autocast("cpu", torch.bfloat16):
+                    loss = run(x)
+                    if is_inside:
+                        loss.backward()
+                if not is_inside:
+                    loss.backward()
+                grads = [parameter.grad for parameter in parameters]
+                expected = expected or grads
+                self.assertTrue(all(map(torch.equal, expected, grads)), made["items"])
+            with torch.autocast("cpu", torch.bfloat16):
+                verdict = dp.verify(chain, made, dp.watch(run, x))
+            self.assertGreater(verdict.error, -0.005, str(verdict))
+            chosen += [item["policy"] for item in made["items"] if item.get("policy")]
+        self.assertTrue(chosen)
+
     def expected(self, chain, made):
         """(calls that are kept, calls that are run again), over all stages, by name."""
         kept, again = collections.Counter(), collections.Counter()
