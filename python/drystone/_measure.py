@@ -215,7 +215,7 @@ def _asking(runner, x, clock, stage):
 def _add_offloading(stages, facts, rate, least):
     """What the next stage's forward hides, and its backward."""
     for stage, each, after in zip(stages, facts, stages[1:]):
-        window = int(min(after["fwd"], after["bwd"]) * 1e-6 * rate)
+        window = min(after["fwd"], after["bwd"]) * 1e-6 * rate
         sizes = [size for size in each.own if size >= least]
         moved = sum(sizes[index] for index in fit(sizes, window))
         if moved:
@@ -327,7 +327,8 @@ def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
         raise PlanError("there is no stage to measure")
     if grads not in ("lazy", "static"):
         raise PlanError(f"grads is {grads!r}: it is 'lazy' or 'static'")
-    if offload is not None and not offload > 0:
+    if offload is not None and (isinstance(offload, bool) or
+                                not isinstance(offload, (int, float)) or not offload > 0):
         raise PlanError(f"offload is {offload!r}: it is bytes a second")
     wishes = _Wishes(selective, operations, offload, offload_least)
     names = _names(stages, names, loss)

@@ -13,8 +13,8 @@ do, which is less than one would think:
   written to twice. Views are made again, too.
 * Random numbers are all drawn again or none of them: who leaves one out gets others.
 * Collectives are not repeated.
-* Under autocast casts are made again: it keeps those of weights for a while, so that there are fewer
-  of them in one run than in the other, and the number of a call says nothing.
+* Under autocast casts are made again: it keeps those of weights for a while, so that there are
+  fewer of them in one run than in the other, and the number of a call says nothing.
 """
 import time
 import weakref
@@ -97,12 +97,13 @@ def _is_random(func, args, kwargs):
 class _Operation:
     def __init__(self, func, args, kwargs):
         self.name = str(func)
-        self.is_mutable = func._schema.is_mutable
-        self.is_random = _is_random(func, args, kwargs)
-        self.is_collective = func.namespace in _COLLECTIVES
+        self.is_known = isinstance(func, torch._ops.OpOverload)
+        self.is_mutable = self.is_known and func._schema.is_mutable
+        self.is_random = self.is_known and _is_random(func, args, kwargs)
+        self.is_collective = self.is_known and func.namespace in _COLLECTIVES
         self.is_written = False  # by another one
         self.is_view = False
-        self.is_cast = False
+        self.is_cast = False     # one whose number says nothing
         self.inputs = set()
         self.fresh = {}      # storages that it made: bytes
         self.read = 0        # bytes of them that the backward reads and nobody else holds
@@ -110,8 +111,8 @@ class _Operation:
 
     @property
     def can_be_kept(self):
-        return (bool(self.fresh) and not self.is_mutable and not self.is_written and
-                not self.is_cast)
+        return (self.is_known and bool(self.fresh) and not self.is_mutable and
+                not self.is_written and not self.is_cast)
 
 
 class _Tracer(TorchDispatchMode):
@@ -138,7 +139,8 @@ class _Tracer(TorchDispatchMode):
                             if key in self.makers}
         number = len(self.operations)
         self.operations.append(operation)
-        self._write(_written(func, args, kwargs), number)
+        if operation.is_mutable:
+            self._write(_written(func, args, kwargs), number)
         self._enter_made(operation, tensors_of(out), number)
         return out
 

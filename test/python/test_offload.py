@@ -356,7 +356,7 @@ class Refused(unittest.TestCase):
                 dp.apply([nn.Identity()], {"items": [{"save": [0, 0]}]}, chain=chain)
 
     def test_a_rate_that_is_none(self):
-        for rate in (0, -1.0, float("nan")):
+        for rate in (0, -1.0, float("nan"), True, "25GB"):
             with self.assertRaisesRegex(dp.PlanError, "bytes a second"):
                 dp.measure([nn.Linear(4, 4)], torch.randn(2, 4), offload=rate)
 
@@ -367,7 +367,7 @@ class Command(unittest.TestCase):
         """With a link that hides all of it, and a budget that all saved does not fit."""
         stages, example = [models.Mlp(32, 256) for _ in range(8)], torch.randn(16, 32, 32)
         chain = dp.measure(stages, example, loss=models.mean_of_squares, fake=True,
-                           offload=1e18, offload_least=1024)
+                           offload=float("inf"), offload_least=1024)
         self.assertEqual(["options" in stage for stage in chain["stages"]],
                          [True] * 8 + [False])
         free = dp.plan(chain, 1 << 40)
