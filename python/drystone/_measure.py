@@ -12,7 +12,7 @@ import time
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map_only
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import CheckpointError, checkpoint
 
 from ._errors import PlanError
 from ._live import LiveBytes, bytes_of, meter_for, tensors_of
@@ -120,12 +120,14 @@ class _Clock:
         return tuple(statistics.median(column) for column in zip(*taken))
 
     def operation_times(self, runner, x):
-        """Of a forward, in the order of operations."""
+        """Of a forward, in the order of operations; none if these are not the same each time."""
         taken = []
         for _ in range(self.repeats):
             with OperationClock(any(t.is_cuda for t in tensors_of(x))) as clock:
                 call(runner, cut(x))
             taken.append(clock.seconds)
+        if len({len(seconds) for seconds in taken}) != 1:
+            return []
         return [statistics.median(column) for column in zip(*taken)]
 
 
@@ -204,10 +206,14 @@ def _measure_options(runner, x, clock, stage, selective):
 
 def _asking(runner, x, clock, stage):
     """What selective checkpointing takes for itself, in microseconds: Python, at every
-    operation. Of what does not run nobody knows."""
+    operation. Of what does not run nobody knows. None: it does not work, since the second run
+    saves something else."""
     if runner.is_fake:
         return 0
-    forward, backward = clock.times(runner, x, _selected({}))
+    try:
+        forward, backward = clock.times(runner, x, _selected({}))
+    except CheckpointError:
+        return None
     more = _microseconds(forward + backward) - 2 * stage["fwd"] - stage["bwd"]
     return max(0.0, more)
 

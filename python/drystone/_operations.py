@@ -241,8 +241,11 @@ def _lines(operations, seconds):
 def operations_of(runner, x, clock, forward, asking=0):
     """A stage's, whose times add up to that of its forward, in microseconds.
 
-    What asking about them takes is a line of its own, "drystone.asking", of every choice.
+    What asking about them takes is a line of its own, "drystone.asking", of every choice; None:
+    they cannot be chosen from.
     """
+    if asking is None:
+        return []
     operations, last = _trace(runner, x)
     seconds = clock.operation_times(runner, x)
     if len(seconds) != len(operations):

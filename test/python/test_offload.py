@@ -157,13 +157,16 @@ class OnDevice(unittest.TestCase):
             models.mean_of_squares(y).backward()
 
     def test_nothing_is_left_after_the_backward(self):
-        run = self.new(self.all_away)
-        with LiveBytes() as live:
-            loss = run(self.example)
-            loss.backward()
-            for parameter in run.parameters():
-                parameter.grad = None
-            self.assertEqual(live.live, 4)
+        for name in ("away", "sac-away"):
+            away = {"opt": [0, 5], "id": name}
+            for items in ([away], [{"ckpt": [0, 5], "inner": [away]}]):
+                run = self.new([*items, {"save": [6, 6]}], early_stop=False)
+                with LiveBytes() as live:
+                    loss = run(self.example)
+                    loss.backward()
+                    for parameter in run.parameters():
+                        parameter.grad = None
+                    self.assertEqual(live.live, 4, items)
 
     def test_two_forwards_before_their_backwards(self):
         run = self.new(self.all_away)

@@ -143,6 +143,24 @@ class Operations(unittest.TestCase):
                            fake=True)
         self.assertNotIn("operations", chain["stages"][0])
 
+    def test_a_stage_that_changes_its_mind_has_none(self):
+        class Moody(nn.Module):
+            def __init__(self, length):
+                super().__init__()
+                self.calls, self.length = 0, length
+
+            def forward(self, x):
+                self.calls += 1
+                for _ in range(self.length(self.calls)):
+                    x = x.sin()
+                return x
+
+        # Now so, now so; and less each time, with which no checkpoint works.
+        for length in (lambda calls: 2 - calls % 2, lambda calls: 99 - calls):
+            chain = dp.measure([Moody(length)], torch.randn(9, requires_grad=True),
+                               operations=True)
+            self.assertNotIn("operations", chain["stages"][0])
+
     def test_the_loss_has_none(self):
         stages, x = transformer()
         chain = dp.measure(stages, x, loss=models.mean_of_squares, operations=True, fake=True)
