@@ -369,8 +369,10 @@ fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
 static void
 trim_row(struct dryi_nested_table *table, struct dryi_nested_row *row)
 {
-    float *cells = table->cells + row->at;
     uint32_t width = row->hi - row->lo, cut = 0;
+    if (width == 0)
+        return;
+    float *cells = table->cells + row->at;
     while (cut < width && cells[cut] > table->most)
         cut++;
     memmove(cells, cells + cut, (width - cut) * sizeof *cells);

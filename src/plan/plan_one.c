@@ -25,10 +25,14 @@
 /* What is looked for first: plans that take so little more than the bound. */
 #define NEAR_STAGES 4
 #define GOOD_PART 1024 /* of a plan's time: a rest that is not looked for elsewhere */
-#define NEAR_LOOKS 24u /* a row: more only if that is little more */
+#define LOOKS_FAR                                                                        \
+    (UINT64_C(1) << 20) /* after so many a plan is good that is better at all */
+#define LOOKS_MANY (UINT64_C(1) << 22) /* that no table looks at for a price */
+#define NEAR_LOOKS 24u                 /* a row: more only if that is little more */
 #define PRICE_MAX 0x1p51
-#define PRICE_LOOKS 40u /* at most */
-#define PRICE_NEAR 1.01 /* of bounds: to make small steps only */
+#define PRICE_LOOKS 40u     /* at most */
+#define PRICE_KNOWN 1.00025 /* of bounds: the sieve's price is fine */
+#define PRICE_NEAR 1.01     /* of bounds: to make small steps only */
 /* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
 #define EXACT_CELLS (UINT64_C(1) << 20)
 /*
@@ -227,10 +231,11 @@ choose_price(struct planner *r, uint64_t all_need)
     bool is_first = q.price <= 0;
     if (is_first)
         q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
-    if (q.price <= 0)
+    r->price = q.price;
+    if (q.price <= 0 || (!is_first && r->looks > LOOKS_MANY))
         return DRY_OK;
     descend(&q);
-    bool is_known = q.bound <= r->sieve.bound;
+    bool is_known = q.bound <= r->sieve.bound * PRICE_KNOWN;
     bool is_near = q.bound <= r->sieve.bound * PRICE_NEAR;
     for (size_t i = is_first ? 0 : is_near ? count - 1 : 2; i < count && !is_known; i++)
         climb(&q, factors[i]);
@@ -424,8 +429,9 @@ plan_by_table(struct planner *r, uint64_t all_need)
         dryi_one_sieve_limit(&r->sieve, limit);
         status = plan_below(r, all_need);
         double found = (double)r->plan.cost.extra;
-        is_last = limit >= first || found <= limit ||
-                  found - r->sieve.bound < found / GOOD_PART;
+        bool is_good = found - r->sieve.bound < found / GOOD_PART;
+        is_good = is_good || (found < first && r->looks > LOOKS_FAR);
+        is_last = is_good || limit >= first || found <= limit;
         limit = lesser(limit + 7 * (limit - r->sieve.bound), first);
     }
     dryi_one_sieve_finish(&r->sieve);
