@@ -2,7 +2,7 @@
 """Planning: `bench/run plan [short]`
 
 How long a plan takes, and how good it is, on drawn chains of 1,000 stages and 500 slots at
-several budgets, and on 10,000 equal stages:
+several budgets, on nearly 100,000, and on 10,000 equal stages:
 
     seconds   median, of a process on its processor
     tables    the memory of the largest
@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 
 SHARES = (0.05, 0.08, 0.15, 0.3, 0.5, 0.8)
+LONG_STAGES, LONG_SHARES = 99999, (0.02, 0.05, 0.3, 0.8)
 
 
 def measure(program, *arguments):
@@ -55,6 +56,8 @@ def run(short, machine, build):
         for share in SHARES:
             print_row("one level", measure(program, "one", runs, 1000, share))
         print_row("one level", measure(program, "one", runs, 100, 0.15))
+        for share in LONG_SHARES:
+            print_row("one level", measure(program, "one", 1, LONG_STAGES, share))
         for share in (0.02, 0.05, 0.5):
             print_row("one level, equal stages",
                       measure(program, "equal", runs, 10000, share))
