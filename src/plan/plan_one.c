@@ -234,7 +234,10 @@ choose_price(struct planner *r, uint64_t all_need)
     r->price = q.price;
     if (q.price <= 0 || (!is_first && r->looks > LOOKS_MANY))
         return DRY_OK;
-    descend(&q);
+    if (is_first)
+        descend(&q);
+    else
+        try_price(&q, q.price);
     bool is_known = q.bound <= r->sieve.bound * PRICE_KNOWN;
     bool is_near = q.bound <= r->sieve.bound * PRICE_NEAR;
     for (size_t i = is_first ? 0 : is_near ? count - 1 : 2; i < count && !is_known; i++)

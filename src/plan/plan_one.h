@@ -185,7 +185,11 @@ struct dryi_one_sieve {
     double slack;         /* what sums of doubles may be wrong by */
     double *sums;         /* all of those below, by stage, and of the end */
     double *work, *saved; /* of all stages before */
-    double *from, *over, *to, *held, *rest;
+    double *from,
+        *over;    /* the least before a range's first stage; `over` of one over `at` */
+    double *to;   /* its end's time, what it holds, and the least behind it */
+    double *held; /* at `to`, in bytes */
+    double *rest; /* the least from a stage on */
     size_t *reach, *queue;
     struct dryi_one_choice *items; /* the first of the least from a stage on */
     struct dryi_one_block *blocks;
@@ -244,7 +248,7 @@ bool dryi_one_walk_on(struct dryi_one_walk *walk);
  * leaves nothing over.
  *
  * T1  Cells are whole numbers of at most 53 bits, or at least DRYI_ONE_NEVER: there no plan
- *     fits.
+ *     fits. With a sieve they are of the items that pass it.
  * T2  A row of V falls from left to right. Its last cell is there twice.
  * T3  lent[c] = min(V[c], V[c - 1] - price): what a candidate that leaves bytes over has to
  *     reckon with.
@@ -293,8 +297,8 @@ struct dryi_one_plan {
 
 /*
  * Puts a plan for so much memory in the place of *plan, which fits it, if one is found that
- * takes less, and less than `limit`. width: how many ways to come to a stage are kept, 1 at
- * least.
+ * takes less, and less than `limit`. The table has a sieve. width: how many ways to come to a
+ * stage are kept, 1 at least.
  */
 enum dry_status dryi_one_search(const struct dryi_one_table *t, uint64_t memory,
                                 size_t width, double limit, struct dryi_one_plan *plan,

@@ -308,6 +308,8 @@ dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
         }
     }
     prepare(s);
+    double whole = (double)(uint64_t)s->bound; /* as all plans' times are */
+    s->bound = s->bound > whole ? whole + 1 : whole;
     dryi_one_sieve_limit(s, DRYI_ONE_NEVER);
 }
 
