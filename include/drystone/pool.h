@@ -240,7 +240,8 @@ struct dry_pool_counters {
 /*
  * As PyTorch counts. While threads ask on streams of their own, a peak of what is allocated or
  * requested is the sum of the streams' own since somebody last needed the whole pool: never
- * less than it was, nor more than is reserved. Otherwise exact.
+ * less than it was, nor more than is reserved; bytes are too many by 1/64 of that, or 2 MiB, at
+ * most. Otherwise exact.
  */
 DRY_API void dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats);
 DRY_API void dry_pool_get_counters(struct dry_pool *pool,

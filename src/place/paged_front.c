@@ -5,8 +5,10 @@
  * shelves of streams. A hit costs a record and no neighbours.
  *
  * The stacks of one stream of the default pool can be used beside the place while they are
- * shared (place.h says with what care). Nothing of the place is written then but the blocks on
- * them and in use, the stream's record of its frees, and the front's own books.
+ * shared (place.h says with what care). Take and put write nothing of the place but the blocks on
+ * them and in use, and of those neither size nor neighbours; the stream's record of its frees;
+ * and the front's own books. Cut and merge write all of blocks but what lies or is in use for
+ * other fronts, where they write the neighbours' numbers alone and read the state.
  */
 
 #include <string.h>
@@ -268,6 +270,17 @@ count_put(struct dryi_front *front, bool is_small, struct block *b)
     tally_lower(&books[TALLY_REQUESTED_BYTES], is_small, b->requested);
 }
 
+/*
+ * More than this front may take until its books are balanced with the others': peaks are what
+ * the budget grows by, and each front's own peak is at another time.
+ */
+static bool
+is_beyond_books(const struct dryi_front *front, uint64_t bytes)
+{
+    const struct tally *b = &front->books[TALLY_ALLOCATED_BYTES];
+    return b->current[0] + b->current[1] + (int64_t)bytes > front->place->book_max;
+}
+
 uint64_t
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
@@ -281,7 +294,8 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
     if (!s->is_small)
         dryi_paged_front_want(s, bytes);
     uint32_t block = dryi_paged_front_top(p, s, bytes);
-    if (block == NONE || !p->blocks[block].is_known)
+    if (block == NONE || !p->blocks[block].is_known ||
+        (p->is_shared && is_beyond_books(front, bytes)))
         return 0;
     dryi_paged_front_pop(p, s, bytes);
     block_set_state_beside(&p->blocks[block], BLOCK_USED);
@@ -311,8 +325,14 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 static uint32_t
 cut_own(struct dryi_paged *p, const struct request *r)
 {
-    const struct shelf *own = p->shelves[r->shelf];
+    struct shelf *own = p->shelves[r->shelf];
     const struct shelf *everybody = p->shelves[p->arenas[r->arena].everybody];
+    uint32_t top = dryi_paged_front_top(p, own, r->bytes);
+    if (top != NONE) { /* nobody kept its address, or it was put there a moment ago */
+        dryi_paged_front_pop(p, own, r->bytes);
+        p->blocks[top].state = BLOCK_USED;
+        return top;
+    }
     uint32_t found = dryi_paged_shelf_find(p, own, r->bytes);
     if (found == NONE)
         found = dryi_paged_shelf_find(p, everybody, r->bytes);
@@ -333,7 +353,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
     /* Blocks that wait are looked after by every other request. Records must not move. */
     if (!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE ||
         r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
-        !dryi_paged_block_has(p, 2))
+        is_beyond_books(front, r.bytes) || !dryi_paged_block_has(p, 2))
         return false;
     uint32_t found = cut_own(p, &r);
     if (found == NONE)
@@ -341,7 +361,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
     struct block *b = &p->blocks[found];
     b->uses = NONE;
     b->requested = size;
-    b->has_ticket = false;
+    b->has_ticket = b->is_apart = false;
     b->is_known = true;
     count_taken(front, is_small, b->size, size);
     *block = found;
@@ -437,11 +457,25 @@ add_book(struct tally *sum, struct tally *b)
     *b = (struct tally){0};
 }
 
+#define BOOK_SHARE                                                                       \
+    64 /* of what is reserved: so much too high may a peak of all fronts be */
+#define BOOK_LEAST (2 * DRYI_MIB)
+
+/* Of so many fronts, and one that may be used from now on. */
+static int64_t
+most_of_a_book(const struct dryi_paged *p, size_t count)
+{
+    uint64_t most = tally_all(p, TALLY_RESERVED_BYTES) / BOOK_SHARE;
+    most = most > BOOK_LEAST ? most : BOOK_LEAST;
+    return (int64_t)(most / (count + 1));
+}
+
 uint64_t
 dryi_paged_front_balance(void *self, struct dryi_front *const *fronts, size_t count)
 {
     struct dryi_paged *p = self;
     struct tally sums[BOOK_COUNT] = {0};
+    p->book_max = most_of_a_book(p, count);
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {
         struct dryi_front *f = fronts[i];

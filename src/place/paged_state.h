@@ -226,6 +226,8 @@ struct dryi_paged {
     struct block *blocks; /* in block_memory, at a multiple of their size */
     struct stream *streams;
     bool is_shared; /* several fronts are used at once */
+    int64_t
+        book_max; /* bytes that one may have taken, more than it put, until a balance */
     char apart[DRYI_APART];
 
     uint64_t limit_bytes;

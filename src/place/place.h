@@ -191,19 +191,19 @@ struct dryi_place_ops {
      */
     void (*front_share)(void *self, bool is_shared);
     /*
-     * A kept block for the request is in use now: where it begins. 0: there is none, or, not
-     * shared, there is more to do for a request: alloc does it. While shared the caller sees
-     * to that there is no observer, no pool or capture begun.
+     * A kept block for the request is in use now: where it begins. 0: there is none, or there
+     * is more to do for a request (shared: a balance): alloc does it. While shared the caller
+     * sees to that there is no observer, no pool or capture begun.
      */
     uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*
-     * A kept block of this front is free. False: free can do it, for the front is full or
-     * streams were recorded; or the block is free already.
+     * A kept block of this front is free. False: free can do it, for the front has no room for
+     * this size or streams were recorded; or the block is free already.
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
     /*
      * While shared: a block for the request out of what the stream, or everybody, has free,
-     * as alloc would cut it; it is kept. False: alloc has more to do.
+     * as alloc would cut it, or one from the front; it is kept. False: alloc has more to do.
      */
     bool (*front_cut)(struct dryi_front *front, uint64_t size, dryi_block *block);
     /*
@@ -221,7 +221,9 @@ struct dryi_place_ops {
     /*
      * What happened at these fronts, 64 at most, is counted; bit i: something did at the
      * i-th. A peak between two of these calls is exact where one front was used alone, else
-     * the sum of the fronts' own: never too low, nor above what is reserved.
+     * the sum of the fronts' own: never too low, nor above what is reserved; and since a front
+     * that has taken much asks for a balance, peaks of bytes are too high by 1/64 of what is
+     * reserved, or 2 MiB, at most: budgets grow by them.
      */
     uint64_t (*front_balance)(void *self, struct dryi_front *const *fronts, size_t count);
     void (*front_watch)(void *self, struct dryi_front_watcher watcher);

@@ -59,7 +59,10 @@ on_event(void *self, const struct dryi_place_event *e)
         pool->options.observe(pool->options.observe_self, &event);
 }
 
-/* Told by the place, everything is locked: the address will not be handed out as it was. */
+/*
+ * Told by the place, the pool and the block's front, if it has one, are locked: the address will
+ * not be handed out as it was.
+ */
 static void
 front_lost(void *self, uint64_t address)
 {

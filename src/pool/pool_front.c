@@ -48,13 +48,16 @@ static void
 close_idle(struct dry_pool *pool, uint64_t used)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
+    uint32_t locked = 1 + f->beside;
+    f->beside = 0;
     for (uint32_t i = f->open_count; i-- > 0;) {
         struct dryi_pool_front *front = f->open[i];
-        front->idle = used >> i & 1 ? 0 : front->idle + 1;
+        front->idle = used >> i & 1 ? 0 : front->idle + locked;
         if (front->idle > IDLE_MAX)
             close_front(f, i);
     }
-    if (f->open_count <= 1 && ++f->alone > IDLE_MAX)
+    f->alone += f->open_count <= 1 ? locked : 0;
+    if (f->alone > IDLE_MAX)
         dryi_pool_fronts_close(pool);
 }
 
@@ -247,6 +250,16 @@ dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
     return is_done;
 }
 
+/* Not for ever: which fronts are idle is seen where all of them are locked. */
+static bool
+goes_beside(struct dryi_pool_fronts *f)
+{
+    if (f->beside == IDLE_MAX)
+        return false;
+    f->beside++;
+    return true;
+}
+
 bool
 dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                     uint64_t *address)
@@ -257,7 +270,7 @@ dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
     dryi_lock_take(&pool->lock);
     dryi_lock_take(&f->lock);
     struct dryi_pool_entry entry = {.front = f->number};
-    bool is_done = f->is_open && f->handle == stream &&
+    bool is_done = f->is_open && f->handle == stream && goes_beside(&pool->fronts) &&
                    dryi_pool_table_reserve(&pool->table) &&
                    pool->place.ops->front_cut(f->front, size, &entry.block);
     if (is_done) {
@@ -306,7 +319,7 @@ dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
     if (number > 0) {
         struct dryi_pool_front *f = pool->fronts.all[number];
         dryi_lock_take(&f->lock);
-        is_done = f->is_open &&
+        is_done = f->is_open && goes_beside(&pool->fronts) &&
                   pool->place.ops->front_merge(f->front, dryi_pool_slot_block(slot));
         if (is_done)
             dryi_pool_table_remove(&pool->table, slot);

@@ -11,7 +11,8 @@
  * of a block it holds or the free of one that goes back to it, takes the lock of that front
  * alone. What the stream itself has free, cut and merged, takes the pool's lock before that:
  * others go on at their fronts. Whoever needs more takes the pool's lock and that of every open
- * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long.
+ * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long, with the
+ * pool's lock: as long as all it asks for lies on its front, it costs nobody anything.
  *
  * All fronts are closed while something must see each request: a history or an observer,
  * a private pool's scope, a capture.
@@ -51,7 +52,8 @@ struct dryi_pool_fronts {
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
     struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
     uint32_t open_count;
-    uint32_t alone; /* the pool was locked so often with one open at most */
+    uint32_t alone;  /* the pool was locked so often with one open at most */
+    uint32_t beside; /* so often with one front alone, since all of them were */
 };
 
 struct dry_pool;

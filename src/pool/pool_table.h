@@ -15,9 +15,10 @@
  * what fronts hold read the table and write nothing: threads do not meet in its lines.
  *
  * Threads    seek may be asked by anybody at any time. What it finds is to be believed only
- *            when the slot's front is held and read still says so; slots change with the pool
- *            locked. Outgrown slots are kept until the end, together less than the table, for
- *            those who still look.
+ *            when the slot's front is held and read still says so. With the pool locked slots
+ *            move; what is said of an address, put or removed, changes only with its front held,
+ *            too. Outgrown slots are kept until the end, together less than the table, for those
+ *            who still look.
  */
 
 #include <stdatomic.h>
@@ -138,8 +139,8 @@ dryi_pool_table_read(const struct dryi_pool_table *table,
 {
     const struct dryi_pool_slots *now =
         atomic_load_explicit(&table->now, memory_order_relaxed);
-    if (slot < now->slots || slot >= now->slots + now->count)
-        return false;
+    if ((uintptr_t)slot - (uintptr_t)now->slots >= now->count * sizeof *slot)
+        return false; /* of outgrown ones */
     *block = atomic_load_explicit(&slot->block, memory_order_acquire);
     return dryi_pool_slot_key(slot) == key;
 }

@@ -95,6 +95,11 @@ MUTANTS = {
         "    count_taken(front, is_small, b->size, size);\n    *block = found;",
         "    *block = found;",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "front_without_balance": (
+        "paged_front.c",
+        "(int64_t)bytes > front->place->book_max",
+        "(int64_t)bytes > INT64_MAX",
+        "test_paged_front", "peaks_of_fronts_hardly_add_up"),
     "too_small_block": (
         "paged_shelf.c",
         "(b->size >= size) & (is_smaller",

@@ -33,7 +33,7 @@ struct stage {
     struct dryi_front *fronts[STREAMS];
     struct piece pieces[PIECES_MAX];
     size_t count, used;
-    uint64_t requested, peak_requested;
+    uint64_t requested, peak_requested, bytes, peak_bytes;
     size_t taken, put, cut, merged, refused; /* how often it went so */
 };
 
@@ -111,8 +111,11 @@ note_use(struct stage *s, uint64_t size)
 {
     s->used++;
     s->requested += size;
+    s->bytes += round_up(size);
     if (s->requested > s->peak_requested)
         s->peak_requested = s->requested;
+    if (s->bytes > s->peak_bytes)
+        s->peak_bytes = s->bytes;
 }
 
 static void
@@ -154,6 +157,7 @@ cut(struct stage *s, unsigned stream, uint64_t size)
     if (!ops->front_cut(s->fronts[stream], size, &piece.block))
         return false;
     piece.address = ops->get_address(s->place.self, piece.block);
+    assert_true(find_piece(s, piece.address) == s->count); /* else it was to be taken */
     add(s, piece);
     s->cut++;
     return true;
@@ -224,6 +228,7 @@ give_one(struct stage *s)
     struct piece *p = &s->pieces[i];
     s->used--;
     s->requested -= p->size;
+    s->bytes -= round_up(p->size);
     if (p->is_kept && random_below(&s->random, 50) == 0) {
         balance(s);
         assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
@@ -256,6 +261,10 @@ check(struct stage *s)
     s->place.ops->get_stats(s->place.self, &stats);
     assert_int_equal(stats.allocation.all.current, s->used);
     assert_true((uint64_t)stats.requested_bytes.all.peak >= s->peak_requested);
+    uint64_t peak = (uint64_t)stats.allocated_bytes.all.peak;
+    uint64_t above = (uint64_t)stats.reserved_bytes.all.peak / 64;
+    above = above > 2 << 20 ? above : 2 << 20;
+    assert_true(peak >= s->peak_bytes && peak <= s->peak_bytes + above);
     if (stats.active_bytes.all.current == stats.allocated_bytes.all.current) {
         assert_int_equal(stats.requested_bytes.all.current, s->requested);
     } else {
@@ -314,6 +323,63 @@ large_blocks_rest_only_if_wanted(void **state)
     end(&s);
 }
 
+/* What front after front holds, and puts back before the next, is no peak of all together. */
+static void
+peaks_of_fronts_hardly_add_up(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    for (size_t i = 0; i < 64 * STREAMS; i++)
+        ask(&s, (unsigned)(i / 64), 65536);
+    for (size_t i = 0; i < s.count; i++)
+        assert_true(ops->front_put(s.fronts[s.pieces[i].stream], s.pieces[i].block));
+    balance(&s);
+    ops->reset_stats(s.place.self, true, false);
+    size_t taken = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        bool is_taken = ops->front_take(s.fronts[i / 64], 65536) != 0;
+        taken += is_taken;
+        if (i % 64 == 63) { /* the newest lie on top */
+            for (size_t k = i + 1 - 64; k <= i; k++)
+                (void)ops->front_put(s.fronts[i / 64], s.pieces[k].block);
+        }
+    }
+    balance(&s);
+    struct dry_stats stats;
+    ops->get_stats(s.place.self, &stats);
+    assert_int_equal(stats.allocation.all.current, 0);
+    assert_true(taken > 0 && stats.allocated_bytes.all.peak <= 2 << 20);
+    end(&s);
+}
+
+/* A block that lies on the front though nobody keeps its address is cut whole. */
+static void
+unknown_blocks_come_from_the_front(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    ask(&s, 0, 4096);
+    ask(&s, 0, 4096);
+    dryi_block block = s.pieces[0].block, cut;
+    balance(&s);
+    assert_int_equal(ops->record_stream(s.place.self, block, 1), DRY_OK);
+    assert_int_equal(ops->free(s.place.self, block), DRY_OK);
+    dry_sim_complete_stream(s.sim, 1);
+    ops->process_events(s.place.self);
+    assert_true(ops->front_holds(s.place.self, block));
+    assert_int_equal(ops->front_take(s.fronts[0], 4096), 0);
+    assert_true(ops->front_cut(s.fronts[0], 4000, &cut) && cut == block);
+    assert_true(ops->front_put(s.fronts[0], block));
+    assert_true(ops->front_take(s.fronts[0], 4096) == s.pieces[0].address);
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
 /* Cut and merge are for threads that share the fronts: else the place does it, and counts. */
 static void
 alone_nothing_is_cut(void **state)
@@ -341,6 +407,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
         cmocka_unit_test(large_blocks_rest_only_if_wanted),
+        cmocka_unit_test(peaks_of_fronts_hardly_add_up),
+        cmocka_unit_test(unknown_blocks_come_from_the_front),
         cmocka_unit_test(alone_nothing_is_cut),
     };
     return cmocka_run_group_tests_name("paged_front", tests, NULL, NULL);

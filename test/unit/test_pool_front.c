@@ -402,6 +402,85 @@ sharing_ends_when_one_is_left(void **state)
     end(c, true);
 }
 
+#define ALONE_MAX 500
+
+/* What one stream has free, cut and merged again and again. */
+static void
+go_on_alone(struct company *c)
+{
+    uint64_t blocks[ALONE_MAX] = {0};
+    c->last = DRY_OK;
+    for (size_t i = 0; i < 150000 && c->last == DRY_OK; i++) {
+        uint64_t *block = &blocks[random_below(&c->random, ALONE_MAX)];
+        uint64_t base = UINT64_C(512) << random_below(&c->random, 12);
+        if (*block == 0) {
+            c->last = dry_pool_alloc(c->pool, base + random_below(&c->random, base),
+                                     c->who, block);
+        } else {
+            c->last = dry_pool_free(c->pool, *block);
+            *block = 0;
+        }
+    }
+    for (size_t i = 0; i < ALONE_MAX && c->last == DRY_OK; i++)
+        c->last = dry_pool_free(c->pool, blocks[i]);
+}
+
+/* Though it need not stop anybody for that. */
+static void
+sharing_ends_when_one_cuts_and_merges(void **state)
+{
+    (void)state;
+    struct company *c = begin(1, 4 * GIB, NULL);
+    let(c, 0, take_small);
+    let(c, 1, take_small);
+    let(c, 0, take_small);
+    assert_true(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    let(c, 0, go_on_alone);
+    assert_int_equal(c->last, DRY_OK);
+    assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_int_equal(dry_pool_check(c->pool, NULL), DRY_OK);
+    end(c, true);
+}
+
+/* Up to so many bytes, then nothing. */
+static void
+swell(struct company *c)
+{
+    static uint64_t blocks[4096];
+    size_t count = 0;
+    c->last = DRY_OK;
+    for (uint64_t all = 0; all < 256 * MIB && c->last == DRY_OK;) {
+        uint64_t base = UINT64_C(16384) << random_below(&c->random, 6);
+        uint64_t size = base + random_below(&c->random, base);
+        c->last = dry_pool_alloc(c->pool, size, c->who, &blocks[count]);
+        count += c->last == DRY_OK;
+        all += (size + 511) / 512 * 512;
+    }
+    while (count > 0 && c->last == DRY_OK)
+        c->last = dry_pool_free(c->pool, blocks[--count]);
+    dry_sim_complete_stream(c->sim, c->who);
+}
+
+/* What two of them hold by turns is not held twice. */
+static void
+turns_need_the_memory_of_one(void **state)
+{
+    (void)state;
+    struct company *c = begin(1, 4 * GIB, NULL);
+    bool was_shared = false;
+    for (size_t i = 0; i < 60; i++) {
+        let(c, i % 2, swell);
+        assert_int_equal(c->last, DRY_OK);
+        was_shared |= dryi_pool_fronts_are_shared(&c->pool->fronts);
+    }
+    struct dry_stats stats;
+    dry_pool_get_stats(c->pool, &stats);
+    assert_true(was_shared);
+    assert_true((uint64_t)stats.allocated_bytes.all.peak < 265 * MIB);
+    assert_true((uint64_t)stats.reserved_bytes.all.peak < 300 * MIB);
+    end(c, true);
+}
+
 static void
 every_allocation_may_fail(void **state)
 {
@@ -435,6 +514,8 @@ main(void)
         cmocka_unit_test(shared_pool_is_what_a_model_says),
         cmocka_unit_test(one_thread_never_shares),
         cmocka_unit_test(sharing_ends_when_one_is_left),
+        cmocka_unit_test(sharing_ends_when_one_cuts_and_merges),
+        cmocka_unit_test(turns_need_the_memory_of_one),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("pool_front", tests, NULL, NULL);
