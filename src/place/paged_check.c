@@ -37,8 +37,8 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
         return "P2: two free neighbours of one shelf";
     if (b->is_known && b->state != BLOCK_USED && b->state != BLOCK_FRONT)
         return "P3: kept blocks are used, or on a front";
-    if (b->state == BLOCK_HOLE && b->is_apart)
-        return "P2: a hole is merged with any other";
+    if (b->state != BLOCK_FREE && b->is_apart)
+        return "P2: free blocks alone are kept apart";
     return NULL;
 }
 
