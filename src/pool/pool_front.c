@@ -30,6 +30,7 @@ static void
 set_shared(struct dry_pool *pool, bool is_shared)
 {
     pool->fronts.thread = 0; /* whoever asks next is alone at first */
+    pool->fronts.alone = 0;
     atomic_store_explicit(&pool->fronts.is_shared, is_shared, memory_order_relaxed);
     pool->place.ops->front_share(pool->place.self, is_shared);
 }

@@ -377,6 +377,16 @@ take_small(struct company *c)
         c->last = dry_pool_free(c->pool, address);
 }
 
+/* After the end as at the beginning. */
+static void
+expect_sharing_anew(struct company *c)
+{
+    for (size_t i = 0; i < 6; i++)
+        let(c, i % 2, take_small);
+    assert_true(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_int_equal(c->pool->fronts.open_count, 2);
+}
+
 static void
 sharing_ends_when_one_is_left(void **state)
 {
@@ -399,6 +409,7 @@ sharing_ends_when_one_is_left(void **state)
     let(c, 0, take_small);
     assert_int_equal(c->last, DRY_OK);
     assert_int_equal(dry_pool_check(c->pool, NULL), DRY_OK);
+    expect_sharing_anew(c);
     end(c, true);
 }
 
@@ -439,6 +450,7 @@ sharing_ends_when_one_cuts_and_merges(void **state)
     assert_int_equal(c->last, DRY_OK);
     assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
     assert_int_equal(dry_pool_check(c->pool, NULL), DRY_OK);
+    expect_sharing_anew(c);
     end(c, true);
 }
 
