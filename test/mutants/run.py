@@ -95,11 +95,26 @@ MUTANTS = {
         "    count_taken(front, is_small, b->size, size);\n    *block = found;",
         "    *block = found;",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
-    "front_without_balance": (
+    "take_without_balance": (
         "paged_front.c",
-        "(int64_t)bytes > front->place->book_max",
-        "(int64_t)bytes > INT64_MAX",
+        "(p->is_shared && is_beyond_books(front, bytes))",
+        "false",
         "test_paged_front", "peaks_of_fronts_hardly_add_up"),
+    "cut_without_balance": (
+        "paged_front.c",
+        "        is_beyond_books(front, r.bytes) ||",
+        "       ",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "cut_beside_the_front": (
+        "paged_front.c",
+        "    if (top != NONE) { /* nobody",
+        "    if (false) { /* nobody",
+        "test_paged_front", "unknown_blocks_come_from_the_front"),
+    "cut_of_what_stays_apart": (
+        "paged.c",
+        "b->is_known = b->is_apart = false;",
+        "b->is_known = false;",
+        "test_paged_plan", "nothing_is_given_over_too_early"),
     "too_small_block": (
         "paged_shelf.c",
         "(b->size >= size) & (is_smaller",
