@@ -4,7 +4,8 @@
  * Threads on streams of their own, on memory that is there: what each writes into its blocks is
  * there still when they are freed, by itself or by another thread, while the pool cuts and
  * merges for all of them at once. The thread sanitizer looks on: a block that came from another
- * thread without a lock between would be a race of what is written.
+ * thread without a lock between would be a race of what is written. And where all give the same
+ * block back at once, one of them does.
  */
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -176,11 +177,113 @@ what_threads_write_stays_theirs(void **state)
     dry_host_device_destroy(host);
 }
 
+/* --- all of them at once ------------------------------------------------------------------ */
+
+#define EACH 700 /* blocks of each thread */
+#define ROUNDS 12
+#define STRIDE 1009 /* a prime: neighbours in the list are far apart in the pool */
+
+struct crowd {
+    struct dry_pool *pool;
+    pthread_barrier_t barrier;
+    uint64_t addresses[THREADS * EACH];
+    atomic_uint given[THREADS * EACH];
+    atomic_size_t failures;
+};
+
+struct giver {
+    struct crowd *crowd;
+    struct random random;
+    size_t number;
+};
+
+static void
+take_some(struct giver *g)
+{
+    struct crowd *c = g->crowd;
+    for (size_t i = g->number * EACH; i < (g->number + 1) * EACH; i++) {
+        if (dry_pool_alloc(c->pool, draw_size(&g->random), g->number, &c->addresses[i]) !=
+            DRY_OK)
+            atomic_fetch_add(&c->failures, 1);
+        atomic_store(&c->given[i], 0);
+    }
+}
+
+/* In one order, so that they meet; the last says which streams use it too, or finds it gone. */
+static void
+give_all(const struct giver *g)
+{
+    struct crowd *c = g->crowd;
+    for (size_t i = 0; i < THREADS * EACH; i++) {
+        size_t at = i * STRIDE % (THREADS * EACH);
+        bool records = g->number == THREADS - 1 && i % 16 == 0;
+        enum dry_status status =
+            records ? dry_pool_record_stream(c->pool, c->addresses[at], 0)
+                    : dry_pool_free(c->pool, c->addresses[at]);
+        if (status != DRY_OK && status != DRY_ERR_ARGUMENT)
+            atomic_fetch_add(&c->failures, 1);
+        if (status == DRY_OK && !records)
+            atomic_fetch_add(&c->given[at], 1);
+    }
+}
+
+static void *
+take_and_give(void *self)
+{
+    struct giver *g = self;
+    struct crowd *c = g->crowd;
+    for (int round = 0; round < ROUNDS; round++) {
+        take_some(g);
+        pthread_barrier_wait(&c->barrier);
+        give_all(g);
+        pthread_barrier_wait(&c->barrier);
+        for (size_t i = g->number * EACH; i < (g->number + 1) * EACH; i++) {
+            if (atomic_load(&c->given[i]) != 1)
+                atomic_fetch_add(&c->failures, 1);
+        }
+    }
+    return NULL;
+}
+
+static void
+of_those_who_give_one_block_one_does(void **state)
+{
+    (void)state;
+    static struct crowd crowd;
+    static struct giver givers[THREADS];
+    struct dry_host_device *host;
+    struct dry_pool_options o;
+    pthread_t threads[THREADS];
+    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
+    dry_pool_options_init(&o);
+    o.device = dry_host_device_get_device(host);
+    assert_int_equal(dry_pool_create(&o, &crowd.pool, NULL), DRY_OK);
+    pthread_barrier_init(&crowd.barrier, NULL, THREADS);
+    for (size_t i = 0; i < THREADS; i++) {
+        givers[i] = (struct giver){.crowd = &crowd, .number = i};
+        random_init(&givers[i].random, i + 1);
+        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &givers[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(atomic_load(&crowd.failures) == 0);
+    struct dry_error err;
+    if (dry_pool_check(crowd.pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    struct dry_stats stats;
+    dry_pool_get_stats(crowd.pool, &stats);
+    assert_int_equal(stats.allocation.all.current, 0);
+    pthread_barrier_destroy(&crowd.barrier);
+    dry_pool_destroy(crowd.pool);
+    dry_host_device_destroy(host);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_threads_write_stays_theirs),
+        cmocka_unit_test(of_those_who_give_one_block_one_does),
     };
     return cmocka_run_group_tests_name("pool_beside", tests, NULL, NULL);
 }
