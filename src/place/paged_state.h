@@ -603,8 +603,8 @@ bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
 void dryi_paged_flush_large(struct dryi_paged *p);
 /*
- * The same of one shelf, blocks from `bytes` up first, until one of `bytes` is there, but `most`
- * blocks at most: is one?
+ * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
+ * `bytes` is there, but `most` blocks at most: is one?
  */
 bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes,
                           uint32_t most);
