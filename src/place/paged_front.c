@@ -475,7 +475,9 @@ dryi_paged_front_balance(void *self, struct dryi_front *const *fronts, size_t co
 {
     struct dryi_paged *p = self;
     struct tally sums[BOOK_COUNT] = {0};
-    p->book_max = most_of_a_book(p, count);
+    int64_t most = most_of_a_book(p, count);
+    if (p->book_max != most) /* all fronts read it */
+        p->book_max = most;
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {
         struct dryi_front *f = fronts[i];
