@@ -141,40 +141,66 @@ act(void *self)
     return NULL;
 }
 
+/* --- a pool on the host, and its threads -------------------------------------------------- */
+
+static struct dry_host_device *
+open_pool(struct dry_pool **pool)
+{
+    struct dry_host_device *host;
+    struct dry_pool_options o;
+    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
+    dry_pool_options_init(&o);
+    o.device = dry_host_device_get_device(host);
+    assert_int_equal(dry_pool_create(&o, pool, NULL), DRY_OK);
+    return host;
+}
+
+/* Whole, and all was given back. */
+static void
+close_pool(struct dry_pool *pool, struct dry_host_device *host)
+{
+    struct dry_error err;
+    if (dry_pool_check(pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    struct dry_stats stats;
+    dry_pool_get_stats(pool, &stats);
+    assert_int_equal(stats.allocation.all.current, 0);
+    assert_int_equal(stats.allocated_bytes.all.current, 0);
+    dry_pool_destroy(pool);
+    dry_host_device_destroy(host);
+}
+
+/* THREADS of them, each with one of `selves`. */
+static void
+run_all(void *(*act_as)(void *self), void *selves, size_t self_bytes)
+{
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, act_as, (char *)selves + i * self_bytes),
+            0);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
 static void
 what_threads_write_stays_theirs(void **state)
 {
     (void)state;
     static struct actor actors[THREADS];
     static struct stage stage;
-    struct dry_host_device *host;
-    struct dry_pool_options o;
-    pthread_t threads[THREADS];
-    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
-    dry_pool_options_init(&o);
-    o.device = dry_host_device_get_device(host);
-    assert_int_equal(dry_pool_create(&o, &stage.pool, NULL), DRY_OK);
+    struct dry_host_device *host = open_pool(&stage.pool);
     pthread_mutex_init(&stage.mutex, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
         actors[i] = (struct actor){.stage = &stage, .number = i};
         random_init(&actors[i].random, i + 1);
-        assert_int_equal(pthread_create(&threads[i], NULL, act, &actors[i]), 0);
     }
-    for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_all(act, actors, sizeof *actors);
     while (stage.gift_count > 0)
         give(&stage, &stage.gifts[--stage.gift_count]);
     assert_true(atomic_load(&stage.failures) == 0);
-    struct dry_error err;
-    if (dry_pool_check(stage.pool, &err) != DRY_OK)
-        fail_msg("%s", err.text);
-    struct dry_stats stats;
-    dry_pool_get_stats(stage.pool, &stats);
-    assert_int_equal(stats.allocation.all.current, 0);
-    assert_int_equal(stats.allocated_bytes.all.current, 0);
     pthread_mutex_destroy(&stage.mutex);
-    dry_pool_destroy(stage.pool);
-    dry_host_device_destroy(host);
+    close_pool(stage.pool, host);
 }
 
 /* --- all of them at once ------------------------------------------------------------------ */
@@ -251,31 +277,16 @@ of_those_who_give_one_block_one_does(void **state)
     (void)state;
     static struct crowd crowd;
     static struct giver givers[THREADS];
-    struct dry_host_device *host;
-    struct dry_pool_options o;
-    pthread_t threads[THREADS];
-    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
-    dry_pool_options_init(&o);
-    o.device = dry_host_device_get_device(host);
-    assert_int_equal(dry_pool_create(&o, &crowd.pool, NULL), DRY_OK);
+    struct dry_host_device *host = open_pool(&crowd.pool);
     pthread_barrier_init(&crowd.barrier, NULL, THREADS);
     for (size_t i = 0; i < THREADS; i++) {
         givers[i] = (struct giver){.crowd = &crowd, .number = i};
         random_init(&givers[i].random, i + 1);
-        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &givers[i]), 0);
     }
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    run_all(take_and_give, givers, sizeof *givers);
     assert_true(atomic_load(&crowd.failures) == 0);
-    struct dry_error err;
-    if (dry_pool_check(crowd.pool, &err) != DRY_OK)
-        fail_msg("%s", err.text);
-    struct dry_stats stats;
-    dry_pool_get_stats(crowd.pool, &stats);
-    assert_int_equal(stats.allocation.all.current, 0);
     pthread_barrier_destroy(&crowd.barrier);
-    dry_pool_destroy(crowd.pool);
-    dry_host_device_destroy(host);
+    close_pool(crowd.pool, host);
 }
 
 int
