@@ -71,11 +71,12 @@ def frozen_statistics(stages):
 
 
 @contextlib.contextmanager
-def untouched(stages):
+def untouched(stages, inputs=()):
     """Buffers, gradients and random numbers are afterwards what they were before."""
     modules = [stage for stage in stages if isinstance(stage, torch.nn.Module)]
     buffers = [(b, b.detach().clone()) for m in modules for b in m.buffers()]
-    gradients = [(p, p.grad) for m in modules for p in m.parameters()]
+    leaves = [tensor for tensor in inputs if tensor.is_leaf]
+    gradients = [(p, p.grad) for p in [q for m in modules for q in m.parameters()] + leaves]
     for parameter, _ in gradients:
         parameter.grad = None
     devices = {p.device.index for p, _ in gradients if p.device.type == "cuda"}

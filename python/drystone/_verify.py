@@ -58,7 +58,7 @@ def watch(planned, example):
     try:
         with untouched(planned.stages):
             planned(*inputs)  # what is made once and kept is no part of a step
-        with untouched(planned.stages), meter:
+        with untouched(planned.stages, tensors_of(example)), meter:
             y = planned(*inputs)
             held = meter.live
             ends = cut_loose(y)

@@ -255,6 +255,16 @@ class Verify(unittest.TestCase):
         print(f"{make.__name__}{', options' if selective else ''}: {count} plans, peak "
               f"{min(errors):+.2f} to {max(errors):+.2f} %")
 
+    def test_watching_leaves_gradients_alone(self):
+        stages, example = models.convolutional()
+        example = example.detach().requires_grad_()
+        example.grad = torch.ones_like(example)
+        items = [{"save": [0, len(stages)]}]
+        run = dp.apply(stages, {"items": items}, loss=models.mean_of_squares)
+        dp.watch(run, example)
+        self.assertTrue(torch.equal(example.grad, torch.ones_like(example)))
+        self.assertTrue(all(p.grad is None for p in run.parameters()))
+
     def test_peak_of_transformers(self):
         self.check_peaks(models.transformer, 12, 3)
 
