@@ -26,6 +26,99 @@
 #define WAY_BYTES 128
 #define WAY_STEPS 16
 
+/* --- where ------------------------------------------------------------------------------- */
+
+/* "stages[3].options[0].saved"; of a very deep one the inner end. */
+static void
+write_way(const struct json_at *at, char way[WAY_BYTES])
+{
+    const struct json_at *steps[WAY_STEPS];
+    size_t count = 0, used = 0;
+    for (; at && at->parent && count < WAY_STEPS; at = at->parent)
+        steps[count++] = at;
+    way[0] = '\0';
+    if (at && at->parent)
+        used = (size_t)snprintf(way, WAY_BYTES, "...");
+    while (count > 0 && used < WAY_BYTES - NAME_BYTES - 2) {
+        const struct json_at *step = steps[--count];
+        char name[NAME_BYTES];
+        if (step->key) {
+            term_make_printable(name, sizeof name, step->key, strlen(step->key));
+            used += (size_t)snprintf(way + used, WAY_BYTES - used, "%s%s",
+                                     used ? "." : "", name);
+        } else {
+            used += (size_t)snprintf(way + used, WAY_BYTES - used, "[%zu]", step->index);
+        }
+    }
+}
+
+/* What is open at an offset, from outside: its key or index there. */
+struct open {
+    bool is_object;
+    const char *key; /* NULL: none yet */
+    size_t key_bytes, index;
+};
+
+/* Behind the text that begins at `from`, or at the end. */
+static size_t
+skip_string(const char *text, size_t from, size_t end)
+{
+    size_t i = from + 1;
+    while (i < end && text[i] != '"')
+        i += text[i] == '\\' ? 2 : 1;
+    return i < end ? i + 1 : end;
+}
+
+/* How much is open; of that, the first WAY_STEPS. */
+static size_t
+find_open(const char *text, size_t end, struct open *opened)
+{
+    size_t depth = 0, last = 0, behind = 0; /* the last text, with its quotes */
+    for (size_t i = 0; i<end; i = behind> i ? behind : i + 1) {
+        struct open *top = depth > 0 && depth <= WAY_STEPS ? &opened[depth - 1] : NULL;
+        if (text[i] == '"') {
+            last = i;
+            behind = skip_string(text, i, end);
+        } else if (text[i] == '{' || text[i] == '[') {
+            if (depth < WAY_STEPS)
+                opened[depth] = (struct open){.is_object = text[i] == '{'};
+            depth++;
+        } else if (text[i] == '}' || text[i] == ']') {
+            depth -= depth > 0;
+        } else if (text[i] == ':' && top && behind > last + 1) {
+            top->key = text + last + 1;
+            top->key_bytes = behind - last - 2;
+        } else if (text[i] == ',' && top) {
+            top->key = NULL;
+            top->index++;
+        }
+    }
+    return depth;
+}
+
+/* Of what does not parse: where in it the offset is; empty at the top, or deep inside. */
+static void
+write_way_to(const char *text, size_t end, char way[WAY_BYTES])
+{
+    struct open opened[WAY_STEPS];
+    struct json_at at[WAY_STEPS + 1] = {{0}};
+    char names[WAY_STEPS][NAME_BYTES];
+    size_t depth = find_open(text, end, opened), steps = 0;
+    for (; depth <= WAY_STEPS && steps < depth; steps++) {
+        const struct open *o = &opened[steps];
+        if (o->is_object && !o->key)
+            break;
+        at[steps + 1] = (struct json_at){.parent = &at[steps], .index = o->index};
+        if (!o->is_object)
+            continue;
+        size_t bytes = o->key_bytes < NAME_BYTES ? o->key_bytes : NAME_BYTES - 1;
+        memcpy(names[steps], o->key, bytes);
+        names[steps][bytes] = '\0';
+        at[steps + 1].key = names[steps];
+    }
+    write_way(&at[steps], way);
+}
+
 /* --- texts -------------------------------------------------------------------------------- */
 
 static unsigned
@@ -63,21 +156,23 @@ measure_tree(const char *text, size_t length)
 }
 
 static enum dry_status
-describe_failure(const json_error_t *why, struct dry_error *err)
+describe_failure(const json_error_t *why, const char *text, size_t length,
+                 struct dry_error *err)
 {
     if (json_error_code(why) == json_error_out_of_memory)
         return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for the JSON");
+    char way[WAY_BYTES];
+    size_t at = why->position > 0 ? (size_t)why->position : 0;
+    write_way_to(text, at < length ? at : length, way);
+    const char *what = why->text, *more = "";
     if (json_error_code(why) == json_error_null_character)
-        return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
-                       "line %d, column %d: a text has \\u0000 in it", why->line,
-                       why->column);
-    const char *more = "";
-    if (json_error_code(why) == json_error_numeric_overflow)
+        what = "a text has \\u0000 in it";
+    else if (json_error_code(why) == json_error_numeric_overflow)
         more = "; numbers beyond 63 bits are refused";
     else if (strstr(why->text, "'NaN") || strstr(why->text, "Infinity"))
         more = "; JSON has finite numbers only";
-    return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "line %d, column %d: %s%s",
-                   why->line, why->column, why->text, more);
+    return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "%s%sline %d, column %d: %s%s",
+                   way, *way ? ": " : "", why->line, why->column, what, more);
 }
 
 /* Behind a mark of UTF-8, which some editors write and which says nothing. */
@@ -113,7 +208,7 @@ json_in_parse(const char *text, size_t length, json_t **root, struct dry_error *
     json_error_t why;
     json_t *made = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!made)
-        return describe_failure(&why, err);
+        return describe_failure(&why, text, length, err);
     *root = made;
     return DRY_OK;
 }
@@ -175,30 +270,6 @@ json_in_element(const struct json_at *list, size_t index)
 {
     return (struct json_at){
         .value = json_array_get(list->value, index), .parent = list, .index = index};
-}
-
-/* "stages[3].options[0].saved"; of a very deep one the inner end. */
-static void
-write_way(const struct json_at *at, char way[WAY_BYTES])
-{
-    const struct json_at *steps[WAY_STEPS];
-    size_t count = 0, used = 0;
-    for (; at && at->parent && count < WAY_STEPS; at = at->parent)
-        steps[count++] = at;
-    way[0] = '\0';
-    if (at && at->parent)
-        used = (size_t)snprintf(way, WAY_BYTES, "...");
-    while (count > 0 && used < WAY_BYTES - NAME_BYTES - 2) {
-        const struct json_at *step = steps[--count];
-        char name[NAME_BYTES];
-        if (step->key) {
-            term_make_printable(name, sizeof name, step->key, strlen(step->key));
-            used += (size_t)snprintf(way + used, WAY_BYTES - used, "%s%s",
-                                     used ? "." : "", name);
-        } else {
-            used += (size_t)snprintf(way + used, WAY_BYTES - used, "[%zu]", step->index);
-        }
-    }
 }
 
 void
