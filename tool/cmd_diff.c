@@ -13,7 +13,6 @@
 #include "rows.h"
 #include "study.h"
 
-#define NOT_GIVEN UINT64_MAX
 #define MIN_BYTES_DEFAULT (UINT64_C(64) << 20)
 
 struct values {

@@ -12,10 +12,6 @@
 #include "model_json.h"
 #include "report.h"
 
-/* Of sizes and of numbers that are not given. */
-#define NOT_GIVEN UINT64_MAX
-#define NO_NUMBER INT64_MIN
-
 struct values {
     const char *precision, *optimizer, *step, *attention, *checkpointing, *targets, *card,
         *conf;

@@ -16,8 +16,6 @@
 #include "report.h"
 #include "term.h"
 
-#define NOT_GIVEN UINT64_MAX
-#define NO_NUMBER INT64_MIN
 #define POINTS_MAX 256
 #define ADVICE_STAGES_MAX 1000 /* beyond, ranges in ranges take long and gain little */
 

@@ -12,9 +12,6 @@
 #include "recommend_report.h"
 #include "report.h"
 
-/* Of --capacity: what the record shows, or no limit. */
-#define NOT_GIVEN UINT64_MAX
-
 struct values {
     struct option_list without;
     const char *goal, *compat;

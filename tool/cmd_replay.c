@@ -14,9 +14,6 @@
 #include "replay_report.h"
 #include "report.h"
 
-/* Of --capacity: what the record shows, or no limit. */
-#define NOT_GIVEN UINT64_MAX
-
 struct values {
     struct option_list confs, places;
     const char *compat, *decisions;

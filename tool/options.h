@@ -25,6 +25,10 @@ enum option_kind {
     OPTION_INT,    /* int64_t */
 };
 
+/* What a command puts where a size, or a number, may be left away. */
+#define NOT_GIVEN UINT64_MAX
+#define NO_NUMBER INT64_MIN
+
 struct option_spec {
     const char *name;     /* without the dashes */
     char letter;          /* 0: none */
