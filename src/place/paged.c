@@ -160,11 +160,9 @@ static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
     struct shelf *s = p->shelves[r->shelf];
-    uint32_t top = dryi_paged_front_top(p, s, r->bytes);
-    if (top != NONE) {
-        dryi_paged_front_pop(p, s, r->bytes);
+    uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
+    if (top != NONE)
         return top;
-    }
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
         return NONE; /* a better place may be worth some work */
     uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);

@@ -319,26 +319,16 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 
 /* --- beside other fronts ------------------------------------------------------------------ */
 
-#define CUT_FLUSH_MAX 16 /* blocks of the own front: about a microsecond */
-
-/* What needs neither pages nor another stream. */
+/* What needs neither pages nor another stream; on the front if nobody kept its address. */
 static uint32_t
 cut_own(struct dryi_paged *p, const struct request *r)
 {
-    struct shelf *own = p->shelves[r->shelf];
-    const struct shelf *everybody = p->shelves[p->arenas[r->arena].everybody];
-    uint32_t top = dryi_paged_front_top(p, own, r->bytes);
-    if (top != NONE) { /* nobody kept its address, or it was put there a moment ago */
-        dryi_paged_front_pop(p, own, r->bytes);
-        p->blocks[top].state = BLOCK_USED;
-        return top;
-    }
-    uint32_t found = dryi_paged_shelf_find(p, own, r->bytes);
-    if (found == NONE)
-        found = dryi_paged_shelf_find(p, everybody, r->bytes);
-    if (found == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, CUT_FLUSH_MAX))
-        found = dryi_paged_shelf_find(p, own, r->bytes);
-    return dryi_paged_take_found(p, r, found);
+    uint32_t block = dryi_paged_front_take_top(p, p->shelves[r->shelf], r->bytes);
+    if (block == NONE)
+        block = dryi_paged_take_own(p, r);
+    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+        block = dryi_paged_take_own(p, r);
+    return block;
 }
 
 bool
@@ -350,7 +340,10 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
     r.shelf = front->shelf_ids[is_small];
-    /* Blocks that wait are looked after by every other request. Records must not move. */
+    /*
+     * Blocks that wait are looked after by every other request; on a full device pages decide
+     * where large ones lie; records must not move.
+     */
     if (!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE ||
         r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
         is_beyond_books(front, r.bytes) || !dryi_paged_block_has(p, 2))
@@ -359,6 +352,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
     if (found == NONE)
         return false;
     struct block *b = &p->blocks[found];
+    b->state = BLOCK_USED;
     b->uses = NONE;
     b->requested = size;
     b->has_ticket = b->is_apart = false;

@@ -65,9 +65,8 @@ dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t fo
     return block;
 }
 
-/* From the stream's own shelf or everybody's. */
-static uint32_t
-take_own(struct dryi_paged *p, const struct request *r)
+uint32_t
+dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 {
     uint32_t found = dryi_paged_shelf_find(p, p->shelves[r->shelf], r->bytes);
     if (found == NONE)
@@ -121,7 +120,7 @@ take_passed(struct dryi_paged *p, const struct request *r)
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t block = take_own(p, r);
+    uint32_t block = dryi_paged_take_own(p, r);
     return block == NONE ? take_passed(p, r) : block;
 }
 
@@ -336,7 +335,7 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
             return dryi_paged_spot_take(p, r, &spot, block);
         if (rung == RUNG_TIGHT)
             continue;
-        *block = take_own(p, r); /* waiting may have freed what is enough */
+        *block = dryi_paged_take_own(p, r); /* waiting may have freed what is enough */
         if (*block != NONE)
             return DRY_OK;
     }
@@ -361,7 +360,7 @@ take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
         status = dryi_paged_span_alloc(p, r->arena, size, r->shelf);
     }
     if (status == DRY_OK)
-        *block = take_own(p, r);
+        *block = dryi_paged_take_own(p, r);
     return status;
 }
 
@@ -389,7 +388,7 @@ take_lent(struct dryi_paged *p, const struct request *r)
         struct request lent = *r;
         lent.arena = 2 * owner + (r->arena & 1);
         lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
-        uint32_t block = lent.shelf == NONE ? NONE : take_own(p, &lent);
+        uint32_t block = lent.shelf == NONE ? NONE : dryi_paged_take_own(p, &lent);
         if (block != NONE)
             return block;
     }
@@ -460,7 +459,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
     while (waits < AHEAD_MAX && tally_all(p, TALLY_PENDING_BYTES) > pending_accepted(p) &&
            dryi_paged_wait_oldest(p, &skipped))
         waits++;
-    return waits > 0 ? take_own(p, r) : NONE;
+    return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
 }
 
 #define PROCESS_MISS 64 /* streams looked at, most requests do not get here */
@@ -473,10 +472,8 @@ take_completed(struct dryi_paged *p, const struct request *r)
     if (before == 0 || p->progress_is_told)
         return NONE;
     dryi_paged_process(p, PROCESS_MISS);
-    return p->waiting_uses < before ? take_own(p, r) : NONE;
+    return p->waiting_uses < before ? dryi_paged_take_own(p, r) : NONE;
 }
-
-#define FLUSH_MAX 16 /* blocks of fronts: about a microsecond */
 
 /* Without a page, and without waiting for anything. */
 static uint32_t
@@ -486,7 +483,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
     uint32_t block = dryi_paged_take_found(
         p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
     if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
-        block = take_own(p, r);
+        block = dryi_paged_take_own(p, r);
     return block == NONE ? take_passed(p, r) : block;
 }
 
@@ -495,8 +492,9 @@ static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
 {
     if (dryi_paged_flush_for(p, r->shelf, r->bytes, UINT32_MAX))
-        return take_own(p, r);
-    return arena_is_small(r->arena) && dryi_paged_flush(p) ? take_own(p, r) : NONE;
+        return dryi_paged_take_own(p, r);
+    return arena_is_small(r->arena) && dryi_paged_flush(p) ? dryi_paged_take_own(p, r)
+                                                           : NONE;
 }
 
 /* Nothing under the budget: the host waits, or a stream, or more is reserved. */
@@ -507,7 +505,7 @@ climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *blo
     if (*block == NONE)
         *block = take_held_back(p, r);
     if (*block == NONE && dryi_paged_gather(p))
-        *block = take_own(p, r);
+        *block = dryi_paged_take_own(p, r);
     if (*block != NONE)
         return DRY_OK;
     enum dry_status status = DRY_ERR_NO_SPACE;
@@ -539,7 +537,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
             is_no_split(p, r) ? DRY_ERR_NO_SPACE : take_mapped(p, r, RUNG_TIGHT, block);
         if (tight != DRY_ERR_NO_SPACE)
             return tight;
-        *block = take_own(p, r);
+        *block = dryi_paged_take_own(p, r);
         if (*block != NONE)
             return DRY_OK;
     }

@@ -32,6 +32,7 @@
 #define SCAN_MAX 16 /* blocks of a bin looked at */
 /* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
+#define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
 #define FRONT_LARGE_SIZES 256 /* that a front of large blocks holds at once, at most */
 /*
  * On a full device with less than this share of it free, large requests are placed by the
@@ -569,6 +570,16 @@ dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
     s->front_blocks--;
 }
 
+/* The newest block of exactly this size, off its front; NONE. */
+static inline uint32_t
+dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
+{
+    uint32_t top = dryi_paged_front_top(p, s, bytes);
+    if (top != NONE)
+        dryi_paged_front_pop(p, s, bytes);
+    return top;
+}
+
 /*
  * A free block of so many bytes, on no shelf, goes to the front of its size. False: no room, or
  * it is large, and its size is not one that is asked for again and again.
@@ -686,6 +697,8 @@ enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
 /* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */
 enum dry_status dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on,
                                   uint64_t epoch);
+/* From the stream's own shelf or everybody's; NONE. */
+uint32_t dryi_paged_take_own(struct dryi_paged *p, const struct request *r);
 /* Of a free block that is on its shelf, the bytes of the request; NONE of NONE. */
 uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
                                uint32_t found);

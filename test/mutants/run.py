@@ -107,8 +107,8 @@ MUTANTS = {
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "cut_beside_the_front": (
         "paged_front.c",
-        "    if (top != NONE) { /* nobody",
-        "    if (false) { /* nobody",
+        "dryi_paged_front_take_top(p, p->shelves[r->shelf], r->bytes)",
+        "NONE",
         "test_paged_front", "unknown_blocks_come_from_the_front"),
     "cut_of_what_stays_apart": (
         "paged.c",
