@@ -124,8 +124,9 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     bool small = arena_is_small(p->shelves[b->shelf]->arena);
+    dryi_paged_front_forget(p, b);
     b->state = BLOCK_USED;
-    b->is_known = b->is_apart = false;
+    b->is_apart = false;
     b->uses = NONE;
     b->requested = r->size;
     b->has_ticket = r->has_ticket;

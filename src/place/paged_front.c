@@ -67,6 +67,16 @@ dryi_paged_fronts_finish(struct dryi_paged *p)
     }
 }
 
+void
+dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
+{
+    if (!b->is_known)
+        return;
+    uint32_t stream = p->shelves[b->shelf]->stream;
+    b->is_known = false;
+    p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
+}
+
 /* --- flushing ----------------------------------------------------------------------------- */
 
 /* The newest block of a stack becomes ordinary free memory: how much there is then. */
@@ -76,9 +86,7 @@ flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
     uint32_t block = s->fronts[slot];
     s->fronts[slot] = p->blocks[block].bin_next;
     s->front_blocks--;
-    if (p->blocks[block].is_known)
-        p->front_watcher.lost(p->front_watcher.self, p->blocks[block].addr);
-    p->blocks[block].is_known = false;
+    dryi_paged_front_forget(p, &p->blocks[block]);
     p->blocks[block].state = BLOCK_FREE;
     return p->blocks[dryi_paged_block_settle(p, block)].size;
 }
@@ -111,6 +119,7 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
 static void
 flush_shelf(struct dryi_paged *p, struct shelf *s)
 {
+    s->loose_blocks = 0;
     struct flush all = {.enough = UINT64_MAX, .most = UINT32_MAX};
     for (size_t word = 0; s->front_blocks > 0; word++)
         flush_word(p, s, word, 0, &all);
@@ -304,6 +313,32 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
     return p->blocks[block].addr;
 }
 
+/*
+ * A free block that will not stay on its front costs others nothing as long as it lies there
+ * unmerged: the next cut, which must have the place, merges some. A few, for they are of use to
+ * nobody meanwhile.
+ */
+#define LOOSE_MAX 16
+#define LOOSE_FLUSHED 4
+
+static bool
+push_loose(struct dryi_paged *p, struct shelf *s, uint32_t block)
+{
+    bool is_done = s->loose_blocks < LOOSE_MAX &&
+                   dryi_paged_front_push(p, s, block, p->blocks[block].size);
+    s->loose_blocks += is_done;
+    return is_done;
+}
+
+static bool
+push(struct dryi_paged *p, struct shelf *s, uint32_t block)
+{
+    uint64_t bytes = p->blocks[block].size;
+    return s->is_small || dryi_paged_front_wants(s, bytes)
+               ? dryi_paged_front_push(p, s, block, bytes)
+               : push_loose(p, s, block);
+}
+
 bool
 dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 {
@@ -311,13 +346,43 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
     struct block *b = &p->blocks[block];
     struct shelf *s = shelf_for(front, b->size);
     if (b->state != BLOCK_USED || b->uses != NONE || !s || p->observer.event ||
-        !dryi_paged_front_push(p, s, block, b->size))
+        !push(p, s, block))
         return false;
     count_put(front, s->is_small, b);
     return true;
 }
 
 /* --- beside other fronts ------------------------------------------------------------------ */
+
+/* The next stack that is not of a wanted size; NONE: there is none. */
+static size_t
+find_loose(const struct dryi_paged *p, struct shelf *s)
+{
+    for (size_t word = 0; word < (s->front_count + 31) / 32; word++) {
+        for (uint32_t bits = s->front_bits[word]; bits != 0; bits &= bits - 1) {
+            size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
+            if (s->fronts[slot] == NONE)
+                s->front_bits[word] &= ~(bits & -bits);
+            else if (!dryi_paged_front_wants(s, p->blocks[s->fronts[slot]].size))
+                return slot;
+        }
+    }
+    return NONE;
+}
+
+static void
+flush_loose(struct dryi_paged *p, struct shelf *s)
+{
+    for (uint32_t i = 0; i < LOOSE_FLUSHED && s->loose_blocks > 0; i++) {
+        size_t slot = find_loose(p, s);
+        if (slot == NONE) /* some were taken from there, or are wanted by now */
+            s->loose_blocks = 0;
+        else {
+            s->loose_blocks--;
+            flush_block(p, s, slot);
+        }
+    }
+}
 
 /* What needs neither pages nor another stream; on the front if nobody kept its address. */
 static uint32_t
@@ -348,6 +413,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
         r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
         is_beyond_books(front, r.bytes) || !dryi_paged_block_has(p, 2))
         return false;
+    flush_loose(p, p->shelves[front->shelf_ids[0]]);
     uint32_t found = cut_own(p, &r);
     if (found == NONE)
         return false;

@@ -97,6 +97,8 @@ struct shelf {
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
     uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
     uint32_t front_blocks; /* on all stacks */
+    uint32_t
+        loose_blocks; /* of those, large ones whose size was not wanted: no fewer lie there */
     uint32_t next_fronted;
     bool is_small;
     bool is_fronted; /* is among those whose stacks are flushed */
@@ -580,10 +582,15 @@ dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
     return top;
 }
 
-/*
- * A free block of so many bytes, on no shelf, goes to the front of its size. False: no room, or
- * it is large, and its size is not one that is asked for again and again.
- */
+/* A large size is asked for again and again: its blocks stay on the front. */
+static inline bool
+dryi_paged_front_wants(const struct shelf *s, uint64_t bytes)
+{
+    return s->front_count > 0 &&
+           s->wanted[front_slot(s, bytes)] == front_wanted_again(bytes);
+}
+
+/* A free block of so many bytes, on no shelf, goes to the front of its size. False: no room. */
 static inline bool
 dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
                       uint64_t bytes)
@@ -592,8 +599,7 @@ dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
     if (slot >= s->front_count || s->front_blocks >= FRONT_MAX)
         return false;
     uint32_t top = s->fronts[slot];
-    if (!s->is_small && (s->wanted[slot] != front_wanted_again(bytes) ||
-                         (top != NONE && p->blocks[top].size != bytes)))
+    if (!s->is_small && top != NONE && p->blocks[top].size != bytes)
         return false;
     struct block *b = &p->blocks[block];
     block_set_state_beside(b, BLOCK_FRONT);
@@ -606,6 +612,8 @@ dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
 
 /* Stacks for a shelf; it goes without where there is no memory. */
 void dryi_paged_front_make(struct dryi_paged *p, struct shelf *s);
+/* A free block: nobody keeps its address any more. */
+void dryi_paged_front_forget(struct dryi_paged *p, struct block *b);
 /* The shelf may have blocks on its front: they are flushed with the others. */
 void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
 void dryi_paged_fronts_finish(struct dryi_paged *p);

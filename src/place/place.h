@@ -117,9 +117,12 @@ struct dryi_place_counters {
  */
 struct dryi_front;
 
-/* Told, from inside every other call, of a kept block on a front that is no longer whole. */
+/*
+ * Told, from inside every other call, of a block on this stream's front that is kept no more: it
+ * is no longer whole, or alloc hands it out.
+ */
 struct dryi_front_watcher {
-    void (*lost)(void *self, uint64_t addr);
+    void (*lost)(void *self, uint64_t stream, uint64_t addr);
     void *self;
 };
 
@@ -213,7 +216,7 @@ struct dryi_place_ops {
     bool (*front_merge)(struct dryi_front *front, dryi_block block);
     /*
      * The caller keeps the address of this block in use, while it is used and while it lies on
-     * the front, until lost, or until free leaves it elsewhere. False: it cannot go there.
+     * the front, until it is lost, or until free leaves it elsewhere. False: it cannot go there.
      */
     bool (*front_keep)(struct dryi_front *front, dryi_block block);
     /* Does a kept block lie on a front? */

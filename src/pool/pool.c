@@ -59,17 +59,12 @@ on_event(void *self, const struct dryi_place_event *e)
         pool->options.observe(pool->options.observe_self, &event);
 }
 
-/*
- * Told by the place, the pool and the block's front, if it has one, are locked: the address will
- * not be handed out as it was.
- */
+/* Told by the place, the pool and the block's front are locked: it is not kept any more. */
 static void
-front_lost(void *self, uint64_t address)
+front_lost(void *self, uint64_t stream, uint64_t address)
 {
     struct dry_pool *pool = self;
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
-    if (slot)
-        dryi_pool_table_remove(&pool->table, slot);
+    dryi_pool_front_forget(pool, stream, address);
 }
 
 void
@@ -290,17 +285,14 @@ slack_of(const struct wish *wish)
 }
 
 /* May the block go back to its stream's front by itself? */
-static void
-find_front(struct dry_pool *pool, const struct wish *wish, uint64_t number,
-           struct dryi_pool_entry *entry)
+static bool
+is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
+        const struct wish *wish, dryi_block block)
 {
-    if (wish->size > pool->place.front_max && !dryi_pool_fronts_are_shared(&pool->fronts))
-        return;
-    const struct dryi_pool_front *front =
-        dryi_pool_front_find(pool, number, wish->stream);
-    if (front && wish->alignment == DRYI_POOL_GRAIN &&
-        pool->place.ops->front_keep(front->front, entry->block))
-        entry->front = front->number;
+    return front && wish->alignment == DRYI_POOL_GRAIN &&
+           (wish->size <= pool->place.front_max ||
+            dryi_pool_fronts_are_shared(&pool->fronts)) &&
+           pool->place.ops->front_keep(front->front, block);
 }
 
 /* Another thread than before, on another stream: they are to meet less. */
@@ -320,11 +312,12 @@ static enum dry_status
 attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
 {
     uint64_t number;
-    if (!dryi_pool_table_reserve(&pool->table))
-        return DRY_ERR_MEMORY;
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
     if (status != DRY_OK)
         return status;
+    struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
+    if (!dryi_pool_table_reserve(front ? &front->table : &pool->table))
+        return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
     status = pool->place.ops->alloc(pool->place.self, wish->size + slack_of(wish), number,
@@ -335,11 +328,9 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
     entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
-    if (entry.address != begin)
-        front_lost(pool, begin);
-    find_front(pool, wish, number, &entry);
+    entry.is_kept = is_kept(pool, front, wish, entry.block);
     note_thread(pool, number);
-    dryi_pool_table_put(&pool->table, entry);
+    dryi_pool_put(pool, front, entry);
     *address = entry.address;
     return DRY_OK;
 }
@@ -458,12 +449,11 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* A block that is kept on its front keeps its slot. */
 static enum dry_status
-give_back(struct dry_pool *pool, struct dryi_pool_slot *slot)
+give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
-    enum dry_status status =
-        pool->place.ops->free(pool->place.self, dryi_pool_slot_block(slot));
-    if (status == DRY_OK && dryi_pool_slot_is_used(pool, slot))
-        dryi_pool_table_remove(&pool->table, slot);
+    enum dry_status status = pool->place.ops->free(pool->place.self, found->slot->block);
+    if (status == DRY_OK && dryi_pool_slot_is_used(pool, found->slot))
+        dryi_pool_table_remove(found->table, found->slot);
     return status;
 }
 
@@ -482,12 +472,12 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
         context = dryi_history_ask(pool);
     dryi_pool_lock(pool);
     enum dry_status status = DRY_ERR_ARGUMENT;
-    struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
-    if (slot && dryi_pool_front_free_alone(pool, slot)) {
+    struct dryi_pool_found found = dryi_pool_seek(pool, address);
+    if (dryi_pool_front_free_alone(pool, &found)) {
         status = DRY_OK;
-    } else if (slot) {
+    } else if (found.slot && dryi_pool_slot_is_used(pool, found.slot)) {
         pool->asking = context;
-        status = give_back(pool, slot);
+        status = give_back(pool, &found);
     }
     dryi_pool_unlock(pool);
     return status;
@@ -503,8 +493,7 @@ dry_pool_record_stream(struct dry_pool *pool, uint64_t address, uint64_t stream)
     const struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
     status = slot ? dryi_pool_stream_number(pool, stream, &number) : DRY_ERR_ARGUMENT;
     if (status == DRY_OK)
-        status = pool->place.ops->record_stream(pool->place.self,
-                                                dryi_pool_slot_block(slot), number);
+        status = pool->place.ops->record_stream(pool->place.self, slot->block, number);
     dryi_pool_leave(pool);
     return status;
 }

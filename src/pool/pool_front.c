@@ -49,8 +49,11 @@ static void
 close_idle(struct dry_pool *pool, uint64_t used)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
-    uint32_t locked = 1 + f->beside;
-    f->beside = 0;
+    uint32_t locked = 1;
+    for (uint32_t i = 0; i < f->open_count; i++) {
+        locked += f->open[i]->beside;
+        f->open[i]->beside = 0;
+    }
     for (uint32_t i = f->open_count; i-- > 0;) {
         struct dryi_pool_front *front = f->open[i];
         front->idle = used >> i & 1 ? 0 : front->idle + locked;
@@ -122,6 +125,7 @@ make_front(struct dry_pool *pool, uint64_t stream)
     made->front = front;
     made->stream = stream;
     dryi_lock_init(&made->lock);
+    dryi_pool_table_init(&made->table, &pool->memory);
     f->all[++f->count] = made;
     made->number = f->count;
     atomic_store_explicit(place_of(f, stream), made, memory_order_release);
@@ -190,9 +194,42 @@ dryi_pool_fronts_finish(struct dry_pool *pool)
     struct dryi_pool_fronts *f = &pool->fronts;
     for (uint32_t i = 1; i <= f->count; i++) {
         dryi_lock_finish(&f->all[i]->lock);
+        dryi_pool_table_finish(&f->all[i]->table);
         dryi_memory_free(&pool->memory, f->all[i], 1, sizeof *f->all[i]);
     }
     f->count = 0;
+}
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+struct dryi_pool_found
+dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_found found = dryi_pool_seek_at(pool, NULL, address);
+    for (uint32_t i = 1; i <= pool->fronts.count && !found.slot; i++)
+        found = dryi_pool_seek_at(pool, pool->fronts.all[i], address);
+    if (found.slot)
+        dryi_pool_note_hint(dryi_pool_hint(pool, address), found.front);
+    return found;
+}
+
+void
+dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
+{
+    _Atomic(struct dryi_pool_front *) *at = place_of(&pool->fronts, stream);
+    struct dryi_pool_front *f =
+        at ? atomic_load_explicit(at, memory_order_relaxed) : NULL;
+    struct dryi_pool_slot *slot = f ? dryi_pool_table_seek(&f->table, address) : NULL;
+    if (slot)
+        dryi_pool_table_remove(&f->table, slot);
+}
+
+/* What the thread asked for last. */
+static _Atomic uint8_t *
+thread_hint(struct dry_pool *pool)
+{
+    uint64_t mixed = (uint64_t)dryi_thread_self() * DRYI_POOL_MIX;
+    return &pool->fronts.thread_hints[mixed >> (64 - DRYI_POOL_THREAD_BITS)];
 }
 
 /* --- requests ----------------------------------------------------------------------------- */
@@ -248,16 +285,17 @@ dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
     dryi_lock_take(&f->lock);
     bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
     dryi_lock_give(&f->lock);
+    dryi_pool_note_hint(thread_hint(pool), f);
     return is_done;
 }
 
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
 static bool
-goes_beside(struct dryi_pool_fronts *f)
+goes_beside(struct dryi_pool_front *front)
 {
-    if (f->beside == IDLE_MAX)
+    if (front->beside == IDLE_MAX)
         return false;
-    f->beside++;
+    front->beside++;
     return true;
 }
 
@@ -270,61 +308,90 @@ dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
         return false;
     dryi_lock_take(&pool->lock);
     dryi_lock_take(&f->lock);
-    struct dryi_pool_entry entry = {.front = f->number};
-    bool is_done = f->is_open && f->handle == stream && goes_beside(&pool->fronts) &&
-                   dryi_pool_table_reserve(&pool->table) &&
+    struct dryi_pool_entry entry = {.is_kept = true};
+    bool is_done = f->is_open && f->handle == stream && goes_beside(f) &&
+                   dryi_pool_table_reserve(&f->table) &&
                    pool->place.ops->front_cut(f->front, size, &entry.block);
+    dryi_lock_give(&pool->lock); /* what follows is the front's own */
     if (is_done) {
         *address = entry.address =
             pool->place.ops->get_address(pool->place.self, entry.block);
-        dryi_pool_table_put(&pool->table, entry);
+        dryi_pool_put(pool, f, entry);
     }
     dryi_lock_give(&f->lock);
-    dryi_lock_give(&pool->lock);
     return is_done;
 }
 
 bool
-dryi_pool_front_free_alone(struct dry_pool *pool, struct dryi_pool_slot *slot)
+dryi_pool_front_free_alone(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
-    uint32_t number = dryi_pool_key_front(dryi_pool_slot_key(slot));
-    return number > 0 && !dryi_pool_fronts_are_shared(&pool->fronts) &&
-           pool->place.ops->front_put(pool->fronts.all[number]->front,
-                                      dryi_pool_slot_block(slot));
+    return found->slot && dryi_pool_slot_is_kept(found->slot) &&
+           !dryi_pool_fronts_are_shared(&pool->fronts) &&
+           pool->place.ops->front_put(found->front->front, found->slot->block);
+}
+
+/* False: it is not of this front; *is_done: it was freed there. */
+static bool
+put_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
+       bool *is_done)
+{
+    if (!f)
+        return false;
+    dryi_lock_take(&f->lock);
+    const struct dryi_pool_slot *slot =
+        f->is_open ? dryi_pool_table_seek(&f->table, address) : NULL;
+    *is_done = slot && dryi_pool_slot_is_kept(slot) &&
+               pool->place.ops->front_put(f->front, slot->block);
+    dryi_lock_give(&f->lock);
+    return slot != NULL;
 }
 
 bool
 dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
 {
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
-    uint64_t key = slot ? dryi_pool_slot_key(slot) : 0;
-    uint32_t number = dryi_pool_key_front(key);
-    if (number == 0 || dryi_pool_key_address(key) != address)
-        return false;
-    struct dryi_pool_front *f = pool->fronts.all[number];
-    uint32_t block;
-    dryi_lock_take(&f->lock);
-    bool is_done = f->is_open && dryi_pool_table_read(&pool->table, slot, key, &block) &&
-                   pool->place.ops->front_put(f->front, block);
-    dryi_lock_give(&f->lock);
+    bool is_done = false;
+    if (!put_at(pool, dryi_pool_hinted(pool, thread_hint(pool)), address, &is_done))
+        put_at(pool, dryi_pool_hinted(pool, dryi_pool_hint(pool, address)), address,
+               &is_done);
     return is_done;
+}
+
+/* The same, with the pool locked. */
+static bool
+merge_at(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
+         bool *is_done)
+{
+    if (!f || !f->is_open) /* as long as the pool is locked */
+        return false;
+    dryi_lock_take(&f->lock);
+    struct dryi_pool_slot *slot = dryi_pool_table_seek(&f->table, address);
+    if (slot && dryi_pool_slot_is_kept(slot) && goes_beside(f)) {
+        const struct dryi_place_ops *ops = pool->place.ops;
+        bool is_put = ops->front_put(f->front, slot->block); /* no hint led here */
+        bool is_merged = !is_put && ops->front_merge(f->front, slot->block);
+        if (is_merged)
+            dryi_pool_table_remove(&f->table, slot);
+        *is_done = is_put || is_merged;
+    }
+    dryi_lock_give(&f->lock);
+    return slot != NULL;
 }
 
 bool
 dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
 {
-    dryi_lock_take(&pool->lock);
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
-    uint32_t number = slot ? dryi_pool_key_front(dryi_pool_slot_key(slot)) : 0;
     bool is_done = false;
-    if (number > 0) {
-        struct dryi_pool_front *f = pool->fronts.all[number];
-        dryi_lock_take(&f->lock);
-        is_done = f->is_open && goes_beside(&pool->fronts) &&
-                  pool->place.ops->front_merge(f->front, dryi_pool_slot_block(slot));
-        if (is_done)
-            dryi_pool_table_remove(&pool->table, slot);
-        dryi_lock_give(&f->lock);
+    const struct dryi_pool_fronts *fronts = &pool->fronts;
+    dryi_lock_take(&pool->lock);
+    bool is_found =
+        merge_at(pool, dryi_pool_hinted(pool, thread_hint(pool)), address, &is_done) ||
+        merge_at(pool, dryi_pool_hinted(pool, dryi_pool_hint(pool, address)), address,
+                 &is_done) ||
+        dryi_pool_table_seek(&pool->table, address);
+    for (uint32_t i = 1; i <= fronts->count && !is_found; i++) {
+        is_found = merge_at(pool, fronts->all[i], address, &is_done);
+        if (is_found)
+            dryi_pool_note_hint(dryi_pool_hint(pool, address), fronts->all[i]);
     }
     dryi_lock_give(&pool->lock);
     return is_done;

@@ -10,7 +10,9 @@
  * front (place/place.h) is opened by its next request, and what an open front can do, the alloc
  * of a block it holds or the free of one that goes back to it, takes the lock of that front
  * alone. What the stream itself has free, cut and merged, takes the pool's lock before that:
- * others go on at their fronts. Whoever needs more takes the pool's lock and that of every open
+ * others go on at their fronts. The stream's addresses are in a table of its own; which one to
+ * look at is guessed, by what the thread asked for last and by where the address lies. Whoever
+ * needs more takes the pool's lock and that of every open
  * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long, with the
  * pool's lock: as long as all it asks for lies on its front, it costs nobody anything.
  *
@@ -32,17 +34,27 @@ struct dryi_pool_front {
     bool is_open;
     uint32_t number; /* 1 to DRYI_POOL_FRONTS */
     uint32_t idle;   /* locked so often without having been used */
+    uint32_t
+        beside; /* so often with the pool, but without the others, since they all were */
     uint64_t stream; /* as the place knows it */
     uint64_t handle; /* as the program does */
     struct dryi_front *front;
-    char apart[DRYI_APART]; /* no line of the cache holds two */
+    struct dryi_pool_table table; /* of the stream's blocks */
+    char apart[DRYI_APART];       /* no line of the cache holds two */
 };
+
+#define DRYI_POOL_HINT_BITS 14u
+#define DRYI_POOL_THREAD_BITS 10u
+#define DRYI_POOL_HINT_SHIFT 16u /* blocks so near to each other have one hint */
 
 struct dryi_pool_fronts {
     /* Asked without the lock, changed with it. */
     atomic_bool is_shared;
     _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
     struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
+    /* Numbers of fronts, by address and by thread, both hashed; 0: none. Right or wrong. */
+    _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
+    _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
     uint64_t stream;              /* of the last request that took the lock */
     uintptr_t thread;             /* and who asked */
@@ -52,11 +64,11 @@ struct dryi_pool_fronts {
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
     struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
     uint32_t open_count;
-    uint32_t alone;  /* the pool was locked so often with one open at most */
-    uint32_t beside; /* so often with one front alone, since all of them were */
+    uint32_t alone; /* the pool was locked so often with one open at most */
 };
 
 struct dry_pool;
+struct dryi_pool_found;
 
 static inline bool
 dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
@@ -78,7 +90,8 @@ bool dryi_pool_front_merge(struct dry_pool *pool, uint64_t address);
  */
 bool dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
                                  uint64_t *address);
-bool dryi_pool_front_free_alone(struct dry_pool *pool, struct dryi_pool_slot *slot);
+bool dryi_pool_front_free_alone(struct dry_pool *pool,
+                                const struct dryi_pool_found *found);
 
 /* Everything below: with the pool locked. */
 
@@ -87,6 +100,8 @@ void dryi_pool_fronts_share(struct dry_pool *pool);
 /* The front of a request's stream, while shared open from now on; NULL: it has none. */
 struct dryi_pool_front *dryi_pool_front_find(struct dry_pool *pool, uint64_t number,
                                              uint64_t handle);
+/* A block that the front of this stream keeps is no longer whole: its address is forgotten. */
+void dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address);
 void dryi_pool_fronts_close(struct dry_pool *pool);
 void dryi_pool_fronts_finish(struct dry_pool *pool);
 

@@ -74,7 +74,8 @@ struct dry_pool {
     struct dryi_place place;
     atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
     struct dryi_pool_fronts fronts;
-    struct dryi_pool_table table; /* of blocks in use, by the address handed out */
+    struct dryi_pool_table
+        table; /* of blocks that no front keeps, by the address handed out */
 
     struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_pool_streams streams;
@@ -126,23 +127,84 @@ dryi_pool_unlock(struct dry_pool *pool)
     dryi_lock_give(&pool->lock);
 }
 
-/* --- pool.c ------------------------------------------------------------------------------- */
+/* --- addresses: each table with its front locked, or all locked ---------------------------- */
+
+#define DRYI_POOL_MIX UINT64_C(0x9e3779b97f4a7c15)
+
+/* Where an address stands. */
+struct dryi_pool_found {
+    struct dryi_pool_slot *slot; /* NULL: nowhere */
+    struct dryi_pool_front *front;
+    struct dryi_pool_table *table; /* the front's, or the pool's */
+};
+
+static inline _Atomic uint8_t *
+dryi_pool_hint(struct dry_pool *pool, uint64_t address)
+{
+    uint64_t mixed = (address >> DRYI_POOL_HINT_SHIFT) * DRYI_POOL_MIX;
+    return &pool->fronts.hints[mixed >> (64 - DRYI_POOL_HINT_BITS)];
+}
+
+static inline void
+dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_front *front)
+{
+    uint8_t number = front ? (uint8_t)front->number : 0;
+    if (atomic_load_explicit(hint, memory_order_relaxed) != number)
+        atomic_store_explicit(hint, number, memory_order_release);
+}
+
+/* NULL: none. */
+static inline struct dryi_pool_front *
+dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
+{
+    return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
+}
+
+static inline struct dryi_pool_found
+dryi_pool_seek_at(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t address)
+{
+    struct dryi_pool_table *table = front ? &front->table : &pool->table;
+    return (struct dryi_pool_found){dryi_pool_table_seek(table, address), front, table};
+}
+
+/* Where the hint does not lead to it: through all tables. All locked. */
+struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
+
+/* Of a block in use, or on a front. All locked. */
+static inline struct dryi_pool_found
+dryi_pool_seek(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_front *front = dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
+    struct dryi_pool_found found = dryi_pool_seek_at(pool, front, address);
+    return found.slot ? found : dryi_pool_seek_further(pool, address);
+}
+
+/* Into the table of its stream's front, NULL: of the pool. There is room. */
+static inline void
+dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
+              struct dryi_pool_entry entry)
+{
+    dryi_pool_table_put(front ? &front->table : &pool->table, entry);
+    dryi_pool_note_hint(dryi_pool_hint(pool, entry.address), front);
+}
 
 /* Its block is in use, or is one of ours no more; else it lies on its front. */
 static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
-    return dryi_pool_key_front(dryi_pool_slot_key(slot)) == 0 ||
-           !pool->place.ops->front_holds(pool->place.self, dryi_pool_slot_block(slot));
+    return !dryi_pool_slot_is_kept(slot) ||
+           !pool->place.ops->front_holds(pool->place.self, slot->block);
 }
 
-/* The slot of a block in use; NULL: the address is none. Pool locked. */
+/* The slot of a block in use; NULL: the address is none. All locked. */
 static inline struct dryi_pool_slot *
-dryi_pool_find(const struct dry_pool *pool, uint64_t address)
+dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&pool->table, address);
+    struct dryi_pool_slot *slot = dryi_pool_seek(pool, address).slot;
     return slot && dryi_pool_slot_is_used(pool, slot) ? slot : NULL;
 }
+
+/* --- pool.c ------------------------------------------------------------------------------- */
 
 /* The lock; UNSUPPORTED, without it, in the child of a fork. */
 DRY_CHECK_RESULT static inline enum dry_status

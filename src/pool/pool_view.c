@@ -176,7 +176,7 @@ describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
     if (!slot)
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
-    pool->place.ops->get_block(pool->place.self, dryi_pool_slot_block(slot), &info);
+    pool->place.ops->get_block(pool->place.self, slot->block, &info);
     struct search search = {.address = info.addr};
     enum dry_status status =
         pool->place.ops->walk(pool->place.self, find_segment, &search);
@@ -221,46 +221,64 @@ count_allocated(void *visitor, const struct dryi_segment_info *segment,
 
 /* Each slot is found, and leads to a block in use, or one on a front, that begins there. */
 static const char *
-check_slot(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
+check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
-    uint64_t key = dryi_pool_slot_key(slot), address = dryi_pool_key_address(key);
-    if (dryi_pool_table_seek(&pool->table, address) != slot)
+    uint64_t address = dryi_pool_slot_address(slot);
+    if (dryi_pool_seek(pool, address).slot != slot)
         return "cannot be found";
     struct dryi_block_info info;
-    pool->place.ops->get_block(pool->place.self, dryi_pool_slot_block(slot), &info);
+    pool->place.ops->get_block(pool->place.self, slot->block, &info);
     bool is_used = dryi_pool_slot_is_used(pool, slot);
     if (is_used && (!info.allocated || address - info.addr >= info.size))
         return "is of no block in use";
-    if (dryi_pool_key_front(key) && address != info.addr)
+    if (dryi_pool_slot_is_kept(slot) && address != info.addr)
         return "is not where its block begins";
     return NULL;
 }
 
+/* What tables hold: blocks in use, or on a front. */
+struct held {
+    size_t used, resting;
+};
+
 static enum dry_status
-check_table(const struct dry_pool *pool, struct dry_error *err)
+check_table(struct dry_pool *pool, const struct dryi_pool_table *table, struct held *held,
+            struct dry_error *err)
 {
-    const struct dryi_pool_slots *now =
-        atomic_load_explicit(&pool->table.now, memory_order_relaxed);
-    size_t used = 0, resting = 0;
-    for (size_t i = 0; now && i < now->count; i++) {
-        uint64_t key = dryi_pool_slot_key(&now->slots[i]);
-        if (!key)
+    size_t count = 0;
+    for (size_t i = 0; i < table->slot_count; i++) {
+        const struct dryi_pool_slot *slot = &table->slots[i];
+        if (!slot->key)
             continue;
-        *(dryi_pool_slot_is_used(pool, &now->slots[i]) ? &used : &resting) += 1;
-        const char *broken = check_slot(pool, &now->slots[i]);
+        count++;
+        *(dryi_pool_slot_is_used(pool, slot) ? &held->used : &held->resting) += 1;
+        const char *broken = check_slot(pool, slot);
         if (broken)
             return dryi_fail(err, DRY_ERR_FORMAT, "slot %zu %s", i, broken);
     }
+    if (count != table->count)
+        return dryi_fail(err, DRY_ERR_FORMAT, "%zu addresses counted, there are %zu",
+                         table->count, count);
+    return DRY_OK;
+}
+
+static enum dry_status
+check_tables(struct dry_pool *pool, struct dry_error *err)
+{
+    struct held held = {0};
+    enum dry_status status = check_table(pool, &pool->table, &held, err);
+    for (uint32_t i = 1; i <= pool->fronts.count && status == DRY_OK; i++)
+        status = check_table(pool, &pool->fronts.all[i]->table, &held, err);
+    if (status != DRY_OK)
+        return status;
     size_t allocated = 0;
-    enum dry_status status =
-        pool->place.ops->walk(pool->place.self, count_allocated, &allocated);
+    status = pool->place.ops->walk(pool->place.self, count_allocated, &allocated);
     if (status != DRY_OK)
         return dryi_fail(err, status, "the pool cannot be walked");
-    if (used + resting != pool->table.count || used != allocated)
-        return dryi_fail(
-            err, DRY_ERR_FORMAT,
-            "%zu addresses counted, %zu in use, %zu at rest, %zu blocks in use",
-            pool->table.count, used, resting, allocated);
+    if (held.used != allocated)
+        return dryi_fail(err, DRY_ERR_FORMAT,
+                         "%zu addresses in use, %zu at rest, %zu blocks in use",
+                         held.used, held.resting, allocated);
     return DRY_OK;
 }
 
@@ -272,7 +290,7 @@ dry_pool_check(struct dry_pool *pool, struct dry_error *err)
                          "the pool belongs to the process that forked this one");
     enum dry_status status = pool->place.ops->check(pool->place.self, err);
     if (status == DRY_OK)
-        status = check_table(pool, err);
+        status = check_tables(pool, err);
     dryi_pool_leave(pool);
     return status;
 }

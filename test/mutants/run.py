@@ -85,10 +85,20 @@ MUTANTS = {
         "b->uses != NONE || b->has_ticket",
         "b->has_ticket",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
-    "front_of_any_large_block": (
-        "paged_state.h",
-        "s->wanted[slot] != front_wanted_again(bytes) ||",
-        "",
+    "loose_for_ever": (
+        "paged_front.c",
+        "            s->loose_blocks--;\n            flush_block(p, s, slot);\n",
+        "            s->loose_blocks--;\n",
+        "test_paged_front", "large_blocks_stay_only_if_wanted"),
+    "wanted_and_merged": (
+        "paged_front.c",
+        "else if (!dryi_paged_front_wants(s, p->blocks[s->fronts[slot]].size))",
+        "else",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "handed_out_and_kept": (
+        "paged.c",
+        "    dryi_paged_front_forget(p, b);\n",
+        "    b->is_known = false;\n",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "uncounted_cut": (
         "paged_front.c",
@@ -112,8 +122,8 @@ MUTANTS = {
         "test_paged_front", "unknown_blocks_come_from_the_front"),
     "cut_of_what_stays_apart": (
         "paged.c",
-        "b->is_known = b->is_apart = false;",
-        "b->is_known = false;",
+        "b->state = BLOCK_USED;\n    b->is_apart = false;",
+        "b->state = BLOCK_USED;",
         "test_paged_plan", "nothing_is_given_over_too_early"),
     "too_small_block": (
         "paged_shelf.c",

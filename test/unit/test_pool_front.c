@@ -294,11 +294,12 @@ act(struct company *c)
 static size_t
 count_resting(const struct dry_pool *pool)
 {
-    const struct dryi_pool_slots *now = atomic_load(&pool->table.now);
     size_t resting = 0;
-    for (size_t i = 0; now && i < now->count; i++) {
-        uint64_t key = dryi_pool_slot_key(&now->slots[i]);
-        resting += key != 0 && !dryi_pool_slot_is_used(pool, &now->slots[i]);
+    for (uint32_t front = 1; front <= pool->fronts.count; front++) {
+        const struct dryi_pool_table *table = &pool->fronts.all[front]->table;
+        for (size_t i = 0; i < table->slot_count; i++)
+            resting += table->slots[i].key != 0 &&
+                       !dryi_pool_slot_is_used(pool, &table->slots[i]);
     }
     return resting;
 }
