@@ -371,9 +371,9 @@ find_loose(const struct dryi_paged *p, struct shelf *s)
 }
 
 static void
-flush_loose(struct dryi_paged *p, struct shelf *s)
+flush_loose(struct dryi_paged *p, struct shelf *s, uint32_t most)
 {
-    for (uint32_t i = 0; i < LOOSE_FLUSHED && s->loose_blocks > 0; i++) {
+    for (uint32_t i = 0; i < most && s->loose_blocks > 0; i++) {
         size_t slot = find_loose(p, s);
         if (slot == NONE) /* some were taken from there, or are wanted by now */
             s->loose_blocks = 0;
@@ -382,6 +382,17 @@ flush_loose(struct dryi_paged *p, struct shelf *s)
             flush_block(p, s, slot);
         }
     }
+}
+
+bool
+dryi_paged_flush_loose(struct dryi_paged *p)
+{
+    bool any = false;
+    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
+        any |= p->shelves[at]->loose_blocks > 0;
+        flush_loose(p, p->shelves[at], UINT32_MAX);
+    }
+    return any;
 }
 
 /* What needs neither pages nor another stream; on the front if nobody kept its address. */
@@ -413,7 +424,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
         r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
         is_beyond_books(front, r.bytes) || !dryi_paged_block_has(p, 2))
         return false;
-    flush_loose(p, p->shelves[front->shelf_ids[0]]);
+    flush_loose(p, p->shelves[front->shelf_ids[0]], LOOSE_FLUSHED);
     uint32_t found = cut_own(p, &r);
     if (found == NONE)
         return false;

@@ -621,6 +621,8 @@ void dryi_paged_fronts_finish(struct dryi_paged *p);
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
 void dryi_paged_flush_large(struct dryi_paged *p);
+/* The same of large blocks that no front wants. */
+bool dryi_paged_flush_loose(struct dryi_paged *p);
 /*
  * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
  * `bytes` is there, but `most` blocks at most: is one?

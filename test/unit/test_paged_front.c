@@ -419,12 +419,40 @@ alone_nothing_is_cut(void **state)
     end(&s);
 }
 
+/* What lies loose on a front is had by others before more is reserved. */
+static void
+loose_blocks_are_no_reason_to_reserve_more(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    for (uint64_t i = 0; i < 8; i++)
+        ask(&s, 0, (64 + i) << 20);
+    for (size_t i = 0; i < 8; i++) {
+        assert_true(ops->front_put(s.fronts[0], s.pieces[i].block));
+        s.pieces[i].is_used = false;
+    }
+    balance(&s);
+    assert_int_equal(ops->stream_waits(s.place.self, 1, 0), DRY_OK);
+    struct dry_sim_account before, after;
+    dry_sim_get_account(s.sim, &before);
+    for (uint64_t i = 8; i-- > 0;)
+        ask(&s, 1, (64 + i) << 20);
+    dry_sim_get_account(s.sim, &after);
+    assert_true(after.used_bytes == before.used_bytes);
+    assert_true(after.calls[DRY_SIM_UNMAP_PAGES] == before.calls[DRY_SIM_UNMAP_PAGES]);
+    assert_int_equal(s.lost, 8);
+    end(&s);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
+        cmocka_unit_test(loose_blocks_are_no_reason_to_reserve_more),
         cmocka_unit_test(peaks_of_fronts_hardly_add_up),
         cmocka_unit_test(unknown_blocks_come_from_the_front),
         cmocka_unit_test(alone_nothing_is_cut),
