@@ -316,7 +316,7 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 /*
  * A free block that will not stay on its front costs others nothing as long as it lies there
  * unmerged: the next cut, which must have the place, merges some. A few, for they are of use to
- * nobody meanwhile.
+ * nobody meanwhile, and none where the device is full.
  */
 #define LOOSE_MAX 16
 #define LOOSE_FLUSHED 4
@@ -324,7 +324,7 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 static bool
 push_loose(struct dryi_paged *p, struct shelf *s, uint32_t block)
 {
-    bool is_done = s->loose_blocks < LOOSE_MAX &&
+    bool is_done = s->loose_blocks < LOOSE_MAX && !p->is_full &&
                    dryi_paged_front_push(p, s, block, p->blocks[block].size);
     s->loose_blocks += is_done;
     return is_done;

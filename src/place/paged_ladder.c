@@ -542,11 +542,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
             return DRY_OK;
     }
     *block = take_at_hand(p, r);
-    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_flush_loose(p)) {
-        *block = dryi_paged_take_own(p, r);
-        if (*block == NONE)
-            *block = take_at_hand(p, r); /* what others may have lies on shelves now */
-    }
+    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_flush_loose(p))
+        *block = take_any(p, r);
     if (*block != NONE)
         return DRY_OK;
     enum dry_status status = take_new(p, r, RUNG_BUDGET, block);

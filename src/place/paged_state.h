@@ -98,7 +98,7 @@ struct shelf {
     uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
     uint32_t front_blocks; /* on all stacks */
     uint32_t
-        loose_blocks; /* of those, large ones whose size was not wanted: no fewer lie there */
+        loose_blocks; /* of those, about: large ones, not wanted when they were put */
     uint32_t next_fronted;
     bool is_small;
     bool is_fronted; /* is among those whose stacks are flushed */

@@ -17,6 +17,7 @@ close_front(struct dryi_pool_fronts *f, uint32_t at)
     struct dryi_pool_front *front = f->open[at];
     bool is_held = front->is_open;
     front->is_open = false;
+    front->beside = 0;
     if (is_held)
         dryi_lock_give(&front->lock);
     f->open_count--;
@@ -209,7 +210,7 @@ dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
     for (uint32_t i = 1; i <= pool->fronts.count && !found.slot; i++)
         found = dryi_pool_seek_at(pool, pool->fronts.all[i], address);
     if (found.slot)
-        dryi_pool_note_hint(dryi_pool_hint(pool, address), found.front);
+        dryi_pool_note(pool, address, found.front);
     return found;
 }
 
@@ -391,7 +392,7 @@ dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
     for (uint32_t i = 1; i <= fronts->count && !is_found; i++) {
         is_found = merge_at(pool, fronts->all[i], address, &is_done);
         if (is_found)
-            dryi_pool_note_hint(dryi_pool_hint(pool, address), fronts->all[i]);
+            dryi_pool_note(pool, address, fronts->all[i]);
     }
     dryi_lock_give(&pool->lock);
     return is_done;

@@ -43,9 +43,9 @@ struct dryi_pool_front {
     char apart[DRYI_APART];       /* no line of the cache holds two */
 };
 
-#define DRYI_POOL_HINT_BITS 14u
+#define DRYI_POOL_HINT_BITS 17u
 #define DRYI_POOL_THREAD_BITS 10u
-#define DRYI_POOL_HINT_SHIFT 16u /* blocks so near to each other have one hint */
+#define DRYI_POOL_HINT_SHIFT 12u /* blocks so near to each other have one hint */
 
 struct dryi_pool_fronts {
     /* Asked without the lock, changed with it. */

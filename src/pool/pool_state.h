@@ -160,6 +160,23 @@ dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
     return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
 }
 
+/* Hints are asked for only where there are several tables. All locked, or the front. */
+static inline void
+dryi_pool_note(struct dry_pool *pool, uint64_t address,
+               const struct dryi_pool_front *front)
+{
+    if (pool->fronts.count > 1)
+        dryi_pool_note_hint(dryi_pool_hint(pool, address), front);
+}
+
+static inline struct dryi_pool_front *
+dryi_pool_guess(struct dry_pool *pool, uint64_t address)
+{
+    return pool->fronts.count == 1
+               ? pool->fronts.all[1]
+               : dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
+}
+
 static inline struct dryi_pool_found
 dryi_pool_seek_at(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t address)
 {
@@ -174,8 +191,8 @@ struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t ad
 static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
-    struct dryi_pool_front *front = dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
-    struct dryi_pool_found found = dryi_pool_seek_at(pool, front, address);
+    struct dryi_pool_found found =
+        dryi_pool_seek_at(pool, dryi_pool_guess(pool, address), address);
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
@@ -185,7 +202,7 @@ dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
               struct dryi_pool_entry entry)
 {
     dryi_pool_table_put(front ? &front->table : &pool->table, entry);
-    dryi_pool_note_hint(dryi_pool_hint(pool, entry.address), front);
+    dryi_pool_note(pool, entry.address, front);
 }
 
 /* Its block is in use, or is one of ours no more; else it lies on its front. */
