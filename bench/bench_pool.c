@@ -67,6 +67,7 @@ struct worker {
     uint32_t *times;
     double seconds, cpu_seconds;
     pthread_barrier_t *begin;
+    char apart[128]; /* threads do not meet in the lines of their workers */
 };
 
 /* splitmix64 */

@@ -169,6 +169,7 @@ struct dryi_front {
     bool is_used;
     uint64_t requests;
     struct tally books[BOOK_COUNT];
+    char apart[DRYI_APART]; /* no line of the cache holds two */
 };
 
 enum tally_name {
