@@ -201,7 +201,8 @@ struct dryi_place_ops {
     uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*
      * A kept block of this front is free. False: free can do it, for the front has no room for
-     * this size or streams were recorded; or the block is free already.
+     * this size or streams were recorded; or the block is free already. While shared a few large
+     * ones that the front does not keep lie there, too, until the next cut.
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
     /*
