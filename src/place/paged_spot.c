@@ -32,6 +32,8 @@ struct run {
     uint64_t begin, end;
 };
 
+#define TRIED_COUNT 128u /* a power of two, more than a bounded search tries */
+
 /* What a search holds: the request, and the best so far (block NONE: nothing yet). */
 struct search {
     const struct dryi_paged *p;
@@ -39,6 +41,7 @@ struct search {
     enum search_kind kind;
     bool gives; /* pages of this arena may go elsewhere */
     struct spot best;
+    uint32_t tried[TRIED_COUNT]; /* first blocks of runs, hashed; NIL: none */
 };
 
 static bool
@@ -92,71 +95,104 @@ add_part(const struct search *search, struct run *run, uint32_t block)
     run->end = part.end;
 }
 
-static void
-make_run(const struct search *search, uint32_t seed, struct run *run)
+/* Where the run around a block begins. */
+static uint32_t
+first_of_run(const struct search *search, uint32_t seed)
 {
     const struct dryi_paged *p = search->p;
-    uint32_t shelf = search->r->shelf, first = seed;
+    uint32_t first = seed;
     for (unsigned i = 0; i < REACH; i++) {
         uint32_t prev = p->blocks[first].prev;
-        if (!is_part_of_run(p, shelf, prev))
+        if (!is_part_of_run(p, search->r->shelf, prev))
             break;
         first = prev;
     }
+    return first;
+}
+
+/* Most blocks of a run lead to the same one: it is tried once, as far as that is remembered. */
+static bool
+is_new_run(struct search *search, uint32_t first)
+{
+    uint32_t *tried = &search->tried[first % TRIED_COUNT];
+    bool is_new = *tried != first;
+    *tried = first;
+    return is_new;
+}
+
+static void
+make_run(const struct search *search, uint32_t first, struct run *run)
+{
+    const struct dryi_paged *p = search->p;
     run->count = 0;
     run->begin = p->blocks[first].addr;
     uint32_t at = first;
     do {
         add_part(search, run, at);
         at = p->blocks[at].next;
-    } while (run->count < 2 * REACH + 1 && is_part_of_run(p, shelf, at));
+    } while (run->count < 2 * REACH + 1 && is_part_of_run(p, search->r->shelf, at));
 }
+
+/*
+ * Where the last spot lay: the parts of its begin, and of its first and last page. Spots come in
+ * order, so that the parts of the next are there or further on.
+ */
+struct cursor {
+    uint32_t addr, lo, hi;
+};
 
 /* The last part that begins at or below the address; the first of what is below all. */
 static const struct part *
-find_part(const struct run *run, uint64_t addr)
+find_part(const struct run *run, uint32_t *at, uint64_t addr)
 {
-    uint32_t first = 0;
-    for (uint32_t count = run->count; count > 1;) {
-        uint32_t half = count / 2;
-        first = run->parts[first + half].begin <= addr ? first + half : first;
-        count -= half;
-    }
-    return &run->parts[first];
+    while (*at + 1 < run->count && run->parts[*at + 1].begin <= addr)
+        ++*at;
+    return &run->parts[*at];
 }
 
 /* Bytes of holes, and of pages that could lie elsewhere, below the address. */
 static void
-count_below(const struct run *run, uint64_t addr, uint64_t *fresh, uint64_t *movable)
+count_below(const struct part *part, uint64_t addr, uint64_t *fresh, uint64_t *movable)
 {
-    const struct part *part = find_part(run, addr);
     uint64_t here = overlap(0, addr, part->lo, part->hi);
     *fresh = part->fresh + (part->is_hole ? here : 0);
     *movable = part->movable + (part->is_hole ? 0 : here);
 }
 
-static struct spot
-measure_spot(const struct search *search, const struct run *run, uint64_t addr)
+/* What counts first in a search. */
+static uint64_t
+pages_of(const struct spot *spot, enum search_kind kind)
+{
+    return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
+}
+
+/* Its pages, and if those are not too many the rest, but for the block. False: they are. */
+static bool
+measure_spot(const struct search *search, const struct run *run, struct cursor *cursor,
+             struct spot *spot)
 {
     const struct dryi_paged *p = search->p;
-    uint64_t end = addr + search->r->bytes;
+    uint64_t addr = spot->addr, end = addr + search->r->bytes;
     uint64_t lo = page_floor(p, addr), hi = page_ceil(p, end);
     uint64_t fresh[2], movable[2];
-    count_below(run, lo, &fresh[0], &movable[0]);
-    count_below(run, hi, &fresh[1], &movable[1]);
-    struct spot spot = {.block = find_part(run, addr)->block, .addr = addr};
-    spot.fresh = (fresh[1] - fresh[0]) >> p->page_shift;
-    spot.cost = spot.fresh + ((movable[1] - movable[0]) >> p->page_shift);
-    spot.gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
-    spot.slack = overlap(run->begin, addr, lo, addr) + overlap(end, run->end, end, hi);
-    return spot;
+    count_below(find_part(run, &cursor->lo, lo), lo, &fresh[0], &movable[0]);
+    count_below(find_part(run, &cursor->hi, hi), hi, &fresh[1], &movable[1]);
+    spot->fresh = (fresh[1] - fresh[0]) >> p->page_shift;
+    spot->cost = spot->fresh + ((movable[1] - movable[0]) >> p->page_shift);
+    if (search->best.block != NONE &&
+        pages_of(spot, search->kind) > pages_of(&search->best, search->kind))
+        return false;
+    spot->gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
+    spot->slack = addr - (lo > run->begin ? lo : run->begin) +
+                  (hi < run->end ? hi : run->end) - end;
+    return true;
 }
 
 static bool
 is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
 {
-    if (kind != SEARCH_FRESH && a->cost != b->cost)
-        return a->cost < b->cost;
+    if (pages_of(a, kind) != pages_of(b, kind))
+        return pages_of(a, kind) < pages_of(b, kind);
     if (a->fresh != b->fresh)
         return a->fresh < b->fresh;
     if (a->cost != b->cost)
@@ -169,13 +205,31 @@ is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
 }
 
 static void
-try_spot(struct search *search, const struct run *run, uint64_t addr)
+try_spot(struct search *search, const struct run *run, struct cursor *cursor,
+         uint64_t addr)
 {
     if (addr < run->begin || search->r->bytes > run->end - addr)
         return;
-    struct spot spot = measure_spot(search, run, addr);
-    if (search->best.block == NONE || is_better(&spot, &search->best, search->kind))
-        search->best = spot;
+    struct spot spot = {.addr = addr};
+    if (!measure_spot(search, run, cursor, &spot) ||
+        (search->best.block != NONE && !is_better(&spot, &search->best, search->kind)))
+        return;
+    spot.block = find_part(run, &cursor->addr, addr)->block;
+    search->best = spot;
+}
+
+/* What of the request finds no room in the run's free blocks needs pages wherever it lies. */
+static bool
+may_be_better(const struct search *search, const struct run *run)
+{
+    const struct spot *best = &search->best;
+    if (best->block == NONE)
+        return true;
+    const struct part *last = &run->parts[run->count - 1];
+    uint64_t holes = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
+    uint64_t free = run->end - run->begin - holes, bytes = search->r->bytes;
+    uint64_t least = bytes > free ? (bytes - free) >> search->p->page_shift : 0;
+    return least <= pages_of(best, search->kind);
 }
 
 /* Right behind and right before whatever bounds the parts of the run. */
@@ -183,15 +237,19 @@ static void
 try_run(struct search *search, uint32_t seed)
 {
     uint64_t bytes = search->r->bytes;
-    struct run run;
-    make_run(search, seed, &run);
-    if (run.end - run.begin < bytes)
+    uint32_t first = first_of_run(search, seed);
+    if (!is_new_run(search, first))
         return;
+    struct run run;
+    make_run(search, first, &run);
+    if (run.end - run.begin < bytes || !may_be_better(search, &run))
+        return;
+    struct cursor behind = {0}, before = {0};
     for (uint32_t i = 0; i < run.count; i++) {
         const struct part *part = &run.parts[i];
-        try_spot(search, &run, part->begin);
+        try_spot(search, &run, &behind, part->begin);
         if (part->end >= run.begin + bytes && search->p->blocks[part->block].next != NONE)
-            try_spot(search, &run, part->end - bytes);
+            try_spot(search, &run, &before, part->end - bytes);
     }
 }
 

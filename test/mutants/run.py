@@ -125,6 +125,26 @@ MUTANTS = {
         "b->state = BLOCK_USED;\n    b->is_apart = false;",
         "b->state = BLOCK_USED;",
         "test_paged_plan", "nothing_is_given_over_too_early"),
+    "run_left_out": (
+        "paged_spot.c",
+        "return least <= pages_of(best, search->kind);",
+        "return least < pages_of(best, search->kind);",
+        "test_paged_spot", "nothing_that_is_left_out_is_better"),
+    "other_run_left_out": (
+        "paged_spot.c",
+        "bool is_new = *tried != first;",
+        "bool is_new = *tried == NIL;",
+        "test_paged_spot", "nothing_that_is_left_out_is_better"),
+    "one_cursor_for_two": (
+        "paged_spot.c",
+        "try_spot(search, &run, &before, part->end - bytes);",
+        "try_spot(search, &run, &behind, part->end - bytes);",
+        "test_paged_spot", "nothing_that_is_left_out_is_better"),
+    "spot_left_out": (
+        "paged_spot.c",
+        "pages_of(spot, search->kind) > pages_of(&search->best, search->kind))",
+        "pages_of(spot, search->kind) >= pages_of(&search->best, search->kind))",
+        "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "too_small_block": (
         "paged_shelf.c",
         "(b->size >= size) & (is_smaller",
@@ -579,6 +599,7 @@ PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
     "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
+    "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),
