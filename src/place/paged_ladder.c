@@ -261,17 +261,33 @@ is_short(const struct dryi_paged *p, uint64_t want)
     return p->stock_count < want;
 }
 
-/*
- * Whole pages lie under large blocks. Threads that share the fronts have each other's small
- * ones only when nothing else is left under the budget: they would have to meet to refill them.
- */
-static void
-flush_for_pages(struct dryi_paged *p, const struct request *r, enum rung rung)
+/* Pages from under free blocks; none in [keep_lo, keep_hi) of the spot. */
+static enum dry_status
+steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                bool wait, bool oom)
 {
-    if (p->is_shared && rung == RUNG_BUDGET && !arena_is_small(r->arena))
+    return dryi_paged_steal(p, spot->fresh, page_floor(p, spot->addr),
+                            page_ceil(p, spot->addr + r->bytes), wait, oom);
+}
+
+/*
+ * Whole pages lie under large blocks: under the budget what is kept of small ones on fronts is
+ * given up only if those are not enough. Threads that share the fronts keep it until nothing
+ * else is left under the budget: they would have to meet to fill them again.
+ */
+static enum dry_status
+flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                enum rung rung)
+{
+    if (rung == RUNG_BUDGET) {
         dryi_paged_flush_large(p);
-    else
-        dryi_paged_flush(p);
+        enum dry_status status = steal_pages_for(p, r, spot, false, false);
+        if (status != DRY_OK || !is_short(p, spot->fresh) ||
+            (p->is_shared && !arena_is_small(r->arena)))
+            return status;
+    }
+    dryi_paged_flush(p);
+    return steal_pages_for(p, r, spot, rung != RUNG_BUDGET, false);
 }
 
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
@@ -279,21 +295,19 @@ static enum dry_status
 get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
           enum rung rung, bool *moved)
 {
-    uint64_t lo = page_floor(p, spot->addr), hi = page_ceil(p, spot->addr + r->bytes);
     uint64_t want = spot->fresh;
     enum dry_status status = DRY_OK;
     if (rung != RUNG_TIGHT)
         status = create_pages(p, r, want, false);
     if (status == DRY_OK && is_short(p, want) && p->conf.remap) {
         *moved = true;
-        flush_for_pages(p, r, rung);
-        status = dryi_paged_steal(p, want, lo, hi, rung != RUNG_BUDGET, false);
+        status = flush_and_steal(p, r, spot, rung);
     }
     if (status == DRY_OK && rung >= RUNG_WAIT)
         status = create_pages(p, r, want, true);
     if (status == DRY_OK && is_short(p, want) && rung == RUNG_LAST) {
         *moved = true;
-        status = dryi_paged_steal(p, want, lo, hi, true, true);
+        status = steal_pages_for(p, r, spot, true, true);
     }
     if (status == DRY_OK && is_short(p, want))
         status = DRY_ERR_NO_SPACE;
