@@ -450,10 +450,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peaks_of_fronts_hardly_add_up),
         cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
         cmocka_unit_test(loose_blocks_are_no_reason_to_reserve_more),
-        cmocka_unit_test(peaks_of_fronts_hardly_add_up),
         cmocka_unit_test(unknown_blocks_come_from_the_front),
         cmocka_unit_test(alone_nothing_is_cut),
     };
