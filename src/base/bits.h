@@ -66,6 +66,16 @@ dryi_mix64(uint64_t x)
 }
 
 /*
+ * A number below 2^bits, 1 to 63: the high bits of a product depend on all bits of x (Knuth, The
+ * Art of Computer Programming 3, 6.4: Fibonacci hashing). For what nobody can choose to collide.
+ */
+static inline uint64_t
+dryi_spread(uint64_t x, unsigned bits)
+{
+    return x * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
+}
+
+/*
  * A number that whoever makes a file cannot know: keys of hash tables and priorities of
  * trees are mixed with it, so that no file can be made to degrade them. Where the loader
  * randomises addresses, that of an object is one. Results never depend on it.

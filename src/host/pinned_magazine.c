@@ -64,7 +64,7 @@ dryi_pinned_slot_try(struct dry_pinned *p)
     if (!p->slots)
         return NULL;
     uintptr_t self = dryi_thread_self();
-    uint32_t home = (uint32_t)((uint64_t)self * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+    uint32_t home = (uint32_t)dryi_spread(self, 6);
     struct dryi_pinned_slot *slot = &p->slots[home];
     if (atomic_load_explicit(&slot->owner, memory_order_relaxed) != self)
         slot = claim_slot(p->slots, home, self);

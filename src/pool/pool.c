@@ -316,7 +316,7 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     if (status != DRY_OK)
         return status;
     struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
-    if (!dryi_pool_table_reserve(front ? &front->table : &pool->table))
+    if (!dryi_pool_table_reserve(dryi_pool_table_of(pool, front)))
         return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
@@ -453,7 +453,7 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
     enum dry_status status = pool->place.ops->free(pool->place.self, found->slot->block);
     if (status == DRY_OK && dryi_pool_slot_is_used(pool, found->slot))
-        dryi_pool_table_remove(found->table, found->slot);
+        dryi_pool_table_remove(dryi_pool_table_of(pool, found->front), found->slot);
     return status;
 }
 

@@ -112,6 +112,17 @@ place_of(struct dryi_pool_fronts *f, uint64_t stream)
     return NULL;
 }
 
+/* NULL: the stream has none. */
+static struct dryi_pool_front *
+front_of(struct dryi_pool_fronts *f, uint64_t number)
+{
+    _Atomic(struct dryi_pool_front *) *at = place_of(f, number);
+    struct dryi_pool_front *front =
+        at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
+    /* Where it was empty a moment ago, another stream's may stand by now. */
+    return front && front->stream == number ? front : NULL;
+}
+
 static struct dryi_pool_front *
 make_front(struct dry_pool *pool, uint64_t stream)
 {
@@ -176,9 +187,7 @@ dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
         return f->last;
     if (!pool->place.ops->front_ask)
         return NULL;
-    _Atomic(struct dryi_pool_front *) *at = place_of(f, number);
-    struct dryi_pool_front *front =
-        at ? atomic_load_explicit(at, memory_order_relaxed) : NULL;
+    struct dryi_pool_front *front = front_of(f, number);
     if (!front)
         front = make_front(pool, number);
     if (!front)
@@ -217,9 +226,7 @@ dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
 void
 dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
 {
-    _Atomic(struct dryi_pool_front *) *at = place_of(&pool->fronts, stream);
-    struct dryi_pool_front *f =
-        at ? atomic_load_explicit(at, memory_order_relaxed) : NULL;
+    struct dryi_pool_front *f = front_of(&pool->fronts, stream);
     struct dryi_pool_slot *slot = f ? dryi_pool_table_seek(&f->table, address) : NULL;
     if (slot)
         dryi_pool_table_remove(&f->table, slot);
@@ -229,8 +236,8 @@ dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
 static _Atomic uint8_t *
 thread_hint(struct dry_pool *pool)
 {
-    uint64_t mixed = (uint64_t)dryi_thread_self() * DRYI_POOL_MIX;
-    return &pool->fronts.thread_hints[mixed >> (64 - DRYI_POOL_THREAD_BITS)];
+    return &pool->fronts
+                .thread_hints[dryi_spread(dryi_thread_self(), DRYI_POOL_THREAD_BITS)];
 }
 
 /* --- requests ----------------------------------------------------------------------------- */
@@ -264,23 +271,11 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }
 
-/* NULL: the stream has none. */
-static struct dryi_pool_front *
-front_of(struct dry_pool *pool, uint64_t stream)
-{
-    uint64_t number = number_of(pool, stream);
-    _Atomic(struct dryi_pool_front *) *at = place_of(&pool->fronts, number);
-    struct dryi_pool_front *f =
-        at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
-    /* Where it was empty a moment ago, another stream's may stand by now. */
-    return f && f->stream == number ? f : NULL;
-}
-
 bool
 dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                       uint64_t *address)
 {
-    struct dryi_pool_front *f = front_of(pool, stream);
+    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
     if (!f)
         return false;
     dryi_lock_take(&f->lock);
@@ -304,7 +299,7 @@ bool
 dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                     uint64_t *address)
 {
-    struct dryi_pool_front *f = front_of(pool, stream);
+    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
     if (!f)
         return false;
     dryi_lock_take(&pool->lock);
@@ -347,13 +342,24 @@ put_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
     return slot != NULL;
 }
 
+/* Two guesses, the better one first; NULL: none, or the same again. */
+static void
+guess_fronts(struct dry_pool *pool, uint64_t address, struct dryi_pool_front *guesses[2])
+{
+    guesses[0] = dryi_pool_hinted(pool, thread_hint(pool));
+    guesses[1] = dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
+    if (guesses[1] == guesses[0])
+        guesses[1] = NULL;
+}
+
 bool
 dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
 {
+    struct dryi_pool_front *guesses[2];
+    guess_fronts(pool, address, guesses);
     bool is_done = false;
-    if (!put_at(pool, dryi_pool_hinted(pool, thread_hint(pool)), address, &is_done))
-        put_at(pool, dryi_pool_hinted(pool, dryi_pool_hint(pool, address)), address,
-               &is_done);
+    if (!put_at(pool, guesses[0], address, &is_done))
+        put_at(pool, guesses[1], address, &is_done);
     return is_done;
 }
 
@@ -383,12 +389,12 @@ dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
 {
     bool is_done = false;
     const struct dryi_pool_fronts *fronts = &pool->fronts;
+    struct dryi_pool_front *guesses[2];
     dryi_lock_take(&pool->lock);
-    bool is_found =
-        merge_at(pool, dryi_pool_hinted(pool, thread_hint(pool)), address, &is_done) ||
-        merge_at(pool, dryi_pool_hinted(pool, dryi_pool_hint(pool, address)), address,
-                 &is_done) ||
-        dryi_pool_table_seek(&pool->table, address);
+    guess_fronts(pool, address, guesses);
+    bool is_found = merge_at(pool, guesses[0], address, &is_done) ||
+                    merge_at(pool, guesses[1], address, &is_done) ||
+                    dryi_pool_table_seek(&pool->table, address);
     for (uint32_t i = 1; i <= fronts->count && !is_found; i++) {
         is_found = merge_at(pool, fronts->all[i], address, &is_done);
         if (is_found)

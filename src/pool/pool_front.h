@@ -10,11 +10,13 @@
  * front (place/place.h) is opened by its next request, and what an open front can do, the alloc
  * of a block it holds or the free of one that goes back to it, takes the lock of that front
  * alone. What the stream itself has free, cut and merged, takes the pool's lock before that:
- * others go on at their fronts. The stream's addresses are in a table of its own; which one to
- * look at is guessed, by what the thread asked for last and by where the address lies. Whoever
- * needs more takes the pool's lock and that of every open
+ * others go on at their fronts. Whoever needs more takes the pool's lock and that of every open
  * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long, with the
  * pool's lock: as long as all it asks for lies on its front, it costs nobody anything.
+ *
+ * The addresses of a stream are in a table of its own. A free is told an address alone: which
+ * table to look at is guessed, by what the thread asked for last and by where the address lies,
+ * and where that is wrong all are looked at.
  *
  * All fronts are closed while something must see each request: a history or an observer,
  * a private pool's scope, a capture.
@@ -34,8 +36,7 @@ struct dryi_pool_front {
     bool is_open;
     uint32_t number; /* 1 to DRYI_POOL_FRONTS */
     uint32_t idle;   /* locked so often without having been used */
-    uint32_t
-        beside; /* so often with the pool, but without the others, since they all were */
+    uint32_t beside; /* so often with the pool alone, since all fronts were */
     uint64_t stream; /* as the place knows it */
     uint64_t handle; /* as the program does */
     struct dryi_front *front;
@@ -52,7 +53,7 @@ struct dryi_pool_fronts {
     atomic_bool is_shared;
     _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
     struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
-    /* Numbers of fronts, by address and by thread, both hashed; 0: none. Right or wrong. */
+    /* Guesses, by address and by thread, both hashed: numbers of fronts; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
@@ -100,7 +101,7 @@ void dryi_pool_fronts_share(struct dry_pool *pool);
 /* The front of a request's stream, while shared open from now on; NULL: it has none. */
 struct dryi_pool_front *dryi_pool_front_find(struct dry_pool *pool, uint64_t number,
                                              uint64_t handle);
-/* A block that the front of this stream keeps is no longer whole: its address is forgotten. */
+/* The front of this stream keeps a block no more: its address is forgotten. */
 void dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address);
 void dryi_pool_fronts_close(struct dry_pool *pool);
 void dryi_pool_fronts_finish(struct dry_pool *pool);

@@ -4,7 +4,8 @@
 
 /*
  * The inside of a pool, shared by its files: pool.c (life, blocks), pool_limit.c (limits,
- * cached memory, callbacks), pool_front.c (requests beside the lock, and the lock itself),
+ * cached memory, callbacks), pool_front.c (requests beside the lock, and the lock itself; in
+ * whose table an address stands),
  * pool_private.c (private pools, captures), pool_view.c
  * (statistics, walk, check), pool_table.c (addresses to blocks), pool_device.c (streams by
  * number), history.c (what happened, who asked).
@@ -17,6 +18,7 @@
 
 #include <drystone/pool.h>
 
+#include "base/bits.h"
 #include "base/map.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -74,8 +76,7 @@ struct dry_pool {
     struct dryi_place place;
     atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
     struct dryi_pool_fronts fronts;
-    struct dryi_pool_table
-        table; /* of blocks that no front keeps, by the address handed out */
+    struct dryi_pool_table table; /* of the blocks of streams that have no front */
 
     struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_pool_streams streams;
@@ -129,20 +130,24 @@ dryi_pool_unlock(struct dry_pool *pool)
 
 /* --- addresses: each table with its front locked, or all locked ---------------------------- */
 
-#define DRYI_POOL_MIX UINT64_C(0x9e3779b97f4a7c15)
-
 /* Where an address stands. */
 struct dryi_pool_found {
-    struct dryi_pool_slot *slot; /* NULL: nowhere */
-    struct dryi_pool_front *front;
-    struct dryi_pool_table *table; /* the front's, or the pool's */
+    struct dryi_pool_slot *slot;   /* NULL: nowhere */
+    struct dryi_pool_front *front; /* in its table; NULL: in the pool's */
 };
+
+/* Of the stream that has this front; NULL: of all that have none. */
+static inline struct dryi_pool_table *
+dryi_pool_table_of(struct dry_pool *pool, struct dryi_pool_front *front)
+{
+    return front ? &front->table : &pool->table;
+}
 
 static inline _Atomic uint8_t *
 dryi_pool_hint(struct dry_pool *pool, uint64_t address)
 {
-    uint64_t mixed = (address >> DRYI_POOL_HINT_SHIFT) * DRYI_POOL_MIX;
-    return &pool->fronts.hints[mixed >> (64 - DRYI_POOL_HINT_BITS)];
+    return &pool->fronts
+                .hints[dryi_spread(address >> DRYI_POOL_HINT_SHIFT, DRYI_POOL_HINT_BITS)];
 }
 
 static inline void
@@ -180,8 +185,8 @@ dryi_pool_guess(struct dry_pool *pool, uint64_t address)
 static inline struct dryi_pool_found
 dryi_pool_seek_at(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t address)
 {
-    struct dryi_pool_table *table = front ? &front->table : &pool->table;
-    return (struct dryi_pool_found){dryi_pool_table_seek(table, address), front, table};
+    const struct dryi_pool_table *table = dryi_pool_table_of(pool, front);
+    return (struct dryi_pool_found){dryi_pool_table_seek(table, address), front};
 }
 
 /* Where the hint does not lead to it: through all tables. All locked. */
@@ -196,12 +201,12 @@ dryi_pool_seek(struct dry_pool *pool, uint64_t address)
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
-/* Into the table of its stream's front, NULL: of the pool. There is room. */
+/* Its table has room. */
 static inline void
 dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
               struct dryi_pool_entry entry)
 {
-    dryi_pool_table_put(front ? &front->table : &pool->table, entry);
+    dryi_pool_table_put(dryi_pool_table_of(pool, front), entry);
     dryi_pool_note(pool, entry.address, front);
 }
 
