@@ -14,7 +14,8 @@
  *     order      lifo (bursts of 16, freed backwards), random (a live block goes, another
  *                comes)
  *     live       blocks in use meanwhile: 10^3 to 10^6
- *     threads    each with a stream and its share of the live blocks; mean_ns is a pair of
+ *     streams    of each thread, in turn
+ *     threads    each with streams and its share of the live blocks; mean_ns is a pair of
  *                one thread, all of them at work, cpu_ns what it spent on it. Locks
  *                are not atomic as long as a process has one thread: these rows come last,
  *                the one of a single thread among them, so that theirs are
@@ -39,6 +40,7 @@
 
 #define BURST 16u
 #define THREADS_MAX 4
+#define STREAMS_MAX 64
 /* A power of two. Drawn before the clock; more than a period may have (place/forecast.h). */
 #define SIZES_COUNT (1u << 21)
 
@@ -52,7 +54,8 @@ struct setting {
     int is_random;
     size_t live, pairs;
     unsigned threads;
-    int is_threaded; /* in a process that has had several, however many work */
+    int is_threaded;  /* in a process that has had several, however many work */
+    unsigned streams; /* of each, in turn; 0: one */
 };
 
 /* One thread's part. */
@@ -124,7 +127,10 @@ alloc(struct worker *w)
 {
     uint64_t address = 0;
     uint64_t size = w->sizes[w->next & (SIZES_COUNT - 1)];
-    need(dry_pool_alloc(w->pool, size, w->stream, &address) == DRY_OK, "out of memory");
+    uint64_t stream = w->stream;
+    if (w->setting->streams > 0)
+        stream += w->next % w->setting->streams;
+    need(dry_pool_alloc(w->pool, size, stream, &address) == DRY_OK, "out of memory");
     return address;
 }
 
@@ -242,10 +248,14 @@ print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *t
              const struct dry_pool_counters *spent)
 {
     printf("{\"bench\":\"%s\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
-           "\"live\":%zu,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f,\"cpu_ns\":%.1f",
-           s->is_threaded ? "threads" : "pool", placement_names[s->placement],
-           size_names[s->sizes], s->is_random ? "random" : "lifo", s->live, s->threads,
-           s->pairs, mean_ns, cpu_ns);
+           "\"live\":%zu,\"streams\":%u,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f,"
+           "\"cpu_ns\":%.1f",
+           s->is_threaded ? "threads"
+           : s->streams   ? "streams"
+                          : "pool",
+           placement_names[s->placement], size_names[s->sizes],
+           s->is_random ? "random" : "lifo", s->live, s->streams ? s->streams : 1,
+           s->threads, s->pairs, mean_ns, cpu_ns);
     if (times) {
         /* Lifo reads the clock four times. */
         print_times(times, s->pairs, s->is_random ? clock_ns() : 2 * clock_ns());
@@ -393,9 +403,11 @@ run_all(enum dry_placement placement, size_t pairs, size_t live_max)
         for (size_t live = 1000; live <= live_max; live *= 10) {
             for (int is_random = 0; is_random <= 1; is_random++)
                 run(&(struct setting){placement, (enum sizes)sizes, is_random, live,
-                                      pairs, 1, 0});
+                                      pairs, 1, 0, 0});
         }
     }
+    for (unsigned streams = 1; streams <= STREAMS_MAX; streams *= 8)
+        run(&(struct setting){placement, SIZES_SMALL, 1, 10000, pairs, 1, 0, streams});
 }
 
 static void *
@@ -419,7 +431,7 @@ run_threads(enum dry_placement placement, size_t pairs)
     for (int sizes = SIZES_SMALL; sizes <= SIZES_WIDE; sizes++) {
         for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
             run(&(struct setting){placement, (enum sizes)sizes, 1, 10000, pairs, threads,
-                                  1});
+                                  1, 0});
     }
 }
 

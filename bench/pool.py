@@ -200,6 +200,11 @@ def print_speed(program, short):
     print(f"{'':30}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
     side_by_side((r for r in results if r["bench"] == "pool"),
                  lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}", QUANTILES)
+    print(f"\n{'on many streams, ns':21}{'live':>9}{'streams':>8}{'torch':>22}{'paged':>22}")
+    print(f"{'':38}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+    side_by_side((r for r in results if r["bench"] == "streams"),
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}"
+                           f"{r['streams']:8}", QUANTILES)
     print(f"\n{'a pair of each, ns':21}{'live':>9}{'threads':>8}{'torch':>16}{'paged':>16}")
     print(f"{'':38}" + f"{'wall':>8}{'cpu':>8}" * 2)
     side_by_side((r for r in results if r["bench"] == "threads"),
