@@ -290,8 +290,7 @@ is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
         const struct wish *wish, dryi_block block)
 {
     return front && wish->alignment == DRYI_POOL_GRAIN &&
-           (wish->size <= pool->place.front_max ||
-            dryi_pool_fronts_are_shared(&pool->fronts)) &&
+           wish->size <= *pool->place.front_max &&
            pool->place.ops->front_keep(front->front, block);
 }
 
