@@ -168,7 +168,7 @@ take_hit(struct dryi_paged *p, const struct request *r)
         if (top != NONE)
             return top;
     }
-    if (!s->is_small && r->bytes <= p->front_max) {
+    if (!s->is_small && !p->is_shared && r->bytes <= p->front_max) {
         dryi_paged_front_want(s, r->bytes);
         p->whole.missed++;
     }
@@ -206,8 +206,10 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
         status = dryi_paged_climb(p, &r, &found);
         if (status == DRY_ERR_NO_SPACE)
             report_oom(p, &r);
-        if (status != DRY_OK)
+        if (status != DRY_OK) {
+            dryi_paged_whole_look(p);
             return status;
+        }
     }
     hand_out(p, &r, found);
     dryi_paged_whole_look(p);

@@ -152,7 +152,7 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     size_t slot = front_slot(s, bytes);
     if (s->front_blocks == 0 || slot >= s->front_count)
         return false;
-    size_t fitting = s->is_small ? NONE : find_fitting(p, s, bytes);
+    size_t fitting = s->is_small || p->is_shared ? NONE : find_fitting(p, s, bytes);
     if (fitting != NONE) {
         flush_block(p, s, fitting);
         return true;

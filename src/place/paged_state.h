@@ -220,6 +220,10 @@ struct planning {
     uint32_t span, ordinal;
 };
 
+struct whole_phase {
+    uint64_t requests, moved; /* pages */
+};
+
 /* When large blocks are kept whole. */
 struct whole {
     uint64_t most;  /* reserved bytes */
@@ -227,6 +231,8 @@ struct whole {
     uint64_t quiet; /* requests after one that needed pages */
     /* Blocks taken again, merged after all, and looked for in vain since it was judged. */
     uint64_t taken, flushed, missed;
+    struct whole_phase phases[2]; /* of late, with large blocks merged, and kept whole */
+    struct whole_phase noted;     /* counts up to which they are */
 };
 
 struct dryi_paged {

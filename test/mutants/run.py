@@ -135,6 +135,16 @@ MUTANTS = {
         "w->missed / 8 <= w->taken",
         "true",
         "test_paged_whole", "where_nothing_comes_again_it_is_given_up"),
+    "whole_while_pages_move": (
+        "paged_whole.c",
+        "           !moves_pages(w);",
+        "           w->taken >= 0 * (uint64_t)moves_pages(w);",
+        "test_paged_whole", "where_more_pages_move_it_is_given_up"),
+    "whole_without_pages": (
+        "paged_whole.c",
+        "p->page_bytes > 0 && p->requests >= w->from",
+        "p->requests >= w->from",
+        "test_paged_whole", "not_where_pages_cannot_move"),
     "whole_but_too_small": (
         "paged_front.c",
         "if (size < bytes || size >= best_size)",

@@ -5,6 +5,7 @@
  * the device's end, without a plan, and as long as it pays.
  */
 #include "support/cmocka.h"
+#include "support/random.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -20,18 +21,26 @@ struct rig {
 };
 
 static void
-begin(struct rig *rig, const char *conf, uint64_t capacity)
+begin_with(struct rig *rig, const char *conf, uint64_t capacity, bool has_pages)
 {
     struct dry_sim_options so;
     struct dryi_paged_options options = {0};
     dry_sim_options_init(&so);
     so.capacity_bytes = capacity;
+    if (!has_pages)
+        so.page_bytes = 0;
     assert_int_equal(dry_sim_create(&so, &rig->sim, NULL), DRY_OK);
     options.device = dry_sim_get_device(rig->sim);
     dryi_paged_conf_init(&options.conf);
     assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, NULL),
                      DRY_OK);
     assert_int_equal(dryi_paged_create(&options, &rig->place, NULL), DRY_OK);
+}
+
+static void
+begin(struct rig *rig, const char *conf, uint64_t capacity)
+{
+    begin_with(rig, conf, capacity, true);
 }
 
 static void
@@ -135,6 +144,19 @@ not_near_the_end_of_the_device(void **state)
     end(&rig);
 }
 
+/* There nothing makes good what it costs. */
+static void
+not_where_pages_cannot_move(void **state)
+{
+    (void)state;
+    struct rig rig;
+    begin_with(&rig, "whole_after:0", UINT64_C(8) << 30, false);
+    be_quiet(&rig, 1);
+    for (int i = 0; i < 4; i++)
+        assert_false(lies_whole(&rig, 3 * DRYI_MIB));
+    end(&rig);
+}
+
 /* What is kept whole is had by larger requests before more is reserved. */
 static void
 larger_requests_have_it_first(void **state)
@@ -215,6 +237,43 @@ where_nothing_comes_again_it_is_given_up(void **state)
     end(&rig);
 }
 
+#define WINDOW 60
+#define REQUESTS 400000
+
+/* Few sizes, and now and then a large one that comes once: pages that had to move. */
+static uint64_t
+count_moved(const char *conf)
+{
+    struct rig rig;
+    struct random random;
+    random_init(&random, 1);
+    begin(&rig, conf, UINT64_C(80) << 30);
+    dryi_block blocks[WINDOW];
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        size_t at = random_below(&random, WINDOW);
+        if (i >= WINDOW)
+            put(&rig, blocks[at]);
+        else
+            at = i;
+        uint64_t size = DRYI_MIB * (1 + random_below(&random, 6));
+        if (random_below(&random, 64) == 0)
+            size = 64 * DRYI_MIB + 512 * random_below(&random, 1024);
+        blocks[at] = get(&rig, size);
+    }
+    uint64_t moved = counters_of(&rig).pages_remapped;
+    end(&rig);
+    return moved;
+}
+
+static void
+where_more_pages_move_it_is_given_up(void **state)
+{
+    (void)state;
+    uint64_t merged = count_moved("whole_after:999999999999,plan:False");
+    uint64_t kept = count_moved("plan:False");
+    assert_true(merged > 0 && kept < 2 * merged);
+}
+
 /* --- the plan ----------------------------------------------------------------------------- */
 
 #define LAYERS 40
@@ -263,9 +322,11 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_after_a_quiet_while),
         cmocka_unit_test(not_near_the_end_of_the_device),
+        cmocka_unit_test(not_where_pages_cannot_move),
         cmocka_unit_test(larger_requests_have_it_first),
         cmocka_unit_test(what_does_not_pay_is_given_up),
         cmocka_unit_test(where_nothing_comes_again_it_is_given_up),
+        cmocka_unit_test(where_more_pages_move_it_is_given_up),
         cmocka_unit_test(a_plan_needs_them_merged),
     };
     return cmocka_run_group_tests_name("paged_whole", tests, NULL, NULL);
