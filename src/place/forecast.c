@@ -265,12 +265,6 @@ dryi_forecast_is_ready(const struct dryi_forecast *h)
     return h->state == HINTS_KNOWN && h->position == 0 && h->followed >= h->proof;
 }
 
-bool
-dryi_forecast_is_planned(const struct dryi_forecast *h)
-{
-    return h->state == HINTS_PLANNED;
-}
-
 uint32_t
 dryi_forecast_get_period(const struct dryi_forecast *h)
 {

@@ -62,8 +62,6 @@ void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t t
  */
 bool dryi_forecast_is_ready(const struct dryi_forecast *hints);
 
-bool dryi_forecast_is_planned(const struct dryi_forecast *hints);
-
 /* Requests of the period that is known; 0: none is. */
 uint32_t dryi_forecast_get_period(const struct dryi_forecast *hints);
 /* The most bytes that live at once in the period, its begin's among them; 0: none is known. */

@@ -63,7 +63,6 @@ paged_set_limit(void *self, uint64_t bytes)
         limit = limit < share ? limit : share;
     }
     p->limit_bytes = limit;
-    dryi_paged_whole_limit(p);
 }
 
 #define SPAN_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
@@ -162,16 +161,9 @@ static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
     struct shelf *s = p->shelves[r->shelf];
-    if (s->front_blocks > 0) {
-        uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
-        p->whole.taken += top != NONE && !s->is_small;
-        if (top != NONE)
-            return top;
-    }
-    if (!s->is_small && !p->is_shared && r->bytes <= p->front_max) {
-        dryi_paged_front_want(s, r->bytes);
-        p->whole.missed++;
-    }
+    uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
+    if (top != NONE)
+        return top;
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
         return NONE; /* a better place may be worth some work */
     uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
@@ -206,13 +198,10 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
         status = dryi_paged_climb(p, &r, &found);
         if (status == DRY_ERR_NO_SPACE)
             report_oom(p, &r);
-        if (status != DRY_OK) {
-            dryi_paged_whole_look(p);
+        if (status != DRY_OK)
             return status;
-        }
     }
     hand_out(p, &r, found);
-    dryi_paged_whole_look(p);
     *block = found;
     return DRY_OK;
 }
@@ -319,9 +308,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         return status;
     }
     p->owners[0].users = 1;
-    p->front_max = p->conf.small_max &= ~(GRAIN - 1);
-    p->whole.from = p->whole.quiet = p->conf.whole_after;
-    *place =
-        (struct dryi_place){.ops = &paged_ops, .self = p, .front_max = &p->front_max};
+    *place = (struct dryi_place){
+        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;
 }

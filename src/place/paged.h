@@ -96,16 +96,11 @@ struct dryi_paged_conf {
     uint64_t small_max;   /* bytes; default 64 KiB */
     double budget;        /* reserved / peak live before pages move; default 1.05 */
     uint32_t remap_limit; /* pages a thousand requests; default 50 */
-    /*
-     * Requests without one that needed pages, before large blocks are kept whole for others of
-     * their size; default 256, 0: at once.
-     */
-    uint64_t whole_after;
-    bool reuse_ordered; /* cudaMemPoolReuseFollowEventDependencies; default on */
-    bool reuse_passed;  /* cudaMemPoolReuseAllowOpportunistic; default on */
-    bool reuse_waiting; /* cudaMemPoolReuseAllowInternalDependencies; default on */
-    bool remap;         /* default on; off: pages move to prevent an OOM alone */
-    bool plan;          /* default on; periods are learnt and planned, where pages move */
+    bool reuse_ordered;   /* cudaMemPoolReuseFollowEventDependencies; default on */
+    bool reuse_passed;    /* cudaMemPoolReuseAllowOpportunistic; default on */
+    bool reuse_waiting;   /* cudaMemPoolReuseAllowInternalDependencies; default on */
+    bool remap;           /* default on; off: pages move to prevent an OOM alone */
+    bool plan; /* default on; periods are learnt and planned, where pages move */
     uint64_t span_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
     double per_process_memory_fraction; /* 1: no limit */
 };
@@ -113,7 +108,7 @@ struct dryi_paged_conf {
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
- * "budget:1.05,remap_limit:50,whole_after:256,small_kb:64,span_mb:65536,remap:True,plan:True,
+ * "budget:1.05,remap_limit:50,small_kb:64,span_mb:65536,remap:True,plan:True,
  * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
  * per_process_memory_fraction:0.9". PyTorch's own
  * options are accepted where they mean nothing here and named in err where they would

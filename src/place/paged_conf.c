@@ -19,7 +19,6 @@ dryi_paged_conf_init(struct dryi_paged_conf *conf)
         .small_max = 64 * DRYI_KIB,
         .budget = 1.05,
         .remap_limit = 50,
-        .whole_after = 256,
         .reuse_ordered = true,
         .reuse_passed = true,
         .reuse_waiting = true,
@@ -116,8 +115,6 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
         c->remap_limit = (uint32_t)number;
         return true;
     }
-    if (is_word(name, "whole_after"))
-        return read_number_of(value, 1, UINT64_MAX, &c->whole_after);
     if (is_word(name, "small_kb"))
         return read_number_of(value, DRYI_KIB, SMALL_MAX, &c->small_max);
     if (is_word(name, "span_mb"))

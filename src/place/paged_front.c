@@ -86,7 +86,6 @@ flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
     uint32_t block = s->fronts[slot];
     s->fronts[slot] = p->blocks[block].bin_next;
     s->front_blocks--;
-    p->whole.flushed += !s->is_small;
     dryi_paged_front_forget(p, &p->blocks[block]);
     p->blocks[block].state = BLOCK_FREE;
     return p->blocks[dryi_paged_block_settle(p, block)].size;
@@ -126,25 +125,6 @@ flush_shelf(struct dryi_paged *p, struct shelf *s)
         flush_word(p, s, word, 0, &all);
 }
 
-/* The stack of the smallest blocks of `bytes` or more; NONE. */
-static size_t
-find_fitting(const struct dryi_paged *p, const struct shelf *s, uint64_t bytes)
-{
-    size_t best = NONE;
-    uint64_t best_size = UINT64_MAX;
-    for (size_t word = 0; word < (s->front_count + 31) / 32; word++) {
-        for (uint32_t bits = s->front_bits[word]; bits != 0; bits &= bits - 1) {
-            size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
-            uint64_t size = s->fronts[slot] == NONE ? 0 : p->blocks[s->fronts[slot]].size;
-            if (size < bytes || size >= best_size)
-                continue;
-            best = slot;
-            best_size = size;
-        }
-    }
-    return best;
-}
-
 bool
 dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint32_t most)
 {
@@ -152,11 +132,6 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     size_t slot = front_slot(s, bytes);
     if (s->front_blocks == 0 || slot >= s->front_count)
         return false;
-    size_t fitting = s->is_small || p->is_shared ? NONE : find_fitting(p, s, bytes);
-    if (fitting != NONE) {
-        flush_block(p, s, fitting);
-        return true;
-    }
     struct flush flush = {.enough = bytes, .most = most};
     size_t words = (s->front_count + 31) / 32, first = slot / 32;
     bool is_over = flush_word(p, s, first, slot % 32, &flush);
@@ -167,17 +142,13 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     return flush.has_enough;
 }
 
-bool
+void
 dryi_paged_flush_large(struct dryi_paged *p)
 {
-    bool any = false;
     for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
-        struct shelf *s = p->shelves[at];
-        any |= !s->is_small && s->front_blocks > 0;
-        if (!s->is_small)
-            flush_shelf(p, s);
+        if (!p->shelves[at]->is_small)
+            flush_shelf(p, p->shelves[at]);
     }
-    return any;
 }
 
 bool
@@ -201,6 +172,18 @@ dryi_paged_flush(struct dryi_paged *p)
 
 /* --- beside the place --------------------------------------------------------------------- */
 
+/* Large blocks lie on fronts while those are shared. */
+static void
+share_front(struct dryi_paged *p, struct dryi_front *f)
+{
+    struct shelf *s = p->shelves[f->shelf_ids[0]];
+    if (p->is_shared && s->front_count == 0)
+        dryi_paged_front_make(p, s);
+    f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
+    if (!p->is_shared)
+        flush_shelf(p, s);
+}
+
 struct dryi_front *
 dryi_paged_front_ask(void *self, uint64_t stream)
 {
@@ -221,10 +204,11 @@ dryi_paged_front_ask(void *self, uint64_t stream)
     *f = (struct dryi_front){.place = p, .stream = index, .next = p->fronts};
     memcpy(f->shelf_ids, ids, sizeof ids);
     for (int i = 0; i < 2; i++) {
-        f->shelves[i] = p->shelves[ids[i]];
-        f->shelves[i]->is_kept = true;
+        p->shelves[ids[i]]->is_kept = true;
         dryi_paged_front_note(p, ids[i]);
     }
+    f->shelves[1] = p->shelves[ids[1]];
+    share_front(p, f);
     p->fronts = f;
     return f;
 }
@@ -236,7 +220,8 @@ dryi_paged_front_share(void *self, bool is_shared)
     if (is_shared && !p->is_shared && p->hints)
         dryi_forecast_drop(p->hints);
     p->is_shared = is_shared;
-    dryi_paged_whole_look(p);
+    for (struct dryi_front *f = p->fronts; f; f = f->next)
+        share_front(p, f);
 }
 
 static uint64_t
@@ -305,36 +290,21 @@ is_beyond_books(const struct dryi_front *front, uint64_t bytes)
     return b->current[0] + b->current[1] + (int64_t)bytes > front->place->book_max;
 }
 
-/* The hints hear of each large request; false: there is more to do for this one. */
-static bool
-tell_taken(const struct dryi_front *front, struct block *b)
-{
-    struct dryi_paged *p = front->place;
-    if (p->is_shared)
-        return true;
-    if (p->hints && dryi_forecast_is_ready(p->hints))
-        return false;
-    p->whole.taken++;
-    b->has_ticket = p->hints != NULL;
-    if (b->has_ticket)
-        (void)dryi_forecast_request(p->hints, b->size, front->stream, &b->bin_prev);
-    return true;
-}
-
 uint64_t
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
     struct dryi_paged *p = front->place;
+    if (!p->is_shared && is_watched(p))
+        return 0;
     uint64_t bytes = block_bytes(size);
     struct shelf *s = shelf_for(front, bytes);
-    if (p->is_shared)
+    if (!s)
+        return 0;
+    if (!s->is_small)
         dryi_paged_front_want(s, bytes);
-    else if ((!s->is_small && !dryi_paged_front_wants(p, s, bytes)) || is_watched(p))
-        return 0; /* the place will note what is wanted */
     uint32_t block = dryi_paged_front_top(p, s, bytes);
     if (block == NONE || !p->blocks[block].is_known ||
-        (p->is_shared && is_beyond_books(front, bytes)) ||
-        (!s->is_small && !tell_taken(front, &p->blocks[block])))
+        (p->is_shared && is_beyond_books(front, bytes)))
         return 0;
     dryi_paged_front_pop(p, s, bytes);
     block_set_state_beside(&p->blocks[block], BLOCK_USED);
@@ -364,9 +334,9 @@ static bool
 push(struct dryi_paged *p, struct shelf *s, uint32_t block)
 {
     uint64_t bytes = p->blocks[block].size;
-    return s->is_small || dryi_paged_front_wants(p, s, bytes)
+    return s->is_small || dryi_paged_front_wants(s, bytes)
                ? dryi_paged_front_push(p, s, block, bytes)
-               : p->is_shared && push_loose(p, s, block);
+               : push_loose(p, s, block);
 }
 
 bool
@@ -375,12 +345,9 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
     struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
     struct shelf *s = shelf_for(front, b->size);
-    if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event ||
-        (b->has_ticket && p->is_shared) || !push(p, s, block))
+    if (b->state != BLOCK_USED || b->uses != NONE || !s || p->observer.event ||
+        !push(p, s, block))
         return false;
-    if (b->has_ticket)
-        (void)dryi_forecast_freed(p->hints, b->bin_prev, p->streams[front->stream].epoch);
-    b->has_ticket = false;
     count_put(front, s->is_small, b);
     return true;
 }
@@ -396,7 +363,7 @@ find_loose(const struct dryi_paged *p, struct shelf *s)
             size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
             if (s->fronts[slot] == NONE)
                 s->front_bits[word] &= ~(bits & -bits);
-            else if (!dryi_paged_front_wants(p, s, p->blocks[s->fronts[slot]].size))
+            else if (!dryi_paged_front_wants(s, p->blocks[s->fronts[slot]].size))
                 return slot;
         }
     }
@@ -494,9 +461,8 @@ dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
     const struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    bool can_lie =
-        small || p->is_shared || dryi_paged_front_wants(p, front->shelves[0], b->size);
-    b->is_known = can_lie && b->shelf == front->shelf_ids[small] && b->uses == NONE &&
+    b->is_known = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+                  b->uses == NONE && !b->has_ticket &&
                   b->size == block_bytes(b->requested);
     return b->is_known;
 }

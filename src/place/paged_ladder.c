@@ -381,7 +381,6 @@ take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
 static enum dry_status
 take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t *block)
 {
-    dryi_paged_whole_disturb(p);
     if (p->page_bytes > 0)
         return take_mapped(p, r, rung, block);
     enum dry_status status = take_segment(p, r, block);
@@ -502,17 +501,6 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
     return block == NONE ? take_passed(p, r) : block;
 }
 
-/*
- * Large blocks that are kept whole are no reason to reserve more; threads, which would have to
- * meet to fill their fronts again, give up only what lies there loose.
- */
-static uint32_t
-take_merged(struct dryi_paged *p, const struct request *r)
-{
-    bool any = p->is_shared ? dryi_paged_flush_loose(p) : dryi_paged_flush_large(p);
-    return any ? take_any(p, r) : NONE;
-}
-
 /* What lies on fronts, before more is reserved than the budget has. */
 static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
@@ -568,8 +556,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
             return DRY_OK;
     }
     *block = take_at_hand(p, r);
-    if (*block == NONE && !arena_is_small(r->arena))
-        *block = take_merged(p, r);
+    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_flush_loose(p))
+        *block = take_any(p, r);
     if (*block != NONE)
         return DRY_OK;
     enum dry_status status = take_new(p, r, RUNG_BUDGET, block);

@@ -138,7 +138,8 @@ dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind
         return NONE;
     s->kind = kind;
     s->stream = stream;
-    if (kind == SHELF_STREAM && !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
+    if (kind == SHELF_STREAM && arena_is_small(arena) &&
+        !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
         dryi_paged_front_make(p, s);
     p->shelves[p->shelf_count] = s;
     return p->shelf_count++;

@@ -6,8 +6,7 @@
  * The inside of place/paged, shared by its files: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
- * fit), paged_front.c (whole blocks at hand), paged_whole.c (when large ones are kept so),
- * paged_stream.c (streams, epochs, events),
+ * fit), paged_front.c (whole blocks at hand), paged_stream.c (streams, epochs, events),
  * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
  * (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
  * paged_check.c.
@@ -33,10 +32,8 @@
 #define SCAN_MAX 16 /* blocks of a bin looked at */
 /* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
-#define FLUSH_MAX 16 /* of them, merged for one request: about a microsecond */
-#define FRONT_LARGE_BITS 8
-#define FRONT_LARGE_SIZES                                                                \
-    (1u << FRONT_LARGE_BITS) /* that a front of large blocks holds at once, at most */
+#define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
+#define FRONT_LARGE_SIZES 256 /* that a front of large blocks holds at once, at most */
 /*
  * On a full device with less than this share of it free, large requests are placed by the
  * pages they need (a few microseconds), no longer by the best fit among free blocks.
@@ -220,21 +217,6 @@ struct planning {
     uint32_t span, ordinal;
 };
 
-struct whole_phase {
-    uint64_t requests, moved; /* pages */
-};
-
-/* When large blocks are kept whole. */
-struct whole {
-    uint64_t most;  /* reserved bytes */
-    uint64_t from;  /* not before this request */
-    uint64_t quiet; /* requests after one that needed pages */
-    /* Blocks taken again, merged after all, and looked for in vain since it was judged. */
-    uint64_t taken, flushed, missed;
-    struct whole_phase phases[2]; /* of late, with large blocks merged, and kept whole */
-    struct whole_phase noted;     /* counts up to which they are */
-};
-
 struct dryi_paged {
     struct dry_memory memory;
     struct dry_device device;
@@ -247,8 +229,7 @@ struct dryi_paged {
     /* With these, all that requests at fronts read beside what is their own. */
     struct block *blocks; /* in block_memory, at a multiple of their size */
     struct stream *streams;
-    bool is_shared;     /* several fronts are used at once */
-    uint64_t front_max; /* small_max; UINT64_MAX while large blocks are kept whole, too */
+    bool is_shared; /* several fronts are used at once */
     int64_t
         book_max; /* bytes that one may have taken, more than it put, until a balance */
     char apart[DRYI_APART];
@@ -325,7 +306,6 @@ struct dryi_paged {
     double budget; /* conf.budget, and more while pages move too often */
     uint64_t requests, window_request, window_remaps;
     uint64_t gathered_request; /* the last time that all was waited for */
-    struct whole whole;
     uint32_t first_fronted;    /* shelves that may have blocks on fronts */
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
@@ -554,7 +534,7 @@ front_slot(const struct shelf *s, uint64_t bytes)
 {
     uint64_t grains = bytes >> GRAIN_SHIFT;
     if (!s->is_small && s->front_count > 0)
-        return (size_t)dryi_spread(grains, FRONT_LARGE_BITS);
+        return dryi_mix64(grains) % FRONT_LARGE_SIZES;
     return grains < s->front_count ? (size_t)grains : s->front_count;
 }
 
@@ -569,8 +549,6 @@ front_wanted_again(uint64_t bytes)
 static inline void
 dryi_paged_front_want(struct shelf *s, uint64_t bytes)
 {
-    if (s->is_small || s->front_count == 0)
-        return;
     uint32_t *wanted = &s->wanted[front_slot(s, bytes)];
     uint32_t again = front_wanted_again(bytes);
     *wanted = (*wanted | 1) == again ? again : again ^ 1;
@@ -607,9 +585,9 @@ dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
 
 /* A large size is asked for again and again: its blocks stay on the front. */
 static inline bool
-dryi_paged_front_wants(const struct dryi_paged *p, const struct shelf *s, uint64_t bytes)
+dryi_paged_front_wants(const struct shelf *s, uint64_t bytes)
 {
-    return bytes <= p->front_max && s->front_count > 0 &&
+    return s->front_count > 0 &&
            s->wanted[front_slot(s, bytes)] == front_wanted_again(bytes);
 }
 
@@ -643,7 +621,7 @@ void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
-bool dryi_paged_flush_large(struct dryi_paged *p);
+void dryi_paged_flush_large(struct dryi_paged *p);
 /* The same of large blocks that no front wants. */
 bool dryi_paged_flush_loose(struct dryi_paged *p);
 /*
@@ -663,15 +641,6 @@ bool dryi_paged_front_holds(const void *self, dryi_block block);
 uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,
                                   size_t count);
 void dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher);
-
-/* --- paged_whole.c ------------------------------------------------------------------------ */
-
-/* The limit or the device's size has changed. */
-void dryi_paged_whole_limit(struct dryi_paged *p);
-/* A request needs pages. */
-void dryi_paged_whole_disturb(struct dryi_paged *p);
-/* Are large blocks kept whole from now on? After every request that was not met at a front. */
-void dryi_paged_whole_look(struct dryi_paged *p);
 
 /* --- paged_page.c ------------------------------------------------------------------------- */
 

@@ -285,7 +285,7 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
     if (b->is_apart)
         dryi_paged_plan_note_handed(p, s->stream);
     b->has_ticket = false;
-    if ((s->is_small || dryi_paged_front_wants(p, s, b->size)) &&
+    if ((s->is_small || (p->is_shared && dryi_paged_front_wants(s, b->size))) &&
         dryi_paged_front_push(p, s, block, b->size)) {
         b->is_apart = false;
         dryi_paged_front_note(p, b->shelf);

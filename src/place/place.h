@@ -189,8 +189,8 @@ struct dryi_place_ops {
      */
     struct dryi_front *(*front_ask)(void *self, uint64_t stream);
     /*
-     * Several fronts are used at once from now on, or no more. Then they always hold large
-     * blocks, and nothing is forecast: the order of requests is the threads', not the program's.
+     * Several fronts are used at once from now on, or no more. Then they hold large blocks
+     * too, and nothing is forecast: the order of requests is the threads', not the program's.
      */
     void (*front_share)(void *self, bool is_shared);
     /*
@@ -271,8 +271,8 @@ struct dryi_place_ops {
 struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
-    /* Fronts keep no block of a request beyond this; it changes by calls. NULL: no fronts. */
-    const uint64_t *front_max;
+    uint64_t
+        front_max; /* fronts that are not shared hold blocks for requests up to this */
 };
 
 #endif

@@ -290,7 +290,8 @@ is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
         const struct wish *wish, dryi_block block)
 {
     return front && wish->alignment == DRYI_POOL_GRAIN &&
-           wish->size <= *pool->place.front_max &&
+           (wish->size <= pool->place.front_max ||
+            dryi_pool_fronts_are_shared(&pool->fronts)) &&
            pool->place.ops->front_keep(front->front, block);
 }
 

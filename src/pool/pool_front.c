@@ -266,7 +266,7 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
                             uint64_t *address)
 {
     const struct dryi_pool_front *f = pool->fronts.last;
-    return f && size <= *pool->place.front_max && f->handle == stream &&
+    return f && size <= pool->place.front_max && f->handle == stream &&
            !dryi_pool_fronts_are_shared(&pool->fronts) &&
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }

@@ -110,62 +110,6 @@ MUTANTS = {
         "(p->is_shared && is_beyond_books(front, bytes))",
         "false",
         "test_paged_front", "peaks_of_fronts_hardly_add_up"),
-    "whole_under_a_plan": (
-        "paged_whole.c",
-        "!(p->hints && dryi_forecast_is_planned(p->hints))",
-        "true",
-        "test_paged_whole", "a_plan_needs_them_merged"),
-    "whole_near_the_end": (
-        "paged_whole.c",
-        "tally_all(p, TALLY_RESERVED_BYTES) <= w->most",
-        "true",
-        "test_paged_whole", "not_near_the_end_of_the_device"),
-    "whole_while_pages_come": (
-        "paged_whole.c",
-        "    p->whole.from = p->requests + p->whole.quiet;",
-        "    (void)p;",
-        "test_paged_whole", "only_after_a_quiet_while"),
-    "whole_at_any_cost": (
-        "paged_whole.c",
-        "w->flushed <= w->taken / 2 + FLUSHED_SPARE",
-        "true",
-        "test_paged_whole", "what_does_not_pay_is_given_up"),
-    "whole_for_nothing": (
-        "paged_whole.c",
-        "w->missed / 8 <= w->taken",
-        "true",
-        "test_paged_whole", "where_nothing_comes_again_it_is_given_up"),
-    "whole_while_pages_move": (
-        "paged_whole.c",
-        "           !moves_pages(w);",
-        "           w->taken >= 0 * (uint64_t)moves_pages(w);",
-        "test_paged_whole", "where_more_pages_move_it_is_given_up"),
-    "whole_without_pages": (
-        "paged_whole.c",
-        "p->page_bytes > 0 && p->requests >= w->from",
-        "p->requests >= w->from",
-        "test_paged_whole", "not_where_pages_cannot_move"),
-    "whole_but_too_small": (
-        "paged_front.c",
-        "if (size < bytes || size >= best_size)",
-        "if (size == 0 || size >= best_size)",
-        "test_paged_whole", "larger_requests_have_it_first"),
-    "whole_in_spite_of_need": (
-        "paged_ladder.c",
-        "dryi_paged_flush_loose(p) : dryi_paged_flush_large(p);",
-        "dryi_paged_flush_loose(p) : false;",
-        "test_paged_whole", "larger_requests_have_it_first"),
-    "take_unheard": (
-        "paged_front.c",
-        "(void)dryi_forecast_request(p->hints, b->size, front->stream, &b->bin_prev);",
-        ";",
-        "test_pool_plan", "so_does_one_whose_blocks_are_kept_whole"),
-    "put_unheard": (
-        "paged_front.c",
-        "    if (b->has_ticket)\n        (void)dryi_forecast_freed(p->hints, b->bin_prev, "
-        "p->streams[front->stream].epoch);\n",
-        "",
-        "test_pool_plan", "so_does_one_whose_blocks_are_kept_whole"),
     "cut_without_balance": (
         "paged_front.c",
         "        is_beyond_books(front, r.bytes) ||",
@@ -656,8 +600,6 @@ PROGRAMS = {
     "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
-    "test_paged_whole": ("test/unit/test_paged_whole.c", ["place/paged*"]),
-    "test_pool_plan": ("test/unit/test_pool_plan.c", ["place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),

@@ -81,8 +81,6 @@ make_paged(struct place_ops *ops, const uint8_t *header)
     conf->remap_limit = remap_limits[header[4] >> 3 & 7];
     if ((header[6] & 15) < 3)
         conf->small_max = small[header[6] & 15];
-    static const uint64_t whole[] = {256, 0, 8, 64};
-    conf->whole_after = whole[header[6] >> 5 & 3];
     if (header[6] & 16)
         conf->span_bytes = ops->capacity / 4;
     return dryi_paged_create(&options, &ops->place, NULL);

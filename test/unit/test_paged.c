@@ -580,7 +580,7 @@ options_are_read(void **state)
 {
     (void)state;
     static const char text[] =
-        " budget:1.25 ,remap_limit:7,whole_after:9,small_kb:128,remap:False,plan:False,"
+        " budget:1.25 ,remap_limit:7,small_kb:128,remap:False,plan:False,"
         "reuse_ordered:False,reuse_passed:0,reuse_waiting:true,"
         "per_process_memory_fraction:0.5,"
         "roundup_power2_divisions:[256:1,>:4],"
@@ -591,7 +591,6 @@ options_are_read(void **state)
     assert_int_equal(dryi_paged_conf_parse(text, strlen(text), &conf, &err), DRY_OK);
     assert_true(conf.budget == 1.25);
     assert_int_equal(conf.remap_limit, 7);
-    assert_int_equal(conf.whole_after, 9);
     assert_int_equal(conf.small_max, 128 * KIB);
     assert_false(conf.remap);
     assert_false(conf.plan);
@@ -616,7 +615,6 @@ options_that_are_none_are_refused(void **state)
         {"remap:maybe", 0},
         {"budget:1.1,backend:native", 11},
         {"remap_limit:-1", 0},
-        {"whole_after:0.5", 0},
         {"small_kb:1.5", 0},
         {"small_kb:99999999999", 0},
         {"a:b", 0},

@@ -101,8 +101,6 @@ let(struct company *c, size_t who, void (*act)(struct company *company))
 static struct company *
 begin(uint64_t seed, uint64_t capacity, const struct dry_memory *memory)
 {
-    /* With odd ones large blocks are kept whole from the first request on. */
-    const char *conf = seed % 2 ? "whole_after:0" : "";
     struct company *c = calloc(1, sizeof *c);
     assert_non_null(c);
     random_init(&c->random, seed);
@@ -115,7 +113,6 @@ begin(uint64_t seed, uint64_t capacity, const struct dry_memory *memory)
     dry_pool_options_init(&o);
     o.device = dry_sim_get_device(c->sim);
     o.memory = memory;
-    o.conf = conf;
     c->last = dry_pool_create(&o, &c->pool, NULL);
     pthread_mutex_init(&c->mutex, NULL);
     pthread_cond_init(&c->is_done, NULL);
@@ -357,21 +354,19 @@ static void
 one_thread_never_shares(void **state)
 {
     (void)state;
-    for (uint64_t seed = 5; seed <= 8; seed++) {
-        struct company *c = begin(seed, 4 * GIB, NULL);
-        for (size_t i = 0; i < 3000; i++) {
-            let(c, 0, act);
-            assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
-            struct dry_stats s;
-            dry_pool_get_stats(c->pool, &s);
-            assert_true((uint64_t)s.allocated_bytes.all.current >= c->requested);
-            if (i % 97 == 0)
-                check_sums(c);
-        }
-        check_sums(c);
-        assert_true(c->most_resting > 0); /* the short way */
-        end(c, true);
+    struct company *c = begin(5, 4 * GIB, NULL);
+    for (size_t i = 0; i < 3000; i++) {
+        let(c, 0, act);
+        assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+        struct dry_stats s;
+        dry_pool_get_stats(c->pool, &s);
+        assert_true((uint64_t)s.allocated_bytes.all.current >= c->requested);
+        if (i % 97 == 0)
+            check_sums(c);
     }
+    check_sums(c);
+    assert_true(c->most_resting > 0); /* the short way */
+    end(c, true);
 }
 
 static void

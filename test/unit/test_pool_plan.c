@@ -25,7 +25,7 @@ struct fixture {
 };
 
 static void
-begin(struct fixture *f, const char *conf)
+begin(struct fixture *f)
 {
     struct dry_sim_options sim_options;
     struct dry_pool_options options;
@@ -34,7 +34,6 @@ begin(struct fixture *f, const char *conf)
     assert_int_equal(dry_sim_create(&sim_options, &f->sim, &err), DRY_OK);
     dry_pool_options_init(&options);
     options.device = dry_sim_get_device(f->sim);
-    options.conf = conf;
     assert_int_equal(dry_pool_create(&options, &f->pool, &err), DRY_OK);
 }
 
@@ -80,10 +79,11 @@ counters_of(const struct fixture *f)
 }
 
 static void
-expect_plan(const char *conf)
+a_loop_comes_to_run_by_a_plan(void **state)
 {
+    (void)state;
     struct fixture f;
-    begin(&f, conf);
+    begin(&f);
     for (unsigned i = 0; i < LOOPS_MAX && counters_of(&f).plans_made == 0; i++) {
         loop(f.pool, LAYERS);
         sched_yield();
@@ -101,21 +101,6 @@ expect_plan(const char *conf)
     end(&f);
 }
 
-static void
-a_loop_comes_to_run_by_a_plan(void **state)
-{
-    (void)state;
-    expect_plan("");
-}
-
-/* What is met at fronts is heard of as well. */
-static void
-so_does_one_whose_blocks_are_kept_whole(void **state)
-{
-    (void)state;
-    expect_plan("whole_after:0");
-}
-
 /* Long periods, so that the packing is under way, most of the time, when the pool goes. */
 static void
 a_pool_may_end_while_a_period_is_packed(void **state)
@@ -123,7 +108,7 @@ a_pool_may_end_while_a_period_is_packed(void **state)
     (void)state;
     for (unsigned loops = 2; loops < 6; loops++) {
         struct fixture f;
-        begin(&f, "");
+        begin(&f);
         for (unsigned i = 0; i < loops; i++)
             loop(f.pool, LAYERS * 4);
         end(&f);
@@ -136,7 +121,7 @@ a_child_of_a_fork_has_no_packing(void **state)
     (void)state;
     for (unsigned loops = 2; loops < 5; loops++) {
         struct fixture f;
-        begin(&f, "");
+        begin(&f);
         for (unsigned i = 0; i < loops; i++)
             loop(f.pool, LAYERS * 4);
         pid_t child = fork();
@@ -172,7 +157,7 @@ others_go_on_meanwhile(void **state)
     (void)state;
     struct fixture f;
     pthread_t other;
-    begin(&f, "");
+    begin(&f);
     assert_int_equal(pthread_create(&other, NULL, disturb, f.pool), 0);
     for (unsigned i = 0; i < 40; i++)
         loop(f.pool, LAYERS);
@@ -185,7 +170,6 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_comes_to_run_by_a_plan),
-        cmocka_unit_test(so_does_one_whose_blocks_are_kept_whole),
         cmocka_unit_test(a_pool_may_end_while_a_period_is_packed),
         cmocka_unit_test(a_child_of_a_fork_has_no_packing),
         cmocka_unit_test(others_go_on_meanwhile),
