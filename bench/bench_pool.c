@@ -55,7 +55,7 @@ struct setting {
     size_t live, pairs;
     unsigned threads;
     int is_threaded;  /* in a process that has had several, however many work */
-    unsigned streams; /* of each, in turn; 0: one */
+    unsigned streams; /* of each, in turn */
 };
 
 /* One thread's part. */
@@ -127,9 +127,7 @@ alloc(struct worker *w)
 {
     uint64_t address = 0;
     uint64_t size = w->sizes[w->next & (SIZES_COUNT - 1)];
-    uint64_t stream = w->stream;
-    if (w->setting->streams > 0)
-        stream += w->next % w->setting->streams;
+    uint64_t stream = w->stream + w->next % w->setting->streams;
     need(dry_pool_alloc(w->pool, size, stream, &address) == DRY_OK, "out of memory");
     return address;
 }
@@ -250,12 +248,12 @@ print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *t
     printf("{\"bench\":\"%s\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
            "\"live\":%zu,\"streams\":%u,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f,"
            "\"cpu_ns\":%.1f",
-           s->is_threaded ? "threads"
-           : s->streams   ? "streams"
-                          : "pool",
+           s->is_threaded   ? "threads"
+           : s->streams > 1 ? "streams"
+                            : "pool",
            placement_names[s->placement], size_names[s->sizes],
-           s->is_random ? "random" : "lifo", s->live, s->streams ? s->streams : 1,
-           s->threads, s->pairs, mean_ns, cpu_ns);
+           s->is_random ? "random" : "lifo", s->live, s->streams, s->threads, s->pairs,
+           mean_ns, cpu_ns);
     if (times) {
         /* Lifo reads the clock four times. */
         print_times(times, s->pairs, s->is_random ? clock_ns() : 2 * clock_ns());
@@ -403,10 +401,10 @@ run_all(enum dry_placement placement, size_t pairs, size_t live_max)
         for (size_t live = 1000; live <= live_max; live *= 10) {
             for (int is_random = 0; is_random <= 1; is_random++)
                 run(&(struct setting){placement, (enum sizes)sizes, is_random, live,
-                                      pairs, 1, 0, 0});
+                                      pairs, 1, 0, 1});
         }
     }
-    for (unsigned streams = 1; streams <= STREAMS_MAX; streams *= 8)
+    for (unsigned streams = 8; streams <= STREAMS_MAX; streams *= 8)
         run(&(struct setting){placement, SIZES_SMALL, 1, 10000, pairs, 1, 0, streams});
 }
 
@@ -431,7 +429,7 @@ run_threads(enum dry_placement placement, size_t pairs)
     for (int sizes = SIZES_SMALL; sizes <= SIZES_WIDE; sizes++) {
         for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
             run(&(struct setting){placement, (enum sizes)sizes, 1, 10000, pairs, threads,
-                                  1, 0});
+                                  1, 1});
     }
 }
 

@@ -5,8 +5,7 @@
 /*
  * The inside of a pool, shared by its files: pool.c (life, blocks), pool_limit.c (limits,
  * cached memory, callbacks), pool_front.c (requests beside the lock, and the lock itself; in
- * whose table an address stands),
- * pool_private.c (private pools, captures), pool_view.c
+ * whose table an address stands), pool_private.c (private pools, captures), pool_view.c
  * (statistics, walk, check), pool_table.c (addresses to blocks), pool_device.c (streams by
  * number), history.c (what happened, who asked).
  *
