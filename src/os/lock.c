@@ -21,6 +21,7 @@ dryi_lock_init(struct dryi_lock *lock)
 {
     atomic_init(&lock->word, 0);
     lock->calm = 0;
+    lock->calm_wanted = DRYI_LOCK_CALM;
     lock->has_barrier = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
     atomic_init(&lock->is_contended, !lock->has_barrier);
 }
@@ -95,9 +96,11 @@ dryi_lock_give_contended(struct dryi_lock *lock)
 {
     bool has_sleeper = atomic_load_explicit(&lock->word, memory_order_relaxed) == 2;
     lock->calm = has_sleeper ? 0 : lock->calm + 1;
-    bool is_over = lock->calm > DRYI_LOCK_CALM && lock->has_barrier;
+    bool is_over = lock->calm > lock->calm_wanted && lock->has_barrier;
     if (is_over) {
         lock->calm = 0;
+        if (lock->calm_wanted < DRYI_LOCK_CALM_MAX)
+            lock->calm_wanted *= DRYI_LOCK_CALM_GROWS;
         atomic_store_explicit(&lock->is_contended, 0, memory_order_seq_cst);
     }
     if (atomic_exchange_explicit(&lock->word, 0, memory_order_seq_cst) == 2 || is_over)

@@ -13,7 +13,9 @@
  * it looks at the lock for the last time (membarrier(2), Linux 4.14; Dekker's two flags, with
  * the fence on the side that has the time). From then on the lock is contended, and given by
  * an exchange that tells whether anybody sleeps (Drepper, "Futexes are tricky", 2011), until
- * for long nobody did. Where the kernel has no such fence it is contended for ever.
+ * for long nobody did: longer each time, for the fence can take as long as ten thousand
+ * exchanges where other processors must first be given back to the machine that we run on. Where
+ * the kernel has no such fence it is contended for ever.
  *
  * The giver looks at the lock when others may have it already: its memory is to outlive the
  * call of whoever gives it, not just the time it is held. Not for signal handlers, not
@@ -36,13 +38,16 @@
 #define DRYI_LOCK_IS_ALONE() 0
 #endif
 
-/* Given so often without a sleeper, it is contended no more. */
-#define DRYI_LOCK_CALM 4096
+/* Given so often without a sleeper, it is contended no more; the next time so many times that. */
+#define DRYI_LOCK_CALM 4096u
+#define DRYI_LOCK_CALM_GROWS 4u
+#define DRYI_LOCK_CALM_MAX (DRYI_LOCK_CALM << 8)
 
 struct dryi_lock {
     _Atomic uint32_t word; /* 0: free; 1: taken; 2: and somebody may sleep */
     _Atomic uint32_t is_contended;
-    uint32_t calm; /* contended, and given so often since anybody slept */
+    uint32_t calm;        /* contended, and given so often since anybody slept */
+    uint32_t calm_wanted; /* and is no more, if it is more often */
     bool has_barrier;
 };
 

@@ -264,17 +264,20 @@ contention_begins_with_a_sleeper_and_ends_in_calm(void **state)
     struct stage *s = make_stage();
     bool has_barrier = s->lock.has_barrier;
     assert_int_equal(atomic_load(&s->lock.is_contended), !has_barrier);
-    for (unsigned i = 1; i <= 2; i++) {
+    unsigned calm = DRYI_LOCK_CALM;
+    for (unsigned i = 1; i <= 6; i++) {
         dryi_lock_take(&s->lock);
         start_sleeper(s, take_once);
         assert_int_equal(atomic_load(&s->lock.is_contended), 1);
         dryi_lock_give(&s->lock);
         await_finished(s, i);
         assert_int_equal(atomic_load(&s->lock.is_contended), 1);
-        take_and_give(s, DRYI_LOCK_CALM - 10);
+        take_and_give(s, calm - 10);
         assert_int_equal(atomic_load(&s->lock.is_contended), 1);
         take_and_give(s, 20);
         assert_int_equal(atomic_load(&s->lock.is_contended), !has_barrier);
+        if (calm < DRYI_LOCK_CALM_MAX)
+            calm *= DRYI_LOCK_CALM_GROWS;
     }
     free_stage(s);
 }
