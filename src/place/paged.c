@@ -93,11 +93,11 @@ init_maps(struct dryi_paged *p)
     dryi_map_init(&p->stream_ids, &p->memory);
     dryi_map_init(&p->known, &p->memory);
     dryi_map_init(&p->recorded, &p->memory);
-    p->dead_block = p->dead_span = p->dead_page = p->dead_use = NONE;
+    p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_fronted = NONE;
     p->plan.span = NONE;
-    p->block_count = 1; /* that of no block */
+    p->block_count = 1; /* NIL has none */
 }
 
 /* --- alloc -------------------------------------------------------------------------------- */

@@ -60,7 +60,9 @@
  * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without
  * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
  * are no events until pages have to be moved; then one event serves all that was freed before.
- * A block of another shelf is merged with a neighbour once its uses are over.
+ * A block of another shelf is merged with a neighbour once its uses are over; while threads share
+ * the fronts, only where all of them are held for it. Between two streams' blocks a fence comes
+ * to lie then, so that each can cut and merge up to there without the others (paged_fence.c).
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
@@ -75,6 +77,8 @@
  *       given to others before they are done
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
  *   P8  of a plan's span, the last block that begins in each page is known
+ *   P9  fences lie between blocks of two streams that share the place, and every record is a
+ *       block's, or on one list
  * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
  * holes, given back whole.
  *

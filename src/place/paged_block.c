@@ -24,15 +24,13 @@ to_line(const unsigned char *memory)
 bool
 dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
 {
-    size_t needed = (size_t)p->block_count + (count - p->dead_blocks);
+    size_t needed = (size_t)p->block_count + (count - p->dead.count);
     size_t before = p->block_memory ? to_line(p->block_memory) : 0;
     if (needed >= NONE || !dryi_memory_grow(&p->memory, &p->block_memory, &p->block_bytes,
                                             (needed + 1) * sizeof *p->blocks, 1))
         return false;
     size_t now = to_line(p->block_memory);
-    if (!p->blocks)
-        memset(p->block_memory + now, 0, sizeof *p->blocks); /* NIL's */
-    else if (now != before)
+    if (p->blocks && now != before)
         memmove(p->block_memory + now, p->block_memory + before,
                 p->block_count * sizeof *p->blocks);
     p->blocks = (struct block *)(void *)(p->block_memory + now);
@@ -40,28 +38,67 @@ dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
     return true;
 }
 
-uint32_t
-dryi_paged_block_make(struct dryi_paged *p, uint32_t span, uint32_t after, uint64_t addr,
-                      uint64_t size)
+static uint32_t
+pop_record(struct dryi_paged *p, struct records *dead)
 {
-    uint32_t block = p->dead_block;
-    if (block != NONE) {
-        p->dead_block = p->blocks[block].next;
-        p->dead_blocks--;
-    } else {
-        DRYI_ASSERT(p->block_count < p->block_capacity);
-        block = p->block_count++;
-    }
+    uint32_t block = dead->first;
+    dead->first = p->blocks[block].next;
+    dead->count--;
+    return block;
+}
+
+static void
+push_record(struct dryi_paged *p, struct records *dead, uint32_t block)
+{
+    p->blocks[block].next = dead->first;
+    dead->first = block;
+    dead->count++;
+}
+
+uint32_t
+dryi_paged_record_take(struct dryi_paged *p)
+{
+    if (p->dead.count > 0)
+        return pop_record(p, &p->dead);
+    DRYI_ASSERT(p->block_count < p->block_capacity);
+    p->blocks[p->block_count].state = BLOCK_DEAD;
+    return p->block_count++;
+}
+
+void
+dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
+{
+    while (s->dead.count > wanted)
+        push_record(p, &p->dead, pop_record(p, &s->dead));
+    while (s->dead.count < wanted &&
+           (p->dead.count > 0 || p->block_count < p->block_capacity))
+        push_record(p, &s->dead, dryi_paged_record_take(p));
+}
+
+uint32_t
+dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint32_t after,
+                      uint64_t addr, uint64_t size)
+{
+    struct records *dead = &p->shelves[shelf]->dead;
+    uint32_t block = dead->count > 0 ? pop_record(p, dead) : dryi_paged_record_take(p);
     uint32_t next = after == NONE ? NONE : p->blocks[after].next;
-    p->blocks[block] = (struct block){
-        .addr = addr, .size = size, .prev = after, .next = next, .span = span};
-    p->blocks[block].uses = p->blocks[block].shelf = NONE;
+    struct block *b = &p->blocks[block];
+    b->addr = addr;
+    b->size = size;
+    b->epoch = 0;
+    b->prev = after;
+    b->next = next;
+    block_set_shelf(b, shelf);
+    b->span = span;
+    b->uses = NONE;
+    b->state = BLOCK_DEAD;
+    b->has_ticket = b->is_known = b->is_apart = false;
     if (after == NONE)
         p->spans[span].first_block = block;
     else
-        p->blocks[after].next = block;
+        set_link(&p->blocks[after].next, block);
     if (next != NONE)
-        p->blocks[next].prev = block;
+        set_link(&p->blocks[next].prev, block);
     dryi_paged_note_begin(p, block);
     return block;
 }
@@ -69,10 +106,9 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t span, uint32_t after, uint6
 void
 dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
 {
+    struct shelf *s = p->shelves[p->blocks[block].shelf];
     p->blocks[block].state = BLOCK_DEAD;
-    p->blocks[block].next = p->dead_block;
-    p->dead_block = block;
-    p->dead_blocks++;
+    push_record(p, s->has_records ? &s->dead : &p->dead, block);
 }
 
 uint32_t
@@ -80,10 +116,10 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
 {
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint64_t addr = p->blocks[block].addr + size;
-    uint32_t rest = dryi_paged_block_make(p, p->blocks[block].span, block, addr,
-                                          p->blocks[block].size - size);
+    uint32_t rest =
+        dryi_paged_block_make(p, p->blocks[block].shelf, p->blocks[block].span, block,
+                              addr, p->blocks[block].size - size);
     p->blocks[rest].state = p->blocks[block].state;
-    p->blocks[rest].shelf = p->blocks[block].shelf;
     p->blocks[rest].epoch = p->blocks[block].epoch;
     p->blocks[rest].is_apart = p->blocks[block].is_apart;
     p->blocks[block].size = size;
@@ -97,40 +133,47 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     uint32_t other = b->next;
     const struct block *o = &p->blocks[other];
     DRYI_ASSERT(block_end(b) == o->addr);
+    dryi_paged_block_assign(p, other, b->shelf);
     dryi_paged_note_end(p, other);
     b->size += o->size;
     if (b->epoch < o->epoch)
         b->epoch = o->epoch;
-    b->next = o->next;
+    set_link(&b->next, o->next);
     if (b->next != NONE)
-        p->blocks[b->next].prev = block;
+        set_link(&p->blocks[b->next].prev, block);
     dryi_paged_block_drop(p, other);
 }
 
-/* As may_merge, of blocks of two shelves or apart. */
+/*
+ * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
+ * epoch means nothing on ours. While fronts are shared, another stream's is not ours to look at.
+ */
 static bool
-may_merge_still(const struct dryi_paged *p, const struct block *b, const struct block *o)
+may_merge_foreign(const struct dryi_paged *p, const struct block *b,
+                  const struct block *o)
 {
-    if (o->is_apart | b->is_apart)
-        return o->is_apart && b->is_apart && o->shelf == b->shelf && o->epoch == b->epoch;
-    const struct shelf *s = p->shelves[o->shelf];
-    return p->shelves[b->shelf]->kind == SHELF_STREAM &&
-           (s->kind == SHELF_EVERYBODY ||
-            (p->conf.reuse_passed && dryi_paged_is_over(p, o)));
+    uint32_t its = block_shelf_beside(o);
+    if (its == FENCED || p->shelves[b->shelf]->kind != SHELF_STREAM)
+        return false;
+    enum shelf_kind kind = p->shelves[its]->kind;
+    if (kind == SHELF_HOLES ||
+        (kind == SHELF_STREAM && (p->is_shared || !p->conf.reuse_passed)))
+        return false;
+    return o->state == b->state && !(o->is_apart | b->is_apart) &&
+           (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o));
 }
 
-/*
- * May `b`, on no shelf, take in its neighbour? One of another shelf only when all its uses are
- * over: its epoch means nothing on ours.
- */
+/* May `b`, on no shelf, take in its neighbour? */
 static inline bool
 may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
 {
-    if (other == NONE || block_state_beside(&p->blocks[other]) != b->state)
+    if (other == NONE)
         return false;
-    const struct block *o = &p->blocks[other]; /* holes are not apart */
-    bool is_plain = o->shelf == b->shelf && !(o->is_apart | b->is_apart);
-    return is_plain || may_merge_still(p, b, o);
+    const struct block *o = &p->blocks[other];
+    if (block_shelf_beside(o) != b->shelf)
+        return may_merge_foreign(p, b, o);
+    return o->state == b->state && o->is_apart == b->is_apart &&
+           (!b->is_apart || o->epoch == b->epoch);
 }
 
 /* Off its shelf; an epoch of another stream is over. */
@@ -164,10 +207,11 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     uint64_t addr = p->blocks[block].addr;
     uint32_t before = p->blocks[block].prev, span = p->blocks[block].span;
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
-    uint32_t first = dryi_paged_block_make(p, span, before, addr, size);
+    uint32_t first =
+        dryi_paged_block_make(p, p->blocks[block].shelf, span, before, addr, size);
     if (before == NONE) { /* the maker knew of no next one */
-        p->blocks[first].next = block;
-        p->blocks[block].prev = first;
+        set_link(&p->blocks[first].next, block);
+        set_link(&p->blocks[block].prev, first);
     }
     resize(p, block, addr + size, p->blocks[block].size - size);
     dryi_paged_note_begin(p, block);
@@ -186,11 +230,11 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     if (o->epoch < b->epoch)
         o->epoch = b->epoch;
     if (b->prev != NONE)
-        p->blocks[b->prev].next = b->next;
+        set_link(&p->blocks[b->prev].next, b->next);
     else
         p->spans[b->span].first_block = b->next;
     if (b->next != NONE)
-        p->blocks[b->next].prev = b->prev;
+        set_link(&p->blocks[b->next].prev, b->prev);
     resize(p, other, addr, o->size + b->size);
     if (is_behind)
         dryi_paged_note_begin(p, other);
@@ -210,7 +254,7 @@ settle_all(struct dryi_paged *p, uint32_t block)
     while (may_merge(p, b, b->prev)) {
         uint32_t before = b->prev;
         take_over(p, b, before);
-        p->blocks[before].shelf = b->shelf;
+        dryi_paged_block_assign(p, before, b->shelf);
         dryi_paged_block_absorb(p, before);
         block = before;
         b = &p->blocks[block];
@@ -247,7 +291,7 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
                       uint64_t epoch)
 {
     dryi_paged_shelf_remove(p, block);
-    p->blocks[block].shelf = shelf;
+    dryi_paged_block_assign(p, block, shelf);
     p->blocks[block].epoch = epoch;
     p->blocks[block].is_apart = false;
 }

@@ -13,14 +13,15 @@ struct sums {
     int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
-    uint32_t shelved, fronts, pending_uses;
+    uint32_t blocks, shelved, fronts, fences, pending_uses;
 };
 
 static const char *
 check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
 {
     const struct block *b = &p->blocks[block];
-    if (b->state == BLOCK_DEAD || b->addr != addr || b->size == 0)
+    if (b->state == BLOCK_DEAD || b->addr != addr ||
+        (b->size == 0) != (b->state == BLOCK_FENCE))
         return "P1: the blocks of a span lie gapless in address order";
     if (b->addr % GRAIN || b->size % GRAIN)
         return "P1: blocks are multiples of 512 bytes";
@@ -40,6 +41,27 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (b->state != BLOCK_FREE && b->is_apart)
         return "P2: free blocks alone are kept apart";
     return NULL;
+}
+
+static bool
+is_of_stream(const struct dryi_paged *p, uint32_t block)
+{
+    return block != NONE && p->blocks[block].state != BLOCK_FENCE &&
+           p->shelves[p->blocks[block].shelf]->kind == SHELF_STREAM;
+}
+
+static const char *
+check_shelf(const struct dryi_paged *p, const struct span *span, const struct block *b)
+{
+    if (b->state != BLOCK_FENCE)
+        return b->shelf < p->shelf_count && p->shelves[b->shelf]->arena == span->arena
+                   ? NULL
+                   : "P3: a block lies on a shelf of its arena";
+    bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
+                     p->blocks[b->prev].shelf != p->blocks[b->next].shelf;
+    return is_needed && b->shelf == FENCED && p->is_shared
+               ? NULL
+               : "P9: a fence lies between blocks of two streams that share the place";
 }
 
 static const char *
@@ -64,6 +86,10 @@ check_pages(const struct dryi_paged *p, const struct span *span, const struct bl
 static void
 sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
 {
+    sums->blocks++;
+    sums->fences += b->state == BLOCK_FENCE;
+    if (b->state == BLOCK_FENCE)
+        return;
     bool small = arena_is_small(p->shelves[b->shelf]->arena);
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
@@ -91,9 +117,9 @@ check_span(const struct dryi_paged *p, const struct span *span, struct sums *sum
     for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         const char *broken = check_order(p, at, addr);
-        if (!broken && p->shelves[b->shelf]->arena != span->arena)
-            broken = "P3: a block lies on a shelf of its arena";
         if (!broken)
+            broken = check_shelf(p, span, b);
+        if (!broken && b->state != BLOCK_FENCE)
             broken = check_pages(p, span, b, seen);
         if (broken)
             return broken;
@@ -176,6 +202,36 @@ check_sums(const struct dryi_paged *p, struct sums *sums)
     return NULL;
 }
 
+/* Those on a list without a block; NONE: one of them has one. */
+static uint32_t
+count_dead(const struct dryi_paged *p, const struct records *dead)
+{
+    uint32_t count = 0;
+    for (uint32_t at = dead->first; count < dead->count; at = p->blocks[at].next) {
+        if (at == NONE || p->blocks[at].state != BLOCK_DEAD)
+            return NONE;
+        count++;
+    }
+    return count;
+}
+
+static const char *
+check_records(const struct dryi_paged *p, const struct sums *sums)
+{
+    /* NIL has none, and each shelf one that is no block's. */
+    uint64_t count =
+        (uint64_t)sums->blocks + count_dead(p, &p->dead) + p->shelf_count + 1;
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        const struct shelf *s = p->shelves[i];
+        if (s->dead.count > 0 && !s->has_records)
+            return "P9: records of a shelf are there for what is cut beside the place";
+        count += count_dead(p, &s->dead);
+    }
+    if (sums->fences != p->fence_count)
+        return "P9: fences are counted";
+    return count == p->block_count ? NULL : "P9: a record is a block's, or on one list";
+}
+
 static const char *
 check_streams(const struct dryi_paged *p)
 {
@@ -217,6 +273,8 @@ check_all(const struct dryi_paged *p, uint8_t *seen)
         if (seen[p->stock[i]]++)
             broken = "P4: a page in the stock lies under no address";
     }
+    if (!broken)
+        broken = check_records(p, &sums);
     if (!broken)
         broken = check_sums(p, &sums);
     if (!broken)

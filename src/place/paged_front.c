@@ -7,8 +7,9 @@
  * The stacks of one stream of the default pool can be used beside the place while they are
  * shared (place.h says with what care). Take and put write nothing of the place but the blocks on
  * them and in use, and of those neither size nor neighbours; the stream's record of its frees;
- * and the front's own books. Cut and merge write all of blocks but what lies or is in use for
- * other fronts, where they write the neighbours' numbers alone and read the state.
+ * and the front's own books. Cut and merge write the blocks and bins of the front's own shelves,
+ * and take records from there. Beside the place they change no link to another shelf's block;
+ * with it, they do, and everybody's memory may be cut and merged.
  */
 
 #include <string.h>
@@ -77,6 +78,28 @@ dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
     p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
 }
 
+/* --- records ------------------------------------------------------------------------------ */
+
+#define RECORDS_MAX 64u /* that a shelf has for itself */
+#define RECORDS_LEVEL 32u
+#define RECORDS_ONCE                                                                     \
+    4u /* for one cut, two fences with it, or dropped by one merge, at most */
+
+static bool
+can_settle_beside(const struct dryi_paged *p, const struct shelf *s, uint32_t block)
+{
+    return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
+           dryi_paged_is_enclosed(p, block);
+}
+
+/* Records for a cut or a merge beside the place, and room for them, by who has it. */
+static void
+level_records(struct dryi_paged *p, struct shelf *s)
+{
+    if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
+        dryi_paged_records_level(p, s, RECORDS_LEVEL);
+}
+
 /* --- flushing ----------------------------------------------------------------------------- */
 
 /* The newest block of a stack becomes ordinary free memory: how much there is then. */
@@ -91,10 +114,14 @@ flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
     return p->blocks[dryi_paged_block_settle(p, block)].size;
 }
 
-/* How far to go: until a block of `enough` bytes is there, over so many blocks at most. */
+/*
+ * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
+ * the place, until one would be merged with what is not this front's.
+ */
 struct flush {
     uint64_t enough;
     uint32_t most;
+    bool is_beside;
     bool has_enough;
 };
 
@@ -107,6 +134,8 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
     for (; bits != 0; bits &= bits - 1) {
         size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
         while (s->fronts[slot] != NONE) {
+            if (flush->is_beside && !can_settle_beside(p, s, s->fronts[slot]))
+                return true;
             flush->has_enough = flush_block(p, s, slot) >= flush->enough;
             if (flush->has_enough || --flush->most == 0)
                 return true;
@@ -119,26 +148,31 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
 static void
 flush_shelf(struct dryi_paged *p, struct shelf *s)
 {
-    s->loose_blocks = 0;
     struct flush all = {.enough = UINT64_MAX, .most = UINT32_MAX};
     for (size_t word = 0; s->front_blocks > 0; word++)
         flush_word(p, s, word, 0, &all);
 }
 
+/* Small blocks of the wanted size and up first, large ones in no order. */
+static void
+flush_from(struct dryi_paged *p, struct shelf *s, struct flush *flush)
+{
+    size_t slot = front_slot(s, flush->enough);
+    if (s->front_blocks == 0 || slot >= s->front_count)
+        return;
+    size_t words = (s->front_count + 31) / 32, first = slot / 32;
+    bool is_over = flush_word(p, s, first, slot % 32, flush);
+    for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, flush);
+    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
+        is_over = flush_word(p, s, word, 0, flush);
+}
+
 bool
 dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint32_t most)
 {
-    struct shelf *s = p->shelves[shelf];
-    size_t slot = front_slot(s, bytes);
-    if (s->front_blocks == 0 || slot >= s->front_count)
-        return false;
     struct flush flush = {.enough = bytes, .most = most};
-    size_t words = (s->front_count + 31) / 32, first = slot / 32;
-    bool is_over = flush_word(p, s, first, slot % 32, &flush);
-    for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
-        is_over = flush_word(p, s, word, 0, &flush);
-    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
-        is_over = flush_word(p, s, word, 0, &flush);
+    flush_from(p, p->shelves[shelf], &flush);
     return flush.has_enough;
 }
 
@@ -182,6 +216,11 @@ share_front(struct dryi_paged *p, struct dryi_front *f)
     f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
     if (!p->is_shared)
         flush_shelf(p, s);
+    for (int i = 0; i < 2; i++) {
+        s = p->shelves[f->shelf_ids[i]];
+        s->has_records = p->is_shared;
+        dryi_paged_records_level(p, s, p->is_shared ? RECORDS_LEVEL : 0);
+    }
 }
 
 struct dryi_front *
@@ -217,9 +256,13 @@ void
 dryi_paged_front_share(void *self, bool is_shared)
 {
     struct dryi_paged *p = self;
-    if (is_shared && !p->is_shared && p->hints)
+    if (is_shared && !p->is_shared && p->hints) {
         dryi_forecast_drop(p->hints);
+        dryi_paged_plan_finish(p); /* what begins in its span is noted no more */
+    }
     p->is_shared = is_shared;
+    if (!is_shared)
+        dryi_paged_fences_drop(p);
     for (struct dryi_front *f = p->fronts; f; f = f->next)
         share_front(p, f);
 }
@@ -307,36 +350,18 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
         (p->is_shared && is_beyond_books(front, bytes)))
         return 0;
     dryi_paged_front_pop(p, s, bytes);
-    block_set_state_beside(&p->blocks[block], BLOCK_USED);
+    p->blocks[block].state = BLOCK_USED;
     p->blocks[block].requested = size;
     count_taken(front, s->is_small, bytes, size);
     return p->blocks[block].addr;
-}
-
-/*
- * A free block that will not stay on its front costs others nothing as long as it lies there
- * unmerged: the next cut, which must have the place, merges some. A few, for they are of use to
- * nobody meanwhile, and none where the device is full.
- */
-#define LOOSE_MAX 16
-#define LOOSE_FLUSHED 4
-
-static bool
-push_loose(struct dryi_paged *p, struct shelf *s, uint32_t block)
-{
-    bool is_done = s->loose_blocks < LOOSE_MAX && !p->is_full &&
-                   dryi_paged_front_push(p, s, block, p->blocks[block].size);
-    s->loose_blocks += is_done;
-    return is_done;
 }
 
 static bool
 push(struct dryi_paged *p, struct shelf *s, uint32_t block)
 {
     uint64_t bytes = p->blocks[block].size;
-    return s->is_small || dryi_paged_front_wants(s, bytes)
-               ? dryi_paged_front_push(p, s, block, bytes)
-               : push_loose(p, s, block);
+    return (s->is_small || dryi_paged_front_wants(s, bytes)) &&
+           dryi_paged_front_push(p, s, block, bytes);
 }
 
 bool
@@ -354,61 +379,59 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 
 /* --- beside other fronts ------------------------------------------------------------------ */
 
-/* The next stack that is not of a wanted size; NONE: there is none. */
-static size_t
-find_loose(const struct dryi_paged *p, struct shelf *s)
-{
-    for (size_t word = 0; word < (s->front_count + 31) / 32; word++) {
-        for (uint32_t bits = s->front_bits[word]; bits != 0; bits &= bits - 1) {
-            size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
-            if (s->fronts[slot] == NONE)
-                s->front_bits[word] &= ~(bits & -bits);
-            else if (!dryi_paged_front_wants(s, p->blocks[s->fronts[slot]].size))
-                return slot;
-        }
-    }
-    return NONE;
-}
-
-static void
-flush_loose(struct dryi_paged *p, struct shelf *s, uint32_t most)
-{
-    for (uint32_t i = 0; i < most && s->loose_blocks > 0; i++) {
-        size_t slot = find_loose(p, s);
-        if (slot == NONE) /* some were taken from there, or are wanted by now */
-            s->loose_blocks = 0;
-        else {
-            s->loose_blocks--;
-            flush_block(p, s, slot);
-        }
-    }
-}
-
-bool
-dryi_paged_flush_loose(struct dryi_paged *p)
-{
-    bool any = false;
-    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
-        any |= p->shelves[at]->loose_blocks > 0;
-        flush_loose(p, p->shelves[at], UINT32_MAX);
-    }
-    return any;
-}
-
-/* What needs neither pages nor another stream; on the front if nobody kept its address. */
+/* What needs neither pages nor another stream: next time it will not need the place. */
 static uint32_t
-cut_own(struct dryi_paged *p, const struct request *r)
+cut_with_place(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t block = dryi_paged_front_take_top(p, p->shelves[r->shelf], r->bytes);
-    if (block == NONE)
-        block = dryi_paged_take_own(p, r);
-    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
-        block = dryi_paged_take_own(p, r);
-    return block;
+    struct shelf *s = p->shelves[r->shelf];
+    level_records(p, s);
+    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has(p, RECORDS_ONCE))
+        return NONE; /* for more of them all records may move */
+    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    if (found == NONE) {
+        uint32_t block = dryi_paged_take_own(p, r);
+        if (block != NONE || !dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+            return block;
+        found = dryi_paged_shelf_find(p, s, r->bytes);
+    }
+    dryi_paged_fence_off(p, found);
+    return dryi_paged_take_found(p, r, found);
+}
+
+/* The same, if nothing of it is anybody else's. */
+static uint32_t
+cut_beside(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    if (found == NONE) {
+        struct flush flush = {.enough = r->bytes, .most = FLUSH_MAX, .is_beside = true};
+        flush_from(p, s, &flush);
+        if (flush.has_enough)
+            found = dryi_paged_shelf_find(p, s, r->bytes);
+    }
+    if (found == NONE || s->dead.count < RECORDS_ONCE ||
+        !dryi_paged_is_enclosed(p, found))
+        return NONE;
+    return dryi_paged_take_found(p, r, found);
+}
+
+/*
+ * Blocks that wait are looked after by every other request; on a full device pages decide where
+ * large ones lie.
+ */
+static bool
+may_cut(const struct dryi_front *front, const struct request *r)
+{
+    const struct dryi_paged *p = front->place;
+    return p->is_shared && p->waiting_uses == 0 && p->first_held == NONE &&
+           r->bytes <= RESERVED_LIMIT && !(p->is_full && !arena_is_small(r->arena)) &&
+           !is_beyond_books(front, r->bytes);
 }
 
 bool
-dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
+dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
+                     dryi_block *block)
 {
     struct dryi_paged *p = front->place;
     struct request r = {
@@ -416,16 +439,12 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
     r.shelf = front->shelf_ids[is_small];
-    /*
-     * Blocks that wait are looked after by every other request; on a full device pages decide
-     * where large ones lie; records must not move.
-     */
-    if (!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE ||
-        r.bytes > RESERVED_LIMIT || (p->is_full && !is_small) ||
-        is_beyond_books(front, r.bytes) || !dryi_paged_block_has(p, 2))
+    if (!may_cut(front, &r))
         return false;
-    flush_loose(p, p->shelves[front->shelf_ids[0]], LOOSE_FLUSHED);
-    uint32_t found = cut_own(p, &r);
+    /* On the front if nobody kept its address. */
+    uint32_t found = dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes);
+    if (found == NONE)
+        found = has_place ? cut_with_place(p, &r) : cut_beside(p, &r);
     if (found == NONE)
         return false;
     struct block *b = &p->blocks[found];
@@ -440,7 +459,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block)
 }
 
 bool
-dryi_paged_front_merge(struct dryi_front *front, dryi_block block)
+dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_place)
 {
     struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
@@ -448,6 +467,14 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block)
     if (!p->is_shared || b->state != BLOCK_USED || b->uses != NONE || b->has_ticket ||
         b->shelf != front->shelf_ids[is_small])
         return false;
+    struct shelf *s = p->shelves[b->shelf];
+    if (has_place) {
+        level_records(p, s);
+        if (s->dead.count >= RECORDS_ONCE)
+            dryi_paged_fence_off(p, block);
+    } else if (!can_settle_beside(p, s, block)) {
+        return false;
+    }
     count_put(front, is_small, b);
     b->is_known = false;
     b->state = BLOCK_FREE;

@@ -61,7 +61,7 @@ dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t fo
     uint64_t bytes = is_no_split(p, r) ? p->blocks[found].size : r->bytes;
     uint32_t block = take_from(p, found, bytes);
     p->blocks[block].state = BLOCK_USED;
-    p->blocks[block].shelf = r->shelf;
+    dryi_paged_block_assign(p, block, r->shelf);
     return block;
 }
 
@@ -556,8 +556,6 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
             return DRY_OK;
     }
     *block = take_at_hand(p, r);
-    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_flush_loose(p))
-        *block = take_any(p, r);
     if (*block != NONE)
         return DRY_OK;
     enum dry_status status = take_new(p, r, RUNG_BUDGET, block);

@@ -75,6 +75,8 @@ walk_span(struct walk *walk, const struct span *span)
     for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
          at = p->blocks[at].next) {
         struct dryi_block_info info;
+        if (p->blocks[at].state == BLOCK_FENCE)
+            continue;
         dryi_paged_get_block(p, at, &info);
         if (info.mapped && count > 0 && is_free(&info) &&
             is_free(&walk->blocks[count - 1])) {

@@ -137,7 +137,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
         dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     p->blocks[hole].state = BLOCK_HOLE;
     p->blocks[hole].is_apart = false;
-    p->blocks[hole].shelf = p->arenas[span->arena].holes;
+    dryi_paged_block_assign(p, hole, p->arenas[span->arena].holes);
     p->blocks[hole].epoch = 0;
     dryi_paged_block_settle(p, hole);
     return DRY_OK;
@@ -183,7 +183,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     count_mapped(p, arena_is_small(span->arena), hi - lo, true);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
-    p->blocks[block].shelf = shelf;
+    dryi_paged_block_assign(p, block, shelf);
     p->blocks[block].epoch = 0;
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_MAP, block, lo, hi - lo);
     *filled = dryi_paged_block_settle(p, block);
@@ -243,9 +243,9 @@ dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size)
         return DRY_ERR_SYSTEM;
     }
     link_span(p, slot, arena, span);
-    uint32_t hole = dryi_paged_block_make(p, slot, NONE, span.addr, bytes);
+    uint32_t hole =
+        dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, span.addr, bytes);
     p->blocks[hole].state = BLOCK_HOLE;
-    p->blocks[hole].shelf = p->arenas[arena].holes;
     dryi_paged_shelf_insert(p, hole);
     return DRY_OK;
 }
@@ -268,9 +268,8 @@ dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size, uint3
     tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
     tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
-    uint32_t block = dryi_paged_block_make(p, slot, NONE, span.addr, size);
+    uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, span.addr, size);
     p->blocks[block].state = BLOCK_FREE;
-    p->blocks[block].shelf = shelf;
     dryi_paged_shelf_insert(p, block);
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_ALLOC, block, span.addr, size);
     return DRY_OK;

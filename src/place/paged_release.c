@@ -265,7 +265,7 @@ dryi_paged_wait_all(struct dryi_paged *p)
 bool
 dryi_paged_gather(struct dryi_paged *p)
 {
-    uint64_t cost = (uint64_t)(p->block_count - p->dead_blocks) + p->stream_count;
+    uint64_t cost = (uint64_t)(p->block_count - p->dead.count) + p->stream_count;
     if (p->requests - p->gathered_request < cost / GATHER_SHARE ||
         (double)tally_all(p, TALLY_RESERVED_BYTES) <
             GATHER_FACTOR * (double)dryi_paged_active_peak(p))

@@ -28,8 +28,15 @@ dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
 
 /*
  * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
- * all of this: so nothing is asked, and what has no neighbour writes to the record of no block.
+ * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
+ * block's. Each shelf has its own: other threads are at other shelves.
  */
+static inline uint32_t
+or_nowhere(const struct shelf *s, uint32_t block)
+{
+    return block | (s->nowhere & -(uint32_t)(block == NIL));
+}
+
 void
 dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
 {
@@ -39,7 +46,7 @@ dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
     uint32_t head = s->heads[bin];
     b->bin_prev = NIL;
     b->bin_next = head;
-    p->blocks[head].bin_prev = block;
+    p->blocks[or_nowhere(s, head)].bin_prev = block;
     s->heads[bin] = block;
     s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
     s->octaves |= UINT32_C(1) << (bin / 32);
@@ -52,8 +59,8 @@ dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
     struct shelf *s = p->shelves[b->shelf];
     uint32_t bin = bin_of(b->size), octave = bin / 32;
     uint32_t next = b->bin_next, prev = b->bin_prev;
-    p->blocks[next].bin_prev = prev;
-    p->blocks[prev].bin_next = next;
+    p->blocks[or_nowhere(s, next)].bin_prev = prev;
+    p->blocks[or_nowhere(s, prev)].bin_next = next;
     uint32_t is_first = -(uint32_t)(prev == NIL);
     uint32_t head = s->heads[bin] = (next & is_first) | (s->heads[bin] & ~is_first);
     s->bins[octave] &= ~((uint32_t)(head == NIL) << (bin % 32));
@@ -122,21 +129,25 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
         return NULL;
     s->arena = arena;
     s->is_small = arena_is_small(arena);
-    s->next = NONE;
+    s->next = s->dead.first = NONE;
     return s;
 }
+
+#define RECORDS_AHEAD 2 /* that the request under way may have reserved */
 
 uint32_t
 dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                       uint32_t stream)
 {
     if (!dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity,
-                          (size_t)p->shelf_count + 1, sizeof(struct shelf *)))
+                          (size_t)p->shelf_count + 1, sizeof(struct shelf *)) ||
+        !dryi_paged_block_reserve(p, 1 + RECORDS_AHEAD))
         return NONE;
     struct shelf *s = make_shelf(p, arena);
     if (!s)
         return NONE;
     s->kind = kind;
+    s->nowhere = dryi_paged_record_take(p);
     s->stream = stream;
     if (kind == SHELF_STREAM && arena_is_small(arena) &&
         !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))

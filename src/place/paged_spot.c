@@ -54,6 +54,23 @@ is_part_of_run(const struct dryi_paged *p, uint32_t shelf, uint32_t block)
            (b->state == BLOCK_FREE && dryi_paged_is_usable(p, shelf, b));
 }
 
+/* The neighbours of a block, whatever fence is between. */
+static uint32_t
+block_before(const struct dryi_paged *p, uint32_t block)
+{
+    uint32_t prev = p->blocks[block].prev;
+    return prev != NONE && p->blocks[prev].state == BLOCK_FENCE ? p->blocks[prev].prev
+                                                                : prev;
+}
+
+static uint32_t
+block_behind(const struct dryi_paged *p, uint32_t block)
+{
+    uint32_t next = p->blocks[block].next;
+    return next != NONE && p->blocks[next].state == BLOCK_FENCE ? p->blocks[next].next
+                                                                : next;
+}
+
 static uint64_t
 overlap(uint64_t a_lo, uint64_t a_hi, uint64_t b_lo, uint64_t b_hi)
 {
@@ -102,7 +119,7 @@ first_of_run(const struct search *search, uint32_t seed)
     const struct dryi_paged *p = search->p;
     uint32_t first = seed;
     for (unsigned i = 0; i < REACH; i++) {
-        uint32_t prev = p->blocks[first].prev;
+        uint32_t prev = block_before(p, first);
         if (!is_part_of_run(p, search->r->shelf, prev))
             break;
         first = prev;
@@ -129,7 +146,7 @@ make_run(const struct search *search, uint32_t first, struct run *run)
     uint32_t at = first;
     do {
         add_part(search, run, at);
-        at = p->blocks[at].next;
+        at = block_behind(p, at);
     } while (run->count < 2 * REACH + 1 && is_part_of_run(p, search->r->shelf, at));
 }
 
@@ -283,7 +300,7 @@ try_all(struct search *search)
     for (; span != NONE; span = p->spans[span].next) {
         uint32_t at = p->spans[span].first_block;
         unsigned since = 0; /* blocks of the run since it was tried */
-        for (; at != NONE; at = p->blocks[at].next) {
+        for (; at != NONE; at = block_behind(p, at)) {
             if (!is_part_of_run(p, shelf, at)) {
                 since = 0;
                 continue;
@@ -390,6 +407,7 @@ dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
     at = dryi_paged_carve(p, at, spot->addr, here - spot->addr);
     while (block_end(&p->blocks[at]) < end) {
+        dryi_paged_fence_drop(p, p->blocks[at].next);
         uint32_t next = p->blocks[at].next;
         DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
         dryi_paged_shelf_remove(p, next);
@@ -397,7 +415,7 @@ dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
         dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
         dryi_paged_block_absorb(p, at);
     }
-    p->blocks[at].shelf = r->shelf;
+    dryi_paged_block_assign(p, at, r->shelf);
     *block = at;
     return DRY_OK;
 }

@@ -6,7 +6,8 @@
  * The inside of place/paged, shared by its files: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
- * fit), paged_front.c (whole blocks at hand), paged_stream.c (streams, epochs, events),
+ * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
+ * are), paged_stream.c (streams, epochs, events),
  * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
  * (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
  * paged_check.c.
@@ -22,14 +23,15 @@
 #include "place/paged.h"
 
 #define NONE UINT32_MAX
-#define NIL 0u /* the record of no block, at both ends of the lists of bins */
+#define NIL 0u /* the number of no block, at both ends of the lists of bins */
 
 #define GRAIN_SHIFT 9
 #define GRAIN (UINT64_C(1) << GRAIN_SHIFT)
 #define REQUEST_LIMIT (UINT64_C(1) << 60)
 /* No device has more; without this a number in a file could cost as many page records. */
 #define RESERVED_LIMIT (UINT64_C(1) << 42)
-#define SCAN_MAX 16 /* blocks of a bin looked at */
+#define SCAN_MAX 16       /* blocks of a bin looked at */
+#define FENCED (NONE - 1) /* the shelf of fences */
 /* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
 #define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
@@ -51,6 +53,7 @@ enum block_state {
     BLOCK_FRONT, /* free, kept whole for the next request of its size */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
+    BLOCK_FENCE,   /* no bytes: between blocks of two streams that share the place */
 };
 
 struct block {
@@ -60,7 +63,7 @@ struct block {
     uint32_t prev, next;         /* in the span; next also links dead records */
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
     /* bin_prev of used and pending blocks: the ticket of the hints, if there is one */
-    uint32_t shelf; /* where it lies, or will when it is freed */
+    uint32_t shelf; /* where it lies, or will when it is freed; of fences FENCED */
     uint32_t span;
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
@@ -68,6 +71,11 @@ struct block {
     bool
         is_known; /* used or on a front: somebody keeps its address, to use it beside us */
     bool is_apart; /* free: it goes to another stream next, and is not merged before */
+};
+
+/* Records without a block, linked by next. */
+struct records {
+    uint32_t first, count; /* first: NONE where there are none */
 };
 
 struct span {
@@ -87,6 +95,7 @@ struct shelf {
     uint32_t octaves; /* bit: an octave with blocks */
     uint32_t bins[OCTAVE_COUNT];
     uint32_t heads[BIN_COUNT]; /* NIL: empty */
+    uint32_t nowhere;          /* the record that is written where a list ends */
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     uint32_t next;   /* of the arena */
@@ -97,12 +106,13 @@ struct shelf {
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
     uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
     uint32_t front_blocks; /* on all stacks */
-    uint32_t
-        loose_blocks; /* of those, about: large ones, not wanted when they were put */
     uint32_t next_fronted;
     bool is_small;
     bool is_fronted; /* is among those whose stacks are flushed */
     bool is_kept;    /* and stays there: a front may fill them at any time */
+    /* While its front is shared: records for what is cut there beside the place. */
+    bool has_records;
+    struct records dead;
 };
 
 /* Arenas 2n and 2n + 1 are those of owner n: large, small. */
@@ -238,7 +248,9 @@ struct dryi_paged {
     size_t block_capacity;
     unsigned char *block_memory;
     size_t block_bytes;
-    uint32_t block_count, dead_block, dead_blocks;
+    uint32_t block_count;
+    struct records dead;
+    uint32_t fence_count;
 
     struct shelf **shelves;
     size_t shelf_capacity;
@@ -355,20 +367,33 @@ block_end(const struct block *b)
 }
 
 /*
- * While fronts are shared, a block goes to its front and comes back from there beside whoever
- * looks at its neighbours. That one asks only whether it is free or a hole, and is right: as
- * long as it has the place, no block becomes or ceases to be either.
+ * While fronts are shared, a block is changed by whoever has the front of its shelf. Of another
+ * front's nothing may be asked but its shelf; paged_fence.c says whose the links are. What a
+ * shelf or a link says is there before it says so.
  */
-static inline enum block_state
-block_state_beside(const struct block *b)
+static inline uint32_t
+block_shelf_beside(const struct block *b)
 {
-    return (enum block_state)__atomic_load_n(&b->state, __ATOMIC_RELAXED);
+    return __atomic_load_n(&b->shelf, __ATOMIC_ACQUIRE);
 }
 
 static inline void
-block_set_state_beside(struct block *b, enum block_state state)
+block_set_shelf(struct block *b, uint32_t shelf)
 {
-    __atomic_store_n(&b->state, (uint8_t)state, __ATOMIC_RELAXED);
+    __atomic_store_n(&b->shelf, shelf, __ATOMIC_RELEASE);
+}
+
+/* Of `prev` and `next`. */
+static inline uint32_t
+link_beside(const uint32_t *link)
+{
+    return __atomic_load_n(link, __ATOMIC_ACQUIRE);
+}
+
+static inline void
+set_link(uint32_t *link, uint32_t block)
+{
+    __atomic_store_n(link, block, __ATOMIC_RELEASE);
 }
 
 static inline void
@@ -443,19 +468,22 @@ bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
 static inline bool
 dryi_paged_block_has(const struct dryi_paged *p, uint32_t count)
 {
-    return p->dead_blocks >= count || p->block_capacity - p->block_count >= count;
+    return p->dead.count >= count || p->block_capacity - p->block_count >= count;
 }
 
 /* So many records can be made without taking memory. */
 static inline bool
 dryi_paged_block_reserve(struct dryi_paged *p, uint32_t count)
 {
-    return p->dead_blocks >= count || dryi_paged_block_grow(p, count);
+    return p->dead.count >= count || dryi_paged_block_grow(p, count);
 }
 
-/* A record behind `after` (NONE: the first of its span); on no shelf. */
-uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t span, uint32_t after,
-                               uint64_t addr, uint64_t size);
+/*
+ * A record behind `after` (NONE: the first of its span), of this shelf but not on it: one of
+ * those that the shelf has, if it has any.
+ */
+uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span,
+                               uint32_t after, uint64_t addr, uint64_t size);
 /* What is behind the first `size` bytes becomes a block of its own, on no shelf. */
 uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);
 /* The first `size` bytes of a free block, which stays on its shelf; the new block is on none. */
@@ -463,11 +491,39 @@ uint32_t dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t siz
 /* `block` takes in the one behind it, which is on no shelf. */
 void dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block);
 void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
+/* One that is on no list and of no block; records for one are reserved. */
+uint32_t dryi_paged_record_take(struct dryi_paged *p);
+/* So many are the shelf's own, or as many as there are. */
+void dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted);
 /* A free block or a hole, on no shelf: merge with what may be merged, and shelve. */
 uint32_t dryi_paged_block_settle(struct dryi_paged *p, uint32_t block);
 /* The free block lies elsewhere from now on. */
 void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
                            uint64_t epoch);
+
+/* --- paged_fence.c ------------------------------------------------------------------------ */
+
+/* Whatever a cut of this block changes, or its merge with its neighbours, is its front's own. */
+bool dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block);
+/*
+ * With the place: fences between a block of a stream and those of others; records for two are
+ * there.
+ */
+void dryi_paged_fence_off(struct dryi_paged *p, uint32_t block);
+/* Alone at the place: there is no fence any more, if it is one; NONE is none. */
+void dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence);
+/* None at all. */
+void dryi_paged_fences_drop(struct dryi_paged *p);
+/* The block is of another shelf. */
+void dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block, uint32_t shelf);
+
+/* The block, which is on no shelf, is of this one. */
+static inline void
+dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t shelf)
+{
+    if (p->blocks[block].shelf != shelf)
+        dryi_paged_block_reshelve(p, block, shelf);
+}
 
 /* --- paged_shelf.c ------------------------------------------------------------------------ */
 
@@ -603,7 +659,7 @@ dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
     if (!s->is_small && top != NONE && p->blocks[top].size != bytes)
         return false;
     struct block *b = &p->blocks[block];
-    block_set_state_beside(b, BLOCK_FRONT);
+    b->state = BLOCK_FRONT;
     b->bin_next = top;
     s->fronts[slot] = block;
     s->front_bits[slot / 32] |= UINT32_C(1) << (slot % 32);
@@ -622,8 +678,6 @@ void dryi_paged_fronts_finish(struct dryi_paged *p);
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
 void dryi_paged_flush_large(struct dryi_paged *p);
-/* The same of large blocks that no front wants. */
-bool dryi_paged_flush_loose(struct dryi_paged *p);
 /*
  * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
  * `bytes` is there, but `most` blocks at most: is one?
@@ -634,8 +688,9 @@ struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
 bool dryi_paged_front_put(struct dryi_front *front, dryi_block block);
-bool dryi_paged_front_cut(struct dryi_front *front, uint64_t size, dryi_block *block);
-bool dryi_paged_front_merge(struct dryi_front *front, dryi_block block);
+bool dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
+                          dryi_block *block);
+bool dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_place);
 bool dryi_paged_front_keep(struct dryi_front *front, dryi_block block);
 bool dryi_paged_front_holds(const void *self, dryi_block block);
 uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,

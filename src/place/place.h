@@ -109,11 +109,11 @@ struct dryi_place_counters {
  * that the next request of a size is served without a look at anything else. A front is part
  * of its place and used by every request; but it can also be used beside it:
  *
- * Threads    While shared (front_share), take and put need to be alone at this front; cut and
- *            merge alone at this front and among all but the take and put of others; every
- *            other function alone at the place and at all its fronts. What these four did is
- *            counted at the front, until balance: statistics are right after it. Not shared,
- *            take and put are calls on the place as all others.
+ * Threads    While shared (front_share), take, put, and cut and merge beside the place need to be
+ *            alone at this front; cut and merge with the place alone at this front, and be the
+ *            only ones with the place; every other function alone at the place and at all its
+ *            fronts. What these four did is counted at the front, until balance: statistics are
+ *            right after it. Not shared, take and put are calls on the place as all others.
  */
 struct dryi_front;
 
@@ -201,20 +201,21 @@ struct dryi_place_ops {
     uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*
      * A kept block of this front is free. False: free can do it, for the front has no room for
-     * this size or streams were recorded; or the block is free already. While shared a few large
-     * ones that the front does not keep lie there, too, until the next cut.
+     * this size or streams were recorded; or the block is free already.
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
     /*
-     * While shared: a block for the request out of what the stream, or everybody, has free,
-     * as alloc would cut it, or one from the front; it is kept. False: alloc has more to do.
+     * While shared: a block for the request out of what the stream, or with the place
+     * everybody, has free, as alloc would cut it, or one from the front; it is kept. False:
+     * alloc has more to do, or what lies beside it is another front's, and the place is needed.
      */
-    bool (*front_cut)(struct dryi_front *front, uint64_t size, dryi_block *block);
+    bool (*front_cut)(struct dryi_front *front, uint64_t size, bool has_place,
+                      dryi_block *block);
     /*
      * While shared: a kept block of this front is free, not on the front but merged with what
-     * is beside it, and kept no more. False: as of put.
+     * is beside it, and kept no more. False: as of put, or the place is needed as for a cut.
      */
-    bool (*front_merge)(struct dryi_front *front, dryi_block block);
+    bool (*front_merge)(struct dryi_front *front, dryi_block block, bool has_place);
     /*
      * The caller keeps the address of this block in use, while it is used and while it lies on
      * the front, until it is lost, or until free leaves it elsewhere. False: it cannot go there.

@@ -271,20 +271,6 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
            f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
 }
 
-bool
-dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
-                      uint64_t *address)
-{
-    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
-    if (!f)
-        return false;
-    dryi_lock_take(&f->lock);
-    bool is_done = f->is_open && f->handle == stream && hand_out(pool, f, size, address);
-    dryi_lock_give(&f->lock);
-    dryi_pool_note_hint(thread_hint(pool), f);
-    return is_done;
-}
-
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
 static bool
 goes_beside(struct dryi_pool_front *front)
@@ -293,6 +279,49 @@ goes_beside(struct dryi_pool_front *front)
         return false;
     front->beside++;
     return true;
+}
+
+/* Its block is the stream's. Without the pool's lock no memory may be asked for. */
+static bool
+cut_at(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t size, bool has_pool,
+       struct dryi_pool_entry *entry)
+{
+    bool has_room = has_pool ? dryi_pool_table_reserve(&f->table)
+                             : dryi_pool_table_has_room(&f->table);
+    entry->is_kept = true;
+    return has_room && goes_beside(f) &&
+           pool->place.ops->front_cut(f->front, size, has_pool, &entry->block);
+}
+
+/* And is found by its address from now on. */
+static uint64_t
+enter_cut(struct dry_pool *pool, struct dryi_pool_front *f, struct dryi_pool_entry *entry)
+{
+    entry->address = pool->place.ops->get_address(pool->place.self, entry->block);
+    dryi_pool_put(pool, f, *entry);
+    return entry->address;
+}
+
+bool
+dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                      uint64_t *address)
+{
+    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
+    if (!f)
+        return false;
+    dryi_lock_take(&f->lock);
+    bool is_done = false;
+    if (f->is_open && f->handle == stream) {
+        struct dryi_pool_entry entry;
+        is_done = hand_out(pool, f, size, address);
+        if (!is_done && cut_at(pool, f, size, false, &entry)) {
+            *address = enter_cut(pool, f, &entry);
+            is_done = true;
+        }
+    }
+    dryi_lock_give(&f->lock);
+    dryi_pool_note_hint(thread_hint(pool), f);
+    return is_done;
 }
 
 bool
@@ -304,16 +333,12 @@ dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
         return false;
     dryi_lock_take(&pool->lock);
     dryi_lock_take(&f->lock);
-    struct dryi_pool_entry entry = {.is_kept = true};
-    bool is_done = f->is_open && f->handle == stream && goes_beside(f) &&
-                   dryi_pool_table_reserve(&f->table) &&
-                   pool->place.ops->front_cut(f->front, size, &entry.block);
+    struct dryi_pool_entry entry;
+    bool is_done =
+        f->is_open && f->handle == stream && cut_at(pool, f, size, true, &entry);
     dryi_lock_give(&pool->lock); /* what follows is the front's own */
-    if (is_done) {
-        *address = entry.address =
-            pool->place.ops->get_address(pool->place.self, entry.block);
-        dryi_pool_put(pool, f, entry);
-    }
+    if (is_done)
+        *address = enter_cut(pool, f, &entry);
     dryi_lock_give(&f->lock);
     return is_done;
 }
@@ -328,16 +353,23 @@ dryi_pool_front_free_alone(struct dry_pool *pool, const struct dryi_pool_found *
 
 /* False: it is not of this front; *is_done: it was freed there. */
 static bool
-put_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
-       bool *is_done)
+free_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
+        bool has_pool, bool *is_done)
 {
     if (!f)
         return false;
     dryi_lock_take(&f->lock);
-    const struct dryi_pool_slot *slot =
+    struct dryi_pool_slot *slot =
         f->is_open ? dryi_pool_table_seek(&f->table, address) : NULL;
-    *is_done = slot && dryi_pool_slot_is_kept(slot) &&
-               pool->place.ops->front_put(f->front, slot->block);
+    if (slot && dryi_pool_slot_is_kept(slot)) {
+        const struct dryi_place_ops *ops = pool->place.ops;
+        bool is_put = ops->front_put(f->front, slot->block);
+        bool is_merged = !is_put && goes_beside(f) &&
+                         ops->front_merge(f->front, slot->block, has_pool);
+        if (is_merged)
+            dryi_pool_table_remove(&f->table, slot);
+        *is_done = is_put || is_merged;
+    }
     dryi_lock_give(&f->lock);
     return slot != NULL;
 }
@@ -358,30 +390,9 @@ dryi_pool_front_free(struct dry_pool *pool, uint64_t address)
     struct dryi_pool_front *guesses[2];
     guess_fronts(pool, address, guesses);
     bool is_done = false;
-    if (!put_at(pool, guesses[0], address, &is_done))
-        put_at(pool, guesses[1], address, &is_done);
+    if (!free_at(pool, guesses[0], address, false, &is_done))
+        free_at(pool, guesses[1], address, false, &is_done);
     return is_done;
-}
-
-/* The same, with the pool locked. */
-static bool
-merge_at(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
-         bool *is_done)
-{
-    if (!f || !f->is_open) /* as long as the pool is locked */
-        return false;
-    dryi_lock_take(&f->lock);
-    struct dryi_pool_slot *slot = dryi_pool_table_seek(&f->table, address);
-    if (slot && dryi_pool_slot_is_kept(slot) && goes_beside(f)) {
-        const struct dryi_place_ops *ops = pool->place.ops;
-        bool is_put = ops->front_put(f->front, slot->block); /* no hint led here */
-        bool is_merged = !is_put && ops->front_merge(f->front, slot->block);
-        if (is_merged)
-            dryi_pool_table_remove(&f->table, slot);
-        *is_done = is_put || is_merged;
-    }
-    dryi_lock_give(&f->lock);
-    return slot != NULL;
 }
 
 bool
@@ -392,11 +403,11 @@ dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
     struct dryi_pool_front *guesses[2];
     dryi_lock_take(&pool->lock);
     guess_fronts(pool, address, guesses);
-    bool is_found = merge_at(pool, guesses[0], address, &is_done) ||
-                    merge_at(pool, guesses[1], address, &is_done) ||
+    bool is_found = free_at(pool, guesses[0], address, true, &is_done) ||
+                    free_at(pool, guesses[1], address, true, &is_done) ||
                     dryi_pool_table_seek(&pool->table, address);
     for (uint32_t i = 1; i <= fronts->count && !is_found; i++) {
-        is_found = merge_at(pool, fronts->all[i], address, &is_done);
+        is_found = free_at(pool, fronts->all[i], address, true, &is_done);
         if (is_found)
             dryi_pool_note(pool, address, fronts->all[i]);
     }

@@ -8,11 +8,11 @@
  * One lock is enough, and the cheapest, for a program that calls the pool from one thread at
  * a time. When two threads ask on two streams, the pool is shared from then on: each stream's
  * front (place/place.h) is opened by its next request, and what an open front can do, the alloc
- * of a block it holds or the free of one that goes back to it, takes the lock of that front
- * alone. What the stream itself has free, cut and merged, takes the pool's lock before that:
- * others go on at their fronts. Whoever needs more takes the pool's lock and that of every open
- * front (dryi_pool_lock). The sharing ends when one stream alone has asked for long, with the
- * pool's lock: as long as all it asks for lies on its front, it costs nobody anything.
+ * of a block it holds or can cut, the free of one that goes back to it or merges, takes the lock
+ * of that front alone. Where that touches what is not the stream's own, the pool's lock is taken
+ * before it: others go on at their fronts. Whoever needs more takes the pool's lock and that of
+ * every open front (dryi_pool_lock). The sharing ends when one stream alone has asked for long,
+ * but for what lay on its front: as long as all it asks for lies there, it costs nobody anything.
  *
  * The addresses of a stream are in a table of its own. A free is told an address alone: which
  * table to look at is guessed, by what the thread asked for last and by where the address lies,
@@ -36,7 +36,7 @@ struct dryi_pool_front {
     bool is_open;
     uint32_t number; /* 1 to DRYI_POOL_FRONTS */
     uint32_t idle;   /* locked so often without having been used */
-    uint32_t beside; /* so often with the pool alone, since all fronts were */
+    uint32_t beside; /* so often for a cut or a merge, since all fronts were */
     uint64_t stream; /* as the place knows it */
     uint64_t handle; /* as the program does */
     struct dryi_front *front;
@@ -77,11 +77,11 @@ dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
     return atomic_load_explicit(&fronts->is_shared, memory_order_relaxed);
 }
 
-/* While shared, without the lock. False: ask the place. size is at least 1. */
+/* While shared, without the pool's lock. False: it is needed. size is at least 1. */
 bool dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                            uint64_t *address);
 bool dryi_pool_front_free(struct dry_pool *pool, uint64_t address);
-/* The same, with the pool's lock taken: out of the stream's own free memory, and back into it. */
+/* The same, with the pool's lock taken. False: ask the place. */
 bool dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                          uint64_t *address);
 bool dryi_pool_front_merge(struct dry_pool *pool, uint64_t address);

@@ -54,11 +54,18 @@ void dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry e
 /* A slot that seek has just returned. */
 void dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot);
 
+/* For one more, without memory. */
+static inline bool
+dryi_pool_table_has_room(const struct dryi_pool_table *table)
+{
+    return table->count < table->slot_count / 2;
+}
+
 /* Room for one more; false: no memory, nothing changed. */
 static inline bool
 dryi_pool_table_reserve(struct dryi_pool_table *table)
 {
-    return table->count < table->slot_count / 2 || dryi_pool_table_grow(table);
+    return dryi_pool_table_has_room(table) || dryi_pool_table_grow(table);
 }
 
 static inline uint64_t

@@ -77,24 +77,59 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "cut_while_blocks_wait": (
         "paged_front.c",
-        "!p->is_shared || p->waiting_uses > 0 || p->first_held != NONE",
-        "!p->is_shared || p->first_held != NONE",
+        "p->is_shared && p->waiting_uses == 0 &&",
+        "p->is_shared &&",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "merge_of_a_used_block": (
         "paged_front.c",
         "b->uses != NONE || b->has_ticket",
         "b->has_ticket",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
-    "loose_for_ever": (
+    "wanted_or_not": (
         "paged_front.c",
-        "            s->loose_blocks--;\n            flush_block(p, s, slot);\n",
-        "            s->loose_blocks--;\n",
+        "return (s->is_small || dryi_paged_front_wants(s, bytes)) &&",
+        "return",
         "test_paged_front", "large_blocks_stay_only_if_wanted"),
-    "wanted_and_merged": (
+    "every_link_is_ours": (
+        "paged_fence.c",
+        "return its == shelf || its == p->arenas",
+        "return true || its == p->arenas",
+        "test_paged_front", "neighbours_need_the_place_once"),
+    "merge_of_three": (
+        "paged_fence.c",
+        "return !is_free(p, b->prev) ||",
+        "return true ||",
+        "test_paged_front", "what_is_behind_the_next_one_counts"),
+    "merge_of_other_streams": (
+        "paged_block.c",
+        "(p->is_shared || !p->conf.reuse_passed)",
+        "!p->conf.reuse_passed",
+        "test_paged_front", "neighbours_are_left_alone"),
+    "run_that_ends_at_a_fence": (
+        "paged_spot.c",
+        "BLOCK_FENCE ? p->blocks[prev].prev",
+        "BLOCK_FENCE ? prev",
+        "test_paged_front", "neighbours_need_the_place_once"),
+    "fences_kept_when_alone": (
         "paged_front.c",
-        "else if (!dryi_paged_front_wants(s, p->blocks[s->fronts[slot]].size))",
-        "else",
+        "    if (!is_shared)\n        dryi_paged_fences_drop(p);\n",
+        "",
+        "test_paged_front", "what_is_behind_the_next_one_counts"),
+    "fence_that_stays": (
+        "paged_fence.c",
+        "    dryi_paged_fence_drop(p, p->blocks[block].prev);\n",
+        "",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "fence_absorbed": (
+        "paged_block.c",
+        "    dryi_paged_block_assign(p, other, b->shelf);\n",
+        "",
+        "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "records_kept_when_alone": (
+        "paged_front.c",
+        "p->is_shared ? RECORDS_LEVEL : 0",
+        "RECORDS_LEVEL",
+        "test_paged_front", "what_is_behind_the_next_one_counts"),
     "handed_out_and_kept": (
         "paged.c",
         "    dryi_paged_front_forget(p, b);\n",
@@ -112,12 +147,12 @@ MUTANTS = {
         "test_paged_front", "peaks_of_fronts_hardly_add_up"),
     "cut_without_balance": (
         "paged_front.c",
-        "        is_beyond_books(front, r.bytes) ||",
-        "       ",
+        " &&\n           !is_beyond_books(front, r->bytes);",
+        ";",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "cut_beside_the_front": (
         "paged_front.c",
-        "dryi_paged_front_take_top(p, p->shelves[r->shelf], r->bytes)",
+        "dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes)",
         "NONE",
         "test_paged_front", "unknown_blocks_come_from_the_front"),
     "cut_of_what_stays_apart": (

@@ -35,6 +35,7 @@ struct stage {
     size_t count, used;
     uint64_t requested, peak_requested, bytes, peak_bytes;
     size_t taken, put, cut, merged, lost, refused; /* how often it went so */
+    size_t beside; /* of those cut and merged, without the place */
 };
 
 static uint64_t
@@ -155,8 +156,10 @@ cut(struct stage *s, unsigned stream, uint64_t size)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     struct piece piece = {.size = size, .stream = stream, .is_kept = true};
-    if (!ops->front_cut(s->fronts[stream], size, &piece.block))
+    bool is_beside = ops->front_cut(s->fronts[stream], size, false, &piece.block);
+    if (!is_beside && !ops->front_cut(s->fronts[stream], size, true, &piece.block))
         return false;
+    s->beside += is_beside;
     piece.address = ops->get_address(s->place.self, piece.block);
     assert_true(find_piece(s, piece.address) == s->count); /* else it was to be taken */
     add(s, piece);
@@ -216,6 +219,21 @@ any_used(struct stage *s)
     return i;
 }
 
+static bool
+merge(struct stage *s, size_t i)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    const struct piece *p = &s->pieces[i];
+    struct dryi_front *front = s->fronts[p->stream];
+    bool is_beside = ops->front_merge(front, p->block, false);
+    if (!is_beside && !ops->front_merge(front, p->block, true))
+        return false;
+    s->beside += is_beside;
+    s->merged++;
+    forget(s, i);
+    return true;
+}
+
 static void
 give_one(struct stage *s)
 {
@@ -230,20 +248,17 @@ give_one(struct stage *s)
         assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
                          DRY_OK);
         assert_false(ops->front_put(s->fronts[p->stream], p->block));
-        assert_false(ops->front_merge(s->fronts[p->stream], p->block));
+        assert_false(merge(s, i));
         give_to_place(s, i);
         return;
     }
     bool is_put = p->is_kept && random_below(&s->random, 8) > 0 &&
                   ops->front_put(s->fronts[p->stream], p->block);
     if (is_put) {
-        assert_false(ops->front_merge(s->fronts[p->stream], p->block)); /* twice */
+        assert_false(merge(s, i)); /* twice */
         p->is_used = false;
         s->put++;
-    } else if (p->is_kept && ops->front_merge(s->fronts[p->stream], p->block)) {
-        forget(s, i);
-        s->merged++;
-    } else {
+    } else if (!p->is_kept || !merge(s, i)) {
         give_to_place(s, i);
     }
 }
@@ -267,7 +282,7 @@ check(struct stage *s)
         assert_int_equal(stats.requested_bytes.all.current, s->requested);
     } else {
         dryi_block block; /* what waits is looked after by the place alone */
-        assert_false(s->place.ops->front_cut(s->fronts[0], 512, &block));
+        assert_false(s->place.ops->front_cut(s->fronts[0], 512, true, &block));
         dry_sim_complete_stream(s->sim, STREAMS + 1);
         s->place.ops->process_events(s->place.self);
     }
@@ -293,7 +308,7 @@ fronts_beside_the_place_are_what_a_list_says(void **state)
         }
         check(&s);
         assert_true(s.taken > 100 && s.put > 100 && s.cut > 100 && s.merged > 100 &&
-                    s.lost > 100);
+                    s.lost > 100 && s.beside > 100 && s.beside < s.cut + s.merged);
         end(&s);
     }
 }
@@ -307,37 +322,138 @@ large_blocks_stay_only_if_wanted(void **state)
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
     ask(&s, 0, 64 << 20); /* there is enough to cut from */
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block));
-    forget(&s, 0);
+    assert_true(merge(&s, 0));
     assert_true(cut(&s, 0, 10 << 20));
-    dryi_block block = s.pieces[0].block;
-    assert_true(ops->front_put(s.fronts[0], block)); /* until the next cut */
-    s.pieces[0].is_used = false;
-    assert_true(ops->front_holds(s.place.self, block));
-    assert_true(cut(&s, 0, 4 << 20));
-    assert_int_equal(s.lost, 1);
-    assert_true(ops->front_put(s.fronts[0], s.pieces[0].block));
-    s.pieces[0].is_used = false;
-    assert_true(cut(&s, 0, 10 << 20));
-    assert_int_equal(s.lost, 2);
-    block = s.pieces[0].block;
-    uint64_t address = s.pieces[0].address;
-    assert_int_equal(ops->front_take(s.fronts[0], 10 << 20), 0);
-    assert_int_equal(ops->front_take(s.fronts[0], 10 << 20), 0); /* wanted from now on */
-    assert_true(ops->front_put(s.fronts[0], block));
-    s.pieces[0].is_used = false;
-    for (uint64_t size = 3; size <= 6; size++)
-        assert_true(cut(&s, 0, size << 20));
-    for (size_t i = 1; i <= 4; i++) {
+    assert_false(ops->front_put(s.fronts[0], s.pieces[0].block));
+    assert_true(merge(&s, 0));
+    for (int i = 0; i < 2; i++) { /* wanted from now on */
+        assert_false(take(&s, 0, 10 << 20));
+        assert_true(cut(&s, 0, 10 << 20));
+    }
+    for (int i = 0; i < 2; i++) {
         assert_true(ops->front_put(s.fronts[0], s.pieces[i].block));
         s.pieces[i].is_used = false;
+        assert_true(ops->front_holds(s.place.self, s.pieces[i].block));
     }
-    assert_true(cut(&s, 0, 7 << 20));
-    assert_int_equal(s.lost, 6);
-    assert_true(ops->front_holds(s.place.self, block));
-    assert_true(ops->front_take(s.fronts[0], 10 << 20) == address);
+    assert_true(cut(&s, 0, 4 << 20)); /* there is more than they hold */
+    assert_int_equal(s.lost, 0);
+    assert_true(take(&s, 0, 10 << 20));
+    assert_true(s.pieces[1].is_used);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
+/* So many blocks there were that fronts can have records of their own. */
+static void
+make_records(struct stage *s)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    size_t first = s->count;
+    for (int i = 0; i < 300; i++)
+        ask(s, 2, 512);
+    for (size_t i = first + 300; i-- > first;) {
+        s->used--;
+        give_to_place(s, i);
+    }
+    assert_int_equal(ops->empty_cache(s->place.self, (struct dryi_pool_id){0}), DRY_OK);
+    ops->front_share(s->place.self, false);
+    ops->front_share(s->place.self, true);
+}
+
+/*
+ * Two streams' blocks beside each other: the first merge or cut needs the place, those after it
+ * do not, on either side.
+ */
+static void
+neighbours_need_the_place_once(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    dryi_block block[2];
+    make_records(&s);
+    for (unsigned i = 0; i < 2; i++) {
+        ask(&s, i, 6 << 20);
+        block[i] = s.pieces[i].block;
+    }
+    assert_true(s.pieces[1].address == s.pieces[0].address + (6 << 20));
+    assert_false(ops->front_merge(s.fronts[0], block[0], false));
+    assert_false(ops->front_merge(s.fronts[1], block[1], false));
+    assert_true(ops->front_merge(s.fronts[0], block[0], true));
+    assert_true(ops->front_merge(s.fronts[1], block[1], false));
+    for (unsigned i = 0; i < 2; i++) {
+        dryi_block cut, all;
+        assert_true(ops->front_cut(s.fronts[i], 2 << 20, false, &cut));
+        assert_true(ops->front_merge(s.fronts[i], cut, false));
+        assert_true(ops->front_cut(s.fronts[i], 6 << 20, false, &all));
+        assert_true(ops->get_address(s.place.self, all) == s.pieces[i].address);
+        assert_true(ops->front_merge(s.fronts[i], all, false));
+    }
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    assert_int_equal(ops->stream_waits(s.place.self, 0, 1), DRY_OK);
+    uint64_t address = s.pieces[0].address;
+    struct dry_sim_account before, after;
+    s.count = 0;
+    dry_sim_get_account(s.sim, &before);
+    ask(&s, 0, 12 << 20); /* who may have both has them as one */
+    dry_sim_get_account(s.sim, &after);
+    assert_true(s.pieces[0].address == address);
+    assert_true(after.calls[DRY_SIM_MAP_PAGES] == before.calls[DRY_SIM_MAP_PAGES]);
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
+/* Between two free blocks a merge takes in the second: what is behind that one counts, too. */
+static void
+what_is_behind_the_next_one_counts(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    make_records(&s);
+    for (unsigned i = 0; i < 4; i++)
+        ask(&s, i / 3, 6 << 20);
+    assert_true(s.pieces[3].address == s.pieces[0].address + (18 << 20));
+    assert_int_equal(ops->free(s.place.self, s.pieces[2].block), DRY_OK);
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, false));
+    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block, false));
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
+    assert_true(ops->front_merge(s.fronts[1], s.pieces[3].block, true));
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    ops->front_share(s.place.self, false); /* and no fence is left */
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
+/* What another stream has freed, though it is over, is its own while its front is used. */
+static void
+neighbours_are_left_alone(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    make_records(&s);
+    ask(&s, 0, 6 << 20);
+    ask(&s, 1, 6 << 20);
+    ask(&s, 2, 6 << 20);
+    assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
+    /* An event behind that. */
+    assert_int_equal(ops->record_stream(s.place.self, s.pieces[2].block, 1), DRY_OK);
+    assert_int_equal(ops->free(s.place.self, s.pieces[2].block), DRY_OK);
+    for (uint64_t stream = 0; stream < STREAMS; stream++)
+        dry_sim_complete_stream(s.sim, stream);
+    ops->process_events(s.place.self);
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, true));
+    dryi_block block;
+    assert_true(ops->front_cut(s.fronts[1], 300 << 10, true, &block));
+    assert_true(ops->get_address(s.place.self, block) == s.pieces[1].address);
     end(&s);
 }
 
@@ -390,7 +506,7 @@ unknown_blocks_come_from_the_front(void **state)
     ops->process_events(s.place.self);
     assert_true(ops->front_holds(s.place.self, block));
     assert_int_equal(ops->front_take(s.fronts[0], 4096), 0);
-    assert_true(ops->front_cut(s.fronts[0], 4000, &cut) && cut == block);
+    assert_true(ops->front_cut(s.fronts[0], 4000, false, &cut) && cut == block);
     assert_true(ops->front_put(s.fronts[0], block));
     assert_true(ops->front_take(s.fronts[0], 4096) == s.pieces[0].address);
     balance(&s);
@@ -407,42 +523,16 @@ alone_nothing_is_cut(void **state)
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
     dryi_block block;
-    assert_false(ops->front_cut(s.fronts[0], 1000, &block)); /* there is no memory yet */
+    assert_false(
+        ops->front_cut(s.fronts[0], 1000, true, &block)); /* there is no memory yet */
     ask(&s, 0, 1 << 20);
     ask(&s, 0, 1 << 20);
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block));
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, true));
     balance(&s);
     ops->front_share(s.place.self, false);
-    assert_false(ops->front_cut(s.fronts[0], 1 << 20, &block));
-    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block));
+    assert_false(ops->front_cut(s.fronts[0], 1 << 20, true, &block));
+    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
     assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
-    end(&s);
-}
-
-/* What lies loose on a front is had by others before more is reserved. */
-static void
-loose_blocks_are_no_reason_to_reserve_more(void **state)
-{
-    (void)state;
-    static struct stage s;
-    begin(&s, 1, UINT64_C(8) << 30);
-    const struct dryi_place_ops *ops = s.place.ops;
-    for (uint64_t i = 0; i < 8; i++)
-        ask(&s, 0, (64 + i) << 20);
-    for (size_t i = 0; i < 8; i++) {
-        assert_true(ops->front_put(s.fronts[0], s.pieces[i].block));
-        s.pieces[i].is_used = false;
-    }
-    balance(&s);
-    assert_int_equal(ops->stream_waits(s.place.self, 1, 0), DRY_OK);
-    struct dry_sim_account before, after;
-    dry_sim_get_account(s.sim, &before);
-    for (uint64_t i = 8; i-- > 0;)
-        ask(&s, 1, (64 + i) << 20);
-    dry_sim_get_account(s.sim, &after);
-    assert_true(after.used_bytes == before.used_bytes);
-    assert_true(after.calls[DRY_SIM_UNMAP_PAGES] == before.calls[DRY_SIM_UNMAP_PAGES]);
-    assert_int_equal(s.lost, 8);
     end(&s);
 }
 
@@ -453,7 +543,9 @@ main(void)
         cmocka_unit_test(peaks_of_fronts_hardly_add_up),
         cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
-        cmocka_unit_test(loose_blocks_are_no_reason_to_reserve_more),
+        cmocka_unit_test(neighbours_need_the_place_once),
+        cmocka_unit_test(what_is_behind_the_next_one_counts),
+        cmocka_unit_test(neighbours_are_left_alone),
         cmocka_unit_test(unknown_blocks_come_from_the_front),
         cmocka_unit_test(alone_nothing_is_cut),
     };
