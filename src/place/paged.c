@@ -95,7 +95,7 @@ init_maps(struct dryi_paged *p)
     dryi_map_init(&p->recorded, &p->memory);
     p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = p->first_fronted = NONE;
+    p->last_stream = p->first_fronted = p->first_fence = NONE;
     p->plan.span = NONE;
     p->block_count = 1; /* NIL has none */
 }

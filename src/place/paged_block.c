@@ -146,7 +146,7 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
 
 /*
  * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
- * epoch means nothing on ours. While fronts are shared, another stream's is not ours to look at.
+ * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
  */
 static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
@@ -157,7 +157,7 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
         return false;
     enum shelf_kind kind = p->shelves[its]->kind;
     if (kind == SHELF_HOLES ||
-        (kind == SHELF_STREAM && (p->is_shared || !p->conf.reuse_passed)))
+        (kind == SHELF_STREAM && (p->is_beside || !p->conf.reuse_passed)))
         return false;
     return o->state == b->state && !(o->is_apart | b->is_apart) &&
            (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o));

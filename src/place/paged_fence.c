@@ -8,7 +8,8 @@
  * blocks would be both's, and is changed only with the place: so the first that has to puts a
  * fence there, and from then on each of the two changes its own side of that, and needs nobody.
  * A fence is a record without bytes. It goes when one of its neighbours comes to another shelf,
- * or both to one request, and when nobody shares any more.
+ * or both to one request, or are merged by who is alone at the place, for the uses of one are
+ * over; and when nobody shares any more.
  */
 
 #include "base/assert.h"
@@ -69,8 +70,13 @@ put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
     uint32_t span = p->blocks[prev].span;
     uint32_t fence = dryi_paged_block_make(p, shelf, span, prev, addr, 0);
     p->blocks[fence].state = BLOCK_FENCE;
-    block_set_shelf(&p->blocks[fence], FENCED);
+    p->blocks[fence].bin_prev = NONE;
+    p->blocks[fence].bin_next = p->first_fence;
+    if (p->first_fence != NONE)
+        p->blocks[p->first_fence].bin_prev = fence;
+    p->first_fence = fence;
     p->fence_count++;
+    block_set_shelf(&p->blocks[fence], FENCED);
 }
 
 void
@@ -89,6 +95,10 @@ dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
     if (fence == NONE || block_shelf_beside(&p->blocks[fence]) != FENCED)
         return;
     struct block *f = &p->blocks[fence];
+    if (f->bin_next != NONE)
+        p->blocks[f->bin_next].bin_prev = f->bin_prev;
+    *(f->bin_prev == NONE ? &p->first_fence : &p->blocks[f->bin_prev].bin_next) =
+        f->bin_next;
     set_link(&p->blocks[f->prev].next, f->next);
     set_link(&p->blocks[f->next].prev, f->prev);
     block_set_shelf(f, p->blocks[f->prev].shelf);
@@ -99,13 +109,38 @@ dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
 void
 dryi_paged_fences_drop(struct dryi_paged *p)
 {
-    for (uint32_t i = 0; i < p->span_slots && p->fence_count > 0; i++) {
-        uint32_t at = p->spans[i].live ? p->spans[i].first_block : NONE;
-        while (at != NONE) {
-            uint32_t next = p->blocks[at].next;
-            dryi_paged_fence_drop(p, at);
-            at = next;
-        }
+    while (p->first_fence != NONE)
+        dryi_paged_fence_drop(p, p->first_fence);
+}
+
+/* What is on both sides of it is free, and one of the streams may have the other's. */
+static void
+merge_over(struct dryi_paged *p, uint32_t fence)
+{
+    uint32_t prev = p->blocks[fence].prev, next = p->blocks[fence].next;
+    if (p->blocks[prev].state != BLOCK_FREE || p->blocks[next].state != BLOCK_FREE)
+        return;
+    bool is_next_over = dryi_paged_is_over(p, &p->blocks[next]);
+    if (!p->conf.reuse_passed ||
+        (!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev])))
+        return;
+    uint32_t block = is_next_over ? prev : next;
+    dryi_paged_fence_drop(p, fence);
+    dryi_paged_shelf_remove(p, block);
+    dryi_paged_block_settle(p, block);
+}
+
+void
+dryi_paged_fences_merge(struct dryi_paged *p)
+{
+    if (p->requests - p->fences_request < p->fence_count)
+        return;
+    p->fences_request = p->requests;
+    /* The next one may go with what is merged: then the rest is for the next time. */
+    for (uint32_t at = p->first_fence, next;
+         at != NONE && p->blocks[at].state == BLOCK_FENCE; at = next) {
+        next = p->blocks[at].bin_next;
+        merge_over(p, at);
     }
 }
 

@@ -381,12 +381,9 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 
 /* What needs neither pages nor another stream: next time it will not need the place. */
 static uint32_t
-cut_with_place(struct dryi_paged *p, const struct request *r)
+cut_fenced(struct dryi_paged *p, const struct request *r)
 {
     struct shelf *s = p->shelves[r->shelf];
-    level_records(p, s);
-    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has(p, RECORDS_ONCE))
-        return NONE; /* for more of them all records may move */
     uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
     if (found == NONE) {
         uint32_t block = dryi_paged_take_own(p, r);
@@ -396,6 +393,19 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
     }
     dryi_paged_fence_off(p, found);
     return dryi_paged_take_found(p, r, found);
+}
+
+static uint32_t
+cut_with_place(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    level_records(p, s);
+    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has(p, RECORDS_ONCE))
+        return NONE; /* for more of them all records may move */
+    p->is_beside = true;
+    uint32_t block = cut_fenced(p, r);
+    p->is_beside = false;
+    return block;
 }
 
 /* The same, if nothing of it is anybody else's. */
@@ -469,6 +479,7 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
         return false;
     struct shelf *s = p->shelves[b->shelf];
     if (has_place) {
+        p->is_beside = true;
         level_records(p, s);
         if (s->dead.count >= RECORDS_ONCE)
             dryi_paged_fence_off(p, block);
@@ -479,6 +490,8 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
     b->is_known = false;
     b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
+    if (has_place)
+        p->is_beside = false;
     return true;
 }
 

@@ -250,7 +250,10 @@ struct dryi_paged {
     size_t block_bytes;
     uint32_t block_count;
     struct records dead;
-    uint32_t fence_count;
+    uint32_t fence_count, first_fence; /* linked by bin_next and bin_prev */
+    uint64_t fences_request;           /* when they were looked at last */
+    bool
+        is_beside; /* a cut or a merge with the place goes on, others are at their fronts */
 
     struct shelf **shelves;
     size_t shelf_capacity;
@@ -512,6 +515,8 @@ bool dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block);
 void dryi_paged_fence_off(struct dryi_paged *p, uint32_t block);
 /* Alone at the place: there is no fence any more, if it is one; NONE is none. */
 void dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence);
+/* Not often, O(1) a request: free memory that lies on both sides of one is merged, if it may be. */
+void dryi_paged_fences_merge(struct dryi_paged *p);
 /* None at all. */
 void dryi_paged_fences_drop(struct dryi_paged *p);
 /* The block is of another shelf. */

@@ -102,7 +102,7 @@ MUTANTS = {
         "test_paged_front", "what_is_behind_the_next_one_counts"),
     "merge_of_other_streams": (
         "paged_block.c",
-        "(p->is_shared || !p->conf.reuse_passed)",
+        "(p->is_beside || !p->conf.reuse_passed)",
         "!p->conf.reuse_passed",
         "test_paged_front", "neighbours_are_left_alone"),
     "run_that_ends_at_a_fence": (
@@ -120,6 +120,16 @@ MUTANTS = {
         "    dryi_paged_fence_drop(p, p->blocks[block].prev);\n",
         "",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "over_behind_a_fence": (
+        "paged_fence.c",
+        "        merge_over(p, at);\n",
+        "",
+        "test_paged_front", "what_is_over_is_merged_before_pages_are_asked_for"),
+    "merged_though_not_over": (
+        "paged_fence.c",
+        "(!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev]))",
+        "false",
+        "test_paged_front", "what_is_over_is_merged_before_pages_are_asked_for"),
     "fence_absorbed": (
         "paged_block.c",
         "    dryi_paged_block_assign(p, other, b->shelf);\n",

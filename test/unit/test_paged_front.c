@@ -442,7 +442,7 @@ neighbours_are_left_alone(void **state)
     make_records(&s);
     ask(&s, 0, 6 << 20);
     ask(&s, 1, 6 << 20);
-    ask(&s, 2, 6 << 20);
+    ask(&s, 2, 512);
     assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
     /* An event behind that. */
     assert_int_equal(ops->record_stream(s.place.self, s.pieces[2].block, 1), DRY_OK);
@@ -450,8 +450,14 @@ neighbours_are_left_alone(void **state)
     for (uint64_t stream = 0; stream < STREAMS; stream++)
         dry_sim_complete_stream(s.sim, stream);
     ops->process_events(s.place.self);
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, true));
+    for (int i = 0; i < 2; i++) /* from now on it is wanted */
+        assert_int_equal(ops->front_take(s.fronts[0], 6 << 20), 0);
+    assert_true(ops->front_put(s.fronts[0], s.pieces[0].block));
+    s.pieces[0].is_used = false;
+    size_t lost = s.lost;
     dryi_block block;
+    assert_true(ops->front_cut(s.fronts[0], 300 << 10, true, &block));
+    assert_int_equal(s.lost, lost + 1);
     assert_true(ops->front_cut(s.fronts[1], 300 << 10, true, &block));
     assert_true(ops->get_address(s.place.self, block) == s.pieces[1].address);
     end(&s);
@@ -485,6 +491,42 @@ peaks_of_fronts_hardly_add_up(void **state)
     ops->get_stats(s.place.self, &stats);
     assert_int_equal(stats.allocation.all.current, 0);
     assert_true(taken > 0 && stats.allocated_bytes.all.peak <= 2 << 20);
+    end(&s);
+}
+
+/* But who is alone at the place merges what is over, where a fence is between. */
+static void
+what_is_over_is_merged_before_pages_are_asked_for(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    make_records(&s);
+    ask(&s, 2, UINT64_C(4) << 30); /* a front may take more before it is balanced */
+    ask(&s, 0, 6 << 20);
+    ask(&s, 1, 6 << 20);
+    ask(&s, 1, 2 << 20); /* so that no pages come behind them */
+    uint64_t address = s.pieces[1].address;
+    assert_true(s.pieces[2].address == address + (6 << 20));
+    assert_true(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
+    assert_true(ops->front_merge(s.fronts[1], s.pieces[2].block, false));
+    ask(&s, 2, 512);
+    assert_int_equal(ops->record_stream(s.place.self, s.pieces[4].block, 1), DRY_OK);
+    assert_int_equal(ops->free(s.place.self, s.pieces[4].block), DRY_OK);
+    dry_sim_complete_stream(s.sim, 1);
+    ops->process_events(s.place.self);
+    dryi_block block;
+    balance(&s);
+    assert_false(ops->front_cut(s.fronts[0], 12 << 20, true, &block));
+    s.count = 0;
+    for (uint64_t i = 0; i < 4;
+         i++) /* not by each request: by one in as many as fences */
+        ask(&s, 0, (64 + i) << 20);
+    balance(&s);
+    assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
+    assert_true(ops->front_cut(s.fronts[0], 12 << 20, true, &block));
+    assert_true(ops->get_address(s.place.self, block) == address);
     end(&s);
 }
 
@@ -546,6 +588,7 @@ main(void)
         cmocka_unit_test(neighbours_need_the_place_once),
         cmocka_unit_test(what_is_behind_the_next_one_counts),
         cmocka_unit_test(neighbours_are_left_alone),
+        cmocka_unit_test(what_is_over_is_merged_before_pages_are_asked_for),
         cmocka_unit_test(unknown_blocks_come_from_the_front),
         cmocka_unit_test(alone_nothing_is_cut),
     };
