@@ -140,7 +140,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
 }
 
-/* Where the request belongs; records for one split. */
+/* Where the request belongs; records for it to be cut. */
 static enum dry_status
 prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
@@ -148,7 +148,7 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
     r->has_ticket = false;
     r->bytes = (size + GRAIN - 1) & ~(GRAIN - 1);
     r->stream = dryi_paged_stream_index(p, stream);
-    if (r->stream == NONE || !dryi_paged_block_reserve(p, 2))
+    if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
     uint32_t owner = p->scope_count ? dryi_paged_owner_for(p, r->stream) : 0;
     r->arena = 2 * owner + (r->bytes <= p->conf.small_max);

@@ -82,8 +82,6 @@ dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
 
 #define RECORDS_MAX 64u /* that a shelf has for itself */
 #define RECORDS_LEVEL 32u
-#define RECORDS_ONCE                                                                     \
-    4u /* for one cut, two fences with it, or dropped by one merge, at most */
 
 static bool
 can_settle_beside(const struct dryi_paged *p, const struct shelf *s, uint32_t block)
@@ -400,7 +398,7 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
 {
     struct shelf *s = p->shelves[r->shelf];
     level_records(p, s);
-    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has(p, RECORDS_ONCE))
+    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
         return NONE; /* for more of them all records may move */
     p->is_beside = true;
     uint32_t block = cut_fenced(p, r);

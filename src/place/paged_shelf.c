@@ -133,15 +133,13 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
     return s;
 }
 
-#define RECORDS_AHEAD 2 /* that the request under way may have reserved */
-
 uint32_t
 dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                       uint32_t stream)
 {
     if (!dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity,
                           (size_t)p->shelf_count + 1, sizeof(struct shelf *)) ||
-        !dryi_paged_block_reserve(p, 1 + RECORDS_AHEAD))
+        !dryi_paged_block_reserve(p, 1))
         return NONE;
     struct shelf *s = make_shelf(p, arena);
     if (!s)

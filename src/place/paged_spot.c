@@ -396,7 +396,7 @@ enum dry_status
 dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                      const struct spot *spot, uint32_t *block)
 {
-    if (!dryi_paged_block_reserve(p, 2 * (2 * REACH + 1) + 4))
+    if (!dryi_paged_block_reserve(p, 2 * (2 * REACH + 1)))
         return DRY_ERR_MEMORY;
     uint32_t at;
     enum dry_status status = fill(p, r, spot, &at);

@@ -467,17 +467,25 @@ void dryi_paged_get_counters(const void *self, struct dryi_place_counters *count
 
 bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
 
-/* So many records can be made, and none moves. */
+/* Made for one cut, two of them fences, or dropped by one merge, at most. */
+#define RECORDS_ONCE 4u
+
+/* A cut can be made, and no record moves. */
 static inline bool
-dryi_paged_block_has(const struct dryi_paged *p, uint32_t count)
+dryi_paged_block_has_once(const struct dryi_paged *p)
 {
-    return p->dead.count >= count || p->block_capacity - p->block_count >= count;
+    return p->dead.count >= RECORDS_ONCE ||
+           p->block_capacity - p->block_count >= RECORDS_ONCE;
 }
 
-/* So many records can be made without taking memory. */
+/*
+ * So many records can be made without taking memory, and when they are, there is still what the
+ * request under way needs to be cut in the end.
+ */
 static inline bool
 dryi_paged_block_reserve(struct dryi_paged *p, uint32_t count)
 {
+    count += RECORDS_ONCE;
     return p->dead.count >= count || dryi_paged_block_grow(p, count);
 }
 

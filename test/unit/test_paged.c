@@ -991,6 +991,48 @@ every_request_for_memory_may_fail(void **state)
     }
 }
 
+/*
+ * A request steals a page from the middle of a block, which splits it twice, and is cut then from
+ * one of its own that came free meanwhile: there is a record for that, too, however few there
+ * were at first.
+ */
+static void
+make_room_with_few_records(unsigned records, bool is_shared)
+{
+    struct rig rig;
+    init_rig(&rig, "plan:False", 16 * MIB);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    if (is_shared) {
+        assert_non_null(ops->front_ask(rig.place.self, 7));
+        ops->front_share(rig.place.self, true);
+    }
+    (void)get(&rig, 512, 1);
+    (void)get(&rig, 256 * KIB, 1);
+    dryi_block stolen = get(&rig, 4 * MIB, 2);
+    (void)get(&rig, 256 * KIB, 1);
+    dryi_block pending = get(&rig, 6 * MIB, 1);
+    (void)get(&rig, 512 * KIB, 1);
+    dryi_block last = get(&rig, 3 * MIB, 1);
+    assert_int_equal(ops->record_stream(rig.place.self, pending, 2), DRY_OK);
+    for (unsigned i = 0; i < records; i++)
+        (void)get(&rig, 512, 1);
+    assert_int_equal(ops->free(rig.place.self, pending), DRY_OK);
+    assert_int_equal(ops->free(rig.place.self, stolen), DRY_OK);
+    assert_int_equal(ops->free(rig.place.self, last), DRY_OK);
+    (void)get(&rig, 4 * MIB + 256 * KIB, 1);
+    finish_rig(&rig);
+}
+
+static void
+records_last_for_the_whole_request(void **state)
+{
+    (void)state;
+    for (unsigned records = 80; records < 440; records++) {
+        make_room_with_few_records(records, false);
+        make_room_with_few_records(records, true);
+    }
+}
+
 int
 main(void)
 {
@@ -1022,6 +1064,7 @@ main(void)
         cmocka_unit_test(device_without_pages_is_served_by_segments),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(options_that_are_none_are_refused),
+        cmocka_unit_test(records_last_for_the_whole_request),
         cmocka_unit_test(random_programs_keep_all_invariants),
         cmocka_unit_test(every_device_call_may_fail),
         cmocka_unit_test(every_request_for_memory_may_fail),
