@@ -50,6 +50,7 @@ static void
 close_idle(struct dry_pool *pool, uint64_t used)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
+    bool is_alone = f->open_count <= 1;
     uint32_t locked = 1;
     for (uint32_t i = 0; i < f->open_count; i++) {
         locked += f->open[i]->beside;
@@ -61,7 +62,7 @@ close_idle(struct dry_pool *pool, uint64_t used)
         if (front->idle > IDLE_MAX)
             close_front(f, i);
     }
-    f->alone += f->open_count <= 1 ? locked : 0;
+    f->alone += is_alone ? locked : 0;
     if (f->alone > IDLE_MAX)
         dryi_pool_fronts_close(pool);
 }
@@ -273,12 +274,9 @@ dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t strea
 
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
 static bool
-goes_beside(struct dryi_pool_front *front)
+goes_beside(const struct dryi_pool_front *front)
 {
-    if (front->beside == IDLE_MAX)
-        return false;
-    front->beside++;
-    return true;
+    return front->beside < IDLE_MAX;
 }
 
 /* Its block is the stream's. Without the pool's lock no memory may be asked for. */
@@ -289,8 +287,10 @@ cut_at(struct dry_pool *pool, struct dryi_pool_front *f, uint64_t size, bool has
     bool has_room = has_pool ? dryi_pool_table_reserve(&f->table)
                              : dryi_pool_table_has_room(&f->table);
     entry->is_kept = true;
-    return has_room && goes_beside(f) &&
-           pool->place.ops->front_cut(f->front, size, has_pool, &entry->block);
+    bool is_cut = has_room && goes_beside(f) &&
+                  pool->place.ops->front_cut(f->front, size, has_pool, &entry->block);
+    f->beside += is_cut;
+    return is_cut;
 }
 
 /* And is found by its address from now on. */
@@ -366,8 +366,10 @@ free_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address
         bool is_put = ops->front_put(f->front, slot->block);
         bool is_merged = !is_put && goes_beside(f) &&
                          ops->front_merge(f->front, slot->block, has_pool);
-        if (is_merged)
+        if (is_merged) {
             dryi_pool_table_remove(&f->table, slot);
+            f->beside++;
+        }
         *is_done = is_put || is_merged;
     }
     dryi_lock_give(&f->lock);
