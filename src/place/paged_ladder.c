@@ -271,23 +271,20 @@ steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot
 }
 
 /*
- * Whole pages lie under large blocks: under the budget what is kept of small ones on fronts is
- * given up only if those are not enough. Threads that share the fronts keep it until nothing
- * else is left under the budget: they would have to meet to fill them again.
+ * Whole pages lie under large blocks: what is kept of small ones on fronts is given up for them
+ * beyond the budget alone. Where many streams are, that is all of their fronts, and hardly ever
+ * would one page come of it before something is waited for.
  */
 static enum dry_status
 flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot *spot,
                 enum rung rung)
 {
-    if (rung == RUNG_BUDGET) {
+    bool is_beyond = rung != RUNG_BUDGET;
+    if (is_beyond)
+        dryi_paged_flush(p);
+    else
         dryi_paged_flush_large(p);
-        enum dry_status status = steal_pages_for(p, r, spot, false, false);
-        if (status != DRY_OK || !is_short(p, spot->fresh) ||
-            (p->is_shared && !arena_is_small(r->arena)))
-            return status;
-    }
-    dryi_paged_flush(p);
-    return steal_pages_for(p, r, spot, rung != RUNG_BUDGET, false);
+    return steal_pages_for(p, r, spot, is_beyond, false);
 }
 
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
