@@ -61,8 +61,9 @@
  * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
  * are no events until pages have to be moved; then one event serves all that was freed before.
  * A block of another shelf is merged with a neighbour once its uses are over; while threads share
- * the fronts, only where all of them are held, now and then before pages are asked for. Between two streams' blocks a fence comes
- * to lie then, so that each can cut and merge up to there without the others (paged_fence.c).
+ * the fronts, only where all of them are held, now and then before pages are asked for. Between two
+ * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
+ * the others (paged_fence.c).
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
