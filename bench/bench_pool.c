@@ -127,7 +127,9 @@ alloc(struct worker *w)
 {
     uint64_t address = 0;
     uint64_t size = w->sizes[w->next & (SIZES_COUNT - 1)];
-    uint64_t stream = w->stream + w->next % w->setting->streams;
+    uint64_t stream = w->stream;
+    if (w->setting->streams > 1) /* else a division is timed, too */
+        stream += w->next % w->setting->streams;
     need(dry_pool_alloc(w->pool, size, stream, &address) == DRY_OK, "out of memory");
     return address;
 }
