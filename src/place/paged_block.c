@@ -96,9 +96,9 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint3
     if (after == NONE)
         p->spans[span].first_block = block;
     else
-        set_link(&p->blocks[after].next, block);
+        block_set_next(&p->blocks[after], block);
     if (next != NONE)
-        set_link(&p->blocks[next].prev, block);
+        block_set_prev(&p->blocks[next], block);
     dryi_paged_note_begin(p, block);
     return block;
 }
@@ -138,9 +138,9 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     b->size += o->size;
     if (b->epoch < o->epoch)
         b->epoch = o->epoch;
-    set_link(&b->next, o->next);
+    block_set_next(b, o->next);
     if (b->next != NONE)
-        set_link(&p->blocks[b->next].prev, block);
+        block_set_prev(&p->blocks[b->next], block);
     dryi_paged_block_drop(p, other);
 }
 
@@ -210,8 +210,8 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     uint32_t first =
         dryi_paged_block_make(p, p->blocks[block].shelf, span, before, addr, size);
     if (before == NONE) { /* the maker knew of no next one */
-        set_link(&p->blocks[first].next, block);
-        set_link(&p->blocks[block].prev, first);
+        block_set_next(&p->blocks[first], block);
+        block_set_prev(&p->blocks[block], first);
     }
     resize(p, block, addr + size, p->blocks[block].size - size);
     dryi_paged_note_begin(p, block);
@@ -230,11 +230,11 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     if (o->epoch < b->epoch)
         o->epoch = b->epoch;
     if (b->prev != NONE)
-        set_link(&p->blocks[b->prev].next, b->next);
+        block_set_next(&p->blocks[b->prev], b->next);
     else
         p->spans[b->span].first_block = b->next;
     if (b->next != NONE)
-        set_link(&p->blocks[b->next].prev, b->prev);
+        block_set_prev(&p->blocks[b->next], b->prev);
     resize(p, other, addr, o->size + b->size);
     if (is_behind)
         dryi_paged_note_begin(p, other);

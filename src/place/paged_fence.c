@@ -99,8 +99,8 @@ dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
         p->blocks[f->bin_next].bin_prev = f->bin_prev;
     *(f->bin_prev == NONE ? &p->first_fence : &p->blocks[f->bin_prev].bin_next) =
         f->bin_next;
-    set_link(&p->blocks[f->prev].next, f->next);
-    set_link(&p->blocks[f->next].prev, f->prev);
+    block_set_next(&p->blocks[f->prev], f->next);
+    block_set_prev(&p->blocks[f->next], f->prev);
     block_set_shelf(f, p->blocks[f->prev].shelf);
     dryi_paged_block_drop(p, fence);
     p->fence_count--;

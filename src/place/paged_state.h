@@ -394,9 +394,15 @@ link_beside(const uint32_t *link)
 }
 
 static inline void
-set_link(uint32_t *link, uint32_t block)
+block_set_prev(struct block *b, uint32_t prev)
 {
-    __atomic_store_n(link, block, __ATOMIC_RELEASE);
+    __atomic_store_n(&b->prev, prev, __ATOMIC_RELEASE);
+}
+
+static inline void
+block_set_next(struct block *b, uint32_t next)
+{
+    __atomic_store_n(&b->next, next, __ATOMIC_RELEASE);
 }
 
 static inline void
