@@ -420,8 +420,8 @@ MUTANTS = {
         "test_lock", "contention_begins_with_a_sleeper_and_ends_in_calm"),
     "calm_without_a_fence": (
         "lock.c",
-        "lock->calm > DRYI_LOCK_CALM && lock->has_barrier;",
-        "lock->calm > DRYI_LOCK_CALM;",
+        "lock->calm > lock->calm_wanted && lock->has_barrier;",
+        "lock->calm > lock->calm_wanted;",
         "test_lock", "without_a_fence_contention_has_no_end"),
     "long_sleep_without_a_fence": (
         "lock.c",
