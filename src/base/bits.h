@@ -19,7 +19,7 @@ dryi_is_power_of_two(uint64_t x)
 static inline unsigned
 dryi_log2_floor(uint64_t x)
 {
-    return 63u - (unsigned)__builtin_clzll(x);
+    return 63u ^ (unsigned)__builtin_clzll(x); /* one instruction, where one does it */
 }
 
 /* Up to the next multiple of `step` (> 0). The caller knows that the sum fits. */

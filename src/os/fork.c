@@ -4,10 +4,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define UNKNOWN 2
+
+static void
+go_by_owner(struct dryi_fork_mark *mark)
+{
+    mark->unknown = UNKNOWN;
+    mark->word = &mark->unknown;
+    mark->page_bytes = 0;
+}
+
 void
 dryi_fork_mark_init(struct dryi_fork_mark *mark)
 {
-    *mark = (struct dryi_fork_mark){.owner = getpid()};
+    mark->owner = getpid();
+    go_by_owner(mark);
 #ifdef MADV_WIPEONFORK
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
     void *page =
@@ -27,13 +38,13 @@ dryi_fork_mark_init(struct dryi_fork_mark *mark)
 void
 dryi_fork_mark_finish(struct dryi_fork_mark *mark)
 {
-    if (mark->word)
+    if (mark->page_bytes > 0)
         munmap((void *)(uintptr_t)mark->word, mark->page_bytes);
-    mark->word = NULL;
+    go_by_owner(mark);
 }
 
 bool
 dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark)
 {
-    return getpid() != mark->owner;
+    return *mark->word != UNKNOWN || getpid() != mark->owner;
 }

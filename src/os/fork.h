@@ -23,24 +23,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/aside.h"
+
 struct dryi_fork_mark {
-    const volatile uint32_t *word; /* 0 in a child; NULL: compare owner */
+    const volatile uint32_t *word; /* 0 in a child, 1 in its parent */
+    uint32_t unknown;              /* where there is no such word: 2, compare owner */
     size_t page_bytes;
     pid_t owner;
 };
 
-/* Cannot fail: without a page the slower way is taken. */
+/* Cannot fail: without a page the slower way is taken. The mark stays where it is. */
 void dryi_fork_mark_init(struct dryi_fork_mark *mark);
 /* Accepts a zeroed mark, and one finished before. */
 void dryi_fork_mark_finish(struct dryi_fork_mark *mark);
 
-/* The slower way: does getpid() differ? */
-bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
+/* The word is not 1. The slower way: does getpid() differ? */
+DRYI_ASIDE bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
 
 static inline bool
 dryi_fork_mark_is_child(const struct dryi_fork_mark *mark)
 {
-    return mark->word ? *mark->word == 0 : dryi_fork_mark_is_other_process(mark);
+    return *mark->word != 1 && dryi_fork_mark_is_other_process(mark);
 }
 
 #endif

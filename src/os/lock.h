@@ -28,6 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/aside.h"
+
 #if defined(__has_include)
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h> /* glibc 2.32 */
@@ -58,9 +60,9 @@ struct dryi_lock {
  */
 void dryi_lock_init(struct dryi_lock *lock);
 /* The slow halves. */
-void dryi_lock_sleep(struct dryi_lock *lock);
-void dryi_lock_give_contended(struct dryi_lock *lock);
-void dryi_lock_wake(struct dryi_lock *lock);
+DRYI_ASIDE void dryi_lock_sleep(struct dryi_lock *lock);
+DRYI_ASIDE void dryi_lock_give_contended(struct dryi_lock *lock);
+DRYI_ASIDE void dryi_lock_wake(struct dryi_lock *lock);
 
 /* Nothing to be given back. */
 static inline void
@@ -94,6 +96,10 @@ dryi_lock_take(struct dryi_lock *lock)
 static inline void
 dryi_lock_give(struct dryi_lock *lock)
 {
+    if (DRYI_LOCK_IS_ALONE()) { /* nobody sleeps */
+        atomic_store_explicit(&lock->word, 0, memory_order_relaxed);
+        return;
+    }
     if (atomic_load_explicit(&lock->is_contended, memory_order_relaxed)) {
         dryi_lock_give_contended(lock);
         return;
@@ -108,6 +114,11 @@ dryi_lock_give(struct dryi_lock *lock)
 static inline uintptr_t
 dryi_thread_self(void)
 {
+#if defined(__x86_64__) && defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+    return (uintptr_t)__builtin_thread_pointer();
+#endif
+#endif
     return (uintptr_t)pthread_self();
 }
 

@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "base/aside.h"
 #include "place/forecast.h"
 
 enum hints_state {

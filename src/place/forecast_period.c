@@ -54,7 +54,7 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
 }
 
 /* Twice as many records; what is there stays. */
-static bool
+DRYI_ASIDE static bool
 grow(struct dryi_forecast *h)
 {
     size_t count = h->ring_count ? 2 * h->ring_count : RING_FIRST;

@@ -6,6 +6,7 @@
 
 #include "place/paged.h"
 
+#include "base/aside.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "place/paged_state.h"
@@ -102,7 +103,7 @@ init_maps(struct dryi_paged *p)
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
-static void
+DRYI_ASIDE static void
 report_oom(struct dryi_paged *p, const struct request *r)
 {
     struct dryi_place_event event = {
@@ -123,7 +124,7 @@ static void
 hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    bool small = arena_is_small(p->shelves[b->shelf]->arena);
+    bool small = arena_is_small(r->arena);
     dryi_paged_front_forget(p, b);
     b->state = BLOCK_USED;
     b->is_apart = false;
@@ -132,9 +133,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     b->has_ticket = r->has_ticket;
     if (r->has_ticket)
         b->bin_prev = r->ticket;
-    tally_add(p, TALLY_ALLOCATION, small, 1);
-    tally_add(p, TALLY_ALLOCATED_BYTES, small, b->size);
-    tally_add(p, TALLY_REQUESTED_BYTES, small, r->size);
+    tally_taken(p->tallies, small, b->size, r->size);
     if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
         dryi_paged_note_active(p);
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
@@ -146,7 +145,7 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
     r->size = size;
     r->has_ticket = false;
-    r->bytes = (size + GRAIN - 1) & ~(GRAIN - 1);
+    r->bytes = bytes_of(size);
     r->stream = dryi_paged_stream_index(p, stream);
     if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
@@ -172,6 +171,40 @@ take_hit(struct dryi_paged *p, const struct request *r)
 
 #define PROCESS_HIT 4 /* streams looked at by every request while blocks wait */
 
+/* No block is at hand. */
+DRYI_ASIDE static enum dry_status
+serve_miss(struct dryi_paged *p, const struct request *r, dryi_block *block)
+{
+    uint32_t found;
+    enum dry_status status = dryi_paged_climb(p, r, &found);
+    if (status == DRY_ERR_NO_SPACE)
+        report_oom(p, r);
+    if (status != DRY_OK)
+        return status;
+    hand_out(p, r, found);
+    *block = found;
+    return DRY_OK;
+}
+
+/* Records for it are reserved. */
+static inline enum dry_status
+serve(struct dryi_paged *p, struct request *r, dryi_block *block)
+{
+    p->requests++;
+    if (p->waiting_uses > 0 || p->first_held != NONE)
+        dryi_paged_process(p, PROCESS_HIT);
+    uint32_t found = NONE;
+    if (p->hints && r->arena == 0 && !p->is_shared)
+        found = dryi_paged_take_planned(p, r);
+    if (found == NONE && r->bytes <= RESERVED_LIMIT)
+        found = take_hit(p, r);
+    if (found == NONE)
+        return serve_miss(p, r, block);
+    hand_out(p, r, found);
+    *block = found;
+    return DRY_OK;
+}
+
 static enum dry_status
 paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 {
@@ -184,25 +217,46 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
     }
     struct request r;
     enum dry_status status = prepare(p, size, stream, &r);
+    return status == DRY_OK ? serve(p, &r, block) : status;
+}
+
+/* The same with its shelves at hand. */
+DRYI_FLAT DRYI_ASIDE static enum dry_status
+serve_front(struct dryi_front *front, uint64_t size, struct dryi_front_block *got)
+{
+    struct dryi_paged *p = front->place;
+    if (size >= REQUEST_LIMIT)
+        return DRY_ERR_ARGUMENT;
+    if (!dryi_paged_block_reserve(p, 0))
+        return DRY_ERR_MEMORY;
+    struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
+    r.arena = r.bytes <= p->conf.small_max;
+    r.shelf = front->shelf_ids[r.arena];
+    enum dry_status status = serve(p, &r, &got->block);
     if (status != DRY_OK)
         return status;
+    got->address = p->blocks[got->block].addr;
+    got->is_kept = r.arena == 1 && dryi_paged_front_keep(front, got->block);
+    got->is_known = false;
+    return DRY_OK;
+}
+
+/* What is known is handed out as it is, unless every request must be looked at. */
+static enum dry_status
+paged_front_alloc(struct dryi_front *front, uint64_t size, struct dryi_front_block *got)
+{
+    struct dryi_paged *p = front->place;
+    struct shelf *s = front->shelves[1];
+    size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
+    if (slot >= s->front_count || p->observer.event || p->waiting_uses > 0 ||
+        p->first_held != NONE)
+        return serve_front(front, size, got);
+    uint32_t block = dryi_paged_front_take_known(p, s, slot, size);
+    if (block == NONE)
+        return serve_front(front, size, got);
     p->requests++;
-    if (p->waiting_uses > 0 || p->first_held != NONE)
-        dryi_paged_process(p, PROCESS_HIT);
-    uint32_t found = NONE;
-    if (p->hints && r.arena == 0 && !p->is_shared)
-        found = dryi_paged_take_planned(p, &r);
-    if (found == NONE && r.bytes <= RESERVED_LIMIT)
-        found = take_hit(p, &r);
-    if (found == NONE) {
-        status = dryi_paged_climb(p, &r, &found);
-        if (status == DRY_ERR_NO_SPACE)
-            report_oom(p, &r);
-        if (status != DRY_OK)
-            return status;
-    }
-    hand_out(p, &r, found);
-    *block = found;
+    tally_taken(p->tallies, true, bytes_of(size), size);
+    *got = (struct dryi_front_block){p->blocks[block].addr, block, true, true};
     return DRY_OK;
 }
 
@@ -224,7 +278,7 @@ static uint64_t
 paged_round_size(const void *self, uint64_t size)
 {
     (void)self;
-    return size > UINT64_MAX - GRAIN ? size : (size + GRAIN - 1) & ~(GRAIN - 1);
+    return size > UINT64_MAX - GRAIN ? size : bytes_of(size);
 }
 
 static void
@@ -255,6 +309,7 @@ static const struct dryi_place_ops paged_ops = {
     .end_capture = dryi_paged_end_capture,
     .front_ask = dryi_paged_front_ask,
     .front_share = dryi_paged_front_share,
+    .front_alloc = paged_front_alloc,
     .front_take = dryi_paged_front_take,
     .front_put = dryi_paged_front_put,
     .front_cut = dryi_paged_front_cut,

@@ -148,7 +148,7 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
  * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
  * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
  */
-static bool
+DRYI_ASIDE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
                   const struct block *o)
 {
@@ -243,7 +243,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 }
 
 /* It and what it may merge with, whatever shelves that is on. */
-static uint32_t
+DRYI_ASIDE static uint32_t
 settle_all(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];

@@ -265,24 +265,10 @@ dryi_paged_front_share(void *self, bool is_shared)
         share_front(p, f);
 }
 
-static uint64_t
-block_bytes(uint64_t size)
-{
-    return (size + GRAIN - 1) & ~(GRAIN - 1);
-}
-
 static struct shelf *
 shelf_for(const struct dryi_front *f, uint64_t bytes)
 {
     return f->shelves[bytes <= f->place->conf.small_max];
-}
-
-/* Does every request have to be looked at? While shared, somebody else sees to that. */
-static bool
-is_watched(const struct dryi_paged *p)
-{
-    return p->observer.event || p->waiting_uses > 0 || p->first_held != NONE ||
-           p->scope_count > 0 || p->capture_count > 0;
 }
 
 /* Beside the place a front has its own books; else what it does is counted at once. */
@@ -295,15 +281,13 @@ books_of(struct dryi_front *f)
     return f->books;
 }
 
+/* While shared. */
 static void
 count_taken(struct dryi_front *front, bool is_small, uint64_t bytes, uint64_t size)
 {
-    struct dryi_paged *p = front->place;
-    *(p->is_shared ? &front->requests : &p->requests) += 1;
-    struct tally *books = books_of(front);
-    tally_raise(&books[TALLY_ALLOCATION], is_small, 1);
-    tally_raise(&books[TALLY_ALLOCATED_BYTES], is_small, bytes);
-    tally_raise(&books[TALLY_REQUESTED_BYTES], is_small, size);
+    front->requests++;
+    front->is_used = true;
+    tally_taken(front->books, is_small, bytes, size);
 }
 
 /* Its block is freed in this epoch of the stream. */
@@ -314,10 +298,7 @@ count_put(struct dryi_front *front, bool is_small, struct block *b)
     b->epoch = stream->epoch;
     if (stream->freed != stream->epoch) /* its neighbours are other threads' */
         stream->freed = stream->epoch;
-    struct tally *books = books_of(front);
-    tally_lower(&books[TALLY_ALLOCATION], is_small, 1);
-    tally_lower(&books[TALLY_ALLOCATED_BYTES], is_small, b->size);
-    tally_lower(&books[TALLY_REQUESTED_BYTES], is_small, b->requested);
+    tally_given(books_of(front), is_small, b->size, b->requested);
 }
 
 /*
@@ -335,21 +316,17 @@ uint64_t
 dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
     struct dryi_paged *p = front->place;
-    if (!p->is_shared && is_watched(p))
-        return 0;
-    uint64_t bytes = block_bytes(size);
+    uint64_t bytes = bytes_of(size);
     struct shelf *s = shelf_for(front, bytes);
-    if (!s)
+    if (!p->is_shared || !s)
         return 0;
     if (!s->is_small)
         dryi_paged_front_want(s, bytes);
-    uint32_t block = dryi_paged_front_top(p, s, bytes);
-    if (block == NONE || !p->blocks[block].is_known ||
-        (p->is_shared && is_beyond_books(front, bytes)))
+    if (is_beyond_books(front, bytes) || dryi_paged_front_top(p, s, bytes) == NONE)
         return 0;
-    dryi_paged_front_pop(p, s, bytes);
-    p->blocks[block].state = BLOCK_USED;
-    p->blocks[block].requested = size;
+    uint32_t block = dryi_paged_front_take_known(p, s, front_slot(s, bytes), size);
+    if (block == NONE)
+        return 0;
     count_taken(front, s->is_small, bytes, size);
     return p->blocks[block].addr;
 }
@@ -362,7 +339,7 @@ push(struct dryi_paged *p, struct shelf *s, uint32_t block)
            dryi_paged_front_push(p, s, block, bytes);
 }
 
-bool
+DRYI_FLAT bool
 dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 {
     struct dryi_paged *p = front->place;
@@ -442,8 +419,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
                      dryi_block *block)
 {
     struct dryi_paged *p = front->place;
-    struct request r = {
-        .size = size, .bytes = block_bytes(size), .stream = front->stream};
+    struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
     r.shelf = front->shelf_ids[is_small];
@@ -500,8 +476,7 @@ dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
     b->is_known = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
-                  b->uses == NONE && !b->has_ticket &&
-                  b->size == block_bytes(b->requested);
+                  b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
     return b->is_known;
 }
 

@@ -363,7 +363,7 @@ dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream)
 }
 
 /* Not by the free itself, for that never takes memory. What has no event is waited for later. */
-static void
+DRYI_ASIDE static void
 mark_handed(struct dryi_paged *p)
 {
     while (p->plan.to_mark_count > 0) {
@@ -472,7 +472,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
 }
 
 /* At the address; NONE: it cannot lie there. */
-static uint32_t
+DRYI_ASIDE static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
     struct range range;

@@ -16,6 +16,7 @@
  * Shelves alone stay where they are, for they are large.
  */
 
+#include "base/aside.h"
 #include "base/bits.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -151,6 +152,7 @@ struct stream {
     uint64_t done;                /* the last epoch that is over */
     uint32_t first_use, last_use; /* events under way, oldest first */
     bool is_busy, may_be_done;
+    char to_line[14]; /* a power of two: found by a shift */
 };
 
 /* An event under way, and the block that waits for it, if one does. */
@@ -345,6 +347,13 @@ struct spot {
     uint64_t slack; /* free bytes that remain on its pages */
 };
 
+/* Of the block for a request of so many. */
+static inline uint64_t
+bytes_of(uint64_t size)
+{
+    return (size + GRAIN - 1) & ~(GRAIN - 1);
+}
+
 static inline bool
 arena_is_small(uint32_t arena)
 {
@@ -405,7 +414,8 @@ block_set_next(struct block *b, uint32_t next)
     __atomic_store_n(&b->next, next, __ATOMIC_RELEASE);
 }
 
-static inline void
+/* Else gcc 12 takes a function that only prefetches for one without effect, and leaves it out. */
+DRYI_WITHIN static inline void
 prefetch_block(const struct dryi_paged *p, uint32_t block)
 {
     if (block != NONE)
@@ -432,6 +442,23 @@ tally_lower(struct tally *t, bool small, uint64_t amount)
     t->freed[small] += (int64_t)amount;
 }
 
+/* A block of so many bytes is in use for a request, or no more: the first three tallies. */
+static inline void
+tally_taken(struct tally *t, bool small, uint64_t bytes, uint64_t requested)
+{
+    tally_raise(&t[TALLY_ALLOCATION], small, 1);
+    tally_raise(&t[TALLY_ALLOCATED_BYTES], small, bytes);
+    tally_raise(&t[TALLY_REQUESTED_BYTES], small, requested);
+}
+
+static inline void
+tally_given(struct tally *t, bool small, uint64_t bytes, uint64_t requested)
+{
+    tally_lower(&t[TALLY_ALLOCATION], small, 1);
+    tally_lower(&t[TALLY_ALLOCATED_BYTES], small, bytes);
+    tally_lower(&t[TALLY_REQUESTED_BYTES], small, requested);
+}
+
 static inline void
 tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
 {
@@ -451,11 +478,11 @@ tally_all(const struct dryi_paged *p, enum tally_name name)
 }
 
 /* An alloc while blocks are pending: the peaks of both together. */
-void dryi_paged_note_active(struct dryi_paged *p);
+DRYI_ASIDE void dryi_paged_note_active(struct dryi_paged *p);
 /* The highest that allocated and pending bytes have been. */
 uint64_t dryi_paged_active_peak(const struct dryi_paged *p);
-void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
-                              uint32_t block, uint64_t addr, uint64_t size);
+DRYI_ASIDE void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
+                                         uint32_t block, uint64_t addr, uint64_t size);
 
 static inline void
 dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
@@ -471,7 +498,7 @@ void dryi_paged_get_counters(const void *self, struct dryi_place_counters *count
 
 /* --- paged_block.c ------------------------------------------------------------------------ */
 
-bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
+DRYI_ASIDE bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
 
 /* Made for one cut, two of them fences, or dropped by one merge, at most. */
 #define RECORDS_ONCE 4u
@@ -534,7 +561,8 @@ void dryi_paged_fences_merge(struct dryi_paged *p);
 /* None at all. */
 void dryi_paged_fences_drop(struct dryi_paged *p);
 /* The block is of another shelf. */
-void dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block, uint32_t shelf);
+DRYI_ASIDE void dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block,
+                                          uint32_t shelf);
 
 /* The block, which is on no shelf, is of this one. */
 static inline void
@@ -587,7 +615,8 @@ uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shel
 uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                                uint32_t stream);
 /* The shelf of a stream in an arena, made if need be; NONE: no memory. */
-uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream);
+DRYI_ASIDE uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena,
+                                         uint32_t stream);
 
 static inline uint32_t
 dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
@@ -603,14 +632,14 @@ bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
 
 /* --- paged_front.c ------------------------------------------------------------------------ */
 
-/* The stack for blocks of this size; front_count: there is none. */
+/* The stack for blocks of this size; front_count or more: there is none. */
 static inline size_t
 front_slot(const struct shelf *s, uint64_t bytes)
 {
     uint64_t grains = bytes >> GRAIN_SHIFT;
     if (!s->is_small && s->front_count > 0)
         return dryi_mix64(grains) % FRONT_LARGE_SIZES;
-    return grains < s->front_count ? (size_t)grains : s->front_count;
+    return (size_t)grains;
 }
 
 /* What is said of a size that was asked for twice, with none of its stack in between. */
@@ -706,6 +735,24 @@ bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes,
 struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
+
+/* The newest block of a stack is in use for a request of so many bytes. NONE: it is not known. */
+static inline uint32_t
+dryi_paged_front_take_known(struct dryi_paged *p, struct shelf *s, size_t slot,
+                            uint64_t size)
+{
+    uint32_t block = s->fronts[slot];
+    if (block == NONE || !p->blocks[block].is_known)
+        return NONE;
+    struct block *b = &p->blocks[block];
+    s->fronts[slot] = b->bin_next;
+    s->front_blocks--;
+    prefetch_block(p, b->bin_next);
+    b->state = BLOCK_USED;
+    b->requested = size;
+    return block;
+}
+
 bool dryi_paged_front_put(struct dryi_front *front, dryi_block block);
 bool dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
                           dryi_block *block);
@@ -761,8 +808,8 @@ bool dryi_paged_spot_find(const struct dryi_paged *p, const struct request *r,
 enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                                      const struct spot *spot, uint32_t *block);
 /* Cut `bytes` at addr out of a free block that is on no shelf; one or two records. */
-uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
-                          uint64_t bytes);
+DRYI_ASIDE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
+                                     uint64_t bytes);
 
 /* --- paged_ladder.c ----------------------------------------------------------------------- */
 
@@ -777,8 +824,8 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 }
 
 /* What no shelf had: a block of r->bytes out of every shelf. */
-enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
-                                 uint32_t *block);
+DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
+                                            uint32_t *block);
 /* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */
 enum dry_status dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on,
                                   uint64_t epoch);
@@ -793,8 +840,8 @@ enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
 
 /* --- paged_plan.c ------------------------------------------------------------------------- */
 
-void dryi_paged_plan_add(struct dryi_paged *p, uint32_t block);
-void dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block);
+DRYI_ASIDE void dryi_paged_plan_add(struct dryi_paged *p, uint32_t block);
+DRYI_ASIDE void dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block);
 
 /* A block begins at its address from now on. */
 static inline void
@@ -826,7 +873,7 @@ bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span);
  */
 bool dryi_paged_plan_settle(struct dryi_paged *p);
 /* A free block of the stream goes to another one next. */
-void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);
+DRYI_ASIDE void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);
 /* The span goes; what is planned there will be refused. */
 void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the span; NULL: nothing. */
@@ -835,14 +882,14 @@ const char *dryi_paged_plan_check(const struct dryi_paged *p);
 /* --- paged_job.c -------------------------------------------------------------------------- */
 
 /* A period begins that has no plan. */
-void dryi_paged_plan_make(struct dryi_paged *p);
+DRYI_ASIDE void dryi_paged_plan_make(struct dryi_paged *p);
 void dryi_paged_planning_finish(struct dryi_paged *p);
 struct dryi_plan_job *dryi_paged_take_job(void *self);
 void dryi_paged_return_job(void *self, struct dryi_plan_job *job);
 
 /* --- paged_stream.c ----------------------------------------------------------------------- */
 
-uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
+DRYI_ASIDE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 
 /* Of the stream of the last request at once; NONE: no memory for a new one. */
 static inline uint32_t
@@ -873,7 +920,7 @@ bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);
 /* Events for everything freed so far; the first failure is returned, the rest is tried. */
 enum dry_status dryi_paged_mark_all(struct dryi_paged *p);
 /* Ask up to `count` streams with events under way how far they are, in turns. */
-void dryi_paged_process(struct dryi_paged *p, uint32_t count);
+DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count);
 /* Frees that captures held back. */
 void dryi_paged_release_held(struct dryi_paged *p);
 enum dry_status dryi_paged_free(void *self, dryi_block block);
@@ -887,7 +934,7 @@ uint32_t dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id i
 uint32_t dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id,
                                unsigned flags);
 /* The owner whose scope covers this stream. */
-uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
+DRYI_ASIDE uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
 /* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
 bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
 enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id pool,

@@ -278,7 +278,7 @@ static void
 make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    tally_sub(p, TALLY_REQUESTED_BYTES, arena_is_small(s->arena), b->requested);
+    tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
     b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
@@ -309,7 +309,7 @@ complete(struct dryi_paged *p, uint32_t block)
 }
 
 /* One event a recorded stream, all or none. */
-static enum dry_status
+DRYI_ASIDE static enum dry_status
 record_uses(struct dryi_paged *p, uint32_t first)
 {
     for (uint32_t u = first; u != NONE; u = p->uses[u].next) {
@@ -324,7 +324,7 @@ record_uses(struct dryi_paged *p, uint32_t first)
 }
 
 /* The block is pending; its list of uses becomes a count of them. */
-static void
+DRYI_ASIDE static void
 queue_uses(struct dryi_paged *p, uint32_t block)
 {
     uint32_t use = p->blocks[block].uses, count = 0;
@@ -361,43 +361,56 @@ dryi_paged_release_held(struct dryi_paged *p)
     }
 }
 
-enum dry_status
-dryi_paged_free(void *self, dryi_block block)
+/* The program has no use for it any more. */
+static inline void
+note_free(struct dryi_paged *p, const struct shelf *s, uint32_t block)
 {
-    struct dryi_paged *p = self;
-    if (block == DRYI_NO_BLOCK)
-        return DRY_OK;
-    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
     struct block *b = &p->blocks[block];
-    struct shelf *s = p->shelves[b->shelf];
-    bool small = arena_is_small(s->arena);
-    if (!small) { /* looked at soon, and far from here */
-        prefetch_block(p, b->next);
-        prefetch_block(p, b->prev);
-    }
-    bool is_held = b->uses != NONE && p->capture_count > 0;
-    if (b->uses != NONE && !is_held) {
-        enum dry_status status = record_uses(p, b->uses);
-        if (status != DRY_OK)
-            return status;
-    }
     struct stream *stream = &p->streams[s->stream];
     b->epoch = stream->freed = stream->epoch;
-    tally_sub(p, TALLY_ALLOCATION, small, 1);
-    tally_sub(p, TALLY_ALLOCATED_BYTES, small, b->size);
+    tally_sub(p, TALLY_ALLOCATION, s->is_small, 1);
+    tally_sub(p, TALLY_ALLOCATED_BYTES, s->is_small, b->size);
     dryi_paged_tell(p, DRY_ACTION_FREE_REQUESTED, block, b->addr, b->requested);
-    if (b->uses == NONE) {
-        make_free(p, s, block);
-        return DRY_OK;
-    }
-    tally_add(p, TALLY_PENDING, small, 1);
-    tally_add(p, TALLY_PENDING_BYTES, small, b->size);
+}
+
+/* Other streams may still use it. */
+DRYI_ASIDE static enum dry_status
+free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    bool is_held = p->capture_count > 0;
+    enum dry_status status = is_held ? DRY_OK : record_uses(p, b->uses);
+    if (status != DRY_OK)
+        return status;
+    note_free(p, s, block);
+    tally_add(p, TALLY_PENDING, s->is_small, 1);
+    tally_add(p, TALLY_PENDING_BYTES, s->is_small, b->size);
     b->state = BLOCK_PENDING;
     b->is_known = false;
     if (is_held)
         hold(p, block);
     else
         queue_uses(p, block);
+    return DRY_OK;
+}
+
+DRYI_FLAT enum dry_status
+dryi_paged_free(void *self, dryi_block block)
+{
+    struct dryi_paged *p = self;
+    if (block == DRYI_NO_BLOCK)
+        return DRY_OK;
+    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
+    const struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    if (b->uses != NONE)
+        return free_recorded(p, s, block);
+    if (!s->is_small) { /* looked at soon, and far from here */
+        prefetch_block(p, b->next);
+        prefetch_block(p, b->prev);
+    }
+    note_free(p, s, block);
+    make_free(p, s, block);
     return DRY_OK;
 }
 

@@ -117,6 +117,14 @@ struct dryi_place_counters {
  */
 struct dryi_front;
 
+/* What front_alloc found. */
+struct dryi_front_block {
+    uint64_t address;
+    dryi_block block;
+    bool is_kept;  /* by its front, as front_keep says */
+    bool is_known; /* and was before: the caller has its address */
+};
+
 /*
  * Told, from inside every other call, of a block on this stream's front that is kept no more: it
  * is no longer whole, or alloc hands it out.
@@ -194,9 +202,14 @@ struct dryi_place_ops {
      */
     void (*front_share)(void *self, bool is_shared);
     /*
-     * A kept block for the request is in use now: where it begins. 0: there is none, or there
-     * is more to do for a request (shared: a balance): alloc does it. While shared the caller
-     * sees to that there is no observer, no pool or capture begun.
+     * While not shared, with no pool or capture begun: alloc for the front's stream, of at least
+     * one byte, and what could be kept of what it found.
+     */
+    enum dry_status (*front_alloc)(struct dryi_front *front, uint64_t size,
+                                   struct dryi_front_block *got);
+    /*
+     * While shared, with no observer, no pool or capture begun: a kept block for the request is
+     * in use now: where it begins. 0: there is none, or a balance is due: alloc does it.
      */
     uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*

@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/aside.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -176,7 +177,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     p->asking = DRY_NONE;
     uint64_t free_bytes;
     p->device.ops->get_info(p->device.self, &free_bytes, &p->total_bytes);
-    dryi_pool_table_init(&p->table, &memory);
+    dryi_pool_fronts_init(p);
     dryi_map_init(&p->streams.index, &memory);
     dryi_lock_init(&p->lock);
     dryi_fork_mark_init(&p->fork);
@@ -256,7 +257,6 @@ dry_pool_destroy(struct dry_pool *pool)
         dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
     }
     dryi_pool_fronts_finish(pool);
-    dryi_pool_table_finish(&pool->table);
     dryi_map_finish(&pool->streams.index);
     struct dry_memory m = pool->memory;
     dryi_memory_free(&m, pool->streams.list, pool->streams.capacity,
@@ -289,7 +289,7 @@ static bool
 is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
         const struct wish *wish, dryi_block block)
 {
-    return front && wish->alignment == DRYI_POOL_GRAIN &&
+    return front->front && wish->alignment == DRYI_POOL_GRAIN &&
            (wish->size <= pool->place.front_max ||
             dryi_pool_fronts_are_shared(&pool->fronts)) &&
            pool->place.ops->front_keep(front->front, block);
@@ -308,15 +308,54 @@ note_thread(struct dry_pool *pool, uint64_t number)
     f->stream = number;
 }
 
+/*
+ * The front of a stream that asked last, if nothing else has to be asked: nobody shares, and no
+ * pool or capture is begun.
+ */
+static inline struct dryi_pool_front *
+front_at_hand(const struct dry_pool *pool, uint64_t stream)
+{
+    struct dryi_pool_front *front = pool->fronts.last;
+    bool is_its =
+        front && front->handle == stream &&
+        (!pool->has_stream_ids || front->stream == dryi_pool_number_of(pool, stream));
+    return is_its ? front : NULL;
+}
+
+static inline enum dry_status
+attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t size,
+                uint32_t context, uint64_t *address)
+{
+    if (!dryi_pool_table_reserve(&front->table))
+        return DRY_ERR_MEMORY;
+    pool->asking = context;
+    struct dryi_front_block got;
+    enum dry_status status = pool->place.ops->front_alloc(front->front, size, &got);
+    if (dryi_pool_planner_is_due(&pool->planner))
+        dryi_pool_planner_step(&pool->planner, &pool->place);
+    if (status != DRY_OK)
+        return status;
+    *address = got.address;
+    if (!got.is_known) {
+        note_thread(pool, front->stream);
+        dryi_pool_put(pool, front,
+                      (struct dryi_pool_entry){got.address, got.block, got.is_kept});
+    }
+    return DRY_OK;
+}
+
 static enum dry_status
 attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
 {
+    struct dryi_pool_front *front = front_at_hand(pool, wish->stream);
+    if (front && wish->alignment == DRYI_POOL_GRAIN)
+        return attempt_at_hand(pool, front, wish->size, wish->context, address);
     uint64_t number;
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
     if (status != DRY_OK)
         return status;
-    struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
-    if (!dryi_pool_table_reserve(dryi_pool_table_of(pool, front)))
+    front = dryi_pool_front_find(pool, number, wish->stream);
+    if (!dryi_pool_table_reserve(&front->table))
         return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
@@ -339,7 +378,7 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
  * An attempt whose failure may not be the last word: it is told of later, and counted as
  * helped until then. Only a refusal asks for statistics.
  */
-static enum dry_status
+DRYI_ASIDE static enum dry_status
 attempt_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
                 bool *was_counted)
 {
@@ -363,7 +402,7 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
 }
 
 /* Each callback at most once, without the lock; they may change the list meanwhile. */
-static enum dry_status
+DRYI_ASIDE static enum dry_status
 alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
 {
     struct dryi_oom_callback asked[DRYI_POOL_CALLBACKS_MAX];
@@ -392,6 +431,22 @@ alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *a
     return status;
 }
 
+/* With the lock alone. */
+static enum dry_status
+alloc_locked(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+{
+    dryi_pool_lock_fronts(pool);
+    enum dry_status status = DRY_OK;
+    if (pool->callback_count > 0)
+        status = alloc_with_callbacks(pool, wish, address);
+    else
+        status = attempt(pool, wish, address);
+    if (status != DRY_OK && pool->callback_count == 0)
+        (void)dryi_pool_saw_oom(pool);
+    dryi_pool_unlock_fronts(pool);
+    return status;
+}
+
 static enum dry_status
 alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
@@ -410,27 +465,53 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
         return DRY_OK;
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
         wish->context = dryi_history_ask(pool);
-    dryi_pool_lock(pool);
-    enum dry_status status = DRY_OK;
-    if (wish->alignment == DRYI_POOL_GRAIN &&
-        dryi_pool_front_alloc_alone(pool, wish->size, wish->stream, address)) {
-        /* the short way */
-    } else if (pool->callback_count > 0) {
-        status = alloc_with_callbacks(pool, wish, address);
-    } else {
-        status = attempt(pool, wish, address);
-        if (status != DRY_OK)
-            (void)dryi_pool_saw_oom(pool);
-    }
-    dryi_pool_unlock(pool);
+    dryi_lock_take(&pool->lock);
+    enum dry_status status = alloc_locked(pool, wish, address);
+    dryi_lock_give(&pool->lock);
     return status;
+}
+
+/* Nothing has to be asked before the lock is taken, and the size is one. */
+static inline bool
+is_plain(const struct dry_pool *pool, uint64_t size)
+{
+    return !dryi_fork_mark_is_child(&pool->fork) && size - 1 < SIZE_LIMIT - 1 &&
+           !dryi_pool_fronts_are_shared(&pool->fronts) &&
+           !atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
+}
+
+DRYI_ASIDE static enum dry_status
+alloc_not_plain(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
+{
+    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
+    return alloc(pool, &wish, address);
+}
+
+DRYI_ASIDE static enum dry_status
+alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
+                  uint64_t *address)
+{
+    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
+    return alloc_locked(pool, &wish, address);
 }
 
 enum dry_status
 dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
-    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
-    return alloc(pool, &wish, address);
+    if (!is_plain(pool, size))
+        return alloc_not_plain(pool, size, stream, address);
+    dryi_lock_take(&pool->lock);
+    enum dry_status status;
+    struct dryi_pool_front *front = front_at_hand(pool, stream);
+    if (front && pool->callback_count == 0) {
+        status = attempt_at_hand(pool, front, size, DRY_NONE, address);
+        if (status != DRY_OK)
+            (void)dryi_pool_saw_oom(pool);
+    } else {
+        status = alloc_not_at_hand(pool, size, stream, address);
+    }
+    dryi_lock_give(&pool->lock);
+    return status;
 }
 
 enum dry_status
@@ -453,7 +534,7 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
     enum dry_status status = pool->place.ops->free(pool->place.self, found->slot->block);
     if (status == DRY_OK && dryi_pool_slot_is_used(pool, found->slot))
-        dryi_pool_table_remove(dryi_pool_table_of(pool, found->front), found->slot);
+        dryi_pool_table_remove(&found->front->table, found->slot);
     return status;
 }
 

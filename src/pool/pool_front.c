@@ -32,6 +32,7 @@ set_shared(struct dry_pool *pool, bool is_shared)
 {
     pool->fronts.thread = 0; /* whoever asks next is alone at first */
     pool->fronts.alone = 0;
+    pool->fronts.last = NULL;
     atomic_store_explicit(&pool->fronts.is_shared, is_shared, memory_order_relaxed);
     pool->place.ops->front_share(pool->place.self, is_shared);
 }
@@ -40,6 +41,7 @@ void
 dryi_pool_fronts_close(struct dry_pool *pool)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
+    f->last = NULL;
     while (f->open_count > 0)
         close_front(f, f->open_count - 1);
     if (dryi_pool_fronts_are_shared(f))
@@ -183,20 +185,26 @@ struct dryi_pool_front *
 dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
-    if (f->last && f->last->stream == number && f->last->handle == handle &&
-        !dryi_pool_fronts_are_shared(f))
-        return f->last;
     if (!pool->place.ops->front_ask)
-        return NULL;
+        return &f->others;
     struct dryi_pool_front *front = front_of(f, number);
     if (!front)
         front = make_front(pool, number);
     if (!front)
-        return NULL;
+        return &f->others;
     if (dryi_pool_fronts_are_shared(f) && !front->is_open && !is_listed(f, front))
         open_front(f, front);
     front->handle = handle;
-    return f->last = front;
+    f->last = dryi_pool_fronts_are_shared(f) || pool->scopes ? NULL : front;
+    return front;
+}
+
+void
+dryi_pool_fronts_init(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    dryi_pool_table_init(&f->others.table, &pool->memory);
+    f->all[0] = &f->others;
 }
 
 void
@@ -208,6 +216,7 @@ dryi_pool_fronts_finish(struct dry_pool *pool)
         dryi_pool_table_finish(&f->all[i]->table);
         dryi_memory_free(&pool->memory, f->all[i], 1, sizeof *f->all[i]);
     }
+    dryi_pool_table_finish(&f->others.table);
     f->count = 0;
 }
 
@@ -216,9 +225,9 @@ dryi_pool_fronts_finish(struct dry_pool *pool)
 struct dryi_pool_found
 dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
 {
-    struct dryi_pool_found found = dryi_pool_seek_at(pool, NULL, address);
-    for (uint32_t i = 1; i <= pool->fronts.count && !found.slot; i++)
-        found = dryi_pool_seek_at(pool, pool->fronts.all[i], address);
+    struct dryi_pool_found found = {0};
+    for (uint32_t i = 0; i <= pool->fronts.count && !found.slot; i++)
+        found = dryi_pool_seek_at(pool->fronts.all[i], address);
     if (found.slot)
         dryi_pool_note(pool, address, found.front);
     return found;
@@ -255,23 +264,6 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t 
     return true;
 }
 
-static uint64_t
-number_of(const struct dry_pool *pool, uint64_t stream)
-{
-    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
-                                : stream;
-}
-
-bool
-dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
-                            uint64_t *address)
-{
-    const struct dryi_pool_front *f = pool->fronts.last;
-    return f && size <= pool->place.front_max && f->handle == stream &&
-           !dryi_pool_fronts_are_shared(&pool->fronts) &&
-           f->stream == number_of(pool, stream) && hand_out(pool, f, size, address);
-}
-
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
 static bool
 goes_beside(const struct dryi_pool_front *front)
@@ -306,7 +298,8 @@ bool
 dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                       uint64_t *address)
 {
-    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
+    struct dryi_pool_front *f =
+        front_of(&pool->fronts, dryi_pool_number_of(pool, stream));
     if (!f)
         return false;
     dryi_lock_take(&f->lock);
@@ -328,7 +321,8 @@ bool
 dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                     uint64_t *address)
 {
-    struct dryi_pool_front *f = front_of(&pool->fronts, number_of(pool, stream));
+    struct dryi_pool_front *f =
+        front_of(&pool->fronts, dryi_pool_number_of(pool, stream));
     if (!f)
         return false;
     dryi_lock_take(&pool->lock);
@@ -356,7 +350,7 @@ static bool
 free_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address,
         bool has_pool, bool *is_done)
 {
-    if (!f)
+    if (f->number == 0)
         return false;
     dryi_lock_take(&f->lock);
     struct dryi_pool_slot *slot =
@@ -376,14 +370,14 @@ free_at(const struct dry_pool *pool, struct dryi_pool_front *f, uint64_t address
     return slot != NULL;
 }
 
-/* Two guesses, the better one first; NULL: none, or the same again. */
+/* Two guesses, the better one first; number 0: none, or the same again. */
 static void
 guess_fronts(struct dry_pool *pool, uint64_t address, struct dryi_pool_front *guesses[2])
 {
     guesses[0] = dryi_pool_hinted(pool, thread_hint(pool));
     guesses[1] = dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
     if (guesses[1] == guesses[0])
-        guesses[1] = NULL;
+        guesses[1] = &pool->fronts.others;
 }
 
 bool
@@ -407,7 +401,7 @@ dryi_pool_front_merge(struct dry_pool *pool, uint64_t address)
     guess_fronts(pool, address, guesses);
     bool is_found = free_at(pool, guesses[0], address, true, &is_done) ||
                     free_at(pool, guesses[1], address, true, &is_done) ||
-                    dryi_pool_table_seek(&pool->table, address);
+                    dryi_pool_table_seek(&fronts->others.table, address);
     for (uint32_t i = 1; i <= fronts->count && !is_found; i++) {
         is_found = free_at(pool, fronts->all[i], address, true, &is_done);
         if (is_found)

@@ -34,12 +34,12 @@
 struct dryi_pool_front {
     struct dryi_lock lock;
     bool is_open;
-    uint32_t number; /* 1 to DRYI_POOL_FRONTS */
+    uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
     uint32_t idle;   /* locked so often without having been used */
     uint32_t beside; /* so often for a cut or a merge, since all fronts were */
     uint64_t stream; /* as the place knows it */
     uint64_t handle; /* as the program does */
-    struct dryi_front *front;
+    struct dryi_front *front;     /* NULL: of number 0, which is never open */
     struct dryi_pool_table table; /* of the stream's blocks */
     char apart[DRYI_APART];       /* no line of the cache holds two */
 };
@@ -53,13 +53,15 @@ struct dryi_pool_fronts {
     atomic_bool is_shared;
     _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
     struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
+    struct dryi_pool_front others;                                     /* number 0 */
     /* Guesses, by address and by thread, both hashed: numbers of fronts; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
-    uint64_t stream;              /* of the last request that took the lock */
-    uintptr_t thread;             /* and who asked */
-    struct dryi_pool_front *last; /* of that stream, if it is known */
+    uint64_t stream;  /* of the last request that took the lock */
+    uintptr_t thread; /* and who asked */
+    /* Of that stream; NULL: unknown, or each request has to be asked about. */
+    struct dryi_pool_front *last;
     uint32_t count;
     /* The open ones, in two arrays alike. */
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
@@ -85,12 +87,7 @@ bool dryi_pool_front_free(struct dry_pool *pool, uint64_t address);
 bool dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                          uint64_t *address);
 bool dryi_pool_front_merge(struct dry_pool *pool, uint64_t address);
-/*
- * The same with the pool locked, while it is not shared: the short way for what the last
- * request's stream has at hand.
- */
-bool dryi_pool_front_alloc_alone(struct dry_pool *pool, uint64_t size, uint64_t stream,
-                                 uint64_t *address);
+/* The same with the pool locked, while it is not shared. False: ask the place. */
 bool dryi_pool_front_free_alone(struct dry_pool *pool,
                                 const struct dryi_pool_found *found);
 
@@ -98,12 +95,13 @@ bool dryi_pool_front_free_alone(struct dry_pool *pool,
 
 /* The pool is shared from now on, if it can be. */
 void dryi_pool_fronts_share(struct dry_pool *pool);
-/* The front of a request's stream, while shared open from now on; NULL: it has none. */
+/* The front of a request's stream, while shared open from now on; number 0: it has none. */
 struct dryi_pool_front *dryi_pool_front_find(struct dry_pool *pool, uint64_t number,
                                              uint64_t handle);
 /* The front of this stream keeps a block no more: its address is forgotten. */
 void dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address);
 void dryi_pool_fronts_close(struct dry_pool *pool);
+void dryi_pool_fronts_init(struct dry_pool *pool);
 void dryi_pool_fronts_finish(struct dry_pool *pool);
 
 #endif

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/aside.h"
 #include "os/thread.h"
 #include "place/paged.h"
 #include "place/place.h"
@@ -44,8 +45,8 @@ dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
 }
 
 /* Start the thread for a job, or return a job that is done. Never waits for the thread. */
-void dryi_pool_planner_step(struct dryi_pool_planner *planner,
-                            const struct dryi_place *place);
+DRYI_ASIDE void dryi_pool_planner_step(struct dryi_pool_planner *planner,
+                                       const struct dryi_place *place);
 /*
  * End the thread, whatever it does; in the child of a fork there is none. Without the lock,
  * when nobody else calls. `place` without ops is accepted.

@@ -75,7 +75,6 @@ struct dry_pool {
     struct dryi_place place;
     atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
     struct dryi_pool_fronts fronts;
-    struct dryi_pool_table table; /* of the blocks of streams that have no front */
 
     struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_pool_streams streams;
@@ -107,6 +106,21 @@ struct dry_pool {
 void dryi_pool_fronts_lock(struct dry_pool *pool);
 void dryi_pool_fronts_unlock(struct dry_pool *pool);
 
+/* Those that are open, by who has the pool's lock. */
+static inline void
+dryi_pool_lock_fronts(struct dry_pool *pool)
+{
+    if (dryi_pool_fronts_are_shared(&pool->fronts))
+        dryi_pool_fronts_lock(pool);
+}
+
+static inline void
+dryi_pool_unlock_fronts(struct dry_pool *pool)
+{
+    if (dryi_pool_fronts_are_shared(&pool->fronts))
+        dryi_pool_fronts_unlock(pool);
+}
+
 /*
  * The place, all fronts and the rest of the pool are this thread's, and what was counted at
  * the fronts is counted.
@@ -115,15 +129,13 @@ static inline void
 dryi_pool_lock(struct dry_pool *pool)
 {
     dryi_lock_take(&pool->lock);
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_lock(pool);
+    dryi_pool_lock_fronts(pool);
 }
 
 static inline void
 dryi_pool_unlock(struct dry_pool *pool)
 {
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_unlock(pool);
+    dryi_pool_unlock_fronts(pool);
     dryi_lock_give(&pool->lock);
 }
 
@@ -131,16 +143,9 @@ dryi_pool_unlock(struct dry_pool *pool)
 
 /* Where an address stands. */
 struct dryi_pool_found {
-    struct dryi_pool_slot *slot;   /* NULL: nowhere */
-    struct dryi_pool_front *front; /* in its table; NULL: in the pool's */
+    struct dryi_pool_slot *slot; /* NULL: nowhere */
+    struct dryi_pool_front *front;
 };
-
-/* Of the stream that has this front; NULL: of all that have none. */
-static inline struct dryi_pool_table *
-dryi_pool_table_of(struct dry_pool *pool, struct dryi_pool_front *front)
-{
-    return front ? &front->table : &pool->table;
-}
 
 static inline _Atomic uint8_t *
 dryi_pool_hint(struct dry_pool *pool, uint64_t address)
@@ -152,12 +157,11 @@ dryi_pool_hint(struct dry_pool *pool, uint64_t address)
 static inline void
 dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_front *front)
 {
-    uint8_t number = front ? (uint8_t)front->number : 0;
+    uint8_t number = (uint8_t)front->number;
     if (atomic_load_explicit(hint, memory_order_relaxed) != number)
         atomic_store_explicit(hint, number, memory_order_release);
 }
 
-/* NULL: none. */
 static inline struct dryi_pool_front *
 dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
 {
@@ -182,10 +186,9 @@ dryi_pool_guess(struct dry_pool *pool, uint64_t address)
 }
 
 static inline struct dryi_pool_found
-dryi_pool_seek_at(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t address)
+dryi_pool_seek_at(struct dryi_pool_front *front, uint64_t address)
 {
-    const struct dryi_pool_table *table = dryi_pool_table_of(pool, front);
-    return (struct dryi_pool_found){dryi_pool_table_seek(table, address), front};
+    return (struct dryi_pool_found){dryi_pool_table_seek(&front->table, address), front};
 }
 
 /* Where the hint does not lead to it: through all tables. All locked. */
@@ -196,7 +199,7 @@ static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
     struct dryi_pool_found found =
-        dryi_pool_seek_at(pool, dryi_pool_guess(pool, address), address);
+        dryi_pool_seek_at(dryi_pool_guess(pool, address), address);
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
@@ -205,7 +208,7 @@ static inline void
 dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
               struct dryi_pool_entry entry)
 {
-    dryi_pool_table_put(dryi_pool_table_of(pool, front), entry);
+    dryi_pool_table_put(&front->table, entry);
     dryi_pool_note(pool, entry.address, front);
 }
 
@@ -266,6 +269,13 @@ dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number
 {
     *number = stream;
     return pool->has_stream_ids ? dryi_pool_stream_ask(pool, stream, number) : DRY_OK;
+}
+/* The number alone, of a stream that the place was given before. */
+static inline uint64_t
+dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
+{
+    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
+                                : stream;
 }
 /* And back: the last handle seen. */
 uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);

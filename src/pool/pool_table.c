@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool/pool_table.h"
 
-#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 
@@ -23,18 +22,6 @@ dryi_pool_table_finish(struct dryi_pool_table *table)
     table->slot_count = table->count = 0;
 }
 
-/* The address, or the empty slot where its probes end. */
-static struct dryi_pool_slot *
-slot_for(const struct dryi_pool_table *table, uint64_t address)
-{
-    size_t at = dryi_pool_table_home(table, address);
-    for (;; at = (at + 1) & (table->slot_count - 1)) {
-        struct dryi_pool_slot *slot = &table->slots[at];
-        if (slot->key == 0 || dryi_pool_slot_address(slot) == address)
-            return slot;
-    }
-}
-
 bool
 dryi_pool_table_grow(struct dryi_pool_table *table)
 {
@@ -48,22 +35,12 @@ dryi_pool_table_grow(struct dryi_pool_table *table)
     for (size_t i = 0; i < table->slot_count; i++) {
         const struct dryi_pool_slot *slot = &table->slots[i];
         if (slot->key)
-            *slot_for(&bigger, dryi_pool_slot_address(slot)) = *slot;
+            *dryi_pool_table_slot_for(&bigger, dryi_pool_slot_address(slot)) = *slot;
     }
     dryi_memory_free(&table->memory, table->slots, table->slot_count,
                      sizeof *table->slots);
     *table = bigger;
     return true;
-}
-
-void
-dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
-{
-    DRYI_ASSERT(entry.address != 0 && entry.address % 512 == 0);
-    DRYI_ASSERT(table->count < table->slot_count / 2);
-    struct dryi_pool_slot *slot = slot_for(table, entry.address);
-    table->count += slot->key == 0;
-    *slot = (struct dryi_pool_slot){entry.address | entry.is_kept, entry.block};
 }
 
 void

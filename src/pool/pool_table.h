@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/aside.h"
+#include "base/assert.h"
 #include "base/memory.h"
 
 struct dryi_pool_slot {
@@ -48,9 +50,7 @@ struct dryi_pool_entry {
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
 void dryi_pool_table_finish(struct dryi_pool_table *table);
 /* The slow half of reserve. */
-bool dryi_pool_table_grow(struct dryi_pool_table *table);
-/* Room was reserved. A slot the address has, of a block that was on a front, becomes this. */
-void dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry);
+DRYI_ASIDE bool dryi_pool_table_grow(struct dryi_pool_table *table);
 /* A slot that seek has just returned. */
 void dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot);
 
@@ -87,21 +87,37 @@ dryi_pool_table_home(const struct dryi_pool_table *table, uint64_t address)
     return (size_t)((address >> 9) * table->factor >> table->hash_shift);
 }
 
+/* The address, or the empty slot where its probes end. */
+static inline struct dryi_pool_slot *
+dryi_pool_table_slot_for(const struct dryi_pool_table *table, uint64_t address)
+{
+    size_t at = dryi_pool_table_home(table, address);
+    for (;; at = (at + 1) & (table->slot_count - 1)) {
+        struct dryi_pool_slot *slot = &table->slots[at];
+        if (slot->key == 0 || dryi_pool_slot_address(slot) == address)
+            return slot;
+    }
+}
+
 /* NULL if it is not there, or not a multiple of 512. */
 static inline struct dryi_pool_slot *
 dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
 {
     if (table->slot_count == 0 || address == 0)
         return NULL;
-    size_t mask = table->slot_count - 1;
-    size_t at = dryi_pool_table_home(table, address);
-    for (;; at = (at + 1) & mask) {
-        struct dryi_pool_slot *slot = &table->slots[at];
-        if (dryi_pool_slot_address(slot) == address)
-            return slot;
-        if (slot->key == 0)
-            return NULL;
-    }
+    struct dryi_pool_slot *slot = dryi_pool_table_slot_for(table, address);
+    return slot->key ? slot : NULL;
+}
+
+/* Room was reserved. A slot the address has, of a block that was on a front, becomes this. */
+static inline void
+dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
+{
+    DRYI_ASSERT(entry.address != 0 && entry.address % 512 == 0);
+    DRYI_ASSERT(table->count < table->slot_count / 2);
+    struct dryi_pool_slot *slot = dryi_pool_table_slot_for(table, entry.address);
+    table->count += slot->key == 0;
+    *slot = (struct dryi_pool_slot){entry.address | entry.is_kept, entry.block};
 }
 
 #endif

@@ -266,8 +266,8 @@ static enum dry_status
 check_tables(struct dry_pool *pool, struct dry_error *err)
 {
     struct held held = {0};
-    enum dry_status status = check_table(pool, &pool->table, &held, err);
-    for (uint32_t i = 1; i <= pool->fronts.count && status == DRY_OK; i++)
+    enum dry_status status = DRY_OK;
+    for (uint32_t i = 0; i <= pool->fronts.count && status == DRY_OK; i++)
         status = check_table(pool, &pool->fronts.all[i]->table, &held, err);
     if (status != DRY_OK)
         return status;

@@ -47,8 +47,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "forgotten_use": (
         "paged_stream.c",
-        "    if (b->uses == NONE) {\n        make_free(",
-        "    if (b->size > 0) {\n        make_free(",
+        "if (b->uses != NONE)\n        return free_recorded(",
+        "if (b->size == 0)\n        return free_recorded(",
         "prop_paged", "paged_keeps_the_contract"),
     "unasked_event": (
         "paged_stream.c",
@@ -150,10 +150,20 @@ MUTANTS = {
         "    count_taken(front, is_small, b->size, size);\n    *block = found;",
         "    *block = found;",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
+    "untold_request": (
+        "paged.c",
+        "slot >= s->front_count || p->observer.event ||",
+        "slot >= s->front_count ||",
+        "test_paged_front", "alone_every_request_is_told"),
+    "uncounted_request": (
+        "paged.c",
+        "    tally_taken(p->tallies, true, bytes_of(size), size);\n",
+        "",
+        "test_paged_front", "alone_a_request_at_a_front_is_one_at_the_place"),
     "take_without_balance": (
         "paged_front.c",
-        "(p->is_shared && is_beyond_books(front, bytes))",
-        "false",
+        "is_beyond_books(front, bytes) || dryi_paged_front_top(",
+        "dryi_paged_front_top(",
         "test_paged_front", "peaks_of_fronts_hardly_add_up"),
     "cut_without_balance": (
         "paged_front.c",

@@ -313,6 +313,148 @@ fronts_beside_the_place_are_what_a_list_says(void **state)
     }
 }
 
+/* --- nobody shares ------------------------------------------------------------------------ */
+
+/* A block in use at both places. */
+struct pair {
+    dryi_block block, twin;
+    uint64_t address, size;
+    unsigned stream;
+    bool is_kept;
+};
+
+static void
+ask_both(struct stage *s, struct stage *twin, struct pair *pair)
+{
+    struct dryi_front_block got;
+    enum dry_status status =
+        s->place.ops->front_alloc(s->fronts[pair->stream], pair->size, &got);
+    assert_int_equal(
+        twin->place.ops->alloc(twin->place.self, pair->size, pair->stream, &pair->twin),
+        status);
+    pair->size = status == DRY_OK ? pair->size : 0;
+    s->refused += status != DRY_OK;
+    if (status != DRY_OK)
+        return;
+    assert_true(got.address ==
+                twin->place.ops->get_address(twin->place.self, pair->twin));
+    assert_true(got.address == s->place.ops->get_address(s->place.self, got.block));
+    size_t i = find_piece(s, got.address);
+    assert_int_equal(got.is_known, i < s->count);
+    if (got.is_known) {
+        assert_true(!s->pieces[i].is_used && s->pieces[i].stream == pair->stream &&
+                    round_up(s->pieces[i].size) == round_up(pair->size));
+        forget(s, i);
+        s->taken++;
+    }
+    pair->block = got.block;
+    pair->address = got.address;
+    pair->is_kept = got.is_kept;
+}
+
+static void
+free_both(struct stage *s, struct stage *twin, const struct pair *pair)
+{
+    const struct dryi_place_ops *ops = s->place.ops;
+    bool is_put = pair->is_kept && random_below(&s->random, 4) > 0 &&
+                  ops->front_put(s->fronts[pair->stream], pair->block);
+    if (!is_put)
+        assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
+    assert_int_equal(ops->free(twin->place.self, pair->twin), DRY_OK);
+    if (!pair->is_kept || !ops->front_holds(s->place.self, pair->block))
+        return;
+    assert_true(s->count < PIECES_MAX);
+    s->pieces[s->count++] = (struct piece){.address = pair->address,
+                                           .size = pair->size,
+                                           .stream = pair->stream,
+                                           .block = pair->block};
+    s->put += is_put;
+}
+
+static void
+check_both(struct stage *s, struct stage *twin)
+{
+    struct dry_stats stats, twins;
+    assert_int_equal(s->place.ops->check(s->place.self, NULL), DRY_OK);
+    s->place.ops->get_stats(s->place.self, &stats);
+    twin->place.ops->get_stats(twin->place.self, &twins);
+    assert_memory_equal(&stats, &twins, sizeof stats);
+}
+
+static uint64_t
+size_of_either_kind(struct random *random)
+{
+    static const uint64_t often[] = {1, 512, 700, 4096, 65536, 3 << 20};
+    uint64_t most = random_below(random, 2) ? 8 << 20 : 64 << 10;
+    return random_below(random, 2) ? often[random_below(random, 6)]
+                                   : 1 + random_below(random, most);
+}
+
+static void
+alone_a_request_at_a_front_is_one_at_the_place(void **state)
+{
+    (void)state;
+    static struct stage s, twin;
+    static struct pair pairs[USED_MAX];
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        uint64_t capacity = seed % 3 ? UINT64_C(8) << 30 : UINT64_C(150) << 20;
+        begin(&s, seed, capacity);
+        begin(&twin, seed, capacity);
+        s.place.ops->front_share(s.place.self, false);
+        twin.place.ops->front_share(twin.place.self, false);
+        memset(pairs, 0, sizeof pairs);
+        for (int i = 0; i < 4000; i++) {
+            struct pair *pair = &pairs[random_below(&s.random, USED_MAX)];
+            if (pair->size > 0) {
+                free_both(&s, &twin, pair);
+                pair->size = 0;
+            } else {
+                pair->size = size_of_either_kind(&s.random);
+                pair->stream = (unsigned)random_below(&s.random, STREAMS);
+                ask_both(&s, &twin, pair);
+            }
+            if (i % 97 == 0)
+                check_both(&s, &twin);
+        }
+        check_both(&s, &twin);
+        assert_true(s.taken > 100 && s.put > 100 && s.lost > 100);
+        assert_true((s.refused > 0) == (seed % 3 == 0));
+        end(&s);
+        end(&twin);
+    }
+}
+
+static void
+note_action(void *self, const struct dryi_place_event *event)
+{
+    *(unsigned *)self += event->action == DRY_ACTION_ALLOC;
+}
+
+/* Whoever listens hears of a request that a front meets, too. */
+static void
+alone_every_request_is_told(void **state)
+{
+    (void)state;
+    static struct stage s;
+    begin(&s, 1, UINT64_C(8) << 30);
+    const struct dryi_place_ops *ops = s.place.ops;
+    ops->front_share(s.place.self, false);
+    struct dryi_front_block first, again;
+    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, &first), DRY_OK);
+    assert_true(first.is_kept && !first.is_known);
+    assert_true(ops->front_put(s.fronts[0], first.block));
+    s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
+    unsigned told = 0;
+    ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
+    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, &again), DRY_OK);
+    assert_int_equal(told, 1);
+    assert_true(again.address == first.address && !again.is_known && s.lost == 1);
+    ops->set_observer(s.place.self, (struct dryi_place_observer){0});
+    assert_int_equal(ops->front_alloc(s.fronts[0], UINT64_C(1) << 60, &again),
+                     DRY_ERR_ARGUMENT);
+    end(&s);
+}
+
 /* A large block lies on a front only where its size is asked for again and again. */
 static void
 large_blocks_stay_only_if_wanted(void **state)
@@ -584,6 +726,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_of_fronts_hardly_add_up),
         cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
+        cmocka_unit_test(alone_a_request_at_a_front_is_one_at_the_place),
+        cmocka_unit_test(alone_every_request_is_told),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
         cmocka_unit_test(neighbours_need_the_place_once),
         cmocka_unit_test(what_is_behind_the_next_one_counts),
