@@ -5,8 +5,8 @@
  * interface, on the simulated device.
  *
  * A pool is filled with live blocks, then does PAIRS pairs as a whole (mean_ns) and as many
- * one by one (p50_ns, p99_9_ns, max_ns, less what reading the clock costs). One line of JSON
- * for each
+ * one by one (p50_ns, p99_9_ns, max_ns, less what reading the clock costs). reserved is the most
+ * that was reserved, by the most in use. One line of JSON for each
  *
  *     placement  paged, torch
  *     sizes      small (most below 64 KiB), training (a few sizes, again and again), wide
@@ -245,7 +245,7 @@ finish_worker(struct worker *w)
 
 static void
 print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *times,
-             const struct dry_pool_counters *spent)
+             uint64_t calls, double reserved)
 {
     printf("{\"bench\":\"%s\",\"placement\":\"%s\",\"sizes\":\"%s\",\"order\":\"%s\","
            "\"live\":%zu,\"streams\":%u,\"threads\":%u,\"pairs\":%zu,\"mean_ns\":%.1f,"
@@ -260,7 +260,8 @@ print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *t
         /* Lifo reads the clock four times. */
         print_times(times, s->pairs, s->is_random ? clock_ns() : 2 * clock_ns());
     }
-    printf(",\"driver_calls\":%llu}\n", (unsigned long long)spent->driver_calls);
+    printf(",\"driver_calls\":%llu,\"reserved\":%.3f}\n", (unsigned long long)calls,
+           reserved);
     fflush(stdout);
 }
 
@@ -291,9 +292,13 @@ measure(struct dry_pool *pool, const struct setting *s)
         time_pairs(&workers[0], s->pairs);
     }
     dry_pool_get_counters(pool, &after);
-    after.driver_calls -= before.driver_calls;
+    struct dry_stats stats;
+    dry_pool_get_stats(pool, &stats);
     double done = (double)s->pairs * s->threads * 1e-9;
-    print_result(s, seconds / done, cpu_seconds / done, times, &after);
+    print_result(s, seconds / done, cpu_seconds / done, times,
+                 after.driver_calls - before.driver_calls,
+                 (double)stats.reserved_bytes.all.peak /
+                     (double)stats.allocated_bytes.all.peak);
     for (unsigned i = 0; i < s->threads; i++)
         finish_worker(&workers[i]);
     free(times);

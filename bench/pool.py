@@ -176,13 +176,15 @@ def side_by_side(results, key, columns):
         line = title
         for placement in ("torch", "paged"):
             result = row.get(placement, {})
-            for width, column in columns:
+            for width, column, digits in columns:
                 figure = result.get(column)
-                line += f"{'-' if figure is None else round(figure):>{width}}"
+                text = "-" if figure is None else f"{figure:.{digits}f}"
+                line += f"{text:>{width}}"
         print(line)
 
 
-QUANTILES = ((8, "p50_ns"), (7, "p99_9_ns"), (7, "mean_ns"))
+QUANTILES = ((7, "p50_ns", 0), (7, "p99_9_ns", 0), (6, "mean_ns", 0))
+RESERVED = ((6, "reserved", 2),)  # the most reserved, by the most in use
 
 
 def print_speed(program, short):
@@ -196,20 +198,22 @@ def print_speed(program, short):
             print(f"a look into a table of {result['live']} addresses: "
                   f"{result['look_ns']} ns, and at the block's record: "
                   f"{result['look_and_record_ns']} ns")
-    print(f"\n{'alloc + free, ns':21}{'live':>9}{'torch':>22}{'paged':>22}")
-    print(f"{'':30}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+    print(f"\n{'alloc + free, ns':16}{'live':>8}{'torch':>26}{'paged':>26}")
+    print(f"{'':24}" + f"{'median':>7}{'p99.9':>7}{'mean':>6}{'res':>6}" * 2)
     side_by_side((r for r in results if r["bench"] == "pool"),
-                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}", QUANTILES)
-    print(f"\n{'on many streams, ns':21}{'live':>9}{'streams':>8}{'torch':>22}{'paged':>22}")
-    print(f"{'':38}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:16}{r['live']:8}",
+                 QUANTILES + RESERVED)
+    print(f"\n{'streams, ns':16}{'live':>6}{'':3}{'torch':>26}{'paged':>26}")
+    print(f"{'':25}" + f"{'median':>7}{'p99.9':>7}{'mean':>6}{'res':>6}" * 2)
     side_by_side((r for r in results if r["bench"] == "streams"),
-                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}"
-                           f"{r['streams']:8}", QUANTILES)
-    print(f"\n{'a pair of each, ns':21}{'live':>9}{'threads':>8}{'torch':>16}{'paged':>16}")
-    print(f"{'':38}" + f"{'wall':>8}{'cpu':>8}" * 2)
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:16}{r['live']:6}"
+                           f"{r['streams']:3}", QUANTILES + RESERVED)
+    print(f"\n{'a pair of each, ns':19}{'live':>6}{'threads':>8}{'torch':>21}{'paged':>21}")
+    print(f"{'':33}" + f"{'wall':>8}{'cpu':>7}{'res':>6}" * 2)
     side_by_side((r for r in results if r["bench"] == "threads"),
-                 lambda r: f"{r['sizes'] + ', ' + r['order']:21}{r['live']:9}"
-                           f"{r['threads']:8}", ((8, "mean_ns"), (8, "cpu_ns")))
+                 lambda r: f"{r['sizes'] + ', ' + r['order']:19}{r['live']:6}"
+                           f"{r['threads']:8}",
+                 ((8, "mean_ns", 0), (7, "cpu_ns", 0)) + RESERVED)
 
 
 def print_recorded(program, traces, short):
@@ -217,8 +221,8 @@ def print_recorded(program, traces, short):
     results = results_of(program, "20000" if short else "500000",
                          *(trace.path for trace in traces))
     print(f"\n{'recorded calls, ns':29}{'pairs':>7}{'live':>6}{'small':>7}"
-          f"{'torch':>22}{'paged':>22}")
-    print(f"{'':49}" + f"{'median':>8}{'p99.9':>7}{'mean':>7}" * 2)
+          f"{'torch':>20}{'paged':>20}")
+    print(f"{'':49}" + f"{'median':>7}{'p99.9':>7}{'mean':>6}" * 2)
     side_by_side(results, lambda r: f"{r['name']:29}{r['pairs']:7}{r['live']:6}"
                                     f"{r['small_share']:7.0%}", QUANTILES)
 
