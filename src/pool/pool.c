@@ -344,23 +344,17 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t s
     return DRY_OK;
 }
 
+/* Whatever alignment, and whatever the place has to ask about the stream. */
 static enum dry_status
-attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+attempt_at_place(struct dry_pool *pool, struct dryi_pool_front *front,
+                 const struct wish *wish, uint64_t number, uint64_t *address)
 {
-    struct dryi_pool_front *front = front_at_hand(pool, wish->stream);
-    if (front && wish->alignment == DRYI_POOL_GRAIN)
-        return attempt_at_hand(pool, front, wish->size, wish->context, address);
-    uint64_t number;
-    enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
-    if (status != DRY_OK)
-        return status;
-    front = dryi_pool_front_find(pool, number, wish->stream);
     if (!dryi_pool_table_reserve(&front->table))
         return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
-    status = pool->place.ops->alloc(pool->place.self, wish->size + slack_of(wish), number,
-                                    &entry.block);
+    enum dry_status status = pool->place.ops->alloc(
+        pool->place.self, wish->size + slack_of(wish), number, &entry.block);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
@@ -368,10 +362,23 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
     entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
     entry.is_kept = is_kept(pool, front, wish, entry.block);
-    note_thread(pool, number);
     dryi_pool_put(pool, front, entry);
     *address = entry.address;
     return DRY_OK;
+}
+
+static enum dry_status
+attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+{
+    uint64_t number;
+    enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
+    if (status != DRY_OK)
+        return status;
+    note_thread(pool, number);
+    struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
+    if (front == pool->fronts.last && wish->alignment == DRYI_POOL_GRAIN)
+        return attempt_at_hand(pool, front, wish->size, wish->context, address);
+    return attempt_at_place(pool, front, wish, number, address);
 }
 
 /*

@@ -44,11 +44,10 @@ dryi_pool_table_grow(struct dryi_pool_table *table)
 }
 
 void
-dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
+dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap)
 {
     size_t mask = table->slot_count - 1;
-    size_t hole = (size_t)(slot - table->slots);
-    table->count--;
+    size_t hole = (size_t)(gap - table->slots);
     for (size_t i = (hole + 1) & mask; table->slots[i].key; i = (i + 1) & mask) {
         /* An entry may move back to the hole unless its home lies behind the hole. */
         size_t home =

@@ -51,8 +51,8 @@ void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory
 void dryi_pool_table_finish(struct dryi_pool_table *table);
 /* The slow half of reserve. */
 DRYI_ASIDE bool dryi_pool_table_grow(struct dryi_pool_table *table);
-/* A slot that seek has just returned. */
-void dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot);
+/* The slot is emptied; what lies behind it moves up. */
+void dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap);
 
 /* For one more, without memory. */
 static inline bool
@@ -118,6 +118,18 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     struct dryi_pool_slot *slot = dryi_pool_table_slot_for(table, entry.address);
     table->count += slot->key == 0;
     *slot = (struct dryi_pool_slot){entry.address | entry.is_kept, entry.block};
+}
+
+/* A slot that seek has just returned. */
+static inline void
+dryi_pool_table_remove(struct dryi_pool_table *table, struct dryi_pool_slot *slot)
+{
+    size_t next = (size_t)(slot - table->slots + 1) & (table->slot_count - 1);
+    table->count--;
+    if (table->slots[next].key)
+        dryi_pool_table_close_gap(table, slot);
+    else
+        *slot = (struct dryi_pool_slot){0};
 }
 
 #endif
