@@ -222,12 +222,13 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 
 /* The same with its shelves at hand. */
 DRYI_FLAT DRYI_ASIDE static enum dry_status
-serve_front(struct dryi_front *front, uint64_t size, struct dryi_front_block *got)
+serve_front(struct dryi_front *front, uint64_t size, bool has_room,
+            struct dryi_front_block *got)
 {
     struct dryi_paged *p = front->place;
     if (size >= REQUEST_LIMIT)
         return DRY_ERR_ARGUMENT;
-    if (!dryi_paged_block_reserve(p, 0))
+    if (!has_room || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
     struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
     r.arena = r.bytes <= p->conf.small_max;
@@ -243,17 +244,18 @@ serve_front(struct dryi_front *front, uint64_t size, struct dryi_front_block *go
 
 /* What is known is handed out as it is, unless every request must be looked at. */
 static enum dry_status
-paged_front_alloc(struct dryi_front *front, uint64_t size, struct dryi_front_block *got)
+paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
+                  struct dryi_front_block *got)
 {
     struct dryi_paged *p = front->place;
     struct shelf *s = front->shelves[1];
     size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
     if (slot >= s->front_count || p->observer.event || p->waiting_uses > 0 ||
         p->first_held != NONE)
-        return serve_front(front, size, got);
+        return serve_front(front, size, has_room, got);
     uint32_t block = dryi_paged_front_take_known(p, s, slot, size);
     if (block == NONE)
-        return serve_front(front, size, got);
+        return serve_front(front, size, has_room, got);
     p->requests++;
     tally_taken(p->tallies, true, bytes_of(size), size);
     *got = (struct dryi_front_block){p->blocks[block].addr, block, true, true};

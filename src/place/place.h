@@ -203,9 +203,10 @@ struct dryi_place_ops {
     void (*front_share)(void *self, bool is_shared);
     /*
      * While not shared, with no pool or capture begun: alloc for the front's stream, of at least
-     * one byte, and what could be kept of what it found.
+     * one byte, and what could be kept of what it found. Without room for it with the caller:
+     * what is known already, or DRY_ERR_MEMORY.
      */
-    enum dry_status (*front_alloc)(struct dryi_front *front, uint64_t size,
+    enum dry_status (*front_alloc)(struct dryi_front *front, uint64_t size, bool has_room,
                                    struct dryi_front_block *got);
     /*
      * While shared, with no observer, no pool or capture begun: a kept block for the request is

@@ -326,11 +326,11 @@ static inline enum dry_status
 attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t size,
                 uint32_t context, uint64_t *address)
 {
-    if (!dryi_pool_table_reserve(&front->table))
-        return DRY_ERR_MEMORY;
+    bool has_room = dryi_pool_table_reserve(&front->table);
     pool->asking = context;
     struct dryi_front_block got;
-    enum dry_status status = pool->place.ops->front_alloc(front->front, size, &got);
+    enum dry_status status =
+        pool->place.ops->front_alloc(front->front, size, has_room, &got);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
@@ -362,6 +362,7 @@ attempt_at_place(struct dry_pool *pool, struct dryi_pool_front *front,
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
     entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
     entry.is_kept = is_kept(pool, front, wish, entry.block);
+    note_thread(pool, number);
     dryi_pool_put(pool, front, entry);
     *address = entry.address;
     return DRY_OK;
@@ -374,11 +375,13 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
     if (status != DRY_OK)
         return status;
-    note_thread(pool, number);
     struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
-    if (front == pool->fronts.last && wish->alignment == DRYI_POOL_GRAIN)
-        return attempt_at_hand(pool, front, wish->size, wish->context, address);
-    return attempt_at_place(pool, front, wish, number, address);
+    if (front != pool->fronts.last || wish->alignment != DRYI_POOL_GRAIN)
+        return attempt_at_place(pool, front, wish, number, address);
+    status = attempt_at_hand(pool, front, wish->size, wish->context, address);
+    if (status == DRY_OK)
+        note_thread(pool, number); /* of what was known, too: it is not who asked last */
+    return status;
 }
 
 /*

@@ -35,7 +35,10 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
             return DRY_ERR_MEMORY;
         s->list[s->count++] = (struct dryi_pool_stream){.handle = stream};
     } else { /* one stream may have several names */
-        s->list[*known] = (struct dryi_pool_stream){.handle = stream};
+        struct dryi_pool_stream *before = &s->list[*known];
+        if (before->handle != stream || before->is_over)
+            dryi_pool_front_ask_again(pool, id);
+        *before = (struct dryi_pool_stream){.handle = stream};
     }
     *number = id;
     return DRY_OK;
@@ -85,6 +88,9 @@ wait_for_gone(struct dry_pool *pool, uint64_t number)
         status = pool->device.ops->wait_all(pool->device.self);
     if (s)
         s->is_over = status == DRY_OK;
+    if (s &&
+        s->is_over) /* it may not be gone: a handle may be another stream in each thread */
+        dryi_pool_front_ask_again(pool, number);
     return status;
 }
 

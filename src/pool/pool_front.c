@@ -195,8 +195,18 @@ dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
     if (dryi_pool_fronts_are_shared(f) && !front->is_open && !is_listed(f, front))
         open_front(f, front);
     front->handle = handle;
+    front->is_asked = true;
     f->last = dryi_pool_fronts_are_shared(f) || pool->scopes ? NULL : front;
     return front;
+}
+
+void
+dryi_pool_front_ask_again(struct dry_pool *pool, uint64_t number)
+{
+    struct dryi_pool_front *front = front_of(&pool->fronts, number);
+    if (front)
+        front->is_asked = false;
+    pool->fronts.last = NULL;
 }
 
 void
@@ -264,6 +274,13 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t 
     return true;
 }
 
+/* Its lock is taken. */
+static bool
+serves(const struct dryi_pool_front *front, uint64_t stream)
+{
+    return front->is_open && front->is_asked && front->handle == stream;
+}
+
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
 static bool
 goes_beside(const struct dryi_pool_front *front)
@@ -304,7 +321,7 @@ dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
         return false;
     dryi_lock_take(&f->lock);
     bool is_done = false;
-    if (f->is_open && f->handle == stream) {
+    if (serves(f, stream)) {
         struct dryi_pool_entry entry;
         is_done = hand_out(pool, f, size, address);
         if (!is_done && cut_at(pool, f, size, false, &entry)) {
@@ -328,8 +345,7 @@ dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
     dryi_lock_take(&pool->lock);
     dryi_lock_take(&f->lock);
     struct dryi_pool_entry entry;
-    bool is_done =
-        f->is_open && f->handle == stream && cut_at(pool, f, size, true, &entry);
+    bool is_done = serves(f, stream) && cut_at(pool, f, size, true, &entry);
     dryi_lock_give(&pool->lock); /* what follows is the front's own */
     if (is_done)
         *address = enter_cut(pool, f, &entry);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of a part (src/place/paged*, the lock, the pages, the tensors, what pins and
-the pinned cache of src/host, most of src/plan) with one piece of text
+A mutant is a copy of a part (src/place/paged*, src/pool/pool*, the lock, the pages, the
+tensors, what pins and the pinned cache of src/host, most of src/plan) with one piece of text
 replaced, compiled into the named test without assertions, so that what catches it is what the
 test knows from outside or the part's own check. Each piece must be there exactly once: a
 mutant that no longer applies is a failure too. The tests pass on an unchanged copy first;
@@ -155,6 +155,52 @@ MUTANTS = {
         "slot >= s->front_count || p->observer.event ||",
         "slot >= s->front_count ||",
         "test_paged_front", "alone_every_request_is_told"),
+    "stream_gone_for_good": (
+        "pool_device.c",
+        "        dryi_pool_front_ask_again(pool, number);",
+        "        (void)pool;",
+        "test_pool_at_hand", "a_stream_found_gone_may_come_back"),
+    "beside_though_gone": (
+        "pool_front.c",
+        "front->is_open && front->is_asked && ",
+        "front->is_open && ",
+        "test_pool_at_hand", "a_stream_of_a_shared_pool_may_come_back"),
+    "at_hand_in_a_pool": (
+        "pool_front.c",
+        "    f->last = NULL;\n    while (f->open_count > 0)",
+        "    while (f->open_count > 0)",
+        "test_pool_at_hand", "a_private_pool_begins_for_it_too"),
+    "at_hand_without_context": (
+        "pool.c",
+        "    pool->asking = context;\n    struct dryi_front_block got;",
+        "    (void)context;\n    struct dryi_front_block got;",
+        "test_pool_at_hand", "history_knows_who_asked"),
+    "at_hand_unseen": (
+        "pool.c",
+        "        if (status != DRY_OK)\n            (void)dryi_pool_saw_oom(pool);\n    } else {",
+        "    } else {",
+        "test_pool_at_hand", "an_out_of_memory_is_seen"),
+    "unseen_out_of_memory": (
+        "pool.c",
+        "    if (status != DRY_OK && pool->callback_count == 0)\n"
+        "        (void)dryi_pool_saw_oom(pool);",
+        "",
+        "test_pool_at_hand", "an_out_of_memory_is_seen"),
+    "room_asked_for_in_vain": (
+        "paged.c",
+        "    if (slot >= s->front_count ||",
+        "    if (!has_room || slot >= s->front_count ||",
+        "test_pool_at_hand", "what_lies_on_its_front_needs_no_memory"),
+    "peak_without_what_waits": (
+        "paged.c",
+        "p->waiting_uses > 0 ||\n        p->first_held",
+        "p->first_held",
+        "test_pool_at_hand", "peaks_count_what_waits"),
+    "kept_by_nobody": (
+        "pool.c",
+        "return front->front && wish->alignment",
+        "return wish->alignment",
+        "test_pool_at_hand", "streams_without_a_front_are_served"),
     "uncounted_request": (
         "paged.c",
         "    tally_taken(p->tallies, true, bytes_of(size), size);\n",
@@ -655,6 +701,7 @@ PROGRAMS = {
     "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
+    "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),

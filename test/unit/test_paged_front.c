@@ -328,7 +328,7 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
 {
     struct dryi_front_block got;
     enum dry_status status =
-        s->place.ops->front_alloc(s->fronts[pair->stream], pair->size, &got);
+        s->place.ops->front_alloc(s->fronts[pair->stream], pair->size, true, &got);
     assert_int_equal(
         twin->place.ops->alloc(twin->place.self, pair->size, pair->stream, &pair->twin),
         status);
@@ -440,17 +440,17 @@ alone_every_request_is_told(void **state)
     const struct dryi_place_ops *ops = s.place.ops;
     ops->front_share(s.place.self, false);
     struct dryi_front_block first, again;
-    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, &first), DRY_OK);
+    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, true, &first), DRY_OK);
     assert_true(first.is_kept && !first.is_known);
     assert_true(ops->front_put(s.fronts[0], first.block));
     s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
     unsigned told = 0;
     ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
-    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, &again), DRY_OK);
+    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, true, &again), DRY_OK);
     assert_int_equal(told, 1);
     assert_true(again.address == first.address && !again.is_known && s.lost == 1);
     ops->set_observer(s.place.self, (struct dryi_place_observer){0});
-    assert_int_equal(ops->front_alloc(s.fronts[0], UINT64_C(1) << 60, &again),
+    assert_int_equal(ops->front_alloc(s.fronts[0], UINT64_C(1) << 60, true, &again),
                      DRY_ERR_ARGUMENT);
     end(&s);
 }
