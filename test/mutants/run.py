@@ -139,7 +139,7 @@ MUTANTS = {
         "paged_front.c",
         "p->is_shared ? RECORDS_LEVEL : 0",
         "RECORDS_LEVEL",
-        "test_paged_front", "what_is_behind_the_next_one_counts"),
+        "test_paged_front", "alone_a_request_at_a_front_is_one_at_the_place"),
     "handed_out_and_kept": (
         "paged.c",
         "    dryi_paged_front_forget(p, b);\n",
@@ -448,6 +448,12 @@ MUTANTS = {
         "lock.h",
         "    atomic_store_explicit(&lock->word, 0, memory_order_release);\n",
         "",
+        "test_lock", "try_tells_whether_another_has_it"),
+    "never_given_alone": (
+        "lock.h",
+        "{ /* nobody sleeps */\n"
+        "        atomic_store_explicit(&lock->word, 0, memory_order_relaxed);\n",
+        "{\n",
         "test_lock", "one_thread_takes_and_gives"),
     "taken_twice": (
         "lock.h",
