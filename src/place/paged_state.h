@@ -667,14 +667,14 @@ dryi_paged_front_top(const struct dryi_paged *p, const struct shelf *s, uint64_t
     return block != NONE && p->blocks[block].size == bytes ? block : NONE;
 }
 
-/* The newest block of this size, which there is. */
+/* The newest block of a stack, which there is. */
 static inline void
-dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
+dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, size_t slot)
 {
-    uint32_t *top = &s->fronts[front_slot(s, bytes)];
-    *top = p->blocks[*top].bin_next;
-    prefetch_block(p, *top);
+    uint32_t next = p->blocks[s->fronts[slot]].bin_next;
+    s->fronts[slot] = next;
     s->front_blocks--;
+    prefetch_block(p, next);
 }
 
 /* The newest block of exactly this size, off its front; NONE. */
@@ -683,7 +683,7 @@ dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
 {
     uint32_t top = dryi_paged_front_top(p, s, bytes);
     if (top != NONE)
-        dryi_paged_front_pop(p, s, bytes);
+        dryi_paged_front_pop(p, s, front_slot(s, bytes));
     return top;
 }
 
@@ -744,12 +744,9 @@ dryi_paged_front_take_known(struct dryi_paged *p, struct shelf *s, size_t slot,
     uint32_t block = s->fronts[slot];
     if (block == NONE || !p->blocks[block].is_known)
         return NONE;
-    struct block *b = &p->blocks[block];
-    s->fronts[slot] = b->bin_next;
-    s->front_blocks--;
-    prefetch_block(p, b->bin_next);
-    b->state = BLOCK_USED;
-    b->requested = size;
+    dryi_paged_front_pop(p, s, slot);
+    p->blocks[block].state = BLOCK_USED;
+    p->blocks[block].requested = size;
     return block;
 }
 

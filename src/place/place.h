@@ -113,7 +113,7 @@ struct dryi_place_counters {
  *            alone at this front; cut and merge with the place alone at this front, and be the
  *            only ones with the place; every other function alone at the place and at all its
  *            fronts. What these four did is counted at the front, until balance: statistics are
- *            right after it. Not shared, take and put are calls on the place as all others.
+ *            right after it. Not shared, alloc and put are calls on the place as all others.
  */
 struct dryi_front;
 

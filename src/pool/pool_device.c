@@ -88,8 +88,8 @@ wait_for_gone(struct dry_pool *pool, uint64_t number)
         status = pool->device.ops->wait_all(pool->device.self);
     if (s)
         s->is_over = status == DRY_OK;
-    if (s &&
-        s->is_over) /* it may not be gone: a handle may be another stream in each thread */
+    /* It may not be gone: a handle may be another stream in each thread. */
+    if (s && s->is_over)
         dryi_pool_front_ask_again(pool, number);
     return status;
 }
