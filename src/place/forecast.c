@@ -123,24 +123,28 @@ end_period(struct dryi_forecast *h)
     }
 }
 
-/* The request was recorded. Its hint. */
-static uint64_t
-follow(struct dryi_forecast *h, uint64_t letter)
+/* The request was recorded. */
+static void
+follow(struct dryi_forecast *h, uint64_t letter, struct dryi_hint *hint)
 {
     const struct hints_step *step = &h->steps[h->position];
     h->followed++;
-    h->is_hinted = false;
     if (step->letter != letter) {
+        h->is_hinted = false;
         find_position(h);
         skip(h);
-        return DRYI_HINT_NONE;
+        return;
     }
-    uint64_t hint = h->state == HINTS_PLANNED ? step->offset : DRYI_HINT_NONE;
-    h->is_hinted = hint != DRYI_HINT_NONE;
+    h->is_hinted = h->state == HINTS_PLANNED && step->offset != DRYI_HINT_NONE;
+    if (h->state == HINTS_PLANNED)
+        hint->step = h->position;
+    if (h->is_hinted) {
+        hint->offset = step->offset;
+        hint->heir = step->heir;
+    }
     hints_record_at(h, h->now - 1)->is_handed = h->is_hinted && step->is_handed;
     if (++h->position == h->step_count)
         end_period(h);
-    return hint;
 }
 
 /* A period that breaks early was one inside another: that is found sooner so. */
@@ -171,22 +175,22 @@ miss(struct dryi_forecast *h)
     h->rolled = h->now;
 }
 
-uint64_t
-dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream,
-                      uint32_t *ticket)
+struct dryi_hint
+dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream)
 {
-    *ticket = (uint32_t)h->now;
+    struct dryi_hint hint = {DRYI_HINT_NONE, (uint32_t)h->now, DRYI_STEP_NONE,
+                             DRYI_STEP_NONE};
     if (h->sleep) {
         h->sleep--;
         miss(h);
         h->is_seeing = false;
         if (h->sleep == 0)
             dryi_forecast_begin_learning(h);
-        return DRYI_HINT_NONE;
+        return hint;
     }
     if (!dryi_forecast_make_room(h)) {
         miss(h);
-        return DRYI_HINT_NONE;
+        return hint;
     }
     uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
     *hints_record_at(h, h->now) = (struct hints_record){
@@ -196,10 +200,11 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
         h->oldest = h->now - h->ring_count;
     if (h->state != HINTS_LEARNING) {
         look_on(h);
-        return follow(h, letter);
+        follow(h, letter, &hint);
+    } else {
+        dryi_forecast_learn(h);
     }
-    dryi_forecast_learn(h);
-    return DRYI_HINT_NONE;
+    return hint;
 }
 
 /* The record of a ticket, or NULL: it is too long ago. */
@@ -263,6 +268,22 @@ bool
 dryi_forecast_is_ready(const struct dryi_forecast *h)
 {
     return h->state == HINTS_KNOWN && h->position == 0 && h->followed >= h->proof;
+}
+
+bool
+dryi_forecast_is_planned(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_PLANNED;
+}
+
+bool
+dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t offset,
+                         uint64_t size, uint64_t stream)
+{
+    if (h->state != HINTS_PLANNED || step >= h->step_count)
+        return false;
+    const struct hints_step *s = &h->steps[step];
+    return s->offset == offset && s->size == size && s->stream == (stream & STREAM_MASK);
 }
 
 uint32_t

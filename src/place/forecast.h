@@ -31,13 +31,23 @@ DRY_CHECK_RESULT enum dry_status dryi_forecast_create(const struct dry_memory *m
 void dryi_forecast_destroy(struct dryi_forecast *hints);
 
 #define DRYI_HINT_NONE UINT64_MAX
+#define DRYI_STEP_NONE UINT32_MAX
 
 /*
- * A request is coming: the offset the plan wishes for it, or DRYI_HINT_NONE. `ticket` goes
- * with the block to its free. Never fails: without memory nothing is learnt.
+ * What is wished for a request: its step of the plan's period, and an offset. Where the place
+ * it gets so goes whole to one later request of its stream, and to nobody before, that one is
+ * its heir.
  */
-uint64_t dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
-                               uint64_t stream, uint32_t *ticket);
+struct dryi_hint {
+    uint64_t offset; /* DRYI_HINT_NONE: nothing is wished; then there is no heir */
+    uint32_t ticket; /* goes with the block to its free */
+    uint32_t step;   /* DRYI_STEP_NONE: it is not what the plan expects */
+    uint32_t heir;   /* a step; DRYI_STEP_NONE: there is none */
+};
+
+/* A request is coming. Never fails: without memory nothing is learnt. */
+struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
+                                       uint64_t stream);
 /* Where it went, and whether by its hint. */
 void dryi_forecast_placed(struct dryi_forecast *hints, uint32_t ticket, uint64_t offset,
                           bool by_hint);
@@ -61,6 +71,13 @@ void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t t
  * an eighth of all requests so far has lasted for 1024 of them, too.
  */
 bool dryi_forecast_is_ready(const struct dryi_forecast *hints);
+
+/* Is there a plan? */
+bool dryi_forecast_is_planned(const struct dryi_forecast *hints);
+
+/* Does the plan that there is now have this step of this stream there, and of this size? */
+bool dryi_forecast_is_step_at(const struct dryi_forecast *hints, uint32_t step,
+                              uint64_t offset, uint64_t size, uint64_t stream);
 
 /* Requests of the period that is known; 0: none is. */
 uint32_t dryi_forecast_get_period(const struct dryi_forecast *hints);

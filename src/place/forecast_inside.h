@@ -45,6 +45,7 @@ struct hints_step {
     uint32_t end; /* freed before so many requests from the period's begin; 0: never */
     uint32_t stream : 31;
     uint32_t is_handed : 1; /* its place goes to another stream next */
+    uint32_t heir;          /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
 /*
@@ -115,7 +116,7 @@ hints_record_at(const struct dryi_forecast *h, uint64_t number)
     return &h->ring[number & (h->ring_count - 1)];
 }
 
-/* --- forecast_plan.c, forecast_streams.c ------------------------------------------------ */
+/* --- forecast_plan.c, forecast_streams.c, forecast_next.c ------------------------------------------------ */
 
 #define DRYI_PLAN_UNIT 512u
 
@@ -127,6 +128,7 @@ struct dryi_plan_life {
         end;         /* requests from the period's begin; end may be in the next one */
     uint32_t stream; /* of the job's */
     bool is_handed;  /* its place goes to another stream next */
+    uint32_t heir;   /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
 struct dryi_plan_job {
@@ -169,6 +171,13 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *jo
 /* Which lives hand their place over, by job->offsets. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_find_handed(struct dryi_plan_job *job,
                                                        const struct dry_memory *memory);
+/*
+ * Which have an heir: of one stream, `offsets`, which are job->offsets, are changed so that more
+ * have. No byte is used that was not.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_plan_find_heirs(struct dryi_plan_job *job,
+                                                      uint64_t *offsets,
+                                                      const struct dry_memory *memory);
 
 /* hints_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);

@@ -226,7 +226,8 @@ take_period(struct dryi_forecast *h, uint32_t period)
         steps[i] = (struct hints_step){.letter = record->letter,
                                        .size = size_of(record),
                                        .end = gap ? i + gap : 0,
-                                       .stream = record->stream};
+                                       .stream = record->stream,
+                                       .heir = DRYI_STEP_NONE};
     }
     sum_crossing(steps, period);
     h->peak = find_peak(steps, period);

@@ -86,8 +86,11 @@ list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *s
         const struct hints_step *step = &h->steps[i];
         if (!is_planned(h, i))
             continue;
-        struct dryi_plan_life life = {
-            .size = step->size, .step = i, .begin = i, .end = step->end};
+        struct dryi_plan_life life = {.size = step->size,
+                                      .step = i,
+                                      .begin = i,
+                                      .end = step->end,
+                                      .heir = DRYI_STEP_NONE};
         if (!find_stream(job, streams, step->stream, &life.stream))
             return false;
         job->lives[job->count++] = life;
@@ -313,9 +316,11 @@ pack(const struct run *run)
             return;
         of_fill = count_pages(run, job->fill);
     }
-    job->offsets = of_fill < of_piece ? job->fill : job->piece;
+    uint64_t *offsets = of_fill < of_piece ? job->fill : job->piece;
+    job->offsets = offsets;
     job->pages = of_fill < of_piece ? of_fill : of_piece;
-    if (job->stream_count > 1 && dryi_plan_find_handed(job, run->memory) != DRY_OK)
+    if (dryi_plan_find_heirs(job, offsets, run->memory) != DRY_OK ||
+        (job->stream_count > 1 && dryi_plan_find_handed(job, run->memory) != DRY_OK))
         job->offsets = NULL;
 }
 
@@ -381,8 +386,10 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
         h->steps[i].offset = DRYI_HINT_NONE;
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;
-        h->steps[job->lives[k].step].offset = job->offsets[k];
-        h->steps[job->lives[k].step].is_handed = job->lives[k].is_handed;
+        struct hints_step *step = &h->steps[job->lives[k].step];
+        step->offset = job->offsets[k];
+        step->is_handed = job->lives[k].is_handed;
+        step->heir = job->lives[k].heir;
         info->height = end > info->height ? end : info->height;
     }
     h->state = HINTS_PLANNED;

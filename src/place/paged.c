@@ -131,8 +131,10 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     b->uses = NONE;
     b->requested = r->size;
     b->has_ticket = r->has_ticket;
-    if (r->has_ticket)
+    if (r->has_ticket) {
         b->bin_prev = r->ticket;
+        b->bin_next = r->heir;
+    }
     tally_taken(p->tallies, small, b->size, r->size);
     if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
         dryi_paged_note_active(p);

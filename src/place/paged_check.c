@@ -13,7 +13,7 @@ struct sums {
     int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
-    uint32_t blocks, shelved, fronts, fences, pending_uses;
+    uint32_t blocks, shelved, fronts, waiting, fences, pending_uses;
 };
 
 static const char *
@@ -94,6 +94,7 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
     sums->fronts += b->state == BLOCK_FRONT;
+    sums->waiting += b->state == BLOCK_HEIR;
     if (b->state != BLOCK_HOLE)
         sums->mapped_bytes[small] += size;
     if (b->state == BLOCK_USED) {
@@ -279,6 +280,8 @@ check_all(const struct dryi_paged *p, uint8_t *seen)
         broken = check_sums(p, &sums);
     if (!broken)
         broken = dryi_paged_plan_check(p);
+    if (!broken)
+        broken = dryi_paged_heirs_check(p, sums.waiting);
     return broken ? broken : check_streams(p);
 }
 

@@ -177,6 +177,7 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
 void
 dryi_paged_flush_large(struct dryi_paged *p)
 {
+    dryi_paged_heirs_release(p);
     for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
         if (!p->shelves[at]->is_small)
             flush_shelf(p, p->shelves[at]);
@@ -186,7 +187,7 @@ dryi_paged_flush_large(struct dryi_paged *p)
 bool
 dryi_paged_flush(struct dryi_paged *p)
 {
-    bool any = false;
+    bool any = dryi_paged_heirs_release(p);
     uint32_t at = p->first_fronted;
     p->first_fronted = NONE;
     while (at != NONE) {
@@ -256,6 +257,7 @@ dryi_paged_front_share(void *self, bool is_shared)
     struct dryi_paged *p = self;
     if (is_shared && !p->is_shared && p->hints) {
         dryi_forecast_drop(p->hints);
+        dryi_paged_heirs_release(p);
         dryi_paged_plan_finish(p); /* what begins in its span is noted no more */
     }
     p->is_shared = is_shared;

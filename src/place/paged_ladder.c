@@ -541,6 +541,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
         return DRY_ERR_NO_SPACE;
     adapt_budget(p);
     *block = take_completed(p, r);
+    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_heirs_release(p))
+        *block = dryi_paged_take_own(p, r);
     if (*block != NONE)
         return DRY_OK;
     if (!arena_is_small(r->arena) && dryi_paged_is_tight(p)) {

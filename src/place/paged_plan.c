@@ -108,6 +108,7 @@ dryi_paged_plan_finish(struct dryi_paged *p)
     struct plan *plan = &p->plan;
     dryi_memory_free(&p->memory, plan->begins, plan->page_count, sizeof *plan->begins);
     dryi_memory_free(&p->memory, plan->bits, plan->bit_words, sizeof *plan->bits);
+    dryi_memory_free(&p->memory, plan->waiting, plan->step_count, sizeof *plan->waiting);
     *plan = (struct plan){.span = NONE};
 }
 
@@ -394,6 +395,7 @@ struct range {
     uint32_t streams[DRYI_PLAN_STREAMS_MAX];
     uint64_t epochs[DRYI_PLAN_STREAMS_MAX];
     uint32_t stream_count;
+    uint32_t waiting; /* a block that waits for its heir, and is in the way; NONE */
 };
 
 /* False: it is not of a stream that can be waited for. */
@@ -427,9 +429,11 @@ can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
     uint32_t at = block_at(p, addr);
     range->spot = (struct spot){.block = at, .addr = addr};
     range->stream_count = 0;
+    range->waiting = NONE;
     for (unsigned i = 0; at != NONE && p->blocks[at].addr < end; i++) {
         const struct block *b = &p->blocks[at];
         bool is_hole = b->state == BLOCK_HOLE;
+        range->waiting = b->state == BLOCK_HEIR ? at : NONE;
         if (i == PARTS_MAX || (!is_hole && b->state != BLOCK_FREE))
             return false;
         if (!is_hole && !dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range))
@@ -449,6 +453,19 @@ is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
             struct range *range)
 {
     return can_lie(p, r, addr, range) && range->stream_count == 0;
+}
+
+/* What waits for its heir in the range does so no more: the program is not as expected. */
+static bool
+make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
+         struct range *range)
+{
+    for (unsigned i = 0; i < PARTS_MAX && !can_lie(p, r, addr, range); i++) {
+        if (range->waiting == NONE)
+            return false;
+        dryi_paged_heir_release(p, range->waiting);
+    }
+    return can_lie(p, r, addr, range);
 }
 
 /* What the range needs that is not over: the request's stream comes behind it. */
@@ -478,7 +495,7 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
     struct range range;
     const struct spot *spot = &range.spot;
     bool moved = false;
-    if (!can_lie(p, r, addr, &range))
+    if (!can_lie(p, r, addr, &range) && !make_way(p, r, addr, &range))
         return NONE;
     if (range.stream_count > 0 &&
         (!wait_for(p, r, &range) || !is_free_now(p, r, addr, &range)))
@@ -491,6 +508,24 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
     return dryi_paged_spot_take(p, r, spot, &block) == DRY_OK ? block : NONE;
 }
 
+/* What waits for this very request, else what lies there. */
+static uint32_t
+take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
+{
+    uint32_t block = dryi_paged_heir_find(p, hint->step);
+    if (block != NONE && p->blocks[block].size == r->bytes &&
+        p->blocks[block].shelf == r->shelf) { /* letters are hashes */
+        dryi_paged_heir_pop(p, hint->step);
+        return block;
+    }
+    if (p->plan.span == NONE)
+        return NONE;
+    const struct span *span = &p->spans[p->plan.span];
+    if (hint->offset > span->size || r->bytes > span->size - hint->offset)
+        return NONE;
+    return take_at(p, r, span->addr + hint->offset);
+}
+
 uint32_t
 dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
 {
@@ -500,19 +535,21 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
         mark_handed(p);
     if (dryi_forecast_is_ready(p->hints))
         dryi_paged_plan_make(p);
-    uint64_t offset = dryi_forecast_request(p->hints, r->bytes, r->stream, &r->ticket);
+    struct dryi_hint hint = dryi_forecast_request(p->hints, r->bytes, r->stream);
     r->has_ticket = true;
-    if (offset == DRYI_HINT_NONE)
+    r->ticket = hint.ticket;
+    r->heir = NONE;
+    /* What the plan does not expect would lie in its way, without what waits. */
+    if (hint.step == NONE && p->plan.waiting_count > 0)
+        dryi_paged_heirs_release(p);
+    if (hint.offset == DRYI_HINT_NONE)
         return NONE;
-    uint32_t block = NONE;
-    if (p->plan.span != NONE) {
-        const struct span *span = &p->spans[p->plan.span];
-        if (offset <= span->size && r->bytes <= span->size - offset)
-            block = take_at(p, r, span->addr + offset);
-    }
+    uint32_t block = take_hinted(p, r, &hint);
     *(block == NONE ? &p->counters.hints_refused : &p->counters.hints_taken) += 1;
-    dryi_forecast_placed(p->hints, r->ticket, offset, block != NONE);
-    if (block != NONE)
-        p->blocks[block].state = BLOCK_USED;
+    dryi_forecast_placed(p->hints, r->ticket, hint.offset, block != NONE);
+    if (block == NONE)
+        return NONE;
+    p->blocks[block].state = BLOCK_USED;
+    r->heir = hint.heir;
     return block;
 }

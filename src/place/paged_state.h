@@ -9,8 +9,8 @@
  * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
  * are), paged_stream.c (streams, epochs, events),
  * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
- * (periods), paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk),
- * paged_check.c.
+ * (periods), paged_heir.c (what waits for the request that the plan has there next),
+ * paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk), paged_check.c.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  * Shelves alone stay where they are, for they are large.
@@ -52,6 +52,7 @@ enum block_state {
     BLOCK_HOLE,
     BLOCK_FREE,
     BLOCK_FRONT, /* free, kept whole for the next request of its size */
+    BLOCK_HEIR,  /* free, kept whole for the request that the plan has there next */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
     BLOCK_FENCE,   /* no bytes: between blocks of two streams that share the place */
@@ -63,7 +64,10 @@ struct block {
     uint64_t epoch;              /* of its stream, when it was freed; 0: of no interest */
     uint32_t prev, next;         /* in the span; next also links dead records */
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
-    /* bin_prev of used and pending blocks: the ticket of the hints, if there is one */
+    /*
+     * Used and pending with a ticket of the hints: bin_prev is that, and bin_next the step of
+     * the plan that is its heir, or NONE; of one that waits for its heir, too.
+     */
     uint32_t shelf; /* where it lies, or will when it is freed; of fences FENCED */
     uint32_t span;
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
@@ -220,6 +224,8 @@ struct plan {
     uint32_t waits;  /* put in since that request */
     uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
+    uint32_t *waiting; /* by step: the block that waits for it, NONE */
+    uint32_t step_count, waiting_count;
 };
 
 /* A plan on its way. */
@@ -334,6 +340,7 @@ struct request {
     uint64_t size, bytes; /* as asked, and of its block */
     uint32_t stream, arena, shelf;
     uint32_t ticket; /* of the hints, if they were told */
+    uint32_t heir;   /* a step of the plan, NONE */
     bool has_ticket;
 };
 
@@ -875,6 +882,63 @@ DRYI_ASIDE void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t strea
 void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the span; NULL: nothing. */
 const char *dryi_paged_plan_check(const struct dryi_paged *p);
+
+/* --- paged_heir.c ------------------------------------------------------------------------- */
+
+/* The plan has so many steps from now on; none has a block. False: no memory. */
+bool dryi_paged_heirs_begin(struct dryi_paged *p, uint32_t step_count);
+/* What waits becomes ordinary free memory; was there any? */
+DRYI_ASIDE bool dryi_paged_heirs_release(struct dryi_paged *p);
+/* The same of one block. */
+DRYI_ASIDE void dryi_paged_heir_release(struct dryi_paged *p, uint32_t block);
+
+/* The block that waits for this step; NONE. */
+static inline uint32_t
+dryi_paged_heir_find(const struct dryi_paged *p, uint32_t step)
+{
+    return step < p->plan.step_count ? p->plan.waiting[step] : NONE;
+}
+
+/* Which there is: it waits no more, and is on no shelf. */
+static inline void
+dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
+{
+    p->plan.waiting[step] = NONE;
+    p->plan.waiting_count--;
+}
+
+/* Is the step that a block of the plan's span names there, by the plan of now? */
+static inline bool
+dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
+                          const struct block *b)
+{
+    return dryi_forecast_is_step_at(p->hints, b->bin_next,
+                                    b->addr - p->spans[b->span].addr, b->size, s->stream);
+}
+
+/*
+ * The program frees it: it waits for its heir if the plan there is now has that one there, for
+ * it may be of an older one. Where memory is short it does not: what is free is looked at then.
+ */
+static inline bool
+dryi_paged_heir_wait(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+{
+    struct plan *plan = &p->plan;
+    struct block *b = &p->blocks[block];
+    uint32_t heir = b->bin_next;
+    if (!b->has_ticket || b->is_apart || heir >= plan->step_count ||
+        plan->waiting[heir] != NONE || b->span != plan->span || p->is_full ||
+        !dryi_paged_is_heirs_place(p, s, b))
+        return false;
+    b->state = BLOCK_HEIR;
+    b->has_ticket = b->is_known = false;
+    plan->waiting[heir] = block;
+    plan->waiting_count++;
+    return true;
+}
+
+/* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
+const char *dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count);
 
 /* --- paged_job.c -------------------------------------------------------------------------- */
 

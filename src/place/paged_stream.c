@@ -273,9 +273,9 @@ dryi_paged_mark_all(struct dryi_paged *p)
 
 /* --- frees -------------------------------------------------------------------------------- */
 
-/* To the front of its size, or merged and shelved. */
-static void
-make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
+/* Nobody uses it any more. */
+static inline void
+end_use(struct dryi_paged *p, const struct shelf *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
@@ -284,6 +284,13 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
     b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
     if (b->is_apart)
         dryi_paged_plan_note_handed(p, s->stream);
+}
+
+/* To the front of its size, or merged and shelved. */
+static inline void
+make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
     b->has_ticket = false;
     if ((s->is_small || (p->is_shared && dryi_paged_front_wants(s, b->size))) &&
         dryi_paged_front_push(p, s, block, b->size)) {
@@ -305,7 +312,8 @@ complete(struct dryi_paged *p, uint32_t block)
     bool small = arena_is_small(s->arena);
     tally_sub(p, TALLY_PENDING, small, 1);
     tally_sub(p, TALLY_PENDING_BYTES, small, b->size);
-    make_free(p, s, block);
+    end_use(p, s, block);
+    make_free(p, s, block); /* somebody may have waited for it, who is not its heir */
 }
 
 /* One event a recorded stream, all or none. */
@@ -410,7 +418,9 @@ dryi_paged_free(void *self, dryi_block block)
         prefetch_block(p, b->prev);
     }
     note_free(p, s, block);
-    make_free(p, s, block);
+    end_use(p, s, block);
+    if (!dryi_paged_heir_wait(p, s, block))
+        make_free(p, s, block);
     return DRY_OK;
 }
 

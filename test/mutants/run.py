@@ -266,6 +266,56 @@ MUTANTS = {
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
+    "heir_of_another_size": (
+        "forecast_next.c",
+        "its == lo && a->size == b->size &&",
+        "its == lo &&",
+        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "heir_of_another_stream": (
+        "forecast_next.c",
+        "a->size == b->size && a->stream == b->stream",
+        "a->size == b->size",
+        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "heir_of_an_earlier_one": (
+        "forecast_next.c",
+        "look.last = age < least ? k : look.last;",
+        "look.last = k;",
+        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "moved_onto_another_life": (
+        "forecast_next.c",
+        "look.is_free && inherits(job, life, lo, look.last)",
+        "inherits(job, life, lo, look.last)",
+        "test_forecast", "a_loop_is_learnt"),
+    "moved_never": (
+        "forecast_next.c",
+        "if (job->stream_count == 1)",
+        "if (job->stream_count == 0)",
+        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "waiting_for_an_older_plan": (
+        "paged_state.h",
+        " || p->is_full ||\n        !dryi_paged_is_heirs_place(p, s, b))",
+        " || p->is_full)",
+        "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
+    "waiting_while_one_needs_it": (
+        "paged_ladder.c",
+        "!arena_is_small(r->arena) && dryi_paged_heirs_release(p)",
+        "false",
+        "test_paged_plan", "what_waits_is_there_for_a_step_without_a_place"),
+    "waiting_when_all_is_flushed": (
+        "paged_front.c",
+        "bool any = dryi_paged_heirs_release(p);",
+        "bool any = false;",
+        "test_paged_plan", "the_span_of_a_plan_may_go"),
+    "waiting_beside_the_unexpected": (
+        "paged_plan.c",
+        "hint.step == NONE && p->plan.waiting_count > 0",
+        "false",
+        "test_paged_plan", "an_heir_that_does_not_come_costs_no_hint"),
+    "waiting_in_the_way": (
+        "paged_plan.c",
+        "if (range->waiting == NONE)",
+        "if (true)",
+        "test_paged_plan", "what_waits_in_vain_makes_way"),
     "handed_out_unfilled": (
         "pages_try.c",
         "    if (!fill_region(t, deadline_ns))\n        return false;\n",
@@ -705,6 +755,7 @@ MUTANTS = {
 PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
     "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
+    "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),

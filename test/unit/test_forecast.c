@@ -15,7 +15,7 @@
 #include <drystone/trace.h>
 
 #include "base/map.h"
-#include "place/forecast.h"
+#include "place/forecast_inside.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
@@ -97,11 +97,12 @@ plan(struct harness *p)
 static uint32_t
 request(struct harness *p, uint64_t size, uint64_t stream)
 {
-    uint32_t ticket;
     uint64_t rounded = (size + 511) / 512 * 512;
     if (dryi_forecast_is_ready(p->hints))
         plan(p);
-    uint64_t hint = dryi_forecast_request(p->hints, rounded, stream, &ticket);
+    struct dryi_hint wish = dryi_forecast_request(p->hints, rounded, stream);
+    uint64_t hint = wish.offset;
+    uint32_t ticket = wish.ticket;
     size_t slot = hint == DRYI_HINT_NONE ? NO_BLOCK : slot_of(p, hint, rounded);
     bool by_hint = slot != NO_BLOCK;
     uint64_t offset = by_hint ? hint : lowest_gap(p, rounded);
@@ -342,8 +343,9 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
                                            : 512;
         if (dryi_forecast_is_ready(h))
             assert_true(dryi_forecast_pack(h, &wish, &info) == DRY_OK);
-        uint64_t hint = dryi_forecast_request(h, size, i % 2, &tickets[i % 64]);
-        dryi_forecast_placed(h, tickets[i % 64], hint, hint != DRYI_HINT_NONE);
+        struct dryi_hint hint = dryi_forecast_request(h, size, i % 2);
+        tickets[i % 64] = hint.ticket;
+        dryi_forecast_placed(h, hint.ticket, hint.offset, hint.offset != DRYI_HINT_NONE);
         if (kind != LEAKING && i >= 20)
             dryi_forecast_freed(h, tickets[(i - 20) % 64], 1);
     }
@@ -372,14 +374,14 @@ equal_requests_are_a_period(void **state)
 {
     (void)state;
     struct dryi_forecast *h;
-    uint32_t ticket;
     assert_int_equal(dryi_forecast_create(NULL, &h, NULL), DRY_OK);
     ask_in_sequence(h, ALL_EQUAL, 1000);
-    assert_true(dryi_forecast_request(h, 512, 0, &ticket) != DRYI_HINT_NONE);
-    assert_true(dryi_forecast_request(h, 513, 0, &ticket) == DRYI_HINT_NONE);
+    assert_true(dryi_forecast_request(h, 512, 0).offset != DRYI_HINT_NONE);
+    assert_true(dryi_forecast_request(h, 513, 0).offset == DRYI_HINT_NONE);
     dryi_forecast_drop(h);
-    assert_true(dryi_forecast_request(h, 512, 0, &ticket) == DRYI_HINT_NONE);
-    dryi_forecast_freed(h, ticket + 1000, 1); /* never given */
+    struct dryi_hint hint = dryi_forecast_request(h, 512, 0);
+    assert_true(hint.offset == DRYI_HINT_NONE);
+    dryi_forecast_freed(h, hint.ticket + 1000, 1); /* never given */
     dryi_forecast_destroy(h);
 }
 
@@ -425,6 +427,105 @@ the_plan_lies_between_obstacles(void **state)
     struct dryi_plan_info info;
     assert_int_equal(dryi_forecast_pack(p.hints, &wish, &info), DRY_ERR_ARGUMENT);
     end_harness(&p);
+}
+
+/* --- who comes next ----------------------------------------------------------------------- */
+
+#define LOOP_MAX 300
+
+/* Requests that come again and again: each is freed before so many later ones. */
+struct loop {
+    uint32_t count, ids[2 * LOOP_MAX];
+    uint64_t sizes[LOOP_MAX], streams[LOOP_MAX];
+    uint32_t gaps[LOOP_MAX];
+};
+
+static void
+make_loop(struct loop *l, uint64_t seed, uint64_t streams)
+{
+    struct random r;
+    random_init(&r, seed);
+    *l = (struct loop){.count = 64 + (uint32_t)random_below(&r, LOOP_MAX - 64)};
+    for (uint32_t i = 0; i < l->count; i++) {
+        bool is_long = random_below(&r, 4) == 0;
+        l->sizes[i] = 512 * (1 + 7 * random_below(&r, 6));
+        l->streams[i] = random_below(&r, streams);
+        l->gaps[i] =
+            1 + (uint32_t)random_below(&r, is_long ? l->count - 1 : l->count / 16);
+    }
+}
+
+static void
+run_loop(struct harness *p, struct loop *l, uint32_t times)
+{
+    for (uint32_t now = 0; now < times * l->count; now++) {
+        for (uint32_t ago = 1; ago <= l->count && ago <= now; ago++) {
+            if (l->gaps[(now - ago) % l->count] == ago)
+                release(p, l->ids[(now - ago) % (2 * LOOP_MAX)]);
+        }
+        uint32_t i = now % l->count;
+        l->ids[now % (2 * LOOP_MAX)] = request(p, l->sizes[i], l->streams[i]);
+    }
+}
+
+/* Of all whose place shares a byte with the step's, that which begins first after its end. */
+static uint32_t
+naive_next(const struct dryi_forecast *h, uint32_t step)
+{
+    const struct hints_step *steps = h->steps, *s = &steps[step];
+    uint32_t next = step, least = UINT32_MAX, count = h->step_count;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t wait = (k + 2 * count - s->end) % count;
+        bool is_beside = steps[k].offset >= s->offset + s->size ||
+                         s->offset >= steps[k].offset + steps[k].size;
+        if (steps[k].offset == DRYI_HINT_NONE || is_beside || wait >= least)
+            continue;
+        next = k;
+        least = wait;
+    }
+    return next;
+}
+
+/* How many have one. */
+static uint32_t
+check_heirs(const struct dryi_forecast *h)
+{
+    uint32_t heirs = 0;
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        const struct hints_step *s = &h->steps[i];
+        if (s->offset == DRYI_HINT_NONE) {
+            assert_int_equal(s->heir, DRYI_STEP_NONE);
+            continue;
+        }
+        const struct hints_step *next = &h->steps[naive_next(h, i)];
+        bool is_heir = next->offset == s->offset && next->size == s->size &&
+                       next->stream == s->stream;
+        assert_int_equal(s->heir, is_heir ? next - h->steps : DRYI_STEP_NONE);
+        heirs += is_heir;
+    }
+    return heirs;
+}
+
+static void
+an_heir_has_the_place_next_and_whole(void **state)
+{
+    (void)state;
+    uint32_t heirs[4] = {0}, steps[4] = {0};
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct harness p;
+        struct loop loop;
+        uint64_t streams = 1 + seed % 3;
+        begin_harness(&p, NULL);
+        make_loop(&loop, seed, streams);
+        run_loop(&p, &loop, 7);
+        assert_true(p.plans > 0);
+        assert_int_equal(p.refused, 0);
+        heirs[streams] += check_heirs(p.hints);
+        steps[streams] += p.hints->step_count;
+        end_harness(&p);
+    }
+    assert_true(heirs[1] * 10 >= steps[1] * 5);
+    assert_true(heirs[2] > 0 && heirs[3] > 0);
 }
 
 static void
@@ -545,6 +646,7 @@ main(void)
         cmocka_unit_test(what_has_no_period_gets_no_hints),
         cmocka_unit_test(equal_requests_are_a_period),
         cmocka_unit_test(the_plan_lies_between_obstacles),
+        cmocka_unit_test(an_heir_has_the_place_next_and_whole),
         cmocka_unit_test(without_memory_nothing_is_learnt),
         cmocka_unit_test(a_training_run_is_planned),
     };

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "place/forecast.h"
-#include "place/paged.h"
+#include "place/paged_state.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
 
@@ -522,13 +522,13 @@ nothing_is_given_over_too_early(void **state)
     static const char *const confs[] = {"", "reuse_waiting:False", "reuse_passed:False",
                                         "reuse_ordered:False"};
     uint64_t plans = 0, taken = 0, refused = 0, waits = 0;
-    for (uint64_t seed = 1; seed <= 24; seed++) {
+    for (uint64_t seed = 1; seed <= 32; seed++) {
         struct rig rig;
         struct random r;
         struct held noise[NOISE] = {{0}};
         random_init(&r, seed);
         assert_true(open_rig(&rig, confs[seed % 4], DRY_SIM_UNLIMITED, NULL));
-        rig.streams = 2 + seed % 3;
+        rig.streams = seed <= 24 ? 2 + seed % 3 : 1;
         take_weights(&rig);
         for (unsigned i = 0; i < 40; i++)
             run_noisy_loop(&rig, &r, noise);
@@ -561,6 +561,264 @@ a_capture_holds_a_plan_off(void **state)
     assert_int_equal(ops->end_capture(rig.place.self), DRY_OK);
     run_loops(&rig, 0, 3);
     assert_int_equal(counters_of(&rig).plans_made, 1);
+    finish_rig(&rig);
+}
+
+/* --- heirs -------------------------------------------------------------------------------- */
+
+static uint32_t
+waiting(const struct rig *rig)
+{
+    const struct dryi_paged *p = rig->place.self;
+    return p->plan.waiting_count;
+}
+
+/* Forward, and how many of its requests got what waited for them. */
+static unsigned
+run_forward(struct rig *rig)
+{
+    unsigned inherited = 0;
+    for (unsigned i = 0; i < LAYERS; i++) {
+        struct held scratch;
+        uint32_t before = waiting(rig);
+        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, 0);
+        inherited += waiting(rig) < before;
+        before = waiting(rig);
+        get(rig, &scratch, rig->unit * (1 + i % 5), 0);
+        inherited += waiting(rig) < before;
+        put(rig, &scratch);
+        check_rig(rig);
+    }
+    return inherited;
+}
+
+static void
+run_backward(struct rig *rig)
+{
+    for (unsigned i = LAYERS; i-- > 0;) {
+        struct held gradient;
+        get(rig, &gradient, rig->unit * (1 + i * 3 % 11), 0);
+        put(rig, &rig->layers[i]);
+        put(rig, &gradient);
+        check_rig(rig);
+    }
+}
+
+static void
+a_block_waits_for_the_request_that_has_its_place_next(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    assert_true(waiting(&rig) > 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(run_forward(&rig) > 4); /* few sizes come twice */
+        run_backward(&rig);
+    }
+    finish_rig(&rig);
+}
+
+static enum dry_status
+note_largest(void *visitor, const struct dryi_segment_info *segment,
+             const struct dryi_block_info *blocks, size_t count)
+{
+    uint64_t *largest = visitor;
+    (void)segment;
+    for (size_t i = 0; i < count; i++) {
+        if (!blocks[i].allocated && !blocks[i].pending && blocks[i].size > *largest)
+            *largest = blocks[i].size;
+    }
+    return DRY_OK;
+}
+
+/*
+ * Requests that no plan has, of what waits: no page more, but for small ones, which lie elsewhere;
+ * and it waits again.
+ */
+static void
+what_waits_is_there_for_whoever_needs_it(void **state)
+{
+    (void)state;
+    for (unsigned is_small = 0; is_small < 2; is_small++) {
+        struct rig rig;
+        struct held others[8000] = {{0}};
+        open_planned(&rig, "");
+        uint64_t most = reserved(&rig), spare = 0;
+        assert_int_equal(rig.place.ops->walk(rig.place.self, note_largest, &spare),
+                         DRY_OK);
+        uint64_t size = is_small ? 60 * 1024 : spare;
+        unsigned count = (unsigned)(spare / size);
+        assert_true(count > 0 && count <= 8000);
+        for (unsigned i = 0; i < count; i++)
+            get(&rig, &others[i], size, 0);
+        if (is_small)
+            assert_true(reserved(&rig) * 100 <= rig.live_peak * 106);
+        else
+            assert_int_equal(reserved(&rig), most);
+        assert_int_equal(waiting(&rig), 0);
+        check_rig(&rig);
+        for (unsigned i = 0; i < count; i++)
+            put(&rig, &others[i]);
+        run_loops(&rig, 0, 3); /* pages that small blocks had come back */
+        struct dryi_place_counters before = counters_of(&rig);
+        run_loops(&rig, 0, 3);
+        assert_int_equal(counters_of(&rig).hints_refused, before.hints_refused);
+        assert_int_equal(counters_of(&rig).driver_calls, before.driver_calls);
+        assert_true(waiting(&rig) > 0);
+        finish_rig(&rig);
+    }
+}
+
+/*
+ * A step that lives longer than the period has no place in the plan: what waits is there for it
+ * before a page is made, though the budget had room for some.
+ */
+static void
+what_waits_is_there_for_a_step_without_a_place(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held longs[2] = {{0}};
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    take_weights(&rig);
+    for (unsigned n = 0; n < 5; n++) {
+        get(&rig, &longs[n % 2], rig.unit * 75, 0);
+        put(&rig, &longs[(n + 1) % 2]);
+        run_forward(&rig);
+        run_backward(&rig);
+        assert_true(n < 2 || reserved(&rig) * 100 <= rig.live_peak * 101);
+    }
+    assert_int_equal(counters_of(&rig).plans_made, 1);
+    for (unsigned i = 0; i < 2; i++)
+        put(&rig, &longs[i]);
+    finish_rig(&rig);
+}
+
+/* Forward but for one request, or with its block freed at the end: hints refused to the end. */
+static uint64_t
+run_unexpected(struct rig *rig, unsigned layer, bool is_late)
+{
+    struct dryi_place_counters before = counters_of(rig);
+    struct held late = {0};
+    for (unsigned i = 0; i < LAYERS; i++) {
+        struct held scratch = {0};
+        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, 0);
+        if (i != layer || is_late)
+            get(rig, &scratch, rig->unit * (1 + i % 5), 0);
+        if (i == layer)
+            late = scratch;
+        else
+            put(rig, &scratch);
+    }
+    put(rig, &late);
+    run_backward(rig);
+    return counters_of(rig).hints_refused - before.hints_refused;
+}
+
+static void
+an_heir_that_does_not_come_costs_no_hint(void **state)
+{
+    (void)state;
+    for (unsigned layer = 0; layer < LAYERS; layer++) {
+        struct rig rig;
+        open_planned(&rig, "");
+        struct dryi_place_counters before = counters_of(&rig);
+        assert_int_equal(run_unexpected(&rig, layer, false), 0);
+        run_loops(&rig, 0, 2);
+        struct dryi_place_counters after = counters_of(&rig);
+        assert_int_equal(after.hints_refused, before.hints_refused);
+        assert_true(after.hints_taken - before.hints_taken >= 3 * LOOP_HINTS - 4);
+        finish_rig(&rig);
+    }
+}
+
+/* Freed when its heir was there already, it waits for the one of the next period. */
+static void
+what_waits_in_vain_makes_way(void **state)
+{
+    (void)state;
+    static const unsigned layers[] = {13, 18};
+    for (size_t i = 0; i < 2; i++) {
+        struct rig rig;
+        open_planned(&rig, "");
+        assert_true(run_unexpected(&rig, layers[i], true) <= 2);
+        finish_rig(&rig);
+    }
+}
+
+static void
+what_waits_goes_back_with_the_rest(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct dryi_pool_id all = {0, 0};
+    open_planned(&rig, "");
+    assert_true(waiting(&rig) > 0);
+    assert_int_equal(rig.place.ops->empty_cache(rig.place.self, all), DRY_OK);
+    assert_int_equal(waiting(&rig), 0);
+    assert_true(reserved(&rig) <= rig.live_bytes + (WEIGHTS + 1) * 2 * MIB);
+    run_loops(&rig, 0, 2);
+    assert_true(waiting(&rig) > 0);
+    rig.place.ops->front_share(rig.place.self, true);
+    assert_int_equal(waiting(&rig), 0);
+    check_rig(&rig);
+    finish_rig(&rig);
+}
+
+static bool
+has_heir(const struct rig *rig, const struct held *held)
+{
+    const struct dryi_paged *p = rig->place.self;
+    const struct block *b = &p->blocks[held->block];
+    return b->has_ticket && b->bin_next != NONE;
+}
+
+/* Blocks that one plan has placed are freed under another one, which has none of them. */
+static void
+what_an_older_plan_placed_has_no_heir(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held older[LAYERS];
+    unsigned count = 0;
+    open_planned(&rig, "");
+    for (unsigned i = 0; i < LAYERS; i++) {
+        struct held scratch;
+        get(&rig, &rig.layers[i], rig.unit * (1 + i * 5 % 7) + 512 * i, 0);
+        get(&rig, &scratch, rig.unit * (1 + i % 5), 0);
+        if (has_heir(&rig, &scratch))
+            older[count++] = scratch;
+        else
+            put(&rig, &scratch);
+    }
+    run_backward(&rig);
+    assert_true(count > 2);
+    run_loops(&rig, 3, 60);
+    assert_true(counters_of(&rig).plans_made > 1);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t before = waiting(&rig);
+        put(&rig, &older[i]);
+        assert_int_equal(waiting(&rig), before);
+        check_rig(&rig);
+    }
+    run_loops(&rig, 3, 3);
+    finish_rig(&rig);
+}
+
+/* The plan is given up: what waited for it is free for the best fit. */
+static void
+without_a_plan_nothing_waits(void **state)
+{
+    (void)state;
+    struct rig rig;
+    open_planned(&rig, "");
+    assert_true(waiting(&rig) > 0);
+    for (unsigned i = 0; i < 30; i++) {
+        struct held other;
+        get(&rig, &other, 2 * MIB + 512 * i, 0);
+        put(&rig, &other);
+    }
+    assert_int_equal(waiting(&rig), 0);
     finish_rig(&rig);
 }
 
@@ -791,6 +1049,14 @@ main(void)
         cmocka_unit_test(streams_of_a_loop_keep_apart),
         cmocka_unit_test(nothing_is_given_over_too_early),
         cmocka_unit_test(a_capture_holds_a_plan_off),
+        cmocka_unit_test(a_block_waits_for_the_request_that_has_its_place_next),
+        cmocka_unit_test(what_waits_is_there_for_whoever_needs_it),
+        cmocka_unit_test(what_waits_is_there_for_a_step_without_a_place),
+        cmocka_unit_test(an_heir_that_does_not_come_costs_no_hint),
+        cmocka_unit_test(what_waits_in_vain_makes_way),
+        cmocka_unit_test(what_waits_goes_back_with_the_rest),
+        cmocka_unit_test(what_an_older_plan_placed_has_no_heir),
+        cmocka_unit_test(without_a_plan_nothing_waits),
         cmocka_unit_test(a_packing_is_adopted_when_the_next_period_begins),
         cmocka_unit_test(a_packing_that_comes_too_late_makes_nothing_worse),
         cmocka_unit_test(a_job_may_come_back_undone),
