@@ -147,18 +147,6 @@ follow(struct dryi_forecast *h, uint64_t letter, struct dryi_hint *hint)
         end_period(h);
 }
 
-/* A period that breaks early was one inside another: that is found sooner so. */
-static void
-look_on(struct dryi_forecast *h)
-{
-    bool is_old = h->state == HINTS_PLANNED && h->followed >= DRYI_FORECAST_PERIOD_MAX;
-    if (!is_old && !h->is_seeing)
-        dryi_forecast_forget_seen(h);
-    h->is_seeing = !is_old;
-    if (!is_old)
-        (void)dryi_forecast_see(h);
-}
-
 static uint32_t
 grains_of(uint64_t bytes)
 {
@@ -170,7 +158,7 @@ grains_of(uint64_t bytes)
 static void
 miss(struct dryi_forecast *h)
 {
-    h->oldest = ++h->now; /* nothing is there */
+    h->oldest = h->seen_to = ++h->now; /* nothing is there */
     h->rolling = 0;
     h->rolled = h->now;
 }
@@ -183,7 +171,6 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     if (h->sleep) {
         h->sleep--;
         miss(h);
-        h->is_seeing = false;
         if (h->sleep == 0)
             dryi_forecast_begin_learning(h);
         return hint;
@@ -198,12 +185,10 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     h->now++;
     if (h->now - h->oldest > h->ring_count)
         h->oldest = h->now - h->ring_count;
-    if (h->state != HINTS_LEARNING) {
-        look_on(h);
+    if (h->state != HINTS_LEARNING)
         follow(h, letter, &hint);
-    } else {
+    else
         dryi_forecast_learn(h);
-    }
     return hint;
 }
 
@@ -216,10 +201,8 @@ record_of(const struct dryi_forecast *h, uint32_t ticket)
 }
 
 void
-dryi_forecast_placed(struct dryi_forecast *h, uint32_t ticket, uint64_t offset,
-                     bool by_hint)
+dryi_forecast_placed(struct dryi_forecast *h, uint32_t ticket, bool by_hint)
 {
-    (void)offset;
     if (h->is_hinted && ticket == (uint32_t)(h->now - 1)) {
         h->refused += !by_hint;
         hints_record_at(h, h->now - 1)->is_handed &= by_hint;

@@ -48,9 +48,8 @@ struct dryi_hint {
 /* A request is coming. Never fails: without memory nothing is learnt. */
 struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
                                        uint64_t stream);
-/* Where it went, and whether by its hint. */
-void dryi_forecast_placed(struct dryi_forecast *hints, uint32_t ticket, uint64_t offset,
-                          bool by_hint);
+/* Did it go where its hint wished? */
+void dryi_forecast_placed(struct dryi_forecast *hints, uint32_t ticket, bool by_hint);
 /*
  * The block with this ticket is freed, and was so in this epoch of its stream; 0: nobody else
  * will ever have its memory. True: by the plan its place goes to another stream next.

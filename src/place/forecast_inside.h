@@ -79,7 +79,8 @@ struct dryi_forecast {
     uint64_t marks[HINTS_WINDOW]; /* of the words that end in the last requests */
     uint64_t first_mark;          /* number of the first request that has one */
     uint64_t least, least_at;     /* the mark that was kept last, and its number */
-    bool is_seeing;     /* up to the last request; not where a plan has lasted */
+    uint64_t
+        seen_to; /* before this request; those of a period that goes on are seen later */
     uint64_t began;     /* learning, at this request */
     uint64_t distance;  /* candidate for the period; 0: none */
     uint64_t run;       /* so many requests were what they were a `distance` before */
@@ -185,11 +186,7 @@ void dryi_forecast_learn(struct dryi_forecast *h);
 bool dryi_forecast_make_room(struct dryi_forecast *h);
 /* The period did not last, or is not wanted: not to be taken before request `until`. */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
-/* From nothing, but with the records there are, and where letters were if that is up to date. */
+/* From nothing, but with the records there are. */
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
-/* Where letters were is not known any more. */
-void dryi_forecast_forget_seen(struct dryi_forecast *h);
-/* The last request's letters are seen: how long ago some of them were before; 0: not known. */
-uint64_t dryi_forecast_see(struct dryi_forecast *h);
 
 #endif

@@ -32,27 +32,6 @@
 #define BACK_MAX 64u                        /* letters a request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
 
-void
-dryi_forecast_forget_seen(struct dryi_forecast *h)
-{
-    h->rolling = 0;
-    h->rolled = h->now;
-    h->is_seeing = true;
-    if (h->seen)
-        memset(h->seen, 0, h->ring_count * sizeof *h->seen);
-}
-
-void
-dryi_forecast_begin_learning(struct dryi_forecast *h)
-{
-    h->state = HINTS_LEARNING;
-    h->began = h->now;
-    h->distance = h->run = h->next_look = 0;
-    h->skipped = 0;
-    if (!h->is_seeing)
-        dryi_forecast_forget_seen(h);
-}
-
 /* Twice as many records; what is there stays. */
 DRYI_ASIDE static bool
 grow(struct dryi_forecast *h)
@@ -288,17 +267,18 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-/* So many letters are in the hash, or more. */
+/* The next letter into the hash: so many are there, or more. */
 static uint64_t
 roll(struct dryi_forecast *h)
 {
     uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
     for (unsigned i = 1; i < HINTS_WORD; i *= 2)
         power *= power;
-    uint64_t known = h->now - (h->rolled > h->oldest ? h->rolled : h->oldest);
-    h->rolling = h->rolling * FACTOR + hints_record_at(h, h->now - 1)->letter;
+    uint64_t last = h->seen_to++;
+    uint64_t known = h->seen_to - h->rolled;
+    h->rolling = h->rolling * FACTOR + hints_record_at(h, last)->letter;
     if (known > HINTS_WORD)
-        h->rolling -= hints_record_at(h, h->now - 1 - HINTS_WORD)->letter * power;
+        h->rolling -= hints_record_at(h, last - HINTS_WORD)->letter * power;
     return known;
 }
 
@@ -327,12 +307,13 @@ find_least(const struct dryi_forecast *h, uint64_t last)
 /*
  * A table of all words would be a miss of the cache a request. So only those are looked up and
  * kept whose mark is the least of a window: where the letters are the same again, so are they
- * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003).
+ * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
+ * request's letters were before; 0: not known.
  */
-uint64_t
-dryi_forecast_see(struct dryi_forecast *h)
+static uint64_t
+see(struct dryi_forecast *h)
 {
-    uint64_t known = roll(h), last = h->now - 1;
+    uint64_t known = roll(h), last = h->seen_to - 1;
     if (known < HINTS_WORD)
         return 0;
     uint64_t mark = dryi_mix64(h->rolling);
@@ -347,6 +328,33 @@ dryi_forecast_see(struct dryi_forecast *h)
         return 0;
     h->least = h->marks[h->least_at % HINTS_WINDOW];
     return look_up(h, h->least, h->least_at);
+}
+
+/*
+ * What came while a period was followed, as far as it is still there: O(1) a request, as if each
+ * had been seen in its time, and nothing as long as the period lasts.
+ */
+static void
+see_the_rest(struct dryi_forecast *h)
+{
+    uint64_t needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
+    if (needed < h->oldest) {
+        h->seen_to = h->seen_to > h->oldest ? h->seen_to : h->oldest;
+        h->rolling = 0;
+        h->rolled = h->seen_to;
+    }
+    while (h->seen_to < h->now)
+        (void)see(h);
+}
+
+void
+dryi_forecast_begin_learning(struct dryi_forecast *h)
+{
+    h->state = HINTS_LEARNING;
+    h->began = h->now;
+    h->distance = h->run = h->next_look = 0;
+    h->skipped = 0;
+    see_the_rest(h);
 }
 
 /* Letters from the last one back that are as a distance before, at most HINTS_WORD. */
@@ -409,7 +417,7 @@ void
 dryi_forecast_learn(struct dryi_forecast *h)
 {
     uint64_t learnt = h->now - h->began;
-    uint64_t distance = dryi_forecast_see(h);
+    uint64_t distance = see(h);
     uint64_t known = h->now - h->oldest;
     if (h->distance && h->distance < known &&
         hints_record_at(h, h->now - 1)->letter ==

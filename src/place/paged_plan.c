@@ -546,7 +546,7 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
         return NONE;
     uint32_t block = take_hinted(p, r, &hint);
     *(block == NONE ? &p->counters.hints_refused : &p->counters.hints_taken) += 1;
-    dryi_forecast_placed(p->hints, r->ticket, hint.offset, block != NONE);
+    dryi_forecast_placed(p->hints, r->ticket, block != NONE);
     if (block == NONE)
         return NONE;
     p->blocks[block].state = BLOCK_USED;

@@ -266,6 +266,16 @@ MUTANTS = {
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
+    "letters_seen_that_are_gone": (
+        "forecast_period.c",
+        "if (needed < h->oldest) {",
+        "if (needed < h->oldest && h->oldest == h->now) {",
+        "test_forecast", "the_period_is_the_outer_loop"),
+    "letters_never_seen": (
+        "forecast_period.c",
+        "while (h->seen_to < h->now)\n        (void)see(h);",
+        "h->seen_to = h->now;",
+        "test_forecast", "the_period_is_the_outer_loop"),
     "heir_of_another_size": (
         "forecast_next.c",
         "its == lo && a->size == b->size &&",
