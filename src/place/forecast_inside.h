@@ -117,7 +117,7 @@ hints_record_at(const struct dryi_forecast *h, uint64_t number)
     return &h->ring[number & (h->ring_count - 1)];
 }
 
-/* --- forecast_plan.c, forecast_streams.c, forecast_next.c ------------------------------------------------ */
+/* --- forecast_plan.c, forecast_streams.c, forecast_next.c --------------------------------- */
 
 #define DRYI_PLAN_UNIT 512u
 
@@ -176,7 +176,7 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_handed(struct dryi_plan_job *job
  * Which have an heir: of one stream, `offsets`, which are job->offsets, are changed so that more
  * have. No byte is used that was not.
  */
-DRY_CHECK_RESULT enum dry_status dryi_plan_find_heirs(struct dryi_plan_job *job,
+DRY_CHECK_RESULT enum dry_status dryi_plan_make_heirs(struct dryi_plan_job *job,
                                                       uint64_t *offsets,
                                                       const struct dry_memory *memory);
 

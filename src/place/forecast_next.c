@@ -9,8 +9,8 @@
  * height alone, and many a life of one stream can have the place of an equal one just as well:
  * it is moved there, which takes no more memory, for something lies there anyway.
  *
- * Cost: O(lives x those that lie beside each other) for what is handed over, O(lives^2) for
- * heirs, and LOOKS_MAX looks at a life at most for what is moved.
+ * Cost: O(lives x those that lie beside each other in place) for each of the two, a sort; nothing
+ * is moved any more behind LOOKS_MAX looks at lives and places.
  */
 #include "place/forecast_inside.h"
 
@@ -118,11 +118,96 @@ dryi_plan_find_handed(struct dryi_plan_job *job, const struct dry_memory *memory
 /* --- heirs -------------------------------------------------------------------------------- */
 
 #define TRIES_MAX 16u                 /* places that a life is held against */
-#define LOOKS_MAX (UINT64_C(1) << 26) /* a tenth of a second */
+#define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
+#define NOBODY UINT32_MAX
 
-/* Of a place that a life could have. */
+/* Lives with the very same bytes; moved ones come to another place, no place is new. */
+struct seat {
+    uint64_t lo, hi;
+    uint64_t top;   /* the highest end up to here, by lo */
+    uint32_t first; /* of those that lie there, a list; NOBODY */
+};
+
+struct seats {
+    struct dryi_plan_job *job;
+    struct seat *seats; /* by lo */
+    size_t count;
+    uint32_t *seat_of, *next;     /* by life */
+    struct dryi_sort_item *items; /* twice: lives by lo, then seats by size */
+    uint64_t looks;
+};
+
+static bool
+take_memory(struct seats *s, const struct dry_memory *memory)
+{
+    size_t capacity = s->job->capacity;
+    s->seats = dryi_memory_zalloc(memory, capacity, sizeof *s->seats);
+    s->seat_of = dryi_memory_zalloc(memory, capacity, sizeof *s->seat_of);
+    s->next = dryi_memory_zalloc(memory, capacity, sizeof *s->next);
+    s->items = dryi_memory_zalloc(memory, capacity, 2 * sizeof *s->items);
+    return s->seats && s->seat_of && s->next && s->items;
+}
+
+static void
+give_memory(const struct seats *s, const struct dry_memory *memory)
+{
+    size_t capacity = s->job->capacity;
+    dryi_memory_free(memory, s->seats, capacity, sizeof *s->seats);
+    dryi_memory_free(memory, s->seat_of, capacity, sizeof *s->seat_of);
+    dryi_memory_free(memory, s->next, capacity, sizeof *s->next);
+    dryi_memory_free(memory, s->items, capacity, 2 * sizeof *s->items);
+}
+
+static void
+sit_down(struct seats *s, uint32_t life, uint32_t at)
+{
+    s->seat_of[life] = at;
+    s->next[life] = s->seats[at].first;
+    s->seats[at].first = life;
+}
+
+static void
+stand_up(struct seats *s, uint32_t life)
+{
+    uint32_t *link = &s->seats[s->seat_of[life]].first;
+    while (*link != life)
+        link = &s->next[*link];
+    *link = s->next[life];
+}
+
+/* The seat of these bytes, which begin where the last ones do. */
+static uint32_t
+seat_for(struct seats *s, uint64_t lo, uint64_t hi)
+{
+    size_t at = s->count;
+    while (at > 0 && s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)
+        at--;
+    if (at > 0 && s->seats[at - 1].lo == lo)
+        return (uint32_t)(at - 1);
+    uint64_t top = s->count > 0 ? s->seats[s->count - 1].top : 0;
+    s->seats[s->count] = (struct seat){lo, hi, hi > top ? hi : top, NOBODY};
+    return (uint32_t)s->count++;
+}
+
+static void
+list_seats(struct seats *s)
+{
+    const struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count; k++)
+        s->items[k] = (struct dryi_sort_item){job->offsets[k], k};
+    dryi_sort_items(s->items, s->items + job->capacity, job->count);
+    for (size_t i = 0; i < job->count; i++) {
+        uint32_t life = s->items[i].value;
+        sit_down(s, life, seat_for(s, job->offsets[life], end_offset(job, life)));
+    }
+    for (uint32_t k = 0; k < s->count; k++)
+        s->items[k] = (struct dryi_sort_item){s->seats[k].hi - s->seats[k].lo, k};
+    dryi_sort_items(s->items, s->items + job->capacity, s->count);
+}
+
+/* Who lay on a seat before a life begins, at least on a part of it. */
 struct look {
-    uint32_t last; /* who lay there before, at least a part; itself, a period ago */
+    uint32_t last; /* itself, a period ago: nobody else since */
     bool is_free;  /* as long as it lives */
 };
 
@@ -135,131 +220,172 @@ meet(const struct dryi_plan_job *job, const struct dryi_plan_life *a,
            b->end > job->period;
 }
 
-static struct look
-look_at(const struct dryi_plan_job *job, uint32_t life, uint64_t lo)
+static void
+look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *least,
+            struct look *look)
 {
-    const struct dryi_plan_life *lives = job->lives;
-    uint64_t hi = lo + lives[life].size;
-    uint32_t least = age_of(job, life, life);
-    struct look look = {.last = life, .is_free = true};
-    for (uint32_t k = 0; k < job->count; k++) {
-        if (job->offsets[k] >= hi || end_offset(job, k) <= lo || k == life)
+    const struct dryi_plan_life *lives = s->job->lives;
+    for (uint32_t k = seat->first; k != NOBODY; k = s->next[k]) {
+        s->looks++;
+        if (k == life)
             continue;
-        uint32_t age = age_of(job, life, k);
-        look.is_free = look.is_free && !meet(job, &lives[life], &lives[k]);
-        look.last = age < least ? k : look.last;
-        least = age < least ? age : least;
+        uint32_t age = age_of(s->job, life, k);
+        look->is_free = look->is_free && !meet(s->job, &lives[life], &lives[k]);
+        look->last = age < *least ? k : look->last;
+        *least = age < *least ? age : *least;
+    }
+}
+
+/* Where the seats end that begin below `hi`. */
+static size_t
+seats_below(const struct seats *s, uint64_t hi)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->seats[middle].lo < hi)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct look
+look_at(struct seats *s, uint32_t life, uint32_t at)
+{
+    const struct seat *seat = &s->seats[at];
+    uint32_t least = age_of(s->job, life, life);
+    struct look look = {.last = life, .is_free = true};
+    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
+        s->looks++;
+        if (s->seats[k].hi > seat->lo)
+            look_at_all(s, life, &s->seats[k], &least, &look);
     }
     return look;
 }
 
 /* Is `life`, there, the heir of who lay there last? */
 static bool
-inherits(const struct dryi_plan_job *job, uint32_t life, uint64_t lo, uint32_t last)
+inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 {
-    const struct dryi_plan_life *a = &job->lives[last], *b = &job->lives[life];
-    uint64_t its = last == life ? lo : job->offsets[last];
-    return its == lo && a->size == b->size && a->stream == b->stream;
+    const struct dryi_plan_life *lives = s->job->lives;
+    return last == life ||
+           (s->seat_of[last] == at && lives[last].stream == lives[life].stream);
 }
 
-/* Places of its size, those that were left last first. */
-struct places {
-    const struct dryi_sort_item *of_size; /* lives */
-    size_t count;
-    uint64_t tried[TRIES_MAX];
-    unsigned tried_count;
+/* --- moved to inherit --------------------------------------------------------------------- */
+
+/* Seats of its size, those that were left last first. */
+struct choice {
+    uint32_t seats[TRIES_MAX], ages[TRIES_MAX];
+    unsigned count;
 };
 
-static bool
-was_tried(const struct places *places, uint64_t lo)
+static void
+choose(struct choice *c, uint32_t seat, uint32_t age)
 {
-    for (unsigned i = 0; i < places->tried_count; i++) {
-        if (places->tried[i] == lo)
-            return true;
+    unsigned at = c->count;
+    if (at == TRIES_MAX && c->ages[at - 1] <= age)
+        return;
+    c->count += at < TRIES_MAX;
+    at -= at == TRIES_MAX;
+    for (; at > 0 && c->ages[at - 1] > age; at--) {
+        c->seats[at] = c->seats[at - 1];
+        c->ages[at] = c->ages[at - 1];
     }
-    return false;
+    c->seats[at] = seat;
+    c->ages[at] = age;
 }
 
-static bool
-next_place(const struct dryi_plan_job *job, uint32_t life, struct places *places,
-           uint64_t *lo)
+/* The first of so many bytes, by size. */
+static size_t
+first_of_size(const struct seats *s, uint64_t size)
 {
-    uint32_t least = UINT32_MAX;
-    for (size_t i = 0; i < places->count; i++) {
-        uint32_t k = places->of_size[i].value;
-        uint32_t age = age_of(job, life, k);
-        if (age < least && !was_tried(places, job->offsets[k])) {
-            least = age;
-            *lo = job->offsets[k];
-        }
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->items[middle].key < size)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    if (least == UINT32_MAX || places->tried_count == TRIES_MAX)
-        return false;
-    places->tried[places->tried_count++] = *lo;
-    return true;
+    return low;
 }
 
-/* To where it inherits, if it can; how many lives were looked at. */
-static uint64_t
-move_life(const struct dryi_plan_job *job, uint64_t *offsets, uint32_t life,
-          struct places *places)
+static void
+list_choices(struct seats *s, uint32_t life, struct choice *choice)
 {
-    uint64_t lo, looks = job->count;
-    struct look look = look_at(job, life, offsets[life]);
-    places->tried[0] = offsets[life];
-    places->tried_count = 1;
-    if (inherits(job, life, offsets[life], look.last))
-        return looks;
-    while (next_place(job, life, places, &lo)) {
-        looks += job->count + places->count;
-        look = look_at(job, life, lo);
-        if (look.is_free && inherits(job, life, lo, look.last)) {
-            offsets[life] = lo;
-            break;
+    uint64_t size = s->job->lives[life].size;
+    for (size_t i = first_of_size(s, size); i < s->count && s->items[i].key == size;
+         i++) {
+        uint32_t at = s->items[i].value, least = UINT32_MAX;
+        for (uint32_t k = s->seats[at].first; k != NOBODY; k = s->next[k]) {
+            uint32_t age = age_of(s->job, life, k);
+            least = age < least ? age : least;
+            s->looks++;
         }
+        if (at != s->seat_of[life] && least != UINT32_MAX)
+            choose(choice, at, least);
     }
-    return looks;
+}
+
+/* To where it inherits, if it can. */
+static void
+move_life(struct seats *s, uint64_t *offsets, uint32_t life)
+{
+    struct choice choice = {.count = 0};
+    uint32_t at = s->seat_of[life];
+    if (inherits(s, life, at, look_at(s, life, at).last))
+        return;
+    list_choices(s, life, &choice);
+    for (unsigned i = 0; i < choice.count; i++) {
+        at = choice.seats[i];
+        struct look look = look_at(s, life, at);
+        if (!look.is_free || !inherits(s, life, at, look.last))
+            continue;
+        stand_up(s, life);
+        sit_down(s, life, at);
+        offsets[life] = s->seats[at].lo;
+        return;
+    }
 }
 
 /* All that end in their period, in order of their begin: lives are listed so. */
 static void
-move_to_inherit(struct dryi_plan_job *job, uint64_t *offsets,
-                const struct dryi_sort_item *by_size)
+move_to_inherit(struct seats *s, uint64_t *offsets)
 {
-    uint64_t looks = 0;
-    for (uint32_t life = 0; life < job->count && looks < LOOKS_MAX; life++) {
-        uint64_t size = job->lives[life].size;
-        struct places places = {.of_size = by_size};
-        if (job->lives[life].end > job->period || dryi_plan_job_is_cancelled(job))
-            continue;
-        while (places.of_size->key != size)
-            places.of_size++;
-        size_t most = (size_t)(by_size + job->count - places.of_size);
-        while (places.count < most && places.of_size[places.count].key == size)
-            places.count++;
-        looks += move_life(job, offsets, life, &places);
+    const struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
+        if (job->lives[k].end <= job->period && !dryi_plan_job_is_cancelled(job))
+            move_life(s, offsets, k);
+    }
+}
+
+static void
+find_heirs(struct seats *s)
+{
+    struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+        uint32_t last = look_at(s, k, s->seat_of[k]).last;
+        if (inherits(s, k, s->seat_of[k], last))
+            job->lives[last].heir = job->lives[k].step;
     }
 }
 
 enum dry_status
-dryi_plan_find_heirs(struct dryi_plan_job *job, uint64_t *offsets,
+dryi_plan_make_heirs(struct dryi_plan_job *job, uint64_t *offsets,
                      const struct dry_memory *memory)
 {
-    struct dryi_sort_item *items =
-        dryi_memory_zalloc(memory, job->capacity, 2 * sizeof *items);
-    if (!items)
-        return DRY_ERR_MEMORY;
-    for (uint32_t k = 0; k < job->count; k++)
-        items[k] = (struct dryi_sort_item){job->lives[k].size, k};
-    dryi_sort_items(items, items + job->capacity, job->count);
-    /* Of several streams it is not time alone that keeps lives apart. */
-    if (job->stream_count == 1)
-        move_to_inherit(job, offsets, items);
-    dryi_memory_free(memory, items, job->capacity, 2 * sizeof *items);
-    for (uint32_t life = 0; life < job->count; life++) {
-        uint32_t last = look_at(job, life, offsets[life]).last;
-        if (inherits(job, life, offsets[life], last))
-            job->lives[last].heir = job->lives[life].step;
+    struct seats seats = {.job = job};
+    bool has_memory = take_memory(&seats, memory);
+    if (has_memory) {
+        list_seats(&seats);
+        /* Of several streams it is not time alone that keeps lives apart. */
+        if (job->stream_count == 1)
+            move_to_inherit(&seats, offsets);
+        find_heirs(&seats);
     }
-    return DRY_OK;
+    give_memory(&seats, memory);
+    return has_memory ? DRY_OK : DRY_ERR_MEMORY;
 }

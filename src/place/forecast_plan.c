@@ -319,7 +319,7 @@ pack(const struct run *run)
     uint64_t *offsets = of_fill < of_piece ? job->fill : job->piece;
     job->offsets = offsets;
     job->pages = of_fill < of_piece ? of_fill : of_piece;
-    if (dryi_plan_find_heirs(job, offsets, run->memory) != DRY_OK ||
+    if (dryi_plan_make_heirs(job, offsets, run->memory) != DRY_OK ||
         (job->stream_count > 1 && dryi_plan_find_handed(job, run->memory) != DRY_OK))
         job->offsets = NULL;
 }
@@ -382,8 +382,10 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
                                     .handed = job->handed,
                                     .floor = job->floor,
                                     .used_pages = job->pages};
-    for (uint32_t i = 0; i < h->step_count; i++)
+    for (uint32_t i = 0; i < h->step_count; i++) {
         h->steps[i].offset = DRYI_HINT_NONE;
+        h->steps[i].heir = DRYI_STEP_NONE;
+    }
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;
         struct hints_step *step = &h->steps[job->lives[k].step];

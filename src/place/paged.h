@@ -77,7 +77,8 @@
  *   P6  a used block lies on no shelf and overlaps no other; what waits for streams is not
  *       given to others before they are done
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
- *   P8  of a plan's span, the last block that begins in each page is known
+ *   P8  of a plan's span, the last block that begins in each page is known; a block waits for
+ *       the step that the plan has in its place, and is known by it
  *   P9  fences lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
  * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
@@ -86,7 +87,8 @@
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams how far they are, a miss 64 more,
- *            in turns. No memory is taken on a hit; a record is 64 bytes a block.
+ *            in turns. The first request that a plan does not expect merges what waits for its
+ *            steps, 1024 blocks at most. No memory is taken on a hit; a record is 64 bytes a block.
  *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while

@@ -541,7 +541,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
         return DRY_ERR_NO_SPACE;
     adapt_budget(p);
     *block = take_completed(p, r);
-    if (*block == NONE && !arena_is_small(r->arena) && dryi_paged_heirs_release(p))
+    if (*block == NONE && r->arena == 0 && dryi_paged_heirs_release(p))
         *block = dryi_paged_take_own(p, r);
     if (*block != NONE)
         return DRY_OK;

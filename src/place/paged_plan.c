@@ -108,7 +108,7 @@ dryi_paged_plan_finish(struct dryi_paged *p)
     struct plan *plan = &p->plan;
     dryi_memory_free(&p->memory, plan->begins, plan->page_count, sizeof *plan->begins);
     dryi_memory_free(&p->memory, plan->bits, plan->bit_words, sizeof *plan->bits);
-    dryi_memory_free(&p->memory, plan->waiting, plan->step_count, sizeof *plan->waiting);
+    dryi_paged_heirs_finish(p);
     *plan = (struct plan){.span = NONE};
 }
 
@@ -455,17 +455,20 @@ is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
     return can_lie(p, r, addr, range) && range->stream_count == 0;
 }
 
-/* What waits for its heir in the range does so no more: the program is not as expected. */
+/*
+ * As can_lie(), but that what waits for its heir in the range does so no more: the program is not
+ * as expected.
+ */
 static bool
 make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
          struct range *range)
 {
-    for (unsigned i = 0; i < PARTS_MAX && !can_lie(p, r, addr, range); i++) {
+    while (!can_lie(p, r, addr, range)) {
         if (range->waiting == NONE)
             return false;
         dryi_paged_heir_release(p, range->waiting);
     }
-    return can_lie(p, r, addr, range);
+    return true;
 }
 
 /* What the range needs that is not over: the request's stream comes behind it. */
@@ -495,7 +498,7 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
     struct range range;
     const struct spot *spot = &range.spot;
     bool moved = false;
-    if (!can_lie(p, r, addr, &range) && !make_way(p, r, addr, &range))
+    if (!make_way(p, r, addr, &range))
         return NONE;
     if (range.stream_count > 0 &&
         (!wait_for(p, r, &range) || !is_free_now(p, r, addr, &range)))
@@ -529,8 +532,10 @@ take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hin
 uint32_t
 dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
 {
-    if (p->capture_count > 0)
+    if (p->capture_count > 0) {
+        dryi_paged_heirs_release(p);
         return NONE;
+    }
     if (p->plan.to_mark_count > 0)
         mark_handed(p);
     if (dryi_forecast_is_ready(p->hints))
@@ -539,7 +544,7 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
     r->has_ticket = true;
     r->ticket = hint.ticket;
     r->heir = NONE;
-    /* What the plan does not expect would lie in its way, without what waits. */
+    /* The best fit for what the plan does not expect may be among what waits. */
     if (hint.step == NONE && p->plan.waiting_count > 0)
         dryi_paged_heirs_release(p);
     if (hint.offset == DRYI_HINT_NONE)

@@ -35,6 +35,7 @@
 #define FENCED (NONE - 1) /* the shelf of fences */
 /* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
+#define WAITING_MAX 1024      /* blocks that wait for their heirs, for the same reason */
 #define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
 #define FRONT_LARGE_SIZES 256 /* that a front of large blocks holds at once, at most */
 /*
@@ -65,8 +66,8 @@ struct block {
     uint32_t prev, next;         /* in the span; next also links dead records */
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
     /*
-     * Used and pending with a ticket of the hints: bin_prev is that, and bin_next the step of
-     * the plan that is its heir, or NONE; of one that waits for its heir, too.
+     * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
+     * is its heir, or NONE; while it waits for that one, bin_next still is.
      */
     uint32_t shelf; /* where it lies, or will when it is freed; of fences FENCED */
     uint32_t span;
@@ -224,7 +225,8 @@ struct plan {
     uint32_t waits;  /* put in since that request */
     uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
-    uint32_t *waiting; /* by step: the block that waits for it, NONE */
+    uint32_t *waiting;       /* by step: the block that waits for it, NONE */
+    uint64_t *waiting_steps; /* a bit each: there is one */
     uint32_t step_count, waiting_count;
 };
 
@@ -885,8 +887,10 @@ const char *dryi_paged_plan_check(const struct dryi_paged *p);
 
 /* --- paged_heir.c ------------------------------------------------------------------------- */
 
-/* The plan has so many steps from now on; none has a block. False: no memory. */
+/* The plan has so many steps from now on; none has a block, nor had before. False: no memory. */
 bool dryi_paged_heirs_begin(struct dryi_paged *p, uint32_t step_count);
+/* The plan goes, or the place; nobody asks for what waits. */
+void dryi_paged_heirs_finish(struct dryi_paged *p);
 /* What waits becomes ordinary free memory; was there any? */
 DRYI_ASIDE bool dryi_paged_heirs_release(struct dryi_paged *p);
 /* The same of one block. */
@@ -904,6 +908,7 @@ static inline void
 dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
 {
     p->plan.waiting[step] = NONE;
+    p->plan.waiting_steps[step / 64] &= ~(UINT64_C(1) << (step % 64));
     p->plan.waiting_count--;
 }
 
@@ -927,12 +932,13 @@ dryi_paged_heir_wait(struct dryi_paged *p, const struct shelf *s, uint32_t block
     struct block *b = &p->blocks[block];
     uint32_t heir = b->bin_next;
     if (!b->has_ticket || b->is_apart || heir >= plan->step_count ||
-        plan->waiting[heir] != NONE || b->span != plan->span || p->is_full ||
-        !dryi_paged_is_heirs_place(p, s, b))
+        plan->waiting[heir] != NONE || plan->waiting_count == WAITING_MAX ||
+        b->span != plan->span || p->is_full || !dryi_paged_is_heirs_place(p, s, b))
         return false;
     b->state = BLOCK_HEIR;
-    b->has_ticket = b->is_known = false;
+    b->has_ticket = false;
     plan->waiting[heir] = block;
+    plan->waiting_steps[heir / 64] |= UINT64_C(1) << (heir % 64);
     plan->waiting_count++;
     return true;
 }

@@ -278,23 +278,23 @@ MUTANTS = {
         "test_forecast", "the_period_is_the_outer_loop"),
     "heir_of_another_size": (
         "forecast_next.c",
-        "its == lo && a->size == b->size &&",
-        "its == lo &&",
+        "s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)",
+        "false)",
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
     "heir_of_another_stream": (
         "forecast_next.c",
-        "a->size == b->size && a->stream == b->stream",
-        "a->size == b->size",
+        "s->seat_of[last] == at && lives[last].stream == lives[life].stream",
+        "s->seat_of[last] == at",
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
     "heir_of_an_earlier_one": (
         "forecast_next.c",
-        "look.last = age < least ? k : look.last;",
-        "look.last = k;",
+        "look->last = age < *least ? k : look->last;",
+        "look->last = k;",
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
     "moved_onto_another_life": (
         "forecast_next.c",
-        "look.is_free && inherits(job, life, lo, look.last)",
-        "inherits(job, life, lo, look.last)",
+        "!look.is_free || !inherits(s, life, at, look.last)",
+        "!inherits(s, life, at, look.last)",
         "test_forecast", "a_loop_is_learnt"),
     "moved_never": (
         "forecast_next.c",
@@ -303,12 +303,12 @@ MUTANTS = {
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
     "waiting_for_an_older_plan": (
         "paged_state.h",
-        " || p->is_full ||\n        !dryi_paged_is_heirs_place(p, s, b))",
+        " || p->is_full || !dryi_paged_is_heirs_place(p, s, b))",
         " || p->is_full)",
         "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
     "waiting_while_one_needs_it": (
         "paged_ladder.c",
-        "!arena_is_small(r->arena) && dryi_paged_heirs_release(p)",
+        "r->arena == 0 && dryi_paged_heirs_release(p)",
         "false",
         "test_paged_plan", "what_waits_is_there_for_a_step_without_a_place"),
     "waiting_when_all_is_flushed": (
