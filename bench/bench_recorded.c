@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_recorded PAIRS FILE...: what the calls of recorded programs cost a pool.
+ * bench_recorded PAIRS FILE...: what the calls of recorded programs cost a pool;
+ * bench_recorded steps FILE EVENT...: and those of a program in steps that repeat, which begin
+ * at these events.
  *
  * The allocs and frees of a trace, in their order and on their streams, through the C
  * interface on the simulated device, again and again until there were PAIRS of them. A pair is
@@ -9,6 +11,11 @@
  * round as a whole, then the same calls one by one (p50_ns, p99_9_ns, max_ns, less what
  * reading the clock costs), and how many of the requests are of 256 KiB or less. The rounds
  * before the measured ones, two, are not counted: programs warm up, too.
+ *
+ * Of steps the first ten are not counted, and behind each is a break: a program takes a tenth of a
+ * second for one, which the packing of a plan is done in beside it. Of the rest the first half is
+ * measured as a whole, the second call by call. How many of the requests lay where the plan has
+ * them is told, too.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -26,6 +33,8 @@
 
 #define SMALL_BYTES ((uint64_t)256 << 10)
 #define WARM_ROUNDS 2
+#define WARM_STEPS 10
+#define BREAK_US 100000
 static const char *const placement_names[] = {"paged", "torch"};
 
 /* size 0: the free of the block that call `pair` asked for. */
@@ -37,6 +46,8 @@ struct call {
 struct calls {
     struct call *calls;
     size_t count, pairs, live_max, small;
+    size_t *steps; /* events where they begin, then the calls */
+    size_t step_count;
 };
 
 struct timing {
@@ -84,7 +95,9 @@ collect(const struct dry_trace_view *v, struct calls *c)
     for (size_t i = 0; i < room; i++)
         lives[i].addr = UINT64_MAX;
     c->calls = take(2 * v->event_count, sizeof *c->calls);
-    for (size_t i = 0; i < v->event_count; i++) {
+    for (size_t i = 0, step = 0; i < v->event_count; i++) {
+        if (step < c->step_count && c->steps[step] == i)
+            c->steps[step++] = c->count;
         struct life *life = find_life(lives, room - 1, v->addr[i]);
         uint32_t call = (uint32_t)c->count;
         if (v->action[i] == DRY_ACTION_ALLOC && v->size[i] > 0) {
@@ -112,7 +125,6 @@ collect(const struct dry_trace_view *v, struct calls *c)
 static void
 read_calls(const char *path, struct calls *c)
 {
-    *c = (struct calls){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     need(fd >= 0, path);
     struct dry_source source = {read_file, &fd};
@@ -144,17 +156,18 @@ do_round(struct dry_pool *pool, const struct calls *c, struct timing *t)
         do_call(pool, &c->calls[i], t->addresses, i);
 }
 
+/* The calls from one to another; pairs both of which are among them. */
 static void
-time_round(struct dry_pool *pool, const struct calls *c, struct timing *t,
-           uint32_t *spent)
+time_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
+           struct timing *t, uint32_t *spent)
 {
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = from; i < to; i++) {
         uint64_t begin = now_ns();
         do_call(pool, &c->calls[i], t->addresses, i);
         uint32_t ns = (uint32_t)(now_ns() - begin);
         if (c->calls[i].size)
             spent[i] = ns;
-        else
+        else if (c->calls[i].pair >= from)
             t->times[t->count++] = spent[c->calls[i].pair] + ns;
     }
 }
@@ -170,8 +183,41 @@ measure(struct dry_pool *pool, const struct calls *c, size_t rounds, struct timi
         do_round(pool, c, t);
     t->round_ns = (double)(now_ns() - begin) / (double)rounds;
     for (size_t i = 0; i < rounds; i++)
-        time_round(pool, c, t, spent);
+        time_calls(pool, c, 0, c->count, t, spent);
     free(spent);
+}
+
+static void
+do_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
+         const struct timing *t)
+{
+    for (size_t i = from; i < to; i++)
+        do_call(pool, &c->calls[i], t->addresses, i);
+}
+
+/* The time of a pair, and how many requests of the steps lay where a plan had them. */
+static double
+measure_steps(struct dry_pool *pool, const struct calls *c, struct timing *t,
+              double *hinted)
+{
+    uint32_t *spent = take(c->count, sizeof *spent);
+    size_t from = 0, last = c->steps[c->step_count - 1];
+    size_t middle = c->steps[(WARM_STEPS + c->step_count) / 2];
+    struct dry_pool_counters before, after;
+    for (size_t step = 0; step <= WARM_STEPS; from = c->steps[step++]) {
+        do_calls(pool, c, from, c->steps[step], t);
+        usleep(BREAK_US);
+    }
+    dry_pool_get_counters(pool, &before);
+    uint64_t begin = now_ns();
+    do_calls(pool, c, from, middle, t);
+    double ns = (double)(now_ns() - begin) / ((double)(middle - from) / 2);
+    time_calls(pool, c, middle, last, t, spent);
+    dry_pool_get_counters(pool, &after);
+    *hinted =
+        (double)(after.hints_taken - before.hints_taken) / ((double)(last - from) / 2);
+    free(spent);
+    return ns;
 }
 
 static const char *
@@ -196,22 +242,30 @@ print_result(const char *path, enum dry_placement placement, const struct calls 
     fflush(stdout);
 }
 
+static struct dry_pool *
+make_pool(enum dry_placement placement, const char *conf, struct dry_sim **sim)
+{
+    struct dry_sim_options sim_options;
+    dry_sim_options_init(&sim_options);
+    need(dry_sim_create(&sim_options, sim, NULL) == DRY_OK, "no device");
+    struct dry_pool_options options;
+    dry_pool_options_init(&options);
+    options.device = dry_sim_get_device(*sim);
+    options.placement = placement;
+    options.conf = conf;
+    struct dry_pool *pool;
+    need(dry_pool_create(&options, &pool, NULL) == DRY_OK, "no pool");
+    return pool;
+}
+
 static void
 run(const char *path, const struct calls *c, enum dry_placement placement, size_t pairs)
 {
     size_t rounds = pairs / c->pairs + 1;
     struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
                        .times = take(rounds * c->pairs, sizeof *t.times)};
-    struct dry_sim_options sim_options;
-    dry_sim_options_init(&sim_options);
     struct dry_sim *sim;
-    need(dry_sim_create(&sim_options, &sim, NULL) == DRY_OK, "no device");
-    struct dry_pool_options options;
-    dry_pool_options_init(&options);
-    options.device = dry_sim_get_device(sim);
-    options.placement = placement;
-    struct dry_pool *pool;
-    need(dry_pool_create(&options, &pool, NULL) == DRY_OK, "no pool");
+    struct dry_pool *pool = make_pool(placement, NULL, &sim);
     measure(pool, c, rounds, &t);
     print_result(path, placement, c, &t);
     dry_pool_destroy(pool);
@@ -220,16 +274,59 @@ run(const char *path, const struct calls *c, enum dry_placement placement, size_
     free(t.times);
 }
 
+static void
+run_steps(const char *path, const struct calls *c, enum dry_placement placement,
+          const char *conf)
+{
+    struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
+                       .times = take(c->pairs, sizeof *t.times)};
+    struct dry_sim *sim;
+    struct dry_pool *pool = make_pool(placement, conf, &sim);
+    double hinted, mean_ns = measure_steps(pool, c, &t, &hinted);
+    const char *name = name_of(path);
+    printf("{\"bench\":\"steps\",\"placement\":\"%s\",\"conf\":\"%s\","
+           "\"name\":\"%.*s\",\"pairs\":%zu,\"live\":%zu,\"hinted\":%.3f,"
+           "\"mean_ns\":%.1f",
+           placement_names[placement], conf ? conf : "", (int)strcspn(name, "."), name,
+           c->pairs / c->step_count, c->live_max, hinted, mean_ns);
+    print_times(t.times, t.count, 2 * clock_ns());
+    printf("}\n");
+    fflush(stdout);
+    dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
+    free(t.addresses);
+    free(t.times);
+}
+
+static int
+main_of_steps(const char *path, char **events, size_t count)
+{
+    struct calls c = {.steps = take(count, sizeof *c.steps), .step_count = count};
+    for (size_t i = 0; i < count; i++)
+        c.steps[i] = strtoul(events[i], NULL, 10);
+    read_calls(path, &c);
+    run_steps(path, &c, DRY_PLACEMENT_TORCH, NULL);
+    run_steps(path, &c, DRY_PLACEMENT_PAGED, "plan:False");
+    run_steps(path, &c, DRY_PLACEMENT_PAGED, NULL);
+    free(c.steps);
+    free(c.calls);
+    return 0;
+}
+
 int
 main(int argc, char **argv)
 {
+    if (argc > 3 + 2 * WARM_STEPS && strcmp(argv[1], "steps") == 0)
+        return main_of_steps(argv[2], argv + 3, (size_t)argc - 3);
     size_t pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     if (pairs < 1000 || argc < 3) {
-        fputs("usage: bench_recorded PAIRS FILE..., at least 1000\n", stderr);
+        fputs("usage: bench_recorded PAIRS FILE..., at least 1000\n"
+              "       bench_recorded steps FILE EVENT..., at least 21\n",
+              stderr);
         return 2;
     }
     for (int i = 2; i < argc; i++) {
-        struct calls c;
+        struct calls c = {0};
         read_calls(argv[i], &c);
         for (int p = DRY_PLACEMENT_PAGED; p <= DRY_PLACEMENT_TORCH; p++)
             run(argv[i], &c, (enum dry_placement)p, pairs);

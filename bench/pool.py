@@ -11,7 +11,8 @@ the peak of what the program had asked for and not given back:
 
 A second table tells what is left of that from the fourth step on, the third period after a
 step of warm-up, for workloads of equal steps. "short" takes the smaller half of the traces.
-Speed is measured by bench_pool, on a pool with its lock and its table of pointers.
+Speed is measured by bench_pool and bench_recorded, on a pool with its lock and its table of
+pointers: of sizes that never repeat, of recorded calls, and of a program's steps, which do.
 """
 import concurrent.futures
 import csv
@@ -167,14 +168,14 @@ def results_of(program, *arguments):
     return [json.loads(line) for line in output.splitlines()]
 
 
-def side_by_side(results, key, columns):
+def side_by_side(results, key, columns, placements=("torch", "paged")):
     """A line a key: torch's figures, then paged's."""
     rows = {}
     for result in results:
         rows.setdefault(key(result), {})[result["placement"]] = result
     for title, row in rows.items():
         line = title
-        for placement in ("torch", "paged"):
+        for placement in placements:
             result = row.get(placement, {})
             for width, column, digits in columns:
                 figure = result.get(column)
@@ -227,6 +228,32 @@ def print_recorded(program, traces, short):
                                     f"{r['small_share']:7.0%}", QUANTILES)
 
 
+LONG = 40  # steps
+
+
+def print_steps(maker, program, folder, short):
+    """From the eleventh step on, of programs whose steps are equal."""
+    results = []
+    names = subprocess.run([maker, "list"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.split()
+    for name in names:
+        if not name.endswith("-fixed") or (short and name not in SHORT):
+            continue
+        path = folder / f"{name}.trace"
+        steps = subprocess.run([maker, name, path, str(LONG)], check=True, text=True,
+                               stdout=subprocess.PIPE).stdout.split()
+        results += results_of(program, "steps", path, *steps)
+    hinted = {r["name"]: r["hinted"] for r in results}
+    for result in results:
+        result["placement"] += result["conf"]
+    print(f"\n{'steps, ns':15}{'pairs':>6}{'hinted':>7}{'torch':>17}{'no plan':>17}"
+          f"{'paged':>17}")
+    print(f"{'':28}" + f"{'p50':>6}{'p99.9':>6}{'mean':>5}" * 3)
+    side_by_side(results, lambda r: f"{r['name']:15}{r['pairs']:6}{hinted[r['name']]:7.0%}",
+                 ((6, "p50_ns", 0), (6, "p99_9_ns", 0), (5, "mean_ns", 0)),
+                 ("torch", "pagedplan:False", "paged"))
+
+
 def run(short, machine, build):
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
@@ -245,3 +272,5 @@ def run(short, machine, build):
         print_steady(traces)
         print_speed(folder / "build/bench/bench_pool", short)
         print_recorded(folder / "build/bench/bench_recorded", traces, short)
+        print_steps(folder / "build/bench/make_workload",
+                    folder / "build/bench/bench_recorded", folder, short)
