@@ -149,14 +149,16 @@ do_call(struct dry_pool *pool, const struct call *call, uint64_t *addresses, siz
     need(status == DRY_OK, "a call failed");
 }
 
+/* The calls from one to another. */
 static void
-do_round(struct dry_pool *pool, const struct calls *c, struct timing *t)
+do_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
+         const struct timing *t)
 {
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = from; i < to; i++)
         do_call(pool, &c->calls[i], t->addresses, i);
 }
 
-/* The calls from one to another; pairs both of which are among them. */
+/* The same, and the times of pairs both calls of which are among them. */
 static void
 time_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
            struct timing *t, uint32_t *spent)
@@ -177,22 +179,14 @@ measure(struct dry_pool *pool, const struct calls *c, size_t rounds, struct timi
 {
     uint32_t *spent = take(c->count, sizeof *spent);
     for (int i = 0; i < WARM_ROUNDS; i++)
-        do_round(pool, c, t);
+        do_calls(pool, c, 0, c->count, t);
     uint64_t begin = now_ns();
     for (size_t i = 0; i < rounds; i++)
-        do_round(pool, c, t);
+        do_calls(pool, c, 0, c->count, t);
     t->round_ns = (double)(now_ns() - begin) / (double)rounds;
     for (size_t i = 0; i < rounds; i++)
         time_calls(pool, c, 0, c->count, t, spent);
     free(spent);
-}
-
-static void
-do_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
-         const struct timing *t)
-{
-    for (size_t i = from; i < to; i++)
-        do_call(pool, &c->calls[i], t->addresses, i);
 }
 
 /* The time of a pair, and how many requests of the steps lay where a plan had them. */

@@ -169,7 +169,7 @@ def results_of(program, *arguments):
 
 
 def side_by_side(results, key, columns, placements=("torch", "paged")):
-    """A line a key: torch's figures, then paged's."""
+    """A line a key: each placement's figures."""
     rows = {}
     for result in results:
         rows.setdefault(key(result), {})[result["placement"]] = result
@@ -228,30 +228,24 @@ def print_recorded(program, traces, short):
                                     f"{r['small_share']:7.0%}", QUANTILES)
 
 
-LONG = 40  # steps
-
-
-def print_steps(maker, program, folder, short):
+def print_steps(maker, program, traces):
     """From the eleventh step on, of programs whose steps are equal."""
     results = []
-    names = subprocess.run([maker, "list"], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.split()
-    for name in names:
-        if not name.endswith("-fixed") or (short and name not in SHORT):
+    for trace in traces:
+        if not trace.steps:
             continue
-        path = folder / f"{name}.trace"
-        steps = subprocess.run([maker, name, path, str(LONG)], check=True, text=True,
+        steps = subprocess.run([maker, trace.name, trace.path, "40"], check=True, text=True,
                                stdout=subprocess.PIPE).stdout.split()
-        results += results_of(program, "steps", path, *steps)
+        results += results_of(program, "steps", trace.path, *steps)
     hinted = {r["name"]: r["hinted"] for r in results}
     for result in results:
-        result["placement"] += result["conf"]
+        result["placement"] = f"{result['placement']} {result['conf']}".strip()
     print(f"\n{'steps, ns':15}{'pairs':>6}{'hinted':>7}{'torch':>17}{'no plan':>17}"
           f"{'paged':>17}")
     print(f"{'':28}" + f"{'p50':>6}{'p99.9':>6}{'mean':>5}" * 3)
     side_by_side(results, lambda r: f"{r['name']:15}{r['pairs']:6}{hinted[r['name']]:7.0%}",
                  ((6, "p50_ns", 0), (6, "p99_9_ns", 0), (5, "mean_ns", 0)),
-                 ("torch", "pagedplan:False", "paged"))
+                 ("torch", "paged plan:False", "paged"))
 
 
 def run(short, machine, build):
@@ -273,4 +267,4 @@ def run(short, machine, build):
         print_speed(folder / "build/bench/bench_pool", short)
         print_recorded(folder / "build/bench/bench_recorded", traces, short)
         print_steps(folder / "build/bench/make_workload",
-                    folder / "build/bench/bench_recorded", folder, short)
+                    folder / "build/bench/bench_recorded", traces)
