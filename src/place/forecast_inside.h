@@ -79,8 +79,7 @@ struct dryi_forecast {
     uint64_t marks[HINTS_WINDOW]; /* of the words that end in the last requests */
     uint64_t first_mark;          /* number of the first request that has one */
     uint64_t least, least_at;     /* the mark that was kept last, and its number */
-    uint64_t
-        seen_to; /* before this request; those of a period that goes on are seen later */
+    uint64_t seen_to;   /* before this request; not while a period is followed */
     uint64_t began;     /* learning, at this request */
     uint64_t distance;  /* candidate for the period; 0: none */
     uint64_t run;       /* so many requests were what they were a `distance` before */
@@ -147,7 +146,7 @@ struct dryi_plan_job {
     uint32_t handed; /* lives whose place goes to another stream next */
     uint64_t taken;  /* bytes of obstacles */
     uint64_t *piece, *fill;
-    const uint64_t *offsets; /* the better one of them; NULL: not packed */
+    uint64_t *offsets; /* the better one of them; NULL: not packed */
     uint64_t floor, pages;
     atomic_bool is_cancelled;
 };
@@ -169,18 +168,14 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_usable(const struct dryi_forecas
 DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *job,
                                                         const struct dry_memory *memory,
                                                         uint64_t *height);
-/* Which lives hand their place over, by job->offsets. */
-DRY_CHECK_RESULT enum dry_status dryi_plan_find_handed(struct dryi_plan_job *job,
-                                                       const struct dry_memory *memory);
 /*
- * Which have an heir: of one stream, `offsets`, which are job->offsets, are changed so that more
- * have. No byte is used that was not.
+ * Which lives hand their place over, and which have an heir, by job->offsets; of one stream those
+ * are changed so that more have. No byte is used that was not.
  */
-DRY_CHECK_RESULT enum dry_status dryi_plan_make_heirs(struct dryi_plan_job *job,
-                                                      uint64_t *offsets,
-                                                      const struct dry_memory *memory);
+DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
+                                                     const struct dry_memory *memory);
 
-/* hints_period.c: a request was recorded; may find a period and become KNOWN. */
+/* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
 /* Room for one record more; false when there is no memory for the first ones. */
 bool dryi_forecast_make_room(struct dryi_forecast *h);

@@ -17,16 +17,25 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-/* --- handed over -------------------------------------------------------------------------- */
+/* --- seats -------------------------------------------------------------------------------- */
 
-#define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
+#define NOBODY UINT32_MAX
 
-struct overlaps {
-    const struct dryi_plan_job *job;
-    uint32_t life;
-    uint32_t others[NEIGHBOURS_MAX];
-    uint32_t count;
-    bool is_many;
+/* Lives with the very same bytes; moved ones come to another place, no place is new. */
+struct seat {
+    uint64_t lo, hi;
+    uint64_t top;   /* the highest end up to here, by lo */
+    uint32_t first; /* of those that lie there, a list; NOBODY */
+    size_t of_size; /* where the seats of its size begin, by size */
+};
+
+struct seats {
+    struct dryi_plan_job *job;
+    struct seat *seats; /* by lo */
+    size_t count;
+    uint32_t *seat_of, *next;     /* by life */
+    struct dryi_sort_item *items; /* twice: lives by lo, then seats by size */
+    uint64_t looks;
 };
 
 static uint64_t
@@ -42,100 +51,6 @@ age_of(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
     uint32_t now = job->lives[life].begin + 2 * job->period;
     return (now - job->lives[other].end) % job->period;
 }
-
-/* Has another one lain since over all that both share? */
-static bool
-is_covered(const struct overlaps *o, uint32_t other)
-{
-    const struct dryi_plan_job *job = o->job;
-    uint64_t lo = job->offsets[other], hi = end_offset(job, other);
-    lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
-    hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
-    uint32_t age = age_of(job, o->life, other);
-    for (uint32_t i = 0; i < o->count; i++) {
-        uint32_t k = o->others[i];
-        if (k != other && job->offsets[k] <= lo && end_offset(job, k) >= hi &&
-            age_of(job, o->life, k) < age)
-            return true;
-    }
-    return false;
-}
-
-static void
-note_handed(const struct overlaps *o, struct dryi_plan_job *job)
-{
-    for (uint32_t i = 0; i < o->count; i++) {
-        struct dryi_plan_life *other = &job->lives[o->others[i]];
-        if (other->is_handed || other->stream == job->lives[o->life].stream ||
-            is_covered(o, o->others[i]))
-            continue;
-        other->is_handed = true;
-        job->handed++;
-    }
-}
-
-/* Of lives by offset: those that lie under the n-th, and the n-th under them. */
-static void
-find_overlaps(const struct dryi_sort_item *items, size_t n, uint64_t widest,
-              struct overlaps *o)
-{
-    const struct dryi_plan_job *job = o->job;
-    uint64_t lo = job->offsets[o->life], hi = end_offset(job, o->life);
-    for (size_t k = n; k-- > 0 && items[k].key + widest > lo && !o->is_many;) {
-        o->is_many = o->count == NEIGHBOURS_MAX;
-        if (!o->is_many && end_offset(job, items[k].value) > lo)
-            o->others[o->count++] = items[k].value;
-    }
-    for (size_t k = n + 1; k < job->count && items[k].key < hi && !o->is_many; k++) {
-        o->is_many = o->count == NEIGHBOURS_MAX;
-        if (!o->is_many)
-            o->others[o->count++] = items[k].value;
-    }
-}
-
-enum dry_status
-dryi_plan_find_handed(struct dryi_plan_job *job, const struct dry_memory *memory)
-{
-    struct dryi_sort_item *items =
-        dryi_memory_zalloc(memory, job->capacity, 2 * sizeof *items);
-    uint64_t widest = 0;
-    if (!items)
-        return DRY_ERR_MEMORY;
-    for (uint32_t k = 0; k < job->count; k++) {
-        items[k] = (struct dryi_sort_item){job->offsets[k], k};
-        widest = job->lives[k].size > widest ? job->lives[k].size : widest;
-    }
-    dryi_sort_items(items, items + job->capacity, job->count);
-    for (size_t n = 0; n < job->count && !dryi_plan_job_is_cancelled(job); n++) {
-        struct overlaps o = {.job = job, .life = items[n].value};
-        find_overlaps(items, n, widest, &o);
-        note_handed(&o, job);
-    }
-    dryi_memory_free(memory, items, job->capacity, 2 * sizeof *items);
-    return DRY_OK;
-}
-
-/* --- heirs -------------------------------------------------------------------------------- */
-
-#define TRIES_MAX 16u                 /* places that a life is held against */
-#define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
-#define NOBODY UINT32_MAX
-
-/* Lives with the very same bytes; moved ones come to another place, no place is new. */
-struct seat {
-    uint64_t lo, hi;
-    uint64_t top;   /* the highest end up to here, by lo */
-    uint32_t first; /* of those that lie there, a list; NOBODY */
-};
-
-struct seats {
-    struct dryi_plan_job *job;
-    struct seat *seats; /* by lo */
-    size_t count;
-    uint32_t *seat_of, *next;     /* by life */
-    struct dryi_sort_item *items; /* twice: lives by lo, then seats by size */
-    uint64_t looks;
-};
 
 static bool
 take_memory(struct seats *s, const struct dry_memory *memory)
@@ -185,7 +100,7 @@ seat_for(struct seats *s, uint64_t lo, uint64_t hi)
     if (at > 0 && s->seats[at - 1].lo == lo)
         return (uint32_t)(at - 1);
     uint64_t top = s->count > 0 ? s->seats[s->count - 1].top : 0;
-    s->seats[s->count] = (struct seat){lo, hi, hi > top ? hi : top, NOBODY};
+    s->seats[s->count] = (struct seat){lo, hi, hi > top ? hi : top, NOBODY, 0};
     return (uint32_t)s->count++;
 }
 
@@ -203,7 +118,95 @@ list_seats(struct seats *s)
     for (uint32_t k = 0; k < s->count; k++)
         s->items[k] = (struct dryi_sort_item){s->seats[k].hi - s->seats[k].lo, k};
     dryi_sort_items(s->items, s->items + job->capacity, s->count);
+    for (size_t i = 0, first = 0; i < s->count; i++) {
+        first = s->items[i].key == s->items[first].key ? first : i;
+        s->seats[s->items[i].value].of_size = first;
+    }
 }
+
+/* Where the seats end that begin below `hi`. */
+static size_t
+seats_below(const struct seats *s, uint64_t hi)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->seats[middle].lo < hi)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* --- handed over -------------------------------------------------------------------------- */
+
+#define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
+
+struct overlaps {
+    const struct dryi_plan_job *job;
+    uint32_t life;
+    uint32_t others[NEIGHBOURS_MAX];
+    uint32_t count;
+};
+
+/* Has another one lain since over all that both share? */
+static bool
+is_covered(const struct overlaps *o, uint32_t other)
+{
+    const struct dryi_plan_job *job = o->job;
+    uint64_t lo = job->offsets[other], hi = end_offset(job, other);
+    lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
+    hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
+    uint32_t age = age_of(job, o->life, other);
+    for (uint32_t i = 0; i < o->count; i++) {
+        uint32_t k = o->others[i];
+        if (k != other && job->offsets[k] <= lo && end_offset(job, k) >= hi &&
+            age_of(job, o->life, k) < age)
+            return true;
+    }
+    return false;
+}
+
+static void
+note_handed(const struct overlaps *o, struct dryi_plan_job *job)
+{
+    for (uint32_t i = 0; i < o->count; i++) {
+        struct dryi_plan_life *other = &job->lives[o->others[i]];
+        if (other->is_handed || other->stream == job->lives[o->life].stream ||
+            is_covered(o, o->others[i]))
+            continue;
+        other->is_handed = true;
+        job->handed++;
+    }
+}
+
+/* Others that share bytes with the life, as many as there is room for. */
+static void
+find_overlaps(const struct seats *s, struct overlaps *o)
+{
+    const struct seat *seat = &s->seats[s->seat_of[o->life]];
+    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
+        uint32_t other = s->seats[k].hi > seat->lo ? s->seats[k].first : NOBODY;
+        for (; other != NOBODY && o->count < NEIGHBOURS_MAX; other = s->next[other]) {
+            if (other != o->life)
+                o->others[o->count++] = other;
+        }
+    }
+}
+
+static void
+find_handed(struct seats *s)
+{
+    struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+        struct overlaps o = {.job = job, .life = k};
+        find_overlaps(s, &o);
+        note_handed(&o, job);
+    }
+}
+
+/* --- heirs -------------------------------------------------------------------------------- */
 
 /* Who lay on a seat before a life begins, at least on a part of it. */
 struct look {
@@ -236,21 +239,6 @@ look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *l
     }
 }
 
-/* Where the seats end that begin below `hi`. */
-static size_t
-seats_below(const struct seats *s, uint64_t hi)
-{
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->seats[middle].lo < hi)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static struct look
 look_at(struct seats *s, uint32_t life, uint32_t at)
 {
@@ -276,6 +264,9 @@ inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 
 /* --- moved to inherit --------------------------------------------------------------------- */
 
+#define TRIES_MAX 16u                 /* seats that a life is held against */
+#define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
+
 /* Seats of its size, those that were left last first. */
 struct choice {
     uint32_t seats[TRIES_MAX], ages[TRIES_MAX];
@@ -298,27 +289,12 @@ choose(struct choice *c, uint32_t seat, uint32_t age)
     c->ages[at] = age;
 }
 
-/* The first of so many bytes, by size. */
-static size_t
-first_of_size(const struct seats *s, uint64_t size)
-{
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->items[middle].key < size)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void
 list_choices(struct seats *s, uint32_t life, struct choice *choice)
 {
     uint64_t size = s->job->lives[life].size;
-    for (size_t i = first_of_size(s, size); i < s->count && s->items[i].key == size;
-         i++) {
+    size_t i = s->seats[s->seat_of[life]].of_size;
+    for (; i < s->count && s->items[i].key == size; i++) {
         uint32_t at = s->items[i].value, least = UINT32_MAX;
         for (uint32_t k = s->seats[at].first; k != NOBODY; k = s->next[k]) {
             uint32_t age = age_of(s->job, life, k);
@@ -332,7 +308,7 @@ list_choices(struct seats *s, uint32_t life, struct choice *choice)
 
 /* To where it inherits, if it can. */
 static void
-move_life(struct seats *s, uint64_t *offsets, uint32_t life)
+move_life(struct seats *s, uint32_t life)
 {
     struct choice choice = {.count = 0};
     uint32_t at = s->seat_of[life];
@@ -346,19 +322,19 @@ move_life(struct seats *s, uint64_t *offsets, uint32_t life)
             continue;
         stand_up(s, life);
         sit_down(s, life, at);
-        offsets[life] = s->seats[at].lo;
+        s->job->offsets[life] = s->seats[at].lo;
         return;
     }
 }
 
 /* All that end in their period, in order of their begin: lives are listed so. */
 static void
-move_to_inherit(struct seats *s, uint64_t *offsets)
+move_to_inherit(struct seats *s)
 {
     const struct dryi_plan_job *job = s->job;
     for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
         if (job->lives[k].end <= job->period && !dryi_plan_job_is_cancelled(job))
-            move_life(s, offsets, k);
+            move_life(s, k);
     }
 }
 
@@ -374,8 +350,7 @@ find_heirs(struct seats *s)
 }
 
 enum dry_status
-dryi_plan_make_heirs(struct dryi_plan_job *job, uint64_t *offsets,
-                     const struct dry_memory *memory)
+dryi_plan_find_next(struct dryi_plan_job *job, const struct dry_memory *memory)
 {
     struct seats seats = {.job = job};
     bool has_memory = take_memory(&seats, memory);
@@ -383,7 +358,9 @@ dryi_plan_make_heirs(struct dryi_plan_job *job, uint64_t *offsets,
         list_seats(&seats);
         /* Of several streams it is not time alone that keeps lives apart. */
         if (job->stream_count == 1)
-            move_to_inherit(&seats, offsets);
+            move_to_inherit(&seats);
+        else
+            find_handed(&seats);
         find_heirs(&seats);
     }
     give_memory(&seats, memory);

@@ -311,7 +311,7 @@ find_least(const struct dryi_forecast *h, uint64_t last)
  * request's letters were before; 0: not known.
  */
 static uint64_t
-see(struct dryi_forecast *h)
+see_next(struct dryi_forecast *h)
 {
     uint64_t known = roll(h), last = h->seen_to - 1;
     if (known < HINTS_WORD)
@@ -331,20 +331,22 @@ see(struct dryi_forecast *h)
 }
 
 /*
- * What came while a period was followed, as far as it is still there: O(1) a request, as if each
- * had been seen in its time, and nothing as long as the period lasts.
+ * The last request, and before it what came while a period was followed, as far as it is still
+ * there and some letters a request: nothing is seen as long as a period lasts. 0, too: it is not
+ * come to yet.
  */
-static void
-see_the_rest(struct dryi_forecast *h)
+static uint64_t
+see(struct dryi_forecast *h)
 {
-    uint64_t needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
-    if (needed < h->oldest) {
+    uint64_t distance = 0, needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
+    if (needed < h->oldest && h->rolled < h->oldest) {
         h->seen_to = h->seen_to > h->oldest ? h->seen_to : h->oldest;
         h->rolling = 0;
         h->rolled = h->seen_to;
     }
-    while (h->seen_to < h->now)
-        (void)see(h);
+    for (unsigned i = 0; i < BACK_MAX && h->seen_to < h->now; i++)
+        distance = see_next(h);
+    return h->seen_to == h->now ? distance : 0;
 }
 
 void
@@ -354,7 +356,6 @@ dryi_forecast_begin_learning(struct dryi_forecast *h)
     h->began = h->now;
     h->distance = h->run = h->next_look = 0;
     h->skipped = 0;
-    see_the_rest(h);
 }
 
 /* Letters from the last one back that are as a distance before, at most HINTS_WORD. */

@@ -316,11 +316,9 @@ pack(const struct run *run)
             return;
         of_fill = count_pages(run, job->fill);
     }
-    uint64_t *offsets = of_fill < of_piece ? job->fill : job->piece;
-    job->offsets = offsets;
+    job->offsets = of_fill < of_piece ? job->fill : job->piece;
     job->pages = of_fill < of_piece ? of_fill : of_piece;
-    if (dryi_plan_make_heirs(job, offsets, run->memory) != DRY_OK ||
-        (job->stream_count > 1 && dryi_plan_find_handed(job, run->memory) != DRY_OK))
+    if (dryi_plan_find_next(job, run->memory) != DRY_OK)
         job->offsets = NULL;
 }
 

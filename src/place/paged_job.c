@@ -232,8 +232,8 @@ dryi_paged_plan_make(struct dryi_paged *p)
 {
     struct planning *planning = &p->planning;
     if (p->requests < p->plan_earliest || planning->state == JOB_OUT)
-        return; /* it is known still when it begins anew */
-    dryi_paged_heirs_release(p);
+        return;                  /* it is known still when it begins anew */
+    dryi_paged_heirs_release(p); /* what is taken is packed around */
     if (planning->state != JOB_NONE && !dryi_plan_job_is_of(planning->job, p->hints))
         end_job(p);
     if (planning->state == JOB_IS_BACK && !is_valid(p)) {

@@ -545,7 +545,7 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
     r->ticket = hint.ticket;
     r->heir = NONE;
     /* The best fit for what the plan does not expect may be among what waits. */
-    if (hint.step == NONE && p->plan.waiting_count > 0)
+    if (hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0)
         dryi_paged_heirs_release(p);
     if (hint.offset == DRYI_HINT_NONE)
         return NONE;

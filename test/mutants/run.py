@@ -266,15 +266,30 @@ MUTANTS = {
         "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
+    "waiting_for_private_pools": (
+        "paged_ladder.c",
+        "r->arena == 0 && dryi_paged_heirs_release(p)",
+        "dryi_paged_heirs_release(p)",
+        "test_paged_plan", "what_waits_is_the_default_pools"),
+    "waiting_in_a_capture": (
+        "paged_plan.c",
+        "dryi_paged_heirs_release(p);\n        return NONE;",
+        "return NONE;",
+        "test_paged_plan", "what_waits_is_the_default_pools"),
+    "waiting_without_bounds": (
+        "paged_state.h",
+        "plan->waiting_count == WAITING_MAX",
+        "false",
+        "test_paged_plan", "only_so_many_wait"),
     "letters_seen_that_are_gone": (
         "forecast_period.c",
-        "if (needed < h->oldest) {",
+        "if (needed < h->oldest && h->rolled < h->oldest) {",
         "if (needed < h->oldest && h->oldest == h->now) {",
         "test_forecast", "the_period_is_the_outer_loop"),
     "letters_never_seen": (
         "forecast_period.c",
-        "while (h->seen_to < h->now)\n        (void)see(h);",
-        "h->seen_to = h->now;",
+        "    uint64_t distance = see(h);\n",
+        "    h->seen_to = h->now - 1;\n    uint64_t distance = see(h);\n",
         "test_forecast", "the_period_is_the_outer_loop"),
     "heir_of_another_size": (
         "forecast_next.c",
@@ -318,7 +333,7 @@ MUTANTS = {
         "test_paged_plan", "the_span_of_a_plan_may_go"),
     "waiting_beside_the_unexpected": (
         "paged_plan.c",
-        "hint.step == NONE && p->plan.waiting_count > 0",
+        "hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0",
         "false",
         "test_paged_plan", "an_heir_that_does_not_come_costs_no_hint"),
     "waiting_in_the_way": (

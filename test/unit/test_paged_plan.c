@@ -160,6 +160,24 @@ begin_layer(struct rig *rig, uint64_t stream)
     }
 }
 
+static uint64_t
+layer_size(const struct rig *rig, unsigned i, unsigned variant)
+{
+    return rig->unit * (1 + (i * 5 + variant) % 7) + 512 * i;
+}
+
+static uint64_t
+scratch_size(const struct rig *rig, unsigned i, unsigned variant)
+{
+    return rig->unit * (1 + (i + variant) % 5);
+}
+
+static uint64_t
+gradient_size(const struct rig *rig, unsigned i, unsigned variant)
+{
+    return rig->unit * (1 + (i * 3 + variant) % 11);
+}
+
 /* Forward keeps a block a layer, backward gives it back; each needs some for a while. */
 static void
 run_loop(struct rig *rig, unsigned variant)
@@ -168,15 +186,14 @@ run_loop(struct rig *rig, unsigned variant)
         uint64_t stream = i % rig->streams;
         struct held scratch;
         begin_layer(rig, stream);
-        get(rig, &rig->layers[i], rig->unit * (1 + (i * 5 + variant) % 7) + 512 * i,
-            stream);
-        get(rig, &scratch, rig->unit * (1 + (i + variant) % 5), stream);
+        get(rig, &rig->layers[i], layer_size(rig, i, variant), stream);
+        get(rig, &scratch, scratch_size(rig, i, variant), stream);
         put(rig, &scratch);
     }
     for (unsigned i = LAYERS; i-- > 0;) {
         struct held gradient;
         begin_layer(rig, i % rig->streams);
-        get(rig, &gradient, rig->unit * (1 + (i * 3 + variant) % 11), i % rig->streams);
+        get(rig, &gradient, gradient_size(rig, i, variant), i % rig->streams);
         put(rig, &rig->layers[i]);
         put(rig, &gradient);
     }
@@ -491,8 +508,8 @@ run_noisy_loop(struct rig *rig, struct random *r, struct held noise[NOISE])
     for (unsigned i = 0; i < LAYERS; i++) {
         uint64_t stream = i % rig->streams;
         struct held scratch;
-        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, stream);
-        get(rig, &scratch, rig->unit * (1 + i % 5), stream);
+        get(rig, &rig->layers[i], layer_size(rig, i, 0), stream);
+        get(rig, &scratch, scratch_size(rig, i, 0), stream);
         if (i % 3 == 0)
             use_elsewhere(rig, &scratch, (stream + 1) % rig->streams);
         put(rig, &scratch);
@@ -506,7 +523,7 @@ run_noisy_loop(struct rig *rig, struct random *r, struct held noise[NOISE])
     }
     for (unsigned i = LAYERS; i-- > 0;) {
         struct held gradient;
-        get(rig, &gradient, rig->unit * (1 + i * 3 % 11), i % rig->streams);
+        get(rig, &gradient, gradient_size(rig, i, 0), i % rig->streams);
         if (random_below(r, 10) == 0)
             use_elsewhere(rig, &rig->layers[i], random_below(r, rig->streams));
         put(rig, &rig->layers[i]);
@@ -581,10 +598,10 @@ run_forward(struct rig *rig)
     for (unsigned i = 0; i < LAYERS; i++) {
         struct held scratch;
         uint32_t before = waiting(rig);
-        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, 0);
+        get(rig, &rig->layers[i], layer_size(rig, i, 0), 0);
         inherited += waiting(rig) < before;
         before = waiting(rig);
-        get(rig, &scratch, rig->unit * (1 + i % 5), 0);
+        get(rig, &scratch, scratch_size(rig, i, 0), 0);
         inherited += waiting(rig) < before;
         put(rig, &scratch);
         check_rig(rig);
@@ -597,7 +614,7 @@ run_backward(struct rig *rig)
 {
     for (unsigned i = LAYERS; i-- > 0;) {
         struct held gradient;
-        get(rig, &gradient, rig->unit * (1 + i * 3 % 11), 0);
+        get(rig, &gradient, gradient_size(rig, i, 0), 0);
         put(rig, &rig->layers[i]);
         put(rig, &gradient);
         check_rig(rig);
@@ -702,9 +719,9 @@ run_unexpected(struct rig *rig, unsigned layer, bool is_late)
     struct held late = {0};
     for (unsigned i = 0; i < LAYERS; i++) {
         struct held scratch = {0};
-        get(rig, &rig->layers[i], rig->unit * (1 + i * 5 % 7) + 512 * i, 0);
+        get(rig, &rig->layers[i], layer_size(rig, i, 0), 0);
         if (i != layer || is_late)
-            get(rig, &scratch, rig->unit * (1 + i % 5), 0);
+            get(rig, &scratch, scratch_size(rig, i, 0), 0);
         if (i == layer)
             late = scratch;
         else
@@ -784,8 +801,8 @@ what_an_older_plan_placed_has_no_heir(void **state)
     open_planned(&rig, "");
     for (unsigned i = 0; i < LAYERS; i++) {
         struct held scratch;
-        get(&rig, &rig.layers[i], rig.unit * (1 + i * 5 % 7) + 512 * i, 0);
-        get(&rig, &scratch, rig.unit * (1 + i % 5), 0);
+        get(&rig, &rig.layers[i], layer_size(&rig, i, 0), 0);
+        get(&rig, &scratch, scratch_size(&rig, i, 0), 0);
         if (has_heir(&rig, &scratch))
             older[count++] = scratch;
         else
@@ -819,6 +836,60 @@ without_a_plan_nothing_waits(void **state)
         put(&rig, &other);
     }
     assert_int_equal(waiting(&rig), 0);
+    finish_rig(&rig);
+}
+
+/* A capture asks for what the plan does not have; a private pool has memory of its own. */
+static void
+what_waits_is_the_default_pools(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct held other;
+    struct dryi_pool_id pool = {7, 0};
+    open_planned(&rig, "");
+    const struct dryi_place_ops *ops = rig.place.ops;
+    uint32_t before = waiting(&rig);
+    assert_true(before > 0);
+    assert_int_equal(ops->open_pool(rig.place.self, pool, 0), DRY_OK);
+    assert_int_equal(
+        ops->begin_pool(rig.place.self, pool, (struct dryi_stream_filter){0}), DRY_OK);
+    get(&rig, &other, 2 * MIB, 0);
+    put(&rig, &other);
+    assert_int_equal(waiting(&rig), before);
+    assert_int_equal(ops->end_pool(rig.place.self, pool), DRY_OK);
+    assert_int_equal(ops->release_pool(rig.place.self, pool), DRY_OK);
+    assert_int_equal(ops->begin_capture(rig.place.self, (struct dryi_stream_filter){0}),
+                     DRY_OK);
+    get(&rig, &other, 2 * MIB, 0);
+    assert_int_equal(waiting(&rig), 0);
+    assert_int_equal(ops->end_capture(rig.place.self), DRY_OK);
+    put(&rig, &other);
+    finish_rig(&rig);
+}
+
+#define MANY (WAITING_MAX + WAITING_MAX / 2)
+
+/* All at once freed, more than may wait: the rest is merged, and what waits is known. */
+static void
+only_so_many_wait(void **state)
+{
+    (void)state;
+    struct rig rig;
+    static struct held held[MANY];
+    assert_true(open_rig(&rig, "", DRY_SIM_UNLIMITED, NULL));
+    for (unsigned n = 0; n < 5; n++) {
+        for (unsigned i = 0; i < MANY; i++)
+            get(&rig, &held[i], (128 + i % 7) * 1024, 0);
+        for (unsigned i = 0; i < MANY; i++)
+            put(&rig, &held[i]);
+        check_rig(&rig);
+    }
+    assert_int_equal(counters_of(&rig).plans_made, 1);
+    assert_int_equal(waiting(&rig), WAITING_MAX);
+    get(&rig, &held[0], 5 * MIB, 0);
+    assert_int_equal(waiting(&rig), 0);
+    put(&rig, &held[0]);
     finish_rig(&rig);
 }
 
@@ -1057,6 +1128,8 @@ main(void)
         cmocka_unit_test(what_waits_goes_back_with_the_rest),
         cmocka_unit_test(what_an_older_plan_placed_has_no_heir),
         cmocka_unit_test(without_a_plan_nothing_waits),
+        cmocka_unit_test(what_waits_is_the_default_pools),
+        cmocka_unit_test(only_so_many_wait),
         cmocka_unit_test(a_packing_is_adopted_when_the_next_period_begins),
         cmocka_unit_test(a_packing_that_comes_too_late_makes_nothing_worse),
         cmocka_unit_test(a_job_may_come_back_undone),
