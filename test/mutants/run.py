@@ -11,6 +11,7 @@ those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_C
     run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -806,16 +807,30 @@ RUN = re.compile(r"\[ RUN +\] (\w+)")
 FAILED = re.compile(r"\[ +(?:FAILED|ERROR) +\] (\w+)")
 
 
-def compile_copy(setup, folder, program):
-    """The program with the copy of its part, which is in folder/src."""
-    flags = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DDRYI_ASSERT_LEVEL=0",
+def sources_of(setup, program):
+    """The part that is compiled apart, and the program itself."""
+    source = setup.root / "src"
+    part = sorted(path for glob in PROGRAMS[program][1] for path in source.glob(glob + ".c"))
+    return part + [setup.root / PROGRAMS[program][0]]
+
+
+def compile_into(setup, folder, sources):
+    """An object each, in folder; what lies in folder/src goes before what is in the tree."""
+    flags = ["-std=c11", "-O1", "-D_GNU_SOURCE", "-DDRYI_ASSERT_LEVEL=0",
              f"-I{folder}/src", f"-I{setup.root}/src", f"-I{setup.root}/include",
              f"-I{setup.root}/test"]
-    copies = sorted(str(path) for path in (folder / "src").glob("*/*.c"))
+    for source in sources:
+        subprocess.run(setup.cc + flags + ["-c", str(source), "-o",
+                                           str(folder / f"{source.stem}.o")], check=True)
+
+
+def link(setup, folder, program):
+    """The program, of the objects in folder and, where there is none, of the unchanged."""
+    own = [folder / f"{source.stem}.o" for source in sources_of(setup, program)]
+    objects = [str(o if o.exists() else setup.build / "unchanged" / o.name) for o in own]
     binary = folder / program
-    subprocess.run(setup.cc + flags + copies + [str(setup.root / PROGRAMS[program][0])]
-                   + ["-o", str(binary)] + setup.libraries + ["-lcmocka", "-lm"],
-                   check=True)
+    subprocess.run(setup.cc + objects + ["-o", str(binary)] + setup.libraries
+                   + ["-lcmocka", "-lm"], check=True)
     return binary
 
 
@@ -833,37 +848,67 @@ def run(program, rounds):
     return passed, ran[-1] if ran else "", (why or text.splitlines() or [""])[-1]
 
 
-def copy_sources(setup, folder, program, change=None):
-    """None, or why the change does not apply."""
-    shutil.rmtree(folder, ignore_errors=True)
-    source, changed = setup.root / "src", False
-    for path in sorted(p for part in PROGRAMS[program][1] for p in source.glob(part)):
-        copy = folder / "src" / path.relative_to(source)
-        text = path.read_text()
-        if change and path.name == change[0]:
-            if text.count(change[1]) != 1:
-                return f"what is replaced is in {path.name} {text.count(change[1])} times"
-            text = text.replace(change[1], change[2])
-            changed = True
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(text)
-    return None if changed or not change else f"{change[0]} is not there"
+def change_source(setup, folder, program, change):
+    """The sources that are other ones now, or None and why the change does not apply."""
+    found = [path for glob in PROGRAMS[program][1]
+             for path in (setup.root / "src").glob(glob) if path.name == change[0]]
+    if not found:
+        return None, f"{change[0]} is not there"
+    text = found[0].read_text()
+    if text.count(change[1]) != 1:
+        return None, f"what is replaced is in {change[0]} {text.count(change[1])} times"
+    copy = folder / found[0].relative_to(setup.root)
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text.replace(change[1], change[2]))
+    return [copy] if copy.suffix == ".c" else sources_of(setup, program), None
 
 
 def check_mutant(setup, name):
-    """None, or what is wrong with it."""
+    """What caught it and None, or None and what is wrong with it."""
     change = MUTANTS[name]
     folder = setup.build / name
-    wrong = copy_sources(setup, folder, change[3], change)
+    folder.mkdir()
+    changed, wrong = change_source(setup, folder, change[3], change)
     if wrong:
-        return wrong
-    passed, test, why = run(compile_copy(setup, folder, change[3]), setup.rounds)
+        return None, wrong
+    try:
+        compile_into(setup, folder, changed)
+        program = link(setup, folder, change[3])
+    except subprocess.CalledProcessError:
+        return None, "does not compile"
+    passed, test, why = run(program, setup.rounds)
     if passed:
-        return f"is not caught by {change[3]}"
+        return None, f"is not caught by {change[3]}"
     if test != change[4]:
-        return f"is caught by {test}, not by {change[4]}"
-    print(f"{name}: {test}: {why}", flush=True)
-    return None
+        return None, f"is caught by {test}, not by {change[4]}"
+    return f"{test}: {why}", None
+
+
+def check_unchanged(setup, program):
+    """None, or what is wrong without any change."""
+    passed, test, why = run(link(setup, setup.build / "unchanged", program), setup.rounds)
+    return None if passed else f"{program} fails in {test}: {why}"
+
+
+def check_all(setup, chosen):
+    """How many are wrong; one more at once than there are processors, for some sleep."""
+    programs = sorted({MUTANTS[name][3] for name in chosen})
+    sources = sorted({s for program in programs for s in sources_of(setup, program)})
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
+        unchanged = setup.build / "unchanged"
+        list(pool.map(lambda source: compile_into(setup, unchanged, [source]), sources))
+        for wrong in pool.map(lambda program: check_unchanged(setup, program), programs):
+            if wrong:
+                print(f"unchanged: {wrong}", flush=True)
+                failed += 1
+        if failed:
+            return failed
+        for name, (caught, wrong) in zip(chosen, pool.map(
+                lambda name: check_mutant(setup, name), chosen)):
+            print(f"{name}: {caught or wrong}", flush=True)
+            failed += wrong is not None
+    return failed
 
 
 def main():
@@ -875,20 +920,10 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("cc", nargs="+")
     setup = parser.parse_args()
-    failed = 0
     chosen = [name for name in MUTANTS if setup.only in (None, name)]
-    for program in sorted({MUTANTS[name][3] for name in chosen}):
-        folder = setup.build / f"unchanged_{program}"
-        copy_sources(setup, folder, program)
-        passed, test, why = run(compile_copy(setup, folder, program), setup.rounds)
-        if not passed:
-            print(f"unchanged: {program} fails in {test}: {why}")
-            return 1
-    for name in chosen:
-        wrong = check_mutant(setup, name)
-        if wrong:
-            print(f"{name}: {wrong}", flush=True)
-            failed += 1
+    shutil.rmtree(setup.build, ignore_errors=True)
+    (setup.build / "unchanged").mkdir(parents=True)
+    failed = check_all(setup, chosen)
     print(f"{len(chosen)} mutants, {failed} wrong")
     return 1 if failed else 0
 
