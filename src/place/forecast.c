@@ -125,32 +125,29 @@ end_period(struct dryi_forecast *h)
 
 /* The request was recorded. */
 static void
-follow(struct dryi_forecast *h, uint64_t letter, struct dryi_hint *hint)
+follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *hint)
 {
     const struct hints_step *step = &h->steps[h->position];
     h->followed++;
-    if (step->letter != letter) {
-        h->is_hinted = false;
+    if (step->letter != record->letter) {
         find_position(h);
         skip(h);
         return;
     }
-    h->is_hinted = h->state == HINTS_PLANNED && step->offset != DRYI_HINT_NONE;
-    if (h->state == HINTS_PLANNED)
+    if (h->state == HINTS_PLANNED) {
         hint->step = h->position;
-    if (h->is_hinted) {
         hint->offset = step->offset;
         hint->heir = step->heir;
+        record->is_handed = step->is_handed;
     }
-    hints_record_at(h, h->now - 1)->is_handed = h->is_hinted && step->is_handed;
     if (++h->position == h->step_count)
         end_period(h);
 }
 
 static uint32_t
-grains_of(uint64_t bytes)
+grains_of(uint64_t rounded)
 {
-    uint64_t grains = bytes / HINTS_GRAIN + (bytes % HINTS_GRAIN > 0);
+    uint64_t grains = rounded / HINTS_GRAIN;
     return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
 }
 
@@ -179,14 +176,14 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
         miss(h);
         return hint;
     }
-    uint64_t letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15));
-    *hints_record_at(h, h->now) = (struct hints_record){
-        .letter = letter, .grains = grains_of(rounded), .stream = stream & STREAM_MASK};
+    struct hints_record *record = hints_record_at(h, h->now);
+    *record = (struct hints_record){
+        .letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
+        .grains = grains_of(rounded),
+        .stream = stream & STREAM_MASK};
     h->now++;
-    if (h->now - h->oldest > h->ring_count)
-        h->oldest = h->now - h->ring_count;
     if (h->state != HINTS_LEARNING)
-        follow(h, letter, &hint);
+        follow(h, record, &hint);
     else
         dryi_forecast_learn(h);
     return hint;
@@ -201,13 +198,11 @@ record_of(const struct dryi_forecast *h, uint32_t ticket)
 }
 
 void
-dryi_forecast_placed(struct dryi_forecast *h, uint32_t ticket, bool by_hint)
+dryi_forecast_refused(struct dryi_forecast *h)
 {
-    if (h->is_hinted && ticket == (uint32_t)(h->now - 1)) {
-        h->refused += !by_hint;
-        hints_record_at(h, h->now - 1)->is_handed &= by_hint;
-    }
-    h->is_hinted = false;
+    DRYI_ASSERT(h->now > h->oldest);
+    h->refused++;
+    hints_record_at(h, h->now - 1)->is_handed = false;
 }
 
 bool

@@ -45,11 +45,11 @@ struct dryi_hint {
     uint32_t heir;   /* a step; DRYI_STEP_NONE: there is none */
 };
 
-/* A request is coming. Never fails: without memory nothing is learnt. */
+/* A request is coming, of a multiple of 512 bytes. Never fails: without memory nothing is learnt. */
 struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
                                        uint64_t stream);
-/* Did it go where its hint wished? */
-void dryi_forecast_placed(struct dryi_forecast *hints, uint32_t ticket, bool by_hint);
+/* The last request could not go where its hint wished. */
+void dryi_forecast_refused(struct dryi_forecast *hints);
 /*
  * The block with this ticket is freed, and was so in this epoch of its stream; 0: nobody else
  * will ever have its memory. True: by the plan its place goes to another stream next.

@@ -98,7 +98,6 @@ struct dryi_forecast {
     uint64_t followed;      /* requests since the period was found */
     uint64_t proof;         /* so many of them before it is planned */
     uint32_t refused;       /* hints of this period that could not be taken */
-    bool is_hinted;         /* the last request got one */
     uint64_t periods;       /* since the plan was made */
     uint64_t patience;      /* periods until a plan that is refused is made anew */
 
@@ -177,7 +176,10 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
 
 /* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
-/* Room for one record more; false when there is no memory for the first ones. */
+/*
+ * Room for one record more, the oldest goes where there are enough; false when there is no memory
+ * for the first ones.
+ */
 bool dryi_forecast_make_room(struct dryi_forecast *h);
 /* The period did not last, or is not wanted: not to be taken before request `until`. */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);

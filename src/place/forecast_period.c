@@ -61,11 +61,14 @@ grow(struct dryi_forecast *h)
 bool
 dryi_forecast_make_room(struct dryi_forecast *h)
 {
-    bool is_full = h->now - h->oldest == h->ring_count;
-    if (!is_full || (h->ring_count && h->state != HINTS_LEARNING) ||
-        h->ring_count >= RING_MAX)
-        return h->ring_count > 0;
-    return grow(h) || h->ring_count > 0;
+    if (h->now - h->oldest < h->ring_count)
+        return true;
+    bool is_enough =
+        h->ring_count >= RING_MAX || (h->ring_count && h->state != HINTS_LEARNING);
+    if (!is_enough && grow(h))
+        return true;
+    h->oldest += h->ring_count > 0;
+    return h->ring_count > 0;
 }
 
 static uint64_t

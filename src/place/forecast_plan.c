@@ -383,6 +383,7 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
     for (uint32_t i = 0; i < h->step_count; i++) {
         h->steps[i].offset = DRYI_HINT_NONE;
         h->steps[i].heir = DRYI_STEP_NONE;
+        h->steps[i].is_handed = false;
     }
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;

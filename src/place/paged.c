@@ -125,7 +125,8 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     bool small = arena_is_small(r->arena);
-    dryi_paged_front_forget(p, b);
+    if (!r->is_at_front)
+        dryi_paged_front_forget(p, b);
     b->state = BLOCK_USED;
     b->is_apart = false;
     b->uses = NONE;
@@ -146,7 +147,7 @@ static enum dry_status
 prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
     r->size = size;
-    r->has_ticket = false;
+    r->has_ticket = r->is_at_front = false;
     r->bytes = bytes_of(size);
     r->stream = dryi_paged_stream_index(p, stream);
     if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
@@ -232,15 +233,21 @@ serve_front(struct dryi_front *front, uint64_t size, bool has_room,
         return DRY_ERR_ARGUMENT;
     if (!has_room || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
-    struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
+    struct request r = {.size = size,
+                        .bytes = bytes_of(size),
+                        .stream = front->stream,
+                        .heir = NONE,
+                        .is_at_front = true};
     r.arena = r.bytes <= p->conf.small_max;
     r.shelf = front->shelf_ids[r.arena];
     enum dry_status status = serve(p, &r, &got->block);
     if (status != DRY_OK)
         return status;
-    got->address = p->blocks[got->block].addr;
-    got->is_kept = r.arena == 1 && dryi_paged_front_keep(front, got->block);
-    got->is_known = false;
+    struct block *b = &p->blocks[got->block];
+    got->address = b->addr;
+    got->is_known = b->is_known;
+    got->is_kept = r.arena == 1 ? dryi_paged_front_keep(front, got->block)
+                                : dryi_paged_heir_keep(b, r.heir);
     return DRY_OK;
 }
 

@@ -36,8 +36,9 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
         b->shelf == n->shelf && !b->is_apart && !n->is_apart)
         return "P2: two free neighbours of one shelf";
-    if (b->is_known && b->state != BLOCK_USED && b->state != BLOCK_FRONT)
-        return "P3: kept blocks are used, or on a front";
+    if (b->is_known && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
+        b->state != BLOCK_HEIR)
+        return "P3: kept blocks are used, on a front or wait for an heir";
     if (b->state != BLOCK_FREE && b->is_apart)
         return "P2: free blocks alone are kept apart";
     return NULL;

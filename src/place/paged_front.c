@@ -346,9 +346,12 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 {
     struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
+    if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event)
+        return false;
+    if (b->has_ticket)
+        return dryi_paged_free_for_heir(p, block);
     struct shelf *s = shelf_for(front, b->size);
-    if (b->state != BLOCK_USED || b->uses != NONE || !s || p->observer.event ||
-        !push(p, s, block))
+    if (!s || !push(p, s, block))
         return false;
     count_put(front, s->is_small, b);
     return true;
@@ -486,7 +489,8 @@ bool
 dryi_paged_front_holds(const void *self, dryi_block block)
 {
     const struct dryi_paged *p = self;
-    return p->blocks[block].state == BLOCK_FRONT;
+    enum block_state state = p->blocks[block].state;
+    return state == BLOCK_FRONT || state == BLOCK_HEIR;
 }
 
 void

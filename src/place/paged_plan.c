@@ -550,11 +550,12 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
     if (hint.offset == DRYI_HINT_NONE)
         return NONE;
     uint32_t block = take_hinted(p, r, &hint);
-    *(block == NONE ? &p->counters.hints_refused : &p->counters.hints_taken) += 1;
-    dryi_forecast_placed(p->hints, r->ticket, block != NONE);
-    if (block == NONE)
+    if (block == NONE) {
+        p->counters.hints_refused++;
+        dryi_forecast_refused(p->hints);
         return NONE;
-    p->blocks[block].state = BLOCK_USED;
+    }
+    p->counters.hints_taken++;
     r->heir = hint.heir;
     return block;
 }

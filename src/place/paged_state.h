@@ -74,8 +74,7 @@ struct block {
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
-    bool
-        is_known; /* used or on a front: somebody keeps its address, to use it beside us */
+    bool is_known; /* somebody keeps its address, while it is used, on a front or waits */
     bool is_apart; /* free: it goes to another stream next, and is not merged before */
 };
 
@@ -344,6 +343,7 @@ struct request {
     uint32_t ticket; /* of the hints, if they were told */
     uint32_t heir;   /* a step of the plan, NONE */
     bool has_ticket;
+    bool is_at_front; /* who asks may know the block's address, and will be told if so */
 };
 
 /* Where a request could lie if pages came under it. */
@@ -922,25 +922,43 @@ dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
 }
 
 /*
- * The program frees it: it waits for its heir if the plan there is now has that one there, for
- * it may be of an older one. Where memory is short it does not: what is free is looked at then.
+ * The caller may keep the address of a large block at its front, as front_keep says (place.h), if
+ * it is to wait for an heir, or came from where it waited.
  */
 static inline bool
-dryi_paged_heir_wait(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+dryi_paged_heir_keep(struct block *b, uint32_t heir)
+{
+    b->is_known |= heir != NONE;
+    return b->is_known;
+}
+
+/*
+ * A block in use is to wait for its heir when it is free, if the plan there is now has that one
+ * there, for it may be of an older one. Where memory is short it is not: what is free is looked
+ * at then.
+ */
+static inline bool
+dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct shelf *s,
+                         const struct block *b)
+{
+    const struct plan *plan = &p->plan;
+    return b->has_ticket && b->bin_next < plan->step_count &&
+           plan->waiting[b->bin_next] == NONE && plan->waiting_count < WAITING_MAX &&
+           b->span == plan->span && !p->is_full && dryi_paged_is_heirs_place(p, s, b);
+}
+
+/* It may, and nobody uses it any more. */
+static inline void
+dryi_paged_heir_wait(struct dryi_paged *p, uint32_t block)
 {
     struct plan *plan = &p->plan;
     struct block *b = &p->blocks[block];
     uint32_t heir = b->bin_next;
-    if (!b->has_ticket || b->is_apart || heir >= plan->step_count ||
-        plan->waiting[heir] != NONE || plan->waiting_count == WAITING_MAX ||
-        b->span != plan->span || p->is_full || !dryi_paged_is_heirs_place(p, s, b))
-        return false;
     b->state = BLOCK_HEIR;
-    b->has_ticket = false;
+    b->has_ticket = b->is_apart = false;
     plan->waiting[heir] = block;
     plan->waiting_steps[heir / 64] |= UINT64_C(1) << (heir % 64);
     plan->waiting_count++;
-    return true;
 }
 
 /* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
@@ -991,6 +1009,8 @@ DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count);
 /* Frees that captures held back. */
 void dryi_paged_release_held(struct dryi_paged *p);
 enum dry_status dryi_paged_free(void *self, dryi_block block);
+/* The same of a block no other stream used, if it may wait for its heir; else nothing changed. */
+DRYI_ASIDE bool dryi_paged_free_for_heir(struct dryi_paged *p, uint32_t block);
 enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
 enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
 void dryi_paged_stream_progressed(void *self, uint64_t stream);

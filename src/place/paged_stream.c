@@ -402,6 +402,18 @@ free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     return DRY_OK;
 }
 
+DRYI_FLAT bool
+dryi_paged_free_for_heir(struct dryi_paged *p, uint32_t block)
+{
+    const struct shelf *s = p->shelves[p->blocks[block].shelf];
+    if (!dryi_paged_heir_may_wait(p, s, &p->blocks[block]))
+        return false;
+    note_free(p, s, block);
+    end_use(p, s, block);
+    dryi_paged_heir_wait(p, block);
+    return true;
+}
+
 DRYI_FLAT enum dry_status
 dryi_paged_free(void *self, dryi_block block)
 {
@@ -417,9 +429,12 @@ dryi_paged_free(void *self, dryi_block block)
         prefetch_block(p, b->next);
         prefetch_block(p, b->prev);
     }
+    bool may_wait = dryi_paged_heir_may_wait(p, s, b);
     note_free(p, s, block);
     end_use(p, s, block);
-    if (!dryi_paged_heir_wait(p, s, block))
+    if (may_wait)
+        dryi_paged_heir_wait(p, block);
+    else
         make_free(p, s, block);
     return DRY_OK;
 }

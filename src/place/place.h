@@ -127,7 +127,8 @@ struct dryi_front_block {
 
 /*
  * Told, from inside every other call, of a block on this stream's front that is kept no more: it
- * is no longer whole, or alloc hands it out.
+ * is no longer whole, or alloc hands it out. A block that a plan keeps whole for the request that
+ * comes there next (heirs, paged_heir.c) is on the front, too.
  */
 struct dryi_front_watcher {
     void (*lost)(void *self, uint64_t stream, uint64_t addr);
@@ -214,8 +215,8 @@ struct dryi_place_ops {
      */
     uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
     /*
-     * A kept block of this front is free. False: free can do it, for the front has no room for
-     * this size or streams were recorded; or the block is free already.
+     * A kept block of this front is free, and goes there. False: free can do it, for the front
+     * has no room for this size or streams were recorded; or the block is free already.
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
     /*

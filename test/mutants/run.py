@@ -279,8 +279,8 @@ MUTANTS = {
         "test_paged_plan", "what_waits_is_the_default_pools"),
     "waiting_without_bounds": (
         "paged_state.h",
-        "plan->waiting_count == WAITING_MAX",
-        "false",
+        "plan->waiting_count < WAITING_MAX",
+        "true",
         "test_paged_plan", "only_so_many_wait"),
     "letters_seen_that_are_gone": (
         "forecast_period.c",
@@ -319,8 +319,8 @@ MUTANTS = {
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
     "waiting_for_an_older_plan": (
         "paged_state.h",
-        " || p->is_full || !dryi_paged_is_heirs_place(p, s, b))",
-        " || p->is_full)",
+        " && !p->is_full && dryi_paged_is_heirs_place(p, s, b);",
+        " && !p->is_full;",
         "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
     "waiting_while_one_needs_it": (
         "paged_ladder.c",
@@ -332,6 +332,21 @@ MUTANTS = {
         "bool any = dryi_paged_heirs_release(p);",
         "bool any = false;",
         "test_paged_plan", "the_span_of_a_plan_may_go"),
+    "waiting_known_for_ever": (
+        "paged_heir.c",
+        "    dryi_paged_front_forget(p, &p->blocks[block]);\n",
+        "",
+        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+    "waiting_known_to_another": (
+        "paged.c",
+        "if (!r->is_at_front)",
+        "if (!r->is_at_front && b->state != BLOCK_HEIR)",
+        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+    "waiting_in_use": (
+        "paged_front.c",
+        "return state == BLOCK_FRONT || state == BLOCK_HEIR;",
+        "return state == BLOCK_FRONT;",
+        "test_pool_plan", "a_loop_comes_to_run_by_a_plan"),
     "waiting_beside_the_unexpected": (
         "paged_plan.c",
         "hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0",
@@ -784,6 +799,7 @@ PROGRAMS = {
     "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
+    "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),

@@ -116,7 +116,8 @@ request(struct harness *p, uint64_t size, uint64_t stream)
     p->requests++;
     p->taken += by_hint;
     p->refused += hint != DRYI_HINT_NONE && !by_hint;
-    dryi_forecast_placed(p->hints, ticket, by_hint);
+    if (hint != DRYI_HINT_NONE && !by_hint)
+        dryi_forecast_refused(p->hints);
     return p->next_id++;
 }
 
@@ -345,7 +346,6 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
             assert_true(dryi_forecast_pack(h, &wish, &info) == DRY_OK);
         struct dryi_hint hint = dryi_forecast_request(h, size, i % 2);
         tickets[i % 64] = hint.ticket;
-        dryi_forecast_placed(h, hint.ticket, hint.offset != DRYI_HINT_NONE);
         if (kind != LEAKING && i >= 20)
             dryi_forecast_freed(h, tickets[(i - 20) % 64], 1);
     }

@@ -165,6 +165,126 @@ others_go_on_meanwhile(void **state)
     end(&f);
 }
 
+/* --- what waits for its heir -------------------------------------------------------------- */
+
+/* It is nobody's then, whether its address is kept or not. */
+static void
+give(struct dry_pool *pool, uint64_t address)
+{
+    assert_int_equal(dry_pool_free(pool, address), DRY_OK);
+    assert_int_equal(dry_pool_free(pool, address), DRY_ERR_ARGUMENT);
+    assert_int_equal(dry_pool_record_stream(pool, address, 5), DRY_ERR_ARGUMENT);
+}
+
+static uint64_t
+ask(struct dry_pool *pool, uint64_t size)
+{
+    uint64_t address;
+    assert_int_equal(dry_pool_alloc(pool, size, 0, &address), DRY_OK);
+    return address;
+}
+
+static void
+check(struct dry_pool *pool)
+{
+    struct dry_error err;
+    if (dry_pool_check(pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+}
+
+static int
+is_of_nine(void *self, uint64_t stream)
+{
+    (void)self;
+    return stream == 9;
+}
+
+enum event {
+    NOTHING,
+    UNEXPECTED, /* a request that is not of the loop */
+    SCOPE,      /* a private pool is begun for others, and ended */
+    HISTORY,    /* somebody listens for a while */
+    CLEAR,
+    SHARED, /* another thread asks on another stream */
+    EVENT_COUNT,
+};
+
+static void
+begin_event(struct dry_pool *pool, enum event event)
+{
+    struct dry_pool_history_options options;
+    struct dry_stream_filter filter = {is_of_nine, NULL};
+    pthread_t other;
+    if (event == UNEXPECTED)
+        give(pool, ask(pool, 77 * MIB));
+    if (event == CLEAR)
+        assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
+    if (event == SCOPE)
+        assert_int_equal(
+            dry_pool_begin_private(pool, (struct dry_pool_id){0, 1}, &filter), DRY_OK);
+    dry_pool_history_options_init(&options);
+    if (event == HISTORY)
+        assert_int_equal(dry_pool_record_history(pool, &options), DRY_OK);
+    if (event == SHARED) {
+        assert_int_equal(pthread_create(&other, NULL, disturb, pool), 0);
+        pthread_join(other, NULL);
+    }
+    check(pool);
+}
+
+static void
+end_event(struct dry_pool *pool, enum event event)
+{
+    if (event == SCOPE)
+        assert_int_equal(dry_pool_end_private(pool, (struct dry_pool_id){0, 1}), DRY_OK);
+    if (event == HISTORY)
+        assert_int_equal(dry_pool_record_history(pool, NULL), DRY_OK);
+    check(pool);
+}
+
+/* One period, of one stream; the event lasts for a third of it. */
+static void
+lonely_loop(struct dry_pool *pool, enum event event)
+{
+    uint64_t kept[LAYERS];
+    for (unsigned i = 0; i < LAYERS; i++) {
+        kept[i] = ask(pool, MIB * (1 + i * 5 % 7));
+        give(pool, ask(pool, MIB * (1 + i % 3)));
+    }
+    for (unsigned i = LAYERS; i-- > 0;) {
+        if (i == 2 * LAYERS / 3)
+            begin_event(pool, event);
+        if (i == LAYERS / 3)
+            end_event(pool, event);
+        uint64_t scratch = ask(pool, MIB * (1 + i % 3));
+        give(pool, kept[i]);
+        give(pool, scratch);
+    }
+}
+
+static void
+what_waits_for_its_heir_is_nobodys(void **state)
+{
+    (void)state;
+    for (enum event event = NOTHING; event < EVENT_COUNT; event++) {
+        struct fixture f;
+        begin(&f);
+        assert_int_equal(dry_pool_open_private(f.pool, (struct dry_pool_id){0, 1}, 0),
+                         DRY_OK);
+        for (unsigned i = 0; i < LOOPS_MAX && counters_of(&f).plans_made == 0; i++) {
+            lonely_loop(f.pool, NOTHING);
+            sched_yield();
+        }
+        uint64_t before = counters_of(&f).hints_taken;
+        lonely_loop(f.pool, NOTHING);
+        assert_true(counters_of(&f).hints_taken - before > 2 * LAYERS);
+        for (unsigned i = 0; i < 4; i++)
+            lonely_loop(f.pool, i % 2 == 0 ? event : NOTHING);
+        check(f.pool);
+        end(&f);
+    }
+}
+
 int
 main(void)
 {
@@ -173,6 +293,7 @@ main(void)
         cmocka_unit_test(a_pool_may_end_while_a_period_is_packed),
         cmocka_unit_test(a_child_of_a_fork_has_no_packing),
         cmocka_unit_test(others_go_on_meanwhile),
+        cmocka_unit_test(what_waits_for_its_heir_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
