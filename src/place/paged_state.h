@@ -947,7 +947,10 @@ dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct shelf *s,
            b->span == plan->span && !p->is_full && dryi_paged_is_heirs_place(p, s, b);
 }
 
-/* It may, and nobody uses it any more. */
+/*
+ * It may, and nobody uses it any more. Whom the plan has it go to is one stream or the other; were
+ * it said to go to both, it is its heir's until that one does not come.
+ */
 static inline void
 dryi_paged_heir_wait(struct dryi_paged *p, uint32_t block)
 {

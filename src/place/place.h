@@ -106,8 +106,9 @@ struct dryi_place_counters {
 
 /*
  * A front: what one stream of the default pool has free in whole blocks, by their sizes, so
- * that the next request of a size is served without a look at anything else. A front is part
- * of its place and used by every request; but it can also be used beside it:
+ * that the next request of a size is served without a look at anything else. What a plan keeps
+ * whole for the request that comes there next (heirs, paged_heir.c) is of the front, too. A front
+ * is part of its place and used by every request; but it can also be used beside it:
  *
  * Threads    While shared (front_share), take, put, and cut and merge beside the place need to be
  *            alone at this front; cut and merge with the place alone at this front, and be the
@@ -127,8 +128,7 @@ struct dryi_front_block {
 
 /*
  * Told, from inside every other call, of a block on this stream's front that is kept no more: it
- * is no longer whole, or alloc hands it out. A block that a plan keeps whole for the request that
- * comes there next (heirs, paged_heir.c) is on the front, too.
+ * is no longer whole, or alloc hands it out.
  */
 struct dryi_front_watcher {
     void (*lost)(void *self, uint64_t stream, uint64_t addr);
@@ -205,7 +205,7 @@ struct dryi_place_ops {
     /*
      * While not shared, with no pool or capture begun: alloc for the front's stream, of at least
      * one byte, and what could be kept of what it found. Without room for it with the caller:
-     * what is known already, or DRY_ERR_MEMORY.
+     * a small block that is known already, or DRY_ERR_MEMORY.
      */
     enum dry_status (*front_alloc)(struct dryi_front *front, uint64_t size, bool has_room,
                                    struct dryi_front_block *got);
@@ -288,7 +288,7 @@ struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
     uint64_t
-        front_max; /* fronts that are not shared hold blocks for requests up to this */
+        front_max; /* for larger requests, fronts not shared hold what waits for heirs */
 };
 
 #endif

@@ -336,11 +336,11 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t s
     if (status != DRY_OK)
         return status;
     *address = got.address;
-    if (!got.is_known) {
+    if (!got.is_known || size > pool->place.front_max)
         note_thread(pool, front->stream);
+    if (!got.is_known)
         dryi_pool_put(pool, front,
                       (struct dryi_pool_entry){got.address, got.block, got.is_kept});
-    }
     return DRY_OK;
 }
 

@@ -59,7 +59,8 @@ struct dryi_pool_fronts {
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
-    uint64_t stream;  /* of the last request that took the lock */
+    /* Of the last request that took the lock, small ones whose address was known left out. */
+    uint64_t stream;
     uintptr_t thread; /* and who asked */
     /* Of that stream; NULL: unknown, or each request has to be asked about. */
     struct dryi_pool_front *last;

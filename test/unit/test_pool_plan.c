@@ -285,6 +285,73 @@ what_waits_for_its_heir_is_nobodys(void **state)
     }
 }
 
+/* Of each layer's, some on another stream now and then. */
+static void
+scratch(struct dry_pool *pool, unsigned layer)
+{
+    uint64_t other = 0;
+    for (unsigned i = 0; i < 6; i++) {
+        if (i == 3 && layer % 10 == 5)
+            assert_int_equal(dry_pool_alloc(pool, 4 * MIB, 1, &other), DRY_OK);
+        give(pool, ask(pool, 3 * MIB));
+    }
+    if (other)
+        give(pool, other);
+}
+
+struct pass {
+    struct dry_pool *pool;
+    uint64_t kept[LAYERS];
+};
+
+static void *
+forward(void *self)
+{
+    struct pass *pass = self;
+    for (unsigned i = 0; i < LAYERS; i++) {
+        scratch(pass->pool, i);
+        pass->kept[i] = ask(pass->pool, MIB * (1 + i % 7));
+    }
+    scratch(pass->pool, 0);
+    return NULL;
+}
+
+static void *
+backward(void *self)
+{
+    struct pass *pass = self;
+    for (unsigned i = LAYERS; i-- > 0;) {
+        scratch(pass->pool, i);
+        give(pass->pool, pass->kept[i]);
+    }
+    scratch(pass->pool, 0);
+    return NULL;
+}
+
+/* One after the other is not at once: forward here, backward in a thread of its own. */
+static void
+threads_in_turn_keep_their_plan(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    struct pass pass = {.pool = f.pool};
+    unsigned planned = 0;
+    for (unsigned i = 0; i < LOOPS_MAX / 10 && planned < 20; i++) {
+        pthread_t thread;
+        uint64_t before = counters_of(&f).hints_taken;
+        forward(&pass);
+        assert_int_equal(pthread_create(&thread, NULL, backward, &pass), 0);
+        pthread_join(thread, NULL);
+        bool is_planned = counters_of(&f).hints_taken - before > 400;
+        assert_true(planned == 0 || is_planned);
+        planned += is_planned;
+    }
+    assert_int_equal(planned, 20);
+    check(f.pool);
+    end(&f);
+}
+
 int
 main(void)
 {
@@ -294,6 +361,7 @@ main(void)
         cmocka_unit_test(a_child_of_a_fork_has_no_packing),
         cmocka_unit_test(others_go_on_meanwhile),
         cmocka_unit_test(what_waits_for_its_heir_is_nobodys),
+        cmocka_unit_test(threads_in_turn_keep_their_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
