@@ -142,8 +142,9 @@ struct dryi_plan_job {
     /* By life and stream: the request from which on the stream was seen to may have it. */
     uint32_t *usable; /* UINT32_MAX: not in this period nor the next; one stream: NULL */
     bool can_wait;
-    uint32_t handed; /* lives whose place goes to another stream next */
-    uint64_t taken;  /* bytes of obstacles */
+    uint32_t distance; /* of several streams: requests from a free to who waits for it */
+    uint32_t handed;   /* lives whose place goes to another stream next */
+    uint64_t taken;    /* bytes of obstacles */
     uint64_t *piece, *fill;
     uint64_t *offsets; /* the better one of them; NULL: not packed */
     uint64_t floor, pages;
@@ -167,9 +168,11 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_usable(const struct dryi_forecas
 DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *job,
                                                         const struct dry_memory *memory,
                                                         uint64_t *height);
+/* Of several streams: two lives that cannot share a byte, as they were packed. */
+bool dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b);
 /*
- * Which lives hand their place over, and which have an heir, by job->offsets; of one stream those
- * are changed so that more have. No byte is used that was not.
+ * Which lives hand their place over, and which have an heir, by job->offsets; those are changed so
+ * that more have. No byte is used that was not.
  */
 DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
                                                      const struct dry_memory *memory);

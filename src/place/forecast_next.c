@@ -6,7 +6,7 @@
  * A place that goes to another stream next is handed over: an event behind the free lets that
  * one have it without a wait. One that goes whole to one life of the same stream has an heir:
  * what lay there need not be merged with anything, to be cut out again. A packing cares for
- * height alone, and many a life of one stream can have the place of an equal one just as well:
+ * height alone, and many a life can have the place of an equal one of its stream just as well:
  * it is moved there, which takes no more memory, for something lies there anyway.
  *
  * Cost: O(lives x those that lie beside each other in place) for each of the two, a sort; nothing
@@ -216,9 +216,11 @@ struct look {
 
 /* A life that ends in the next period keeps its place all the time. */
 static bool
-meet(const struct dryi_plan_job *job, const struct dryi_plan_life *a,
-     const struct dryi_plan_life *b)
+meet(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
 {
+    const struct dryi_plan_life *a = &job->lives[life], *b = &job->lives[other];
+    if (job->stream_count > 1)
+        return dryi_plan_is_conflict(job, life, other);
     return (a->begin < b->end && b->begin < a->end) || a->end > job->period ||
            b->end > job->period;
 }
@@ -227,13 +229,12 @@ static void
 look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *least,
             struct look *look)
 {
-    const struct dryi_plan_life *lives = s->job->lives;
     for (uint32_t k = seat->first; k != NOBODY; k = s->next[k]) {
         s->looks++;
         if (k == life)
             continue;
         uint32_t age = age_of(s->job, life, k);
-        look->is_free = look->is_free && !meet(s->job, &lives[life], &lives[k]);
+        look->is_free = look->is_free && !meet(s->job, life, k);
         look->last = age < *least ? k : look->last;
         *least = age < *least ? age : *least;
     }
@@ -356,10 +357,8 @@ dryi_plan_find_next(struct dryi_plan_job *job, const struct dry_memory *memory)
     bool has_memory = take_memory(&seats, memory);
     if (has_memory) {
         list_seats(&seats);
-        /* Of several streams it is not time alone that keeps lives apart. */
-        if (job->stream_count == 1)
-            move_to_inherit(&seats);
-        else
+        move_to_inherit(&seats);
+        if (job->stream_count > 1)
             find_handed(&seats);
         find_heirs(&seats);
     }

@@ -161,7 +161,6 @@ struct packer {
     struct dryi_plan_job *job;
     const struct dry_memory *memory;
     size_t obstacle_count;
-    uint32_t distance; /* requests from a free to the request that waits for it */
     uint64_t *offsets; /* of this order */
     /* Numbers from job->count on are obstacles. */
     uint32_t *placed; /* by offset */
@@ -190,34 +189,31 @@ size_of(const struct packer *p, uint32_t k)
  * begin of a period at the earliest, or so many requests later.
  */
 static uint32_t
-find_usable(const struct packer *p, uint32_t life, uint32_t stream)
+find_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
 {
-    const struct dryi_plan_job *job = p->job;
     const struct dryi_plan_life *l = &job->lives[life];
     uint32_t usable = job->usable[life * (size_t)job->stream_count + stream];
     if (!job->can_wait || usable == l->end)
         return usable;
     uint32_t next = l->end <= job->period ? job->period : 2 * job->period;
-    uint32_t waited = p->distance < next - l->end ? l->end + p->distance : next;
+    uint32_t waited = job->distance < next - l->end ? l->end + job->distance : next;
     return usable < waited ? usable : waited;
 }
 
 static bool
-may_follow(const struct packer *p, uint32_t first, uint32_t second)
+may_follow(const struct dryi_plan_job *job, uint32_t first, uint32_t second)
 {
-    const struct dryi_plan_life *a = &p->job->lives[first], *b = &p->job->lives[second];
-    uint64_t again = (uint64_t)a->begin + p->job->period;
-    return find_usable(p, first, b->stream) <= b->begin &&
-           find_usable(p, second, a->stream) <= again;
+    const struct dryi_plan_life *a = &job->lives[first], *b = &job->lives[second];
+    uint64_t again = (uint64_t)a->begin + job->period;
+    return find_usable(job, first, b->stream) <= b->begin &&
+           find_usable(job, second, a->stream) <= again;
 }
 
-static bool
-conflict(const struct packer *p, uint32_t a, uint32_t b)
+bool
+dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b)
 {
-    if (b >= p->job->count)
-        return true;
-    return p->job->lives[a].begin < p->job->lives[b].begin ? !may_follow(p, a, b)
-                                                           : !may_follow(p, b, a);
+    return job->lives[a].begin < job->lives[b].begin ? !may_follow(job, a, b)
+                                                     : !may_follow(job, b, a);
 }
 
 /* Into the lowest gap. */
@@ -231,7 +227,8 @@ place(struct packer *p, uint32_t life)
         uint64_t offset = offset_of(p, other), end = offset + size_of(p, other);
         if (offset >= cursor && offset - cursor >= size)
             break;
-        if (end > cursor && conflict(p, life, other))
+        if (end > cursor &&
+            (other >= p->job->count || dryi_plan_is_conflict(p->job, life, other)))
             cursor = end;
     }
     p->looks += at;
@@ -304,14 +301,14 @@ pack(struct packer *p, uint64_t *height)
     uint32_t best = job->period;
     uint64_t top = UINT64_MAX;
     *height = UINT64_MAX;
-    for (p->distance = job->period; *height > target; p->distance /= 4) {
+    for (job->distance = job->period; *height > target; job->distance /= 4) {
         uint64_t before = *height;
         try_order(p, BY_SIZE, job->piece, height);
-        best = *height < before ? p->distance : best;
-        if (p->distance == 0 || !job->can_wait)
+        best = *height < before ? job->distance : best;
+        if (job->distance == 0 || !job->can_wait)
             break;
     }
-    p->distance = best;
+    job->distance = best;
     for (unsigned order = BY_AREA; order<ORDER_COUNT && * height> target; order++)
         try_order(p, (enum order)order, job->piece, height);
     p->obstacle_count = job->obstacle_count;

@@ -296,7 +296,7 @@ MUTANTS = {
         "forecast_next.c",
         "s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)",
         "false)",
-        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+        "test_forecast", "lives_of_streams_share_what_they_may"),
     "heir_of_another_stream": (
         "forecast_next.c",
         "s->seat_of[last] == at && lives[last].stream == lives[life].stream",
@@ -314,9 +314,19 @@ MUTANTS = {
         "test_forecast", "a_loop_is_learnt"),
     "moved_never": (
         "forecast_next.c",
-        "if (job->stream_count == 1)",
-        "if (job->stream_count == 0)",
+        "        move_to_inherit(&seats);\n",
+        "        (void)move_to_inherit;\n",
         "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "moved_never_of_streams": (
+        "forecast_next.c",
+        "        move_to_inherit(&seats);\n",
+        "        if (job->stream_count == 1)\n            move_to_inherit(&seats);\n",
+        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+    "moved_onto_another_stream": (
+        "forecast_next.c",
+        "    if (job->stream_count > 1)\n        return",
+        "    if (job->stream_count > 16)\n        return",
+        "test_forecast", "lives_of_streams_share_what_they_may"),
     "waiting_for_an_older_plan": (
         "paged_state.h",
         " && !p->is_full && dryi_paged_is_heirs_place(p, s, b);",
@@ -342,6 +352,11 @@ MUTANTS = {
         "if (!r->is_at_front)",
         "if (!r->is_at_front && b->state != BLOCK_HEIR)",
         "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+    "who_asked_is_forgotten": (
+        "pool.c",
+        "if (!got.is_known || size > pool->place.front_max)",
+        "if (!got.is_known)",
+        "test_pool_plan", "threads_in_turn_keep_their_plan"),
     "waiting_in_use": (
         "paged_front.c",
         "return state == BLOCK_FRONT || state == BLOCK_HEIR;",
