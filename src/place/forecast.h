@@ -45,7 +45,7 @@ struct dryi_hint {
     uint32_t heir;   /* a step; DRYI_STEP_NONE: there is none */
 };
 
-/* A request is coming, of a multiple of 512 bytes. Never fails: without memory nothing is learnt. */
+/* A request of a multiple of 512 bytes. Never fails: without memory nothing is learnt. */
 struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
                                        uint64_t stream);
 /* The last request could not go where its hint wished. */

@@ -7,9 +7,9 @@
  * The stacks of one stream of the default pool can be used beside the place while they are
  * shared (place.h says with what care). Then take and put write nothing of the place but the
  * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
- * frees; and the front's own books. Cut and merge write the blocks and bins of the front's own shelves,
- * and take records from there. Beside the place they change no link to another shelf's block;
- * with it, they do, and everybody's memory may be cut and merged.
+ * frees; and the front's own books. Cut and merge write the blocks and bins of the front's own
+ * shelves, and take records from there. Beside the place they change no link to another shelf's
+ * block; with it, they do, and everybody's memory may be cut and merged.
  */
 
 #include <string.h>
