@@ -325,6 +325,8 @@ struct dry_pool_explanation {
      * nor can memory grow in place; else a bit more may fit.
      */
     uint64_t would_fit;
+    /* throw_on_cudamalloc_oom (torch) refuses new memory for it before the device is asked. */
+    int is_rejected;
 };
 /*
  * Looks at the pool that a request of the stream goes to: the innermost private one begun for

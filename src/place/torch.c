@@ -156,6 +156,14 @@ dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded)
     return dryi_round_up(rounded, LARGE_ROUND);
 }
 
+uint64_t
+dryi_torch_allowed_bytes(const struct dryi_torch_conf *conf, uint64_t total)
+{
+    if (!conf->throw_on_cudamalloc_oom || total == UINT64_MAX)
+        return UINT64_MAX;
+    return (uint64_t)(conf->per_process_memory_fraction * (double)total);
+}
+
 static enum dry_status
 prepare(struct dryi_torch *t, uint64_t size, uint64_t stream, struct request *r)
 {

@@ -133,6 +133,11 @@ void dryi_torch_process_events(struct dryi_torch *place);
 uint64_t dryi_torch_round_size(const struct dryi_torch_conf *conf, uint64_t size);
 /* The size of the segment that would be asked of the device for it. */
 uint64_t dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t rounded);
+/*
+ * The most that may be asked, in all, of a device of so many bytes: throw_on_cudamalloc_oom
+ * rejects what goes beyond, with no attempt to give anything back. UINT64_MAX: it is off.
+ */
+uint64_t dryi_torch_allowed_bytes(const struct dryi_torch_conf *conf, uint64_t total);
 
 /*
  * What would become of this request, as things are, if the device had no more room: served

@@ -293,11 +293,8 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
 static bool
 is_rejected(const struct dryi_torch *t, uint64_t alloc_size)
 {
-    if (!t->conf.throw_on_cudamalloc_oom || t->device_total == UINT64_MAX)
-        return false;
-    uint64_t allowed =
-        (uint64_t)(t->conf.per_process_memory_fraction * (double)t->device_total);
-    return t->total_bytes + alloc_size > allowed;
+    return t->total_bytes + alloc_size >
+           dryi_torch_allowed_bytes(&t->conf, t->device_total);
 }
 
 enum dry_status

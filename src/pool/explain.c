@@ -197,14 +197,35 @@ fill(const struct dry_pool *pool, const struct explaining *x,
     e->largest_pinner_hole = sums->worst_hole;
 }
 
+/* What throw_on_cudamalloc_oom leaves: nothing is given back for a request it rejects. */
 static uint64_t
-find_available(const struct dry_pool_explanation *e)
+find_allowed(const struct measures *m, const struct dry_pool_explanation *e)
 {
+    if (!m->is_torch)
+        return UINT64_MAX;
+    uint64_t allowed = dryi_torch_allowed_bytes(&m->pool->torch_conf, e->total_bytes);
+    return allowed == UINT64_MAX ? UINT64_MAX : subtract(allowed, e->reserved_bytes);
+}
+
+static uint64_t
+find_available(const struct measures *m, const struct dry_pool_explanation *e)
+{
+    uint64_t allowed = find_allowed(m, e);
     uint64_t held = subtract(e->reserved_bytes, e->releasable_bytes);
     uint64_t of_device = dryi_add_saturating(e->free_bytes, e->releasable_bytes);
     uint64_t of_limit =
         e->limit_bytes == UINT64_MAX ? UINT64_MAX : subtract(e->limit_bytes, held);
-    return of_device < of_limit ? of_device : of_limit;
+    uint64_t available = of_device < of_limit ? of_device : of_limit;
+    return available < allowed ? available : allowed;
+}
+
+/* The limit is looked at before. */
+static bool
+is_rejected(const struct measures *m, const struct dry_pool_explanation *e)
+{
+    bool is_in_limit = e->limit_bytes == UINT64_MAX ||
+                       e->segment_size <= subtract(e->limit_bytes, e->reserved_bytes);
+    return is_in_limit && e->segment_size > find_allowed(m, e);
 }
 
 enum dry_status
@@ -224,8 +245,9 @@ dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
                                          .segment_size = segment_size_of(&m, size)};
         fill(pool, &x, &e);
         uint64_t old = fit_hole(&m, x.sums.fitting_hole);
-        uint64_t new = fit_new(&m, find_available(&e));
+        uint64_t new = fit_new(&m, find_available(&m, &e));
         e.would_fit = old > new ? old : new;
+        e.is_rejected = is_rejected(&m, &e);
         *explanation = e;
     }
     dryi_pool_leave(pool);

@@ -70,6 +70,16 @@ print_device(struct output *out, const struct dry_pool_explanation *e,
         print_part(out, "", e->limit_bytes, " allowed; ");
 }
 
+static void
+print_rejected(struct output *out, const struct dry_pool_explanation *e)
+{
+    print_part(
+        out,
+        "CUDA out of memory. Allocation was preemptively rejected because it would "
+        "exceed per_process_memory_fraction limit. Requested size: ",
+        e->size, "");
+}
+
 /* Free blocks of private pools count as allocated: a CUDA graph may still use them. */
 static void
 print_pytorch(struct output *out, const struct dry_pool_explanation *e)
@@ -136,9 +146,13 @@ dry_pool_format_oom(const struct dry_pool_explanation *explanation, int32_t devi
     struct output out = {.text = text, .room = room};
     if (room > 0)
         text[0] = '\0';
-    print_device(&out, explanation, device_index, process_bytes);
-    print_pytorch(&out, explanation);
-    print_hint(&out, expandable);
+    if (explanation->is_rejected) {
+        print_rejected(&out, explanation);
+    } else {
+        print_device(&out, explanation, device_index, process_bytes);
+        print_pytorch(&out, explanation);
+        print_hint(&out, expandable);
+    }
     print_rest(&out, explanation);
     return out.length;
 }

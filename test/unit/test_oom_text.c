@@ -108,6 +108,25 @@ parts_appear_where_they_have_something_to_say(void **state)
                       "reserved by PyTorch but unallocated.");
 }
 
+static void
+rejection_has_a_text_of_its_own(void **state)
+{
+    (void)state;
+    struct dry_pool_explanation e = fragmented;
+    struct dry_message m;
+    struct dry_error err;
+    e.is_rejected = 1;
+    expect_first_line(
+        &e, 0, 0,
+        "CUDA out of memory. Allocation was preemptively rejected because it "
+        "would exceed per_process_memory_fraction limit. Requested size: "
+        "3.00 GiB");
+    char text[TEXT_BYTES];
+    size_t length = format(&e, 0, 0, text);
+    assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
+    assert_int_equal(m.form, DRY_MESSAGE_REJECTED);
+}
+
 /* PyTorch prints the limit of a unit in the unit below. */
 static void
 units_change_above_their_limits(void **state)
@@ -313,6 +332,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_line_is_pytorchs),
         cmocka_unit_test(parts_appear_where_they_have_something_to_say),
+        cmocka_unit_test(rejection_has_a_text_of_its_own),
         cmocka_unit_test(units_change_above_their_limits),
         cmocka_unit_test(what_it_lacks_follows_line_by_line),
         cmocka_unit_test(any_room_is_enough),

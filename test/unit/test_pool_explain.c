@@ -231,7 +231,9 @@ static const struct {
     {DRY_PLACEMENT_PAGED, "", false},
     {DRY_PLACEMENT_PAGED, "remap:False", false},
     {DRY_PLACEMENT_PAGED, "per_process_memory_fraction:0.5", true},
+    {DRY_PLACEMENT_TORCH, "throw_on_cudamalloc_oom:True", false},
 };
+#define REJECTING 8
 #define WAY_COUNT (sizeof ways / sizeof *ways)
 
 /* Returns which of the ways it is. */
@@ -317,7 +319,8 @@ more_than_is_said_does_not_fit(void **state)
     for (size_t i = 0; i < 100; i++) {
         struct pool_run run;
         uint64_t address;
-        const char *conf = ways[i % 2 ? 0 : 4].conf;
+        static const size_t exact[] = {0, 4, REJECTING};
+        const char *conf = ways[exact[i % 3]].conf;
         pool_run_begin(&run, DRY_PLACEMENT_TORCH, conf, CAPACITY, NULL);
         run.is_simple = true;
         pool_run_steps(&run, 1 + i, 300);
@@ -327,6 +330,37 @@ more_than_is_said_does_not_fit(void **state)
                          e.would_fit < MIB ? DRY_OK : DRY_ERR_NO_SPACE);
         pool_run_end(&run);
     }
+}
+
+/* Each has PyTorch's other text, and is counted. */
+static void
+rejections_are_foretold(void **state)
+{
+    (void)state;
+    size_t rejected = 0, served = 0;
+    for (size_t i = 0; i < 200; i++) {
+        struct pool_run run;
+        uint64_t address;
+        pool_run_begin(&run, DRY_PLACEMENT_TORCH, ways[REJECTING].conf, CAPACITY, NULL);
+        run.is_simple = i % 2;
+        pool_run_steps(&run, 1 + i, 300);
+        uint64_t size = (1 + i % 40) * MIB;
+        int is_rejected = explain(&run, size, 0).is_rejected;
+        int64_t before = stats_of(&run).num_oom_rejections;
+        if (dry_pool_alloc(run.pool, size, 0, &address) == DRY_OK) {
+            served++;
+            assert_true(stats_of(&run).num_oom_rejections == before);
+        } else {
+            rejected += is_rejected ? 1 : 0;
+            assert_true(stats_of(&run).num_oom_rejections == before + is_rejected);
+        }
+        pool_run_end(&run);
+    }
+    assert_true(rejected > 20 && served > 20);
+    struct pool_run run;
+    pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", CAPACITY, NULL);
+    assert_false(explain(&run, 2 * CAPACITY, 0).is_rejected);
+    pool_run_end(&run);
 }
 
 static void
@@ -465,6 +499,7 @@ main(void)
         cmocka_unit_test(what_is_said_to_fit_does),
         cmocka_unit_test(what_does_not_fit_does_not_fit_again),
         cmocka_unit_test(more_than_is_said_does_not_fit),
+        cmocka_unit_test(rejections_are_foretold),
         cmocka_unit_test(holes_serve_without_the_device),
         cmocka_unit_test(sums_agree_with_the_statistics),
         cmocka_unit_test(request_is_measured_as_pytorch_does),
