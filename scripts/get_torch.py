@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-# The runtime's own library is small, and called when PyTorch is loaded.
+# The runtime's own library is small, and called when PyTorch is loaded; its headers want the last.
 PACKAGES = ("typing_extensions", "sympy", "mpmath", "networkx", "fsspec", "filelock", "jinja2",
-            "MarkupSafe", "setuptools", "nvidia-cuda-runtime>=13,<14")
+            "MarkupSafe", "setuptools", "nvidia-cuda-runtime>=13,<14",
+            "nvidia-cuda-crt>=13,<14")
 
 
 def output_of(*words):
