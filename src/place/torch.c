@@ -214,7 +214,7 @@ take_from_private(struct dryi_torch *t, struct request *r)
         struct request other = *r;
         other.pool = 2 * o + pool_is_small(r->pool);
         other.lane = dryi_torch_lane_find(t, other.pool, r->stream);
-        other.expandable = false;
+        other.expandable = r->expandable && t->rules->fallback_expands;
         if (other.lane == NONE)
             continue;
         found = dryi_torch_free_take(t, &other);
@@ -232,9 +232,11 @@ climb_ladder(struct dryi_torch *t, struct request *r, uint32_t *block)
     enum dry_status status = dryi_torch_segment_alloc(t, r, false, block);
     if (!is_worth_retrying(t, status))
         return status;
-    *block = take_from_private(t, r);
-    if (*block != NONE)
-        return DRY_OK;
+    if (!t->rules->fallback_is_last) {
+        *block = take_from_private(t, r);
+        if (*block != NONE)
+            return DRY_OK;
+    }
     if (dryi_torch_release_available(t, r))
         status = dryi_torch_segment_alloc(t, r, false, block);
     /* Only the first attempt's rejection ends it; a later one's is kept for the verdict. */
@@ -242,6 +244,10 @@ climb_ladder(struct dryi_torch *t, struct request *r, uint32_t *block)
         status = dryi_torch_release_cached(t, (struct dryi_pool_id){0, 0});
         if (status == DRY_OK)
             status = dryi_torch_segment_alloc(t, r, true, block);
+    }
+    if (status == DRY_ERR_NO_SPACE && t->rules->fallback_is_last) {
+        *block = take_from_private(t, r);
+        status = *block != NONE ? DRY_OK : status;
     }
     return status;
 }

@@ -42,9 +42,24 @@
 
 /* doc/torch-rules.md says what each row rests on. Oldest first. */
 static const struct dryi_torch_rules all_rules[] = {
-    {.release = "2.0", .scope_is_capture = true},
-    {.release = "2.6", .slack_is_option = true, .scope_is_capture = true},
+    {.release = "2.0",
+     .scope_is_capture = true,
+     .roundup_rest_takes_last = true,
+     .fallback_expands = true,
+     .fallback_is_last = true},
+    {.release = "2.6",
+     .slack_is_option = true,
+     .scope_is_capture = true,
+     .roundup_rest_takes_last = true,
+     .fallback_expands = true,
+     .fallback_is_last = true},
     {.release = "2.10",
+     .slack_is_option = true,
+     .scopes_last_first = true,
+     .scope_is_capture = true,
+     .split_min_allowed = true,
+     .fallback_is_last = true},
+    {.release = "2.11",
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
@@ -440,7 +455,8 @@ read_roundup_entry(struct reader *r, struct roundup_list *list)
                           "For roundups, the divisions has to be power of 2 or 0 to "
                           "disable roundup");
     if (is_token(r, key, ">")) {
-        fill_roundup(r, list->last + 1, ROUNDUP_COUNT, divisions);
+        fill_roundup(r, list->last + !r->rules->roundup_rest_takes_last, ROUNDUP_COUNT,
+                     divisions);
         return DRY_OK;
     }
     if ((status = read_u64(r, key, &mib)) != DRY_OK)

@@ -91,6 +91,45 @@ segment_of(const Segment &from)
     return segment;
 }
 
+template <class Native, class Id>
+void
+make_pool(Native *native, Id id)
+{
+    if constexpr (requires { native->createOrIncrefPool(0, id); }) {
+        native->createOrIncrefPool(0, id);
+    } else if constexpr (requires { native->ensureExistsAndIncrefPool(0, id); }) {
+        native->ensureExistsAndIncrefPool(0, id);
+    } else {
+        native->beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
+        native->endAllocateToPool(0, id);
+    }
+}
+
+template <class Native>
+unsigned
+open_pool(Native *native, std::pair<uint64_t, uint64_t> number, unsigned flags)
+{
+    c10::cuda::MempoolId_t id{number.first, number.second};
+    unsigned known = 0;
+    make_pool(native, id);
+    if (flags & DRY_POOL_USE_ON_OOM) {
+        known |= DRY_POOL_USE_ON_OOM;
+        if constexpr (requires { native->setUseOnOOM(0, id, true); })
+            native->setUseOnOOM(0, id, true);
+        else if constexpr (requires { native->setUseOnOOM(0, id); })
+            native->setUseOnOOM(0, id);
+        else
+            known &= ~DRY_POOL_USE_ON_OOM;
+    }
+    if (flags & DRY_POOL_NO_SPLIT) {
+        if constexpr (requires { native->setNoSplit(0, id); }) {
+            native->setNoSplit(0, id);
+            known |= DRY_POOL_NO_SPLIT;
+        }
+    }
+    return known;
+}
+
 } // namespace
 
 enum dry_status
@@ -158,24 +197,10 @@ native_set_fraction(double fraction)
     allocator::setMemoryFraction(fraction, 0);
 }
 
-void
+unsigned
 native_open_pool(struct dry_pool_id id, unsigned flags)
 {
-    auto open = [&](auto *native) {
-        if constexpr (requires { native->createOrIncrefPool(0, {id.a, id.b}); })
-            native->createOrIncrefPool(0, {id.a, id.b});
-        else
-            native->ensureExistsAndIncrefPool(0, {id.a, id.b});
-        if constexpr (requires { native->setUseOnOOM(0, {id.a, id.b}, true); }) {
-            if (flags & DRY_POOL_USE_ON_OOM)
-                native->setUseOnOOM(0, {id.a, id.b}, true);
-        }
-        if constexpr (requires { native->setNoSplit(0, {id.a, id.b}); }) {
-            if (flags & DRY_POOL_NO_SPLIT)
-                native->setNoSplit(0, {id.a, id.b});
-        }
-    };
-    open(allocator::get());
+    return open_pool(allocator::get(), {id.a, id.b}, flags);
 }
 
 void

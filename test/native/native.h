@@ -22,6 +22,8 @@ extern "C" {
 
 /* The device of the stand-in runtime; before native_start(). */
 void native_set_device(struct dry_device device);
+/* What the stand-in driver says to whatever it does not do. */
+int native_refuse(void);
 
 /* With these options (PYTORCH_CUDA_ALLOC_CONF). ARGUMENT: PyTorch refused them. */
 enum dry_status native_start(const char *conf);
@@ -30,11 +32,15 @@ enum dry_status native_start(const char *conf);
 enum dry_status native_alloc(uint64_t size, uint64_t stream, uint64_t *address);
 void native_free(uint64_t address);
 void native_record_stream(uint64_t address, uint64_t stream);
+/* Before 2.8 not while a private pool is begun: it ends the process. */
 void native_empty_cache(void);
 void native_set_fraction(double fraction);
 
-/* Made if it is not there, with these flags of <drystone/pool.h>; a user more. */
-void native_open_pool(struct dry_pool_id id, unsigned flags);
+/*
+ * Made if it is not there, with those of these flags of <drystone/pool.h> that this release has,
+ * which are returned; a user more.
+ */
+unsigned native_open_pool(struct dry_pool_id id, unsigned flags);
 /* All streams' requests go to it; a user more. */
 void native_begin_pool(struct dry_pool_id id);
 void native_end_pool(struct dry_pool_id id);

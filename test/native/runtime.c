@@ -2,8 +2,8 @@
 /*
  * What PyTorch's allocator calls of CUDA's runtime, driver and NVML, over a device of ours.
  *
- * Built as libcudart and libnvidia-ml for a process that loads libc10_cuda and nothing else of
- * PyTorch, with the headers that the wheel was made with (scripts/get_torch.py). Functions that
+ * Built as libcudart, which libcuda and libnvidia-ml are then names of, for a process that loads
+ * libc10_cuda and nothing else of PyTorch, with the headers that the wheel was made with (scripts/get_torch.py). Functions that
  * are not here are never called: PyTorch's libraries look them up when they call them, and would
  * end the process.
  */
@@ -11,6 +11,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,8 +271,8 @@ cudaEventSynchronize(cudaEvent_t event)
 
 /* --- the driver: what expandable segments are made of --------------------------------------- */
 
-static CUresult
-reserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
+CUresult
+cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
         unsigned long long flags)
 {
     uint64_t at;
@@ -282,15 +283,15 @@ reserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
     return CUDA_SUCCESS;
 }
 
-static CUresult
-unreserve(CUdeviceptr address, size_t size)
+CUresult
+cuMemAddressFree(CUdeviceptr address, size_t size)
 {
     runtime.device.ops->unreserve(runtime.device.self, address, size);
     return CUDA_SUCCESS;
 }
 
-static CUresult
-create(CUmemGenericAllocationHandle *handle, size_t size,
+CUresult
+cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
        const CUmemAllocationProp *properties, unsigned long long flags)
 {
     size_t free_bytes, total_bytes;
@@ -306,8 +307,8 @@ create(CUmemGenericAllocationHandle *handle, size_t size,
     return CUDA_SUCCESS;
 }
 
-static CUresult
-release(CUmemGenericAllocationHandle handle)
+CUresult
+cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     struct memory *memory = (struct memory *)(uintptr_t)handle;
     if (!memory->is_mapped)
@@ -316,8 +317,8 @@ release(CUmemGenericAllocationHandle handle)
     return CUDA_SUCCESS;
 }
 
-static CUresult
-map(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+CUresult
+cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
     unsigned long long flags)
 {
     struct memory *memory = (struct memory *)(uintptr_t)handle;
@@ -330,22 +331,22 @@ map(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandl
                : CUDA_ERROR_UNKNOWN;
 }
 
-static CUresult
-unmap(CUdeviceptr address, size_t size)
+CUresult
+cuMemUnmap(CUdeviceptr address, size_t size)
 {
     runtime.device.ops->unmap(runtime.device.self, address, size, size);
     return CUDA_SUCCESS;
 }
 
-static CUresult
-set_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count)
+CUresult
+cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count)
 {
     (void)address, (void)size, (void)access, (void)count;
     return CUDA_SUCCESS;
 }
 
-static CUresult
-get_granularity(size_t *granularity, const CUmemAllocationProp *properties,
+CUresult
+cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
                 CUmemAllocationGranularity_flags option)
 {
     (void)properties, (void)option;
@@ -353,73 +354,61 @@ get_granularity(size_t *granularity, const CUmemAllocationProp *properties,
     return CUDA_SUCCESS;
 }
 
-static CUresult
-get_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+CUresult
+cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     (void)attribute, (void)device;
     *value = 0; /* neither fabric nor GPUDirect */
     return CUDA_SUCCESS;
 }
 
-static CUresult
-get_device(CUdevice *device, int ordinal)
+CUresult
+cuDeviceGet(CUdevice *device, int ordinal)
 {
     *device = ordinal;
     return CUDA_SUCCESS;
 }
 
-static CUresult
-get_error_string(CUresult error, const char **text)
+CUresult
+cuGetErrorString(CUresult error, const char **text)
 {
     *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "an error";
     return CUDA_SUCCESS;
 }
 
-static CUresult
-refuse(void)
+/* Under the names of all that is not here (wheel.py). */
+int
+native_refuse(void)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-typedef void (*entry)(void);
-
-static entry
-find_entry(const char *name)
+static cudaError_t
+find_entry(const char *name, void **call, enum cudaDriverEntryPointQueryResult *result)
 {
-    static const struct {
-        const char *name;
-        entry call;
-    } entries[] = {
-        {"cuMemAddressReserve", (entry)reserve},
-        {"cuMemAddressFree", (entry)unreserve},
-        {"cuMemCreate", (entry)create},
-        {"cuMemRelease", (entry)release},
-        {"cuMemMap", (entry)map},
-        {"cuMemUnmap", (entry)unmap},
-        {"cuMemSetAccess", (entry)set_access},
-        {"cuMemGetAllocationGranularity", (entry)get_granularity},
-        {"cuDeviceGetAttribute", (entry)get_attribute},
-        {"cuDeviceGet", (entry)get_device},
-        {"cuGetErrorString", (entry)get_error_string},
-    };
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        if (strcmp(entries[i].name, name) == 0)
-            return entries[i].call;
-    }
-    return (entry)refuse;
+    *call = dlsym(RTLD_DEFAULT, name);
+    if (result)
+        *result = *call ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return *call ? cudaSuccess : note(cudaErrorSymbolNotFound);
 }
+
+#if CUDART_VERSION < 13000
+cudaError_t
+cudaGetDriverEntryPoint(const char *name, void **call, unsigned long long flags,
+                        enum cudaDriverEntryPointQueryResult *result)
+{
+    (void)flags;
+    return find_entry(name, call, result);
+}
+#endif
 
 cudaError_t
 cudaGetDriverEntryPointByVersion(const char *name, void **call, unsigned version,
                                  unsigned long long flags,
                                  enum cudaDriverEntryPointQueryResult *result)
 {
-    entry found = find_entry(name);
     (void)version, (void)flags;
-    memcpy(call, &found, sizeof found);
-    if (result)
-        *result = cudaDriverEntryPointSuccess;
-    return cudaSuccess;
+    return find_entry(name, call, result);
 }
 
 /* --- NVML: who uses how much, and no fabric -------------------------------------------------- */

@@ -11,6 +11,14 @@ import shutil
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Of the driver, what PyTorch looks up and never calls here.
+REFUSED = """cuMemGetAddressRange cuMemExportToShareableHandle cuMemImportFromShareableHandle
+cuMemRetainAllocationHandle cuMemGetAllocationPropertiesFromHandle cuMemsetD32Async
+cuStreamWriteValue32 cuMulticastAddDevice cuMulticastBindMem cuMulticastCreate cuMulticastUnbind
+cuCtxFromGreenCtx cuCtxGetCurrent cuCtxPopCurrent cuCtxPushCurrent cuCtxSetCurrent
+cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxStreamCreate cuDevSmResourceSplitByCount
+cuDeviceGetDevResource cuDevResourceGenerateDesc cuLogsRegisterCallback
+cuLogsUnregisterCallback""".split()
 INCLUDE = HERE.parents[1] / "include"
 
 
@@ -41,6 +49,10 @@ class Wheel:
         self.version = re.search(r"__version__ = '([^']+)'", text).group(1)
         needed = subprocess.run(["readelf", "-dW", self.libraries / "libc10_cuda.so"],
                                 capture_output=True, text=True, check=True).stdout
+        symbols = subprocess.run(["readelf", "-W", "--dyn-syms", self.libraries / "libc10.so"],
+                                 capture_output=True, text=True, check=True).stdout
+        # Before 2.7, strings are those of before GCC 5.
+        self.is_old = not re.search(r"_ZN3c105ErrorC.*__cxx11", symbols)
         self.runtime = re.search(r"\[(libcudart\.so\.[\d.]+)\]", needed).group(1)
 
     def build(self, folder, cc):
@@ -48,17 +60,23 @@ class Wheel:
         folder = folder.resolve()
         folder.mkdir(parents=True, exist_ok=True)
         script = folder / "runtime.map"
-        script.write_text(f"{self.runtime} {{ global: cuda*; native_set_device; local: *; }};\n")
+        script.write_text(f"{self.runtime} {{ global: cu*; nvml*; native_*; local: *; }};\n")
         includes = [f"-I{INCLUDE}", *(f"-isystem{path}" for path in self.includes)]
         shared = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *includes]
-        runtime, nvml = folder / self.runtime, folder / "libnvidia-ml.so.1"
+        runtime = folder / self.runtime
         # Functions that PyTorch never calls here are nowhere, and looked up when called.
         found_at = ["-Wl,--allow-shlib-undefined", "-Wl,-z,lazy", "-Wl,--disable-new-dtags",
                     f"-Wl,-rpath,{folder}:{self.libraries}"]
         run(*cc, *shared, HERE / "runtime.c", "-o", runtime, f"-Wl,-soname,{runtime.name}",
-            f"-Wl,--version-script={script}")
-        run(*cc, *shared, HERE / "runtime.c", "-o", nvml, f"-Wl,-soname,{nvml.name}")
-        run(self.cxx, "-std=c++20", *shared, HERE / "native.cc", "-o", folder / "libnative.so",
+            f"-Wl,--version-script={script}", "-ldl",
+            *(f"-Wl,--defsym={name}=native_refuse" for name in REFUSED))
+        others = [folder / name for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+        for other in others:
+            run(*cc, "-shared", "-nostdlib", "-Wl,--no-as-needed", runtime, "-o", other,
+                f"-Wl,-soname,{other.name}", f"-Wl,-rpath,{folder}")
+        abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(not self.is_old)}"
+        run(self.cxx, "-std=c++20", abi, *shared, HERE / "native.cc", "-o", folder / "libnative.so",
             f"-L{self.libraries}", "-lc10_cuda", "-lc10", *found_at)
-        return [folder / "libnative.so", runtime, "-Wl,--no-as-needed", nvml, *found_at,
+        return [folder / "libnative.so", runtime, "-Wl,--no-as-needed", *others,
+                *found_at,
                 "-lz", "-lzstd", "-lm", "-ldl", "-pthread"]

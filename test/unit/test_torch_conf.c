@@ -327,6 +327,29 @@ lists_of_divisions_have_their_quirks(void **state)
 }
 
 static void
+the_rest_of_divisions_took_the_last_before_2_10(void **state)
+{
+    (void)state;
+    static const char text[] = "roundup_power2_divisions:[256:1,512:2,>:8]";
+    static const struct {
+        const char *release;
+        uint64_t last;
+    } cases[] = {{"2.0", 8}, {"2.9.1", 8}, {"2.10", 2}, {"2.15", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dryi_torch_conf c;
+        struct dry_error err;
+        dryi_torch_conf_init(&c);
+        assert_int_equal(dryi_torch_conf_parse(text, sizeof text - 1,
+                                               dryi_torch_rules_find(cases[i].release),
+                                               &c, &err),
+                         DRY_OK);
+        assert_true(c.roundup_power2_divisions[8] == 1);
+        assert_true(c.roundup_power2_divisions[9] == cases[i].last);
+        assert_true(c.roundup_power2_divisions[10] == 8);
+    }
+}
+
+static void
 the_large_segment_is_read_before_everything(void **state)
 {
     (void)state;
@@ -394,7 +417,7 @@ releases_are_found_by_the_newest_row_not_after_them(void **state)
     } cases[] = {
         {"2.0", "2.0"},     {"2.0.1", "2.0"},     {"2.5.1", "2.0"},
         {"2.6", "2.6"},     {"2.6.0", "2.6"},     {"2.9.1+cu128", "2.6"},
-        {"2.10", "2.10"},   {"2.11", "2.10"},     {"2.12.1", "2.10"},
+        {"2.10", "2.10"},   {"2.11", "2.11"},     {"2.12.1", "2.11"},
         {"2.13.0", "2.13"}, {"2.15.0a0", "2.13"}, {"3.0", "2.13"},
         {"2.100", "2.13"},
     };
@@ -443,6 +466,7 @@ main(void)
         cmocka_unit_test(bytes_that_are_no_text_do_no_harm),
         cmocka_unit_test(a_megabyte_is_read_in_linear_time),
         cmocka_unit_test(lists_of_divisions_have_their_quirks),
+        cmocka_unit_test(the_rest_of_divisions_took_the_last_before_2_10),
         cmocka_unit_test(the_large_segment_is_read_before_everything),
         cmocka_unit_test(a_second_string_resets_some_and_keeps_others),
         cmocka_unit_test(the_least_split_size_depends_on_the_release),

@@ -161,6 +161,61 @@ fallback_takes_from_the_oldest_pool_that_serves(void **state)
     finish(&f);
 }
 
+/* Where another stream's cache could go back instead: the pool that serves the request. */
+static uint64_t
+serve_beside_cache(const char *release)
+{
+    struct fixture f;
+    init(&f, "", release);
+    open_pool(&f, 1, DRYI_POOL_USE_ON_OOM);
+    begin_pool(&f, 1, everything);
+    dryi_block of_pool = take(&f, 400 * MIB, 0);
+    end_pool(&f, 1);
+    dryi_block of_other = take(&f, 400 * MIB, 9);
+    give(&f, of_pool);
+    give(&f, of_other);
+    uint64_t pool = info_of(&f, take(&f, 300 * MIB, 0)).pool.b;
+    finish(&f);
+    return pool;
+}
+
+static void
+fallback_was_the_last_resort_before_2_11(void **state)
+{
+    (void)state;
+    assert_true(serve_beside_cache("2.0") == 0);
+    assert_true(serve_beside_cache("2.10") == 0);
+    assert_true(serve_beside_cache("2.11") == 1);
+    assert_true(serve_beside_cache("2.15") == 1);
+}
+
+static enum dry_status
+fall_back_on_expandable(const char *release)
+{
+    struct fixture f;
+    dryi_block block;
+    init(&f, "expandable_segments:True", release);
+    open_pool(&f, 1, DRYI_POOL_USE_ON_OOM);
+    begin_pool(&f, 1, everything);
+    block = take(&f, 900 * MIB, 0);
+    end_pool(&f, 1);
+    give(&f, block);
+    enum dry_status status = f.place.ops->alloc(f.place.self, 300 * MIB, 0, &block);
+    if (status == DRY_OK)
+        assert_true(info_of(&f, block).pool.b == 1);
+    finish(&f);
+    return status;
+}
+
+static void
+fallback_took_expandable_blocks_before_2_10(void **state)
+{
+    (void)state;
+    assert_int_equal(fall_back_on_expandable("2.9"), DRY_OK);
+    assert_int_equal(fall_back_on_expandable("2.10"), DRY_ERR_NO_SPACE);
+    assert_int_equal(fall_back_on_expandable("2.15"), DRY_ERR_NO_SPACE);
+}
+
 static void
 pool_without_users_serves_nobody(void **state)
 {
@@ -418,6 +473,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_split_gives_whole_segments),
         cmocka_unit_test(fallback_takes_from_the_oldest_pool_that_serves),
+        cmocka_unit_test(fallback_was_the_last_resort_before_2_11),
+        cmocka_unit_test(fallback_took_expandable_blocks_before_2_10),
         cmocka_unit_test(pool_without_users_serves_nobody),
         cmocka_unit_test(scopes_are_asked_in_the_order_of_the_release),
         cmocka_unit_test(capture_asks_nothing_and_gives_nothing_back),
