@@ -41,13 +41,14 @@
 struct dryi_torch_rules {
     const char *release;    /* the first release with these rules, e.g. "2.13" */
     bool order_by_counter;  /* free sets: segment registration before address */
+    bool order_by_block;    /* free sets: the order in which blocks were made */
     bool slack_is_option;   /* oversize slack: max_non_split_rounding, else 20 MiB */
     bool scopes_last_first; /* of nested pool scopes the innermost wins */
     bool scope_is_capture;  /* an open pool scope stops event processing and release */
     bool split_min_allowed; /* max_split_size_mb:20 is accepted */
     bool roundup_rest_takes_last; /* of roundups ">" is for the last interval, too */
-    bool fallback_expands; /* and take expandable blocks, too */
-    bool fallback_is_last;  /* pools made for an out-of-memory come after all retries */
+    bool fallback_expands;        /* and take expandable blocks, too */
+    bool fallback_is_last; /* pools made for an out-of-memory come after all retries */
 };
 
 /* "2.11", "2.11.1", "2.15.0a0": the rules of that release; NULL if not a version >= 2.0. */

@@ -43,6 +43,7 @@ dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
     t->blocks[block] = (struct block){
         .addr = addr,
         .size = size,
+        .made = t->made_count++,
         .prev = NONE,
         .next = NONE,
         .segment = segment,
@@ -82,6 +83,8 @@ dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh
 static uint64_t
 tie_of(const struct dryi_torch *t, const struct block *block)
 {
+    if (t->rules->order_by_block)
+        return block->made;
     if (!t->rules->order_by_counter)
         return block->addr;
     const struct segment *segment = &t->segments[block->segment];

@@ -34,6 +34,7 @@
 struct block {
     uint64_t addr, size, requested;
     uint64_t gc_base;
+    uint64_t made;       /* how many blocks were made before it */
     uint32_t prev, next; /* in the segment; next also links free slots */
     uint32_t segment, pool, stream, lane;
     uint32_t uses; /* recorded streams, a list of struct stream_use */
@@ -118,6 +119,7 @@ struct dryi_torch {
     uint32_t segment_slots, free_segment_slot;
     uint32_t segments_made;
     uint64_t next_counter;
+    uint64_t made_count; /* blocks ever made */
 
     struct stream *streams;
     size_t stream_capacity;

@@ -273,7 +273,7 @@ cudaEventSynchronize(cudaEvent_t event)
 
 CUresult
 cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
-        unsigned long long flags)
+                    unsigned long long flags)
 {
     uint64_t at;
     (void)alignment, (void)hint, (void)flags;
@@ -292,7 +292,7 @@ cuMemAddressFree(CUdeviceptr address, size_t size)
 
 CUresult
 cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-       const CUmemAllocationProp *properties, unsigned long long flags)
+            const CUmemAllocationProp *properties, unsigned long long flags)
 {
     size_t free_bytes, total_bytes;
     (void)properties, (void)flags;
@@ -318,8 +318,8 @@ cuMemRelease(CUmemGenericAllocationHandle handle)
 }
 
 CUresult
-cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-    unsigned long long flags)
+cuMemMap(CUdeviceptr address, size_t size, size_t offset,
+         CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     struct memory *memory = (struct memory *)(uintptr_t)handle;
     (void)offset, (void)flags;
@@ -339,7 +339,8 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 }
 
 CUresult
-cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, size_t count)
+cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
+               size_t count)
 {
     (void)address, (void)size, (void)access, (void)count;
     return CUDA_SUCCESS;
@@ -347,7 +348,7 @@ cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access, 
 
 CUresult
 cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
-                CUmemAllocationGranularity_flags option)
+                              CUmemAllocationGranularity_flags option)
 {
     (void)properties, (void)option;
     *granularity = PAGE_BYTES;
@@ -388,7 +389,8 @@ find_entry(const char *name, void **call, enum cudaDriverEntryPointQueryResult *
 {
     *call = dlsym(RTLD_DEFAULT, name);
     if (result)
-        *result = *call ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+        *result =
+            *call ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return *call ? cudaSuccess : note(cudaErrorSymbolNotFound);
 }
 

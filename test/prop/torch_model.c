@@ -27,6 +27,7 @@ struct block {
     uint32_t event_count;
     uint64_t deferred; /* freed while a scope counted as a capture: its turn; else 0 */
     uint64_t gc_base;
+    uint64_t made; /* how many blocks were made before it */
 };
 
 struct pool {
@@ -51,7 +52,8 @@ struct stream {
 struct torch_model {
     struct torch_model_options o;
     struct block blocks[MODEL_BLOCKS];
-    uint32_t block_top;     /* no block lies at or above it */
+    uint32_t block_top; /* no block lies at or above it */
+    uint64_t made_count;
     uint32_t segment_bases; /* segments made so far */
     uint64_t segment_base[MODEL_BLOCKS];
     struct pool pools[MODEL_POOLS];
@@ -139,12 +141,15 @@ tell(struct torch_model *m, enum dry_action action, const struct block *b, uint6
 
 /* ---- blocks ---- */
 
+/* Like another, but for when it was made. */
 static uint32_t
-new_block(struct torch_model *m)
+new_block(struct torch_model *m, const struct block *like)
 {
     for (uint32_t i = 0; i < MODEL_BLOCKS; i++) {
         if (!m->blocks[i].exists) {
-            m->blocks[i] = (struct block){.exists = true};
+            m->blocks[i] = *like;
+            m->blocks[i].exists = true;
+            m->blocks[i].made = m->made_count++;
             if (i == m->block_top)
                 m->block_top++;
             return i;
@@ -215,6 +220,8 @@ is_before(const struct torch_model *m, const struct block *a, const struct block
         return a->stream < b->stream;
     if (a->size != b->size)
         return a->size < b->size;
+    if (m->o.rules->order_by_block)
+        return a->made < b->made;
     if (m->o.rules->order_by_counter && a->segment != b->segment)
         return a->segment < b->segment;
     return a->addr < b->addr;
@@ -637,8 +644,7 @@ add_free(struct torch_model *m, const struct block *b, uint64_t addr, uint64_t s
 {
     if (size == 0)
         return;
-    uint32_t i = new_block(m);
-    m->blocks[i] = *b;
+    uint32_t i = new_block(m, b);
     m->blocks[i].addr = addr;
     m->blocks[i].size = size;
     m->blocks[i].requested = 0;
@@ -815,13 +821,11 @@ release_available(struct torch_model *m, const struct request *r)
 static uint32_t
 new_segment(struct torch_model *m, const struct request *r, uint64_t size)
 {
-    uint32_t i = new_block(m);
     if (m->segment_bases == MODEL_BLOCKS)
         give_up("too many segments");
     m->segment_base[m->segment_bases] =
         m->o.take_range(m->o.take_self, r->is_expandable, size);
-    m->blocks[i] = (struct block){
-        .exists = true,
+    struct block whole = {
         .addr = m->segment_base[m->segment_bases],
         .size = size,
         .stream = r->stream,
@@ -832,6 +836,7 @@ new_segment(struct torch_model *m, const struct request *r, uint64_t size)
         .mapped = !r->is_expandable,
         .taken = !r->is_expandable,
     };
+    uint32_t i = new_block(m, &whole);
     return i;
 }
 
@@ -894,8 +899,7 @@ map(struct torch_model *m, uint32_t i, uint64_t wanted)
         return false;
     uint64_t addr = b->addr;
     if (size < b->size) {
-        uint32_t rest = new_block(m);
-        m->blocks[rest] = *b;
+        uint32_t rest = new_block(m, b);
         m->blocks[rest].addr += size;
         m->blocks[rest].size -= size;
         b->size = size;
@@ -1002,8 +1006,7 @@ split(struct torch_model *m, const struct request *r)
 {
     struct block *rest = &m->blocks[r->found];
     bool was_split = is_split(m, r->found);
-    uint32_t i = new_block(m);
-    m->blocks[i] = *rest;
+    uint32_t i = new_block(m, rest);
     m->blocks[i].size = r->size;
     rest->addr += r->size;
     rest->size -= r->size;

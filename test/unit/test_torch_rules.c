@@ -317,8 +317,8 @@ equal_blocks_go_by_registration_then_by_address(void **state)
     static const struct {
         const char *release;
         uint32_t segment;
-    } cases[] = {{"2.12", 1}, {"2.13", 0}};
-    for (size_t i = 0; i < 2; i++) {
+    } cases[] = {{"2.11", 1}, {"2.12", 0}, {"2.13", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture f;
         uint64_t addresses = UINT64_C(1) << 46; /* the second segment lies lower */
         open_place(&f, (struct setup){.conf = "",
@@ -330,6 +330,30 @@ equal_blocks_go_by_registration_then_by_address(void **state)
         give(&f, b);
         dryi_block c = take(&f, 20 * M);
         assert_int_equal(look(&f, c).segment, cases[i].segment);
+        close_place(&f);
+    }
+}
+
+/* A block that was split off again lies lower than one made before. */
+static void
+equal_blocks_went_by_their_making_in_2_12(void **state)
+{
+    (void)state;
+    static const char *const releases[] = {"2.11", "2.12", "2.13"};
+    for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
+        struct fixture f;
+        open_place(&f, (struct setup){
+                           .conf = "", .release = releases[i], .capacity = 1024 * M});
+        dryi_block a = take(&f, 2 * M), b = take(&f, 2 * M), c = take(&f, 2 * M);
+        take(&f, 2 * M);
+        uint64_t low = look(&f, a).addr, high = look(&f, c).addr;
+        give(&f, a);
+        give(&f, b); /* one of 4 MiB, which is b */
+        a = take(&f, 2 * M);
+        take(&f, 2 * M);
+        give(&f, a);
+        give(&f, c);
+        assert_true(look(&f, take(&f, 2 * M)).addr == (i == 1 ? high : low));
         close_place(&f);
     }
 }
@@ -800,6 +824,7 @@ main(void)
         cmocka_unit_test(one_more_free_part_is_one_more),
         cmocka_unit_test(streams_do_not_share),
         cmocka_unit_test(equal_blocks_go_by_registration_then_by_address),
+        cmocka_unit_test(equal_blocks_went_by_their_making_in_2_12),
         cmocka_unit_test(oversize_blocks_fit_only_nearly),
         cmocka_unit_test(the_slack_is_an_option_since_2_6),
         cmocka_unit_test(oversize_blocks_are_released_first),
