@@ -236,6 +236,7 @@ print_result(const char *path, enum dry_placement placement, const struct calls 
     fflush(stdout);
 }
 
+/* NULL: refused. */
 static struct dry_pool *
 make_pool(enum dry_placement placement, const char *conf, struct dry_sim **sim)
 {
@@ -248,18 +249,24 @@ make_pool(enum dry_placement placement, const char *conf, struct dry_sim **sim)
     options.placement = placement;
     options.conf = conf;
     struct dry_pool *pool;
-    need(dry_pool_create(&options, &pool, NULL) == DRY_OK, "no pool");
-    return pool;
+    struct dry_error err;
+    if (dry_pool_create(&options, &pool, &err) == DRY_OK)
+        return pool;
+    fprintf(stderr, "bench_recorded: %s\n", err.text);
+    dry_sim_destroy(*sim);
+    return NULL;
 }
 
 static void
 run(const char *path, const struct calls *c, enum dry_placement placement, size_t pairs)
 {
+    struct dry_sim *sim;
+    struct dry_pool *pool = make_pool(placement, NULL, &sim);
+    if (!pool)
+        return;
     size_t rounds = pairs / c->pairs + 1;
     struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
                        .times = take(rounds * c->pairs, sizeof *t.times)};
-    struct dry_sim *sim;
-    struct dry_pool *pool = make_pool(placement, NULL, &sim);
     measure(pool, c, rounds, &t);
     print_result(path, placement, c, &t);
     dry_pool_destroy(pool);
@@ -272,10 +279,12 @@ static void
 run_steps(const char *path, const struct calls *c, enum dry_placement placement,
           const char *conf)
 {
-    struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
-                       .times = take(c->pairs, sizeof *t.times)};
     struct dry_sim *sim;
     struct dry_pool *pool = make_pool(placement, conf, &sim);
+    if (!pool)
+        return;
+    struct timing t = {.addresses = take(c->count, sizeof *t.addresses),
+                       .times = take(c->pairs, sizeof *t.times)};
     double hinted, mean_ns = measure_steps(pool, c, &t, &hinted);
     const char *name = name_of(path);
     printf("{\"bench\":\"steps\",\"placement\":\"%s\",\"conf\":\"%s\","

@@ -162,10 +162,13 @@ def print_steady(traces):
         print(line)
 
 
-def results_of(program, *arguments):
-    output = subprocess.run([program, *arguments], text=True, stdout=subprocess.PIPE,
-                            check=False).stdout
+def read_results(output):
     return [json.loads(line) for line in output.splitlines()]
+
+
+def results_of(program, *arguments):
+    return read_results(subprocess.run([program, *arguments], text=True, check=False,
+                                       stdout=subprocess.PIPE).stdout)
 
 
 def side_by_side(results, key, columns, placements=("torch", "paged")):

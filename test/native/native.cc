@@ -223,6 +223,12 @@ native_release_pool(struct dry_pool_id id)
 }
 
 void
+native_reset_peaks(void)
+{
+    allocator::resetPeakStats(0);
+}
+
+void
 native_get_stats(struct dry_stats *stats)
 {
     copy_stats(stats, allocator::getDeviceStats(0));

@@ -47,6 +47,7 @@ void native_end_pool(struct dry_pool_id id);
 /* A user less. */
 void native_release_pool(struct dry_pool_id id);
 
+void native_reset_peaks(void);
 /* What this release does not count is left alone. */
 void native_get_stats(struct dry_stats *stats);
 

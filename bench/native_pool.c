@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the benches call of <drystone/pool.h>, by PyTorch's own allocator (test/native): bench_pool
+ * and bench_recorded are linked with it before the library and measure PyTorch as they do a pool.
+ *
+ * The torch placement alone can be had, and one pool at a time.
+ */
+#include <string.h>
+
+#include <drystone/pool.h>
+
+#include "../test/native/native.h"
+
+static int is_started;
+
+void
+dry_pool_options_init(struct dry_pool_options *options)
+{
+    *options = (struct dry_pool_options){.struct_size = sizeof *options};
+}
+
+enum dry_status
+dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
+                struct dry_error *err)
+{
+    static const char why[] = "PyTorch has other rules";
+    if (options->placement != DRY_PLACEMENT_TORCH) {
+        if (err)
+            memcpy(err->text, why, sizeof why);
+        return DRY_ERR_UNSUPPORTED;
+    }
+    native_set_device(options->device);
+    if (!is_started && native_start("") != DRY_OK)
+        return DRY_ERR_SYSTEM;
+    is_started = 1;
+    native_reset_peaks();
+    *pool = (struct dry_pool *)&is_started;
+    return DRY_OK;
+}
+
+/* All blocks are free by now: their memory goes back to the device. */
+void
+dry_pool_destroy(struct dry_pool *pool)
+{
+    (void)pool;
+    native_empty_cache();
+}
+
+enum dry_status
+dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
+{
+    (void)pool;
+    return native_alloc(size, stream * 8, address);
+}
+
+enum dry_status
+dry_pool_free(struct dry_pool *pool, uint64_t address)
+{
+    (void)pool;
+    native_free(address);
+    return DRY_OK;
+}
+
+void
+dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
+{
+    (void)pool;
+    memset(stats, 0, sizeof *stats);
+    native_get_stats(stats);
+}
+
+/* PyTorch has none. */
+void
+dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
+{
+    (void)pool;
+    memset(counters, 0, sizeof *counters);
+}
