@@ -344,6 +344,15 @@ call_empty(struct run *r)
     native_empty_cache();
 }
 
+/* 1 is no limit, in old releases all of the device. */
+static void
+call_fraction(struct run *r)
+{
+    double fraction = 0.5 + 0.1 * (double)random_below(r, 6);
+    need(dry_pool_set_fraction(r->pool, fraction) == DRY_OK, "a fraction was refused");
+    native_set_fraction(fraction);
+}
+
 /*
  * With pools to its end: before 2.13 blocks freed while one is begun have their events recorded
  * later, in the order of a hash table.
@@ -372,6 +381,8 @@ call_once(struct run *r)
         call_advance(r);
     } else if (kind < 998 && r->pool_count > 0) {
         call_pool(r);
+    } else if (kind == 998 && r->has_texts) {
+        call_fraction(r);
     } else if (kind == 999) {
         call_empty(r);
     }
