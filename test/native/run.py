@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """place/torch against PyTorch's own binary: the same addresses, statistics, layouts and texts.
 
-    run.py --build FOLDER --library DRYSTONE.a [--seeds N] [--calls N] -- cc [ARG]...
+    run.py --build FOLDER --library DRYSTONE.a --tool DRYSTONE --maker MAKE_WORKLOAD
+           [--seeds N] [--calls N] -- cc [ARG]...
 
 Random programs (same.c) run under many options, on small and large devices, on one stream and
-several, with private pools and without. Skipped where there is no wheel (wheel.py).
+several, with private pools and without. Then recordings and generated workloads: what `drystone
+replay` says of other settings is what PyTorch does under them (recorded.c), in each of its
+statistics. Skipped where there is no wheel (wheel.py).
 """
 import argparse
 import concurrent.futures
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -62,10 +66,82 @@ def run_one(program, words):
     return None
 
 
+# --- recordings ---------------------------------------------------------------------------
+
+TRACES = pathlib.Path(os.environ.get("DRY_TEST_TRACES", wheel.ROOT.parent / "shared/traces"))
+WORKLOADS = ["train-variable", "zero3", "offload-fixed", "moe-variable", "serving"]
+CONFS = ["", "expandable_segments:True", "max_split_size_mb:128",
+         "roundup_power2_divisions:8", "garbage_collection_threshold:0.7",
+         "expandable_segments:True,large_segment_size_mb:40"]
+# What depends on the order of PyTorch's hash tables where there are several streams.
+UNORDERED = re.compile(r"inactive_split.*\.(peak|allocated|freed)")
+
+
+def make_traces(maker, folder):
+    for name in WORKLOADS:
+        path = folder / f"{name}.trace"
+        subprocess.run([maker, name, path], check=True, stdout=subprocess.DEVNULL)
+        yield path
+    if not TRACES.is_dir():
+        print(f"SKIPPED in part: no recordings in {TRACES} (DRY_TEST_TRACES)")
+        return
+    for path in sorted((TRACES / "pytorch").glob("*.pickle")):
+        yield path
+
+
+def replay(tool, path, compat, capacity):
+    """None where the program did not begin on an empty device: PyTorch's would."""
+    words = [word for conf in CONFS for word in ("--conf", conf)]
+    words += ["--capacity", f"{capacity}MiB"]
+    done = subprocess.run([tool, "replay", path, "--json", "--compat", compat, *words],
+                          capture_output=True, text=True, check=False)
+    result = json.loads(done.stdout) if done.stdout else None
+    check = result and result["self_check"]
+    if not check or check["live_before"] or check["frees_inferred"]:
+        return None
+    return result
+
+
+def compare_recording(program, tool, path, compat):
+    """How many runs were the same and how many there were; what differs is told."""
+    same = count = 0
+    whole = replay(tool, path, compat, CAPACITIES[1])
+    if not whole:
+        return same, count
+    # On one that is a tenth too small, too.
+    least = whole["recorded"]["live_peak_bytes"] * 9 // 10 >> 20
+    for capacity in (int(CAPACITIES[1]), least):
+        runs = {run["conf"]: run for run in replay(tool, path, compat, capacity)["runs"]}
+        for conf in CONFS:
+            done = subprocess.run([program, conf, str(capacity), path], text=True, check=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            theirs, ours = json.loads(done.stdout), runs[conf]["stats"]
+            wrong = [key for key in theirs if ours[key] != theirs[key] and
+                     not (path.suffix == ".trace" and UNORDERED.match(key))]
+            for key in wrong[:5]:
+                print(f"{path.name}, {conf!r}, {capacity} MiB: {key}: ours {ours[key]}, "
+                      f"PyTorch's {theirs[key]}")
+            same, count = same + (not wrong), count + 1
+    return same, count
+
+
+def compare_recordings(program, args, compat):
+    traces = list(make_traces(args.maker, args.build))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(
+            lambda path: compare_recording(program, args.tool, path, compat), traces))
+    same, count = (sum(column) for column in zip(*results))
+    compared = sum(result[1] > 0 for result in results)
+    print(f"{same} of {count} replays of {compared} programs the same in all statistics")
+    return same == count and count > 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--library", type=pathlib.Path, required=True)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--maker", required=True)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--calls", type=int, default=4000)
     parser.add_argument("cc", nargs="+")
@@ -74,10 +150,12 @@ def main():
     if torch.why:
         print(f"SKIPPED: {torch.why}")
         return SKIPPED
-    program = args.build / "same"
     words = torch.build(args.build, args.cc)
-    wheel.run(*args.cc, "-O2", "-g", "-Wall", "-Wextra", f"-I{wheel.INCLUDE}",
-              wheel.HERE / "same.c", "-o", program, args.library, *words)
+    for name in ("same", "recorded"):
+        wheel.run(*args.cc, "-O2", "-g", "-Wall", "-Wextra", f"-I{wheel.INCLUDE}",
+                  f"-I{wheel.ROOT / 'src'}", wheel.HERE / f"{name}.c", "-o", args.build / name,
+                  args.library, *words)
+    program = args.build / "same"
     seeds = [str(seed) for seed in range(1, args.seeds + 1)]
     number = tuple(int(part) for part in torch.version.split(".")[:2])
     rest = [torch.version] + ["texts"] * (number >= TEXT_SINCE)
@@ -90,7 +168,9 @@ def main():
     calls, failures = (sum(column) for column in zip(*same or [(0, 0)]))
     print(f"PyTorch {torch.version}: {len(same)} of {len(runs)} programs the same, "
           f"{calls} calls, {failures} of them out of memory")
-    return 0 if len(same) == len(runs) and failures > 0 else 1
+    is_same = len(same) == len(runs) and failures > 0
+    is_same = compare_recordings(args.build / "recorded", args, torch.version) and is_same
+    return 0 if is_same else 1
 
 
 sys.exit(main())

@@ -19,7 +19,8 @@ cuCtxFromGreenCtx cuCtxGetCurrent cuCtxPopCurrent cuCtxPushCurrent cuCtxSetCurre
 cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxStreamCreate cuDevSmResourceSplitByCount
 cuDeviceGetDevResource cuDevResourceGenerateDesc cuLogsRegisterCallback
 cuLogsUnregisterCallback""".split()
-INCLUDE = HERE.parents[1] / "include"
+ROOT = HERE.parents[1]
+INCLUDE = ROOT / "include"
 
 
 def run(*words):
@@ -77,6 +78,5 @@ class Wheel:
         abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(not self.is_old)}"
         run(self.cxx, "-std=c++20", abi, *shared, HERE / "native.cc", "-o", folder / "libnative.so",
             f"-L{self.libraries}", "-lc10_cuda", "-lc10", *found_at)
-        return [folder / "libnative.so", runtime, "-Wl,--no-as-needed", *others,
-                *found_at,
+        return [folder / "libnative.so", runtime, "-Wl,--no-as-needed", *others, *found_at,
                 "-lz", "-lzstd", "-lm", "-ldl", "-pthread"]
