@@ -342,8 +342,8 @@ equal_blocks_went_by_their_making_in_2_12(void **state)
     static const char *const releases[] = {"2.11", "2.12", "2.13"};
     for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
         struct fixture f;
-        open_place(&f, (struct setup){
-                           .conf = "", .release = releases[i], .capacity = 1024 * M});
+        open_place(
+            &f, (struct setup){.conf = "", .release = releases[i], .capacity = 1024 * M});
         dryi_block a = take(&f, 2 * M), b = take(&f, 2 * M), c = take(&f, 2 * M);
         take(&f, 2 * M);
         uint64_t low = look(&f, a).addr, high = look(&f, c).addr;
