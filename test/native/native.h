@@ -13,12 +13,24 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <drystone/pool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Ends the process where what has to be is not. */
+static inline void
+native_need(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "native: %s\n", what);
+    exit(2);
+}
 
 /* The device of the stand-in runtime; before native_start(). */
 void native_set_device(struct dry_device device);

@@ -31,21 +31,12 @@ struct run {
     size_t stream_count;
 };
 
-static void
-need(int condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "recorded: %s\n", what);
-    exit(2);
-}
-
 static enum dry_status
 read_file(void *self, void *buffer, size_t capacity, size_t *got, struct dry_error *err)
 {
     (void)err;
     ssize_t count = read(*(int *)self, buffer, capacity);
-    need(count >= 0, "the file cannot be read");
+    native_need(count >= 0, "the file cannot be read");
     *got = (size_t)count;
     return DRY_OK;
 }
@@ -59,7 +50,7 @@ stream_of(struct run *r, size_t event)
     while (i < r->stream_count && r->streams[i] != stream)
         i++;
     if (i == r->stream_count) {
-        need(i < STREAMS_MAX, "there are too many streams");
+        native_need(i < STREAMS_MAX, "there are too many streams");
         r->streams[r->stream_count++] = stream;
     }
     return stream ? (i + 1) * 4096 : 0;
@@ -71,7 +62,8 @@ call_alloc(struct run *r, size_t event)
     if (native_alloc(r->view->size[event], stream_of(r, event), &r->addresses[event]) !=
         DRY_OK)
         return 0;
-    need(dryi_map_put(&r->live, r->view->addr[event], (uint32_t)event), "no memory");
+    native_need(dryi_map_put(&r->live, r->view->addr[event], (uint32_t)event),
+                "no memory");
     return 1;
 }
 
@@ -119,23 +111,23 @@ main(int argc, char **argv)
         return 2;
     }
     int fd = open(argv[3], O_RDONLY | O_CLOEXEC), count = 0;
-    need(fd >= 0, argv[3]);
+    native_need(fd >= 0, argv[3]);
     struct dry_source source = {read_file, &fd};
     struct dry_trace *trace;
     struct dry_error err;
     if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK)
-        need(0, err.text);
+        native_need(0, err.text);
     struct run r = {.view = dry_trace_get_view(trace)};
     struct dry_memory memory = dryi_memory_or_default(NULL);
     dryi_map_init(&r.live, &memory);
     struct dry_sim_options options;
     dry_sim_options_init(&options);
     options.capacity_bytes = strtoull(argv[2], NULL, 10) * MIB;
-    need(dry_sim_create(&options, &r.sim, NULL) == DRY_OK, "no device");
+    native_need(dry_sim_create(&options, &r.sim, NULL) == DRY_OK, "no device");
     native_set_device(dry_sim_get_device(r.sim));
-    need(native_start(argv[1]) == DRY_OK, native_last_text());
+    native_need(native_start(argv[1]) == DRY_OK, native_last_text());
     r.addresses = calloc(r.view->event_count + 1, sizeof *r.addresses);
-    need(r.addresses != NULL, "no memory");
+    native_need(r.addresses != NULL, "no memory");
     for (size_t i = 0; i < r.view->event_count && call(&r, i); i++)
         ;
     struct dry_stats stats;

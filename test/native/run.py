@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """place/torch against PyTorch's own binary: the same addresses, statistics, layouts and texts.
 
-    run.py --build FOLDER --library DRYSTONE.a --tool DRYSTONE --maker MAKE_WORKLOAD
+    run.py --build FOLDER --archive DRYSTONE.a --tool DRYSTONE --maker MAKE_WORKLOAD
            [--seeds N] [--calls N] -- cc [ARG]...
 
 Random programs (same.c) run under many options, on small and large devices, on one stream and
@@ -139,7 +139,7 @@ def compare_recordings(program, args, compat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--library", type=pathlib.Path, required=True)
+    parser.add_argument("--archive", type=pathlib.Path, required=True)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--maker", required=True)
     parser.add_argument("--seeds", type=int, default=2)
@@ -153,8 +153,8 @@ def main():
     words = torch.build(args.build, args.cc)
     for name in ("same", "recorded"):
         wheel.run(*args.cc, "-O2", "-g", "-Wall", "-Wextra", f"-I{wheel.INCLUDE}",
-                  f"-I{wheel.ROOT / 'src'}", wheel.HERE / f"{name}.c", "-o", args.build / name,
-                  args.library, *words)
+                  f"-I{wheel.ROOT / 'src'}", f"-I{wheel.ROOT / 'test'}",
+                  wheel.HERE / f"{name}.c", "-o", args.build / name, args.archive, *words)
     program = args.build / "same"
     seeds = [str(seed) for seed in range(1, args.seeds + 1)]
     number = tuple(int(part) for part in torch.version.split(".")[:2])

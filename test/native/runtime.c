@@ -53,15 +53,6 @@ native_set_device(struct dry_device device)
     runtime.device = device;
 }
 
-static void
-need(int condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "native: %s\n", what);
-    abort();
-}
-
 static cudaError_t
 note(cudaError_t error)
 {
@@ -89,7 +80,7 @@ cudaGetDevice(int *device)
 cudaError_t
 cudaSetDevice(int device)
 {
-    need(device == 0, "another device is set");
+    native_need(device == 0, "another device is set");
     return cudaSuccess;
 }
 
@@ -159,7 +150,7 @@ cudaMalloc(void **address, size_t size)
     if (runtime.count == runtime.room) {
         runtime.room = runtime.room ? 2 * runtime.room : 64;
         runtime.ranges = realloc(runtime.ranges, runtime.room * sizeof *runtime.ranges);
-        need(runtime.ranges != NULL, "no memory");
+        native_need(runtime.ranges != NULL, "no memory");
     }
     runtime.ranges[runtime.count++] = (struct range){at, size};
     *address = (void *)(uintptr_t)at;
@@ -172,7 +163,7 @@ cudaFree(void *address)
     size_t i = 0;
     while (i < runtime.count && runtime.ranges[i].address != (uintptr_t)address)
         i++;
-    need(i < runtime.count, "cudaFree of what is not there");
+    native_need(i < runtime.count, "cudaFree of what is not there");
     struct range range = runtime.ranges[i];
     runtime.ranges[i] = runtime.ranges[--runtime.count];
     runtime.device.ops->free(runtime.device.self, range.address, range.size);
@@ -218,7 +209,7 @@ cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
     struct event *made = calloc(1, sizeof *made);
-    need(made != NULL, "no memory");
+    native_need(made != NULL, "no memory");
     *event = (cudaEvent_t)made;
     return cudaSuccess;
 }
@@ -300,7 +291,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (free_bytes < size)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct memory *memory = calloc(1, sizeof *memory);
-    need(memory != NULL, "no memory");
+    native_need(memory != NULL, "no memory");
     memory->size = size;
     runtime.unmapped_bytes += size;
     *handle = (uintptr_t)memory;
@@ -323,7 +314,7 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 {
     struct memory *memory = (struct memory *)(uintptr_t)handle;
     (void)offset, (void)flags;
-    need(memory->size == size, "a part of memory is mapped");
+    native_need(memory->size == size, "a part of memory is mapped");
     runtime.unmapped_bytes -= size;
     memory->is_mapped = 1;
     return runtime.device.ops->map(runtime.device.self, address, size, size) == DRY_OK

@@ -22,6 +22,7 @@
 #include <drystone/stats.h>
 
 #include "native.h"
+#include "support/random.h"
 
 #define LIVE_MAX 400
 #define POOLS_MAX 3
@@ -33,7 +34,8 @@
 struct run {
     struct dry_sim *ours, *theirs;
     struct dry_pool *pool;
-    uint64_t random, call;
+    struct random random;
+    uint64_t call;
     unsigned streams, pool_count;
     int is_expandable, has_texts;
     uint64_t live[LIVE_MAX];
@@ -49,40 +51,21 @@ struct run {
     size_t failed;
 };
 
-static void
-need(int condition, const char *what)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "same: %s\n", what);
-    exit(2);
-}
-
-/* splitmix64 */
-static uint64_t
-random_below(struct run *r, uint64_t limit)
-{
-    uint64_t x = r->random += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ x >> 31) % limit;
-}
-
 static uint64_t
 draw_size(struct run *r)
 {
     static const uint64_t most[] = {512,      MIB,      MIB,      10 * MIB,
                                     10 * MIB, 64 * MIB, 300 * MIB};
-    uint64_t kind = random_below(r, 8);
+    uint64_t kind = random_below(&r->random, 8);
     if (kind < 7)
-        return 1 + random_below(r, most[kind]);
-    return (1 + random_below(r, 40)) * (MIB / 2); /* limits are at such sizes */
+        return 1 + random_below(&r->random, most[kind]);
+    return (1 + random_below(&r->random, 40)) * (MIB / 2); /* limits are at such sizes */
 }
 
 static uint64_t
 draw_stream(struct run *r)
 {
-    return random_below(r, r->streams) * 4096;
+    return random_below(&r->random, r->streams) * 4096;
 }
 
 /* --- the same ------------------------------------------------------------------------------- */
@@ -169,7 +152,7 @@ note(void *self, const struct dry_pool_segment *segment,
      const struct dry_pool_part *parts, size_t count)
 {
     struct layout *l = self;
-    need(l->part_count + count <= PARTS_MAX, "the layout has too many parts");
+    native_need(l->part_count + count <= PARTS_MAX, "the layout has too many parts");
     struct dry_pool_segment *to = &l->segments[l->segment_count++];
     memset(to, 0, sizeof *to);
     to->address = segment->address;
@@ -203,7 +186,7 @@ make_layout(struct layout *l)
 {
     l->segments = calloc(PARTS_MAX, sizeof *l->segments);
     l->parts = calloc(PARTS_MAX, sizeof *l->parts);
-    need(l->segments && l->parts, "no memory");
+    native_need(l->segments && l->parts, "no memory");
 }
 
 static void
@@ -212,7 +195,7 @@ compare_layouts(const struct run *r)
     struct layout ours = {0}, theirs = {0};
     make_layout(&ours);
     make_layout(&theirs);
-    need(dry_pool_walk(r->pool, note_ours, &ours) == DRY_OK, "no walk");
+    native_need(dry_pool_walk(r->pool, note_ours, &ours) == DRY_OK, "no walk");
     native_walk(note, &theirs);
     if (ours.segment_count != theirs.segment_count ||
         memcmp(ours.segments, theirs.segments,
@@ -235,8 +218,8 @@ compare_texts(const struct run *r, uint64_t size, uint64_t stream)
     struct dry_sim_account account;
     char ours[TEXT_MAX];
     dry_sim_get_account(r->ours, &account);
-    need(dry_pool_explain(r->pool, size, stream, &explanation) == DRY_OK,
-         "no explanation");
+    native_need(dry_pool_explain(r->pool, size, stream, &explanation) == DRY_OK,
+                "no explanation");
     dry_pool_format_oom(&explanation, 0, account.used_bytes, r->is_expandable, ours,
                         sizeof ours);
     const char *theirs = native_last_text();
@@ -275,8 +258,8 @@ call_alloc(struct run *r)
 static void
 call_free(struct run *r)
 {
-    uint64_t *at = &r->live[random_below(r, r->live_count)];
-    need(dry_pool_free(r->pool, *at) == DRY_OK, "a free was refused");
+    uint64_t *at = &r->live[random_below(&r->random, r->live_count)];
+    native_need(dry_pool_free(r->pool, *at) == DRY_OK, "a free was refused");
     native_free(*at);
     *at = r->live[--r->live_count];
 }
@@ -284,8 +267,10 @@ call_free(struct run *r)
 static void
 call_record(struct run *r)
 {
-    uint64_t at = r->live[random_below(r, r->live_count)], stream = draw_stream(r);
-    need(dry_pool_record_stream(r->pool, at, stream) == DRY_OK, "a stream was refused");
+    uint64_t at = r->live[random_below(&r->random, r->live_count)],
+             stream = draw_stream(r);
+    native_need(dry_pool_record_stream(r->pool, at, stream) == DRY_OK,
+                "a stream was refused");
     native_record_stream(at, stream);
 }
 
@@ -298,15 +283,16 @@ begin_pool(struct run *r, struct private *p)
 {
     if (p->users == 0) {
         p->id = (struct dry_pool_id){0, ++r->pool_total};
-        p->flags = p == r->pools        ? DRY_POOL_USE_ON_OOM
-                   : random_below(r, 2) ? DRY_POOL_NO_SPLIT
-                                        : 0;
+        p->flags = p == r->pools                 ? DRY_POOL_USE_ON_OOM
+                   : random_below(&r->random, 2) ? DRY_POOL_NO_SPLIT
+                                                 : 0;
         p->flags = native_open_pool(p->id, p->flags);
-        need(dry_pool_open_private(r->pool, p->id, p->flags) == DRY_OK, "no pool");
+        native_need(dry_pool_open_private(r->pool, p->id, p->flags) == DRY_OK, "no pool");
         p->users++;
     }
-    need(dry_pool_open_private(r->pool, p->id, 0) == DRY_OK, "no pool");
-    need(dry_pool_begin_private(r->pool, p->id, NULL) == DRY_OK, "a begin was refused");
+    native_need(dry_pool_open_private(r->pool, p->id, 0) == DRY_OK, "no pool");
+    native_need(dry_pool_begin_private(r->pool, p->id, NULL) == DRY_OK,
+                "a begin was refused");
     native_begin_pool(p->id);
     p->users++;
     p->is_begun = 1;
@@ -315,17 +301,18 @@ begin_pool(struct run *r, struct private *p)
 static void
 call_pool(struct run *r)
 {
-    struct private *p = &r->pools[random_below(r, r->pool_count)];
+    struct private *p = &r->pools[random_below(&r->random, r->pool_count)];
     /* One without users that others may fall back on: PyTorch ends in an assertion of its own. */
     unsigned kept = p->flags & DRY_POOL_USE_ON_OOM ? 1 : 0;
-    if (!p->is_begun && random_below(r, 2)) {
+    if (!p->is_begun && random_below(&r->random, 2)) {
         begin_pool(r, p);
     } else if (p->is_begun) {
-        need(dry_pool_end_private(r->pool, p->id) == DRY_OK, "an end was refused");
+        native_need(dry_pool_end_private(r->pool, p->id) == DRY_OK, "an end was refused");
         native_end_pool(p->id);
         p->is_begun = 0;
     } else if (p->users > kept) {
-        need(dry_pool_release_private(r->pool, p->id) == DRY_OK, "a release was refused");
+        native_need(dry_pool_release_private(r->pool, p->id) == DRY_OK,
+                    "a release was refused");
         native_release_pool(p->id);
         p->users--;
     }
@@ -340,7 +327,7 @@ call_empty(struct run *r)
         is_begun = is_begun || r->pools[i].is_begun;
     if (is_begun && !r->has_texts)
         return;
-    need(dry_pool_empty_cache(r->pool) == DRY_OK, "nothing is given back");
+    native_need(dry_pool_empty_cache(r->pool) == DRY_OK, "nothing is given back");
     native_empty_cache();
 }
 
@@ -348,8 +335,9 @@ call_empty(struct run *r)
 static void
 call_fraction(struct run *r)
 {
-    double fraction = 0.5 + 0.1 * (double)random_below(r, 6);
-    need(dry_pool_set_fraction(r->pool, fraction) == DRY_OK, "a fraction was refused");
+    double fraction = 0.5 + 0.1 * (double)random_below(&r->random, 6);
+    native_need(dry_pool_set_fraction(r->pool, fraction) == DRY_OK,
+                "a fraction was refused");
     native_set_fraction(fraction);
 }
 
@@ -360,7 +348,7 @@ call_fraction(struct run *r)
 static void
 call_advance(struct run *r)
 {
-    uint64_t stream = draw_stream(r), events = random_below(r, 4);
+    uint64_t stream = draw_stream(r), events = random_below(&r->random, 4);
     if (r->pool_count > 0)
         events = UINT64_MAX;
     dry_sim_advance_stream(r->ours, stream, events);
@@ -370,7 +358,7 @@ call_advance(struct run *r)
 static void
 call_once(struct run *r)
 {
-    uint64_t kind = random_below(r, 1000);
+    uint64_t kind = random_below(&r->random, 1000);
     if (kind < 520 && r->live_count < LIVE_MAX) {
         call_alloc(r);
     } else if (kind < 955 && r->live_count > 0) {
@@ -395,7 +383,7 @@ make_device(uint64_t capacity)
     dry_sim_options_init(&options);
     options.capacity_bytes = capacity;
     struct dry_sim *sim;
-    need(dry_sim_create(&options, &sim, NULL) == DRY_OK, "no device");
+    native_need(dry_sim_create(&options, &sim, NULL) == DRY_OK, "no device");
     return sim;
 }
 
@@ -410,7 +398,7 @@ start(struct run *r, const char *conf, const char *compat)
     options.compat = compat;
     struct dry_error err;
     if (dry_pool_create(&options, &r->pool, &err) != DRY_OK)
-        need(0, err.text);
+        native_need(0, err.text);
     native_set_device(dry_sim_get_device(r->theirs));
     if (native_start(conf) != DRY_OK) {
         puts(native_last_text());
@@ -430,12 +418,13 @@ main(int argc, char **argv)
     uint64_t capacity = strtoull(argv[4], NULL, 10) * MIB;
     struct run r = {.ours = make_device(capacity),
                     .theirs = make_device(capacity),
-                    .random = strtoull(argv[2], NULL, 10),
                     .streams = (unsigned)strtoul(argv[5], NULL, 10),
                     .pool_count = (unsigned)strtoul(argv[6], NULL, 10),
                     .is_expandable = strstr(argv[1], "expandable_segments:True") != NULL,
                     .has_texts = argc == 9};
-    need(r.streams > 0 && r.pool_count <= POOLS_MAX, "streams or pools are too many");
+    random_init(&r.random, strtoull(argv[2], NULL, 10));
+    native_need(r.streams > 0 && r.pool_count <= POOLS_MAX,
+                "streams or pools are too many");
     start(&r, argv[1], argv[7]);
     for (; r.call < calls; r.call++) {
         call_once(&r);
