@@ -179,11 +179,23 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
 
 /* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
+/* Of a full ring, or of none; false when there is no memory for the first records. */
+DRYI_ASIDE bool dryi_forecast_grow(struct dryi_forecast *h);
+
 /*
- * Room for one record more, the oldest goes where there are enough; false when there is no memory
- * for the first ones.
+ * Room for one record more. The oldest goes where there are enough of them: while a period is
+ * followed its records are there.
  */
-bool dryi_forecast_make_room(struct dryi_forecast *h);
+static inline bool
+dryi_forecast_make_room(struct dryi_forecast *h)
+{
+    if (h->now - h->oldest < h->ring_count)
+        return true;
+    if (h->state == HINTS_LEARNING)
+        return dryi_forecast_grow(h);
+    h->oldest++;
+    return true;
+}
 /* The period did not last, or is not wanted: not to be taken before request `until`. */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
 /* From nothing, but with the records there are. */

@@ -33,7 +33,7 @@
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
 
 /* Twice as many records; what is there stays. */
-DRYI_ASIDE static bool
+static bool
 grow(struct dryi_forecast *h)
 {
     size_t count = h->ring_count ? 2 * h->ring_count : RING_FIRST;
@@ -59,13 +59,9 @@ grow(struct dryi_forecast *h)
 }
 
 bool
-dryi_forecast_make_room(struct dryi_forecast *h)
+dryi_forecast_grow(struct dryi_forecast *h)
 {
-    if (h->now - h->oldest < h->ring_count)
-        return true;
-    bool is_enough =
-        h->ring_count >= RING_MAX || (h->ring_count && h->state != HINTS_LEARNING);
-    if (!is_enough && grow(h))
+    if (h->ring_count < RING_MAX && grow(h))
         return true;
     h->oldest += h->ring_count > 0;
     return h->ring_count > 0;
@@ -270,16 +266,16 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-/* The next letter into the hash: so many are there, or more. */
-static uint64_t
-roll(struct dryi_forecast *h)
+/* The next letter, this one, into the hash: so many are there, or more. */
+static inline uint64_t
+roll(struct dryi_forecast *h, uint64_t letter)
 {
     uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
     for (unsigned i = 1; i < HINTS_WORD; i *= 2)
         power *= power;
     uint64_t last = h->seen_to++;
     uint64_t known = h->seen_to - h->rolled;
-    h->rolling = h->rolling * FACTOR + hints_record_at(h, last)->letter;
+    h->rolling = h->rolling * FACTOR + letter;
     if (known > HINTS_WORD)
         h->rolling -= hints_record_at(h, last - HINTS_WORD)->letter * power;
     return known;
@@ -313,10 +309,10 @@ find_least(const struct dryi_forecast *h, uint64_t last)
  * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
  * request's letters were before; 0: not known.
  */
-static uint64_t
-see_next(struct dryi_forecast *h)
+static inline uint64_t
+see_next(struct dryi_forecast *h, uint64_t letter)
 {
-    uint64_t known = roll(h), last = h->seen_to - 1;
+    uint64_t known = roll(h, letter), last = h->seen_to - 1;
     if (known < HINTS_WORD)
         return 0;
     uint64_t mark = dryi_mix64(h->rolling);
@@ -334,12 +330,11 @@ see_next(struct dryi_forecast *h)
 }
 
 /*
- * The last request, and before it what came while a period was followed, as far as it is still
- * there and some letters a request: nothing is seen as long as a period lasts. 0, too: it is not
- * come to yet.
+ * What came while a period was followed, as far as it is still there and some letters a request:
+ * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
  */
-static uint64_t
-see(struct dryi_forecast *h)
+DRYI_ASIDE static uint64_t
+see_more(struct dryi_forecast *h)
 {
     uint64_t distance = 0, needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
     if (needed < h->oldest && h->rolled < h->oldest) {
@@ -348,8 +343,15 @@ see(struct dryi_forecast *h)
         h->rolled = h->seen_to;
     }
     for (unsigned i = 0; i < BACK_MAX && h->seen_to < h->now; i++)
-        distance = see_next(h);
+        distance = see_next(h, hints_record_at(h, h->seen_to)->letter);
     return h->seen_to == h->now ? distance : 0;
+}
+
+/* The last request alone, mostly. */
+static inline uint64_t
+see(struct dryi_forecast *h, uint64_t letter)
+{
+    return h->seen_to + 1 == h->now ? see_next(h, letter) : see_more(h);
 }
 
 void
@@ -420,12 +422,12 @@ look_back(struct dryi_forecast *h)
 void
 dryi_forecast_learn(struct dryi_forecast *h)
 {
+    uint64_t letter = hints_record_at(h, h->now - 1)->letter;
     uint64_t learnt = h->now - h->began;
-    uint64_t distance = see(h);
+    uint64_t distance = see(h, letter);
     uint64_t known = h->now - h->oldest;
     if (h->distance && h->distance < known &&
-        hints_record_at(h, h->now - 1)->letter ==
-            hints_record_at(h, h->now - 1 - h->distance)->letter) {
+        letter == hints_record_at(h, h->now - 1 - h->distance)->letter) {
         h->run++;
     } else {
         bool is_candidate = distance > 0 && distance <= DRYI_FORECAST_PERIOD_MAX &&

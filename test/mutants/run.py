@@ -289,8 +289,8 @@ MUTANTS = {
         "test_forecast", "the_period_is_the_outer_loop"),
     "letters_never_seen": (
         "forecast_period.c",
-        "    uint64_t distance = see(h);\n",
-        "    h->seen_to = h->now - 1;\n    uint64_t distance = see(h);\n",
+        "    uint64_t distance = see(h, letter);\n",
+        "    h->seen_to = h->now - 1;\n    uint64_t distance = see(h, letter);\n",
         "test_forecast", "the_period_is_the_outer_loop"),
     "heir_of_another_size": (
         "forecast_next.c",
