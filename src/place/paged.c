@@ -24,6 +24,7 @@ paged_destroy(void *self)
             p->device.ops->event_destroy(p->device.self, p->uses[u].event);
     }
     dryi_paged_spans_finish(p);
+    dryi_paged_finder_finish(p);
     struct dry_memory m = p->memory;
     dryi_paged_fronts_finish(p);
     for (uint32_t i = 0; i < p->shelf_count; i++)
@@ -243,11 +244,15 @@ serve_front(struct dryi_front *front, uint64_t size, bool has_room,
     enum dry_status status = serve(p, &r, &got->block);
     if (status != DRY_OK)
         return status;
-    struct block *b = &p->blocks[got->block];
+    const struct block *b = &p->blocks[got->block];
     got->address = b->addr;
-    got->is_known = b->is_known;
-    got->is_kept = r.arena == 1 ? dryi_paged_front_keep(front, got->block)
-                                : dryi_paged_heir_keep(b, r.heir);
+    if (r.arena == 0) {
+        got->is_kept = false;
+        got->is_known = dryi_paged_finder_note(p, got->block);
+        return DRY_OK;
+    }
+    got->is_known = b->known == KNOWN_KEPT;
+    got->is_kept = dryi_paged_front_keep(front, got->block);
     return DRY_OK;
 }
 
@@ -327,6 +332,8 @@ static const struct dryi_place_ops paged_ops = {
     .front_merge = dryi_paged_front_merge,
     .front_keep = dryi_paged_front_keep,
     .front_holds = dryi_paged_front_holds,
+    .find = dryi_paged_find,
+    .free_found = dryi_paged_free_found,
     .front_balance = dryi_paged_front_balance,
     .front_watch = dryi_paged_front_watch,
     .get_address = paged_get_address,
@@ -374,7 +381,9 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         return status;
     }
     p->owners[0].users = 1;
-    *place = (struct dryi_place){
-        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
+    *place = (struct dryi_place){.ops = &paged_ops,
+                                 .self = p,
+                                 .front_max = p->conf.small_max & ~(GRAIN - 1),
+                                 .finds_in = &p->finder.range};
     return DRY_OK;
 }

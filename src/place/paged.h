@@ -81,6 +81,8 @@
  *       the step that the plan has in its place, and is known by it
  *   P9  fences lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
+ *   P10 only what is in use, on a front or waiting for its heir is known by its address, and
+ *       the address of what is said to be found leads to it
  * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
  * holes, given back whole.
  *
@@ -88,7 +90,8 @@
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams how far they are, a miss 64 more,
  *            in turns. The first request that a plan does not expect merges what waits for its
- *            steps, 1024 blocks at most. No memory is taken on a hit; a record is 64 bytes a block.
+ *            steps, 1024 blocks at most. No memory is taken on a hit; a record is 64 bytes a block,
+ *            and where large ones lie in the first span, 4 bytes for 64 KiB lead to them.
  *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while

@@ -33,7 +33,10 @@ dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
     if (p->blocks && now != before)
         memmove(p->block_memory + now, p->block_memory + before,
                 p->block_count * sizeof *p->blocks);
+    bool is_first = !p->blocks;
     p->blocks = (struct block *)(void *)(p->block_memory + now);
+    if (is_first)
+        p->blocks[NIL] = (struct block){.state = BLOCK_DEAD};
     p->block_capacity = p->block_bytes / sizeof *p->blocks - 1;
     return true;
 }
@@ -92,7 +95,8 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint3
     b->span = span;
     b->uses = NONE;
     b->state = BLOCK_DEAD;
-    b->has_ticket = b->is_known = b->is_apart = false;
+    b->has_ticket = b->is_apart = false;
+    b->known = KNOWN_NOT;
     if (after == NONE)
         p->spans[span].first_block = block;
     else

@@ -36,9 +36,13 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
         b->shelf == n->shelf && !b->is_apart && !n->is_apart)
         return "P2: two free neighbours of one shelf";
-    if (b->is_known && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
+    if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
         b->state != BLOCK_HEIR)
-        return "P3: kept blocks are used, on a front or wait for an heir";
+        return "P10: known blocks are used, on a front or wait for an heir";
+    if (b->known == KNOWN_FOUND && b->state == BLOCK_USED &&
+        (addr - p->finder.range.addr >= p->finder.range.size ||
+         dryi_paged_find(p, addr) != block))
+        return "P10: blocks that are said to be found are";
     if (b->state != BLOCK_FREE && b->is_apart)
         return "P2: free blocks alone are kept apart";
     return NULL;

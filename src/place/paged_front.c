@@ -71,10 +71,11 @@ dryi_paged_fronts_finish(struct dryi_paged *p)
 void
 dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
 {
-    if (!b->is_known)
+    bool was_kept = b->known == KNOWN_KEPT;
+    b->known = KNOWN_NOT;
+    if (!was_kept)
         return;
     uint32_t stream = p->shelves[b->shelf]->stream;
-    b->is_known = false;
     p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
 }
 
@@ -348,8 +349,6 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
     struct block *b = &p->blocks[block];
     if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event)
         return false;
-    if (b->has_ticket)
-        return dryi_paged_free_for_heir(p, block);
     struct shelf *s = shelf_for(front, b->size);
     if (!s || !push(p, s, block))
         return false;
@@ -441,7 +440,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
     b->uses = NONE;
     b->requested = size;
     b->has_ticket = b->is_apart = false;
-    b->is_known = true;
+    b->known = KNOWN_KEPT;
     count_taken(front, is_small, b->size, size);
     *block = found;
     return true;
@@ -466,7 +465,7 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
         return false;
     }
     count_put(front, is_small, b);
-    b->is_known = false;
+    b->known = KNOWN_NOT;
     b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
     if (has_place)
@@ -480,17 +479,17 @@ dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
     const struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    b->is_known = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
-                  b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
-    return b->is_known;
+    bool is_kept = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+                   b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
+    b->known = is_kept ? KNOWN_KEPT : KNOWN_NOT;
+    return is_kept;
 }
 
 bool
 dryi_paged_front_holds(const void *self, dryi_block block)
 {
     const struct dryi_paged *p = self;
-    enum block_state state = p->blocks[block].state;
-    return state == BLOCK_FRONT || state == BLOCK_HEIR;
+    return p->blocks[block].state == BLOCK_FRONT;
 }
 
 void

@@ -54,7 +54,7 @@ void
 dryi_paged_heir_release(struct dryi_paged *p, uint32_t block)
 {
     dryi_paged_heir_pop(p, p->blocks[block].bin_next);
-    dryi_paged_front_forget(p, &p->blocks[block]);
+    p->blocks[block].known = KNOWN_NOT;
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
 }

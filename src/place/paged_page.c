@@ -181,6 +181,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
         span->pages[first + i] = p->stock[p->stock_count] + 1;
     }
     count_mapped(p, arena_is_small(span->arena), hi - lo, true);
+    dryi_paged_finder_extend(p, p->blocks[hole].span, lo, hi);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_block_assign(p, block, shelf);
@@ -247,6 +248,8 @@ dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size)
         dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, span.addr, bytes);
     p->blocks[hole].state = BLOCK_HOLE;
     dryi_paged_shelf_insert(p, hole);
+    if (arena == 0 && p->finder.range.size == 0)
+        dryi_paged_finder_begin(p, slot);
     return DRY_OK;
 }
 
@@ -282,6 +285,8 @@ dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
     bool small = arena_is_small(s->arena);
     if (span == p->plan.span)
         dryi_paged_plan_finish(p);
+    if (p->finder.range.size > 0 && span == p->finder.span)
+        dryi_paged_finder_finish(p);
     p->counters.driver_calls++;
     if (s->pages) {
         p->device.ops->unreserve(p->device.self, s->addr, s->size);

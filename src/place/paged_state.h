@@ -10,7 +10,8 @@
  * are), paged_stream.c (streams, epochs, events),
  * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
  * (periods), paged_heir.c (what waits for the request that the plan has there next),
- * paged_job.c (how a plan is made), paged_stats.c, paged_layout.c (walk), paged_check.c.
+ * paged_job.c (how a plan is made), paged_find.c (blocks by their addresses), paged_stats.c,
+ * paged_layout.c (walk), paged_check.c.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  * Shelves alone stay where they are, for they are large.
@@ -59,6 +60,13 @@ enum block_state {
     BLOCK_FENCE,   /* no bytes: between blocks of two streams that share the place */
 };
 
+/* Whether anybody but us knows where a block begins. */
+enum block_known {
+    KNOWN_NOT, /* who asked for it has to keep that, or it is free */
+    KNOWN_KEPT, /* somebody keeps it, while the block is used and while it lies on a front */
+    KNOWN_FOUND, /* nobody has to: it is found (paged_find.c), while it is used */
+};
+
 struct block {
     uint64_t addr, size;
     uint64_t requested;          /* used and pending */
@@ -74,7 +82,7 @@ struct block {
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
-    bool is_known; /* somebody keeps its address, while it is used, on a front or waits */
+    uint8_t known; /* enum block_known */
     bool is_apart; /* free: it goes to another stream next, and is not merged before */
 };
 
@@ -229,6 +237,22 @@ struct plan {
     uint32_t step_count, waiting_count;
 };
 
+#define LEAF_SHIFT 10u /* of a finder: stretches of a leaf, as a power of two */
+#define LEAF_COUNT (1u << LEAF_SHIFT)
+
+/*
+ * Where large blocks of the default pool begin, in its first span. Two of them in use are further
+ * apart than the largest small block is long: in a stretch of so many bytes at most one begins.
+ */
+struct finder {
+    struct dryi_range range; /* the span's; of size 0: there is none */
+    unsigned shift;          /* bytes of a stretch, as a power of two */
+    uint32_t span;
+    /* By stretch, LEAF_COUNT in each: which block in use began there last; NIL: none. */
+    uint32_t **leaves; /* NULL: nothing is found there */
+    size_t count;
+};
+
 /* A plan on its way. */
 struct planning {
     struct dryi_plan_job *job;
@@ -248,6 +272,7 @@ struct dryi_paged {
     /* With these, all that requests at fronts read beside what is their own. */
     struct block *blocks; /* in block_memory, at a multiple of their size */
     struct stream *streams;
+    struct finder finder;
     bool is_shared; /* several fronts are used at once */
     int64_t
         book_max; /* bytes that one may have taken, more than it put, until a balance */
@@ -751,7 +776,7 @@ dryi_paged_front_take_known(struct dryi_paged *p, struct shelf *s, size_t slot,
                             uint64_t size)
 {
     uint32_t block = s->fronts[slot];
-    if (block == NONE || !p->blocks[block].is_known)
+    if (block == NONE || p->blocks[block].known != KNOWN_KEPT)
         return NONE;
     dryi_paged_front_pop(p, s, slot);
     p->blocks[block].state = BLOCK_USED;
@@ -922,17 +947,6 @@ dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
 }
 
 /*
- * The caller may keep the address of a large block at its front, as front_keep says (place.h), if
- * it is to wait for an heir, or came from where it waited.
- */
-static inline bool
-dryi_paged_heir_keep(struct block *b, uint32_t heir)
-{
-    b->is_known |= heir != NONE;
-    return b->is_known;
-}
-
-/*
  * A block in use is to wait for its heir when it is free, if the plan there is now has that one
  * there, for it may be of an older one. Where memory is short it is not: what is free is looked
  * at then.
@@ -966,6 +980,41 @@ dryi_paged_heir_wait(struct dryi_paged *p, uint32_t block)
 
 /* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
 const char *dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count);
+
+/* --- paged_find.c ------------------------------------------------------------------------- */
+
+/* The span's large blocks are found from now on, if there is memory for that and it pays. */
+void dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span);
+/* Pages come under [lo, hi) of a span. */
+void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo,
+                              uint64_t hi);
+/* The span goes, or the place. */
+void dryi_paged_finder_finish(struct dryi_paged *p);
+dryi_block dryi_paged_find(const void *self, uint64_t address);
+enum dry_status dryi_paged_free_found(void *self, uint64_t address);
+
+/* Where it stands what began in the stretch of this offset; NULL: nowhere. */
+static inline uint32_t *
+dryi_paged_finder_at(const struct finder *f, uint64_t offset)
+{
+    uint64_t stretch = offset >> f->shift;
+    uint32_t *leaf = f->leaves[stretch >> LEAF_SHIFT];
+    return leaf ? &leaf[stretch % LEAF_COUNT] : NULL;
+}
+
+/* A large block comes into use: is it found by its address from now on? */
+static inline bool
+dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    uint64_t offset = b->addr - p->finder.range.addr;
+    uint32_t *begun =
+        offset < p->finder.range.size ? dryi_paged_finder_at(&p->finder, offset) : NULL;
+    b->known = begun ? KNOWN_FOUND : KNOWN_NOT;
+    if (begun)
+        *begun = block;
+    return begun != NULL;
+}
 
 /* --- paged_job.c -------------------------------------------------------------------------- */
 
@@ -1012,8 +1061,8 @@ DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count);
 /* Frees that captures held back. */
 void dryi_paged_release_held(struct dryi_paged *p);
 enum dry_status dryi_paged_free(void *self, dryi_block block);
-/* The same of a block no other stream used, if it may wait for its heir; else nothing changed. */
-DRYI_ASIDE bool dryi_paged_free_for_heir(struct dryi_paged *p, uint32_t block);
+/* The same of a block that is in use. */
+enum dry_status dryi_paged_free_used(struct dryi_paged *p, uint32_t block);
 enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
 enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
 void dryi_paged_stream_progressed(void *self, uint64_t stream);

@@ -298,7 +298,7 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
         dryi_paged_front_note(p, b->shelf);
         return;
     }
-    b->is_known = false;
+    b->known = KNOWN_NOT;
     b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
 }
@@ -394,7 +394,7 @@ free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     tally_add(p, TALLY_PENDING, s->is_small, 1);
     tally_add(p, TALLY_PENDING_BYTES, s->is_small, b->size);
     b->state = BLOCK_PENDING;
-    b->is_known = false;
+    b->known = KNOWN_NOT;
     if (is_held)
         hold(p, block);
     else
@@ -402,25 +402,9 @@ free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     return DRY_OK;
 }
 
-DRYI_FLAT bool
-dryi_paged_free_for_heir(struct dryi_paged *p, uint32_t block)
-{
-    const struct shelf *s = p->shelves[p->blocks[block].shelf];
-    if (!dryi_paged_heir_may_wait(p, s, &p->blocks[block]))
-        return false;
-    note_free(p, s, block);
-    end_use(p, s, block);
-    dryi_paged_heir_wait(p, block);
-    return true;
-}
-
 DRYI_FLAT enum dry_status
-dryi_paged_free(void *self, dryi_block block)
+dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
 {
-    struct dryi_paged *p = self;
-    if (block == DRYI_NO_BLOCK)
-        return DRY_OK;
-    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
     const struct block *b = &p->blocks[block];
     struct shelf *s = p->shelves[b->shelf];
     if (b->uses != NONE)
@@ -437,6 +421,16 @@ dryi_paged_free(void *self, dryi_block block)
     else
         make_free(p, s, block);
     return DRY_OK;
+}
+
+enum dry_status
+dryi_paged_free(void *self, dryi_block block)
+{
+    struct dryi_paged *p = self;
+    if (block == DRYI_NO_BLOCK)
+        return DRY_OK;
+    DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
+    return dryi_paged_free_used(p, block);
 }
 
 /* --- events ------------------------------------------------------------------------------- */

@@ -73,6 +73,11 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
 #define DRYI_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
 
+/* Addresses; of size 0: none. */
+struct dryi_range {
+    uint64_t addr, size;
+};
+
 struct dryi_block_info {
     uint64_t addr, size, requested;
     uint64_t stream;
@@ -106,8 +111,7 @@ struct dryi_place_counters {
 
 /*
  * A front: what one stream of the default pool has free in whole blocks, by their sizes, so
- * that the next request of a size is served without a look at anything else. What a plan keeps
- * whole for the request that comes there next (heirs, paged_heir.c) is of the front, too. A front
+ * that the next request of a size is served without a look at anything else. A front
  * is part of its place and used by every request; but it can also be used beside it:
  *
  * Threads    While shared (front_share), take, put, and cut and merge beside the place need to be
@@ -123,7 +127,7 @@ struct dryi_front_block {
     uint64_t address;
     dryi_block block;
     bool is_kept;  /* by its front, as front_keep says */
-    bool is_known; /* and was before: the caller has its address */
+    bool is_known; /* and was before: the caller has its address; or it is found by it */
 };
 
 /*
@@ -248,6 +252,14 @@ struct dryi_place_ops {
     uint64_t (*front_balance)(void *self, struct dryi_front *const *fronts, size_t count);
     void (*front_watch)(void *self, struct dryi_front_watcher watcher);
 
+    /*
+     * The block in use that begins at this address, one of finds_in: of those that front_alloc
+     * said are found. DRYI_NO_BLOCK: there is none. O(1). Both NULL where nothing is found.
+     */
+    dryi_block (*find)(const void *self, uint64_t address);
+    /* As free. ARGUMENT: it is not found. */
+    enum dry_status (*free_found)(void *self, uint64_t address);
+
     /* Where a block in use begins: what a pool asks after every alloc. */
     uint64_t (*get_address)(const void *self, dryi_block block);
     void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
@@ -287,8 +299,9 @@ struct dryi_place_ops {
 struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
-    uint64_t
-        front_max; /* for larger requests, fronts not shared hold what waits for heirs */
+    uint64_t front_max; /* larger requests have no block on a front that is not shared */
+    /* Where blocks are found, as of now; NULL: nowhere. */
+    const struct dryi_range *finds_in;
 };
 
 #endif

@@ -295,15 +295,22 @@ is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
            pool->place.ops->front_keep(front->front, block);
 }
 
+DRYI_ASIDE static void
+note_other_thread(struct dry_pool *pool, uint64_t number)
+{
+    const struct dryi_pool_fronts *f = &pool->fronts;
+    if (f->stream != number && f->thread != 0 && !dryi_pool_fronts_are_shared(f))
+        dryi_pool_fronts_share(pool);
+}
+
 /* Another thread than before, on another stream: they are to meet less. */
-static void
+static inline void
 note_thread(struct dry_pool *pool, uint64_t number)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
     uintptr_t thread = dryi_thread_self();
-    if (f->thread != thread && f->stream != number && f->thread != 0 &&
-        !dryi_pool_fronts_are_shared(f))
-        dryi_pool_fronts_share(pool);
+    if (f->thread != thread)
+        note_other_thread(pool, number);
     f->thread = thread;
     f->stream = number;
 }
@@ -548,8 +555,34 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
     return status;
 }
 
-enum dry_status
-dry_pool_free(struct dry_pool *pool, uint64_t address)
+/* Of a block that stands in a table. */
+static inline enum dry_status
+free_kept(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_found found = dryi_pool_seek(pool, address);
+    if (dryi_pool_front_free_alone(pool, &found))
+        return DRY_OK;
+    bool is_used = found.slot && dryi_pool_slot_is_used(pool, found.slot);
+    return is_used ? give_back(pool, &found) : DRY_ERR_ARGUMENT;
+}
+
+DRYI_WITHIN static inline enum dry_status
+free_locked(struct dry_pool *pool, uint64_t address, uint32_t context)
+{
+    dryi_pool_lock(pool);
+    pool->asking = context;
+    enum dry_status status = DRY_ERR_ARGUMENT;
+    if (dryi_pool_may_find(pool, address))
+        status = pool->place.ops->free_found(pool->place.self, address);
+    if (status == DRY_ERR_ARGUMENT)
+        status = free_kept(pool, address);
+    dryi_pool_unlock(pool);
+    return status;
+}
+
+/* Something has to be asked before the lock is taken. */
+DRYI_ASIDE static enum dry_status
+free_not_plain(struct dry_pool *pool, uint64_t address)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
         return DRY_ERR_UNSUPPORTED;
@@ -561,17 +594,17 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
     uint32_t context = DRY_NONE;
     if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
         context = dryi_history_ask(pool);
-    dryi_pool_lock(pool);
-    enum dry_status status = DRY_ERR_ARGUMENT;
-    struct dryi_pool_found found = dryi_pool_seek(pool, address);
-    if (dryi_pool_front_free_alone(pool, &found)) {
-        status = DRY_OK;
-    } else if (found.slot && dryi_pool_slot_is_used(pool, found.slot)) {
-        pool->asking = context;
-        status = give_back(pool, &found);
-    }
-    dryi_pool_unlock(pool);
-    return status;
+    return free_locked(pool, address, context);
+}
+
+enum dry_status
+dry_pool_free(struct dry_pool *pool, uint64_t address)
+{
+    if (dryi_fork_mark_is_child(&pool->fork) || address == 0 ||
+        dryi_pool_fronts_are_shared(&pool->fronts) ||
+        atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
+        return free_not_plain(pool, address);
+    return free_locked(pool, address, DRY_NONE);
 }
 
 enum dry_status
@@ -581,10 +614,12 @@ dry_pool_record_stream(struct dry_pool *pool, uint64_t address, uint64_t stream)
     if (status != DRY_OK)
         return status;
     uint64_t number;
-    const struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
-    status = slot ? dryi_pool_stream_number(pool, stream, &number) : DRY_ERR_ARGUMENT;
+    dryi_block block = dryi_pool_find(pool, address);
+    status = DRY_ERR_ARGUMENT;
+    if (block != DRYI_NO_BLOCK)
+        status = dryi_pool_stream_number(pool, stream, &number);
     if (status == DRY_OK)
-        status = pool->place.ops->record_stream(pool->place.self, slot->block, number);
+        status = pool->place.ops->record_stream(pool->place.self, block, number);
     dryi_pool_leave(pool);
     return status;
 }

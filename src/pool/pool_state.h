@@ -220,12 +220,25 @@ dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot 
            !pool->place.ops->front_holds(pool->place.self, slot->block);
 }
 
-/* The slot of a block in use; NULL: the address is none. All locked. */
-static inline struct dryi_pool_slot *
+/* May the place find a block by this address itself? What it finds is in no table. All locked. */
+static inline bool
+dryi_pool_may_find(const struct dry_pool *pool, uint64_t address)
+{
+    const struct dryi_range *range = pool->place.finds_in;
+    return range && address - range->addr < range->size;
+}
+
+/* The block in use that was handed out as this address; DRYI_NO_BLOCK: it is none. All locked. */
+static inline dryi_block
 dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {
-    struct dryi_pool_slot *slot = dryi_pool_seek(pool, address).slot;
-    return slot && dryi_pool_slot_is_used(pool, slot) ? slot : NULL;
+    dryi_block block = DRYI_NO_BLOCK;
+    if (dryi_pool_may_find(pool, address))
+        block = pool->place.ops->find(pool->place.self, address);
+    if (block != DRYI_NO_BLOCK)
+        return block;
+    const struct dryi_pool_slot *slot = dryi_pool_seek(pool, address).slot;
+    return slot && dryi_pool_slot_is_used(pool, slot) ? slot->block : DRYI_NO_BLOCK;
 }
 
 /* --- pool.c ------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #define DRYI_POOL_TABLE_H
 
 /*
- * Addresses handed out -> blocks.
+ * Addresses handed out -> blocks, but for those that the place finds itself (place/place.h).
  *
  * Open addressing with linear probes over slots of 16 bytes, at most half of them taken;
  * removal moves back what follows, so that there are no tombstones and a miss ends at the

@@ -172,11 +172,11 @@ find_segment(void *visitor, const struct dryi_segment_info *segment,
 static enum dry_status
 describe(struct dry_pool *pool, uint64_t address, struct dry_pool_block *block)
 {
-    const struct dryi_pool_slot *slot = dryi_pool_find(pool, address);
-    if (!slot)
+    dryi_block found = dryi_pool_find(pool, address);
+    if (found == DRYI_NO_BLOCK)
         return DRY_ERR_ARGUMENT;
     struct dryi_block_info info;
-    pool->place.ops->get_block(pool->place.self, slot->block, &info);
+    pool->place.ops->get_block(pool->place.self, found, &info);
     struct search search = {.address = info.addr};
     enum dry_status status =
         pool->place.ops->walk(pool->place.self, find_segment, &search);
@@ -208,14 +208,24 @@ dry_pool_get_block(struct dry_pool *pool, uint64_t address, struct dry_pool_bloc
 
 /* --- check -------------------------------------------------------------------------------- */
 
+/* Blocks in use, and which of them the place finds. */
+struct used {
+    const struct dry_pool *pool;
+    size_t blocks, found;
+};
+
 static enum dry_status
-count_allocated(void *visitor, const struct dryi_segment_info *segment,
-                const struct dryi_block_info *blocks, size_t count)
+count_used(void *visitor, const struct dryi_segment_info *segment,
+           const struct dryi_block_info *blocks, size_t count)
 {
     (void)segment;
-    size_t *allocated = visitor;
-    for (size_t i = 0; i < count; i++)
-        *allocated += blocks[i].allocated;
+    struct used *used = visitor;
+    const struct dryi_place *place = &used->pool->place;
+    for (size_t i = 0; i < count; i++) {
+        used->blocks += blocks[i].allocated;
+        used->found += dryi_pool_may_find(used->pool, blocks[i].addr) &&
+                       place->ops->find(place->self, blocks[i].addr) != DRYI_NO_BLOCK;
+    }
     return DRY_OK;
 }
 
@@ -271,14 +281,15 @@ check_tables(struct dry_pool *pool, struct dry_error *err)
         status = check_table(pool, &pool->fronts.all[i]->table, &held, err);
     if (status != DRY_OK)
         return status;
-    size_t allocated = 0;
-    status = pool->place.ops->walk(pool->place.self, count_allocated, &allocated);
+    struct used used = {.pool = pool};
+    status = pool->place.ops->walk(pool->place.self, count_used, &used);
     if (status != DRY_OK)
         return dryi_fail(err, status, "the pool cannot be walked");
-    if (held.used != allocated)
-        return dryi_fail(err, DRY_ERR_FORMAT,
-                         "%zu addresses in use, %zu at rest, %zu blocks in use",
-                         held.used, held.resting, allocated);
+    if (held.used + used.found != used.blocks)
+        return dryi_fail(
+            err, DRY_ERR_FORMAT,
+            "%zu addresses in use, %zu at rest, %zu found, %zu blocks in use", held.used,
+            held.resting, used.found, used.blocks);
     return DRY_OK;
 }
 

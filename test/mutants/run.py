@@ -144,7 +144,7 @@ MUTANTS = {
     "handed_out_and_kept": (
         "paged.c",
         "    dryi_paged_front_forget(p, b);\n",
-        "    b->is_known = false;\n",
+        "    b->known = KNOWN_NOT;\n",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "uncounted_cut": (
         "paged_front.c",
@@ -344,7 +344,7 @@ MUTANTS = {
         "test_paged_plan", "the_span_of_a_plan_may_go"),
     "waiting_known_for_ever": (
         "paged_heir.c",
-        "    dryi_paged_front_forget(p, &p->blocks[block]);\n",
+        "    p->blocks[block].known = KNOWN_NOT;\n",
         "",
         "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
     "waiting_known_to_another": (
@@ -358,10 +358,30 @@ MUTANTS = {
         "if (!got.is_known)",
         "test_pool_plan", "threads_in_turn_keep_their_plan"),
     "waiting_in_use": (
-        "paged_front.c",
-        "return state == BLOCK_FRONT || state == BLOCK_HEIR;",
-        "return state == BLOCK_FRONT;",
-        "test_pool_plan", "a_loop_comes_to_run_by_a_plan"),
+        "paged_find.c",
+        "b->state == BLOCK_USED && b->known",
+        "b->known",
+        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+    "found_inside": (
+        "paged_find.c",
+        "b->addr == address && b->state",
+        "address - b->addr < b->size && b->state",
+        "test_pool_find", "addresses_are_those_handed_out"),
+    "found_unsaid": (
+        "paged_find.c",
+        "b->state == BLOCK_USED && b->known == KNOWN_FOUND;",
+        "b->state == BLOCK_USED;",
+        "test_pool_find", "addresses_are_those_handed_out"),
+    "found_once": (
+        "paged_state.h",
+        "    if (begun)\n        *begun = block;",
+        "    if (begun && *begun == NIL)\n        *begun = block;",
+        "test_pool_find", "addresses_are_those_handed_out"),
+    "found_where_nothing_was": (
+        "paged_find.c",
+        "        if (!f->leaves[i])\n",
+        "",
+        "test_pool_find", "addresses_are_those_handed_out"),
     "waiting_beside_the_unexpected": (
         "paged_plan.c",
         "hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0",
@@ -814,6 +834,7 @@ PROGRAMS = {
     "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
+    "test_pool_find": ("test/unit/test_pool_find.c", ["pool/pool*", "place/paged*"]),
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),

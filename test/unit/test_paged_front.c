@@ -320,8 +320,16 @@ struct pair {
     dryi_block block, twin;
     uint64_t address, size;
     unsigned stream;
-    bool is_kept;
+    bool is_kept, is_found;
 };
+
+static bool
+finds(const struct stage *s, uint64_t address, dryi_block block)
+{
+    const struct dryi_range *range = s->place.finds_in;
+    return address - range->addr < range->size &&
+           s->place.ops->find(s->place.self, address) == block;
+}
 
 static void
 ask_both(struct stage *s, struct stage *twin, struct pair *pair)
@@ -339,9 +347,12 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
     assert_true(got.address ==
                 twin->place.ops->get_address(twin->place.self, pair->twin));
     assert_true(got.address == s->place.ops->get_address(s->place.self, got.block));
+    pair->is_found = finds(s, got.address, got.block);
+    assert_true(pair->is_found == (round_up(pair->size) > s->place.front_max));
     size_t i = find_piece(s, got.address);
-    assert_int_equal(got.is_known, i < s->count);
-    if (got.is_known) {
+    assert_int_equal(got.is_known, pair->is_found || i < s->count);
+    assert_false(pair->is_found && (got.is_kept || i < s->count));
+    if (got.is_known && !pair->is_found) {
         assert_true(!s->pieces[i].is_used && s->pieces[i].stream == pair->stream &&
                     round_up(s->pieces[i].size) == round_up(pair->size));
         forget(s, i);
@@ -358,8 +369,12 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
     const struct dryi_place_ops *ops = s->place.ops;
     bool is_put = pair->is_kept && random_below(&s->random, 4) > 0 &&
                   ops->front_put(s->fronts[pair->stream], pair->block);
-    if (!is_put)
+    assert_true(finds(s, pair->address, pair->block) == pair->is_found);
+    if (pair->is_found && random_below(&s->random, 4) > 0)
+        assert_int_equal(ops->free_found(s->place.self, pair->address), DRY_OK);
+    else if (!is_put)
         assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
+    assert_false(pair->is_found && finds(s, pair->address, pair->block));
     assert_int_equal(ops->free(twin->place.self, pair->twin), DRY_OK);
     if (!pair->is_kept || !ops->front_holds(s->place.self, pair->block))
         return;

@@ -258,6 +258,7 @@ lonely_loop(struct dry_pool *pool, enum event event)
             end_event(pool, event);
         uint64_t scratch = ask(pool, MIB * (1 + i % 3));
         give(pool, kept[i]);
+        assert_int_equal(dry_pool_free(pool, kept[i]), DRY_ERR_ARGUMENT);
         give(pool, scratch);
     }
 }
