@@ -42,18 +42,6 @@ now_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* What reading the clock twice costs, at best. */
-static inline uint32_t
-clock_ns(void)
-{
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 10000; i++) {
-        uint64_t begin = now_ns(), end = now_ns();
-        least = end - begin < least ? end - begin : least;
-    }
-    return (uint32_t)least;
-}
-
 static inline int
 compare_times(const void *a, const void *b)
 {
@@ -61,16 +49,56 @@ compare_times(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* ,"p50_ns":..,"p99_9_ns":..,"max_ns":.. of times that are sorted here, less `clock`. */
-static inline void
-print_times(uint32_t *times, size_t count, uint32_t clock)
+/* The median of sorted times that a clock in steps of `step` gave. A time stands for what lies
+ * up to half a step from it, evenly: how deep among those the median is, their count says. */
+static inline double
+median_of_steps(const uint32_t *times, size_t count, double step)
 {
+    double low = times[count / 2] - step / 2, high = low + step;
+    size_t below = 0, within = 0;
+    for (size_t i = 0; i < count; i++) {
+        below += times[i] <= low;
+        within += times[i] > low && times[i] <= high;
+    }
+    return low + step * ((double)count / 2 - (double)below) / (double)within;
+}
+
+struct clock {
+    double cost_ns; /* of two reads, the median */
+    uint32_t step;  /* 10 ns where it counts at 100 MHz */
+};
+
+static inline struct clock
+study_clock(void)
+{
+    enum { READS = 10000 };
+    uint32_t spent[READS], step = UINT32_MAX;
+    for (int i = 0; i < READS; i++) {
+        uint64_t begin = now_ns();
+        spent[i] = (uint32_t)(now_ns() - begin);
+    }
+    qsort(spent, READS, sizeof *spent, compare_times);
+    /* Steps that are no whole nanoseconds are rounded: times one apart are the same. */
+    for (int i = 1; i < READS; i++) {
+        uint32_t gap = spent[i] - spent[i - 1];
+        step = gap > 1 && gap < step ? gap : step;
+    }
+    step = step == UINT32_MAX ? 1 : step;
+    return (struct clock){median_of_steps(spent, READS, step), step};
+}
+
+/* ,"p50_ns":..,"p99_9_ns":..,"max_ns":.. of times that are sorted here, in each of which the
+ * clock was read `reads` times two. */
+static inline void
+print_times(uint32_t *times, size_t count, unsigned reads)
+{
+    struct clock clock = study_clock();
     qsort(times, count, sizeof *times, compare_times);
-    uint32_t at[3] = {times[count / 2], times[count - 1 - count / 1000],
-                      times[count - 1]};
+    double at[3] = {median_of_steps(times, count, clock.step),
+                    times[count - 1 - count / 1000], times[count - 1]};
     for (int i = 0; i < 3; i++)
-        at[i] = at[i] > clock ? at[i] - clock : 0;
-    printf(",\"p50_ns\":%u,\"p99_9_ns\":%u,\"max_ns\":%u", at[0], at[1], at[2]);
+        at[i] = at[i] > reads * clock.cost_ns ? at[i] - reads * clock.cost_ns : 0;
+    printf(",\"p50_ns\":%.1f,\"p99_9_ns\":%.0f,\"max_ns\":%.0f", at[0], at[1], at[2]);
 }
 
 #endif
