@@ -79,12 +79,24 @@ skip(struct dryi_forecast *h)
         dryi_forecast_drop(h);
 }
 
+static uint32_t
+step_before(const struct dryi_forecast *h, uint32_t position)
+{
+    return (position > 0 ? position : h->step_count) - 1;
+}
+
+static uint32_t
+step_behind(const struct dryi_forecast *h, uint32_t position)
+{
+    return position + 1 < h->step_count ? position + 1 : 0;
+}
+
 static bool
 is_context_of(const struct dryi_forecast *h, uint32_t position)
 {
     for (uint32_t k = 1; k <= CONTEXT; k++) {
-        uint32_t step = (position + h->step_count - k) % h->step_count;
-        if (h->steps[step].letter != hints_record_at(h, h->now - k)->letter)
+        position = step_before(h, position);
+        if (h->steps[position].letter != hints_record_at(h, h->now - k)->letter)
             return false;
     }
     return true;
@@ -96,13 +108,14 @@ find_position(struct dryi_forecast *h)
 {
     if (h->now - h->oldest < CONTEXT)
         return;
+    uint32_t ahead = h->position, behind = h->position;
     for (uint32_t d = 0; d <= REACH && d < h->step_count; d++) {
-        uint32_t ahead = (h->position + d) % h->step_count;
-        uint32_t behind = (h->position + h->step_count - d) % h->step_count;
         if (is_context_of(h, ahead) || is_context_of(h, behind)) {
             h->position = is_context_of(h, ahead) ? ahead : behind;
             return;
         }
+        ahead = step_behind(h, ahead);
+        behind = step_before(h, behind);
     }
 }
 

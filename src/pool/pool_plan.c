@@ -57,10 +57,8 @@ begin_job(struct dryi_pool_planner *planner, const struct dryi_place *place)
 void
 dryi_pool_planner_step(struct dryi_pool_planner *planner, const struct dryi_place *place)
 {
-    if (planner->job && !atomic_load_explicit(&planner->is_done, memory_order_acquire))
-        return;
-    if (planner->job) {
-        dryi_thread_join(&planner->thread); /* it is at its end */
+    if (planner->job) {                     /* is done */
+        dryi_thread_join(&planner->thread); /* at its end */
         return_job(planner, place);
     }
     if (planner->is_wanted)

@@ -37,14 +37,16 @@ void dryi_pool_planner_init(struct dryi_pool_planner *planner);
 /* What a place is to call when it has a job; `planner` stays where it is. */
 struct dryi_paged_call dryi_pool_planner_call(struct dryi_pool_planner *planner);
 
-/* Is there something to do? One load. */
+/* Is there something to do? One load, and while a thread is at work three. */
 static inline bool
 dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
 {
-    return planner->is_due;
+    return planner->is_due &&
+           (!planner->job ||
+            atomic_load_explicit(&planner->is_done, memory_order_acquire));
 }
 
-/* Start the thread for a job, or return a job that is done. Never waits for the thread. */
+/* What is due: start the thread for a job, or return a job that is done. Never waits. */
 DRYI_ASIDE void dryi_pool_planner_step(struct dryi_pool_planner *planner,
                                        const struct dryi_place *place);
 /*
