@@ -147,11 +147,11 @@ check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *co
 {
     const struct shelf *s = p->shelves[shelf];
     bool is_set = s->bins[bin / 32] >> (bin % 32) & 1;
-    if (is_set != (s->heads[bin] != NIL) ||
+    if (is_set != (s->heads[bin] != s->end) ||
         (s->bins[bin / 32] != 0) != (s->octaves >> (bin / 32) & 1))
         return "P3: a bin's bit is set exactly when the bin is not empty";
-    uint32_t prev = NIL;
-    for (uint32_t at = s->heads[bin]; at != NIL; at = p->blocks[at].bin_next) {
+    uint32_t prev = s->end;
+    for (uint32_t at = s->heads[bin]; at != s->end; at = p->blocks[at].bin_next) {
         const struct block *b = &p->blocks[at];
         bool fits = b->state == (s->kind == SHELF_HOLES ? BLOCK_HOLE : BLOCK_FREE);
         if (!fits || b->shelf != shelf || bin_of(b->size) != bin || b->bin_prev != prev)

@@ -49,7 +49,8 @@ take_from(struct dryi_paged *p, uint32_t block, uint64_t bytes)
 static bool
 is_no_split(const struct dryi_paged *p, const struct request *r)
 {
-    return p->owners[r->arena / 2].flags & DRYI_POOL_NO_SPLIT;
+    uint32_t owner = r->arena / 2; /* the default pool, 0, has no flags */
+    return owner > 0 && (p->owners[owner].flags & DRYI_POOL_NO_SPLIT);
 }
 
 uint32_t

@@ -116,7 +116,7 @@ steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
     unsigned looked = 0;
     while (bin != NONE && bin >= least) {
         bool changed = false;
-        for (uint32_t at = s->heads[bin], next; at != NIL && !changed; at = next) {
+        for (uint32_t at = s->heads[bin], next; at != s->end && !changed; at = next) {
             if (p->stock_count >= steal->want)
                 return DRY_OK;
             if (!steal->thorough && looked++ >= STEAL_SCAN_MAX)

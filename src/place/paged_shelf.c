@@ -31,12 +31,6 @@ dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
  * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
  * block's. Each shelf has its own: other threads are at other shelves.
  */
-static inline uint32_t
-or_nowhere(const struct shelf *s, uint32_t block)
-{
-    return block | (s->nowhere & -(uint32_t)(block == NIL));
-}
-
 void
 dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
 {
@@ -44,9 +38,9 @@ dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
     struct shelf *s = p->shelves[b->shelf];
     uint32_t bin = bin_of(b->size);
     uint32_t head = s->heads[bin];
-    b->bin_prev = NIL;
+    b->bin_prev = s->end;
     b->bin_next = head;
-    p->blocks[or_nowhere(s, head)].bin_prev = block;
+    p->blocks[head].bin_prev = block;
     s->heads[bin] = block;
     s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
     s->octaves |= UINT32_C(1) << (bin / 32);
@@ -59,22 +53,24 @@ dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
     struct shelf *s = p->shelves[b->shelf];
     uint32_t bin = bin_of(b->size), octave = bin / 32;
     uint32_t next = b->bin_next, prev = b->bin_prev;
-    p->blocks[or_nowhere(s, next)].bin_prev = prev;
-    p->blocks[or_nowhere(s, prev)].bin_next = next;
-    uint32_t is_first = -(uint32_t)(prev == NIL);
+    uint32_t end = s->end;
+    p->blocks[next].bin_prev = prev;
+    p->blocks[prev].bin_next = next;
+    uint32_t is_first = -(uint32_t)(prev == end);
     uint32_t head = s->heads[bin] = (next & is_first) | (s->heads[bin] & ~is_first);
-    s->bins[octave] &= ~((uint32_t)(head == NIL) << (bin % 32));
+    s->bins[octave] &= ~((uint32_t)(head == end) << (bin % 32));
     s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
 /* The smallest of the first blocks that are large enough, then the lowest. */
 static uint32_t
-scan_bin(const struct dryi_paged *p, uint32_t head, uint64_t size)
+scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64_t size)
 {
-    uint32_t best = NONE;
+    uint32_t at = s->heads[bin], best = NONE, end = s->end;
+    if (p->blocks[at].bin_next == end) /* mostly there is one alone */
+        return p->blocks[at].size >= size ? at : NONE;
     uint64_t best_size = UINT64_MAX, best_addr = UINT64_MAX;
-    uint32_t at = head;
-    for (unsigned i = 0; at != NIL && i < SCAN_MAX; i++) {
+    for (unsigned i = 0; at != end && i < SCAN_MAX; i++) {
         const struct block *b = &p->blocks[at];
         bool is_smaller = b->size < best_size;
         bool is_lower = (b->size == best_size) & (b->addr < best_addr);
@@ -94,11 +90,11 @@ dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_
     uint32_t bin = bin_at_least(s, own);
     if (bin == NONE)
         return NONE;
-    uint32_t best = scan_bin(p, s->heads[bin], size);
+    uint32_t best = scan_bin(p, s, bin, size);
     if (best != NONE || bin != own || own + 1 == BIN_COUNT)
         return best;
     bin = bin_at_least(s, own + 1);
-    return bin == NONE ? NONE : scan_bin(p, s->heads[bin], size);
+    return bin == NONE ? NONE : scan_bin(p, s, bin, size);
 }
 
 #define OLD_SCAN_MAX 64
@@ -110,7 +106,8 @@ dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
     while (bin != NONE && looked < OLD_SCAN_MAX) {
-        for (uint32_t at = s->heads[bin]; at != NIL && looked < OLD_SCAN_MAX; looked++) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < OLD_SCAN_MAX;
+             looked++) {
             const struct block *b = &p->blocks[at];
             if (b->size >= size && b->epoch <= epoch)
                 return at;
@@ -121,6 +118,7 @@ dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
     return NONE;
 }
 
+/* Records for one are reserved. */
 static struct shelf *
 make_shelf(struct dryi_paged *p, uint32_t arena)
 {
@@ -130,6 +128,9 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
     s->arena = arena;
     s->is_small = arena_is_small(arena);
     s->next = s->dead.first = NONE;
+    s->end = dryi_paged_record_take(p);
+    for (uint32_t bin = 0; bin < BIN_COUNT; bin++)
+        s->heads[bin] = s->end;
     return s;
 }
 
@@ -145,7 +146,6 @@ dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind
     if (!s)
         return NONE;
     s->kind = kind;
-    s->nowhere = dryi_paged_record_take(p);
     s->stream = stream;
     if (kind == SHELF_STREAM && arena_is_small(arena) &&
         !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))

@@ -279,7 +279,7 @@ try_shelf(struct search *search, uint32_t shelf, uint64_t size)
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
     while (bin != NONE && looked < SEED_MAX) {
-        for (uint32_t at = s->heads[bin]; at != NIL && looked < SEED_MAX; looked++) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < SEED_MAX; looked++) {
             const struct block *b = &p->blocks[at];
             if (b->state == BLOCK_HOLE || search->kind != SEARCH_FRESH ||
                 (b->prev != NONE && p->blocks[b->prev].state == BLOCK_HOLE) ||

@@ -25,7 +25,7 @@
 #include "place/paged.h"
 
 #define NONE UINT32_MAX
-#define NIL 0u /* the number of no block, at both ends of the lists of bins */
+#define NIL 0u /* the number of no block, where NONE would have to be asked for */
 
 #define GRAIN_SHIFT 9
 #define GRAIN (UINT64_C(1) << GRAIN_SHIFT)
@@ -107,8 +107,8 @@ enum shelf_kind { SHELF_HOLES, SHELF_EVERYBODY, SHELF_STREAM };
 struct shelf {
     uint32_t octaves; /* bit: an octave with blocks */
     uint32_t bins[OCTAVE_COUNT];
-    uint32_t heads[BIN_COUNT]; /* NIL: empty */
-    uint32_t nowhere;          /* the record that is written where a list ends */
+    uint32_t heads[BIN_COUNT]; /* `end`: empty */
+    uint32_t end; /* of lists, at both sides: the number of a record of no block */
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     uint32_t next;   /* of the arena */

@@ -43,8 +43,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "wrong_bin_bit": (
         "paged_shelf.c",
-        "(uint32_t)(head == NIL) << (bin % 32)",
-        "(uint32_t)(head == NIL) << ((bin + 1) % 32)",
+        "(uint32_t)(head == end) << (bin % 32)",
+        "(uint32_t)(head == end) << ((bin + 1) % 32)",
         "prop_paged", "paged_keeps_the_contract"),
     "forgotten_use": (
         "paged_stream.c",
