@@ -257,9 +257,9 @@ serve_front(struct dryi_front *front, uint64_t size, bool has_room,
 }
 
 /* What is known is handed out as it is, unless every request must be looked at. */
-static enum dry_status
-paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
-                  struct dryi_front_block *got)
+enum dry_status
+dryi_paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
+                       struct dryi_front_block *got)
 {
     struct dryi_paged *p = front->place;
     struct shelf *s = front->shelves[1];
@@ -325,7 +325,6 @@ static const struct dryi_place_ops paged_ops = {
     .end_capture = dryi_paged_end_capture,
     .front_ask = dryi_paged_front_ask,
     .front_share = dryi_paged_front_share,
-    .front_alloc = paged_front_alloc,
     .front_take = dryi_paged_front_take,
     .front_put = dryi_paged_front_put,
     .front_cut = dryi_paged_front_cut,
@@ -333,7 +332,6 @@ static const struct dryi_place_ops paged_ops = {
     .front_keep = dryi_paged_front_keep,
     .front_holds = dryi_paged_front_holds,
     .find = dryi_paged_find,
-    .free_found = dryi_paged_free_found,
     .front_balance = dryi_paged_front_balance,
     .front_watch = dryi_paged_front_watch,
     .get_address = paged_get_address,

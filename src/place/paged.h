@@ -151,4 +151,29 @@ DRY_CHECK_RESULT enum dry_status dryi_paged_create(
     const struct dryi_paged_options *options, struct dryi_place *place,
     struct dry_error *err);
 
+/*
+ * What a pool calls most, by name and not by ops: linked as one, the library has both inside the
+ * pool's own two calls (a fiftieth of a pair's time).
+ */
+
+struct dryi_front_block {
+    uint64_t address;
+    dryi_block block;
+    bool is_kept;  /* by its front, as front_keep says */
+    bool is_known; /* and was before: the caller has its address; or it is found by it */
+};
+
+/*
+ * While not shared, with no pool or capture begun: alloc for the front's stream, of at least one
+ * byte, and what could be kept of what it found. Without room for it with the caller: a small
+ * block that is known already, or DRY_ERR_MEMORY.
+ */
+enum dry_status dryi_paged_front_alloc(struct dryi_front *front, uint64_t size,
+                                       bool has_room, struct dryi_front_block *got);
+/*
+ * As free of the block that begins there. ARGUMENT: none of those that front_alloc said are found.
+ * `address` is one of the place's finds_in.
+ */
+enum dry_status dryi_paged_free_found(void *self, uint64_t address);
+
 #endif

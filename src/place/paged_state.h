@@ -991,7 +991,6 @@ void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo,
 /* The span goes, or the place. */
 void dryi_paged_finder_finish(struct dryi_paged *p);
 dryi_block dryi_paged_find(const void *self, uint64_t address);
-enum dry_status dryi_paged_free_found(void *self, uint64_t address);
 
 /* Where it stands what began in the stretch of this offset; NULL: nowhere. */
 static inline uint32_t *

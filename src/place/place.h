@@ -122,14 +122,6 @@ struct dryi_place_counters {
  */
 struct dryi_front;
 
-/* What front_alloc found. */
-struct dryi_front_block {
-    uint64_t address;
-    dryi_block block;
-    bool is_kept;  /* by its front, as front_keep says */
-    bool is_known; /* and was before: the caller has its address; or it is found by it */
-};
-
 /*
  * Told, from inside every other call, of a block on this stream's front that is kept no more: it
  * is no longer whole, or alloc hands it out.
@@ -207,13 +199,6 @@ struct dryi_place_ops {
      */
     void (*front_share)(void *self, bool is_shared);
     /*
-     * While not shared, with no pool or capture begun: alloc for the front's stream, of at least
-     * one byte, and what could be kept of what it found. Without room for it with the caller:
-     * a small block that is known already, or DRY_ERR_MEMORY.
-     */
-    enum dry_status (*front_alloc)(struct dryi_front *front, uint64_t size, bool has_room,
-                                   struct dryi_front_block *got);
-    /*
      * While shared, with no observer, no pool or capture begun: a kept block for the request is
      * in use now: where it begins. 0: there is none, or a balance is due: alloc does it.
      */
@@ -253,12 +238,10 @@ struct dryi_place_ops {
     void (*front_watch)(void *self, struct dryi_front_watcher watcher);
 
     /*
-     * The block in use that begins at this address, one of finds_in: of those that front_alloc
-     * said are found. DRYI_NO_BLOCK: there is none. O(1). Both NULL where nothing is found.
+     * The block in use that begins at this address, one of finds_in: of those that were said to
+     * be found. DRYI_NO_BLOCK: there is none. O(1). NULL where nothing is found.
      */
     dryi_block (*find)(const void *self, uint64_t address);
-    /* As free. ARGUMENT: it is not found. */
-    enum dry_status (*free_found)(void *self, uint64_t address);
 
     /* Where a block in use begins: what a pool asks after every alloc. */
     uint64_t (*get_address)(const void *self, dryi_block block);

@@ -336,8 +336,7 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t s
     bool has_room = dryi_pool_table_reserve(&front->table);
     pool->asking = context;
     struct dryi_front_block got;
-    enum dry_status status =
-        pool->place.ops->front_alloc(front->front, size, has_room, &got);
+    enum dry_status status = dryi_paged_front_alloc(front->front, size, has_room, &got);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
@@ -512,7 +511,7 @@ alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
     return alloc_locked(pool, &wish, address);
 }
 
-enum dry_status
+DRYI_FLAT enum dry_status
 dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
     if (!is_plain(pool, size))
@@ -573,7 +572,7 @@ free_locked(struct dry_pool *pool, uint64_t address, uint32_t context)
     pool->asking = context;
     enum dry_status status = DRY_ERR_ARGUMENT;
     if (dryi_pool_may_find(pool, address))
-        status = pool->place.ops->free_found(pool->place.self, address);
+        status = dryi_paged_free_found(pool->place.self, address);
     if (status == DRY_ERR_ARGUMENT)
         status = free_kept(pool, address);
     dryi_pool_unlock(pool);
@@ -597,7 +596,7 @@ free_not_plain(struct dry_pool *pool, uint64_t address)
     return free_locked(pool, address, context);
 }
 
-enum dry_status
+DRYI_FLAT enum dry_status
 dry_pool_free(struct dry_pool *pool, uint64_t address)
 {
     if (dryi_fork_mark_is_child(&pool->fork) || address == 0 ||

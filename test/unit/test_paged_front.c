@@ -336,7 +336,7 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
 {
     struct dryi_front_block got;
     enum dry_status status =
-        s->place.ops->front_alloc(s->fronts[pair->stream], pair->size, true, &got);
+        dryi_paged_front_alloc(s->fronts[pair->stream], pair->size, true, &got);
     assert_int_equal(
         twin->place.ops->alloc(twin->place.self, pair->size, pair->stream, &pair->twin),
         status);
@@ -371,7 +371,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
                   ops->front_put(s->fronts[pair->stream], pair->block);
     assert_true(finds(s, pair->address, pair->block) == pair->is_found);
     if (pair->is_found && random_below(&s->random, 4) > 0)
-        assert_int_equal(ops->free_found(s->place.self, pair->address), DRY_OK);
+        assert_int_equal(dryi_paged_free_found(s->place.self, pair->address), DRY_OK);
     else if (!is_put)
         assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
     assert_false(pair->is_found && finds(s, pair->address, pair->block));
@@ -455,17 +455,17 @@ alone_every_request_is_told(void **state)
     const struct dryi_place_ops *ops = s.place.ops;
     ops->front_share(s.place.self, false);
     struct dryi_front_block first, again;
-    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, true, &first), DRY_OK);
+    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], 4096, true, &first), DRY_OK);
     assert_true(first.is_kept && !first.is_known);
     assert_true(ops->front_put(s.fronts[0], first.block));
     s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
     unsigned told = 0;
     ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
-    assert_int_equal(ops->front_alloc(s.fronts[0], 4096, true, &again), DRY_OK);
+    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], 4096, true, &again), DRY_OK);
     assert_int_equal(told, 1);
     assert_true(again.address == first.address && again.is_known && s.lost == 0);
     ops->set_observer(s.place.self, (struct dryi_place_observer){0});
-    assert_int_equal(ops->front_alloc(s.fronts[0], UINT64_C(1) << 60, true, &again),
+    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], UINT64_C(1) << 60, true, &again),
                      DRY_ERR_ARGUMENT);
     end(&s);
 }
