@@ -379,9 +379,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         return status;
     }
     p->owners[0].users = 1;
-    *place = (struct dryi_place){.ops = &paged_ops,
-                                 .self = p,
-                                 .front_max = p->conf.small_max & ~(GRAIN - 1),
-                                 .finds_in = &p->finder.range};
+    *place = (struct dryi_place){
+        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;
 }

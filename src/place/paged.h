@@ -170,10 +170,7 @@ struct dryi_front_block {
  */
 enum dry_status dryi_paged_front_alloc(struct dryi_front *front, uint64_t size,
                                        bool has_room, struct dryi_front_block *got);
-/*
- * As free of the block that begins there. ARGUMENT: none of those that front_alloc said are found.
- * `address` is one of the place's finds_in.
- */
+/* As free of the block that begins there. ARGUMENT: none of those that front_alloc says are found. */
 enum dry_status dryi_paged_free_found(void *self, uint64_t address);
 
 #endif

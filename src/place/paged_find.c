@@ -63,8 +63,7 @@ dryi_paged_finder_finish(struct dryi_paged *p)
 static inline uint32_t
 find_used(const struct dryi_paged *p, uint64_t address)
 {
-    const uint32_t *begun =
-        dryi_paged_finder_at(&p->finder, address - p->finder.range.addr);
+    const uint32_t *begun = dryi_paged_finder_at(&p->finder, address);
     if (!begun)
         return NIL;
     const struct block *b = &p->blocks[*begun]; /* of NIL a dead one */

@@ -992,10 +992,13 @@ void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo,
 void dryi_paged_finder_finish(struct dryi_paged *p);
 dryi_block dryi_paged_find(const void *self, uint64_t address);
 
-/* Where it stands what began in the stretch of this offset; NULL: nowhere. */
+/* Where it stands what began in the stretch of this address; NULL: nowhere. */
 static inline uint32_t *
-dryi_paged_finder_at(const struct finder *f, uint64_t offset)
+dryi_paged_finder_at(const struct finder *f, uint64_t address)
 {
+    uint64_t offset = address - f->range.addr;
+    if (offset >= f->range.size)
+        return NULL;
     uint64_t stretch = offset >> f->shift;
     uint32_t *leaf = f->leaves[stretch >> LEAF_SHIFT];
     return leaf ? &leaf[stretch % LEAF_COUNT] : NULL;
@@ -1006,9 +1009,7 @@ static inline bool
 dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    uint64_t offset = b->addr - p->finder.range.addr;
-    uint32_t *begun =
-        offset < p->finder.range.size ? dryi_paged_finder_at(&p->finder, offset) : NULL;
+    uint32_t *begun = dryi_paged_finder_at(&p->finder, b->addr);
     b->known = begun ? KNOWN_FOUND : KNOWN_NOT;
     if (begun)
         *begun = block;

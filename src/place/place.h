@@ -238,8 +238,8 @@ struct dryi_place_ops {
     void (*front_watch)(void *self, struct dryi_front_watcher watcher);
 
     /*
-     * The block in use that begins at this address, one of finds_in: of those that were said to
-     * be found. DRYI_NO_BLOCK: there is none. O(1). NULL where nothing is found.
+     * The block in use that begins at this address, of those that were said to be found.
+     * DRYI_NO_BLOCK: there is none. O(1). NULL where nothing is found.
      */
     dryi_block (*find)(const void *self, uint64_t address);
 
@@ -283,8 +283,6 @@ struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
     uint64_t front_max; /* larger requests have no block on a front that is not shared */
-    /* Where blocks are found, as of now; NULL: nowhere. */
-    const struct dryi_range *finds_in;
 };
 
 #endif

@@ -571,7 +571,7 @@ free_locked(struct dry_pool *pool, uint64_t address, uint32_t context)
     dryi_pool_lock(pool);
     pool->asking = context;
     enum dry_status status = DRY_ERR_ARGUMENT;
-    if (dryi_pool_may_find(pool, address))
+    if (dryi_pool_place_finds(pool))
         status = dryi_paged_free_found(pool->place.self, address);
     if (status == DRY_ERR_ARGUMENT)
         status = free_kept(pool, address);

@@ -220,12 +220,11 @@ dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot 
            !pool->place.ops->front_holds(pool->place.self, slot->block);
 }
 
-/* May the place find a block by this address itself? What it finds is in no table. All locked. */
+/* Does the place find blocks by their addresses itself? What it finds is in no table. */
 static inline bool
-dryi_pool_may_find(const struct dry_pool *pool, uint64_t address)
+dryi_pool_place_finds(const struct dry_pool *pool)
 {
-    const struct dryi_range *range = pool->place.finds_in;
-    return range && address - range->addr < range->size;
+    return pool->place.ops->find;
 }
 
 /* The block in use that was handed out as this address; DRYI_NO_BLOCK: it is none. All locked. */
@@ -233,7 +232,7 @@ static inline dryi_block
 dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {
     dryi_block block = DRYI_NO_BLOCK;
-    if (dryi_pool_may_find(pool, address))
+    if (dryi_pool_place_finds(pool))
         block = pool->place.ops->find(pool->place.self, address);
     if (block != DRYI_NO_BLOCK)
         return block;

@@ -223,7 +223,7 @@ count_used(void *visitor, const struct dryi_segment_info *segment,
     const struct dryi_place *place = &used->pool->place;
     for (size_t i = 0; i < count; i++) {
         used->blocks += blocks[i].allocated;
-        used->found += dryi_pool_may_find(used->pool, blocks[i].addr) &&
+        used->found += dryi_pool_place_finds(used->pool) &&
                        place->ops->find(place->self, blocks[i].addr) != DRYI_NO_BLOCK;
     }
     return DRY_OK;
