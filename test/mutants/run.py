@@ -26,6 +26,36 @@ MUTANTS = {
         "b->size >= size && b->epoch <= epoch",
         "b->size >= size && b->epoch >= epoch",
         "prop_paged", "paged_keeps_the_contract"),
+    "alone_in_its_bin_is_enough": (
+        "paged_shelf.c",
+        "return p->blocks[at].size >= size ? at : NONE;",
+        "return at;",
+        "prop_paged", "paged_keeps_the_contract"),
+    "end_of_a_list_left": (
+        "paged_shelf.c",
+        "    b->bin_prev = s->end;\n",
+        "    b->bin_prev = head;\n",
+        "prop_paged", "paged_keeps_the_contract"),
+    "found_beyond_the_span": (
+        "paged_state.h",
+        "    if (offset >= f->range.size)\n        return NULL;\n",
+        "    if (offset >= f->range.size)\n        offset %= f->range.size ? f->range.size : 1;\n",
+        "test_paged_front", "alone_a_request_at_a_front_is_one_at_the_place"),
+    "position_sought_ahead_alone": (
+        "forecast.c",
+        "h->position = is_context_of(h, ahead) ? ahead : behind;",
+        "h->position = ahead;",
+        "test_forecast", "a_lost_position_is_found_nearby"),
+    "position_before_the_first": (
+        "forecast.c",
+        "return (position > 0 ? position : h->step_count) - 1;",
+        "return position > 0 ? position - 1 : 0;",
+        "test_forecast", "a_lost_position_is_found_nearby"),
+    "position_sought_without_wrap": (
+        "forecast.c",
+        "return position + 1 < h->step_count ? position + 1 : 0;",
+        "return position;",
+        "test_forecast", "a_lost_position_is_found_nearby"),
     "early_unmap": (
         "paged_release.c",
         "    if (dryi_paged_is_over(p, b))\n        return true;\n",

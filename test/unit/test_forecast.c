@@ -293,6 +293,37 @@ the_period_is_the_outer_loop(void **state)
     }
 }
 
+#define LETTERS 100
+
+/* So many requests of a loop of LETTERS that are all different, from the one at `at` on. */
+static void
+go_round(struct harness *p, unsigned at, unsigned count)
+{
+    for (unsigned i = at; i < at + count; i++)
+        release(p, request(p, 4096 * (1 + i % LETTERS), 0));
+}
+
+/* Three of its letters say where the loop is, ahead of where it should be or behind. */
+static void
+a_lost_position_is_found_nearby(void **state)
+{
+    (void)state;
+    static const unsigned places[] = {0, 1, 2, 3, 50, 96, 97, 98, 99};
+    for (unsigned i = 0; i < 2 * sizeof places / sizeof *places; i++) {
+        struct harness p;
+        begin_harness(&p, NULL);
+        go_round(&p, 0, 5 * LETTERS);
+        assert_int_equal(p.plans, 1);
+        unsigned at = 5 * LETTERS + places[i / 2];
+        go_round(&p, 5 * LETTERS, places[i / 2]);
+        uint64_t requests = p.requests, taken = p.taken;
+        go_round(&p, i % 2 ? at + 5 : at - 5,
+                 LETTERS); /* five are left out, or come again */
+        assert_int_equal(p.requests - requests - (p.taken - taken), 3);
+        end_harness(&p);
+    }
+}
+
 static void
 noise_costs_a_few_hints(void **state)
 {
@@ -707,6 +738,7 @@ main(void)
         cmocka_unit_test(the_third_period_is_planned),
         cmocka_unit_test(a_short_period_must_last),
         cmocka_unit_test(the_period_is_the_outer_loop),
+        cmocka_unit_test(a_lost_position_is_found_nearby),
         cmocka_unit_test(noise_costs_a_few_hints),
         cmocka_unit_test(drift_is_learnt_anew),
         cmocka_unit_test(what_has_no_period_gets_no_hints),
