@@ -108,7 +108,7 @@ find_position(struct dryi_forecast *h)
 {
     if (h->now - h->oldest < CONTEXT)
         return;
-    uint32_t ahead = h->position, behind = h->position;
+    uint32_t ahead = h->position, behind = ahead;
     for (uint32_t d = 0; d <= REACH && d < h->step_count; d++) {
         if (is_context_of(h, ahead) || is_context_of(h, behind)) {
             h->position = is_context_of(h, ahead) ? ahead : behind;
