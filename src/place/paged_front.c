@@ -144,8 +144,8 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
     return false;
 }
 
-static void
-flush_shelf(struct dryi_paged *p, struct shelf *s)
+void
+dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s)
 {
     struct flush all = {.enough = UINT64_MAX, .most = UINT32_MAX};
     for (size_t word = 0; s->front_blocks > 0; word++)
@@ -181,7 +181,7 @@ dryi_paged_flush_large(struct dryi_paged *p)
     dryi_paged_heirs_release(p);
     for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
         if (!p->shelves[at]->is_small)
-            flush_shelf(p, p->shelves[at]);
+            dryi_paged_flush_shelf(p, p->shelves[at]);
     }
 }
 
@@ -195,7 +195,7 @@ dryi_paged_flush(struct dryi_paged *p)
         struct shelf *s = p->shelves[at];
         uint32_t next = s->next_fronted;
         any |= s->front_blocks > 0;
-        flush_shelf(p, s);
+        dryi_paged_flush_shelf(p, s);
         s->is_fronted = false;
         if (s->is_kept)
             dryi_paged_front_note(p, at);
@@ -215,7 +215,7 @@ share_front(struct dryi_paged *p, struct dryi_front *f)
         dryi_paged_front_make(p, s);
     f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
     if (!p->is_shared)
-        flush_shelf(p, s);
+        dryi_paged_flush_shelf(p, s);
     for (int i = 0; i < 2; i++) {
         s = p->shelves[f->shelf_ids[i]];
         s->has_records = p->is_shared;

@@ -52,7 +52,7 @@ dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned fla
 {
     uint32_t owner = dead_owner(p);
     if (owner == NONE) {
-        dryi_paged_forget_empty_pools(p);
+        dryi_paged_forget_idle_pools(p);
         owner = dead_owner(p);
     }
     if (owner == NONE) {

@@ -21,6 +21,15 @@ sweep_span(struct dryi_paged *p, const struct span *span)
     }
 }
 
+static void
+sweep_arena(struct dryi_paged *p, uint32_t arena)
+{
+    for (uint32_t i = p->arenas[arena].shelves; i != NONE; i = p->shelves[i]->next)
+        dryi_paged_flush_shelf(p, p->shelves[i]);
+    for (uint32_t i = p->arenas[arena].spans; i != NONE; i = p->spans[i].next)
+        sweep_span(p, &p->spans[i]);
+}
+
 void
 dryi_paged_sweep(struct dryi_paged *p)
 {
@@ -159,17 +168,22 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
 }
 
 static enum dry_status
+steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
+{
+    if (!dryi_paged_gives_pages(p, arena, steal->oom))
+        return DRY_OK;
+    enum dry_status status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
+    return status == DRY_OK ? steal_from_streams(p, &p->arenas[arena], steal) : status;
+}
+
+static enum dry_status
 steal_pages(struct dryi_paged *p, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
     if (p->page_bytes == 0)
         return DRY_OK;
     for (uint32_t arena = 0; arena < 2 * p->owner_count; arena++) {
-        if (!dryi_paged_gives_pages(p, arena, steal->oom))
-            continue;
-        status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
-        if (status == DRY_OK)
-            status = steal_from_streams(p, &p->arenas[arena], steal);
+        status = steal_from_arena(p, arena, steal);
         if (status != DRY_OK || p->stock_count >= steal->want)
             break;
     }
@@ -231,10 +245,36 @@ forget_pools(struct dryi_paged *p)
     }
 }
 
-/* Addresses of pools that nobody uses and where nothing is left: else they pile up. */
-void
-dryi_paged_forget_empty_pools(struct dryi_paged *p)
+#define IDLE_POOLS_MAX 4 /* that are asked for their pages at once */
+
+/*
+ * Of pools that nobody uses, in turns, the pages go to the stock, if their streams are done with
+ * them: under the budget nobody else would ask for them, and each has records and addresses.
+ */
+static void
+empty_idle_pools(struct dryi_paged *p)
 {
+    struct steal steal = {.want = p->page_count, .asked = NONE};
+    for (uint32_t looked = 1, idle = 0; looked < p->owner_count && idle < IDLE_POOLS_MAX;
+         looked++) {
+        uint32_t i = p->idle_turn = p->idle_turn % (p->owner_count - 1) + 1;
+        if (!p->owners[i].live || p->owners[i].users > 0)
+            continue;
+        idle++;
+        for (uint32_t arena = 2 * i; arena <= 2 * i + 1; arena++) {
+            sweep_arena(p, arena); /* streams' blocks may share a page */
+            if (steal_from_arena(p, arena, &steal) != DRY_OK)
+                return; /* the next request that needs pages meets the error, too */
+        }
+    }
+}
+
+/* Pools that nobody uses go, with their addresses: else they pile up. */
+void
+dryi_paged_forget_idle_pools(struct dryi_paged *p)
+{
+    if (p->page_bytes > 0 && p->conf.remap && p->capture_count == 0)
+        empty_idle_pools(p);
     for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
         uint32_t owner = p->spans[i].arena / 2;
         if (p->spans[i].live && owner > 0 && p->owners[owner].users == 0 &&

@@ -299,6 +299,7 @@ struct dryi_paged {
     struct owner *owners;
     size_t owner_capacity;
     uint32_t owner_count;
+    uint32_t idle_turn; /* who was asked for its pages last, as nobody uses it */
     struct scope *scopes;
     size_t scope_capacity, scope_count;
     struct dryi_stream_filter *captures;
@@ -760,6 +761,8 @@ void dryi_paged_fronts_finish(struct dryi_paged *p);
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
 void dryi_paged_flush_large(struct dryi_paged *p);
+/* The same of one shelf. */
+void dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s);
 /*
  * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
  * `bytes` is there, but `most` blocks at most: is one?
@@ -1106,8 +1109,11 @@ enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id pool);
 enum dry_status dryi_paged_trim(void *self, uint64_t target);
 /* Without pages: one free span back; false: there is none. */
 bool dryi_paged_return_span(struct dryi_paged *p);
-/* Pools without users, pages and blocks are no more. */
-void dryi_paged_forget_empty_pools(struct dryi_paged *p);
+/*
+ * Pools that nobody uses give their pages to the stock, a few pools at a time; those that have
+ * neither pages nor blocks are no more.
+ */
+void dryi_paged_forget_idle_pools(struct dryi_paged *p);
 
 /* --- paged_layout.c, paged_check.c -------------------------------------------------------- */
 

@@ -56,6 +56,11 @@ MUTANTS = {
         "return position + 1 < h->step_count ? position + 1 : 0;",
         "return position;",
         "test_forecast", "a_lost_position_is_found_nearby"),
+    "idle_pools_keep_their_pages": (
+        "paged_release.c",
+        "        empty_idle_pools(p);\n",
+        "        (void)empty_idle_pools;\n",
+        "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
     "early_unmap": (
         "paged_release.c",
         "    if (dryi_paged_is_over(p, b))\n        return true;\n",
@@ -103,7 +108,7 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "front_without_flush": (
         "paged_front.c",
-        "any |= s->front_blocks > 0;\n        flush_shelf(p, s);\n",
+        "any |= s->front_blocks > 0;\n        dryi_paged_flush_shelf(p, s);\n",
         "any |= s->front_blocks > 0;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "cut_while_blocks_wait": (
@@ -860,6 +865,7 @@ MUTANTS = {
 # program: its source, the part of src/ it is compiled with
 PROGRAMS = {
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
+    "test_paged": ("test/unit/test_paged.c", ["place/paged*"]),
     "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
     "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),

@@ -480,6 +480,37 @@ private_pools_do_not_mix(void **state)
     finish_rig(&rig);
 }
 
+/* Pools of one use each, on two streams that share a page: their pages go to the next ones. */
+static void
+pools_that_nobody_uses_do_not_pile_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "span_mb:1024", DRY_SIM_UNLIMITED);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    struct dry_device device = dry_sim_get_device(rig.sim);
+    put(&rig, get(&rig, 512 * MIB, 0));
+    for (uint64_t i = 1; i <= 40; i++) {
+        struct dryi_pool_id pool = {0, i};
+        assert_int_equal(ops->open_pool(rig.place.self, pool, 0), DRY_OK);
+        assert_int_equal(ops->begin_pool(rig.place.self, pool, all_streams), DRY_OK);
+        dryi_block a = get(&rig, 5 * MIB, 0), b = get(&rig, 5 * MIB, 1);
+        dryi_block small = get(&rig, 4096, 1);
+        assert_int_equal(ops->end_pool(rig.place.self, pool), DRY_OK);
+        put(&rig, a);
+        put(&rig, b);
+        put(&rig, small);
+        assert_int_equal(ops->release_pool(rig.place.self, pool), DRY_OK);
+        for (uint64_t stream = 0; stream <= 1; stream++)
+            device.ops->stream_wait(device.self, stream);
+        struct dry_sim_account account;
+        dry_sim_get_account(rig.sim, &account);
+        assert_true(account.reserved_address_bytes <= 12 * 1024 * MIB); /* each two GiB */
+        assert_true(reserved(&rig) <= 540 * MIB);
+    }
+    finish_rig(&rig);
+}
+
 /* Free memory of a private pool, and a request the default pool has no room for. */
 static enum dry_status
 ask_beside_private_memory(unsigned flags)
@@ -1058,6 +1089,7 @@ main(void)
         cmocka_unit_test(recorded_stream_keeps_a_block_back),
         cmocka_unit_test(full_device_waits_for_what_is_pending),
         cmocka_unit_test(private_pools_do_not_mix),
+        cmocka_unit_test(pools_that_nobody_uses_do_not_pile_up),
         cmocka_unit_test(private_memory_serves_others_only_if_lent),
         cmocka_unit_test(blocks_of_a_pool_without_splits_are_whole),
         cmocka_unit_test(captures_hold_frees_back),
