@@ -157,12 +157,14 @@ DRY_API uint64_t dry_pool_round_size(const struct dry_pool *pool, uint64_t size)
 
 /*
  * torch.cuda.set_per_process_memory_fraction(); 0 <= fraction <= 1, 1: no limit. Of the total
- * that the device gave at create; without effect where it knows none. The smaller of this and
- * dry_pool_set_limit() counts.
+ * that the device gave at create; without effect where it knows none. It takes the place of
+ * what the options said; the smaller of this and dry_pool_set_limit() counts. The placement
+ * torch holds it against what is asked, as PyTorch does: pages of expandable segments may go
+ * beyond.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_fraction(struct dry_pool *pool,
                                                                double fraction);
-/* No more than `bytes` from the device, ever; UINT64_MAX: no limit. */
+/* No more than `bytes` from the device, whole pages included; UINT64_MAX: no limit. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_limit(struct dry_pool *pool,
                                                             uint64_t bytes);
 /* Everything cached goes back to the device. Waits for streams. */
@@ -305,6 +307,9 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk(
  * an expandable one each unused page; what else is unused is pinned, by the blocks in use that
  * share its segment or page. Without private pools and with nothing waiting,
  *     reserved = allocated + releasable + pinned
+ * Amid a capture what a captured stream freed, and what is pending, is taken to be in the way as
+ * a block in use is, and would_fit leaves out what may come back: not everything can be waited
+ * for before the capture ends.
  */
 struct dry_pool_explanation {
     uint64_t size, segment_size; /* asked, and what was asked of the device for it */
@@ -321,8 +326,8 @@ struct dry_pool_explanation {
     uint64_t largest_pinner_address, largest_pinner_hole;
     /*
      * The largest request that is sure to succeed now: a free block, or what new memory can be
-     * had when all that is releasable has gone back. Exact where neither is anything waiting
-     * nor can memory grow in place; else a bit more may fit.
+     * had when all that is releasable has gone back. Exact where nothing is waiting, nothing is
+     * captured and memory cannot grow in place; else a bit more may fit.
      */
     uint64_t would_fit;
     /* throw_on_cudamalloc_oom (torch) refuses new memory for it before the device is asked. */

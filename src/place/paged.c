@@ -55,16 +55,22 @@ paged_destroy(void *self)
 }
 
 static void
-paged_set_limit(void *self, uint64_t bytes)
+paged_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
 {
     struct dryi_paged *p = self;
-    uint64_t limit = bytes < RESERVED_LIMIT ? bytes : RESERVED_LIMIT;
+    uint64_t limit = bytes < mapped_bytes ? bytes : mapped_bytes;
+    p->limit_bytes = limit < RESERVED_LIMIT ? limit : RESERVED_LIMIT;
+}
+
+/* What the options say, until somebody sets another limit. */
+static void
+set_first_limit(struct dryi_paged *p)
+{
     double fraction = p->conf.per_process_memory_fraction;
-    if (fraction < 1 && p->device_total != UINT64_MAX) {
-        uint64_t share = (uint64_t)(fraction * (double)p->device_total + 0.5);
-        limit = limit < share ? limit : share;
-    }
-    p->limit_bytes = limit;
+    uint64_t limit = UINT64_MAX;
+    if (fraction < 1 && p->device_total != UINT64_MAX)
+        limit = (uint64_t)(fraction * (double)p->device_total + 0.5);
+    paged_set_limit(p, limit, UINT64_MAX);
 }
 
 #define SPAN_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
@@ -85,7 +91,7 @@ size_up_device(struct dryi_paged *p)
             p->device_total < SPAN_UNKNOWN ? p->device_total : SPAN_UNKNOWN;
     if (p->conf.span_bytes < DRYI_GIB)
         p->conf.span_bytes = DRYI_GIB;
-    paged_set_limit(p, UINT64_MAX);
+    set_first_limit(p);
 }
 
 static void
@@ -177,10 +183,12 @@ take_hit(struct dryi_paged *p, const struct request *r)
 
 /* No block is at hand. */
 DRYI_ASIDE static enum dry_status
-serve_miss(struct dryi_paged *p, const struct request *r, dryi_block *block)
+serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
     uint32_t found;
     enum dry_status status = dryi_paged_climb(p, r, &found);
+    if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))
+        status = dryi_paged_take_larger(p, r, &found);
     if (status == DRY_ERR_NO_SPACE)
         report_oom(p, r);
     if (status != DRY_OK)
@@ -365,11 +373,12 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     init_maps(p);
     size_up_device(p);
     enum dry_status status = DRY_OK;
-    if (p->page_bytes > 0 &&
-        (!dryi_is_power_of_two(p->page_bytes) || p->page_bytes < GRAIN))
-        status = dryi_fail(err, DRY_ERR_UNSUPPORTED,
-                           "pages of %llu bytes: a power of two is expected",
-                           (unsigned long long)p->page_bytes);
+    if (p->page_bytes > 0 && (!dryi_is_power_of_two(p->page_bytes) ||
+                              p->page_bytes < GRAIN || p->page_bytes > RESERVED_LIMIT))
+        status =
+            dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                      "pages of %llu bytes: a power of two from 512 to 2^42 is expected",
+                      (unsigned long long)p->page_bytes);
     else if (dryi_paged_owner_make(p, (struct dryi_pool_id){0, 0}, 0) == NONE)
         status = dryi_fail_memory(err, "an allocator");
     else if (p->conf.plan && p->conf.remap && p->page_bytes > 0)

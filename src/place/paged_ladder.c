@@ -335,7 +335,8 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
         enum dry_status status = DRY_OK;
         if (!dryi_paged_spot_find(p, r, kinds[rung], &spot)) {
             status = dryi_paged_span_reserve(p, r->arena, r->bytes);
-            if (status != DRY_OK)
+            if (status != DRY_OK &&
+                (status != DRY_ERR_NO_SPACE || !dryi_paged_return_addresses(p)))
                 return status;
             continue;
         }
@@ -427,6 +428,17 @@ take_waited(struct dryi_paged *p, const struct request *r)
     return block;
 }
 
+/* What the bounded look into the bin of the request's own size did not come to. */
+static uint32_t
+take_hidden(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t found = dryi_paged_shelf_find_any(p, p->shelves[r->shelf], r->bytes);
+    if (found == NONE)
+        found = dryi_paged_shelf_find_any(p, p->shelves[p->arenas[r->arena].everybody],
+                                          r->bytes);
+    return dryi_paged_take_found(p, r, found);
+}
+
 /*
  * Everything that can be waited for; then all there is, looked through thoroughly. After a
  * failure nothing is left that another try could use.
@@ -452,6 +464,8 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if (status != DRY_ERR_NO_SPACE)
         return status;
     *block = take_any(p, r); /* pages moved: blocks have merged */
+    if (*block == NONE)
+        *block = take_hidden(p, r);
     if (*block == NONE)
         *block = take_lent(p, r);
     return *block == NONE ? status : DRY_OK;
@@ -562,4 +576,23 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
         dryi_paged_fences_merge(p);
     enum dry_status status = take_new(p, r, RUNG_BUDGET, block);
     return status == DRY_ERR_NO_SPACE ? climb_beyond_budget(p, r, block) : status;
+}
+
+/* Small blocks need a page of their own, and there may be none where large holes still are. */
+enum dry_status
+dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
+{
+    struct request large = *r;
+    large.arena = r->arena - 1;
+    large.bytes = (p->conf.small_max & ~(GRAIN - 1)) + GRAIN;
+    large.shelf = dryi_paged_shelf_index(p, large.arena, r->stream);
+    if (large.shelf == NONE || !dryi_paged_block_reserve(p, 0))
+        return DRY_ERR_MEMORY;
+    *block = take_any(p, &large);
+    if (*block == NONE)
+        *block = take_lent(p, &large);
+    if (*block == NONE)
+        return DRY_ERR_NO_SPACE;
+    *r = large;
+    return DRY_OK;
 }

@@ -220,11 +220,31 @@ link_span(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct span span)
     p->spans[slot] = span;
 }
 
+#define SPAN_FIRST DRYI_GIB
+
+/*
+ * The default pool's are as large as the device. Of others the first is small and each later one
+ * as large as all before: they come by hundreds, and neither addresses nor records of their pages
+ * are without end.
+ */
+static uint64_t
+span_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
+{
+    uint64_t most = p->conf.span_bytes, bytes = 0;
+    for (uint32_t i = p->arenas[arena].spans; i != NONE && bytes < most;
+         i = p->spans[i].next)
+        bytes = dryi_add_saturating(bytes, p->spans[i].size);
+    if (bytes < SPAN_FIRST)
+        bytes = SPAN_FIRST;
+    if (arena / 2 == 0 || bytes > most)
+        bytes = most;
+    return page_ceil(p, size > bytes ? size : bytes);
+}
+
 enum dry_status
 dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size)
 {
-    uint64_t bytes = size > p->conf.span_bytes ? size : p->conf.span_bytes;
-    bytes = page_ceil(p, bytes);
+    uint64_t bytes = span_bytes(p, arena, size);
     uint32_t slot = span_slot(p);
     if (slot == NONE || !dryi_paged_block_reserve(p, 1))
         return DRY_ERR_MEMORY;

@@ -245,17 +245,15 @@ forget_pools(struct dryi_paged *p)
     }
 }
 
-#define IDLE_POOLS_MAX 4 /* that are asked for their pages at once */
-
 /*
- * Of pools that nobody uses, in turns, the pages go to the stock, if their streams are done with
- * them: under the budget nobody else would ask for them, and each has records and addresses.
+ * Of `most` pools that nobody uses, in turns, the pages go to the stock, if their streams are done
+ * with them: under the budget nobody else would ask for them, and each has records and addresses.
  */
 static void
-empty_idle_pools(struct dryi_paged *p)
+empty_idle_pools(struct dryi_paged *p, uint32_t most)
 {
     struct steal steal = {.want = p->page_count, .asked = NONE};
-    for (uint32_t looked = 1, idle = 0; looked < p->owner_count && idle < IDLE_POOLS_MAX;
+    for (uint32_t looked = 1, idle = 0; looked < p->owner_count && idle < most;
          looked++) {
         uint32_t i = p->idle_turn = p->idle_turn % (p->owner_count - 1) + 1;
         if (!p->owners[i].live || p->owners[i].users > 0)
@@ -269,12 +267,14 @@ empty_idle_pools(struct dryi_paged *p)
     }
 }
 
+#define IDLE_POOLS_MAX 4 /* that are asked for their pages at once */
+
 /* Pools that nobody uses go, with their addresses: else they pile up. */
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
     if (p->page_bytes > 0 && p->conf.remap && p->capture_count == 0)
-        empty_idle_pools(p);
+        empty_idle_pools(p, IDLE_POOLS_MAX);
     for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
         uint32_t owner = p->spans[i].arena / 2;
         if (p->spans[i].live && owner > 0 && p->owners[owner].users == 0 &&
@@ -282,6 +282,23 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
             dryi_paged_span_return(p, i);
     }
     forget_pools(p);
+}
+
+bool
+dryi_paged_return_addresses(struct dryi_paged *p)
+{
+    bool any = false;
+    if (p->capture_count > 0)
+        return false;
+    empty_idle_pools(p, UINT32_MAX);
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]))
+            continue;
+        dryi_paged_span_return(p, i);
+        any = true;
+    }
+    forget_pools(p);
+    return any;
 }
 
 void

@@ -97,6 +97,16 @@ dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_
     return bin == NONE ? NONE : scan_bin(p, s, bin, size);
 }
 
+uint32_t
+dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shelf *s,
+                          uint64_t size)
+{
+    uint32_t at = s->heads[bin_of(size)];
+    while (at != s->end && p->blocks[at].size < size)
+        at = p->blocks[at].bin_next;
+    return at == s->end ? NONE : at;
+}
+
 #define OLD_SCAN_MAX 64
 
 uint32_t

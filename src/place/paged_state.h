@@ -646,6 +646,9 @@ uint32_t dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s
 /* The same among those of an epoch up to `epoch`, a bounded look. */
 uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
                                    uint64_t size, uint64_t epoch);
+/* Any of the bin of `size` that is large enough; a look at all of them. */
+uint32_t dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shelf *s,
+                                   uint64_t size);
 /* A fresh shelf, NONE: no memory. */
 uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                                uint32_t stream);
@@ -860,6 +863,12 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 /* What no shelf had: a block of r->bytes out of every shelf. */
 DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
                                             uint32_t *block);
+/*
+ * When all of that failed for a small request: the least that large ones get, out of what lies
+ * free among those. `r` is that request then.
+ */
+enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
+                                       uint32_t *block);
 /* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */
 enum dry_status dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on,
                                   uint64_t epoch);
@@ -1107,6 +1116,11 @@ enum dry_status dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t k
 bool dryi_paged_gather(struct dryi_paged *p);
 enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id pool);
 enum dry_status dryi_paged_trim(void *self, uint64_t target);
+/*
+ * The device has no addresses left: those go back under which nothing lies, in whatever pool, and
+ * those of pools that nobody uses before. false: there are none.
+ */
+bool dryi_paged_return_addresses(struct dryi_paged *p);
 /* Without pages: one free span back; false: there is none. */
 bool dryi_paged_return_span(struct dryi_paged *p);
 /*

@@ -112,6 +112,9 @@ dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
         return DRY_ERR_MEMORY;
     if (to == from)
         return DRY_OK;
+    /* That is an order of the graph's nodes: what the streams were given before has none. */
+    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
+        return DRY_OK;
     if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
         return DRY_ERR_MEMORY;
     tell_hints(p, from, to, p->streams[from].epoch);

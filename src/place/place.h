@@ -163,8 +163,12 @@ struct dryi_place_ops {
     enum dry_status (*empty_cache)(void *self, struct dryi_pool_id pool);
     /* The same until no more than `target` bytes are reserved, or nothing is left to give. */
     enum dry_status (*trim)(void *self, uint64_t target);
-    /* No more than so many bytes from the device; UINT64_MAX: no limit. */
-    void (*set_limit)(void *self, uint64_t bytes);
+    /*
+     * No more than `bytes` from the device, whatever the options said; UINT64_MAX: no limit. By
+     * PyTorch's rules that is held against what is asked, and whole pages of expandable segments
+     * may go beyond: never beyond `mapped_bytes`.
+     */
+    void (*set_limit)(void *self, uint64_t bytes, uint64_t mapped_bytes);
 
     /*
      * A private pool with one user more: made, with these flags, if it is not there. Requests

@@ -20,6 +20,7 @@ static void
 set_limit(struct dryi_torch *t, double fraction)
 {
     t->has_limit = fraction < 1.0 && t->device_total != UINT64_MAX;
+    t->mapped_limit_bytes = UINT64_MAX;
     if (t->has_limit) /* rounded to nearest: x + 1/2 is exact enough for any device */
         t->limit_bytes = (uint64_t)(fraction * (double)t->device_total + 0.5);
 }
@@ -344,10 +345,11 @@ dryi_torch_set_fraction(struct dryi_torch *t, double fraction)
 }
 
 void
-dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes)
+dryi_torch_set_limit(struct dryi_torch *t, uint64_t bytes, uint64_t mapped_bytes)
 {
     t->has_limit = bytes != UINT64_MAX;
     t->limit_bytes = bytes;
+    t->mapped_limit_bytes = mapped_bytes;
 }
 
 void

@@ -199,8 +199,16 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_end_capture(struct dryi_torch *place
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_trim(struct dryi_torch *place,
                                                  uint64_t target);
-/* UINT64_MAX: no limit. */
-void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes);
+/*
+ * May a request whose block takes `size` bytes have a free block of `block_size` at least as
+ * large? By max_split_size_mb not where that is much larger.
+ */
+bool dryi_torch_may_have(const struct dryi_torch *place, uint64_t block_size,
+                         uint64_t size);
+
+/* As `set_limit` in place.h. */
+void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes,
+                          uint64_t mapped_bytes);
 
 /* torch.cuda.set_per_process_memory_fraction(); 0 <= fraction <= 1. */
 DRY_CHECK_RESULT enum dry_status dryi_torch_set_fraction(struct dryi_torch *place,

@@ -188,14 +188,14 @@ skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
 }
 
 /* A block at or over max_split_size is only for requests of that kind, and nearly exact. */
-static bool
-breaks_oversize_rules(const struct dryi_torch *t, uint64_t block_size, uint64_t size)
+bool
+dryi_torch_may_have(const struct dryi_torch *t, uint64_t block_size, uint64_t size)
 {
     if (size < t->conf.max_split_size)
-        return block_size >= t->conf.max_split_size;
+        return block_size < t->conf.max_split_size;
     uint64_t slack =
         t->rules->slack_is_option ? t->conf.max_non_split_rounding_size : FIXED_SLACK;
-    return block_size >= size + slack; /* which may wrap, as it does there */
+    return block_size < size + slack; /* which may wrap, as it does there */
 }
 
 uint32_t
@@ -205,7 +205,7 @@ dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
     uint32_t block = dryi_order_at_least(t->nodes, root, r->rounded, 0);
     if (block != NONE && block_is_expandable(t, &t->blocks[block]))
         block = skip_expandable(t, root, block, r->expandable);
-    if (block == NONE || breaks_oversize_rules(t, t->blocks[block].size, r->rounded))
+    if (block == NONE || !dryi_torch_may_have(t, t->blocks[block].size, r->rounded))
         return NONE;
     return block;
 }

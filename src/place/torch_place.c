@@ -67,9 +67,9 @@ place_trim(void *self, uint64_t target)
 }
 
 static void
-place_set_limit(void *self, uint64_t bytes)
+place_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
 {
-    dryi_torch_set_limit(self, bytes);
+    dryi_torch_set_limit(self, bytes, mapped_bytes);
 }
 
 static enum dry_status

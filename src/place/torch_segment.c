@@ -186,6 +186,9 @@ map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
     struct block *b = &t->blocks[block];
     uint64_t page = t->segments[b->segment].page;
     uint64_t mapped = dryi_round_up(size, page);
+    if (t->total_bytes > t->mapped_limit_bytes ||
+        mapped > t->mapped_limit_bytes - t->total_bytes)
+        return DRY_ERR_NO_SPACE;
     enum dry_status status =
         dryi_torch_driver(t)->map(t->device.self, b->addr, mapped, page);
     if (status != DRY_OK)

@@ -163,6 +163,9 @@ struct dryi_torch {
     uint64_t total_bytes; /* from the device: segments and mapped pages */
     bool has_limit;
     uint64_t limit_bytes;
+    /* Pages of expandable segments go beyond limit_bytes, which PyTorch holds against what is
+     * asked; beyond this nothing goes. */
+    uint64_t mapped_limit_bytes;
     bool rejected; /* the request under way broke throw_on_cudamalloc_oom */
 };
 

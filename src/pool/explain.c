@@ -91,12 +91,17 @@ fit_below(const struct measures *m, uint64_t bytes)
 
 /* The large part's blocks serve nothing that belongs to the small one. */
 static uint64_t
-fit_hole(const struct measures *m, const uint64_t hole[2])
+fit_hole(const struct measures *m, const struct dryi_explain_sums *sums)
 {
-    uint64_t large = fit_below(m, hole[1]);
+    uint64_t large = fit_below(m, sums->oversized_hole);
+    if (large > 0 && dryi_torch_may_have(m->pool->place.self, sums->oversized_hole,
+                                         round_size(m, large)))
+        return large;
+    large = fit_below(m, sums->fitting_hole[1]);
     if (large > m->small_max)
         return large;
-    return fit_below(m, hole[0] < m->small_max ? hole[0] : m->small_max);
+    uint64_t small = sums->fitting_hole[0];
+    return fit_below(m, small < m->small_max ? small : m->small_max);
 }
 
 /* Of memory that is to come, or to come back. */
@@ -108,7 +113,8 @@ fit_new(const struct measures *m, uint64_t available)
                      available >= m->page[1];
     if (large > m->small_max && is_enough)
         return large;
-    return available >= m->new_small ? fit_below(m, m->small_max) : 0;
+    uint64_t small = dryi_round_down(available, m->new_small);
+    return fit_below(m, small < m->small_max ? small : m->small_max);
 }
 
 static uint64_t
@@ -145,6 +151,20 @@ find_pool(const struct dry_pool *pool, uint64_t stream)
     return (struct dryi_pool_id){0, 0};
 }
 
+/* Nothing can be known of it before the capture ends. */
+static bool
+is_captured(const void *self, uint64_t number)
+{
+    const struct dry_pool *pool = self;
+    uint64_t stream = dryi_pool_stream_handle(pool, number);
+    for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
+        if (s->is_capture &&
+            (!s->filter.covers || s->filter.covers(s->filter.self, stream)))
+            return true;
+    }
+    return false;
+}
+
 static enum dry_status
 look(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t stream,
      struct explaining *x)
@@ -154,10 +174,15 @@ look(struct dry_pool *pool, const struct measures *m, uint64_t size, uint64_t st
                     .any_stream = !m->is_torch,
                     .is_large = round_size(m, size) > m->small_max,
                     .hole_limit = UINT64_MAX,
+                    .oversize = UINT64_MAX,
+                    .is_fixed = dryi_pool_is_capturing(pool) ? is_captured : NULL,
+                    .self = pool,
                     .page = {m->page[0], m->page[1]}},
     };
-    if (m->is_torch && round_size(m, size) < pool->torch_conf.max_split_size)
-        x->request.hole_limit = pool->torch_conf.max_split_size;
+    if (m->is_torch)
+        x->request.oversize = pool->torch_conf.max_split_size;
+    if (round_size(m, size) < x->request.oversize)
+        x->request.hole_limit = x->request.oversize;
     enum dry_status status = dryi_pool_stream_number(pool, stream, &x->request.stream);
     if (status == DRY_OK)
         status = pool->place.ops->walk(pool->place.self, on_segment, x);
@@ -228,6 +253,25 @@ is_rejected(const struct measures *m, const struct dry_pool_explanation *e)
     return is_in_limit && e->segment_size > find_allowed(m, e);
 }
 
+/*
+ * Amid a capture nothing goes back for a captured request, and of a hole of paged's it is not told
+ * whose it was: some of it may be a captured stream's. Nor does it trim anything then.
+ */
+static void
+find_would_fit(const struct measures *m, const struct dryi_explain_sums *sums,
+               struct dry_pool_explanation *e)
+{
+    bool is_capturing = dryi_pool_is_capturing(m->pool);
+    uint64_t old = is_capturing && !m->is_torch ? 0 : fit_hole(m, sums);
+    if (is_capturing)
+        e->releasable_bytes = subtract(e->reserved_bytes, sums->segment_bytes);
+    uint64_t new = fit_new(m, find_available(m, e));
+    e->would_fit = old > new ? old : new;
+    e->is_rejected = is_rejected(m, e);
+    if (is_capturing)
+        e->releasable_bytes = m->is_torch ? sums->releasable : 0;
+}
+
 enum dry_status
 dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
                  struct dry_pool_explanation *explanation)
@@ -244,10 +288,7 @@ dry_pool_explain(struct dry_pool *pool, uint64_t size, uint64_t stream,
         struct dry_pool_explanation e = {.size = size,
                                          .segment_size = segment_size_of(&m, size)};
         fill(pool, &x, &e);
-        uint64_t old = fit_hole(&m, x.sums.fitting_hole);
-        uint64_t new = fit_new(&m, find_available(&m, &e));
-        e.would_fit = old > new ? old : new;
-        e.is_rejected = is_rejected(&m, &e);
+        find_would_fit(&m, &x.sums, &e);
         *explanation = e;
     }
     dryi_pool_leave(pool);

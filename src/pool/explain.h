@@ -20,13 +20,19 @@ struct dryi_explain_request {
     bool any_stream;          /* free blocks of other streams serve it, too */
     bool is_large;
     uint64_t hole_limit; /* a free block of so many bytes or more may not be split */
-    uint64_t page[2];    /* of expandable segments: small, large */
+    /* Of so many bytes or more they are for requests as large: no matter of this one. */
+    uint64_t oversize;
+    /* Streams whose unused memory stays where it is; NULL: none. */
+    bool (*is_fixed)(const void *self, uint64_t stream);
+    const void *self;
+    uint64_t page[2]; /* of expandable segments: small, large */
 };
 
 struct dryi_explain_sums {
     uint64_t segment_bytes; /* all that is mapped */
     uint64_t largest_hole, largest_hole_any;
     uint64_t fitting_hole[2]; /* of the request's pool and stream: small, large */
+    uint64_t oversized_hole;  /* the same */
     uint64_t releasable, pending, private_free;
     uint64_t pinned, pinner_bytes, pinner_count;
     uint64_t worst_address, worst_hole, worst_gain; /* gain: unused bytes beside it */

@@ -10,6 +10,7 @@
 
 /* Places are counted from the segment's begin. */
 struct walk {
+    const struct dryi_explain_request *request;
     struct dryi_explain_sums *sums;
     uint64_t base, page;
     uint64_t unused_from, unused_to; /* the last unused run; to 0: none yet */
@@ -81,22 +82,30 @@ take_unused(struct walk *w, uint64_t from, uint64_t to)
     w->unused_to = to;
 }
 
+/* What is pending may wait for such a stream, too. */
 static bool
-is_unused(const struct dryi_block_info *b)
+is_fixed(const struct dryi_explain_request *request, const struct dryi_block_info *b)
 {
-    return !b->allocated;
+    return request->is_fixed &&
+           (b->pending || request->is_fixed(request->self, b->stream));
+}
+
+static bool
+is_unused(const struct walk *w, const struct dryi_block_info *b)
+{
+    return !b->allocated && !is_fixed(w->request, b);
 }
 
 static void
 walk_pins(struct walk *w, const struct dryi_block_info *blocks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!is_unused(&blocks[i])) {
+        if (!is_unused(w, &blocks[i])) {
             take_used(w, &blocks[i]);
             continue;
         }
         uint64_t from = blocks[i].addr - w->base;
-        while (i + 1 < count && is_unused(&blocks[i + 1]))
+        while (i + 1 < count && is_unused(w, &blocks[i + 1]))
             i++;
         take_unused(w, from, blocks[i].addr + blocks[i].size - w->base);
     }
@@ -124,7 +133,10 @@ count_hole(struct dryi_explain_sums *sums, const struct dryi_explain_request *re
     if (!is_same_pool(block->pool, request->pool) ||
         (block->stream != request->stream && !request->any_stream))
         return;
-    raise(&sums->fitting_hole[block->is_large], size);
+    if (size < request->oversize)
+        raise(&sums->fitting_hole[block->is_large], size);
+    else
+        raise(&sums->oversized_hole, size);
     if (block->is_large == request->is_large && size < request->hole_limit)
         raise(&sums->largest_hole, size);
 }
@@ -164,7 +176,10 @@ dryi_explain_segment(struct dryi_explain_sums *sums,
     }
     uint64_t page =
         segment->is_expandable ? request->page[segment->is_large] : segment->size;
-    struct walk w = {
-        .sums = sums, .base = segment->addr, .page = page, .waiting_page = UINT64_MAX};
+    struct walk w = {.request = request,
+                     .sums = sums,
+                     .base = segment->addr,
+                     .page = page,
+                     .waiting_page = UINT64_MAX};
     walk_pins(&w, blocks, count);
 }

@@ -10,9 +10,9 @@
  * keeps destroy in the child of a fork away from the device, which is the parent's.
  *
  * On a stream that was destroyed no event can be recorded, and its driver did not wait for
- * its work when it went. It gets no work any more, so once the whole device was waited for,
- * after which it has passed every event there could be. A program that keeps a stream until
- * the pool is done with what was freed on it never waits for that.
+ * its work when it went: the whole device is waited for instead, each time that something freed
+ * on it has to be over. A program that keeps a stream until the pool is done with what was freed
+ * on it never waits for that.
  */
 
 #include "base/memory.h"
@@ -36,7 +36,7 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
         s->list[s->count++] = (struct dryi_pool_stream){.handle = stream};
     } else { /* one stream may have several names */
         struct dryi_pool_stream *before = &s->list[*known];
-        if (before->handle != stream || before->is_over)
+        if (before->handle != stream)
             dryi_pool_front_ask_again(pool, id);
         *before = (struct dryi_pool_stream){.handle = stream};
     }
@@ -72,26 +72,21 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
     *stream = s ? s->handle : number;
     if (!pool->has_stream_ids)
         return true;
-    return !(s && s->is_over) &&
-           pool->device.ops->stream_id(pool->device.self, *stream) == number;
+    return pool->device.ops->stream_id(pool->device.self, *stream) == number;
 }
 
-/* All that a stream which is gone did is over. SYSTEM: nobody can tell. */
+/*
+ * All that a stream which is gone was given so far is over. That holds for now alone: a handle may
+ * be another stream in each thread, and then it is not gone, and may be given more. SYSTEM: nobody
+ * can tell. Amid a capture nobody is asked: to wait for the whole device would end it (CUDA driver
+ * API, cuStreamBeginCapture).
+ */
 static enum dry_status
-wait_for_gone(struct dry_pool *pool, uint64_t number)
+wait_for_all(struct dry_pool *pool)
 {
-    struct dryi_pool_stream *s = find_stream(pool, number);
-    if (s && s->is_over)
-        return DRY_OK;
-    enum dry_status status = DRY_ERR_SYSTEM;
-    if (pool->device.ops->wait_all)
-        status = pool->device.ops->wait_all(pool->device.self);
-    if (s)
-        s->is_over = status == DRY_OK;
-    /* It may not be gone: a handle may be another stream in each thread. */
-    if (s && s->is_over)
-        dryi_pool_front_ask_again(pool, number);
-    return status;
+    if (!pool->device.ops->wait_all || dryi_pool_is_capturing(pool))
+        return DRY_ERR_SYSTEM;
+    return pool->device.ops->wait_all(pool->device.self);
 }
 
 /* --- the device between --------------------------------------------------------------------- */
@@ -193,7 +188,7 @@ between_event_record(void *self, uint64_t number, uint64_t *event)
     uint64_t stream;
     if (find_living(pool, number, &stream))
         return pool->device.ops->event_record(pool->device.self, stream, event);
-    enum dry_status status = wait_for_gone(pool, number);
+    enum dry_status status = wait_for_all(pool);
     if (status == DRY_OK)
         *event = PASSED;
     return status;
@@ -232,7 +227,7 @@ between_stream_wait(void *self, uint64_t number)
     if (find_living(pool, number, &stream))
         pool->device.ops->stream_wait(pool->device.self, stream);
     else
-        (void)wait_for_gone(pool, number);
+        (void)wait_for_all(pool);
 }
 
 static enum dry_status

@@ -26,7 +26,8 @@ dry_pool_set_fraction(struct dry_pool *pool, double fraction)
     if (status != DRY_OK)
         return status;
     pool->fraction = fraction;
-    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool));
+    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool),
+                               pool->limit_bytes);
     dryi_pool_leave(pool);
     return DRY_OK;
 }
@@ -38,7 +39,8 @@ dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
     if (status != DRY_OK)
         return status;
     pool->limit_bytes = bytes;
-    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool));
+    pool->place.ops->set_limit(pool->place.self, dryi_pool_limit(pool),
+                               pool->limit_bytes);
     dryi_pool_leave(pool);
     return DRY_OK;
 }

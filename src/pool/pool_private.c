@@ -54,6 +54,15 @@ make_scope(struct dry_pool *pool, const struct dry_stream_filter *filter)
     return scope;
 }
 
+bool
+dryi_pool_is_capturing(const struct dry_pool *pool)
+{
+    const struct dryi_pool_scope *s = pool->scopes;
+    while (s && !s->is_capture)
+        s = s->outer;
+    return s;
+}
+
 /* The innermost capture, or the scope of this private pool. */
 static void
 drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)

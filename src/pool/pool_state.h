@@ -49,7 +49,6 @@ struct dryi_pool_scope {
 /* Streams by number, where the device has such: see pool_device.c. */
 struct dryi_pool_stream {
     uint64_t handle; /* the last one seen */
-    bool is_over;    /* destroyed, and its work was waited for */
 };
 
 struct dryi_pool_streams {
@@ -270,6 +269,8 @@ dryi_pool_is_heard(const struct dry_pool *pool)
 void dryi_pool_listen(struct dry_pool *pool);
 /* What the smaller of fraction and limit allows; UINT64_MAX: no limit. */
 uint64_t dryi_pool_limit(const struct dry_pool *pool);
+/* Of any stream; the pool is locked. */
+bool dryi_pool_is_capturing(const struct dry_pool *pool);
 
 /* --- pool_device.c ------------------------------------------------------------------------ */
 

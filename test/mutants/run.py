@@ -58,9 +58,42 @@ MUTANTS = {
         "test_forecast", "a_lost_position_is_found_nearby"),
     "idle_pools_keep_their_pages": (
         "paged_release.c",
-        "        empty_idle_pools(p);\n",
+        "        empty_idle_pools(p, IDLE_POOLS_MAX);\n",
         "        (void)empty_idle_pools;\n",
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
+    "addresses_do_not_come_back": (
+        "paged_ladder.c",
+        "!dryi_paged_return_addresses(p)",
+        "p->span_slots > 0",
+        "test_pool", "private_pools_share_few_addresses"),
+    "private_pools_as_large_as_the_device": (
+        "paged_page.c",
+        "if (arena / 2 == 0 || bytes > most)",
+        "if (bytes <= most)",
+        "test_pool", "private_pool_begins_small"),
+    "small_requests_from_small_holes_alone": (
+        "paged.c",
+        "if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))",
+        "if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena) && !r->size)",
+        "test_pool", "small_request_takes_what_is_left_of_large_ones"),
+    "fraction_for_ever": (
+        "paged.c",
+        "    uint64_t limit = bytes < mapped_bytes ? bytes : mapped_bytes;\n",
+        "    uint64_t limit = bytes < mapped_bytes ? bytes : mapped_bytes;\n"
+        "    if (p->limit_bytes > 0 && p->conf.per_process_memory_fraction < 1)\n"
+        "        return;\n",
+        "test_pool", "fraction_of_the_options_is_lifted"),
+    "hidden_in_its_bin": (
+        "paged_ladder.c",
+        "        *block = take_hidden(p, r);\n",
+        "        (void)take_hidden;\n",
+        "test_paged", "nothing_hides_behind_its_bin"),
+    "graph_orders_what_was_before": (
+        "paged_stream.c",
+        "    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))\n"
+        "        return DRY_OK;\n",
+        "",
+        "test_paged", "waits_inside_a_capture_are_no_order"),
     "early_unmap": (
         "paged_release.c",
         "    if (dryi_paged_is_over(p, b))\n        return true;\n",
@@ -193,9 +226,17 @@ MUTANTS = {
         "test_paged_front", "alone_every_request_is_told"),
     "stream_gone_for_good": (
         "pool_device.c",
-        "        dryi_pool_front_ask_again(pool, number);",
-        "        (void)pool;",
+        "    return pool->device.ops->wait_all(pool->device.self);\n",
+        "    if (pool->total_bytes & 1)\n"
+        "        return DRY_OK;\n"
+        "    pool->total_bytes |= 1;\n"
+        "    return pool->device.ops->wait_all(pool->device.self);\n",
         "test_pool_at_hand", "a_stream_found_gone_may_come_back"),
+    "whole_device_amid_a_capture": (
+        "pool_device.c",
+        " || dryi_pool_is_capturing(pool))",
+        ")",
+        "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "beside_though_gone": (
         "pool_front.c",
         "front->is_open && front->is_asked && ",
@@ -870,6 +911,7 @@ PROGRAMS = {
     "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
+    "test_pool": ("test/unit/test_pool.c", ["pool/pool*", "place/paged*"]),
     "test_pool_find": ("test/unit/test_pool_find.c", ["pool/pool*", "place/paged*"]),
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),

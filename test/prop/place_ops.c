@@ -100,10 +100,7 @@ end_call(struct place_ops *ops)
 {
     struct dry_sim_account account;
     dry_sim_get_account(ops->sim, &account);
-    /* PyTorch asks for the request's size and then maps whole pages of 20 MiB. */
-    uint64_t over = ops->options.kind == PLACE_TORCH ? 20 * DRYI_MIB : 0;
-    if (account.used_bytes > ops->used_before &&
-        account.used_bytes > dryi_add_saturating(ops->limit, over))
+    if (account.used_bytes > ops->used_before && account.used_bytes > ops->limit)
         ops_differ(ops, "%" PRIu64 " bytes are taken, the limit is %" PRIu64,
                    account.used_bytes, ops->limit);
     if (ops->device.broken)
@@ -529,7 +526,7 @@ call_set_limit(struct place_ops *ops, uint32_t a)
         return;
     ops->limit = a % 4 == 0 ? UINT64_MAX : ops->capacity_first / 256 * a;
     begin_call(ops, "set_limit", ops->limit, 0);
-    ops->place.ops->set_limit(ops->place.self, ops->limit);
+    ops->place.ops->set_limit(ops->place.self, ops->limit, ops->limit);
 }
 
 static void

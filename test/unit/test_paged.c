@@ -219,7 +219,7 @@ limit_is_kept(void **state)
     (void)state;
     struct rig rig;
     init_rig(&rig, "", DRY_SIM_UNLIMITED);
-    rig.place.ops->set_limit(rig.place.self, 8 * MIB);
+    rig.place.ops->set_limit(rig.place.self, 8 * MIB, UINT64_MAX);
     dryi_block a = get(&rig, 8 * MIB, 0);
     assert_int_equal(try_get(&rig, 512 * KIB, 0), DRY_ERR_NO_SPACE);
     put(&rig, a);
@@ -579,6 +579,27 @@ captures_hold_frees_back(void **state)
     finish_rig(&rig);
 }
 
+/* The graph orders its nodes; what its streams were given before stays without an order. */
+static void
+waits_inside_a_capture_are_no_order(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "", DRY_SIM_UNLIMITED);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    put(&rig, get(&rig, 8 * MIB, 1));
+    assert_int_equal(ops->begin_capture(rig.place.self, all_streams), DRY_OK);
+    assert_int_equal(ops->stream_waits(rig.place.self, 2, 1), DRY_OK);
+    assert_int_equal(ops->end_capture(rig.place.self), DRY_OK);
+    get(&rig, 8 * MIB, 2);
+    assert_int_equal(counters_of(&rig).reused_ordered, 0);
+    put(&rig, get(&rig, 8 * MIB, 1));
+    assert_int_equal(ops->stream_waits(rig.place.self, 3, 1), DRY_OK);
+    get(&rig, 8 * MIB, 3);
+    assert_int_equal(counters_of(&rig).reused_ordered, 1);
+    finish_rig(&rig);
+}
+
 /* --- devices without pages ---------------------------------------------------------------- */
 
 static void
@@ -601,6 +622,55 @@ device_without_pages_is_served_by_segments(void **state)
     assert_int_equal(stats_of(&rig).num_device_free, 2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(try_get(&rig, 20 * MIB, 0), DRY_ERR_NO_SPACE);
+    finish_rig(&rig);
+}
+
+/*
+ * A block of the largest size, and many a little smaller ones freed after it, which lie before it
+ * in the bin that they share; something in use is behind each.
+ */
+static void
+nothing_hides_behind_its_bin(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    struct rig rig;
+    struct dry_sim_options options;
+    dry_sim_options_init(&options);
+    options.page_bytes = 0;
+    options.capacity_bytes = 60 * MIB;
+    assert_int_equal(open_rig(&rig, "", &options, NULL), DRY_OK);
+    dryi_block fits = get(&rig, 1000 * KIB, 0), smaller[COUNT];
+    get(&rig, 65 * KIB, 0);
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        dryi_block block = get(&rig, 994 * KIB, 0);
+        uint64_t behind = info_of(&rig, block).addr + 994 * KIB;
+        if (info_of(&rig, get(&rig, 65 * KIB, 0)).addr == behind)
+            smaller[count++] = block;
+    }
+    assert_true(count > 30);
+    while (try_get(&rig, 70 * KIB, 0) == DRY_OK)
+        continue;
+    put(&rig, fits);
+    for (size_t i = 0; i < count; i++)
+        put(&rig, smaller[i]);
+    get(&rig, 1000 * KIB, 0);
+    assert_int_equal(try_get(&rig, 1000 * KIB, 0), DRY_ERR_NO_SPACE);
+    finish_rig(&rig);
+}
+
+static void
+pages_have_a_size_to_work_with(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct dry_sim_options options;
+    dry_sim_options_init(&options);
+    options.page_bytes = UINT64_C(1) << 43;
+    assert_int_equal(open_rig(&rig, "", &options, NULL), DRY_ERR_UNSUPPORTED);
+    options.page_bytes = UINT64_C(1) << 42;
+    assert_int_equal(open_rig(&rig, "", &options, NULL), DRY_OK);
     finish_rig(&rig);
 }
 
@@ -1093,7 +1163,10 @@ main(void)
         cmocka_unit_test(private_memory_serves_others_only_if_lent),
         cmocka_unit_test(blocks_of_a_pool_without_splits_are_whole),
         cmocka_unit_test(captures_hold_frees_back),
+        cmocka_unit_test(waits_inside_a_capture_are_no_order),
         cmocka_unit_test(device_without_pages_is_served_by_segments),
+        cmocka_unit_test(nothing_hides_behind_its_bin),
+        cmocka_unit_test(pages_have_a_size_to_work_with),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(options_that_are_none_are_refused),
         cmocka_unit_test(records_last_for_the_whole_request),

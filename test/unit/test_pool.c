@@ -11,6 +11,7 @@
 #include <drystone/pool.h>
 #include <drystone/sim.h>
 
+#define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
@@ -378,7 +379,7 @@ handle_used_again_is_another_stream(void **state)
     }
 }
 
-/* Its driver did not wait when it went: the device is waited for, once. */
+/* Its driver did not wait when it went: the device is waited for. */
 static void
 stream_that_is_gone_gives_its_memory_back(void **state)
 {
@@ -402,14 +403,143 @@ stream_that_is_gone_gives_its_memory_back(void **state)
         device.number = 1001; /* destroyed, and its handle given to another */
         assert_int_equal(dry_pool_free(pool, a), DRY_OK);
         assert_int_equal(dry_pool_free(pool, b), DRY_OK);
-        assert_true(device.waits == 1 && device.recorded_on != 7);
+        assert_true(device.waits == 2 && device.recorded_on != 7); /* for each */
         uint64_t reserved = 1;
         assert_int_equal(dry_pool_trim(pool, 0, &reserved), DRY_OK);
-        assert_true(reserved == 0 && device.waits == 1);
+        assert_true(reserved == 0 && device.waits <= 3);
         check(pool);
         dry_pool_destroy(pool);
         dry_sim_destroy(sim);
     }
+}
+
+static int
+is_stream_5(void *self, uint64_t stream)
+{
+    (void)self;
+    return stream == 5;
+}
+
+/* To wait for the whole device would end it: what is gone is waited for when it is over. */
+static void
+capture_is_no_time_to_wait_for_what_is_gone(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACEMENTS; p++) {
+        struct dry_sim *sim = make_sim(64 * MIB);
+        struct told_apart device;
+        begin_told_apart(&device, sim);
+        device.ops.wait_all = wait_and_count;
+        struct dry_pool_options o;
+        dry_pool_options_init(&o);
+        o.device = (struct dry_device){.ops = &device.ops, .self = device.inner.self};
+        o.placement = placements[p];
+        struct dry_pool *pool;
+        assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+        uint64_t a = take(pool, 40 * MIB, 8), at;
+        assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
+        device.number = 1001; /* stream 7 is destroyed */
+        struct dry_stream_filter filter = {.covers = is_stream_5};
+        assert_int_equal(dry_pool_begin_capture(pool, &filter), DRY_OK);
+        (void)!dry_pool_free(pool, a);
+        assert_int_equal(dry_pool_alloc(pool, 40 * MIB, 3, &at), DRY_ERR_NO_SPACE);
+        assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
+        assert_int_equal(device.waits, 0);
+        assert_int_equal(dry_pool_end_capture(pool), DRY_OK);
+        struct dry_pool_block block;
+        if (dry_pool_get_block(pool, a, &block) == DRY_OK)
+            assert_int_equal(dry_pool_free(pool, a), DRY_OK);
+        take(pool, 40 * MIB, 3);
+        assert_int_equal(device.waits, 1);
+        check(pool);
+        dry_pool_destroy(pool);
+        dry_sim_destroy(sim);
+    }
+}
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+struct few_addresses {
+    struct dry_device inner;
+    struct dry_device_ops ops;
+    uint64_t left;
+};
+
+static struct few_addresses *few;
+
+static enum dry_status
+reserve_few(void *self, uint64_t size, uint64_t *address)
+{
+    if (size > few->left)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = few->inner.ops->reserve(self, size, address);
+    if (status == DRY_OK)
+        few->left -= size;
+    return status;
+}
+
+static void
+unreserve_few(void *self, uint64_t address, uint64_t size)
+{
+    few->inner.ops->unreserve(self, address, size);
+    few->left += size;
+}
+
+/* Pools that come and go, of a program that wants no page to move but before an OOM. */
+static void
+private_pools_share_few_addresses(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(GIB);
+    struct few_addresses addresses = {.inner = dry_sim_get_device(sim), .left = 9 * GIB};
+    few = &addresses;
+    few->ops = *few->inner.ops;
+    few->ops.reserve = reserve_few;
+    few->ops.unreserve = unreserve_few;
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    o.device = (struct dry_device){.ops = &few->ops, .self = few->inner.self};
+    o.conf = "remap:False";
+    struct dry_pool *pool;
+    assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+    for (uint64_t i = 1; i <= 40; i++) {
+        struct dry_pool_id id = {0, i};
+        assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
+        assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
+        uint64_t a = take(pool, 2000, 0), b = take(pool, 3 * MIB, 0);
+        assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, a), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, b), DRY_OK);
+        assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
+        dry_sim_complete_stream(sim, 0);
+    }
+    check(pool);
+    dry_pool_destroy(pool);
+    assert_true(few->left == 9 * GIB);
+    dry_sim_destroy(sim);
+}
+
+/* Addresses of a private pool: as much as its blocks need, by doubling, not the device's size. */
+static void
+private_pool_begins_small(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(32 * GIB);
+    struct dry_pool *pool = make_pool(sim, DRY_PLACEMENT_PAGED, "");
+    struct dry_pool_id id = {0, 1};
+    assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
+    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
+    static const uint64_t reserved[] = {1, 2, 4, 4, 8, 8, 8, 8};
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        take(pool, GIB, 0);
+        struct dry_sim_account account;
+        dry_sim_get_account(sim, &account);
+        assert_int_equal(account.reserved_address_bytes, reserved[i] * GIB);
+    }
+    take(pool, 20 * GIB, 0);
+    check(pool);
+    dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
 }
 
 /* --- under the race checker --------------------------------------------------------------- */
@@ -572,6 +702,75 @@ limits_hold(void **state)
 {
     (void)state;
     with_each(refuse_beyond_limit, GIB);
+}
+
+/* What is asked would be within it, but not the pages under it. */
+static void
+limit_is_of_whole_pages(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(GIB);
+    struct dry_pool *pool =
+        make_pool(sim, DRY_PLACEMENT_TORCH, "expandable_segments:True");
+    uint64_t at;
+    assert_int_equal(dry_pool_set_limit(pool, 12 * MIB), DRY_OK);
+    assert_int_equal(dry_pool_alloc(pool, 11 * MIB, 0, &at), DRY_ERR_NO_SPACE);
+    assert_int_equal(dry_pool_set_limit(pool, 20 * MIB), DRY_OK);
+    take(pool, 11 * MIB, 0);
+    struct dry_sim_account account;
+    dry_sim_get_account(sim, &account);
+    assert_true(account.used_bytes == 20 * MIB);
+    dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
+}
+
+static void
+fraction_of_the_options_is_lifted(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACEMENTS; p++) {
+        struct dry_sim *sim = make_sim(GIB);
+        struct dry_pool *pool =
+            make_pool(sim, placements[p], "per_process_memory_fraction:0.25");
+        uint64_t at;
+        assert_int_equal(dry_pool_alloc(pool, 300 * MIB, 0, &at), DRY_ERR_NO_SPACE);
+        assert_int_equal(dry_pool_set_fraction(pool, 1), DRY_OK);
+        take(pool, 300 * MIB, 0);
+        dry_pool_destroy(pool);
+        dry_sim_destroy(sim);
+    }
+}
+
+/* Each page of small blocks has one in use; the holes between large ones serve small requests. */
+static void
+small_request_takes_what_is_left_of_large_ones(void **state)
+{
+    (void)state;
+    enum { COUNT = 64 * 16 };
+    struct dry_sim *sim = make_sim(128 * MIB);
+    struct dry_pool *pool = make_pool(sim, DRY_PLACEMENT_PAGED, "");
+    uint64_t at[COUNT], small[64];
+    for (size_t i = 0; i < COUNT; i++)
+        at[i] = take(pool, 128 * KIB, 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (i % 16)
+            assert_int_equal(dry_pool_free(pool, at[i]), DRY_OK);
+    }
+    for (size_t i = 0; i < 64; i++) {
+        small[i] = take(pool, 1, 0);
+        struct dry_pool_block block;
+        assert_int_equal(dry_pool_get_block(pool, small[i], &block), DRY_OK);
+        assert_true(block.size == 64 * KIB + 512 && block.requested == 1);
+    }
+    check(pool);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(dry_pool_free(pool, small[i]), DRY_OK);
+    for (size_t i = 0; i < COUNT; i += 16)
+        assert_int_equal(dry_pool_free(pool, at[i]), DRY_OK);
+    check(pool);
+    take(pool, 128 * MIB, 0);
+    dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
 }
 
 static void
@@ -1394,8 +1593,14 @@ main(void)
         cmocka_unit_test(blocks_wait_for_their_streams),
         cmocka_unit_test(handle_used_again_is_another_stream),
         cmocka_unit_test(stream_that_is_gone_gives_its_memory_back),
+        cmocka_unit_test(capture_is_no_time_to_wait_for_what_is_gone),
+        cmocka_unit_test(private_pools_share_few_addresses),
+        cmocka_unit_test(private_pool_begins_small),
         cmocka_unit_test(nothing_is_used_again_too_early),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(limit_is_of_whole_pages),
+        cmocka_unit_test(fraction_of_the_options_is_lifted),
+        cmocka_unit_test(small_request_takes_what_is_left_of_large_ones),
         cmocka_unit_test(trim_gives_back_down_to_its_target),
         cmocka_unit_test(trim_gives_back_however_much_there_is),
         cmocka_unit_test(callbacks_free_and_the_request_succeeds),

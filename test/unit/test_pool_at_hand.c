@@ -312,6 +312,31 @@ a_stream_found_gone_may_come_back(void **state)
     end(&s);
 }
 
+/* Nor does it take a request: what it does to a block that it has had all the time counts, too. */
+static void
+a_stream_found_gone_may_go_on(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct dry_device_ops ops;
+    begin_each(&s, &ops, 64 * MIB);
+    mine = 100;
+    use(&s, 20 * MIB, 1, true);
+    uint64_t kept = take(&s, 30 * MIB, EACH);
+    assert_int_equal(dry_sim_own(s.sim, kept, 30 * MIB, mine, 2), DRY_OK);
+    assert_int_equal(dry_sim_use(s.sim, mine, kept, 30 * MIB, 2), DRY_OK);
+    mine = 101;
+    use(&s, 24 * MIB, 3, false); /* some of it from under the first block */
+    mine = 100;
+    assert_int_equal(dry_sim_use(s.sim, mine, kept, 30 * MIB, 2), DRY_OK);
+    dry_sim_disown(s.sim, 2);
+    assert_int_equal(dry_pool_free(s.pool, kept), DRY_OK);
+    mine = 101;
+    use(&s, 28 * MIB, 4, false);
+    assert_int_equal(dry_sim_get_finding_count(s.sim), 0);
+    end(&s);
+}
+
 /* What another thread asks for; the first waits meanwhile. */
 struct other {
     struct stage *stage;
@@ -372,6 +397,7 @@ main(void)
         cmocka_unit_test(what_lies_on_its_front_needs_no_memory),
         cmocka_unit_test(streams_without_a_front_are_served),
         cmocka_unit_test(a_stream_found_gone_may_come_back),
+        cmocka_unit_test(a_stream_found_gone_may_go_on),
         cmocka_unit_test(a_stream_of_a_shared_pool_may_come_back),
     };
     return cmocka_run_group_tests_name("pool_at_hand", tests, NULL, NULL);

@@ -62,6 +62,7 @@ explain_drawing(const struct drawing *d, uint64_t stream)
     struct dryi_explain_request request = {.stream = stream,
                                            .is_large = true,
                                            .hole_limit = UINT64_MAX,
+                                           .oversize = UINT64_MAX,
                                            .page = {2 * MIB, 4 * MIB}};
     dryi_explain_segment(&sums, &request, &segment, blocks, count);
     assert_true(sums.segment_bytes == segment.size);
@@ -232,6 +233,9 @@ static const struct {
     {DRY_PLACEMENT_PAGED, "remap:False", false},
     {DRY_PLACEMENT_PAGED, "per_process_memory_fraction:0.5", true},
     {DRY_PLACEMENT_TORCH, "throw_on_cudamalloc_oom:True", false},
+    {DRY_PLACEMENT_TORCH, "max_split_size_mb:25,roundup_power2_divisions:2", false},
+    {DRY_PLACEMENT_TORCH, "expandable_segments:True,max_split_size_mb:57", false},
+    {DRY_PLACEMENT_PAGED, "small_kb:65536", false}, /* small ones of many pages */
 };
 #define REJECTING 8
 #define WAY_COUNT (sizeof ways / sizeof *ways)
@@ -283,6 +287,41 @@ what_is_said_to_fit_does(void **state)
         pool_run_end(&run);
     }
     assert_true(from_holes > 0);
+}
+
+static int
+is_stream_1(void *self, uint64_t stream)
+{
+    (void)self;
+    return stream == 1;
+}
+
+/* What the captured stream freed serves nobody else, and does not go back. */
+static void
+what_is_said_amid_a_capture_holds(void **state)
+{
+    (void)state;
+    size_t some = 0;
+    for (size_t i = 0; i < 4000; i++) {
+        struct pool_run run;
+        size_t way = run_begin(&run, i / 4);
+        struct dry_stream_filter filter = {.covers = is_stream_1};
+        assert_int_equal(dry_pool_begin_capture(run.pool, &filter), DRY_OK);
+        uint64_t stream = i % 4, address;
+        struct dry_pool_explanation e = explain(&run, 2 * MIB, stream);
+        some += e.releasable_bytes > 0 && e.would_fit > 0;
+        if (stream == 3) {
+            assert_int_equal(dry_pool_empty_cache(run.pool), DRY_OK);
+            assert_true(e.reserved_bytes - e.releasable_bytes >=
+                        (uint64_t)stats_of(&run).reserved_bytes.all.current);
+        } else if (e.would_fit > 0 &&
+                   dry_pool_alloc(run.pool, e.would_fit, stream, &address) != DRY_OK) {
+            fail_msg("run %zu, %s: %llu bytes do not fit", i, ways[way].conf,
+                     (unsigned long long)e.would_fit);
+        }
+        pool_run_end(&run);
+    }
+    assert_true(some > 50);
 }
 
 /*
@@ -497,6 +536,7 @@ main(void)
         cmocka_unit_test(only_the_own_stream_serves),
         cmocka_unit_test(empty_cache_gives_back_what_was_said),
         cmocka_unit_test(what_is_said_to_fit_does),
+        cmocka_unit_test(what_is_said_amid_a_capture_holds),
         cmocka_unit_test(what_does_not_fit_does_not_fit_again),
         cmocka_unit_test(more_than_is_said_does_not_fit),
         cmocka_unit_test(rejections_are_foretold),

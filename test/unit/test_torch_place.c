@@ -426,12 +426,12 @@ limit_holds_and_is_lifted(void **state)
     struct fixture f;
     init(&f, "", NULL);
     dryi_block none;
-    f.place.ops->set_limit(f.place.self, 40 * MIB);
+    f.place.ops->set_limit(f.place.self, 40 * MIB, UINT64_MAX);
     take(&f, 30 * MIB, 0);
     assert_int_equal(f.place.ops->alloc(f.place.self, 12 * MIB, 0, &none),
                      DRY_ERR_NO_SPACE);
     take(&f, 10 * MIB, 0);
-    f.place.ops->set_limit(f.place.self, UINT64_MAX);
+    f.place.ops->set_limit(f.place.self, UINT64_MAX, UINT64_MAX);
     take(&f, 12 * MIB, 0);
     finish(&f);
 }
