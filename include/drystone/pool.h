@@ -75,7 +75,11 @@ struct dry_pool_id {
 /* Something happened; `context` is what the stack callback returned for the request. */
 struct dry_pool_event {
     enum dry_action action;
-    uint64_t address, size, stream; /* as a snapshot's entry of this action has them */
+    /*
+     * As a snapshot's entry of this action has them. Of an out-of-memory the address is what was
+     * free: on the device and, of paged, in pages that it keeps under no address.
+     */
+    uint64_t address, size, stream;
     struct dry_pool_id pool;
     uint64_t time_us; /* since the epoch */
     uint32_t context; /* DRY_NONE if none */

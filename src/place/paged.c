@@ -110,6 +110,7 @@ init_maps(struct dryi_paged *p)
 
 /* --- alloc -------------------------------------------------------------------------------- */
 
+/* Pages in stock lie in no segment: a snapshot's sums take them for the device's. */
 DRYI_ASIDE static void
 report_oom(struct dryi_paged *p, const struct request *r)
 {
@@ -122,6 +123,8 @@ report_oom(struct dryi_paged *p, const struct request *r)
     };
     uint64_t total_bytes;
     p->device.ops->get_info(p->device.self, &event.addr, &total_bytes);
+    event.addr =
+        dryi_add_saturating(event.addr, (uint64_t)p->stock_count << p->page_shift);
     if (p->observer.event)
         p->observer.event(p->observer.self, &event);
     p->ooms++;

@@ -214,6 +214,46 @@ full_device_refuses_and_refuses_again(void **state)
 }
 
 static void
+note_oom(void *self, const struct dryi_place_event *event)
+{
+    uint64_t *free_bytes = self;
+    if (event->action == DRY_ACTION_OOM)
+        *free_bytes = event->addr;
+}
+
+static enum dry_status
+add_segment(void *self, const struct dryi_segment_info *segment,
+            const struct dryi_block_info *blocks, size_t count)
+{
+    (void)blocks;
+    (void)count;
+    *(uint64_t *)self += segment->size;
+    return DRY_OK;
+}
+
+/* Its segments and what it tells of as free are the whole device, wherever pages lie. */
+static void
+oom_tells_of_pages_without_an_address(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "", 64 * MIB);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    uint64_t free_bytes = 0, mapped = 0;
+    struct dryi_place_observer observer = {.event = note_oom, .self = &free_bytes};
+    ops->set_observer(rig.place.self, observer);
+    dryi_block a = get(&rig, 20 * MIB, 0);
+    get(&rig, 10 * MIB, 0);
+    dryi_block b = get(&rig, 20 * MIB, 0);
+    put(&rig, a);
+    put(&rig, b);
+    assert_int_equal(try_get(&rig, 60 * MIB, 0), DRY_ERR_NO_SPACE);
+    assert_int_equal(ops->walk(rig.place.self, add_segment, &mapped), DRY_OK);
+    assert_true(mapped < 54 * MIB && free_bytes == 64 * MIB - mapped);
+    finish_rig(&rig);
+}
+
+static void
 limit_is_kept(void **state)
 {
     (void)state;
@@ -1143,6 +1183,7 @@ main(void)
         cmocka_unit_test(sizes_of_zero_and_beyond_all_bounds),
         cmocka_unit_test(full_device_gets_pages_from_under_free_blocks),
         cmocka_unit_test(full_device_refuses_and_refuses_again),
+        cmocka_unit_test(oom_tells_of_pages_without_an_address),
         cmocka_unit_test(limit_is_kept),
         cmocka_unit_test(small_and_large_share_pages_when_they_must),
         cmocka_unit_test(empty_cache_gives_everything_back),
