@@ -312,13 +312,24 @@ try_all(struct search *search)
     }
 }
 
-/* What the bounded look did not come to: a hole that is sure to do. */
+/*
+ * What the bounded look did not come to: a hole that is sure to do, of the size's own bin if it is
+ * among the newest there, as a span is that was just reserved for the request.
+ */
 static void
 try_sure(struct search *search, uint32_t holes)
 {
-    const struct shelf *s = search->p->shelves[holes];
-    uint32_t bin = bin_of(page_ceil(search->p, search->r->bytes)) + 1;
-    bin = bin < BIN_COUNT ? bin_at_least(s, bin) : NONE;
+    const struct dryi_paged *p = search->p;
+    const struct shelf *s = p->shelves[holes];
+    uint64_t size = page_ceil(p, search->r->bytes);
+    uint32_t bin = bin_of(size), at = s->heads[bin];
+    for (unsigned i = 0; at != s->end && i < SEED_MAX; i++, at = p->blocks[at].bin_next) {
+        if (p->blocks[at].size < size)
+            continue;
+        try_run(search, at);
+        return;
+    }
+    bin = bin + 1 < BIN_COUNT ? bin_at_least(s, bin + 1) : NONE;
     if (bin != NONE)
         try_run(search, s->heads[bin]);
 }

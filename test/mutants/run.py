@@ -83,6 +83,11 @@ MUTANTS = {
         "    if (p->limit_bytes > 0 && p->conf.per_process_memory_fraction < 1)\n"
         "        return;\n",
         "test_pool", "fraction_of_the_options_is_lifted"),
+    "span_made_in_vain": (
+        "paged_spot.c",
+        "        if (p->blocks[at].size < size)\n            continue;\n        try_run",
+        "        if (p->blocks[at].size < UINT64_MAX)\n            continue;\n        try_run",
+        "test_paged", "span_made_for_a_request_serves_it"),
     "hidden_in_its_bin": (
         "paged_ladder.c",
         "        *block = take_hidden(p, r);\n",

@@ -16,6 +16,7 @@
 #include "support/random.h"
 
 #define MIB DRYI_MIB
+#define GIB (UINT64_C(1) << 30)
 #define KIB DRYI_KIB
 
 /* --- a place on a simulated device -------------------------------------------------------- */
@@ -640,6 +641,34 @@ waits_inside_a_capture_are_no_order(void **state)
     finish_rig(&rig);
 }
 
+/*
+ * Holes a little too small share a bin with the one that fits, and are more than are looked at:
+ * addresses are reserved for it once.
+ */
+static void
+span_made_for_a_request_serves_it(void **state)
+{
+    (void)state;
+    enum { COUNT = 36 };
+    struct rig rig;
+    init_rig(&rig, "span_mb:1024", 80 * GIB);
+    dryi_block blocks[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        blocks[i] = get(&rig, 2 * GIB - 16 * MIB, 1);
+    for (size_t i = 0; i < COUNT; i++)
+        put(&rig, blocks[i]);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(rig.place.ops->trim(rig.place.self, 1), DRY_OK); /* spans stay */
+        put(&rig, get(&rig, 2 * GIB, 1));
+        struct dry_sim_account account;
+        dry_sim_get_account(rig.sim, &account);
+        assert_int_equal(account.reserved_address_bytes,
+                         COUNT * (2 * GIB - 16 * MIB) + 2 * GIB);
+        assert_int_equal(stats_of(&rig).num_alloc_retries, 0);
+    }
+    finish_rig(&rig);
+}
+
 /* --- devices without pages ---------------------------------------------------------------- */
 
 static void
@@ -1207,6 +1236,7 @@ main(void)
         cmocka_unit_test(waits_inside_a_capture_are_no_order),
         cmocka_unit_test(device_without_pages_is_served_by_segments),
         cmocka_unit_test(nothing_hides_behind_its_bin),
+        cmocka_unit_test(span_made_for_a_request_serves_it),
         cmocka_unit_test(pages_have_a_size_to_work_with),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(options_that_are_none_are_refused),
