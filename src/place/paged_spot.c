@@ -329,9 +329,9 @@ try_sure(struct search *search, uint32_t holes)
         try_run(search, at);
         return;
     }
-    bin = bin + 1 < BIN_COUNT ? bin_at_least(s, bin + 1) : NONE;
-    if (bin != NONE)
-        try_run(search, s->heads[bin]);
+    uint32_t above = bin + 1 < BIN_COUNT ? bin_at_least(s, bin + 1) : NONE;
+    if (above != NONE)
+        try_run(search, s->heads[above]);
 }
 
 bool

@@ -242,11 +242,6 @@ MUTANTS = {
         " || dryi_pool_is_capturing(pool))",
         ")",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
-    "beside_though_gone": (
-        "pool_front.c",
-        "front->is_open && front->is_asked && ",
-        "front->is_open && ",
-        "test_pool_at_hand", "a_stream_of_a_shared_pool_may_come_back"),
     "at_hand_in_a_pool": (
         "pool_front.c",
         "    f->last = NULL;\n    while (f->open_count > 0)",
