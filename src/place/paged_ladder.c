@@ -590,6 +590,8 @@ dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
         return DRY_ERR_MEMORY;
     *block = take_any(p, &large);
     if (*block == NONE)
+        *block = take_hidden(p, &large);
+    if (*block == NONE)
         *block = take_lent(p, &large);
     if (*block == NONE)
         return DRY_ERR_NO_SPACE;

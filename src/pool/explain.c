@@ -233,11 +233,12 @@ find_allowed(const struct measures *m, const struct dry_pool_explanation *e)
 }
 
 static uint64_t
-find_available(const struct measures *m, const struct dry_pool_explanation *e)
+find_available(const struct measures *m, const struct dry_pool_explanation *e,
+               uint64_t releasable)
 {
     uint64_t allowed = find_allowed(m, e);
-    uint64_t held = subtract(e->reserved_bytes, e->releasable_bytes);
-    uint64_t of_device = dryi_add_saturating(e->free_bytes, e->releasable_bytes);
+    uint64_t held = subtract(e->reserved_bytes, releasable);
+    uint64_t of_device = dryi_add_saturating(e->free_bytes, releasable);
     uint64_t of_limit =
         e->limit_bytes == UINT64_MAX ? UINT64_MAX : subtract(e->limit_bytes, held);
     uint64_t available = of_device < of_limit ? of_device : of_limit;
@@ -261,15 +262,17 @@ static void
 find_would_fit(const struct measures *m, const struct dryi_explain_sums *sums,
                struct dry_pool_explanation *e)
 {
-    bool is_capturing = dryi_pool_is_capturing(m->pool);
-    uint64_t old = is_capturing && !m->is_torch ? 0 : fit_hole(m, sums);
-    if (is_capturing)
-        e->releasable_bytes = subtract(e->reserved_bytes, sums->segment_bytes);
-    uint64_t new = fit_new(m, find_available(m, e));
+    uint64_t old, releasable = e->releasable_bytes;
+    if (dryi_pool_is_capturing(m->pool)) {
+        old = m->is_torch ? fit_hole(m, sums) : 0;
+        releasable = subtract(e->reserved_bytes, sums->segment_bytes); /* in stock */
+        e->releasable_bytes = m->is_torch ? sums->releasable : 0;
+    } else {
+        old = fit_hole(m, sums);
+    }
+    uint64_t new = fit_new(m, find_available(m, e, releasable));
     e->would_fit = old > new ? old : new;
     e->is_rejected = is_rejected(m, e);
-    if (is_capturing)
-        e->releasable_bytes = m->is_torch ? sums->releasable : 0;
 }
 
 enum dry_status

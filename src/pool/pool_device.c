@@ -76,8 +76,8 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 }
 
 /*
- * All that a stream which is gone was given so far is over. That holds for now alone: a handle may
- * be another stream in each thread, and then it is not gone, and may be given more. SYSTEM: nobody
+ * All that a stream which is gone was given so far is over, not what it is given later: a handle
+ * may be another stream in each thread, and then it is not gone. SYSTEM: nobody
  * can tell. Amid a capture nobody is asked: to wait for the whole device would end it (CUDA driver
  * API, cuStreamBeginCapture).
  */

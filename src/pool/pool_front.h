@@ -34,7 +34,7 @@
 struct dryi_pool_front {
     struct dryi_lock lock;
     bool is_open;
-    bool is_asked;   /* handle is its last name, and it was not found gone since */
+    bool is_asked;   /* handle is its last name */
     uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
     uint32_t idle;   /* locked so often without having been used */
     uint32_t beside; /* so often for a cut or a merge, since all fronts were */
