@@ -73,9 +73,11 @@ struct dry_device_ops {
      */
     enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event);
     int (*event_query)(void *self, uint64_t event);
-    void (*event_wait)(void *self, uint64_t event);
+    /* SYSTEM: refused; whether the stream has passed it is not known. */
+    enum dry_status (*event_wait)(void *self, uint64_t event);
     void (*event_destroy)(void *self, uint64_t event);
-    void (*stream_wait)(void *self, uint64_t stream);
+    /* Until all that the stream was given so far is over. SYSTEM: refused; it may go on. */
+    enum dry_status (*stream_wait)(void *self, uint64_t stream);
     /* All later work on `stream` waits for the event; the caller does not. */
     enum dry_status (*stream_follow)(void *self, uint64_t stream, uint64_t event);
     /*

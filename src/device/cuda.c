@@ -443,38 +443,45 @@ cuda_event_query(void *self, uint64_t event)
     return result == DRYI_CUDA_SUCCESS || is_gone(cuda);
 }
 
-/* One of the driver's calls that take a handle and have nothing to report to anyone. */
-static void
-call_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
+/* One of the driver's calls that wait. Where everything is gone nothing runs any more. */
+static enum dry_status
+wait_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
 {
     struct dryi_cuda_stay stay = enter(cuda);
-    if (stay.result != DRYI_CUDA_SUCCESS) {
-        note_unheard(cuda, stay.result);
-        return;
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = note(cuda, dryi_cuda_of_handle(function(handle_of(handle))));
+        leave(cuda, &stay);
     }
-    note_unheard(cuda, dryi_cuda_of_handle(function(handle_of(handle))));
-    leave(cuda, &stay);
+    return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
 }
 
-static void
+static enum dry_status
 cuda_event_wait(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->context.driver.event_synchronize, event);
+    return wait_with(cuda, cuda->context.driver.event_synchronize, event);
 }
 
 static void
 cuda_event_destroy(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->context.driver.event_destroy, event);
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(
+        cuda, dryi_cuda_of_handle(cuda->context.driver.event_destroy(handle_of(event))));
+    leave(cuda, &stay);
 }
 
-static void
+static enum dry_status
 cuda_stream_wait(void *self, uint64_t stream)
 {
     struct dry_cuda *cuda = self;
-    call_with(cuda, cuda->context.driver.stream_synchronize, stream);
+    return wait_with(cuda, cuda->context.driver.stream_synchronize, stream);
 }
 
 static enum dry_status

@@ -347,8 +347,17 @@ host_event_query(void *self, uint64_t event)
     return 1;
 }
 
+/* Of an event, or a stream. */
+static enum dry_status
+host_wait(void *self, uint64_t handle)
+{
+    (void)self;
+    (void)handle;
+    return DRY_OK;
+}
+
 static void
-host_event_nothing(void *self, uint64_t event)
+host_event_destroy(void *self, uint64_t event)
 {
     (void)self;
     (void)event;
@@ -378,9 +387,9 @@ static const struct dry_device_ops host_ops = {
     .get_info = host_get_info,
     .event_record = host_event_record,
     .event_query = host_event_query,
-    .event_wait = host_event_nothing,
-    .event_destroy = host_event_nothing,
-    .stream_wait = host_event_nothing,
+    .event_wait = host_wait,
+    .event_destroy = host_event_destroy,
+    .stream_wait = host_wait,
     .stream_follow = host_stream_follow,
 };
 

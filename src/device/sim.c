@@ -361,12 +361,13 @@ sim_event_query(void *self, uint64_t event)
     return dryi_sim_query(sim, event);
 }
 
-static void
+static enum dry_status
 sim_event_wait(void *self, uint64_t event)
 {
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_EVENT_WAIT, 0);
     dryi_sim_wait_event(sim, event);
+    return DRY_OK;
 }
 
 static void
@@ -375,12 +376,13 @@ sim_event_destroy(void *self, uint64_t event)
     dryi_sim_destroy_event(self, event);
 }
 
-static void
+static enum dry_status
 sim_stream_wait(void *self, uint64_t stream)
 {
     struct dry_sim *sim = self;
     charge(sim, DRY_SIM_STREAM_WAIT, 0);
     dryi_sim_wait_stream(sim, stream);
+    return DRY_OK;
 }
 
 static enum dry_status

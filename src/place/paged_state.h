@@ -1059,10 +1059,11 @@ uint64_t dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uin
 bool dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch);
 /* Ask the device how far the stream is. */
 void dryi_paged_observe(struct dryi_paged *p, uint32_t stream);
-/* Wait until `epoch` of the stream is over; it has an event. */
-void dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch);
+/* Wait until `epoch` of the stream is over; it has an event. SYSTEM: it may not be. */
+enum dry_status dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch);
 /*
- * Wait for the oldest event of a stream that is not captured; false: none is under way.
+ * Wait for the oldest event of a stream that is not captured; false: none is under way, or the
+ * device refuses.
  * *skipped: NONE at first, then what a former call of the same loop left there.
  */
 bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);

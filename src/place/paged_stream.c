@@ -475,15 +475,19 @@ dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
     }
 }
 
-void
+enum dry_status
 dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
 {
     const struct stream *s = &p->streams[stream];
     while (s->done < epoch && s->first_use != NONE) {
         p->counters.driver_calls++;
-        p->device.ops->event_wait(p->device.self, p->uses[s->first_use].event);
+        enum dry_status status =
+            p->device.ops->event_wait(p->device.self, p->uses[s->first_use].event);
+        if (status != DRY_OK)
+            return status;
         finish_first_use(p, stream);
     }
+    return DRY_OK;
 }
 
 bool
@@ -496,8 +500,7 @@ dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
     }
     if (use == NONE)
         return false;
-    dryi_paged_wait(p, p->uses[use].stream, p->uses[use].epoch);
-    return true;
+    return dryi_paged_wait(p, p->uses[use].stream, p->uses[use].epoch) == DRY_OK;
 }
 
 /* Streams without a queue leave the list here, not when their queue runs dry. */

@@ -280,7 +280,10 @@ enum dry_status dryi_torch_segment_alloc(struct dryi_torch *t, const struct requ
 uint32_t dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r);
 /* Give an unsplit free cudaMalloc block back. */
 void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
-/* Unmap the whole pages inside a free block; drops the segment if nothing is left of it. */
+/*
+ * Unmap the whole pages inside a free block; drops the segment if nothing is left of it. They stay
+ * where the device refuses to wait for the block's stream.
+ */
 void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
 uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,
                                  uint64_t page, uint32_t lane);

@@ -249,6 +249,13 @@ dryi_torch_process_events(struct dryi_torch *t)
     t->progressed_count = left;
 }
 
+/* False: the device refused, and the use may not be over. */
+static bool
+wait_for_use(struct dryi_torch *t, uint32_t use)
+{
+    return dryi_torch_driver(t)->event_wait(t->device.self, t->uses[use].event) == DRY_OK;
+}
+
 void
 dryi_torch_wait_for_streams(struct dryi_torch *t)
 {
@@ -261,13 +268,13 @@ dryi_torch_wait_for_streams(struct dryi_torch *t)
             link = &stream->next_busy;
             continue;
         }
-        while (stream->queue_first != NONE) {
-            dryi_torch_driver(t)->event_wait(t->device.self,
-                                             t->uses[stream->queue_first].event);
+        while (stream->queue_first != NONE && wait_for_use(t, stream->queue_first))
             finish_first_use(t, stream);
-        }
-        stream->is_busy = false;
-        *link = stream->next_busy;
+        stream->is_busy = stream->queue_first != NONE;
+        if (stream->is_busy)
+            link = &stream->next_busy;
+        else
+            *link = stream->next_busy;
     }
 }
 
@@ -284,8 +291,7 @@ dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner)
         uint32_t rest_first = NONE, rest_last = NONE;
         while (stream->queue_first != NONE) {
             uint32_t use = stream->queue_first;
-            if (t->blocks[t->uses[use].block].pool / 2 == owner) {
-                dryi_torch_driver(t)->event_wait(t->device.self, t->uses[use].event);
+            if (t->blocks[t->uses[use].block].pool / 2 == owner && wait_for_use(t, use)) {
                 finish_first_use(t, stream);
                 continue;
             }

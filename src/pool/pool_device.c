@@ -201,12 +201,13 @@ between_event_query(void *self, uint64_t event)
     return event == PASSED || pool->device.ops->event_query(pool->device.self, event);
 }
 
-static void
+static enum dry_status
 between_event_wait(void *self, uint64_t event)
 {
     struct dry_pool *pool = self;
-    if (!pool->is_child && event != PASSED)
-        pool->device.ops->event_wait(pool->device.self, event);
+    if (pool->is_child || event == PASSED)
+        return DRY_OK;
+    return pool->device.ops->event_wait(pool->device.self, event);
 }
 
 static void
@@ -217,17 +218,16 @@ between_event_destroy(void *self, uint64_t event)
         pool->device.ops->event_destroy(pool->device.self, event);
 }
 
-static void
+static enum dry_status
 between_stream_wait(void *self, uint64_t number)
 {
     struct dry_pool *pool = self;
     uint64_t stream;
     if (pool->is_child)
-        return;
+        return DRY_OK;
     if (find_living(pool, number, &stream))
-        pool->device.ops->stream_wait(pool->device.self, stream);
-    else
-        (void)wait_for_all(pool);
+        return pool->device.ops->stream_wait(pool->device.self, stream);
+    return wait_for_all(pool);
 }
 
 static enum dry_status

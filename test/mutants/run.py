@@ -99,6 +99,21 @@ MUTANTS = {
         "        return DRY_OK;\n",
         "",
         "test_paged", "waits_inside_a_capture_are_no_order"),
+    "unmapped_though_not_waited": (
+        "torch_segment.c",
+        "        return; /* work may still go on there: it stays mapped */\n",
+        "        t->rejected = t->rejected;\n",
+        "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
+    "over_though_not_waited": (
+        "paged_stream.c",
+        "        if (status != DRY_OK)\n            return status;\n        finish_first_use",
+        "        (void)status;\n        finish_first_use",
+        "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
+    "queue_ends_though_not_waited": (
+        "torch_stream.c",
+        "NONE && wait_for_use(t, stream->queue_first))",
+        "NONE && (wait_for_use(t, stream->queue_first) || t->device.self))",
+        "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
     "early_unmap": (
         "paged_release.c",
         "    if (dryi_paged_is_over(p, b))\n        return true;\n",
@@ -911,7 +926,7 @@ PROGRAMS = {
     "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
     "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
     "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
-    "test_pool": ("test/unit/test_pool.c", ["pool/pool*", "place/paged*"]),
+    "test_pool": ("test/unit/test_pool.c", ["pool/pool*", "place/paged*", "place/torch*"]),
     "test_pool_find": ("test/unit/test_pool_find.c", ["pool/pool*", "place/paged*"]),
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),

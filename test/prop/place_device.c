@@ -191,15 +191,16 @@ watch_event_query(void *self, uint64_t event)
     return d->below.ops->event_query(d->below.self, event);
 }
 
-static void
+static enum dry_status
 watch_event_wait(void *self, uint64_t event)
 {
     struct place_device *d = self;
     if (is_event_captured(d, event))
         note(d, "an event of a stream that is being captured is waited for");
     d->waits++;
-    if (!d->never_waits)
-        d->below.ops->event_wait(d->below.self, event);
+    if (is_told_to_fail(d, PLACE_CALL_WAIT))
+        return DRY_ERR_SYSTEM;
+    return d->never_waits ? DRY_OK : d->below.ops->event_wait(d->below.self, event);
 }
 
 static void
@@ -209,15 +210,16 @@ watch_event_destroy(void *self, uint64_t event)
     d->below.ops->event_destroy(d->below.self, event);
 }
 
-static void
+static enum dry_status
 watch_stream_wait(void *self, uint64_t stream)
 {
     struct place_device *d = self;
     if (is_captured(d, stream))
         note(d, "a stream that is being captured is waited for");
     d->waits++;
-    if (!d->never_waits)
-        d->below.ops->stream_wait(d->below.self, stream);
+    if (is_told_to_fail(d, PLACE_CALL_WAIT))
+        return DRY_ERR_SYSTEM;
+    return d->never_waits ? DRY_OK : d->below.ops->stream_wait(d->below.self, stream);
 }
 
 static enum dry_status

@@ -35,7 +35,8 @@ enum place_call {
     PLACE_CALL_UNMAP_PAGES = 32,
     PLACE_CALL_EVENT_RECORD = 64,
     PLACE_CALL_STREAM_FOLLOW = 128,
-    PLACE_CALL_ANY = 255,
+    PLACE_CALL_WAIT = 256, /* for an event, or a stream */
+    PLACE_CALL_ANY = 511,
 };
 
 struct place_device {

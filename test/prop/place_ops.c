@@ -690,7 +690,7 @@ call_fail(struct place_ops *ops, uint32_t a, uint32_t b, uint32_t c)
     }
     if (ops->features & LACKS_DEVICE_FAULTS)
         return;
-    d->fail_mask = a & 2 ? PLACE_CALL_ANY : 1u << (a >> 2) % 8;
+    d->fail_mask = a & 2 ? PLACE_CALL_ANY : 1u << (a >> 2) % 9;
     d->fail_after = b % 8;
     d->fail_count = c % 4;
     d->fail_status = c & 128 ? DRY_ERR_SYSTEM : DRY_ERR_NO_SPACE;

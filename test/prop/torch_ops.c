@@ -213,12 +213,12 @@ watch_event_query(void *self, uint64_t event)
 }
 
 /* Which stream it moves on is not known here: perhaps any. */
-static void
+static enum dry_status
 watch_event_wait(void *self, uint64_t event)
 {
     struct watched *w = self;
     w->has_waited = true;
-    w->sim.ops->event_wait(w->sim.self, event);
+    return w->sim.ops->event_wait(w->sim.self, event);
 }
 
 static void
@@ -228,12 +228,12 @@ watch_event_destroy(void *self, uint64_t event)
     w->sim.ops->event_destroy(w->sim.self, event);
 }
 
-static void
+static enum dry_status
 watch_stream_wait(void *self, uint64_t stream)
 {
     struct watched *w = self;
     w->has_waited = true;
-    w->sim.ops->stream_wait(w->sim.self, stream);
+    return w->sim.ops->stream_wait(w->sim.self, stream);
 }
 
 static const struct dry_device_ops watched_ops = {

@@ -416,8 +416,8 @@ use_streams(struct dry_device d, struct run *run)
         d.ops->stream_id(d.self, 2);
     went_well(run, d.ops->stream_follow(d.self, 2, event));
     d.ops->event_query(d.self, event);
-    d.ops->event_wait(d.self, event);
-    d.ops->stream_wait(d.self, 2);
+    went_well(run, d.ops->event_wait(d.self, event));
+    went_well(run, d.ops->stream_wait(d.self, 2));
     d.ops->event_destroy(d.self, event);
 }
 

@@ -21,6 +21,7 @@ make_sim(uint64_t capacity_bytes)
     struct dry_sim_options o;
     dry_sim_options_init(&o);
     o.capacity_bytes = capacity_bytes;
+    o.check = 1;
     struct dry_sim *sim = NULL;
     assert_int_equal(dry_sim_create(&o, &sim, NULL), DRY_OK);
     return sim;
@@ -452,6 +453,53 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
         take(pool, 40 * MIB, 3);
         assert_int_equal(device.waits, 1);
         check(pool);
+        dry_pool_destroy(pool);
+        dry_sim_destroy(sim);
+    }
+}
+
+static enum dry_status
+refuse_to_wait(void *self, uint64_t handle)
+{
+    (void)self;
+    (void)handle;
+    return DRY_ERR_SYSTEM;
+}
+
+/* Work may go on there: what was freed keeps its pages, and they go when the device waits. */
+static void
+nothing_is_unmapped_where_the_device_does_not_wait(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACEMENTS; p++) {
+        struct dry_sim *sim = make_sim(64 * MIB);
+        struct dry_device inner = dry_sim_get_device(sim);
+        struct dry_device_ops ops = *inner.ops;
+        struct dry_pool_options o;
+        dry_pool_options_init(&o);
+        o.device = (struct dry_device){.ops = &ops, .self = inner.self};
+        o.placement = placements[p];
+        o.conf = placements[p] == DRY_PLACEMENT_TORCH ? "expandable_segments:True" : "";
+        struct dry_pool *pool;
+        assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+        uint64_t a = take(pool, 40 * MIB, 7), b = take(pool, 2 * MIB, 7), reserved;
+        assert_int_equal(dry_sim_own(sim, a, 40 * MIB, 7, 1), DRY_OK);
+        assert_int_equal(dry_sim_use(sim, 7, a, 40 * MIB, 1), DRY_OK);
+        dry_sim_disown(sim, 1);
+        assert_int_equal(dry_pool_record_stream(pool, b, 8), DRY_OK);
+        assert_int_equal(dry_sim_own(sim, b, 2 * MIB, 7, 2), DRY_OK);
+        assert_int_equal(dry_sim_use(sim, 8, b, 2 * MIB, 2), DRY_OK);
+        dry_sim_disown(sim, 2);
+        assert_int_equal(dry_pool_free(pool, b), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, a), DRY_OK);
+        ops.stream_wait = ops.event_wait = refuse_to_wait;
+        assert_int_equal(dry_pool_trim(pool, 0, &reserved), DRY_OK);
+        assert_true(reserved >= 40 * MIB && dry_sim_get_finding_count(sim) == 0);
+        check(pool);
+        ops.stream_wait = inner.ops->stream_wait;
+        ops.event_wait = inner.ops->event_wait;
+        assert_int_equal(dry_pool_trim(pool, 0, &reserved), DRY_OK);
+        assert_true(reserved == 0 && dry_sim_get_finding_count(sim) == 0);
         dry_pool_destroy(pool);
         dry_sim_destroy(sim);
     }
@@ -1594,6 +1642,7 @@ main(void)
         cmocka_unit_test(handle_used_again_is_another_stream),
         cmocka_unit_test(stream_that_is_gone_gives_its_memory_back),
         cmocka_unit_test(capture_is_no_time_to_wait_for_what_is_gone),
+        cmocka_unit_test(nothing_is_unmapped_where_the_device_does_not_wait),
         cmocka_unit_test(private_pools_share_few_addresses),
         cmocka_unit_test(private_pool_begins_small),
         cmocka_unit_test(nothing_is_used_again_too_early),

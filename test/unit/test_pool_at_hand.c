@@ -234,10 +234,10 @@ record(void *self, uint64_t stream, uint64_t *event)
     return inner.ops->event_record(self, real(stream), event);
 }
 
-static void
+static enum dry_status
 wait_for(void *self, uint64_t stream)
 {
-    inner.ops->stream_wait(self, real(stream));
+    return inner.ops->stream_wait(self, real(stream));
 }
 
 static enum dry_status
