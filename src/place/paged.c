@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "place/paged_state.h"
 
+#define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
+
 /* --- create and destroy ------------------------------------------------------------------- */
 
 static void
@@ -42,7 +44,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->streams, p->stream_capacity, sizeof *p->streams);
     dryi_memory_free(&m, p->busy, p->busy_capacity, sizeof *p->busy);
     dryi_memory_free(&m, p->progressed, p->progressed_capacity, sizeof *p->progressed);
-    dryi_memory_free(&m, p->known_epochs, p->known_capacity, sizeof *p->known_epochs);
+    dryi_memory_free(&m, p->orders, p->order_capacity, sizeof *p->orders);
     dryi_memory_free(&m, p->uses, p->use_capacity, sizeof *p->uses);
     dryi_map_finish(&p->shelf_ids);
     dryi_map_finish(&p->stream_ids);
@@ -102,6 +104,7 @@ init_maps(struct dryi_paged *p)
     dryi_map_init(&p->known, &p->memory);
     dryi_map_init(&p->recorded, &p->memory);
     p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
+    p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_fronted = p->first_fence = NONE;
     p->plan.span = NONE;
@@ -323,6 +326,7 @@ static const struct dryi_place_ops paged_ops = {
     .free = dryi_paged_free,
     .record_stream = dryi_paged_record_stream,
     .stream_waits = dryi_paged_stream_waits,
+    .has_stream = dryi_paged_has_stream,
     .stream_progressed = dryi_paged_stream_progressed,
     .process_events = paged_process_events,
     .empty_cache = dryi_paged_empty_cache,
@@ -335,6 +339,8 @@ static const struct dryi_place_ops paged_ops = {
     .begin_capture = dryi_paged_begin_capture,
     .end_capture = dryi_paged_end_capture,
     .front_ask = dryi_paged_front_ask,
+    .front_flush = dryi_paged_front_flush,
+    .front_return = dryi_paged_front_return,
     .front_share = dryi_paged_front_share,
     .front_take = dryi_paged_front_take,
     .front_put = dryi_paged_front_put,
@@ -372,6 +378,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     p->budget = p->conf.budget;
     p->observer = options->observer;
     p->progress_is_told = options->progress_is_told;
+    p->streams_kept = options->streams_kept ? options->streams_kept : STREAMS_KEPT;
     p->wants_job = options->wants_job;
     init_maps(p);
     size_up_device(p);

@@ -63,7 +63,8 @@
  * A block of another shelf is merged with a neighbour once its uses are over; while threads share
  * the fronts, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
- * the others (paged_fence.c).
+ * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
+ * one's (paged_gone.c): what is kept is for as many streams as there are with something.
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
@@ -89,9 +90,11 @@
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams how far they are, a miss 64 more,
- *            in turns. The first request that a plan does not expect merges what waits for its
- *            steps, 1024 blocks at most. No memory is taken on a hit; a record is 64 bytes a block,
- *            and where large ones lie in the first span, 4 bytes for 64 KiB lead to them.
+ *            in turns. For a new stream 512 others are looked at, at most, and 256 of their free
+ *            blocks go to everybody. The first request that a plan does not expect merges what
+ *            waits for its steps, 1024 blocks at most. No memory is taken on a hit; a record is 64
+ *            bytes a block, and where large ones lie in the first span, 4 bytes for 64 KiB lead to
+ *            them.
  *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while
@@ -139,6 +142,8 @@ struct dryi_paged_options {
     const struct dry_memory *memory;
     struct dryi_place_observer observer; /* event NULL: none */
     bool progress_is_told;               /* as in struct dryi_torch_options */
+    /* From so many streams on the record of one of which nothing is left is taken again; 0: 32. */
+    uint32_t streams_kept;
     /*
      * Called from inside an alloc when there is a job to take (ops->take_job). NULL: nobody
      * takes any, and the place packs at once.

@@ -82,8 +82,10 @@ uint32_t
 dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint32_t after,
                       uint64_t addr, uint64_t size)
 {
-    struct records *dead = &p->shelves[shelf]->dead;
-    uint32_t block = dead->count > 0 ? pop_record(p, dead) : dryi_paged_record_take(p);
+    struct shelf *s = p->shelves[shelf];
+    uint32_t block =
+        s->dead.count > 0 ? pop_record(p, &s->dead) : dryi_paged_record_take(p);
+    s->block_count++;
     uint32_t next = after == NONE ? NONE : p->blocks[after].next;
     struct block *b = &p->blocks[block];
     b->addr = addr;
@@ -111,6 +113,7 @@ void
 dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
 {
     struct shelf *s = p->shelves[p->blocks[block].shelf];
+    s->block_count--;
     p->blocks[block].state = BLOCK_DEAD;
     push_record(p, s->has_records ? &s->dead : &p->dead, block);
 }

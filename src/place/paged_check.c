@@ -13,6 +13,7 @@ struct sums {
     int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
+    uint32_t *by_shelf; /* blocks of each */
     uint32_t blocks, shelved, fronts, waiting, fences, pending_uses;
 };
 
@@ -95,6 +96,7 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     sums->fences += b->state == BLOCK_FENCE;
     if (b->state == BLOCK_FENCE)
         return;
+    sums->by_shelf[b->shelf]++;
     bool small = arena_is_small(p->shelves[b->shelf]->arena);
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
@@ -231,6 +233,8 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
         const struct shelf *s = p->shelves[i];
         if (s->dead.count > 0 && !s->has_records)
             return "P9: records of a shelf are there for what is cut beside the place";
+        if (s->block_count != sums->by_shelf[i])
+            return "P3: the blocks of a shelf are counted";
         count += count_dead(p, &s->dead);
     }
     if (sums->fences != p->fence_count)
@@ -241,10 +245,15 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
 static const char *
 check_streams(const struct dryi_paged *p)
 {
-    uint32_t waiting = 0;
+    uint32_t waiting = 0, uses = 0, dead = 0, orders = 0;
     for (uint32_t i = 0; i < p->stream_count; i++) {
         const struct stream *s = &p->streams[i];
         uint64_t epoch = s->done;
+        uses += s->uses;
+        for (uint32_t o = s->orders; o != NONE; o = p->orders[o].next, orders++) {
+            if (p->orders[o].epoch >= p->streams[p->orders[o].on].epoch)
+                return "P6: nobody comes behind an epoch that has not ended";
+        }
         for (uint32_t u = s->first_use; u != NONE; u = p->uses[u].next) {
             if (p->uses[u].epoch <= epoch)
                 return "P6: events of a stream lie in the order of their epochs";
@@ -254,13 +263,17 @@ check_streams(const struct dryi_paged *p)
         if (s->marked < epoch || s->epoch <= s->marked)
             return "P6: an event ends its epoch";
     }
+    for (uint32_t u = p->dead_use; u != NONE; u = p->uses[u].next)
+        dead++;
+    if (uses + dead != p->use_count || orders != p->known.count)
+        return "P6: a stream's uses are counted, and what it knows is its own";
     return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
 }
 
 static const char *
-check_all(const struct dryi_paged *p, uint8_t *seen)
+check_all(const struct dryi_paged *p, uint8_t *seen, uint32_t *by_shelf)
 {
-    struct sums sums = {0};
+    struct sums sums = {.by_shelf = by_shelf};
     const char *broken = NULL;
     uint32_t shelved = 0, fronts = 0;
     for (uint32_t i = 0; i < p->span_slots && !broken; i++) {
@@ -296,9 +309,12 @@ dryi_paged_check(const void *self, struct dry_error *err)
     const struct dryi_paged *p = self;
     size_t count = (size_t)p->page_slots + 1;
     uint8_t *seen = dryi_memory_zalloc(&p->memory, count, 1);
-    if (!seen)
-        return dryi_fail_memory(err, "a check");
-    const char *broken = check_all(p, seen);
+    uint32_t *by_shelf = dryi_memory_zalloc(&p->memory, p->shelf_count, sizeof *by_shelf);
+    const char *broken = seen && by_shelf ? check_all(p, seen, by_shelf) : NULL;
+    bool has_memory = seen && by_shelf;
+    dryi_memory_free(&p->memory, by_shelf, p->shelf_count, sizeof *by_shelf);
     dryi_memory_free(&p->memory, seen, count, 1);
+    if (!has_memory)
+        return dryi_fail_memory(err, "a check");
     return broken ? dryi_fail(err, DRY_ERR_FORMAT, "%s", broken) : DRY_OK;
 }

@@ -76,6 +76,7 @@ put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
         p->blocks[p->first_fence].bin_prev = fence;
     p->first_fence = fence;
     p->fence_count++;
+    p->shelves[shelf]->block_count--;
     block_set_shelf(&p->blocks[fence], FENCED);
 }
 
@@ -101,7 +102,9 @@ dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
         f->bin_next;
     block_set_next(&p->blocks[f->prev], f->next);
     block_set_prev(&p->blocks[f->next], f->prev);
-    block_set_shelf(f, p->blocks[f->prev].shelf);
+    uint32_t shelf = p->blocks[f->prev].shelf;
+    p->shelves[shelf]->block_count++;
+    block_set_shelf(f, shelf);
     dryi_paged_block_drop(p, fence);
     p->fence_count--;
 }
@@ -147,6 +150,8 @@ dryi_paged_fences_merge(struct dryi_paged *p)
 void
 dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block, uint32_t shelf)
 {
+    p->shelves[p->blocks[block].shelf]->block_count--;
+    p->shelves[shelf]->block_count++;
     block_set_shelf(&p->blocks[block], shelf);
     if (p->fence_count == 0)
         return;

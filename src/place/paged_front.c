@@ -253,6 +253,30 @@ dryi_paged_front_ask(void *self, uint64_t stream)
 }
 
 void
+dryi_paged_front_flush(struct dryi_front *front)
+{
+    for (int i = 0; i < 2; i++)
+        dryi_paged_flush_shelf(front->place, front->place->shelves[front->shelf_ids[i]]);
+}
+
+void
+dryi_paged_front_return(struct dryi_front *front)
+{
+    struct dryi_paged *p = front->place;
+    DRYI_ASSERT(!front->is_used); /* its books are balanced */
+    for (int i = 0; i < 2; i++) {
+        struct shelf *s = p->shelves[front->shelf_ids[i]];
+        s->is_kept = s->has_records = false;
+        dryi_paged_records_level(p, s, 0);
+    }
+    struct dryi_front **link = &p->fronts;
+    while (*link != front)
+        link = &(*link)->next;
+    *link = front->next;
+    dryi_memory_free(&p->memory, front, 1, sizeof *front);
+}
+
+void
 dryi_paged_front_share(void *self, bool is_shared)
 {
     struct dryi_paged *p = self;

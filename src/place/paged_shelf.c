@@ -137,7 +137,7 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
         return NULL;
     s->arena = arena;
     s->is_small = arena_is_small(arena);
-    s->next = s->dead.first = NONE;
+    s->next = s->next_of_stream = s->dead.first = NONE;
     s->end = dryi_paged_record_take(p);
     for (uint32_t bin = 0; bin < BIN_COUNT; bin++)
         s->heads[bin] = s->end;
@@ -181,6 +181,8 @@ dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
         }
         p->shelves[shelf]->next = a->shelves;
         a->shelves = shelf;
+        p->shelves[shelf]->next_of_stream = p->streams[stream].shelves;
+        p->streams[stream].shelves = shelf;
     }
     a->last_stream = stream;
     return a->last_shelf = shelf;

@@ -7,7 +7,8 @@
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
  * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
- * are), paged_stream.c (streams, epochs, events),
+ * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
+ * paged_gone.c (streams of which nothing is left),
  * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
  * (periods), paged_heir.c (what waits for the request that the plan has there next),
  * paged_job.c (how a plan is made), paged_find.c (blocks by their addresses), paged_stats.c,
@@ -112,6 +113,7 @@ struct shelf {
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     uint32_t next;   /* of the arena */
+    uint32_t next_of_stream;
     enum shelf_kind kind;
     uint32_t
         *fronts; /* stacks of blocks of one size each, their newest ones; NULL: none */
@@ -126,6 +128,7 @@ struct shelf {
     /* While its front is shared: records for what is cut there beside the place. */
     bool has_records;
     struct records dead;
+    uint32_t block_count; /* of this shelf, on it or not, but fences */
 };
 
 /* Arenas 2n and 2n + 1 are those of owner n: large, small. */
@@ -163,8 +166,18 @@ struct stream {
     uint64_t marked;              /* the last epoch that has an event */
     uint64_t done;                /* the last epoch that is over */
     uint32_t first_use, last_use; /* events under way, oldest first */
+    uint32_t uses;                /* those, and what is recorded for blocks in use */
+    uint32_t shelves;             /* a list; NONE: none */
+    uint32_t orders;              /* what it knows of others, a list */
     bool is_busy, may_be_done;
-    char to_line[14]; /* a power of two: found by a shift */
+    bool was_asked; /* for anything, since paged_gone.c looked at it last */
+};
+_Static_assert(sizeof(struct stream) == 64, "a power of two: found by a shift");
+
+/* A stream comes behind this epoch of another one. */
+struct order {
+    uint64_t epoch;
+    uint32_t on, next;
 };
 
 /* An event under way, and the block that waits for it, if one does. */
@@ -320,6 +333,8 @@ struct dryi_paged {
 
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
+    uint32_t streams_kept;      /* from so many on records are taken again */
+    uint32_t stream_turn;       /* the one that was looked at last for that */
     struct dryi_map stream_ids; /* value -> stream */
     uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
     size_t busy_capacity;
@@ -328,13 +343,14 @@ struct dryi_paged {
     size_t progressed_capacity;
     uint32_t progressed_count;
     bool progress_is_told;
-    struct dryi_map known; /* stream and other -> index in known_epochs */
-    uint64_t *known_epochs;
-    size_t known_capacity;
+    struct dryi_map known; /* stream and other -> order */
+    struct order *orders;
+    size_t order_capacity;
+    uint32_t order_count, dead_order;
 
     struct use *uses;
     size_t use_capacity;
-    uint32_t use_count, dead_use, dead_uses;
+    uint32_t use_count, dead_use;
     uint32_t waiting_uses;           /* of them, those that a block waits for */
     uint32_t oldest_use, newest_use; /* of those under way */
     struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
@@ -773,6 +789,8 @@ void dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s);
 bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes,
                           uint32_t most);
 struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
+void dryi_paged_front_flush(struct dryi_front *front);
+void dryi_paged_front_return(struct dryi_front *front);
 void dryi_paged_front_share(void *self, bool is_shared);
 uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
 
@@ -1036,9 +1054,10 @@ void dryi_paged_planning_finish(struct dryi_paged *p);
 struct dryi_plan_job *dryi_paged_take_job(void *self);
 void dryi_paged_return_job(void *self, struct dryi_plan_job *job);
 
-/* --- paged_stream.c ----------------------------------------------------------------------- */
+/* --- paged_gone.c ------------------------------------------------------------------------- */
 
 DRYI_ASIDE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
+bool dryi_paged_has_stream(const void *self, uint64_t stream);
 
 /* Of the stream of the last request at once; NONE: no memory for a new one. */
 static inline uint32_t
@@ -1049,14 +1068,26 @@ dryi_paged_stream_index(struct dryi_paged *p, uint64_t value)
     return dryi_paged_stream_find(p, value);
 }
 
+/* --- paged_order.c ------------------------------------------------------------------------ */
+
+/* The epoch of `on` up to which `stream` comes behind. */
+uint64_t dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on);
+/* It comes behind this one; false: no memory. */
+bool dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch);
+/* All that a stream knows of others. */
+void dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream);
+/* What the program did by itself: it will do so again. */
+void dryi_paged_tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to,
+                           uint64_t epoch);
+enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
+
+/* --- paged_stream.c ----------------------------------------------------------------------- */
+
 bool dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream);
 /* Is every use of this free block over, as far as we have seen? */
 bool dryi_paged_is_over(const struct dryi_paged *p, const struct block *b);
 /* An event behind everything on the stream so far. */
 enum dry_status dryi_paged_mark(struct dryi_paged *p, uint32_t stream);
-/* The epoch of `on` up to which `stream` comes behind. */
-uint64_t dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on);
-bool dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch);
 /* Ask the device how far the stream is. */
 void dryi_paged_observe(struct dryi_paged *p, uint32_t stream);
 /* Wait until `epoch` of the stream is over; it has an event. SYSTEM: it may not be. */
@@ -1077,7 +1108,6 @@ enum dry_status dryi_paged_free(void *self, dryi_block block);
 /* The same of a block that is in use. */
 enum dry_status dryi_paged_free_used(struct dryi_paged *p, uint32_t block);
 enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
-enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
 void dryi_paged_stream_progressed(void *self, uint64_t stream);
 
 /* --- paged_pool.c ------------------------------------------------------------------------- */

@@ -15,33 +15,6 @@
 
 /* --- streams ------------------------------------------------------------------------------ */
 
-static uint32_t
-make_stream(struct dryi_paged *p, uint64_t value)
-{
-    size_t count = (size_t)p->stream_count + 1;
-    if (!dryi_memory_grow(&p->memory, &p->streams, &p->stream_capacity, count,
-                          sizeof *p->streams) ||
-        !dryi_memory_grow(&p->memory, &p->progressed, &p->progressed_capacity, count,
-                          sizeof *p->progressed) ||
-        !dryi_memory_grow(&p->memory, &p->busy, &p->busy_capacity, count,
-                          sizeof *p->busy) ||
-        !dryi_map_put(&p->stream_ids, value, p->stream_count))
-        return NONE;
-    p->streams[p->stream_count] =
-        (struct stream){.value = value, .epoch = 1, .first_use = NONE, .last_use = NONE};
-    return p->stream_count++;
-}
-
-uint32_t
-dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
-{
-    const uint32_t *known = dryi_map_find(&p->stream_ids, value);
-    uint32_t index = known ? *known : make_stream(p, value);
-    if (index != NONE)
-        p->last_stream = index;
-    return index;
-}
-
 bool
 dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
 {
@@ -59,77 +32,6 @@ dryi_paged_is_over(const struct dryi_paged *p, const struct block *b)
     return s->kind != SHELF_STREAM || b->epoch <= p->streams[s->stream].done;
 }
 
-/* --- what a stream knows of another ------------------------------------------------------- */
-
-static uint64_t
-known_key(uint32_t stream, uint32_t on)
-{
-    return (uint64_t)stream << 32 | on;
-}
-
-uint64_t
-dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
-{
-    if (p->known.count == 0)
-        return 0;
-    const uint32_t *index = dryi_map_find(&p->known, known_key(stream, on));
-    return index ? p->known_epochs[*index] : 0;
-}
-
-bool
-dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
-{
-    uint32_t *index = dryi_map_find(&p->known, known_key(stream, on));
-    if (!index) {
-        uint32_t count = (uint32_t)p->known.count;
-        if (!dryi_memory_grow(&p->memory, &p->known_epochs, &p->known_capacity,
-                              (size_t)count + 1, sizeof *p->known_epochs) ||
-            !dryi_map_put(&p->known, known_key(stream, on), count))
-            return false;
-        p->known_epochs[count] = epoch;
-    } else if (p->known_epochs[*index] < epoch) {
-        p->known_epochs[*index] = epoch;
-    }
-    return true;
-}
-
-/* What the program did by itself: it will do so again. */
-static void
-tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to, uint64_t epoch)
-{
-    if (p->hints)
-        dryi_forecast_passed(p->hints, from, to, epoch);
-}
-
-/* The epoch ends without an event: whoever comes behind it knows so from the program. */
-enum dry_status
-dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
-{
-    struct dryi_paged *p = self;
-    uint32_t to = dryi_paged_stream_index(p, stream);
-    uint32_t from = dryi_paged_stream_index(p, on);
-    if (to == NONE || from == NONE)
-        return DRY_ERR_MEMORY;
-    if (to == from)
-        return DRY_OK;
-    /* That is an order of the graph's nodes: what the streams were given before has none. */
-    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
-        return DRY_OK;
-    if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
-        return DRY_ERR_MEMORY;
-    tell_hints(p, from, to, p->streams[from].epoch);
-    p->streams[from].epoch++;
-    for (uint32_t i = 0; i < p->stream_count; i++) { /* and what that one knew itself */
-        uint64_t epoch = i == to ? 0 : dryi_paged_known_epoch(p, from, i);
-        if (epoch > 0 && epoch > dryi_paged_known_epoch(p, to, i)) {
-            if (!dryi_paged_learn(p, to, i, epoch))
-                return DRY_ERR_MEMORY;
-            tell_hints(p, i, to, epoch);
-        }
-    }
-    return DRY_OK;
-}
-
 /* --- uses --------------------------------------------------------------------------------- */
 
 static uint64_t
@@ -139,22 +41,25 @@ use_key(uint32_t block, uint32_t stream)
 }
 
 static uint32_t
-make_use(struct dryi_paged *p)
+make_use(struct dryi_paged *p, uint32_t stream)
 {
     uint32_t use = p->dead_use;
-    if (use != NONE) {
+    if (use != NONE)
         p->dead_use = p->uses[use].next;
-        return use;
-    }
-    if (!dryi_memory_grow(&p->memory, &p->uses, &p->use_capacity,
-                          (size_t)p->use_count + 1, sizeof *p->uses))
+    else if (dryi_memory_grow(&p->memory, &p->uses, &p->use_capacity,
+                              (size_t)p->use_count + 1, sizeof *p->uses))
+        use = p->use_count++;
+    else
         return NONE;
-    return p->use_count++;
+    p->uses[use] = (struct use){.block = NONE, .stream = stream};
+    p->streams[stream].uses++;
+    return use;
 }
 
 static void
 drop_use(struct dryi_paged *p, uint32_t use)
 {
+    p->streams[p->uses[use].stream].uses--;
     p->uses[use].next = p->dead_use;
     p->dead_use = use;
 }
@@ -172,15 +77,15 @@ dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream)
         return DRY_ERR_MEMORY;
     if (index == own || dryi_map_find(&p->recorded, use_key(block, index)))
         return DRY_OK;
-    uint32_t use = make_use(p);
+    uint32_t use = make_use(p, index);
     if (use == NONE)
         return DRY_ERR_MEMORY;
     if (!dryi_map_put(&p->recorded, use_key(block, index), use)) {
         drop_use(p, use);
         return DRY_ERR_MEMORY;
     }
-    p->uses[use] =
-        (struct use){.block = block, .stream = index, .next = p->blocks[block].uses};
+    p->uses[use].block = block;
+    p->uses[use].next = p->blocks[block].uses;
     p->blocks[block].uses = use;
     return DRY_OK;
 }
@@ -246,18 +151,15 @@ dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
 {
     if (dryi_paged_is_captured(p, stream))
         return DRY_ERR_UNSUPPORTED;
-    uint32_t use = make_use(p);
+    uint32_t use = make_use(p, stream);
     if (use == NONE)
         return DRY_ERR_MEMORY;
-    uint64_t event;
-    enum dry_status status = record_event(p, stream, &event);
-    if (status != DRY_OK) {
+    enum dry_status status = record_event(p, stream, &p->uses[use].event);
+    if (status == DRY_OK)
+        queue_use(p, use);
+    else
         drop_use(p, use);
-        return status;
-    }
-    p->uses[use] = (struct use){.event = event, .block = NONE, .stream = stream};
-    queue_use(p, use);
-    return DRY_OK;
+    return status;
 }
 
 enum dry_status
@@ -470,7 +372,7 @@ dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
            p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
         const struct use *u = &p->uses[s->first_use];
         if (u->block != NONE) /* else it was our own */
-            tell_hints(p, stream, DRYI_HINT_ANYBODY, u->epoch);
+            dryi_paged_tell_hints(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
     }
 }

@@ -151,6 +151,8 @@ struct dryi_place_ops {
     enum dry_status (*record_stream)(void *self, dryi_block block, uint64_t stream);
     /* The program made `stream` wait for everything on `on` so far. */
     enum dry_status (*stream_waits)(void *self, uint64_t stream, uint64_t on);
+    /* Is anything left of a stream? NULL: of every one. */
+    bool (*has_stream)(const void *self, uint64_t stream);
     /* Events of this stream may have completed: the next alloc looks. */
     void (*stream_progressed)(void *self, uint64_t stream);
     void (*process_events)(void *self);
@@ -193,10 +195,14 @@ struct dryi_place_ops {
     enum dry_status (*end_capture)(void *self);
 
     /*
-     * The front of a stream, made if need be; NULL: no memory. It lives as long as the place.
-     * All of front_* are NULL where a place has none.
+     * The front of a stream, made if need be; NULL: no memory. It lives until it is returned, or
+     * as long as the place. All of front_* are NULL where a place has none.
      */
     struct dryi_front *(*front_ask)(void *self, uint64_t stream);
+    /* What lies on it is ordinary free memory from now on. */
+    void (*front_flush)(struct dryi_front *front);
+    /* A front that keeps no block. The stream goes without, until it is asked for again. */
+    void (*front_return)(struct dryi_front *front);
     /*
      * Several fronts are used at once from now on, or no more. Then they hold large blocks
      * too, and nothing is forecast: the order of requests is the threads', not the program's.

@@ -22,6 +22,32 @@
 
 /* --- numbers and handles ---------------------------------------------------------------- */
 
+#define STREAMS_MAX 64 /* so few are worth no look */
+
+/*
+ * Those of which the place has nothing, but for the last one: a request may ask for two before the
+ * place hears of either.
+ */
+static void
+forget_streams(struct dry_pool *pool)
+{
+    struct dryi_pool_streams *s = &pool->streams;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->count && pool->place.ops->has_stream; i++) {
+        struct dryi_pool_stream stream = s->list[i];
+        if (stream.number != s->last &&
+            !pool->place.ops->has_stream(pool->place.self, stream.number)) {
+            dryi_map_take(&s->index, stream.number);
+            continue;
+        }
+        *dryi_map_find(&s->index, stream.number) = kept;
+        s->list[kept++] = stream;
+    }
+    if (pool->place.ops->has_stream)
+        s->count = kept;
+    s->enough = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
+}
+
 enum dry_status
 dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
 {
@@ -29,18 +55,20 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
     uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
     const uint32_t *known = dryi_map_find(&s->index, id);
     if (!known) {
+        if (s->count >= s->enough)
+            forget_streams(pool);
         if (!dryi_memory_grow(&pool->memory, &s->list, &s->capacity, (size_t)s->count + 1,
                               sizeof *s->list) ||
             !dryi_map_put(&s->index, id, s->count))
             return DRY_ERR_MEMORY;
-        s->list[s->count++] = (struct dryi_pool_stream){.handle = stream};
+        s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = stream};
     } else { /* one stream may have several names */
         struct dryi_pool_stream *before = &s->list[*known];
         if (before->handle != stream)
             dryi_pool_front_ask_again(pool, id);
-        *before = (struct dryi_pool_stream){.handle = stream};
+        before->handle = stream;
     }
-    *number = id;
+    *number = s->last = id;
     return DRY_OK;
 }
 
@@ -72,7 +100,7 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
     *stream = s ? s->handle : number;
     if (!pool->has_stream_ids)
         return true;
-    return pool->device.ops->stream_id(pool->device.self, *stream) == number;
+    return s && pool->device.ops->stream_id(pool->device.self, s->handle) == number;
 }
 
 /*

@@ -109,7 +109,8 @@ place_of(struct dryi_pool_fronts *f, uint64_t stream)
         size_t at = (hash + i) % (2 * DRYI_POOL_FRONTS);
         const struct dryi_pool_front *front =
             atomic_load_explicit(&f->by_stream[at], memory_order_acquire);
-        if (!front || front->stream == stream)
+        if (!front ||
+            atomic_load_explicit(&front->stream, memory_order_relaxed) == stream)
             return &f->by_stream[at];
     }
     return NULL;
@@ -123,22 +124,89 @@ front_of(struct dryi_pool_fronts *f, uint64_t number)
     struct dryi_pool_front *front =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
     /* Where it was empty a moment ago, another stream's may stand by now. */
-    return front && front->stream == number ? front : NULL;
+    bool is_its =
+        front && atomic_load_explicit(&front->stream, memory_order_relaxed) == number;
+    return is_its ? front : NULL;
+}
+
+static bool
+is_listed(const struct dryi_pool_fronts *f, const struct dryi_pool_front *front)
+{
+    uint32_t i = 0;
+    while (i < f->open_count && f->open[i] != front)
+        i++;
+    return i < f->open_count;
+}
+
+#define FRONT_IDLE 4096 /* others were found so often since */
+#define FRONT_TURNS 16  /* one is looked at for so many that find none */
+
+/*
+ * One that nobody has found for long and that keeps no block in use; NULL: not at this turn.
+ * What its stream has free lies on it no more.
+ */
+static struct dryi_pool_front *
+find_idle(struct dry_pool *pool)
+{
+    struct dryi_pool_fronts *f = &pool->fronts;
+    if (++f->misses % FRONT_TURNS != 0)
+        return NULL;
+    f->turn = f->turn % f->count + 1;
+    struct dryi_pool_front *front = f->all[f->turn];
+    if (front->is_open || is_listed(f, front) || f->finds - front->found_at < FRONT_IDLE)
+        return NULL;
+    pool->place.ops->front_flush(front->front);
+    return front->table.count == 0 ? front : NULL;
+}
+
+/* Whoever looks for a front without the lock meanwhile may find none, and takes the lock. */
+static void
+list_streams(struct dryi_pool_fronts *f)
+{
+    for (size_t i = 0; i < 2 * DRYI_POOL_FRONTS; i++)
+        atomic_store_explicit(&f->by_stream[i], NULL, memory_order_relaxed);
+    for (uint32_t i = 1; i <= f->count; i++) {
+        uint64_t stream = atomic_load_explicit(&f->all[i]->stream, memory_order_relaxed);
+        atomic_store_explicit(place_of(f, stream), f->all[i], memory_order_release);
+    }
+}
+
+/* The front is another stream's from now on. */
+static void
+give_to(struct dry_pool *pool, struct dryi_pool_front *idle, struct dryi_front *front,
+        uint64_t stream)
+{
+    dryi_lock_take(&idle->lock); /* of fronts, this one alone: somebody may look at it */
+    struct dryi_front *before = idle->front;
+    idle->front = front;
+    atomic_store_explicit(&idle->stream, stream, memory_order_relaxed);
+    dryi_lock_give(&idle->lock);
+    pool->place.ops->front_return(before);
+    list_streams(&pool->fronts);
 }
 
 static struct dryi_pool_front *
 make_front(struct dry_pool *pool, uint64_t stream)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
-    if (f->count == DRYI_POOL_FRONTS)
+    struct dryi_pool_front *made = NULL;
+    bool is_full = f->count == DRYI_POOL_FRONTS;
+    if (is_full)
+        made = find_idle(pool);
+    if (is_full && !made)
         return NULL;
     struct dryi_front *front = pool->place.ops->front_ask(pool->place.self, stream);
-    struct dryi_pool_front *made =
-        front ? dryi_memory_zalloc(&pool->memory, 1, sizeof *made) : NULL;
+    if (!front)
+        return NULL;
+    if (is_full) {
+        give_to(pool, made, front, stream);
+        return made;
+    }
+    made = dryi_memory_zalloc(&pool->memory, 1, sizeof *made);
     if (!made)
         return NULL;
     made->front = front;
-    made->stream = stream;
+    atomic_init(&made->stream, stream);
     dryi_lock_init(&made->lock);
     dryi_pool_table_init(&made->table, &pool->memory);
     f->all[++f->count] = made;
@@ -172,26 +240,19 @@ open_front(struct dryi_pool_fronts *f, struct dryi_pool_front *front)
     f->alone = 0;
 }
 
-static bool
-is_listed(const struct dryi_pool_fronts *f, const struct dryi_pool_front *front)
-{
-    uint32_t i = 0;
-    while (i < f->open_count && f->open[i] != front)
-        i++;
-    return i < f->open_count;
-}
-
 struct dryi_pool_front *
 dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
 {
     struct dryi_pool_fronts *f = &pool->fronts;
     if (!pool->place.ops->front_ask)
         return &f->others;
+    f->finds++;
     struct dryi_pool_front *front = front_of(f, number);
     if (!front)
         front = make_front(pool, number);
     if (!front)
         return &f->others;
+    front->found_at = f->finds;
     if (dryi_pool_fronts_are_shared(f) && !front->is_open && !is_listed(f, front))
         open_front(f, front);
     front->handle = handle;
@@ -274,11 +335,12 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t 
     return true;
 }
 
-/* Its lock is taken. */
+/* Its lock is taken. It may be another stream's by now, whose handle is the same. */
 static bool
-serves(const struct dryi_pool_front *front, uint64_t stream)
+serves(const struct dryi_pool_front *front, uint64_t number, uint64_t stream)
 {
-    return front->is_open && front->is_asked && front->handle == stream;
+    return front->is_open && front->is_asked && front->handle == stream &&
+           atomic_load_explicit(&front->stream, memory_order_relaxed) == number;
 }
 
 /* Not for ever: which fronts are idle is seen where all of them are locked. */
@@ -315,13 +377,13 @@ bool
 dryi_pool_front_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream,
                       uint64_t *address)
 {
-    struct dryi_pool_front *f =
-        front_of(&pool->fronts, dryi_pool_number_of(pool, stream));
+    uint64_t number = dryi_pool_number_of(pool, stream);
+    struct dryi_pool_front *f = front_of(&pool->fronts, number);
     if (!f)
         return false;
     dryi_lock_take(&f->lock);
     bool is_done = false;
-    if (serves(f, stream)) {
+    if (serves(f, number, stream)) {
         struct dryi_pool_entry entry;
         is_done = hand_out(pool, f, size, address);
         if (!is_done && cut_at(pool, f, size, false, &entry)) {
@@ -338,14 +400,14 @@ bool
 dryi_pool_front_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
                     uint64_t *address)
 {
-    struct dryi_pool_front *f =
-        front_of(&pool->fronts, dryi_pool_number_of(pool, stream));
+    uint64_t number = dryi_pool_number_of(pool, stream);
+    struct dryi_pool_front *f = front_of(&pool->fronts, number);
     if (!f)
         return false;
     dryi_lock_take(&pool->lock);
     dryi_lock_take(&f->lock);
     struct dryi_pool_entry entry;
-    bool is_done = serves(f, stream) && cut_at(pool, f, size, true, &entry);
+    bool is_done = serves(f, number, stream) && cut_at(pool, f, size, true, &entry);
     dryi_lock_give(&pool->lock); /* what follows is the front's own */
     if (is_done)
         *address = enter_cut(pool, f, &entry);

@@ -29,17 +29,19 @@
 #include "place/place.h"
 #include "pool/pool_table.h"
 
-#define DRYI_POOL_FRONTS 64u /* streams with a front of a pool; others go without */
+/* Streams with a front of a pool; others go without, or take one that nobody has used for long. */
+#define DRYI_POOL_FRONTS 64u
 
 struct dryi_pool_front {
     struct dryi_lock lock;
     bool is_open;
-    bool is_asked;   /* handle is its last name */
-    uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
-    uint32_t idle;   /* locked so often without having been used */
-    uint32_t beside; /* so often for a cut or a merge, since all fronts were */
-    uint64_t stream; /* as the place knows it */
-    uint64_t handle; /* as the program does */
+    bool is_asked;           /* handle is its last name */
+    uint32_t number;         /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
+    uint32_t idle;           /* locked so often without having been used */
+    uint32_t beside;         /* so often for a cut or a merge, since all fronts were */
+    _Atomic uint64_t stream; /* as the place knows it */
+    uint64_t found_at;       /* when it was found last, counted in finds */
+    uint64_t handle;         /* as the program does */
     struct dryi_front *front;     /* NULL: of number 0, which is never open */
     struct dryi_pool_table table; /* of the stream's blocks */
     char apart[DRYI_APART];       /* no line of the cache holds two */
@@ -65,6 +67,8 @@ struct dryi_pool_fronts {
     /* Of that stream; NULL: unknown, or each request has to be asked about. */
     struct dryi_pool_front *last;
     uint32_t count;
+    uint64_t finds, misses; /* misses: of streams that have none */
+    uint32_t turn;          /* the front that was looked at last for one that is idle */
     /* The open ones, in two arrays alike. */
     struct dryi_pool_front *open[DRYI_POOL_FRONTS];
     struct dryi_front *open_fronts[DRYI_POOL_FRONTS];

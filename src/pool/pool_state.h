@@ -48,6 +48,7 @@ struct dryi_pool_scope {
 
 /* Streams by number, where the device has such: see pool_device.c. */
 struct dryi_pool_stream {
+    uint64_t number;
     uint64_t handle; /* the last one seen */
 };
 
@@ -56,6 +57,8 @@ struct dryi_pool_streams {
     struct dryi_pool_stream *list;
     size_t capacity;
     uint32_t count;
+    uint32_t enough; /* so many: those that the place has nothing of are forgotten */
+    uint64_t last;   /* the number asked for last */
 };
 
 struct dry_pool {

@@ -94,11 +94,61 @@ MUTANTS = {
         "        (void)take_hidden;\n",
         "test_paged", "nothing_hides_behind_its_bin"),
     "graph_orders_what_was_before": (
-        "paged_stream.c",
+        "paged_order.c",
         "    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))\n"
         "        return DRY_OK;\n",
         "",
         "test_paged", "waits_inside_a_capture_are_no_order"),
+    "knowledge_of_another": (
+        "paged_gone.c",
+        "    dryi_paged_orders_forget(p, stream);\n",
+        "",
+        "test_stream_gone", "what_a_stream_knew_goes_with_it"),
+    "record_of_a_busy_stream": (
+        "paged_gone.c",
+        "s->uses > 0 || s->freed > s->done",
+        "s->uses > 0",
+        "prop_paged", "paged_keeps_the_contract"),
+    "record_with_uses": (
+        "paged_gone.c",
+        "s->uses > 0 || s->freed > s->done",
+        "s->freed > s->done",
+        "prop_paged", "paged_keeps_the_contract"),
+    "record_with_blocks": (
+        "paged_gone.c",
+        "return s->block_count == 0;",
+        "return s->octaves == 0;",
+        "prop_paged", "paged_keeps_the_contract"),
+    "record_for_ever": (
+        "paged_gone.c",
+        "if (p->stream_count < p->streams_kept ||",
+        "if (p->stream_count > 0 ||",
+        "test_stream_gone", "streams_that_come_and_go_leave_nothing"),
+    "record_without_an_event": (
+        "paged_gone.c",
+        "        mark_some(p);\n",
+        "        (void)mark_some;\n",
+        "test_stream_gone", "streams_that_come_and_go_leave_nothing"),
+    "record_of_a_front": (
+        "paged_gone.c",
+        "        if (p->shelves[at]->is_kept)\n            return false;\n",
+        "",
+        "test_stream_gone", "streams_that_come_and_go_leave_nothing"),
+    "front_with_a_block": (
+        "pool_front.c",
+        "return front->table.count == 0 ? front : NULL;",
+        "return front;",
+        "test_stream_gone", "fronts_go_from_stream_to_stream"),
+    "front_for_ever": (
+        "pool_front.c",
+        "        made = find_idle(pool);\n",
+        "        (void)find_idle;\n",
+        "test_stream_gone", "fronts_go_from_stream_to_stream"),
+    "handle_for_ever": (
+        "pool_device.c",
+        "            forget_streams(pool);\n",
+        "            (void)forget_streams;\n",
+        "test_stream_gone", "streams_that_come_and_go_leave_nothing"),
     "unmapped_though_not_waited": (
         "torch_segment.c",
         "        return; /* work may still go on there: it stays mapped */\n",
@@ -145,7 +195,7 @@ MUTANTS = {
         "while (s->first_use != NONE || s->first_use != NONE &&\n",
         "prop_paged", "paged_keeps_the_contract"),
     "order_overrated": (
-        "paged_stream.c",
+        "paged_order.c",
         "dryi_paged_learn(p, to, from, p->streams[from].epoch)",
         "dryi_paged_learn(p, to, from, p->streams[from].epoch + 1)",
         "prop_paged", "paged_keeps_the_contract"),
@@ -930,6 +980,7 @@ PROGRAMS = {
     "test_pool_find": ("test/unit/test_pool_find.c", ["pool/pool*", "place/paged*"]),
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
+    "test_stream_gone": ("test/unit/test_stream_gone.c", ["pool/pool*", "place/paged*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),

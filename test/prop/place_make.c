@@ -70,6 +70,7 @@ make_paged(struct place_ops *ops, const uint8_t *header)
         .memory = &ops->memory_of_place,
         .observer = {.event = observe, .self = ops},
         .progress_is_told = ops->progress_is_told,
+        .streams_kept = header[6] >> 5, /* 0: more than there are here */
     };
     struct dryi_paged_conf *conf = &options.conf;
     dryi_paged_conf_init(conf);

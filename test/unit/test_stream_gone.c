@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that come and go: nothing is kept of those that nothing is left of, neither memory nor a
+ * front; and what one knew is not what the next one knows that has its record.
+ */
+#include "support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+
+#include "base/bits.h"
+#include "place/paged.h"
+#include "pool/pool_state.h"
+
+/* --- a pool whose memory is counted ------------------------------------------------------- */
+
+/*
+ * A device that is done with a stream's work whenever it is asked for an event; where it has ids,
+ * there are eight handles, of a new stream each time.
+ */
+struct stage {
+    struct dry_sim *sim;
+    struct dry_device inner;
+    struct dry_device_ops ops;
+    struct dry_pool *pool;
+    size_t live_bytes;
+    uint64_t first; /* number of the oldest stream that is there */
+};
+
+#define HANDLES 8
+
+static struct stage *stage;
+
+static void *
+count(void *self, void *old, size_t old_bytes, size_t new_bytes)
+{
+    struct stage *s = self;
+    s->live_bytes += new_bytes - old_bytes;
+    if (new_bytes > 0)
+        return realloc(old, new_bytes);
+    free(old);
+    return NULL;
+}
+
+#define STAYS UINT64_C(1000000) /* a stream that is always there */
+
+/* Which of those there are has the handle. */
+static uint64_t
+number_of(void *self, uint64_t handle)
+{
+    (void)self;
+    if (handle == STAYS)
+        return handle;
+    return stage->first + (handle - stage->first % HANDLES + HANDLES) % HANDLES;
+}
+
+static enum dry_status
+record(void *self, uint64_t stream, uint64_t *event)
+{
+    enum dry_status status = stage->inner.ops->event_record(self, stream, event);
+    dry_sim_complete_stream(stage->sim, stream);
+    return status;
+}
+
+static enum dry_status
+wait_all(void *self)
+{
+    for (uint64_t stream = 0; stream < HANDLES; stream++)
+        assert_int_equal(stage->inner.ops->stream_wait(self, stream), DRY_OK);
+    return DRY_OK;
+}
+
+static void
+begin(struct stage *s, const char *conf, bool has_ids)
+{
+    *s = (struct stage){0};
+    stage = s;
+    struct dry_sim_options so;
+    dry_sim_options_init(&so);
+    so.capacity_bytes = DRYI_GIB;
+    assert_int_equal(dry_sim_create(&so, &s->sim, NULL), DRY_OK);
+    s->inner = dry_sim_get_device(s->sim);
+    s->ops = *s->inner.ops;
+    s->ops.event_record = record;
+    if (has_ids) {
+        s->ops.stream_id = number_of;
+        s->ops.wait_all = wait_all;
+    }
+    struct dry_memory memory = {count, s};
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    o.device = (struct dry_device){.ops = &s->ops, .self = s->inner.self};
+    o.memory = &memory;
+    o.conf = conf;
+    assert_int_equal(dry_pool_create(&o, &s->pool, NULL), DRY_OK);
+}
+
+static void
+end(struct stage *s)
+{
+    struct dry_error err;
+    if (dry_pool_check(s->pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    dry_pool_destroy(s->pool);
+    assert_int_equal(s->live_bytes, 0);
+    dry_sim_destroy(s->sim);
+}
+
+static uint64_t
+take(const struct stage *s, uint64_t size, uint64_t stream)
+{
+    uint64_t address;
+    assert_int_equal(dry_pool_alloc(s->pool, size, stream, &address), DRY_OK);
+    return address;
+}
+
+static void
+put(const struct stage *s, uint64_t address)
+{
+    assert_int_equal(dry_pool_free(s->pool, address), DRY_OK);
+}
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+/* What a stream does before it goes. */
+enum deed {
+    IT_ALLOCATES = 1, /* a little */
+    IT_IS_LARGE = 2,
+    IT_WAITS = 4,   /* and is waited for, by one that stays */
+    IT_RECORDS = 8, /* its block is used by the next one */
+    DEEDS = 16,
+};
+
+static void
+live(struct stage *s, unsigned deeds, uint64_t stream, uint64_t next)
+{
+    uint64_t blocks[2] = {0};
+    if (deeds & IT_ALLOCATES)
+        blocks[0] = take(s, 512, stream);
+    if (deeds & IT_IS_LARGE)
+        blocks[1] = take(s, DRYI_MIB, stream);
+    if (deeds & IT_WAITS)
+        assert_int_equal(dry_pool_stream_waits(s->pool, stream, STAYS), DRY_OK);
+    for (int i = 0; i < 2; i++) {
+        if (blocks[i] && (deeds & IT_RECORDS))
+            assert_int_equal(dry_pool_record_stream(s->pool, blocks[i], next), DRY_OK);
+        if (blocks[i])
+            put(s, blocks[i]);
+    }
+    if (deeds & IT_WAITS)
+        assert_int_equal(dry_pool_stream_waits(s->pool, STAYS, stream), DRY_OK);
+}
+
+static void
+live_many(struct stage *s, unsigned deeds, unsigned streams)
+{
+    for (unsigned i = 0; i < streams; i++, s->first++) {
+        if (s->ops.stream_id)
+            live(s, deeds, s->first % HANDLES, (s->first + 1) % HANDLES);
+        else
+            live(s, deeds, s->first, s->first + 1);
+    }
+}
+
+static void
+streams_that_come_and_go_leave_nothing(void **state)
+{
+    (void)state;
+    for (unsigned deeds = 1; deeds < DEEDS; deeds++) {
+        for (int has_ids = 0; has_ids <= 1; has_ids++) {
+            struct stage s;
+            /* What is learnt of a period grows as long as there is none. */
+            begin(&s, "plan:False", has_ids);
+            live_many(&s, deeds, 6000);
+            size_t before = s.live_bytes;
+            live_many(&s, deeds, 6000);
+            assert_true(s.live_bytes <= before + before / 2);
+            assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 fronts, two */
+            end(&s);
+        }
+    }
+}
+
+/* --- fronts ------------------------------------------------------------------------------- */
+
+static bool
+has_front(const struct stage *s, uint64_t stream)
+{
+    const struct dryi_pool_front *last = s->pool->fronts.last;
+    return last && last->stream == stream;
+}
+
+/* Sixty-four streams have one each; one of them keeps a block, the others go. */
+static void
+fronts_go_from_stream_to_stream(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, "", false);
+    uint64_t kept = 0;
+    for (uint64_t stream = 0; stream < DRYI_POOL_FRONTS; stream++) {
+        put(&s, take(&s, 4096, stream));
+        if (stream == 5)
+            kept = take(&s, 3000, stream);
+    }
+    put(&s, take(&s, 4096, 100));
+    assert_false(has_front(&s, 100)); /* none is idle yet */
+    for (unsigned i = 0; i < 16384; i++)
+        put(&s, take(&s, 4096, 100 + i % 80));
+    unsigned fronts = 0;
+    for (uint64_t stream = 100; stream < 180; stream++) {
+        put(&s, take(&s, 4096, stream));
+        fronts += has_front(&s, stream);
+    }
+    assert_int_equal(fronts, DRYI_POOL_FRONTS - 1); /* each but that of stream 5 */
+    put(&s, kept);
+    put(&s, take(&s, 3000, 5));
+    assert_true(has_front(&s, 5));
+    end(&s);
+}
+
+/* --- what a stream knows ------------------------------------------------------------------ */
+
+static dryi_block
+get(const struct dryi_place *place, uint64_t stream)
+{
+    dryi_block block;
+    assert_int_equal(place->ops->alloc(place->self, 4 * DRYI_MIB, stream, &block),
+                     DRY_OK);
+    return block;
+}
+
+/* Stream 1 comes behind stream 2, and is forgotten; stream 3 has its record. */
+static void
+what_a_stream_knew_goes_with_it(void **state)
+{
+    (void)state;
+    for (int is_forgotten = 0; is_forgotten <= 1; is_forgotten++) {
+        struct dry_sim_options so;
+        dry_sim_options_init(&so);
+        so.capacity_bytes = DRYI_GIB;
+        so.check = 1;
+        struct dry_sim *sim;
+        assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
+        struct dryi_paged_options options = {.device = dry_sim_get_device(sim),
+                                             .streams_kept = 2};
+        dryi_paged_conf_init(&options.conf);
+        options.conf.reuse_waiting = false;
+        struct dryi_place place;
+        assert_int_equal(dryi_paged_create(&options, &place, NULL), DRY_OK);
+        dryi_block used = get(&place, 2);
+        uint64_t address = place.ops->get_address(place.self, used);
+        assert_int_equal(place.ops->free(place.self, used), DRY_OK);
+        assert_int_equal(place.ops->stream_waits(place.self, 1, 2), DRY_OK);
+        uint64_t stream = is_forgotten ? 3 : 1;
+        assert_true(place.ops->has_stream(place.self, 1));
+        dryi_block block = get(&place, stream);
+        assert_true(place.ops->has_stream(place.self, 1) == !is_forgotten);
+        assert_true(place.ops->has_stream(place.self, 2)); /* it has free memory */
+        bool is_reused = place.ops->get_address(place.self, block) == address;
+        assert_true(is_reused == !is_forgotten);
+        struct dry_error err;
+        if (place.ops->check(place.self, &err) != DRY_OK)
+            fail_msg("%s", err.text);
+        place.ops->destroy(place.self);
+        dry_sim_destroy(sim);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_that_come_and_go_leave_nothing),
+        cmocka_unit_test(fronts_go_from_stream_to_stream),
+        cmocka_unit_test(what_a_stream_knew_goes_with_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
