@@ -110,11 +110,12 @@ changes_of(const struct dry_explanation_view *v)
         bool is_setting = c->kind == DRY_CHANGE_SETTING;
         json_array_append_new(
             list,
-            json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "kind",
+            json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "kind",
                       dry_change_kind_name(c->kind), "setting", text_of(c->setting),
                       "caveats", caveats_of(c->caveats), "removes_oom", c->removes_oom,
                       "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
-                      number_or_null(c->peak_bytes, is_setting)));
+                      number_or_null(c->peak_bytes, is_setting), "oom_at_event",
+                      number_or_null(c->oom_event, c->oom_event != DRY_EVENT_NONE)));
     }
     return list;
 }

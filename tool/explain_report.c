@@ -390,7 +390,11 @@ print_setting(const struct printer *p, const char *mark, const struct dry_change
 {
     char peak[TERM_NUMBER_BYTES], less[TERM_NUMBER_BYTES];
     char effect[160];
-    if (c->removes_oom)
+    if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
+        snprintf(effect, sizeof effect,
+                 "replayed: gets past this failure, but not past the one at event %zu",
+                 c->oom_event);
+    else if (c->removes_oom)
         snprintf(effect, sizeof effect,
                  "replayed: gets past this failure, %s reserved "
                  "at the peak",
@@ -455,9 +459,9 @@ print_no_setting(const struct printer *p, const char *mark, const struct dry_cha
     if (p->view->settings)
         dry_recommend_get_candidates(p->view->settings, &count);
     print_item(p, mark,
-               "No allocator setting helps: %zu were replayed (drystone recommend "
-               "shows them).",
-               count);
+               "No allocator setting helps: %zu %s replayed (drystone recommend shows "
+               "%s).",
+               count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
 }
 
 static void
@@ -486,6 +490,9 @@ print_changes(const struct printer *p)
                 term_make_printable(safe, sizeof safe, c->setting, strlen(c->setting));
                 print_item(p, "     ", "replayed with PYTORCH_CUDA_ALLOC_CONF=%s",
                            safe[0] ? safe : "''");
+                if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
+                    print_item(p, "     ", "but not past the failure at event %zu",
+                               c->oom_event);
             }
         }
     }

@@ -137,6 +137,9 @@ struct dry_change {
     int removes_oom;     /* shown by replay (SETTING) or by the sum */
     uint64_t bytes; /* the effect, as the kind says; SETTING: less reserved at the peak */
     uint64_t peak_bytes; /* SETTING: reserved at the peak of its run */
+    /* Of what was replayed: where that fails nevertheless, in the trace's events; or
+       DRY_EVENT_NONE. */
+    size_t oom_event;
 };
 
 enum dry_trust { DRY_TRUST_HIGH, DRY_TRUST_MEDIUM, DRY_TRUST_LOW };

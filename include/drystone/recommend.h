@@ -82,6 +82,12 @@ struct dry_recommend_options {
     /* Called before every run with the number of those done; other than 0 cancels. */
     int (*progress)(void *self, size_t run_count, size_t run_max);
     void *progress_self;
+    /*
+     * The recorded out-of-memory that is to be got past, whatever comes after it (an index in
+     * the trace's events): each run tells (`gets_past`), and none is left out because of what
+     * the program asks for elsewhere. DRY_EVENT_NONE, the default: the whole program counts.
+     */
+    size_t past_event;
 };
 
 DRY_API void dry_recommend_options_init(struct dry_recommend_options *options);

@@ -144,6 +144,11 @@ struct dry_run_options {
      * "offline", which knows no streams. Costs about as much again as the run.
      */
     int check_order;
+    /*
+     * Also tell whether the run gets past this event, an out-of-memory of the record (an
+     * index in the trace's events); DRY_EVENT_NONE, the default: nothing. Not "offline".
+     */
+    size_t past_event;
 };
 
 DRY_API void dry_run_options_init(struct dry_run_options *options);
@@ -182,6 +187,8 @@ struct dry_run {
     int has_order;
     uint64_t order_fault_count;
     char first_order_fault[192]; /* "" if there is none */
+    /* With past_event: it came that far, and what failed then was placed. */
+    int gets_past;
 };
 
 /*

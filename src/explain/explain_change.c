@@ -24,7 +24,7 @@ add_change(struct dry_explanation *e, enum dry_change_kind kind, uint64_t bytes)
     if (e->view.change_count == CHANGES_MAX)
         return &e->changes[CHANGES_MAX - 1];
     struct dry_change *c = &e->changes[e->view.change_count++];
-    *c = (struct dry_change){.kind = kind, .bytes = bytes};
+    *c = (struct dry_change){.kind = kind, .bytes = bytes, .oom_event = DRY_EVENT_NONE};
     return c;
 }
 
@@ -38,6 +38,12 @@ find_cause(const struct dry_explanation *e, enum dry_cause cause)
     return NULL;
 }
 
+static bool
+is_at_oom(const struct dry_explanation *e)
+{
+    return e->view.moment_kind == DRY_MOMENT_AT_OOM;
+}
+
 /* --- settings ----------------------------------------------------------------------------- */
 
 /* Packed without a gap or a rounded byte, it would still not fit. */
@@ -46,21 +52,18 @@ missing_in_any_layout(const struct dry_explanation *e)
 {
     const struct dry_explanation_view *w = &e->view;
     uint64_t wanted = w->state->requested + w->request_bytes;
-    return w->moment_kind == DRY_MOMENT_AT_OOM && wanted > w->budget_bytes
-               ? wanted - w->budget_bytes
-               : 0;
+    return is_at_oom(e) && wanted > w->budget_bytes ? wanted - w->budget_bytes : 0;
 }
 
 static bool
 is_worth_running(const struct dry_explanation *e)
 {
-    const struct dry_explanation_view *w = &e->view;
     if (e->options.run_max == 0 || e->timeline->event_count < 2 ||
         find_cause(e, DRY_CAUSE_LIMIT))
         return false;
     if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
         return false; /* they are settings of PyTorch's allocator, and this is another */
-    if (w->moment_kind == DRY_MOMENT_AT_OOM)
+    if (is_at_oom(e))
         return missing_in_any_layout(e) == 0;
     return find_cause(e, DRY_CAUSE_FRAGMENTATION) != NULL;
 }
@@ -75,17 +78,25 @@ run_settings(struct dry_explanation *e, struct dry_error *err)
     options.run_max = e->options.run_max;
     options.progress = e->options.progress;
     options.progress_self = e->options.progress_self;
+    if (is_at_oom(e)) {
+        options.past_event = e->view.event;
+        /* What is recorded is the room at the first; others may have taken some since. */
+        if (e->view.event != dry_replay_get_recorded(e->subject.replay)->oom_event)
+            options.capacity_bytes = e->view.budget_bytes;
+    }
     return dry_recommend_create(e->subject.replay, &options, &e->settings, err);
 }
 
-/* A setting that gets past the recorded failure, or that needs less where there was none. */
+/*
+ * A setting that gets past the failure, or that needs less where there was none. What the
+ * record holds besides may still fail: that is another failure.
+ */
 static bool
 helps(const struct dry_explanation *e, const struct dry_candidate *c)
 {
-    if (!c->is_allowed || c->is_recorded || c->verdict == DRY_VERDICT_FAILS)
+    if (!c->is_allowed || c->is_recorded)
         return false;
-    return e->view.moment_kind == DRY_MOMENT_AT_OOM ? !c->run.oom
-                                                    : c->has_gain && !c->run.oom;
+    return is_at_oom(e) ? c->run.gets_past : c->has_gain && !c->run.oom;
 }
 
 static bool
@@ -103,8 +114,9 @@ add_settings(struct dry_explanation *e)
             add_change(e, DRY_CHANGE_SETTING, recorded > peak ? recorded - peak : 0);
         change->setting = c[i].conf;
         change->caveats = c[i].caveats;
-        change->removes_oom = e->view.moment_kind == DRY_MOMENT_AT_OOM;
+        change->removes_oom = is_at_oom(e);
         change->peak_bytes = peak;
+        change->oom_event = c[i].run.oom ? c[i].run.oom_event : DRY_EVENT_NONE;
         shown++;
     }
     return shown > 0;
@@ -175,11 +187,13 @@ change_limit(struct dry_explanation *e, struct dry_error *err)
     dry_run_options_init(&options);
     options.conf = e->limit_conf;
     options.capacity_bytes = e->view.budget_bytes;
+    options.past_event = e->view.event;
     enum dry_status status = dry_replay_run(e->subject.replay, &options, &run, err);
     if (status == DRY_OK) {
         c->setting = e->limit_conf;
-        c->removes_oom = !run.oom;
+        c->removes_oom = run.gets_past;
         c->peak_bytes = run.reserved_peak_bytes;
+        c->oom_event = run.oom ? run.oom_event : DRY_EVENT_NONE;
     }
     return status == DRY_ERR_ARGUMENT ? DRY_OK : status;
 }
@@ -194,7 +208,7 @@ add_program_changes(struct dry_explanation *e)
     if (leak) {
         struct dry_change *c = add_change(e, DRY_CHANGE_LEAK, leak->bytes);
         c->removes_oom =
-            w->moment_kind == DRY_MOMENT_AT_OOM &&
+            is_at_oom(e) &&
             w->state->active - leak->bytes + w->request_bytes <= w->budget_bytes;
     }
     const struct dry_finding *other = find_cause(e, DRY_CAUSE_OTHER_MEMORY);

@@ -26,7 +26,8 @@
 void
 dry_recommend_options_init(struct dry_recommend_options *options)
 {
-    *options = (struct dry_recommend_options){.struct_size = sizeof *options};
+    *options = (struct dry_recommend_options){.struct_size = sizeof *options,
+                                              .past_event = DRY_EVENT_NONE};
 }
 
 /* --- one option alone --------------------------------------------------------------------- */
@@ -269,8 +270,9 @@ search(struct dryi_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     enum dry_status status = dryi_search_try_recorded(s);
-    /* No run settles more than this sum does. */
-    bool is_hopeless = summary->floor_bytes > summary->capacity_bytes;
+    /* No run settles more than this sum does, if all of the program must fit. */
+    bool is_hopeless = s->options.past_event == DRY_EVENT_NONE &&
+                       summary->floor_bytes > summary->capacity_bytes;
     if (status == DRY_OK && !is_hopeless)
         status = dryi_search_try(s, &(struct dryi_setting){0});
     if (status == DRY_OK && !is_hopeless)

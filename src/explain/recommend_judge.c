@@ -43,6 +43,7 @@ run_on(struct dryi_search *s, size_t index, uint64_t capacity, struct dry_run *r
     o.conf = index == DRYI_RECORDED ? NULL : conf;
     o.begin_anew = 1;
     o.capacity_bytes = capacity;
+    o.past_event = s->options.past_event;
     summary->run_count++;
     return dry_replay_run(s->replay, &o, run, s->err);
 }

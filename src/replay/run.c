@@ -23,7 +23,8 @@ dry_run_options_init(struct dry_run_options *options)
 {
     *options = (struct dry_run_options){.struct_size = sizeof *options,
                                         .capacity_bytes = DRY_SIM_UNLIMITED,
-                                        .steady_from = DRY_EVENT_NONE};
+                                        .steady_from = DRY_EVENT_NONE,
+                                        .past_event = DRY_EVENT_NONE};
 }
 
 /* --- runs --------------------------------------------------------------------------------- */
@@ -38,7 +39,7 @@ struct attempt {
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules;
     struct dryi_paged_conf paged;
-    size_t steady_from;
+    size_t steady_from, past_event;
     bool checks_order;
     uint64_t capacity_bytes;
     bool stops_at_oom; /* also at one that was recorded */
@@ -57,12 +58,15 @@ static enum dry_status
 after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
          size_t op, enum dry_status status)
 {
-    if (status == DRY_OK)
+    const struct dryi_program *p = &r->program;
+    size_t event = r->device->first_event + p->events[op];
+    if (status == DRY_OK) {
+        run->gets_past |= p->kinds[op] == OP_OOM && event == a->past_event;
         return a->listener ? a->listener->after(a->listener->self, op) : DRY_OK;
+    }
     if (status != DRY_ERR_NO_SPACE)
         return status;
-    const struct dryi_program *p = &r->program;
-    dryi_run_note_oom(run, r->device->first_event + p->events[op], p->sizes[p->args[op]]);
+    dryi_run_note_oom(run, event, p->sizes[p->args[op]]);
     /* The recorded program went on after an OOM of its own, but not after a new one. */
     return p->kinds[op] == OP_OOM && !a->stops_at_oom ? DRY_OK : DRY_END;
 }
@@ -410,6 +414,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
     *a = (struct attempt){.conf = r->recorded_conf,
                           .rules = r->rules,
                           .steady_from = o->steady_from,
+                          .past_event = o->past_event,
                           .checks_order = o->check_order != 0,
                           .capacity_bytes = o->capacity_bytes};
     if (o->compat) {

@@ -4,7 +4,8 @@
 
 One training step on two devices, twice: before a change of the program, and after it,
 when its lines have moved, its folder is another one and the logits became float32. And a
-file whose names are written against terminals and tables.
+file whose names are written against terminals and tables. And one that runs out of memory
+twice: for want of a piece that is large enough, then for want of all there is.
 """
 import functools
 import pathlib
@@ -57,6 +58,18 @@ class Device:
             self.event(action, block["address"], block["size"], block["frames"])
         block.update(state="inactive", requested_size=0)
         segment.update(allocated_size=0, active_size=0, requested_size=0)
+
+    def realloc(self, segment, size, frames):
+        """Another block at the front of the segment, in place of its only one."""
+        self.free(segment)
+        self.event("alloc", segment["address"], size, frames)
+        rest = segment["total_size"] - size
+        segment["blocks"] = [
+            {"address": segment["address"], "size": size, "requested_size": size,
+             "state": "active_allocated", "frames": frames},
+            {"address": segment["address"] + size, "size": rest, "requested_size": 0,
+             "state": "inactive", "frames": []}]
+        segment.update(allocated_size=size, active_size=size, requested_size=size)
 
     def oom(self, size, free, frames):
         self.events.append({"action": "oom", "size": size, "device_free": free, "stream": 0,
@@ -131,5 +144,15 @@ device, names = Device(1 << 40), ["\x1b[2J\x1b]0;title\x07\r\nforward", "f" * 50
 for index, name in enumerate(names):
     device.alloc((index + 2) * 10 * MIB, [frame("/p/" + "d" * 3000 + "/net.py", 7, name)])
 (folder / "hostile.pickle").write_bytes(pickle.dumps(
+    {"segments": [dict(segment, device=0) for segment in device.segments],
+     "device_traces": [device.events]}, protocol=4))
+
+device = Device(1 << 40)
+first, second = [device.alloc(40 * MIB, [frame("serve.py", 20, "load")]) for _ in range(2)]
+device.realloc(first, 24 * MIB, [frame("serve.py", 31, "prefill")])
+device.realloc(second, 24 * MIB, [frame("serve.py", 31, "prefill")])
+device.oom(30 * MIB, 20 * MIB, [frame("serve.py", 44, "decode")])
+device.oom(500 * MIB, 20 * MIB, [frame("serve.py", 52, "retry")])
+(folder / "two-failures.pickle").write_bytes(pickle.dumps(
     {"segments": [dict(segment, device=0) for segment in device.segments],
      "device_traces": [device.events]}, protocol=4))

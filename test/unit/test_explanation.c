@@ -328,6 +328,90 @@ a_leak_leaves_the_other_findings(void **state)
     story_end(&s);
 }
 
+/* --- two failures in one record ----------------------------------------------------------- */
+
+#define TOO_MUCH (500 * MIB)
+
+/*
+ * On 100 MiB: two segments of 40 MiB, 24 MiB in use in each, and 20 MiB on the device. That
+ * 30 MiB do not fit is a matter of pieces; that 500 MiB do not is none.
+ */
+static void
+tell_pieces(struct story *s)
+{
+    story_begin(s);
+    for (unsigned i = 0; i < 2; i++) {
+        story_event(s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        story_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + i * 100 * MIB, 40 * MIB);
+        story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + i * 100 * MIB, 40 * MIB);
+        story_event(s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 24 * MIB);
+    }
+}
+
+/* The two requests that fail, at the events 10 and 11, and the segments. */
+static void
+tell_failures(struct story *s, uint64_t first, uint64_t second)
+{
+    story_event(s, DRY_ACTION_OOM, 20 * MIB, first);
+    story_event(s, DRY_ACTION_OOM, 20 * MIB, second);
+    for (unsigned i = 0; i < 2; i++) {
+        story_segment(s, &(struct story_segment){.address = BASE + i * 100 * MIB,
+                                                 .size = 40 * MIB,
+                                                 .is_large = 1});
+        story_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
+        story_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
+    }
+    story_timeline(s);
+}
+
+static struct dry_explanation *
+explain_story(const struct story *s, uint32_t moment)
+{
+    struct dry_explain_device device = {.replay = s->replay, .timeline = s->timeline};
+    struct dry_explain_options options;
+    struct dry_explanation *e;
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    options.moment = moment;
+    assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
+    return e;
+}
+
+static const struct dry_change *
+find_change(const struct dry_explanation_view *v, enum dry_change_kind kind)
+{
+    for (size_t i = 0; i < v->change_count; i++) {
+        if (v->changes[i].kind == kind)
+            return &v->changes[i];
+    }
+    return NULL;
+}
+
+/* And a later failure that nothing helps with is told beside it. */
+static void
+a_setting_helps_if_it_gets_past_the_failure(void **state)
+{
+    (void)state;
+    struct story s;
+    tell_pieces(&s);
+    tell_failures(&s, 30 * MIB, TOO_MUCH);
+    struct dry_explanation *e = explain_story(&s, DRY_MOMENT_AUTO);
+    const struct dry_explanation_view *v = dry_explanation_get_view(e);
+    assert_int_equal(v->event, 10);
+    assert_int_equal(v->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
+    const struct dry_change *setting = find_change(v, DRY_CHANGE_SETTING);
+    assert_non_null(setting);
+    assert_true(setting->removes_oom);
+    assert_int_equal(setting->oom_event, 11);
+    assert_null(find_change(v, DRY_CHANGE_NO_SETTING));
+    dry_explanation_destroy(e);
+    story_end(&s);
+}
+
 /* Both ways in which frees come too late, each with the sum that shows it. */
 static void
 what_waits_is_proved(void **state)
@@ -475,6 +559,7 @@ main(void)
         cmocka_unit_test(a_setting_is_named_where_one_helps_and_only_there),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
         cmocka_unit_test(a_leak_leaves_the_other_findings),
+        cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
