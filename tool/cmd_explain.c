@@ -101,6 +101,16 @@ choose_device(struct session *s)
                         (long long)s->values.device);
 }
 
+/* A failure is explained by what was there when it happened, one moment before. */
+static uint32_t
+at_failure(const struct dry_timeline_view *v, uint32_t moment)
+{
+    const uint8_t *action = dry_trace_get_view(v->trace)->action;
+    bool has_event = moment > 0 && moment <= v->event_count;
+    bool is_oom = has_event && action[v->first_event + moment - 1] == DRY_ACTION_OOM;
+    return is_oom ? moment - 1 : moment;
+}
+
 static int
 explain(struct session *s, const struct dry_explain_device *devices)
 {
@@ -118,6 +128,8 @@ explain(struct session *s, const struct dry_explain_device *devices)
             study_find_moment(&s->study, s->study.main, s->values.at, &options.moment);
         if (code != EXIT_FINE)
             return code;
+        options.moment = at_failure(
+            dry_timeline_get_view(devices[options.subject].timeline), options.moment);
     }
     struct dry_explanation *explanation = NULL;
     struct dry_error err;

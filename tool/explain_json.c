@@ -138,16 +138,18 @@ oom_of(const struct dry_explanation_view *v)
 {
     if (v->moment_kind != DRY_MOMENT_AT_OOM)
         return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}",
-                     "request_bytes", json_out_number(v->request_bytes), "request_line",
-                     v->request_line[0] ? text_of(v->request_line) : json_null(),
-                     "device_free_bytes", json_out_number(v->device_free_bytes),
-                     "budget_bytes", json_out_number(v->budget_bytes), "short_bytes",
-                     json_out_number(v->short_bytes), "other_bytes",
-                     number_or_null(v->other_bytes, v->other_bytes > 0), "count",
-                     (json_int_t)v->oom_count, "freed_after", (json_int_t)v->freed_after,
-                     "end_active_bytes", json_out_number(v->end_active_bytes),
-                     "end_reserved_bytes", json_out_number(v->end_reserved_bytes));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o}", "request_bytes",
+        json_out_number(v->request_bytes), "request_line",
+        v->request_line[0] ? text_of(v->request_line) : json_null(), "device_free_bytes",
+        json_out_number(v->device_free_bytes), "budget_bytes",
+        json_out_number(v->budget_bytes), "short_bytes", json_out_number(v->short_bytes),
+        "other_bytes", number_or_null(v->other_bytes, v->other_bytes > 0), "number",
+        (json_int_t)v->oom_number, "next_event",
+        number_or_null(v->next_oom_event, v->next_oom_event != DRY_EVENT_NONE), "count",
+        (json_int_t)v->oom_count, "freed_after", (json_int_t)v->freed_after,
+        "end_active_bytes", json_out_number(v->end_active_bytes), "end_reserved_bytes",
+        json_out_number(v->end_reserved_bytes));
 }
 
 static json_t *

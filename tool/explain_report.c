@@ -530,6 +530,23 @@ print_trust(const struct printer *p)
     print_item(p, "", "%s", safe);
 }
 
+/* Where the others are, if there are several. */
+static void
+print_failures(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    const struct dry_timeline_view *t = dry_timeline_get_view(p->report->timeline);
+    if (v->oom_count < 2)
+        return;
+    bool has_next = v->next_oom_event != DRY_EVENT_NONE;
+    if (v->oom_number > 0)
+        printf("         number %u of %u", v->oom_number, v->oom_count);
+    else
+        printf("         it ran out of memory %u times", v->oom_count);
+    printf("; the %s: --at %zu\n", has_next ? "next" : "first",
+           has_next ? v->next_oom_event : t->first_event + t->oom_event);
+}
+
 static void
 print_header(const struct printer *p)
 {
@@ -544,8 +561,7 @@ print_header(const struct printer *p)
     if (r->is_simulated)
         printf("requests alone, placed by PyTorch's rules on a simulated device\n");
     print_where(p);
-    if (p->view->oom_count > 1)
-        printf("         the first of %u; others: --at EVENT\n", p->view->oom_count);
+    print_failures(p);
 }
 
 bool

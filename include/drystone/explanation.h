@@ -61,8 +61,9 @@ struct dry_explain_options {
     const struct dry_explain_device
         *devices; /* all of the program: siblings are compared */
     size_t device_count;
-    size_t subject;       /* which of them is explained */
-    uint32_t moment;      /* of its timeline; default DRY_MOMENT_AUTO */
+    size_t subject; /* which of them is explained */
+    /* Of its timeline; default DRY_MOMENT_AUTO. The moment before an OOM stands for it. */
+    uint32_t moment;
     uint64_t total_bytes; /* of the device, if the caller knows; 0: a snapshot does not */
     size_t run_max;       /* replays under other settings at most; 0: none; default 12 */
     int (*progress)(void *self, size_t run_count,
@@ -165,7 +166,9 @@ struct dry_explanation_view {
         unexplained_bytes; /* alive by the events, but in no segment or overlapping */
     uint32_t freed_after;  /* blocks given back after the OOM: the end is not the OOM */
     uint64_t end_active_bytes, end_reserved_bytes;
-    uint32_t oom_count;
+    uint32_t oom_number;   /* counted from 1 */
+    size_t next_oom_event; /* of the file; DRY_EVENT_NONE */
+    uint32_t oom_count;    /* of the device, whatever the moment */
 
     /* The first is the verdict; the others are true besides. At least one. */
     size_t finding_count;

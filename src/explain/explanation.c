@@ -88,10 +88,16 @@ dryi_proof_right(struct dry_proof *p, const char *name, uint64_t bytes)
 
 /* --- the moment --------------------------------------------------------------------------- */
 
+static bool
+is_oom(const struct dry_timeline_view *t, uint32_t event)
+{
+    return dry_trace_get_view(t->trace)->action[t->first_event + event] == DRY_ACTION_OOM;
+}
+
 static enum dry_moment_kind
 kind_of(const struct dry_timeline_view *t, uint32_t moment)
 {
-    if (t->oom_event != DRY_NONE && moment == t->oom_event)
+    if (moment < t->event_count && is_oom(t, moment))
         return DRY_MOMENT_AT_OOM;
     if (t->event_count == 0 || moment == t->dump_moment)
         return DRY_MOMENT_AT_END;
@@ -120,6 +126,24 @@ elapsed_us(int64_t begin, int64_t now)
     return now - begin;
 }
 
+/* What failed, which of several it is, and where to look for the next. */
+static void
+read_oom(struct dry_explanation *e)
+{
+    const struct dry_timeline_view *t = e->timeline;
+    const struct dry_trace_view *v = e->subject.timeline->trace;
+    struct dry_explanation_view *w = &e->view;
+    w->request_bytes = v->size[w->event];
+    w->device_free_bytes = v->addr[w->event];
+    w->request_stack = v->stack[w->event];
+    for (uint32_t i = 0; i <= w->moment; i++)
+        w->oom_number += is_oom(t, i);
+    for (uint32_t i = t->event_count; i-- > w->moment + 1;) {
+        if (is_oom(t, i))
+            w->next_oom_event = t->first_event + i;
+    }
+}
+
 static void
 read_moment(struct dry_explanation *e)
 {
@@ -134,17 +158,15 @@ read_moment(struct dry_explanation *e)
     w->event = SIZE_MAX;
     w->request_stack = DRY_NONE;
     w->oom_count = t->oom_count;
+    w->next_oom_event = DRY_EVENT_NONE;
     if (t->event_count > 0) {
         uint32_t event = w->moment_kind == DRY_MOMENT_AT_OOM ? m : m ? m - 1 : 0;
         event = event < t->event_count ? event : t->event_count - 1;
         w->event = t->first_event + event;
         w->time_us = elapsed_us(v->time_us[t->first_event], v->time_us[w->event]);
     }
-    if (w->moment_kind == DRY_MOMENT_AT_OOM) {
-        w->request_bytes = v->size[w->event];
-        w->device_free_bytes = v->addr[w->event];
-        w->request_stack = v->stack[w->event];
-    }
+    if (w->moment_kind == DRY_MOMENT_AT_OOM)
+        read_oom(e);
 }
 
 /* Blocks that the unwinding gave back: between the OOM and the end of the file. */

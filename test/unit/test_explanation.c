@@ -412,6 +412,37 @@ a_setting_helps_if_it_gets_past_the_failure(void **state)
     story_end(&s);
 }
 
+/* By the number of its event; what failed before it may fail again. */
+static void
+every_failure_can_be_explained(void **state)
+{
+    (void)state;
+    struct story s;
+    tell_pieces(&s);
+    tell_failures(&s, TOO_MUCH, 30 * MIB);
+    struct dry_explanation *e = explain_story(&s, 11);
+    const struct dry_explanation_view *v = dry_explanation_get_view(e);
+    assert_int_equal(v->moment_kind, DRY_MOMENT_AT_OOM);
+    assert_int_equal(v->event, 11);
+    assert_int_equal(v->oom_number, 2);
+    assert_int_equal(v->next_oom_event, DRY_EVENT_NONE);
+    assert_int_equal(v->request_bytes, 30 * MIB);
+    assert_int_equal(v->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
+    const struct dry_change *setting = find_change(v, DRY_CHANGE_SETTING);
+    assert_non_null(setting);
+    assert_true(setting->removes_oom);
+    assert_int_equal(setting->oom_event, 10);
+    dry_explanation_destroy(e);
+    e = explain_story(&s, DRY_MOMENT_AUTO);
+    v = dry_explanation_get_view(e);
+    assert_int_equal(v->event, 10);
+    assert_int_equal(v->oom_number, 1);
+    assert_int_equal(v->next_oom_event, 11);
+    assert_int_equal(v->findings[0].cause, DRY_CAUSE_CAPACITY);
+    dry_explanation_destroy(e);
+    story_end(&s);
+}
+
 /* Both ways in which frees come too late, each with the sum that shows it. */
 static void
 what_waits_is_proved(void **state)
@@ -560,6 +591,7 @@ main(void)
         cmocka_unit_test(nothing_is_replayed_if_told_so),
         cmocka_unit_test(a_leak_leaves_the_other_findings),
         cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
+        cmocka_unit_test(every_failure_can_be_explained),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
