@@ -339,10 +339,10 @@ print_stacks(const struct subject *s)
 {
     const struct info *in = &s->info;
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
-    if (s->view->stack_count == 0)
+    if (in->stack_count == 0)
         return;
     printf("\nstacks\n  %s distinct, of %s frames\n",
-           term_format_count(s->view->stack_count, a),
+           term_format_count(in->stack_count, a),
            term_format_count(s->view->frame_count, b));
     if (in->stackable_events)
         printf("  on %u %% of the events\n",
@@ -540,7 +540,7 @@ make_stacks(struct writer *w, const struct subject *s)
 {
     const struct info *in = &s->info;
     json_t *stacks = json_object();
-    put_number(w, stacks, "stacks", s->view->stack_count);
+    put_number(w, stacks, "stacks", in->stack_count);
     put_number(w, stacks, "frames", s->view->frame_count);
     put_number(w, stacks, "events", in->stackable_events);
     put_number(w, stacks, "events_with_stack", in->stack_events);

@@ -94,6 +94,23 @@ can_have_stack(enum dry_action action)
     return action <= DRY_ACTION_SEGMENT_UNMAP || action == DRY_ACTION_OOM;
 }
 
+/* Where nothing was recorded, a file may hold a list without frames: that tells as much. */
+static bool
+has_frames(const struct dry_trace *trace, uint32_t stack)
+{
+    size_t count;
+    dry_trace_stack(trace, stack, &count);
+    return count > 0;
+}
+
+static void
+count_stacks(struct info *info, const struct dry_trace *trace)
+{
+    uint32_t count = dry_trace_get_view(trace)->stack_count;
+    for (uint32_t i = 0; i < count; i++)
+        info->stack_count += has_frames(trace, i);
+}
+
 static void
 count_time(struct info_device *d, int64_t time_us, int64_t *last_us)
 {
@@ -141,7 +158,7 @@ collect_events(struct info *info, struct info_device *d, const struct dry_trace 
             count_time(d, v->time_us[i], &last_us);
         if (can_have_stack(action)) {
             info->stackable_events++;
-            info->stack_events += v->stack[i] != DRY_NONE;
+            info->stack_events += has_frames(trace, v->stack[i]);
         }
         if (!follow_block(d, live, action, v->addr[i]))
             return false;
@@ -247,9 +264,10 @@ collect_groups(struct info *info, const struct dry_trace_view *v)
 }
 
 static void
-collect_blocks(struct info *info, const struct dry_trace_view *v,
+collect_blocks(struct info *info, const struct dry_trace *trace,
                const struct dry_trace_segment *s)
 {
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
     uint64_t by_state[3] = {0};
     for (size_t n = 0; n < s->block_count; n++) {
         const struct dry_trace_block *b = &v->blocks[s->first_block + n];
@@ -260,7 +278,7 @@ collect_blocks(struct info *info, const struct dry_trace_view *v,
         if (b->state == DRY_BLOCK_INACTIVE)
             continue;
         info->live_blocks++;
-        info->stack_blocks += b->stack != DRY_NONE;
+        info->stack_blocks += has_frames(trace, b->stack);
     }
     uint64_t allocated = by_state[DRY_BLOCK_ACTIVE];
     uint64_t active = add_saturating(allocated, by_state[DRY_BLOCK_PENDING_FREE]);
@@ -270,7 +288,7 @@ collect_blocks(struct info *info, const struct dry_trace_view *v,
 }
 
 static void
-collect_segment(struct info *info, struct info_device *d, const struct dry_trace_view *v,
+collect_segment(struct info *info, struct info_device *d, const struct dry_trace *trace,
                 const struct dry_trace_segment *s)
 {
     d->reserved_bytes = add_saturating(d->reserved_bytes, s->total_size);
@@ -278,7 +296,7 @@ collect_segment(struct info *info, struct info_device *d, const struct dry_trace
     info->allocated_bytes = add_saturating(info->allocated_bytes, s->allocated_size);
     info->active_bytes = add_saturating(info->active_bytes, s->active_size);
     info->requested_bytes = add_saturating(info->requested_bytes, s->requested_size);
-    collect_blocks(info, v, s);
+    collect_blocks(info, trace, s);
 }
 
 /* --- the rest ------------------------------------------------------------------------ */
@@ -348,9 +366,10 @@ info_collect(struct info *info, const struct dry_trace *trace)
         if (!ok)
             return false;
         for (size_t n = 0; n < part->segment_count; n++)
-            collect_segment(info, d, v, &v->segments[part->first_segment + n]);
+            collect_segment(info, d, trace, &v->segments[part->first_segment + n]);
     }
     count_unknowns(info, v);
+    count_stacks(info, trace);
     return collect_groups(info, v) && count_distinct(v, false, &info->stream_count) &&
            count_distinct(v, true, &info->private_pool_count);
 }

@@ -42,6 +42,7 @@ struct info {
     uint64_t reserved_bytes, allocated_bytes, active_bytes, requested_bytes;
     size_t gap_segments; /* whose blocks do not add up to their size */
     size_t sum_segments; /* whose allocated or active size is not that of their blocks */
+    size_t stack_count;  /* distinct ones; a list without frames is none */
     size_t stack_events; /* events with a stack, of those that could have one */
     size_t stackable_events;
     size_t stack_blocks, live_blocks; /* blocks in use with a stack; in use at all */

@@ -198,7 +198,9 @@ on_alive(void *self, uint32_t allocation)
     e->category_weights[g->category] += (double)a->size * g->confidence;
     if (a->flags & DRY_ALLOCATION_GHOST)
         e->view.ghost_bytes += a->size;
-    if (a->stack != DRY_NONE && !(a->flags & DRY_ALLOCATION_STACK_OF_FREE))
+    size_t frame_count;
+    dry_trace_stack(e->timeline->trace, a->stack, &frame_count);
+    if (frame_count > 0 && !(a->flags & DRY_ALLOCATION_STACK_OF_FREE))
         e->view.covered_bytes += a->size;
     return DRY_OK;
 }

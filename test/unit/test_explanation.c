@@ -443,6 +443,30 @@ every_failure_can_be_explained(void **state)
     story_end(&s);
 }
 
+/* --- how far it can be trusted ------------------------------------------------------------ */
+
+/* What a file holds where nothing was recorded: it covers nothing. */
+static void
+a_stack_without_frames_is_none(void **state)
+{
+    (void)state;
+    struct story s;
+    story_begin(&s);
+    story_stack(&s, "load");
+    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
+    story_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
+    s.stack = dry_trace_add_stack(s.builder, NULL, 0);
+    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + 100 * MIB, 24 * MIB);
+    story_event(&s, DRY_ACTION_ALLOC, BASE + 100 * MIB, 24 * MIB);
+    story_timeline(&s);
+    struct dry_explanation *e = explain_story(&s, DRY_MOMENT_AUTO);
+    const struct dry_explanation_view *v = dry_explanation_get_view(e);
+    assert_int_equal(v->state->active, 64 * MIB);
+    assert_int_equal(v->covered_bytes, 40 * MIB);
+    dry_explanation_destroy(e);
+    story_end(&s);
+}
+
 /* Both ways in which frees come too late, each with the sum that shows it. */
 static void
 what_waits_is_proved(void **state)
@@ -592,6 +616,7 @@ main(void)
         cmocka_unit_test(a_leak_leaves_the_other_findings),
         cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
         cmocka_unit_test(every_failure_can_be_explained),
+        cmocka_unit_test(a_stack_without_frames_is_none),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
