@@ -130,7 +130,7 @@ print_figure(const char *name, uint64_t bytes, const char *format, ...)
     printf("  %-*s%11s  ", NAME_COLUMNS, name, term_format_bytes(bytes, number));
     char safe[600];
     term_make_printable(safe, sizeof safe, text, strlen(text));
-    term_print_wrapped(stdout, safe, NAME_COLUMNS + 15, 80);
+    term_print_name(stdout, safe, NAME_COLUMNS + 15, 80);
 }
 
 static void
@@ -289,6 +289,7 @@ print_owners(struct printer *p)
     print_heading(p, "who held it");
     struct table t;
     table_init(&t, ">bytes >share >count >largest <line");
+    t.is_bounded = true;
     for (size_t i = 0; i < shown; i++)
         add_owner(&t, &owners[i], total);
     add_rest(&t, owners, shown, count, total);
@@ -551,13 +552,13 @@ static void
 print_header(const struct printer *p)
 {
     const struct explain_report *r = p->report;
-    char number[TERM_NUMBER_BYTES];
+    char number[TERM_NUMBER_BYTES], of[32] = "", rest[120];
     size_t events = dry_timeline_get_view(r->timeline)->event_count;
-    term_print_subject(&p->term, r->file, TERM_PLAIN);
-    printf("device %d", (int)p->view->device);
     if (r->device_count > 1)
-        printf(" of %zu", r->device_count);
-    printf(", %s event%s\n", term_format_count(events, number), events == 1 ? "" : "s");
+        snprintf(of, sizeof of, " of %zu", r->device_count);
+    snprintf(rest, sizeof rest, "device %d%s, %s event%s", (int)p->view->device, of,
+             term_format_count(events, number), events == 1 ? "" : "s");
+    term_print_subject_line(&p->term, r->file, rest);
     if (r->is_simulated)
         printf("requests alone, placed by PyTorch's rules on a simulated device\n");
     print_where(p);

@@ -15,10 +15,11 @@ static void
 print_header(const struct frag_report *r, const struct term *term)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
-    char number[TERM_NUMBER_BYTES];
-    term_print_subject(term, r->file, TERM_PLAIN);
-    printf("device %d, %s event%s\n  ", (int)v->device,
-           term_format_count(v->event_count, number), v->event_count == 1 ? "" : "s");
+    char number[TERM_NUMBER_BYTES], rest[80];
+    snprintf(rest, sizeof rest, "device %d, %s event%s", (int)v->device,
+             term_format_count(v->event_count, number), v->event_count == 1 ? "" : "s");
+    term_print_subject_line(term, r->file, rest);
+    printf("  ");
     moment_print(r->timeline, &r->moment);
     printf("\n");
 }
@@ -27,7 +28,8 @@ static void
 print_sum(const char *name, uint64_t bytes, const char *text)
 {
     char number[TERM_NUMBER_BYTES];
-    printf("  %-12s%11s  %s\n", name, term_format_bytes(bytes, number), text);
+    printf("  %-12s%11s  ", name, term_format_bytes(bytes, number));
+    term_print_wrapped(stdout, text, 27, 80);
 }
 
 static void
@@ -88,6 +90,7 @@ print_pool_sums(const struct frag_report *r, size_t shown, const struct term *te
     char text[96];
     struct table t;
     table_init(&t, "<pool >reserved >active >releasable >stranded");
+    t.is_bounded = true;
     for (size_t i = 0; i < shown; i++) {
         const struct dry_state_pool *p = &r->state->pools[i];
         name_pool(r, p, text, sizeof text);
@@ -109,6 +112,7 @@ print_pool_details(const struct frag_report *r, size_t shown, const struct term 
     char text[96];
     struct table t;
     table_init(&t, "<pool >pending >rounding >segments >holes >largest_hole");
+    t.is_bounded = true;
     for (size_t i = 0; i < shown; i++) {
         const struct dry_state_pool *p = &r->state->pools[i];
         name_pool(r, p, text, sizeof text);
@@ -173,22 +177,19 @@ draw_segment(const struct dry_state *s, const struct dry_state_segment *segment,
 }
 
 static void
-print_segment(const struct dry_state *s, size_t index, size_t columns, const char *text)
+print_segment(const struct dry_state *s, size_t index, const struct term *term,
+              const char *text)
 {
     const struct dry_state_segment *segment = &s->segments[index];
     char map[MAP_COLUMNS_MAX + 1];
-    draw_segment(s, segment, map, columns);
-    printf("  %s\n  [%s]\n", text, map);
-}
-
-static size_t
-map_columns(const struct term *term)
-{
     size_t columns = (size_t)(term->width > 20 ? term->width : 20) - 4;
-    return columns < MAP_COLUMNS_MAX ? columns : MAP_COLUMNS_MAX;
+    draw_segment(s, segment, map, columns < MAP_COLUMNS_MAX ? columns : MAP_COLUMNS_MAX);
+    printf("  ");
+    term_print_wrapped(stdout, text, 4, term->width);
+    printf("  [%s]\n", map);
 }
 
-/* The line of the largest block in the way, if it is known; on a terminal no wider. */
+/* The line of the largest block in the way, if it is known. */
 static void
 print_holder(const struct frag_report *r, const struct dry_state_segment *segment,
              const struct term *term)
@@ -203,15 +204,14 @@ print_holder(const struct frag_report *r, const struct dry_state_segment *segmen
     if (!largest || all[largest->allocation].stack == DRY_NONE)
         return;
     static const char before[] = "  held by ", after[] = " and others";
-    char name[256];
-    size_t fixed = sizeof before + sizeof after - 3, capacity = sizeof name;
-    if (term->is_terminal && (size_t)term->width < capacity + fixed)
-        capacity = (size_t)term->width > fixed + 20 ? (size_t)term->width - fixed : 20;
-    size_t length =
-        dry_owners_write_line(r->owners, all[largest->allocation].stack, name, capacity);
+    char name[256], text[sizeof name + sizeof after];
+    size_t length = dry_owners_write_line(r->owners, all[largest->allocation].stack, name,
+                                          sizeof name);
+    length = term_make_printable(text, sizeof name, name, length);
+    snprintf(text + length, sizeof text - length, "%s",
+             segment->block_count > 2 ? after : "");
     printf("%s", before);
-    term_print_text(stdout, name, length);
-    printf("%s\n", segment->block_count > 2 ? after : "");
+    term_print_name(stdout, text, sizeof before - 1, term->width);
 }
 
 static void
@@ -224,15 +224,19 @@ print_pinners(const struct frag_report *r, const struct term *term)
         pinned += s->pinners[i].pinned;
     if (s->pinner_count == 0)
         return;
-    printf("\n%s segment%s pin%s %s", term_format_count(s->pinner_count, a),
-           s->pinner_count == 1 ? "" : "s", s->pinner_count == 1 ? "s" : "",
-           term_format_bytes(pinned, b));
+    int used =
+        snprintf(line, sizeof line, "%s segment%s pin%s %s",
+                 term_format_count(s->pinner_count, a), s->pinner_count == 1 ? "" : "s",
+                 s->pinner_count == 1 ? "s" : "", term_format_bytes(pinned, b));
     if (s->loose_count > 0)
-        printf("; %s of them pin%s %s for %s in %u block%s",
-               term_format_count(s->loose_count, a), s->loose_count == 1 ? "s" : "",
-               term_format_bytes(s->loose_pinned, b), term_format_bytes(s->loose_used, c),
-               s->loose_blocks, s->loose_blocks == 1 ? "" : "s");
+        snprintf(line + used, sizeof line - (size_t)used,
+                 "; %s of them pin%s %s for %s in %u block%s",
+                 term_format_count(s->loose_count, a), s->loose_count == 1 ? "s" : "",
+                 term_format_bytes(s->loose_pinned, b),
+                 term_format_bytes(s->loose_used, c), s->loose_blocks,
+                 s->loose_blocks == 1 ? "" : "s");
     printf("\n");
+    term_print_wrapped(stdout, line, 2, term->width);
     for (size_t i = 0; !r->has_map && i < s->pinner_count && i < r->row_max; i++) {
         const struct dry_pinner *p = &s->pinners[i];
         const struct dry_state_segment *segment = &s->segments[p->segment];
@@ -240,7 +244,7 @@ print_pinners(const struct frag_report *r, const struct term *term)
                  segment->address, term_format_bytes(segment->size, a),
                  term_format_bytes(p->used, b), p->used_count,
                  p->used_count == 1 ? "" : "s");
-        print_segment(s, p->segment, map_columns(term), line);
+        print_segment(s, p->segment, term, line);
         print_holder(r, segment, term);
     }
 }
@@ -258,7 +262,7 @@ print_map(const struct frag_report *r, const struct term *term)
                  term_format_bytes(segment->size, a),
                  term_format_bytes(segment->allocated + segment->pending, b), pool,
                  segment->is_expandable ? ", expandable" : "");
-        print_segment(s, i, map_columns(term), line);
+        print_segment(s, i, term, line);
     }
 }
 

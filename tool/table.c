@@ -103,19 +103,6 @@ shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
     }
 }
 
-/* A byte position `columns` characters into the text. */
-static const char *
-skip_columns(const char *text, size_t columns)
-{
-    while (*text && columns > 0) {
-        text++;
-        while (((unsigned char)*text & 0xc0) == 0x80)
-            text++;
-        columns--;
-    }
-    return text;
-}
-
 /* The ends of names tell more than their middles. Returns the columns printed. */
 static size_t
 print_cut(const char *cell, size_t width, FILE *out)
@@ -126,11 +113,17 @@ print_cut(const char *cell, size_t width, FILE *out)
         return columns;
     }
     size_t front = (width - 1) / 3;
-    const char *middle = skip_columns(cell, front);
+    const char *middle = term_skip_columns(cell, front);
     fwrite(cell, 1, (size_t)(middle - cell), out);
     fputs("…", out);
-    fputs(skip_columns(cell, columns - (width - 1 - front)), out);
+    fputs(term_skip_columns(cell, columns - (width - 1 - front)), out);
     return width;
+}
+
+static bool
+is_wrapped(const struct table *t)
+{
+    return t->is_bounded && !t->is_number[t->column_count - 1];
 }
 
 static void
@@ -159,6 +152,27 @@ count_cells(const struct table *t, size_t row)
     return count;
 }
 
+/* Ends the line. `total`: the columns of all that are as wide as they want to be. */
+static void
+print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
+          const struct term *term)
+{
+    bool is_header = row == 0 && t->has_header;
+    size_t count = count_cells(t, row), first = row * t->column_count;
+    bool wraps = is_wrapped(t) && count == t->column_count && !is_header;
+    fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
+    for (size_t i = 0; i + wraps < count; i++)
+        print_cell(t, first + i, widths, i + 1 == count, term->out);
+    if (wraps) {
+        fputs("  ", term->out);
+        term_print_name(term->out, t->cells[first + count - 1],
+                        (int)(total - widths[count - 1]), term->width);
+        return;
+    }
+    fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
+    fputc('\n', term->out);
+}
+
 bool
 table_print(const struct table *table, const struct term *term)
 {
@@ -166,19 +180,11 @@ table_print(const struct table *table, const struct term *term)
         return false;
     size_t widths[TABLE_COLUMNS_MAX];
     size_t total = measure(table, widths);
-    if (term->is_terminal)
+    if ((term->is_terminal || table->is_bounded) && !is_wrapped(table))
         shrink(table, widths, total, (size_t)term->width);
     size_t row_count = table->cell_count / table->column_count;
-    for (size_t row = 0; row < row_count; row++) {
-        bool is_header = row == 0 && table->has_header;
-        fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
-        size_t count = count_cells(table, row);
-        for (size_t i = 0; i < count; i++)
-            print_cell(table, row * table->column_count + i, widths, i + 1 == count,
-                       term->out);
-        fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
-        fputc('\n', term->out);
-    }
+    for (size_t row = 0; row < row_count; row++)
+        print_row(table, row, widths, total, term);
     return true;
 }
 

@@ -26,7 +26,8 @@ struct table {
     size_t column_count;
     bool is_number[TABLE_COLUMNS_MAX];
     bool has_header;
-    char **cells; /* row after row, the header first */
+    bool is_bounded; /* in a pipe, too; a text column at the end is wrapped, not cut */
+    char **cells;    /* row after row, the header first */
     size_t cell_count, cell_capacity;
     bool failed; /* out of memory: nothing is printed */
 };

@@ -109,6 +109,18 @@ term_columns(const char *text)
     return count;
 }
 
+const char *
+term_skip_columns(const char *text, size_t columns)
+{
+    while (*text && columns > 0) {
+        text++;
+        while (((unsigned char)*text & 0xc0) == 0x80)
+            text++;
+        columns--;
+    }
+    return text;
+}
+
 void
 term_print_wrapped(FILE *out, const char *text, int column, int width)
 {
@@ -130,6 +142,40 @@ term_print_wrapped(FILE *out, const char *text, int column, int width)
     fputc('\n', out);
 }
 
+#define NAME_COLUMNS_MIN 12
+
+/* The end of a name tells more than its beginning. */
+static void
+print_end(FILE *out, const char *word, size_t columns, size_t room)
+{
+    if (columns > room) {
+        fputs("…", out);
+        word = term_skip_columns(word, columns - (room - 1));
+    }
+    fwrite(word, 1, strcspn(word, " "), out);
+}
+
+void
+term_print_name(FILE *out, const char *text, int column, int width)
+{
+    size_t room =
+        (size_t)(width - column > NAME_COLUMNS_MIN ? width - column : NAME_COLUMNS_MIN);
+    size_t used = 0;
+    while (*text) {
+        const char *next = text + strcspn(text, " ");
+        size_t columns = term_columns(text) - term_columns(next);
+        if (used > 0 && used + 1 + columns > room) {
+            fprintf(out, "\n%*s", column, "");
+            used = 0;
+        }
+        fputs(used > 0 ? " " : "", out);
+        used += (used > 0) + (columns < room ? columns : room);
+        print_end(out, text, columns, room);
+        text = next + strspn(next, " ");
+    }
+    fputc('\n', out);
+}
+
 #define SUBJECT_COLUMNS 28
 
 void
@@ -141,6 +187,23 @@ term_print_subject(const struct term *term, const char *file, enum term_style st
     term_print_text(term->out, file, length);
     fprintf(term->out, "%s:%s", style == TERM_PLAIN ? "" : term_style(term, TERM_PLAIN),
             is_long ? "\n  " : " ");
+}
+
+#define FILE_BYTES_MAX 4096
+
+void
+term_print_subject_line(const struct term *term, const char *file, const char *rest)
+{
+    char name[FILE_BYTES_MAX];
+    size_t length = strlen(file), room = (size_t)term->width - 1;
+    bool is_cut = length >= sizeof name;
+    term_make_printable(name, sizeof name, file + (is_cut ? length - sizeof name + 1 : 0),
+                        is_cut ? sizeof name - 1 : length);
+    size_t columns = term_columns(name);
+    bool is_long = columns + 2 + term_columns(rest) > (size_t)term->width;
+    const char *end = columns > room ? term_skip_columns(name, columns - room + 1) : name;
+    fprintf(term->out, "%s%s:%s%s\n", end == name ? "" : "…", end, is_long ? "\n  " : " ",
+            rest);
 }
 
 const char *

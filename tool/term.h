@@ -43,11 +43,21 @@ void term_print_text(FILE *out, const char *bytes, size_t length);
  */
 void term_print_subject(const struct term *term, const char *file, enum term_style style);
 
+/*
+ * The same with the rest of the line, which begins a line of its own wherever the two are too
+ * long together, in a pipe too; of a name that is longer than a line its end is shown.
+ */
+void term_print_subject_line(const struct term *term, const char *file, const char *rest);
+
 /* Terminal columns of printable text, taking every character for one wide. */
 size_t term_columns(const char *text);
+/* The text behind so many of them. */
+const char *term_skip_columns(const char *text, size_t columns);
 
 /* Words broken at `width`, later lines beginning at `column`; ends the line. */
 void term_print_wrapped(FILE *out, const char *text, int column, int width);
+/* The same for a name in code: a word that is longer than the line keeps its end. */
+void term_print_name(FILE *out, const char *text, int column, int width);
 
 /* "13.21 GiB", "512 B": binary units, two digits behind the point from KiB on. */
 #define TERM_NUMBER_BYTES 32

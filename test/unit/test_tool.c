@@ -278,6 +278,55 @@ long_file_names_take_a_line(void **state)
                               "/a/folder/and/another/one/run?.pickle: device 0\n");
 }
 
+/* What is no terminal is taken for 80 columns; here for 30. */
+static void
+print_to_a_pipe(FILE *out)
+{
+    struct term term = {.out = out, .width = 30};
+    term_print_subject_line(&term, "run.pickle", "device 0, 5 events");
+    term_print_subject_line(&term, "run12.pickle", "device 0, 5 events");
+    term_print_subject_line(&term, "/a/folder/and/another/one/run.pickle", "device 0");
+    struct table t;
+    table_init(&t, ">bytes <line");
+    t.is_bounded = true;
+    table_add(&t, "1");
+    table_add(&t, "net.py:7 forward");
+    table_add(&t, "1234");
+    table_add(&t, "net.py:17 attention (aten::softmax)");
+    table_add(&t, "12");
+    table_add(&t, "net.py:7 at::native::a_long_n\xc3\xa4me::call (aten::mm)");
+    assert_true(table_print(&t, &term));
+    table_finish(&t);
+    table_init(&t, "<pool >bytes");
+    t.is_bounded = true;
+    table_add(&t, "pool (0, 3) stream 0x55d0c0ffee00 large");
+    table_add(&t, "12");
+    assert_true(table_print(&t, &term));
+    table_finish(&t);
+}
+
+static void
+lines_in_a_pipe_end_where_they_are_told_to(void **state)
+{
+    (void)state;
+    char *text = print_to_string(print_to_a_pipe);
+    assert_string_equal(text, "run.pickle: device 0, 5 events\n"
+                              "run12.pickle:\n"
+                              "  device 0, 5 events\n"
+                              "…r/and/another/one/run.pickle:\n"
+                              "  device 0\n"
+                              "  bytes  line\n"
+                              "      1  net.py:7 forward\n"
+                              "   1234  net.py:17 attention\n"
+                              "         (aten::softmax)\n"
+                              "     12  net.py:7\n"
+                              "         …e::a_long_n\xc3\xa4me::call\n"
+                              "         (aten::mm)\n"
+                              "  pool                   bytes\n"
+                              "  pool (…c0ffee00 large     12\n");
+    free(text);
+}
+
 static void
 print_tables(FILE *out)
 {
@@ -315,6 +364,7 @@ main(void)
         cmocka_unit_test(hostile_text_is_made_printable),
         cmocka_unit_test(numbers_read_well),
         cmocka_unit_test(long_file_names_take_a_line),
+        cmocka_unit_test(lines_in_a_pipe_end_where_they_are_told_to),
         cmocka_unit_test(tables_are_aligned_and_fit),
     };
     return cmocka_run_group_tests_name("tool", tests, NULL, NULL);
