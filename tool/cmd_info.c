@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <drystone/pool_trace.h>
+
 #include "command.h"
 #include "info.h"
 #include "json_out.h"
@@ -360,11 +362,27 @@ print_text_line(const char *name, const char *bytes, size_t length)
     printf("\n");
 }
 
+/* Of a pool of ours: PyTorch's settings were not in force. False: it is not. */
+static bool
+print_placement(const struct subject *s)
+{
+    size_t length, conf_length;
+    const char *placement = dry_trace_placement(s->trace, &length);
+    const char *conf = dry_trace_placement_conf(s->trace, &conf_length);
+    if (!placement)
+        return false;
+    printf("\nsettings of a pool of Drystone\n");
+    print_text_line("placement", placement, length);
+    print_text_line("options", conf_length ? conf : "none",
+                    conf_length ? conf_length : 4);
+    return true;
+}
+
 static void
 print_settings(const struct subject *s)
 {
     const struct dry_trace_settings *settings = &s->view->settings;
-    if (!s->view->has_settings)
+    if (!s->view->has_settings || print_placement(s))
         return;
     char text[TERM_NUMBER_BYTES];
     size_t length = 0;
@@ -532,6 +550,11 @@ make_settings(struct writer *w, const struct subject *s)
                                      : json_integer(settings->max_split_size));
     put(w, object, "garbage_collection_threshold",
         json_real(settings->garbage_collection_threshold));
+    size_t length;
+    const char *text = dry_trace_placement(s->trace, &length);
+    put(w, object, "placement", text ? json_out_text(text, length) : json_null());
+    text = dry_trace_placement_conf(s->trace, &length);
+    put(w, object, "placement_conf", text ? json_out_text(text, length) : json_null());
     return object;
 }
 

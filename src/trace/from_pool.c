@@ -218,7 +218,43 @@ put_text(char *to, const char *text, size_t length)
     return length + 2;
 }
 
-static const char placement_key[] = "drystone_placement";
+static const char placement_key[] = "drystone_placement", conf_key[] = "drystone_conf";
+
+/* The text under a key of ours, as add_placement() and the reader put it. */
+static const char *
+find_text(const struct dry_trace *trace, const char *key, size_t *length)
+{
+    const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
+    char wanted[TEXT_MAX];
+    size_t extra_length = 0, wanted_length = put_text(wanted, key, strlen(key));
+    const char *extra = NULL, *at = NULL;
+    *length = 0;
+    if (settings->known && settings->extra != DRY_NONE)
+        extra = dry_trace_string(trace, settings->extra, &extra_length);
+    if (extra)
+        at = memmem(extra, extra_length, wanted, wanted_length);
+    if (!at)
+        return NULL;
+    at += wanted_length;
+    size_t left = extra_length - (size_t)(at - extra);
+    if (left < 2 || (unsigned char)at[0] != DRYI_OP_SHORT_BINUNICODE ||
+        (unsigned char)at[1] > left - 2)
+        return NULL;
+    *length = (unsigned char)at[1];
+    return at + 2;
+}
+
+const char *
+dry_trace_placement(const struct dry_trace *trace, size_t *length)
+{
+    return find_text(trace, placement_key, length);
+}
+
+const char *
+dry_trace_placement_conf(const struct dry_trace *trace, size_t *length)
+{
+    return find_text(trace, conf_key, length);
+}
 
 bool
 dryi_trace_is_foreign(const struct dry_trace *trace)
@@ -238,7 +274,7 @@ dryi_trace_is_foreign(const struct dry_trace *trace)
 static uint32_t
 add_placement(struct filling *f)
 {
-    static const char value[] = "paged", conf_key[] = "drystone_conf";
+    static const char value[] = "paged";
     char bytes[2 * TEXT_MAX];
     size_t used = put_text(bytes, placement_key, sizeof placement_key - 1);
     used += put_text(bytes + used, value, sizeof value - 1);

@@ -177,15 +177,21 @@ take_setting(const struct dryi_walk *w, uint64_t key, uint64_t value,
     }
 }
 
-/* Settings that do not decide where memory goes: kept, but nothing new. */
+/* Kept, but nothing new: what does not decide where memory goes, and what our pool writes. */
 static bool
 is_old_setting(const struct dryi_walk *w, uint64_t key)
 {
     static const char *const names[] = {
-        "pinned_num_register_threads",   "release_lock_on_cudamalloc",
-        "pinned_use_cuda_host_register", "graph_capture_record_stream_reuse",
-        "max_round_threshold",           "max_cached_size",
-        "trace_alloc_overflowed",        "trace_alloc_max_entries",
+        "pinned_num_register_threads",
+        "release_lock_on_cudamalloc",
+        "pinned_use_cuda_host_register",
+        "graph_capture_record_stream_reuse",
+        "max_round_threshold",
+        "max_cached_size",
+        "trace_alloc_overflowed",
+        "trace_alloc_max_entries",
+        "drystone_placement",
+        "drystone_conf",
     };
     if (!dryi_value_is(key, DRYI_VALUE_STRING))
         return false;

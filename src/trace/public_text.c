@@ -18,6 +18,8 @@ static const char *const words[] = {
     "pinned_use_hip_host_register", "graph_capture_record_stream_reuse",
     "max_round_threshold", "max_cached_size", "trace_alloc_overflowed",
     "trace_alloc_max_entries",
+    /* Of a pool of ours: whose rules explain the record must not be lost. */
+    "drystone_placement", "drystone_conf", "paged",
     /* Of frames in code made by torch.fx. */
     "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace"};
 

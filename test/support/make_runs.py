@@ -5,7 +5,8 @@
 One training step on two devices, twice: before a change of the program, and after it,
 when its lines have moved, its folder is another one and the logits became float32. And a
 file whose names are written against terminals and tables. And one that runs out of memory
-twice: for want of a piece that is large enough, then for want of all there is.
+twice: for want of a piece that is large enough, then for want of all there is. And one that
+a pool of ours wrote.
 """
 import functools
 import pathlib
@@ -156,3 +157,11 @@ device.oom(500 * MIB, 20 * MIB, [frame("serve.py", 52, "retry")])
 (folder / "two-failures.pickle").write_bytes(pickle.dumps(
     {"segments": [dict(segment, device=0) for segment in device.segments],
      "device_traces": [device.events]}, protocol=4))
+
+device = Device(1 << 40)
+device.alloc(20 * MIB, [frame("serve.py", 20, "load")])
+(folder / "paged.pickle").write_bytes(pickle.dumps(
+    {"segments": [dict(segment, device=0) for segment in device.segments],
+     "device_traces": [device.events],
+     "allocator_settings": {"drystone_placement": "paged",
+                            "drystone_conf": "per_process_memory_fraction:0.5"}}, protocol=4))

@@ -7,6 +7,7 @@
 #include "support/cmocka.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +286,77 @@ paged_record_is_not_taken_for_pytorchs(void **state)
     pool_run_end(&run);
 }
 
+static void
+check_text(const char *text, size_t length, const char *wanted)
+{
+    assert_non_null(text);
+    assert_int_equal(length, strlen(wanted));
+    assert_memory_equal(text, wanted, length);
+}
+
+/* What a pool of ours writes is known to our reader. */
+static void
+file_says_who_placed(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"", "per_process_memory_fraction:0.5"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct pool_run run;
+        pool_run_begin(&run, DRY_PLACEMENT_PAGED, options[i], 1024 * MIB, NULL);
+        struct dry_trace *made = trace_of(&run), *trace = write_and_read(made);
+        size_t length;
+        const char *text = dry_trace_placement(trace, &length);
+        check_text(text, length, "paged");
+        text = dry_trace_placement_conf(trace, &length);
+        check_text(text, length, options[i]);
+        assert_int_equal(dry_trace_get_view(trace)->unknown_count, 0);
+        dry_trace_destroy(made);
+        dry_trace_destroy(trace);
+        pool_run_end(&run);
+    }
+}
+
+static void
+check_no_placement(const char *extra, size_t count)
+{
+    struct dry_trace_builder *builder;
+    assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
+    struct dry_trace_settings settings = {.known = 1, .conf = DRY_NONE};
+    settings.extra = dry_trace_add_string(builder, extra, count);
+    assert_int_equal(dry_trace_set_settings(builder, &settings), DRY_OK);
+    struct dry_trace *trace;
+    struct dry_error err;
+    assert_int_equal(dry_trace_builder_finish(builder, &trace, &err), DRY_OK);
+    size_t length = 1;
+    assert_null(dry_trace_placement(trace, &length));
+    assert_int_equal(length, 0);
+    dry_trace_destroy(trace);
+}
+
+/* A key without its text, a text that is cut, and another value: whatever a file may hold. */
+static void
+a_placement_is_a_whole_text(void **state)
+{
+    (void)state;
+    static const char key[] = "\x8c\x12"
+                              "drystone_placement";
+    char bytes[sizeof key + 8];
+    const size_t key_length = sizeof key - 1;
+    memcpy(bytes, key, key_length);
+    check_no_placement(bytes, 0);
+    check_no_placement(bytes + 1, key_length - 1);
+    check_no_placement(bytes, key_length);
+    memcpy(bytes + key_length,
+           "\x8c\x06"
+           "paged",
+           7);
+    check_no_placement(bytes, key_length + 1);
+    check_no_placement(bytes, key_length + 2);
+    check_no_placement(bytes, key_length + 7);
+    bytes[key_length] = 'K';
+    check_no_placement(bytes, key_length + 2);
+}
+
 /* Most of the device is free in a private pool, where a request for it may not go. */
 static void
 strand(struct dry_pool *pool)
@@ -493,6 +565,8 @@ main(void)
         cmocka_unit_test(pool_without_history_has_segments_alone),
         cmocka_unit_test(record_replays_exactly),
         cmocka_unit_test(paged_record_is_not_taken_for_pytorchs),
+        cmocka_unit_test(file_says_who_placed),
+        cmocka_unit_test(a_placement_is_a_whole_text),
         cmocka_unit_test(paged_failure_is_not_advised_pytorchs_settings),
         cmocka_unit_test(deep_stacks_are_asked_for_again_and_cut),
         cmocka_unit_test(device_index_is_the_snapshots),
