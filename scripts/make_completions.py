@@ -36,6 +36,7 @@ CHOICES = {
     "--thp": "auto always advised never keep",
 }
 FILES = {"FILE", "OUT"}
+TEXT_COLUMN = 26  # where tool/options.c begins the text of an option
 
 
 def help_of(tool, *words):
@@ -59,11 +60,15 @@ def read_options(tool, command):
     section = help_of(tool, command).split("options:\n")[1].split("\n\n")[0]
     options = []
     for line in section.splitlines():
-        found = re.match(r"  (?:(-\w), |    )(--[\w-]+)(?: (\S+))?(?:  +(.*))?$", line)
+        ends = line[TEXT_COLUMN - 1:TEXT_COLUMN] == " "  # else the text begins below
+        head, text = (line[:TEXT_COLUMN], line[TEXT_COLUMN:]) if ends else (line, "")
+        found = re.match(r"  (?:(-\w), |    )(--[\w-]+)(?: (\S+))? *$", head)
         if found:
-            options.append([found[1] or "", found[2], found[3] or "", found[4] or ""])
+            options.append([found[1] or "", found[2], found[3] or "", text])
+        elif head.strip():
+            sys.exit(f"{command}: an option and its text cannot be told apart: {line}")
         else:
-            options[-1][3] += " " + line.strip()
+            options[-1][3] += " " + text
     return options
 
 

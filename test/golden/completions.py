@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every option that a command's help names is completed: completions.py TOOL
+
+What make_completions.py reads out of the help is not trusted here: names are taken from
+the beginnings of the lines alone, and looked up in the three files as they are kept.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+tool = pathlib.Path(sys.argv[1]).resolve()
+folder = pathlib.Path(__file__).resolve().parents[2] / "doc" / "completions"
+
+
+def help_of(*words):
+    return subprocess.run([tool, "help", *words], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def after(text, pattern, end):
+    """What stands between a line that matches and the next end."""
+    found = re.search(pattern, text, re.MULTILINE)
+    return text[found.end():].split(end)[0] if found else ""
+
+
+bash, zsh, fish = ((folder / name).read_text()
+                   for name in ("drystone.bash", "_drystone", "drystone.fish"))
+commands = re.findall(r"^  (\w+) ", after(help_of(), r"^commands:", "\n\n"), re.MULTILINE)
+commands.remove("help")
+missing = []
+count = 0
+for command in commands:
+    options = re.findall(r"^  (?:-(\w), |    )--([\w-]+)",
+                         after(help_of(command), r"^options:", "\n\n"), re.MULTILINE)
+    in_bash = after(bash, rf"^ +{command}\) options=", ";;")
+    in_zsh = after(zsh, rf"^    {command}\)$", ";;")
+    in_fish = "\n".join(line for line in fish.splitlines()
+                        if f'__fish_seen_subcommand_from {command}"' in line)
+    for letter, name in options:
+        count += 1
+        places = {
+            "bash": re.search(rf"--{name}[ \"]", in_bash),
+            "zsh": re.search(rf"'\*'{{-{letter},--{name}}}'" if letter
+                             else rf"'\*--{name}[\['=]", in_zsh),
+            "fish": re.search(rf"{f'-s {letter} ' if letter else ''}-l {name} ", in_fish),
+        }
+        missing += [f"{command} --{name}: not in that of {shell}"
+                    for shell, found in places.items() if not found]
+if count < 100:
+    missing.append(f"only {count} options read: the help has another form")
+print("\n".join(missing) or f"{count} options of {len(commands)} commands")
+sys.exit(missing != [])
