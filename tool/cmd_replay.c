@@ -118,6 +118,12 @@ capacity_given(const struct session *s)
     return s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
 }
 
+static bool
+is_place(const char *place, const char *name)
+{
+    return place && strcmp(place, name) == 0;
+}
+
 static int
 run_row(struct session *s, const struct wish *wish)
 {
@@ -133,6 +139,8 @@ run_row(struct session *s, const struct wish *wish)
         options.steady_from = (size_t)s->values.steady_from;
     struct replay_row *row = s->rows + s->row_count;
     *row = (struct replay_row){.label = wish->label, .conf = wish->conf};
+    s->progress.what =
+        is_place(wish->place, "offline") ? "packing, searches so far" : "replaying";
     int code = EXIT_FINE;
     struct dry_error err;
     if (s->values.decisions && s->row_count == 0)
@@ -177,12 +185,6 @@ run_recorded(struct session *s)
         code = run_row(s, &wish);
     }
     return code;
-}
-
-static bool
-is_place(const char *place, const char *name)
-{
-    return strcmp(place, name) == 0;
 }
 
 /* A place under every --conf; a packing has no settings. */

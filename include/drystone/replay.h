@@ -44,7 +44,10 @@ struct dry_replay_options {
     const struct dry_memory *memory;
     int32_t device; /* DRY_DEVICE_BUSIEST, the default: the one with the most events */
     const char *compat; /* "2.11" ...; default NULL: the release that fits the record */
-    /* Called now and then with the events done so far; other than 0 cancels. */
+    /*
+     * Called now and then with the events done so far, while "offline" packs with the
+     * searches done so far; other than 0 cancels.
+     */
     int (*progress)(void *self, uint64_t event_count);
     void *progress_self;
 };

@@ -22,7 +22,7 @@ struct dryi_packed_program {
     struct dryi_packing packing;
 };
 
-/* LIMIT: the sizes cannot be added up. CANCELLED: progress said so. */
+/* LIMIT: the sizes cannot be added up. What progress ends is a packing all the same. */
 DRY_CHECK_RESULT enum dry_status dryi_packed_program_init(
     struct dryi_packed_program *packed, const struct dryi_program *program,
     const struct dryi_packing_options *options, struct dry_error *err);

@@ -15,12 +15,39 @@
 /* Looks at lives: five seconds or so where the floor is not reached, no time where it is. */
 #define PACKING_EFFORT UINT64_C(1000000000)
 
+struct watch {
+    const struct dry_replay_options *options;
+    uint64_t searches;
+    bool is_cancelled;
+};
+
+/* A search goes by no event, and how much is left of it nobody says. */
 static int
 tell_packing(void *self, double done)
 {
-    const struct dry_replay *r = self;
-    double events = done * (double)r->check.event_count;
-    return r->options.progress(r->options.progress_self, (uint64_t)events);
+    (void)done;
+    struct watch *w = self;
+    w->is_cancelled = w->options->progress(w->options->progress_self, ++w->searches) != 0;
+    return w->is_cancelled;
+}
+
+/* A search that is ended leaves a packing, which depends on when: that is no answer here. */
+static enum dry_status
+pack_program(const struct dry_replay *r, struct dryi_packed_program *packed,
+             struct dry_error *err)
+{
+    struct watch watch = {.options = &r->options};
+    struct dryi_packing_options options = {
+        .memory = &r->memory,
+        .effort = PACKING_EFFORT,
+        .progress = r->options.progress ? tell_packing : NULL,
+        .progress_self = &watch,
+    };
+    enum dry_status status = dryi_packed_program_init(packed, &r->program, &options, err);
+    if (status != DRY_OK || !watch.is_cancelled)
+        return status;
+    dryi_packed_program_finish(packed);
+    return dryi_fail(err, DRY_ERR_CANCELLED, "cancelled");
 }
 
 /* The first request that lies beyond the capacity is where the run ends. */
@@ -160,15 +187,8 @@ enum dry_status
 dryi_run_packed(struct dry_replay *r, uint64_t capacity, struct dryi_decisions *decisions,
                 struct dry_run *run, struct dry_error *err)
 {
-    struct dryi_packing_options options = {
-        .memory = &r->memory,
-        .effort = PACKING_EFFORT,
-        .progress = r->options.progress ? tell_packing : NULL,
-        .progress_self = r,
-    };
     struct dryi_packed_program packed;
-    enum dry_status status =
-        dryi_packed_program_init(&packed, &r->program, &options, err);
+    enum dry_status status = pack_program(r, &packed, err);
     if (status != DRY_OK)
         return status;
     fill_packed(r, &packed, run);

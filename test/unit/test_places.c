@@ -16,6 +16,7 @@
 
 #include "support/bytes.h"
 #include "support/failing_memory.h"
+#include "support/random.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define IDS_MAX 4096
@@ -221,6 +222,68 @@ nothing_to_pack_takes_nothing(void **state)
     assert_int_equal(run.driver_calls, 0);
     assert_int_equal(run.capacity_bytes, 2 * MIB);
     finish_subject(&s);
+}
+
+/* Lives that no greedy order packs to the floor; no search of these is over soon. */
+static struct dry_trace *
+program_hard_to_pack(void)
+{
+    enum { ALIVE = 70, LIVES = 400 };
+    char text[LIVES * 40];
+    uint64_t alive[ALIVE];
+    size_t length = 0;
+    struct random r;
+    random_init(&r, 5);
+    for (uint64_t i = 0; i < LIVES; i++) {
+        size_t slot = i < ALIVE ? i : random_below(&r, ALIVE);
+        if (i >= ALIVE)
+            length += (size_t)sprintf(text + length, "f %" PRIu64 "\n", alive[slot]);
+        alive[slot] = i;
+        length += (size_t)sprintf(text + length, "a %" PRIu64 " %" PRIu64 " 0 0\n", i,
+                                  (1 + random_below(&r, 3000)) * 512);
+    }
+    return bytes_read_trace(text, length);
+}
+
+struct watch {
+    uint64_t calls, calls_max;
+    bool is_in_order; /* told 1, 2, 3 ... */
+};
+
+static int
+count_searches(void *self, uint64_t count)
+{
+    struct watch *w = self;
+    w->calls++;
+    w->is_in_order = w->is_in_order && count == w->calls;
+    return w->calls > w->calls_max;
+}
+
+static void
+a_packing_tells_its_searches_and_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct dry_trace *trace = program_hard_to_pack();
+    struct watch watch = {.calls_max = UINT64_MAX};
+    struct dry_replay_options replay_options;
+    struct dry_replay *replay;
+    dry_replay_options_init(&replay_options);
+    replay_options.progress = count_searches;
+    replay_options.progress_self = &watch;
+    assert_int_equal(dry_replay_create(trace, &replay_options, &replay, NULL), DRY_OK);
+    struct dry_run_options options = options_for("offline", DRY_SIM_UNLIMITED);
+    for (uint64_t calls_max = 0; calls_max < 3; calls_max++) {
+        struct dry_run run = {.op_count = 4711};
+        struct dry_error err = {.text = ""};
+        watch = (struct watch){.calls_max = calls_max, .is_in_order = true};
+        assert_int_equal(dry_replay_run(replay, &options, &run, &err), DRY_ERR_CANCELLED);
+        assert_string_equal(err.text, "cancelled");
+        assert_int_equal(run.op_count, 4711);
+        assert_int_equal(watch.calls, calls_max + 1);
+        assert_true(watch.is_in_order);
+    }
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
 }
 
 /* --- the steady part ---------------------------------------------------------------------- */
@@ -494,6 +557,7 @@ main(void)
         cmocka_unit_test(pages_that_move_need_no_more_than_what_lives),
         cmocka_unit_test(a_packing_is_held_against_its_floor),
         cmocka_unit_test(nothing_to_pack_takes_nothing),
+        cmocka_unit_test(a_packing_tells_its_searches_and_can_be_cancelled),
         cmocka_unit_test(the_steady_part_is_reported_alone),
         cmocka_unit_test(nothing_is_used_before_its_last_use_is_over),
         cmocka_unit_test(decisions_of_every_place_never_overlap),
