@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "explain_report.h"
+#include "load.h"
 #include "message_report.h"
 #include "report.h"
 #include "study.h"
@@ -97,8 +98,8 @@ choose_device(struct session *s)
             return EXIT_FINE;
         }
     }
-    return report_usage("explain", "%s has no device %lld", s->study.path,
-                        (long long)s->values.device);
+    return load_report_no_device("explain", s->study.path, s->study.trace,
+                                 s->values.device);
 }
 
 /* A failure is explained by what was there when it happened, one moment before. */

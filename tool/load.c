@@ -136,6 +136,43 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     return code;
 }
 
+/* In order, the host behind all others; its memory is of another kind. */
+static size_t
+count_devices(const struct dry_trace_view *v)
+{
+    size_t count = v->device_count;
+    return count > 0 && v->devices[count - 1].device == DRY_DEVICE_HOST ? count - 1
+                                                                        : count;
+}
+
+int
+load_report_no_device(const char *command, const char *path,
+                      const struct dry_trace *trace, int64_t device)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
+    size_t count = count_devices(v);
+    long long missing = device;
+    if (count == 0)
+        return report_usage(command, "%s has no device %lld, nor any other", path,
+                            missing);
+    int first = v->devices[0].device, last = v->devices[count - 1].device;
+    if (count == 1)
+        return report_usage(command, "%s has no device %lld; there is one in it, %d",
+                            path, missing, first);
+    return report_usage(command, "%s has no device %lld; there are %zu in it, %d to %d",
+                        path, missing, count, first, last);
+}
+
+static bool
+has_device(const struct dry_trace_view *v, int64_t device)
+{
+    for (size_t i = 0; i < v->device_count; i++) {
+        if (v->devices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
 int
 load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
             struct dry_replay **replay)
@@ -150,9 +187,11 @@ load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
     if (wanted->compat && strcmp(wanted->compat, "auto") != 0)
         options.compat = wanted->compat;
     if (wanted->device != LOAD_BUSIEST_DEVICE) {
-        if (wanted->device < 0 || wanted->device > INT32_MAX)
+        if (wanted->device < 0)
             return report_usage(command, "--device %lld: expected 0 or more",
                                 (long long)wanted->device);
+        if (!has_device(dry_trace_get_view(trace), wanted->device))
+            return load_report_no_device(command, wanted->path, trace, wanted->device);
         options.device = (int32_t)wanted->device;
     }
     options.progress = progress_update;

@@ -18,6 +18,10 @@
 int load_trace(const char *command, const char *path, struct dry_trace **trace,
                struct input_description *about);
 
+/* --device named none that the trace has: says which there are. Returns EXIT_USAGE. */
+int load_report_no_device(const char *command, const char *path,
+                          const struct dry_trace *trace, int64_t device);
+
 /* Which replay of a trace is wanted. */
 struct load_replay {
     const char *command, *path;

@@ -80,7 +80,7 @@ int
 study_open(struct study *s, const char *command, const char *path, int64_t device)
 {
     *s = (struct study){.command = command, .path = path};
-    if (device != STUDY_EVERY_DEVICE && (device < 0 || device > INT32_MAX))
+    if (device != STUDY_EVERY_DEVICE && device < 0)
         return report_usage(command, "--device %lld: expected 0 or more",
                             (long long)device);
     int code = load_trace(command, path, &s->trace, NULL);
@@ -94,11 +94,10 @@ study_open(struct study *s, const char *command, const char *path, int64_t devic
     if (code == EXIT_FINE)
         code = open_devices(s, device);
     if (code == EXIT_FINE && s->device_count == 0)
-        code =
-            device == STUDY_EVERY_DEVICE
-                ? report_failure(command, path, EXIT_INPUT,
-                                 "nothing to look at: no events and no segments")
-                : report_usage(command, "%s has no device %lld", path, (long long)device);
+        code = device == STUDY_EVERY_DEVICE
+                   ? report_failure(command, path, EXIT_INPUT,
+                                    "nothing to look at: no events and no segments")
+                   : load_report_no_device(command, path, s->trace, device);
     return code;
 }
 
