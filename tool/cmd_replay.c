@@ -163,6 +163,16 @@ shows_to_people(const struct session *s)
     return !s->values.json && !s->values.decisions;
 }
 
+/* Only the rebuilt layout gives what was recorded; a device that checks begins empty. */
+static const char *
+label_of_recorded(const struct session *s)
+{
+    bool is_limited = s->values.capacity != NOT_GIVEN;
+    if (is_limited || !dry_replay_get_check(s->replay)->possible)
+        return "recorded settings";
+    return s->values.check_order ? "begun empty" : "as recorded";
+}
+
 /*
  * For people, the recorded settings come first, and once more from an empty device if the
  * window began warm, so that the other rows have something to be held against. For
@@ -171,16 +181,14 @@ shows_to_people(const struct session *s)
 static int
 run_recorded(struct session *s)
 {
-    const struct dry_replay_check *check = dry_replay_get_check(s->replay);
     bool is_alone = s->values.confs.count == 0 && s->values.places.count == 0;
-    bool is_limited = s->values.capacity != NOT_GIVEN;
     if (!shows_to_people(s) && !is_alone)
         return EXIT_FINE;
-    struct wish wish = {.label = is_limited || !check->possible ? "recorded settings"
-                                                                : "as recorded"};
+    struct wish wish = {.label = label_of_recorded(s)};
     int code = run_row(s, &wish);
-    if (code == EXIT_FINE && shows_to_people(s) && !is_alone && check->possible &&
-        check->live_before > 0 && !is_limited) {
+    bool began_warm = s->row_count > 0 && s->rows[0].run.as_recorded &&
+                      dry_replay_get_check(s->replay)->live_before > 0;
+    if (code == EXIT_FINE && shows_to_people(s) && !is_alone && began_warm) {
         wish = (struct wish){.label = "begun empty", .begin_anew = true};
         code = run_row(s, &wish);
     }
