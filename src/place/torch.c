@@ -43,12 +43,12 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
         t->rules = &dryi_torch_rules_all(&rules_count)[0] + (rules_count - 1);
     t->observer = options->observer;
     t->free_block_slot = t->free_segment_slot = t->free_use = NONE;
+    t->free_owner_slot = t->newest_owner = t->owners_by_id = NONE;
     t->busy_streams = NONE;
     t->deferred_first = t->deferred_last = NONE;
     t->progress_is_told = options->progress_is_told;
     t->last_lanes[0] = t->last_lanes[1] = NONE;
     dryi_intern_init(&t->stream_ids, &t->memory);
-    dryi_intern_init(&t->owner_ids, &t->memory);
     dryi_intern_init(&t->lane_ids, &t->memory);
     dryi_map_init(&t->recorded, &t->memory);
     uint64_t free_bytes;
@@ -109,11 +109,10 @@ dryi_torch_destroy(struct dryi_torch *t)
     dryi_intern_finish(&t->stream_ids);
     dryi_memory_free(&m, t->uses, t->use_capacity, sizeof *t->uses);
     dryi_memory_free(&m, t->owners, t->owner_capacity, sizeof *t->owners);
+    dryi_memory_free(&m, t->owner_nodes, t->owner_node_capacity, sizeof *t->owner_nodes);
     dryi_memory_free(&m, t->pools, t->pool_capacity, sizeof *t->pools);
-    dryi_memory_free(&m, t->live_owners, t->live_owner_capacity, sizeof *t->live_owners);
     dryi_memory_free(&m, t->lanes, t->lane_capacity, sizeof *t->lanes);
     dryi_memory_free(&m, t->lane_nodes, t->lane_node_capacity, sizeof *t->lane_nodes);
-    dryi_intern_finish(&t->owner_ids);
     dryi_intern_finish(&t->lane_ids);
     dryi_map_finish(&t->recorded);
     dryi_memory_free(&m, t->scopes, t->scope_capacity, sizeof *t->scopes);
@@ -207,10 +206,10 @@ take_from_private(struct dryi_torch *t, struct request *r)
     uint32_t found = NONE;
     if (!t->serves_on_oom || r->pool / 2 != 0)
         return found;
-    for (uint32_t o = 1; o < t->owner_count && found == NONE; o++) {
+    for (uint32_t o = t->owners[0].next; o != NONE && found == NONE;
+         o = t->owners[o].next) {
         const struct owner *owner = &t->owners[o];
-        if (!owner->live || owner->use_count == 0 ||
-            !(owner->flags & DRYI_POOL_USE_ON_OOM))
+        if (owner->use_count == 0 || !(owner->flags & DRYI_POOL_USE_ON_OOM))
             continue;
         struct request other = *r;
         other.pool = 2 * o + pool_is_small(r->pool);

@@ -76,39 +76,92 @@ dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
     return *last = lane;
 }
 
+/* --- owners ------------------------------------------------------------------------------- */
+
 uint32_t
 dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id)
 {
-    if (id.a == 0 && id.b == 0)
-        return 0;
-    uint32_t index = dryi_intern_find(&t->owner_ids, &id, sizeof id);
-    return index != DRYI_INTERN_NONE ? t->live_owners[index] : NONE;
+    uint32_t owner = dryi_order_at_least(t->owner_nodes, t->owners_by_id, id.a, id.b);
+    bool is_it =
+        owner != NONE && t->owners[owner].id.a == id.a && t->owners[owner].id.b == id.b;
+    return is_it ? owner : NONE;
+}
+
+/* One that is gone and has left nothing, or a new one; NONE: no memory. */
+static uint32_t
+take_record(struct dryi_torch *t)
+{
+    const struct dry_memory *m = &t->memory;
+    uint32_t owner = t->free_owner_slot;
+    if (owner != NONE) {
+        t->free_owner_slot = t->owners[owner].next;
+        return owner;
+    }
+    size_t count = (size_t)t->owner_count + 1;
+    if (count >= NONE / 2 ||
+        !dryi_memory_grow(m, &t->owners, &t->owner_capacity, count, sizeof *t->owners) ||
+        !dryi_memory_grow(m, &t->owner_nodes, &t->owner_node_capacity, count,
+                          sizeof *t->owner_nodes) ||
+        !dryi_memory_grow(m, &t->pools, &t->pool_capacity, 2 * count, sizeof *t->pools))
+        return NONE;
+    owner = t->owner_count++;
+    t->pools[2 * owner].lanes = t->pools[2 * owner + 1].lanes = NONE;
+    return owner;
 }
 
 /*
- * Every owner gets a number of its own, also one whose id was used before: what the former
- * one left behind (addresses that could not be mapped) is not for the new one.
+ * An id that was used before is another owner's: what the former one left behind (addresses that
+ * could not be mapped) is not for the new one. A record that is taken again keeps its lanes, which
+ * are empty.
  */
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 {
-    const struct dry_memory *m = &t->memory;
-    size_t count = (size_t)t->owner_count + 1;
-    if (count >= NONE / 2 ||
-        !dryi_memory_grow(m, &t->owners, &t->owner_capacity, count, sizeof *t->owners) ||
-        !dryi_memory_grow(m, &t->pools, &t->pool_capacity, 2 * count, sizeof *t->pools) ||
-        !dryi_memory_grow(m, &t->live_owners, &t->live_owner_capacity,
-                          (size_t)t->owner_ids.count + 1, sizeof *t->live_owners))
+    uint32_t owner = take_record(t);
+    if (owner == NONE)
         return NONE;
-    uint32_t index = dryi_intern_put(&t->owner_ids, &id, sizeof id);
-    if (index == DRYI_INTERN_NONE)
-        return NONE;
-    uint32_t owner = t->owner_count++;
-    t->live_owners[index] = owner;
-    t->owners[owner] = (struct owner){.id = id, .live = true};
+    t->owners[owner] =
+        (struct owner){.id = id, .prev = t->newest_owner, .next = NONE, .live = true};
+    if (t->newest_owner != NONE)
+        t->owners[t->newest_owner].next = owner;
+    t->newest_owner = owner;
+    t->owner_nodes[owner] = (struct dryi_order_node){
+        .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner ^ t->seed)};
+    dryi_order_insert(t->owner_nodes, &t->owners_by_id, owner);
+    t->pools[2 * owner].search_count = t->pools[2 * owner + 1].search_count = 0;
     t->unused_owners++;
-    t->pools[2 * owner] = t->pools[2 * owner + 1] = (struct block_pool){.lanes = NONE};
     return owner;
+}
+
+static void
+free_record(struct dryi_torch *t, uint32_t owner)
+{
+    t->owners[owner].next = t->free_owner_slot;
+    t->free_owner_slot = owner;
+}
+
+void
+dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner)
+{
+    struct owner *o = &t->owners[owner];
+    dryi_order_remove(t->owner_nodes, &t->owners_by_id, owner);
+    t->owners[o->prev].next = o->next; /* the default pool's is always before it */
+    if (o->next != NONE)
+        t->owners[o->next].prev = o->prev;
+    else
+        t->newest_owner = o->prev;
+    o->live = false;
+    t->unused_owners--;
+    if (o->segments == 0)
+        free_record(t, owner);
+}
+
+void
+dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner)
+{
+    struct owner *o = &t->owners[owner];
+    if (--o->segments == 0 && !o->live)
+        free_record(t, owner);
 }
 
 /* Owners are made without users; the first one makes them unfreeable. */

@@ -232,13 +232,8 @@ static enum dry_status
 release_unused(struct dryi_torch *t, uint32_t owner)
 {
     enum dry_status status = release_owner(t, owner);
-    struct owner *o = &t->owners[owner];
-    if (o->reserved_bytes > 0)
-        return status;
-    o->live = false;
-    t->unused_owners--;
-    uint32_t id = dryi_intern_find(&t->owner_ids, &o->id, sizeof o->id);
-    t->live_owners[id] = NONE;
+    if (t->owners[owner].reserved_bytes == 0)
+        dryi_torch_owner_end(t, owner);
     return status;
 }
 
@@ -258,8 +253,9 @@ dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only)
         status = release_owner(t, 0);
     }
     uint32_t left = t->unused_owners;
-    for (uint32_t o = 1; left > 0 && status == DRY_OK; o++) {
-        if (!t->owners[o].live || t->owners[o].use_count > 0)
+    for (uint32_t o = t->owners[0].next, next; left > 0 && status == DRY_OK; o = next) {
+        next = t->owners[o].next; /* it may go */
+        if (t->owners[o].use_count > 0)
             continue;
         left--;
         status = release_unused(t, o);
@@ -297,21 +293,28 @@ gather_lane(struct dryi_torch *t, uint32_t lane, bool expandable, struct candida
     return true;
 }
 
+static bool
+gather_pool(struct dryi_torch *t, uint32_t pool, bool expandable, struct candidates *c)
+{
+    for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
+        if (!dryi_torch_is_captured(t, t->lanes[l].stream) &&
+            !gather_lane(t, l, expandable, c))
+            return false;
+    }
+    return true;
+}
+
 /* Of the default pools, and of private ones that nobody uses any more. */
 static bool
 gather(struct dryi_torch *t, bool expandable, struct candidates *c)
 {
     c->count = 0;
-    for (uint32_t pool = 0; pool < 2 * t->owner_count; pool++) {
-        const struct owner *owner = &t->owners[pool / 2];
-        if (!owner->live || (pool >= 2 && owner->use_count > 0))
+    for (uint32_t o = 0; o != NONE; o = t->owners[o].next) {
+        if (o > 0 && t->owners[o].use_count > 0)
             continue;
-        for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
-            if (dryi_torch_is_captured(t, t->lanes[l].stream))
-                continue;
-            if (!gather_lane(t, l, expandable, c))
-                return false;
-        }
+        if (!gather_pool(t, 2 * o, expandable, c) ||
+            !gather_pool(t, 2 * o + 1, expandable, c))
+            return false;
     }
     if (!dryi_memory_grow(&t->memory, &c->scratch, &c->scratch_capacity, c->count,
                           sizeof *c->scratch) ||

@@ -41,6 +41,7 @@ dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint
         .lane = lane,
         .live = true,
     };
+    t->owners[t->lanes[lane].pool / 2].segments++;
     uint32_t block = dryi_torch_block_make(t, segment, addr, size);
     t->blocks[block].mapped = page == 0;
     t->segments[segment].first_block = block;
@@ -53,6 +54,7 @@ drop_segment(struct dryi_torch *t, uint32_t segment)
 {
     struct segment *s = &t->segments[segment];
     dryi_torch_block_drop(t, s->first_block);
+    dryi_torch_owner_lose(t, t->lanes[s->lane].pool / 2);
     s->live = false;
     s->next_free = t->free_segment_slot;
     t->free_segment_slot = segment;

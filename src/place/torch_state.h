@@ -88,6 +88,9 @@ struct owner {
     unsigned flags; /* DRYI_POOL_... */
     uint64_t use_count;
     uint64_t reserved_bytes; /* of its segments and mapped pages */
+    uint32_t segments;
+    uint32_t prev,
+        next; /* of those that live, the oldest first; next links free records */
     bool live;
 };
 
@@ -138,13 +141,11 @@ struct dryi_torch {
     struct dryi_map recorded; /* block and stream -> the use, while the block is in use */
 
     struct owner *owners;
-    size_t owner_capacity;
-    uint32_t owner_count;
+    struct dryi_order_node *owner_nodes; /* parallel to owners: those that live, by id */
+    size_t owner_capacity, owner_node_capacity;
+    uint32_t owner_count, free_owner_slot, newest_owner, owners_by_id;
     struct block_pool *pools;
     size_t pool_capacity;
-    struct dryi_intern owner_ids; /* pool id -> index in live_owners */
-    uint32_t *live_owners;        /* the owner that goes by the id now, or NONE */
-    size_t live_owner_capacity;
     uint32_t unused_owners; /* live and without users: freeable */
 
     struct dryi_intern lane_ids; /* (pool, stream) -> index in lanes */
@@ -326,5 +327,9 @@ uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id i
 void dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner);
 /* A new owner without users; NONE when there is no memory. */
 uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id);
+/* It goes by its id no more; its record, when the last of its segments goes. */
+void dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner);
+/* One of its segments is gone. */
+void dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner);
 
 #endif

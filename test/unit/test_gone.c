@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams that come and go: nothing is kept of those that nothing is left of, neither memory nor a
- * front; and what one knew is not what the next one knows that has its record.
+ * Streams and private pools that come and go: nothing is kept of those that nothing is left of,
+ * neither memory nor a front; and what a stream knew is not what the next one knows that has its
+ * record.
  */
 #include "support/cmocka.h"
 
@@ -74,7 +75,7 @@ wait_all(void *self)
 }
 
 static void
-begin(struct stage *s, const char *conf, bool has_ids)
+begin(struct stage *s, enum dry_placement placement, const char *conf, bool has_ids)
 {
     *s = (struct stage){0};
     stage = s;
@@ -95,6 +96,7 @@ begin(struct stage *s, const char *conf, bool has_ids)
     o.device = (struct dry_device){.ops = &s->ops, .self = s->inner.self};
     o.memory = &memory;
     o.conf = conf;
+    o.placement = placement;
     assert_int_equal(dry_pool_create(&o, &s->pool, NULL), DRY_OK);
 }
 
@@ -173,7 +175,7 @@ streams_that_come_and_go_leave_nothing(void **state)
         for (int has_ids = 0; has_ids <= 1; has_ids++) {
             struct stage s;
             /* What is learnt of a period grows as long as there is none. */
-            begin(&s, "plan:False", has_ids);
+            begin(&s, DRY_PLACEMENT_PAGED, "plan:False", has_ids);
             live_many(&s, deeds, 6000);
             size_t before = s.live_bytes;
             live_many(&s, deeds, 6000);
@@ -181,6 +183,35 @@ streams_that_come_and_go_leave_nothing(void **state)
             assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 fronts, two */
             end(&s);
         }
+    }
+}
+
+/* A graph each: captured on stream 1, with a pool of its own, and gone with the cache. */
+static void
+pools_that_come_and_go_leave_nothing(void **state)
+{
+    (void)state;
+    static const char *const confs[] = {"", "", "expandable_segments:True"};
+    for (int i = 0; i < 3; i++) {
+        struct stage s;
+        begin(&s, i == 0 ? DRY_PLACEMENT_PAGED : DRY_PLACEMENT_TORCH, confs[i], false);
+        size_t before = 0;
+        for (uint64_t n = 1; n <= 4000; n++) {
+            struct dry_pool_id id = {n / 2, n};
+            assert_int_equal(dry_pool_open_private(s.pool, id, 0), DRY_OK);
+            assert_int_equal(dry_pool_begin_private(s.pool, id, NULL), DRY_OK);
+            uint64_t small = take(&s, 512, 1), large = take(&s, 3 * DRYI_MIB, n % 3);
+            assert_int_equal(dry_pool_end_private(s.pool, id), DRY_OK);
+            put(&s, small);
+            put(&s, large);
+            assert_int_equal(dry_pool_release_private(s.pool, id), DRY_OK);
+            if (n % 100 == 0)
+                assert_int_equal(dry_pool_empty_cache(s.pool), DRY_OK);
+            if (n == 1000)
+                before = s.live_bytes;
+        }
+        assert_true(s.live_bytes <= before);
+        end(&s);
     }
 }
 
@@ -199,7 +230,7 @@ fronts_go_from_stream_to_stream(void **state)
 {
     (void)state;
     struct stage s;
-    begin(&s, "", false);
+    begin(&s, DRY_PLACEMENT_PAGED, "", false);
     uint64_t kept = 0;
     for (uint64_t stream = 0; stream < DRYI_POOL_FRONTS; stream++) {
         put(&s, take(&s, 4096, stream));
@@ -275,6 +306,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_that_come_and_go_leave_nothing),
+        cmocka_unit_test(pools_that_come_and_go_leave_nothing),
         cmocka_unit_test(fronts_go_from_stream_to_stream),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
     };
