@@ -61,8 +61,12 @@ print_device(struct output *out, const struct dry_pool_explanation *e,
 {
     print_part(out, "CUDA out of memory. Tried to allocate ", e->segment_size, ". ");
     print(out, "GPU %" PRId32, device_index);
-    print_part(out, " has a total capacity of ", e->total_bytes, " of which ");
-    print_part(out, "", e->free_bytes, " is free. ");
+    if (e->total_bytes == UINT64_MAX) { /* PyTorch knows no such device */
+        print(out, " has no known capacity. ");
+    } else {
+        print_part(out, " has a total capacity of ", e->total_bytes, " of which ");
+        print_part(out, "", e->free_bytes, " is free. ");
+    }
     if (process_bytes > 0)
         print_part(out, "Including non-PyTorch memory, this process has ", process_bytes,
                    " memory in use. ");

@@ -108,6 +108,33 @@ parts_appear_where_they_have_something_to_say(void **state)
                       "reserved by PyTorch but unallocated.");
 }
 
+/* The host's memory and a simulated device may have no limit: then no number is made up. */
+static void
+unknown_capacity_is_called_so(void **state)
+{
+    (void)state;
+    struct dry_pool_explanation e = fragmented;
+    struct dry_message m;
+    struct dry_error err;
+    e.total_bytes = UINT64_MAX;
+    e.free_bytes = UINT64_MAX - e.reserved_bytes;
+    e.limit_bytes = 15 * GIB;
+    expect_first_line(
+        &e, 0, -1,
+        "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has no known "
+        "capacity. 15.00 GiB allowed; Of the allocated memory 10.00 GiB is "
+        "allocated by PyTorch, and 4.00 GiB is reserved by PyTorch but "
+        "unallocated.");
+    char text[TEXT_BYTES];
+    size_t length = format(&e, 0, 0, text);
+    assert_int_equal(dry_message_parse(text, length, NULL, &m, &err), DRY_OK);
+    assert_int_equal(m.form, DRY_MESSAGE_MODERN);
+    assert_false(m.is_cut);
+    assert_int_equal(m.total.known, DRY_MESSAGE_ABSENT);
+    assert_int_equal(m.free.known, DRY_MESSAGE_ABSENT);
+    assert_int_equal(m.allowed.bytes, 15 * GIB);
+}
+
 static void
 rejection_has_a_text_of_its_own(void **state)
 {
@@ -332,6 +359,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_line_is_pytorchs),
         cmocka_unit_test(parts_appear_where_they_have_something_to_say),
+        cmocka_unit_test(unknown_capacity_is_called_so),
         cmocka_unit_test(rejection_has_a_text_of_its_own),
         cmocka_unit_test(units_change_above_their_limits),
         cmocka_unit_test(what_it_lacks_follows_line_by_line),
