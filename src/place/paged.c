@@ -186,6 +186,8 @@ take_hit(struct dryi_paged *p, const struct request *r)
 }
 
 #define PROCESS_HIT 4 /* streams looked at by every request while blocks wait */
+#define PROCESS_HIT_USES                                                                 \
+    8 /* of each; more of them, and frees do not come faster than they go */
 
 /* No block is at hand. */
 DRYI_ASIDE static enum dry_status
@@ -210,7 +212,7 @@ serve(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
     p->requests++;
     if (p->waiting_uses > 0 || p->first_held != NONE)
-        dryi_paged_process(p, PROCESS_HIT);
+        dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);
     uint32_t found = NONE;
     if (p->hints && r->arena == 0 && !p->is_shared)
         found = dryi_paged_take_planned(p, r);
@@ -315,7 +317,7 @@ static void
 paged_process_events(void *self)
 {
     struct dryi_paged *p = self;
-    dryi_paged_process(p, p->busy_count);
+    dryi_paged_process(p, p->busy_count, UINT32_MAX);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

@@ -497,7 +497,7 @@ take_completed(struct dryi_paged *p, const struct request *r)
     uint32_t before = p->waiting_uses;
     if (before == 0 || p->progress_is_told)
         return NONE;
-    dryi_paged_process(p, PROCESS_MISS);
+    dryi_paged_process(p, PROCESS_MISS, UINT32_MAX);
     return p->waiting_uses < before ? dryi_paged_take_own(p, r) : NONE;
 }
 

@@ -1100,8 +1100,8 @@ enum dry_status dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t 
 bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);
 /* Events for everything freed so far; the first failure is returned, the rest is tried. */
 enum dry_status dryi_paged_mark_all(struct dryi_paged *p);
-/* Ask up to `count` streams with events under way how far they are, in turns. */
-DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count);
+/* Ask up to `count` streams with events under way about `most` of those, in turns. */
+DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count, uint32_t most);
 /* Frees that captures held back. */
 void dryi_paged_release_held(struct dryi_paged *p);
 enum dry_status dryi_paged_free(void *self, dryi_block block);

@@ -362,19 +362,26 @@ finish_first_use(struct dryi_paged *p, uint32_t stream)
         complete(p, u.block);
 }
 
-void
-dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
+/* `most` of its events. */
+static void
+observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
 {
     const struct stream *s = &p->streams[stream];
     if (dryi_paged_is_captured(p, stream))
         return;
-    while (s->first_use != NONE &&
+    while (most-- > 0 && s->first_use != NONE &&
            p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
         const struct use *u = &p->uses[s->first_use];
         if (u->block != NONE) /* else it was our own */
             dryi_paged_tell_hints(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
     }
+}
+
+void
+dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
+{
+    observe_some(p, stream, UINT32_MAX);
 }
 
 enum dry_status
@@ -407,7 +414,7 @@ dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
 
 /* Streams without a queue leave the list here, not when their queue runs dry. */
 static void
-process_busy_streams(struct dryi_paged *p, uint32_t count)
+process_busy_streams(struct dryi_paged *p, uint32_t count, uint32_t most)
 {
     if (count > p->busy_count)
         count = p->busy_count;
@@ -415,7 +422,7 @@ process_busy_streams(struct dryi_paged *p, uint32_t count)
         if (p->busy_turn >= p->busy_count)
             p->busy_turn = 0;
         uint32_t stream = p->busy[p->busy_turn];
-        dryi_paged_observe(p, stream);
+        observe_some(p, stream, most);
         struct stream *s = &p->streams[stream];
         s->is_busy = s->first_use != NONE;
         if (s->is_busy)
@@ -426,11 +433,11 @@ process_busy_streams(struct dryi_paged *p, uint32_t count)
 }
 
 void
-dryi_paged_process(struct dryi_paged *p, uint32_t count)
+dryi_paged_process(struct dryi_paged *p, uint32_t count, uint32_t most)
 {
     dryi_paged_release_held(p);
     if (!p->progress_is_told) {
-        process_busy_streams(p, count);
+        process_busy_streams(p, count, most);
         return;
     }
     while (p->progressed_count > 0) {

@@ -154,6 +154,11 @@ MUTANTS = {
         "    if (o->segments == 0)\n        free_record(t, owner);\n",
         "",
         "test_gone", "pools_that_come_and_go_leave_nothing"),
+    "all_frees_for_one_request": (
+        "paged.c",
+        "dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);",
+        "dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES << 8);",
+        "test_paged", "many_frees_that_are_over_cost_a_request_little"),
     "unmapped_though_not_waited": (
         "torch_segment.c",
         "        return; /* work may still go on there: it stays mapped */\n",
@@ -196,7 +201,7 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "unasked_event": (
         "paged_stream.c",
-        "while (s->first_use != NONE &&\n",
+        "while (most-- > 0 && s->first_use != NONE &&\n",
         "while (s->first_use != NONE || s->first_use != NONE &&\n",
         "prop_paged", "paged_keeps_the_contract"),
     "order_overrated": (

@@ -404,9 +404,7 @@ a_setting_helps_if_it_gets_past_the_failure(void **state)
     assert_int_equal(v->event, 10);
     assert_int_equal(v->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
     const struct dry_change *setting = find_change(v, DRY_CHANGE_SETTING);
-    assert_non_null(setting);
-    assert_true(setting->removes_oom);
-    assert_int_equal(setting->oom_event, 11);
+    assert_true(setting && setting->removes_oom && setting->oom_event == 11);
     assert_null(find_change(v, DRY_CHANGE_NO_SETTING));
     dry_explanation_destroy(e);
     story_end(&s);
@@ -429,9 +427,7 @@ every_failure_can_be_explained(void **state)
     assert_int_equal(v->request_bytes, 30 * MIB);
     assert_int_equal(v->findings[0].cause, DRY_CAUSE_FRAGMENTATION);
     const struct dry_change *setting = find_change(v, DRY_CHANGE_SETTING);
-    assert_non_null(setting);
-    assert_true(setting->removes_oom);
-    assert_int_equal(setting->oom_event, 10);
+    assert_true(setting && setting->removes_oom && setting->oom_event == 10);
     dry_explanation_destroy(e);
     e = explain_story(&s, DRY_MOMENT_AUTO);
     v = dry_explanation_get_view(e);

@@ -552,6 +552,35 @@ pools_that_nobody_uses_do_not_pile_up(void **state)
     finish_rig(&rig);
 }
 
+/* Each would ask the device: a request does so 32 times at most, and one that misses for all. */
+static void
+many_frees_that_are_over_cost_a_request_little(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    struct rig rig;
+    init_rig(&rig, "plan:False", DRY_SIM_UNLIMITED);
+    dryi_block blocks[MANY];
+    for (int i = 0; i < MANY; i++) {
+        blocks[i] = get(&rig, 2048, 1);
+        assert_int_equal(rig.place.ops->record_stream(rig.place.self, blocks[i], 2),
+                         DRY_OK);
+    }
+    for (int i = 0; i < MANY; i++)
+        put(&rig, blocks[i]);
+    dry_sim_complete_stream(rig.sim, 2);
+    int64_t left = MANY;
+    for (int i = 0; left > 0; i++) {
+        dryi_block block = get(&rig, 2048, 1);
+        struct dry_stats stats = stats_of(&rig);
+        int64_t now = stats.active.all.current - stats.allocation.all.current;
+        assert_true(now < left && now >= left - 32 && i < MANY);
+        left = now;
+        put(&rig, block);
+    }
+    finish_rig(&rig);
+}
+
 /* Free memory of a private pool, and a request the default pool has no room for. */
 static enum dry_status
 ask_beside_private_memory(unsigned flags)
@@ -1243,6 +1272,7 @@ main(void)
         cmocka_unit_test(records_last_for_the_whole_request),
         cmocka_unit_test(random_programs_keep_all_invariants),
         cmocka_unit_test(every_device_call_may_fail),
+        cmocka_unit_test(many_frees_that_are_over_cost_a_request_little),
         cmocka_unit_test(every_request_for_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
