@@ -62,11 +62,8 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
             !dryi_map_put(&s->index, id, s->count))
             return DRY_ERR_MEMORY;
         s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = stream};
-    } else { /* one stream may have several names */
-        struct dryi_pool_stream *before = &s->list[*known];
-        if (before->handle != stream)
-            dryi_pool_front_ask_again(pool, id);
-        before->handle = stream;
+    } else {
+        s->list[*known].handle = stream; /* one stream may have several */
     }
     *number = s->last = id;
     return DRY_OK;

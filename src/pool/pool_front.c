@@ -256,18 +256,8 @@ dryi_pool_front_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
     if (dryi_pool_fronts_are_shared(f) && !front->is_open && !is_listed(f, front))
         open_front(f, front);
     front->handle = handle;
-    front->is_asked = true;
     f->last = dryi_pool_fronts_are_shared(f) || pool->scopes ? NULL : front;
     return front;
-}
-
-void
-dryi_pool_front_ask_again(struct dry_pool *pool, uint64_t number)
-{
-    struct dryi_pool_front *front = front_of(&pool->fronts, number);
-    if (front)
-        front->is_asked = false;
-    pool->fronts.last = NULL;
 }
 
 void
@@ -339,7 +329,7 @@ hand_out(const struct dry_pool *pool, const struct dryi_pool_front *f, uint64_t 
 static bool
 serves(const struct dryi_pool_front *front, uint64_t number, uint64_t stream)
 {
-    return front->is_open && front->is_asked && front->handle == stream &&
+    return front->is_open && front->handle == stream &&
            atomic_load_explicit(&front->stream, memory_order_relaxed) == number;
 }
 

@@ -35,7 +35,6 @@
 struct dryi_pool_front {
     struct dryi_lock lock;
     bool is_open;
-    bool is_asked;           /* handle is its last name */
     uint32_t number;         /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
     uint32_t idle;           /* locked so often without having been used */
     uint32_t beside;         /* so often for a cut or a merge, since all fronts were */
@@ -106,8 +105,6 @@ struct dryi_pool_front *dryi_pool_front_find(struct dry_pool *pool, uint64_t num
                                              uint64_t handle);
 /* The front of this stream keeps a block no more: its address is forgotten. */
 void dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address);
-/* The stream's next request is to ask the device about it, whatever lies on its front. */
-void dryi_pool_front_ask_again(struct dry_pool *pool, uint64_t number);
 void dryi_pool_fronts_close(struct dry_pool *pool);
 void dryi_pool_fronts_init(struct dry_pool *pool);
 void dryi_pool_fronts_finish(struct dry_pool *pool);
