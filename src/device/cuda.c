@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "device/cuda_context.h"
+#include "os/lock.h"
 
 #define LEAST_PAGE (2 * DRYI_MIB)
 
@@ -533,7 +534,8 @@ ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
 /*
  * A pool asks at every request: the default stream, which there is one of for good, needs no
  * call and others one alone. Ids count from small numbers and handles are addresses, so that
- * neither meets the default stream's number here, nor a handle that stands in for an id.
+ * neither meets the default stream's number here, nor a handle that stands in for an id. The one
+ * handle that is another stream in each thread does not: for it stands an address of the thread's.
  */
 static uint64_t
 cuda_stream_id(void *self, uint64_t stream)
@@ -545,7 +547,9 @@ cuda_stream_id(void *self, uint64_t stream)
     int result =
         is_gone(cuda) ? DRYI_CUDA_DEINITIALIZED : ask_stream_id(cuda, stream, &id);
     note_unheard(cuda, dryi_cuda_of_handle(result));
-    return result == DRYI_CUDA_SUCCESS ? id : stream;
+    if (result == DRYI_CUDA_SUCCESS)
+        return id;
+    return stream == THREAD_STREAM ? dryi_thread_self() : stream;
 }
 
 static const struct dry_device_ops cuda_ops = {

@@ -906,6 +906,21 @@ destroyed_stream_is_waited_for_with_all_others(void **state)
     end(&b);
 }
 
+/* Another thread, whose own stream the driver says nothing of. */
+struct asker {
+    struct bench *bench;
+    uint64_t *id;
+};
+
+static void *
+ask_refused(void *self)
+{
+    const struct asker *a = self;
+    a->bench->control->fail_at(2, UNKNOWN);
+    *a->id = a->bench->d.ops->stream_id(a->bench->d.self, 2);
+    return NULL;
+}
+
 /* Drivers differ in what they say of a handle that is none any more. */
 static void
 destroyed_stream_does_not_end_the_device(void **state)
@@ -919,6 +934,14 @@ destroyed_stream_does_not_end_the_device(void **state)
     assert_false(get_account(&b).is_gone);
     assert_true(get_account(&b).refusals == 1);
     assert_true(b.d.ops->stream_id(b.d.self, stream) != stream);
+    b.control->fail_at(2, UNKNOWN); /* after the context and the capture mode */
+    uint64_t mine = b.d.ops->stream_id(b.d.self, 2), others = mine;
+    assert_true(mine > 1u << 20);
+    pthread_t thread;
+    assert_int_equal(
+        pthread_create(&thread, NULL, ask_refused, &(struct asker){&b, &others}), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(others > 1u << 20 && others != mine);
     be_current_no_more(&b);
     dry_cuda_close(b.cuda);
     b.control->reset(NULL);
