@@ -30,8 +30,9 @@
  *            of this pool in use, a size of 1 EiB or more. MEMORY: the host has none for our
  *            records; nothing was done. SYSTEM: the driver refused something beside memory.
  *            UNSUPPORTED: this is the child of a fork: the device belongs to the parent; only
- *            destroy is allowed, and it leaves the device alone. Where a thread had the
- *            pool's lock when another forked, destroy in the child gives back nothing at all.
+ *            destroy is allowed, and it leaves the device alone. A callback that forks must not
+ *            return in the child. Where a thread had the pool's lock when another forked, destroy
+ *            in the child gives back nothing at all.
  * Threads    Every function but create and destroy may be called by any thread at any time;
  *            one lock a pool. Callbacks say what they may do. With placement paged, when
  *            threads ask on streams of their own, what a stream has cached is handed out and

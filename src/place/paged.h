@@ -90,8 +90,8 @@
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams about 8 events each, a miss 64 more
- *            about all, in turns. For a new stream 512 others are looked at, at most, and 256 of
- *            their free blocks go to everybody. The first request that a plan does not expect
+ *            about all, in turns. For a new stream 256 others are looked at, at most, twice where
+ *            many are gone, and 4096 of their free blocks and shelves. The first request that a plan does not expect
  *            merges what waits for its steps, 1024 blocks at most. No memory is taken on a hit; a
  *            record is 64 bytes a block, and where large ones lie in the first span, 4 bytes for
  *            64 KiB lead to them.

@@ -145,11 +145,18 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
 }
 
 void
+dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most)
+{
+    struct flush flush = {.enough = UINT64_MAX, .most = most};
+    bool is_over = most == 0;
+    for (size_t word = 0; s->front_blocks > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, &flush);
+}
+
+void
 dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s)
 {
-    struct flush all = {.enough = UINT64_MAX, .most = UINT32_MAX};
-    for (size_t word = 0; s->front_blocks > 0; word++)
-        flush_word(p, s, word, 0, &all);
+    dryi_paged_flush_some(p, s, UINT32_MAX);
 }
 
 /* Small blocks of the wanted size and up first, large ones in no order. */
@@ -249,6 +256,7 @@ dryi_paged_front_ask(void *self, uint64_t stream)
     f->shelves[1] = p->shelves[ids[1]];
     share_front(p, f);
     p->fronts = f;
+    p->streams[index].has_front = true;
     return f;
 }
 
@@ -273,6 +281,7 @@ dryi_paged_front_return(struct dryi_front *front)
     while (*link != front)
         link = &(*link)->next;
     *link = front->next;
+    p->streams[front->stream].has_front = false;
     dryi_memory_free(&p->memory, front, 1, sizeof *front);
 }
 

@@ -12,29 +12,39 @@
 #include "place/paged_state.h"
 
 /*
- * What one new stream costs at most. Mostly one look is enough, for each clears what keeps the
- * next one from its record; so many of them that records are not made faster than they are left.
+ * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that go
+ * to everybody. Mostly it is two looks, for each clears what keeps the next one from a record; as
+ * much as two fronts hold, so that nobody leaves more than the next one can clear.
  */
-#define LOOK_MAX 256 /* records looked at, in turns */
-#define GIVE_MAX 256 /* free blocks that go to everybody */
-#define MARK_MAX 16  /* streams that get an event when nothing else helps */
+#define WORK_MAX 4096
+#define LOOK_MAX 256
+/* So many wait for an event: that each of them has one is worth a wait for the device. */
+#define MARK_LEAST 128
 
-/* What is left of that, and whether somebody wants an event. */
+/* What is left of that, and how many streams want an event. */
 struct look {
-    unsigned looks, gives;
-    bool is_unmarked;
+    uint32_t work, looks, unmarked;
 };
+
+static bool
+spend(struct look *look, uint32_t work)
+{
+    bool is_there = look->work >= work;
+    look->work -= is_there ? work : look->work;
+    return is_there;
+}
 
 /* Its free blocks, all over, go to everybody: is it empty then? */
 static bool
 empty_shelf(struct dryi_paged *p, struct shelf *s, struct look *look)
 {
     uint32_t everybody = p->arenas[s->arena].everybody;
-    if (s->front_blocks > look->gives)
-        return false;
-    look->gives -= s->front_blocks;
-    dryi_paged_flush_shelf(p, s);
-    for (; look->gives > 0 && s->octaves != 0; look->gives--) {
+    if (s->block_count == 0 || !p->conf.reuse_passed)
+        return s->block_count == 0;
+    uint32_t before = s->front_blocks;
+    dryi_paged_flush_some(p, s, look->work);
+    (void)spend(look, before - s->front_blocks);
+    while (s->octaves != 0 && spend(look, 1)) {
         uint32_t block = s->heads[bin_at_least(s, 0)];
         dryi_paged_block_move(p, block, everybody, 0);
         dryi_paged_block_settle(p, block);
@@ -49,13 +59,14 @@ may_be_left(struct dryi_paged *p, uint32_t stream)
     struct stream *s = &p->streams[stream];
     bool was_asked = s->was_asked;
     s->was_asked = false;
-    if (was_asked || stream == p->last_stream)
-        return false;
-    for (uint32_t at = s->shelves; at != NONE; at = p->shelves[at]->next_of_stream) {
-        if (p->shelves[at]->is_kept)
-            return false;
-    }
-    return true;
+    return !was_asked && !s->has_front && stream != p->last_stream;
+}
+
+/* Nothing waits for it, and what it has freed is over but for an event that says so. */
+static bool
+wants_event(const struct stream *s)
+{
+    return s->uses == 0 && s->freed > s->marked;
 }
 
 /* Is there nothing of it any more? */
@@ -64,21 +75,21 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
 {
     dryi_paged_observe(p, stream);
     const struct stream *s = &p->streams[stream];
-    look->is_unmarked |= s->freed > s->marked;
+    look->unmarked += wants_event(s);
     if (s->uses > 0 || s->freed > s->done)
         return false;
-    bool is_empty = true;
-    for (uint32_t at = s->shelves; at != NONE && is_empty;
-         at = p->shelves[at]->next_of_stream)
-        is_empty = empty_shelf(p, p->shelves[at], look);
-    return is_empty;
+    for (uint32_t at = s->shelves; at != NONE; at = p->shelves[at]->next_of_stream) {
+        if (!spend(look, 1) || !empty_shelf(p, p->shelves[at], look))
+            return false;
+    }
+    return true;
 }
 
 /* The next of which nothing is left; NONE: not among those that were looked at. */
 static uint32_t
 find_left(struct dryi_paged *p, struct look *look)
 {
-    for (; look->looks > 0; look->looks--) {
+    for (look->looks = LOOK_MAX; look->looks > 0 && look->work > 0; look->looks--) {
         uint32_t stream = p->stream_turn = (p->stream_turn + 1) % p->stream_count;
         if (may_be_left(p, stream) && is_over(p, stream, look))
             return stream;
@@ -86,16 +97,38 @@ find_left(struct dryi_paged *p, struct look *look)
     return NONE;
 }
 
-/* From the turn on. Several at once: of those that are gone the device is waited for. */
+/* The device was waited for: all that the stream has freed is over. */
 static void
-mark_some(struct dryi_paged *p)
+end_epoch(struct stream *s)
 {
-    uint32_t stream = p->stream_turn;
-    for (unsigned i = 0; i < MARK_MAX; i++) {
-        stream = (stream + 1) % p->stream_count;
-        if (p->streams[stream].freed > p->streams[stream].marked)
-            (void)dryi_paged_mark(p, stream); /* else it stays what it is */
+    s->done = s->marked = s->epoch++;
+}
+
+/*
+ * Those that were looked at in vain have their events, or none is needed any more. Of streams that
+ * are gone none can be recorded, and who is gone is not known here: where that may be, the device is
+ * waited for, once for all of them.
+ */
+static void
+mark_left(struct dryi_paged *p)
+{
+    enum dry_status waited = DRY_ERR_UNSUPPORTED;
+    if (p->device.ops->wait_all) {
+        p->counters.driver_calls++;
+        waited = p->device.ops->wait_all(p->device.self);
     }
+    p->next_mark = p->streams_made + MARK_LEAST; /* also where it was refused */
+    uint32_t stream = p->stream_turn;
+    for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
+        struct stream *s = &p->streams[stream];
+        bool is_asked = s->was_asked || s->has_front;
+        if (wants_event(s) && waited == DRY_OK)
+            end_epoch(s);
+        else if (wants_event(s) && waited == DRY_ERR_UNSUPPORTED && !is_asked)
+            (void)dryi_paged_mark(p, stream); /* else it stays what it is */
+        stream = stream == 0 ? p->stream_count - 1 : stream - 1;
+    }
+    p->stream_turn = stream; /* they are the next ones */
 }
 
 /* A record to be taken again; NONE: a new one is needed. Amid a capture nothing is asked. */
@@ -104,11 +137,11 @@ take_record(struct dryi_paged *p)
 {
     if (p->stream_count < p->streams_kept || p->capture_count > 0)
         return NONE;
-    struct look look = {.looks = LOOK_MAX, .gives = GIVE_MAX};
+    struct look look = {.work = WORK_MAX};
     uint32_t stream = find_left(p, &look);
-    if (stream == NONE && look.is_unmarked) {
-        mark_some(p);
-        look.looks = LOOK_MAX;
+    if (stream == NONE && look.unmarked >= MARK_LEAST &&
+        p->streams_made >= p->next_mark) {
+        mark_left(p);
         stream = find_left(p, &look);
     }
     if (stream == NONE)
@@ -149,6 +182,7 @@ make_stream(struct dryi_paged *p, uint64_t value)
         return NONE;
     }
     p->stream_count += stream == p->stream_count;
+    p->streams_made++;
     p->streams[stream].value = value;
     dryi_map_put(&p->stream_ids, value, stream); /* takes no memory, it is there */
     return stream;

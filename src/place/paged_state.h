@@ -171,6 +171,7 @@ struct stream {
     uint32_t orders;              /* what it knows of others, a list */
     bool is_busy, may_be_done;
     bool was_asked; /* for anything, since paged_gone.c looked at it last */
+    bool has_front;
 };
 _Static_assert(sizeof(struct stream) == 64, "a power of two: found by a shift");
 
@@ -333,8 +334,9 @@ struct dryi_paged {
 
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
-    uint32_t streams_kept;      /* from so many on records are taken again */
-    uint32_t stream_turn;       /* the one that was looked at last for that */
+    uint32_t streams_kept; /* from so many on records are taken again */
+    uint32_t stream_turn;  /* the one that was looked at last for that */
+    uint64_t streams_made, next_mark;
     struct dryi_map stream_ids; /* value -> stream */
     uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
     size_t busy_capacity;
@@ -780,8 +782,9 @@ void dryi_paged_fronts_finish(struct dryi_paged *p);
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of large blocks alone. */
 void dryi_paged_flush_large(struct dryi_paged *p);
-/* The same of one shelf. */
+/* The same of one shelf; `most` blocks of it. */
 void dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s);
+void dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most);
 /*
  * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
  * `bytes` is there, but `most` blocks at most: is one?

@@ -206,6 +206,14 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
 }
 
+/* UNSUPPORTED: streams are never gone; those that are not there any more have an event, too. */
+static enum dry_status
+between_wait_all(void *self)
+{
+    struct dry_pool *pool = self;
+    return pool->has_stream_ids ? wait_for_all(pool) : DRY_ERR_UNSUPPORTED;
+}
+
 static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)
 {
@@ -286,6 +294,7 @@ static const struct dry_device_ops between_ops = {
     .event_destroy = between_event_destroy,
     .stream_wait = between_stream_wait,
     .stream_follow = between_stream_follow,
+    .wait_all = between_wait_all,
 };
 
 struct dry_device

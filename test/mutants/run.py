@@ -116,8 +116,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "record_with_blocks": (
         "paged_gone.c",
-        "return s->block_count == 0;",
-        "return s->octaves == 0;",
+        "    return s->block_count == 0;\n}",
+        "    return s->octaves == 0;\n}",
         "prop_paged", "paged_keeps_the_contract"),
     "record_for_ever": (
         "paged_gone.c",
@@ -126,13 +126,13 @@ MUTANTS = {
         "test_gone", "streams_that_come_and_go_leave_nothing"),
     "record_without_an_event": (
         "paged_gone.c",
-        "        mark_some(p);\n",
-        "        (void)mark_some;\n",
+        "        mark_left(p);\n",
+        "        (void)mark_left;\n",
         "test_gone", "streams_that_come_and_go_leave_nothing"),
     "record_of_a_front": (
         "paged_gone.c",
-        "        if (p->shelves[at]->is_kept)\n            return false;\n",
-        "",
+        "!was_asked && !s->has_front &&",
+        "!was_asked &&",
         "test_gone", "streams_that_come_and_go_leave_nothing"),
     "front_with_a_block": (
         "pool_front.c",
@@ -149,6 +149,11 @@ MUTANTS = {
         "            forget_streams(pool);\n",
         "            (void)forget_streams;\n",
         "test_gone", "streams_that_come_and_go_leave_nothing"),
+    "given_whatever_options_say": (
+        "paged_gone.c",
+        "if (s->block_count == 0 || !p->conf.reuse_passed)",
+        "if (s->block_count == 0)",
+        "test_gone", "what_is_over_stays_where_options_say_so"),
     "owner_for_ever": (
         "torch_pool.c",
         "    if (o->segments == 0)\n        free_record(t, owner);\n",

@@ -29,6 +29,7 @@ struct stage {
     struct dry_pool *pool;
     size_t live_bytes;
     uint64_t first; /* number of the oldest stream that is there */
+    unsigned waits; /* for the whole device */
 };
 
 #define HANDLES 8
@@ -71,6 +72,7 @@ wait_all(void *self)
 {
     for (uint64_t stream = 0; stream < HANDLES; stream++)
         assert_int_equal(stage->inner.ops->stream_wait(self, stream), DRY_OK);
+    stage->waits++;
     return DRY_OK;
 }
 
@@ -141,6 +143,8 @@ live(struct stage *s, unsigned deeds, uint64_t stream, uint64_t next)
 {
     uint64_t blocks[2] = {0};
     if (deeds & IT_ALLOCATES)
+        put(s, take(s, 1024, STAYS));
+    if (deeds & IT_ALLOCATES)
         blocks[0] = take(s, 512, stream);
     if (deeds & IT_IS_LARGE)
         blocks[1] = take(s, DRYI_MIB, stream);
@@ -179,6 +183,11 @@ streams_that_come_and_go_leave_nothing(void **state)
             live_many(&s, deeds, 6000);
             size_t before = s.live_bytes;
             live_many(&s, deeds, 6000);
+            struct dry_sim_account account;
+            dry_sim_get_account(s.sim, &account);
+            assert_true(account.events_live <= 600);
+            if (deeds == IT_ALLOCATES) /* else memory is handed on, which may need each */
+                assert_true(s.waits <= 12000 / 100);
             assert_true(s.live_bytes <= before + before / 2);
             assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 fronts, two */
             end(&s);
@@ -301,6 +310,42 @@ what_a_stream_knew_goes_with_it(void **state)
     }
 }
 
+/* Stream 2 is done with what it freed; options say that this is for no other stream. */
+static void
+what_is_over_stays_where_options_say_so(void **state)
+{
+    (void)state;
+    for (int is_shared = 0; is_shared <= 1; is_shared++) {
+        struct dry_sim_options so;
+        dry_sim_options_init(&so);
+        so.capacity_bytes = DRYI_GIB;
+        struct dry_sim *sim;
+        assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
+        struct dryi_paged_options options = {.device = dry_sim_get_device(sim),
+                                             .streams_kept = 2};
+        dryi_paged_conf_init(&options.conf);
+        options.conf.budget = 8;
+        options.conf.reuse_ordered = options.conf.reuse_waiting = false;
+        options.conf.reuse_passed = is_shared;
+        struct dryi_place place;
+        assert_int_equal(dryi_paged_create(&options, &place, NULL), DRY_OK);
+        dryi_block over = get(&place, 2), between = get(&place, 9),
+                   other = get(&place, 9);
+        uint64_t address = place.ops->get_address(place.self, over);
+        assert_int_equal(place.ops->free(place.self, over), DRY_OK);
+        assert_int_equal(place.ops->record_stream(place.self, other, 2), DRY_OK);
+        assert_int_equal(place.ops->free(place.self, other), DRY_OK);
+        dry_sim_complete_stream(sim, 2);
+        place.ops->process_events(place.self);
+        assert_int_equal(place.ops->record_stream(place.self, between, 9), DRY_OK);
+        dryi_block block = get(&place, 3);
+        bool is_reused = place.ops->get_address(place.self, block) == address;
+        assert_true(is_reused == is_shared);
+        place.ops->destroy(place.self);
+        dry_sim_destroy(sim);
+    }
+}
+
 int
 main(void)
 {
@@ -309,6 +354,7 @@ main(void)
         cmocka_unit_test(pools_that_come_and_go_leave_nothing),
         cmocka_unit_test(fronts_go_from_stream_to_stream),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
+        cmocka_unit_test(what_is_over_stays_where_options_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
