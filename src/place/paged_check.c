@@ -271,14 +271,13 @@ check_streams(const struct dryi_paged *p)
 }
 
 static const char *
-check_all(const struct dryi_paged *p, uint8_t *seen, uint32_t *by_shelf)
+check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
-    struct sums sums = {.by_shelf = by_shelf};
     const char *broken = NULL;
     uint32_t shelved = 0, fronts = 0;
     for (uint32_t i = 0; i < p->span_slots && !broken; i++) {
         if (p->spans[i].live)
-            broken = check_span(p, &p->spans[i], &sums, seen);
+            broken = check_span(p, &p->spans[i], sums, seen);
     }
     for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
         for (uint32_t bin = 0; bin < BIN_COUNT && !broken; bin++)
@@ -286,20 +285,20 @@ check_all(const struct dryi_paged *p, uint8_t *seen, uint32_t *by_shelf)
         if (!broken)
             broken = check_fronts(p, i, &fronts);
     }
-    if (!broken && (shelved != sums.shelved || fronts != sums.fronts))
+    if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
         broken = "P3: a free block is on its shelf exactly once";
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {
         if (seen[p->stock[i]]++)
             broken = "P4: a page in the stock lies under no address";
     }
     if (!broken)
-        broken = check_records(p, &sums);
+        broken = check_records(p, sums);
     if (!broken)
-        broken = check_sums(p, &sums);
+        broken = check_sums(p, sums);
     if (!broken)
         broken = dryi_paged_plan_check(p);
     if (!broken)
-        broken = dryi_paged_heirs_check(p, sums.waiting);
+        broken = dryi_paged_heirs_check(p, sums->waiting);
     return broken ? broken : check_streams(p);
 }
 
@@ -309,10 +308,11 @@ dryi_paged_check(const void *self, struct dry_error *err)
     const struct dryi_paged *p = self;
     size_t count = (size_t)p->page_slots + 1;
     uint8_t *seen = dryi_memory_zalloc(&p->memory, count, 1);
-    uint32_t *by_shelf = dryi_memory_zalloc(&p->memory, p->shelf_count, sizeof *by_shelf);
-    const char *broken = seen && by_shelf ? check_all(p, seen, by_shelf) : NULL;
-    bool has_memory = seen && by_shelf;
-    dryi_memory_free(&p->memory, by_shelf, p->shelf_count, sizeof *by_shelf);
+    struct sums sums = {0};
+    sums.by_shelf = dryi_memory_zalloc(&p->memory, p->shelf_count, sizeof *sums.by_shelf);
+    bool has_memory = seen && sums.by_shelf;
+    const char *broken = has_memory ? check_all(p, seen, &sums) : NULL;
+    dryi_memory_free(&p->memory, sums.by_shelf, p->shelf_count, sizeof *sums.by_shelf);
     dryi_memory_free(&p->memory, seen, count, 1);
     if (!has_memory)
         return dryi_fail_memory(err, "a check");
