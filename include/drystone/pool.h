@@ -207,9 +207,9 @@ struct dry_stream_filter {
 };
 
 /*
- * One user more; made with these flags if it is not there. Then pools that nobody uses any more give
- * their pages to others: up to 64 events are recorded, and the device is waited for where what they
- * have free is of a stream that is gone (never amid a capture).
+ * One user more; made with these flags if it is not there. Then pools that nobody uses any more
+ * give their pages to others: up to 64 events are recorded, and the device is waited for where
+ * what they have free is of a stream that is gone (never amid a capture).
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_open_private(struct dry_pool *pool,
                                                                struct dry_pool_id id,

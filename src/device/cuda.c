@@ -535,7 +535,7 @@ ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
  * A pool asks at every request: the default stream, which there is one of for good, needs no
  * call and others one alone. Ids count from small numbers and handles are addresses, so that
  * neither meets the default stream's number here, nor a handle that stands in for an id. The one
- * handle that is another stream in each thread does not: for it stands an address of the thread's.
+ * handle that is another stream in each thread is none: an address of the thread's stands for it.
  */
 static uint64_t
 cuda_stream_id(void *self, uint64_t stream)

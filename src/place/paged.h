@@ -89,12 +89,12 @@
  *
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
- *            block. While blocks wait, a request asks 4 streams about 8 events each, a miss 64 more
- *            about all, in turns. For a new stream 256 others are looked at, at most, twice where
- *            many are gone, and 4096 of their free blocks and shelves. The first request that a plan does not expect
- *            merges what waits for its steps, 1024 blocks at most. No memory is taken on a hit; a
- *            record is 64 bytes a block, and where large ones lie in the first span, 4 bytes for
- *            64 KiB lead to them.
+ *            block. While blocks wait, a request asks 4 streams about 8 events each, a miss 64
+ *            more about all, in turns. For a new stream 256 others are looked at, at most, twice
+ *            where many are gone, and 4096 of their free blocks and shelves. The first request
+ *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
+ *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in
+ *            the first span, 4 bytes for 64 KiB lead to them.
  *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while
@@ -142,7 +142,7 @@ struct dryi_paged_options {
     const struct dry_memory *memory;
     struct dryi_place_observer observer; /* event NULL: none */
     bool progress_is_told;               /* as in struct dryi_torch_options */
-    /* From so many streams on the record of one of which nothing is left is taken again; 0: 32. */
+    /* From so many streams on records of which nothing is left are taken again; 0: 32. */
     uint32_t streams_kept;
     /*
      * Called from inside an alloc when there is a job to take (ops->take_job). NULL: nobody

@@ -12,9 +12,9 @@
 #include "place/paged_state.h"
 
 /*
- * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that go
- * to everybody. Mostly it is two looks, for each clears what keeps the next one from a record; as
- * much as two fronts hold, so that nobody leaves more than the next one can clear.
+ * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that
+ * go to everybody. Mostly it is two looks, for each clears what keeps the next one from a record;
+ * twice what two fronts hold, so that nobody leaves more than the next one can clear.
  */
 #define WORK_MAX 4096
 #define LOOK_MAX 256
@@ -106,8 +106,8 @@ end_epoch(struct stream *s)
 
 /*
  * Those that were looked at in vain have their events, or none is needed any more. Of streams that
- * are gone none can be recorded, and who is gone is not known here: where that may be, the device is
- * waited for, once for all of them.
+ * are gone none can be recorded, and who is gone is not known here: where that may be, the device
+ * is waited for, once for all of them.
  */
 static void
 mark_left(struct dryi_paged *p)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a stream knows of another: up to which epoch of that one it comes behind. Of streams that
- * many others wait for, each of those would know all that those before it did; so what is known is
- * a list of each stream, forgotten with it (paged_gone.c).
+ * What a stream knows of another: up to which epoch of that one it comes behind. Where many wait
+ * for one, each of them knows all that those before it did: so what is known is a list of each
+ * stream, forgotten with it (paged_gone.c).
  */
 
 #include "base/memory.h"

@@ -111,8 +111,8 @@ take_record(struct dryi_torch *t)
 
 /*
  * An id that was used before is another owner's: what the former one left behind (addresses that
- * could not be mapped) is not for the new one. A record that is taken again keeps its lanes, which
- * are empty.
+ * could not be mapped) is not for the new one. A record that is taken again keeps its lanes,
+ * which are empty.
  */
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)

@@ -282,8 +282,8 @@ uint32_t dryi_torch_expandable_find(const struct dryi_torch *t, const struct req
 /* Give an unsplit free cudaMalloc block back. */
 void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
 /*
- * Unmap the whole pages inside a free block; drops the segment if nothing is left of it. They stay
- * where the device refuses to wait for the block's stream.
+ * Unmap the whole pages inside a free block; drops the segment if nothing is left of it. They
+ * stay where the device refuses to wait for the block's stream.
  */
 void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
 uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,

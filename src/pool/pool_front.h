@@ -29,7 +29,7 @@
 #include "place/place.h"
 #include "pool/pool_table.h"
 
-/* Streams with a front of a pool; others go without, or take one that nobody has used for long. */
+/* Streams with a front of a pool; others go without, or take one long unused. */
 #define DRYI_POOL_FRONTS 64u
 
 struct dryi_pool_front {
