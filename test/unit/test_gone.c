@@ -262,7 +262,37 @@ fronts_go_from_stream_to_stream(void **state)
     end(&s);
 }
 
-/* --- what a stream knows ------------------------------------------------------------------ */
+/* --- a place that takes records again from two streams on ---------------------------------- */
+
+struct rig {
+    struct dry_sim *sim;
+    struct dryi_place place;
+};
+
+static void
+begin_rig(struct rig *rig, const char *conf)
+{
+    struct dry_sim_options so;
+    dry_sim_options_init(&so);
+    so.capacity_bytes = DRYI_GIB;
+    assert_int_equal(dry_sim_create(&so, &rig->sim, NULL), DRY_OK);
+    struct dryi_paged_options options = {.device = dry_sim_get_device(rig->sim),
+                                         .streams_kept = 2};
+    dryi_paged_conf_init(&options.conf);
+    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, NULL),
+                     DRY_OK);
+    assert_int_equal(dryi_paged_create(&options, &rig->place, NULL), DRY_OK);
+}
+
+static void
+end_rig(struct rig *rig)
+{
+    struct dry_error err;
+    if (rig->place.ops->check(rig->place.self, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    rig->place.ops->destroy(rig->place.self);
+    dry_sim_destroy(rig->sim);
+}
 
 static dryi_block
 get(const struct dryi_place *place, uint64_t stream)
@@ -279,34 +309,21 @@ what_a_stream_knew_goes_with_it(void **state)
 {
     (void)state;
     for (int is_forgotten = 0; is_forgotten <= 1; is_forgotten++) {
-        struct dry_sim_options so;
-        dry_sim_options_init(&so);
-        so.capacity_bytes = DRYI_GIB;
-        so.check = 1;
-        struct dry_sim *sim;
-        assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
-        struct dryi_paged_options options = {.device = dry_sim_get_device(sim),
-                                             .streams_kept = 2};
-        dryi_paged_conf_init(&options.conf);
-        options.conf.reuse_waiting = false;
-        struct dryi_place place;
-        assert_int_equal(dryi_paged_create(&options, &place, NULL), DRY_OK);
-        dryi_block used = get(&place, 2);
-        uint64_t address = place.ops->get_address(place.self, used);
-        assert_int_equal(place.ops->free(place.self, used), DRY_OK);
-        assert_int_equal(place.ops->stream_waits(place.self, 1, 2), DRY_OK);
+        struct rig rig;
+        begin_rig(&rig, "reuse_waiting:False");
+        const struct dryi_place *place = &rig.place;
+        dryi_block used = get(place, 2);
+        uint64_t address = place->ops->get_address(place->self, used);
+        assert_int_equal(place->ops->free(place->self, used), DRY_OK);
+        assert_int_equal(place->ops->stream_waits(place->self, 1, 2), DRY_OK);
         uint64_t stream = is_forgotten ? 3 : 1;
-        assert_true(place.ops->has_stream(place.self, 1));
-        dryi_block block = get(&place, stream);
-        assert_true(place.ops->has_stream(place.self, 1) == !is_forgotten);
-        assert_true(place.ops->has_stream(place.self, 2)); /* it has free memory */
-        bool is_reused = place.ops->get_address(place.self, block) == address;
+        assert_true(place->ops->has_stream(place->self, 1));
+        dryi_block block = get(place, stream);
+        assert_true(place->ops->has_stream(place->self, 1) == !is_forgotten);
+        assert_true(place->ops->has_stream(place->self, 2)); /* it has free memory */
+        bool is_reused = place->ops->get_address(place->self, block) == address;
         assert_true(is_reused == !is_forgotten);
-        struct dry_error err;
-        if (place.ops->check(place.self, &err) != DRY_OK)
-            fail_msg("%s", err.text);
-        place.ops->destroy(place.self);
-        dry_sim_destroy(sim);
+        end_rig(&rig);
     }
 }
 
@@ -315,34 +332,25 @@ static void
 what_is_over_stays_where_options_say_so(void **state)
 {
     (void)state;
+    static const char *const confs[] = {
+        "budget:8,reuse_ordered:False,reuse_waiting:False,reuse_passed:False",
+        "budget:8,reuse_ordered:False,reuse_waiting:False"};
     for (int is_shared = 0; is_shared <= 1; is_shared++) {
-        struct dry_sim_options so;
-        dry_sim_options_init(&so);
-        so.capacity_bytes = DRYI_GIB;
-        struct dry_sim *sim;
-        assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
-        struct dryi_paged_options options = {.device = dry_sim_get_device(sim),
-                                             .streams_kept = 2};
-        dryi_paged_conf_init(&options.conf);
-        options.conf.budget = 8;
-        options.conf.reuse_ordered = options.conf.reuse_waiting = false;
-        options.conf.reuse_passed = is_shared;
-        struct dryi_place place;
-        assert_int_equal(dryi_paged_create(&options, &place, NULL), DRY_OK);
-        dryi_block over = get(&place, 2), between = get(&place, 9),
-                   other = get(&place, 9);
-        uint64_t address = place.ops->get_address(place.self, over);
-        assert_int_equal(place.ops->free(place.self, over), DRY_OK);
-        assert_int_equal(place.ops->record_stream(place.self, other, 2), DRY_OK);
-        assert_int_equal(place.ops->free(place.self, other), DRY_OK);
-        dry_sim_complete_stream(sim, 2);
-        place.ops->process_events(place.self);
-        assert_int_equal(place.ops->record_stream(place.self, between, 9), DRY_OK);
-        dryi_block block = get(&place, 3);
-        bool is_reused = place.ops->get_address(place.self, block) == address;
+        struct rig rig;
+        begin_rig(&rig, confs[is_shared]);
+        const struct dryi_place *place = &rig.place;
+        dryi_block over = get(place, 2), between = get(place, 9), other = get(place, 9);
+        uint64_t address = place->ops->get_address(place->self, over);
+        assert_int_equal(place->ops->free(place->self, over), DRY_OK);
+        assert_int_equal(place->ops->record_stream(place->self, other, 2), DRY_OK);
+        assert_int_equal(place->ops->free(place->self, other), DRY_OK);
+        dry_sim_complete_stream(rig.sim, 2);
+        place->ops->process_events(place->self);
+        assert_int_equal(place->ops->record_stream(place->self, between, 9), DRY_OK);
+        dryi_block block = get(place, 3);
+        bool is_reused = place->ops->get_address(place->self, block) == address;
         assert_true(is_reused == is_shared);
-        place.ops->destroy(place.self);
-        dry_sim_destroy(sim);
+        end_rig(&rig);
     }
 }
 
