@@ -33,7 +33,7 @@ forget_streams(struct dry_pool *pool)
 {
     struct dryi_pool_streams *s = &pool->streams;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < s->count && pool->place.ops->has_stream; i++) {
+    for (uint32_t i = 0; i < s->count; i++) {
         struct dryi_pool_stream stream = s->list[i];
         if (stream.number != s->last &&
             !pool->place.ops->has_stream(pool->place.self, stream.number)) {
@@ -43,8 +43,7 @@ forget_streams(struct dry_pool *pool)
         *dryi_map_find(&s->index, stream.number) = kept;
         s->list[kept++] = stream;
     }
-    if (pool->place.ops->has_stream)
-        s->count = kept;
+    s->count = kept;
     s->enough = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
 }
 
@@ -55,7 +54,7 @@ dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
     uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
     const uint32_t *known = dryi_map_find(&s->index, id);
     if (!known) {
-        if (s->count >= s->enough)
+        if (s->count >= s->enough && pool->place.ops->has_stream)
             forget_streams(pool);
         if (!dryi_memory_grow(&pool->memory, &s->list, &s->capacity, (size_t)s->count + 1,
                               sizeof *s->list) ||
@@ -206,7 +205,7 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
 }
 
-/* UNSUPPORTED: streams are never gone; those that are not there any more have an event, too. */
+/* UNSUPPORTED: of streams without numbers none is ever gone, and each can have an event. */
 static enum dry_status
 between_wait_all(void *self)
 {

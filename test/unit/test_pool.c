@@ -333,6 +333,19 @@ begin_told_apart(struct told_apart *device, struct dry_sim *sim)
     told = device;
 }
 
+static struct dry_pool *
+make_told_pool(struct told_apart *device, enum dry_placement placement, const char *conf)
+{
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    o.device = (struct dry_device){.ops = &device->ops, .self = device->inner.self};
+    o.placement = placement;
+    o.conf = conf;
+    struct dry_pool *pool;
+    assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+    return pool;
+}
+
 static void
 handle_used_again_is_another_stream(void **state)
 {
@@ -341,15 +354,10 @@ handle_used_again_is_another_stream(void **state)
         struct dry_sim *sim = make_sim(GIB);
         struct told_apart device;
         begin_told_apart(&device, sim);
-        struct dry_pool_options o;
-        dry_pool_options_init(&o);
-        o.device = (struct dry_device){.ops = &device.ops, .self = device.inner.self};
-        o.placement = placements[p];
-        o.conf = placements[p] == DRY_PLACEMENT_PAGED
-                     ? "reuse_passed:False,reuse_waiting:False"
-                     : "";
-        struct dry_pool *pool;
-        assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+        const char *conf = placements[p] == DRY_PLACEMENT_PAGED
+                               ? "reuse_passed:False,reuse_waiting:False"
+                               : "";
+        struct dry_pool *pool = make_told_pool(&device, placements[p], conf);
 
         uint64_t a = take(pool, MIB / 2, 7), b = take(pool, MIB / 2, 8);
         struct dry_pool_block block;
@@ -390,12 +398,7 @@ stream_that_is_gone_gives_its_memory_back(void **state)
         struct told_apart device;
         begin_told_apart(&device, sim);
         device.ops.wait_all = wait_and_count;
-        struct dry_pool_options o;
-        dry_pool_options_init(&o);
-        o.device = (struct dry_device){.ops = &device.ops, .self = device.inner.self};
-        o.placement = placements[p];
-        struct dry_pool *pool;
-        assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+        struct dry_pool *pool = make_told_pool(&device, placements[p], "");
         uint64_t a = take(pool, 40 * MIB, 8), b = take(pool, 40 * MIB, 8),
                  c = take(pool, 40 * MIB, 7);
         assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
@@ -431,12 +434,7 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
         struct told_apart device;
         begin_told_apart(&device, sim);
         device.ops.wait_all = wait_and_count;
-        struct dry_pool_options o;
-        dry_pool_options_init(&o);
-        o.device = (struct dry_device){.ops = &device.ops, .self = device.inner.self};
-        o.placement = placements[p];
-        struct dry_pool *pool;
-        assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+        struct dry_pool *pool = make_told_pool(&device, placements[p], "");
         uint64_t a = take(pool, 40 * MIB, 8), at;
         assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
         device.number = 1001; /* stream 7 is destroyed */
