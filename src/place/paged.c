@@ -35,6 +35,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
     dryi_memory_free(&m, p->owners, p->owner_capacity, sizeof *p->owners);
+    dryi_memory_free(&m, p->owner_nodes, p->owner_node_capacity, sizeof *p->owner_nodes);
     dryi_memory_free(&m, p->scopes, p->scope_capacity, sizeof *p->scopes);
     dryi_memory_free(&m, p->captures, p->capture_capacity, sizeof *p->captures);
     dryi_memory_free(&m, p->spans, p->span_capacity, sizeof *p->spans);
@@ -106,7 +107,9 @@ init_maps(struct dryi_paged *p)
     p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = p->first_fronted = p->first_fence = NONE;
+    p->last_stream = p->first_fence = NONE;
+    p->first_fronted[0] = p->first_fronted[1] = NONE;
+    p->dead_owner = p->owners_by_id = p->first_idle = p->last_idle = NONE;
     p->plan.span = NONE;
     p->block_count = 1; /* NIL has none */
 }

@@ -84,6 +84,8 @@
  *       block's, or on one list
  *   P10 only what is in use, on a front or waiting for its heir is known by its address, and
  *       the address of what is said to be found leads to it
+ *   P11 a pool is found by its id; those that nobody uses are on one list, those that are gone
+ *       on another
  * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
  * holes, given back whole.
  *

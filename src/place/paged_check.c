@@ -271,6 +271,51 @@ check_streams(const struct dryi_paged *p)
 }
 
 static const char *
+check_owners(const struct dryi_paged *p)
+{
+    uint32_t idle = 0, dead = 0, listed = 0;
+    for (uint32_t i = 0; i < p->owner_count; i++) {
+        const struct owner *o = &p->owners[i];
+        if (o->live && dryi_paged_owner_find(p, o->id) != i)
+            return "P11: a pool is found by its id";
+        idle += i > 0 && o->live && o->users == 0;
+        dead += !o->live;
+    }
+    uint32_t last = NONE;
+    for (uint32_t i = p->first_idle; i != NONE; i = p->owners[i].next) {
+        const struct owner *o = &p->owners[i];
+        if (!o->live || o->users > 0 || o->prev != last || ++listed > idle)
+            return "P11: pools that nobody uses are listed, and no others";
+        last = i;
+    }
+    if (listed != idle || listed != p->idle_count || last != p->last_idle)
+        return "P11: pools that nobody uses are listed, and no others";
+    listed = 0;
+    for (uint32_t i = p->dead_owner; i != NONE && listed <= dead; i = p->owners[i].next)
+        listed += !p->owners[i].live;
+    return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
+}
+
+/* Large ones apart from small ones. */
+static const char *
+check_fronted(const struct dryi_paged *p)
+{
+    uint32_t listed = 0, fronted = 0;
+    for (uint32_t i = 0; i < p->shelf_count; i++)
+        fronted += p->shelves[i]->is_fronted;
+    for (int k = 0; k < 2; k++) {
+        for (uint32_t at = p->first_fronted[k]; at != NONE;
+             at = p->shelves[at]->next_fronted) {
+            const struct shelf *s = p->shelves[at];
+            if (!s->is_fronted || s->is_small != k || ++listed > fronted)
+                return "P3: a shelf with a front is on the list of its kind";
+        }
+    }
+    return listed == fronted ? NULL
+                             : "P3: a shelf with a front is on the list of its kind";
+}
+
+static const char *
 check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
     const char *broken = NULL;
@@ -287,6 +332,10 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     }
     if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
         broken = "P3: a free block is on its shelf exactly once";
+    if (!broken)
+        broken = check_fronted(p);
+    if (!broken)
+        broken = check_owners(p);
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {
         if (seen[p->stock[i]]++)
             broken = "P4: a page in the stock lies under no address";

@@ -49,8 +49,8 @@ dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
     if (s->is_fronted)
         return;
     s->is_fronted = true;
-    s->next_fronted = p->first_fronted;
-    p->first_fronted = shelf;
+    s->next_fronted = p->first_fronted[s->is_small];
+    p->first_fronted[s->is_small] = shelf;
 }
 
 void
@@ -182,22 +182,13 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     return flush.has_enough;
 }
 
-void
-dryi_paged_flush_large(struct dryi_paged *p)
+/* The shelves that may have any of small blocks, or of large ones: had they? */
+static bool
+flush_list(struct dryi_paged *p, bool is_small)
 {
-    dryi_paged_heirs_release(p);
-    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
-        if (!p->shelves[at]->is_small)
-            dryi_paged_flush_shelf(p, p->shelves[at]);
-    }
-}
-
-bool
-dryi_paged_flush(struct dryi_paged *p)
-{
-    bool any = dryi_paged_heirs_release(p);
-    uint32_t at = p->first_fronted;
-    p->first_fronted = NONE;
+    bool any = false;
+    uint32_t at = p->first_fronted[is_small];
+    p->first_fronted[is_small] = NONE;
     while (at != NONE) {
         struct shelf *s = p->shelves[at];
         uint32_t next = s->next_fronted;
@@ -208,6 +199,22 @@ dryi_paged_flush(struct dryi_paged *p)
             dryi_paged_front_note(p, at);
         at = next;
     }
+    return any;
+}
+
+void
+dryi_paged_flush_large(struct dryi_paged *p)
+{
+    dryi_paged_heirs_release(p);
+    (void)flush_list(p, false);
+}
+
+bool
+dryi_paged_flush(struct dryi_paged *p)
+{
+    bool any = dryi_paged_heirs_release(p);
+    any |= flush_list(p, false);
+    any |= flush_list(p, true);
     return any;
 }
 

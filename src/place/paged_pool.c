@@ -9,17 +9,53 @@
 #include "base/memory.h"
 #include "place/paged_state.h"
 
+/* --- pools that nobody uses --------------------------------------------------------------- */
+
+static void
+idle_push(struct dryi_paged *p, uint32_t owner)
+{
+    p->owners[owner].prev = p->last_idle;
+    p->owners[owner].next = NONE;
+    if (p->last_idle == NONE)
+        p->first_idle = owner;
+    else
+        p->owners[p->last_idle].next = owner;
+    p->last_idle = owner;
+    p->idle_count++;
+}
+
+static void
+idle_remove(struct dryi_paged *p, uint32_t owner)
+{
+    const struct owner *o = &p->owners[owner];
+    if (o->prev == NONE)
+        p->first_idle = o->next;
+    else
+        p->owners[o->prev].next = o->next;
+    if (o->next == NONE)
+        p->last_idle = o->prev;
+    else
+        p->owners[o->next].prev = o->prev;
+    p->idle_count--;
+}
+
+void
+dryi_paged_idle_turn(struct dryi_paged *p)
+{
+    uint32_t owner = p->first_idle;
+    idle_remove(p, owner);
+    idle_push(p, owner);
+}
+
 /* --- owners ------------------------------------------------------------------------------- */
 
 uint32_t
 dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id)
 {
-    for (uint32_t i = 0; i < p->owner_count; i++) {
-        const struct owner *o = &p->owners[i];
-        if (o->live && o->id.a == id.a && o->id.b == id.b)
-            return i;
-    }
-    return NONE;
+    uint32_t owner = dryi_order_at_least(p->owner_nodes, p->owners_by_id, id.a, id.b);
+    bool is_it =
+        owner != NONE && p->owners[owner].id.a == id.a && p->owners[owner].id.b == id.b;
+    return is_it ? owner : NONE;
 }
 
 static bool
@@ -38,35 +74,51 @@ make_arena(struct dryi_paged *p, uint32_t index)
 
 /* A record of a pool that is gone is taken again, with its arenas, which are empty. */
 static uint32_t
-dead_owner(const struct dryi_paged *p)
+take_record(struct dryi_paged *p)
 {
-    for (uint32_t i = 1; i < p->owner_count; i++) {
-        if (!p->owners[i].live)
-            return i;
+    if (p->dead_owner == NONE)
+        dryi_paged_forget_idle_pools(p);
+    uint32_t owner = p->dead_owner;
+    if (owner != NONE) {
+        p->dead_owner = p->owners[owner].next;
+        return owner;
     }
-    return NONE;
+    owner = p->owner_count;
+    const struct dry_memory *m = &p->memory;
+    size_t count = (size_t)owner + 1;
+    if (count >= NONE / 2 ||
+        !dryi_memory_grow(m, &p->owners, &p->owner_capacity, count, sizeof *p->owners) ||
+        !dryi_memory_grow(m, &p->owner_nodes, &p->owner_node_capacity, count,
+                          sizeof *p->owner_nodes) ||
+        !dryi_memory_grow(m, &p->arenas, &p->arena_capacity, 2 * count,
+                          sizeof *p->arenas) ||
+        !make_arena(p, 2 * owner) || !make_arena(p, 2 * owner + 1))
+        return NONE;
+    return p->owner_count++;
 }
 
 uint32_t
 dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flags)
 {
-    uint32_t owner = dead_owner(p);
-    if (owner == NONE) {
-        dryi_paged_forget_idle_pools(p);
-        owner = dead_owner(p);
-    }
-    if (owner == NONE) {
-        owner = p->owner_count;
-        if (!dryi_memory_grow(&p->memory, &p->owners, &p->owner_capacity,
-                              (size_t)owner + 1, sizeof *p->owners) ||
-            !dryi_memory_grow(&p->memory, &p->arenas, &p->arena_capacity,
-                              2 * ((size_t)owner + 1), sizeof *p->arenas) ||
-            !make_arena(p, 2 * owner) || !make_arena(p, 2 * owner + 1))
-            return NONE;
-        p->owner_count++;
-    }
+    uint32_t owner = take_record(p);
+    if (owner == NONE)
+        return NONE;
     p->owners[owner] = (struct owner){.id = id, .flags = flags, .live = true};
+    p->owner_nodes[owner] = (struct dryi_order_node){
+        .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner)};
+    dryi_order_insert(p->owner_nodes, &p->owners_by_id, owner);
+    if (owner > 0)
+        idle_push(p, owner);
     return owner;
+}
+
+void
+dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner)
+{
+    idle_remove(p, owner);
+    dryi_order_remove(p->owner_nodes, &p->owners_by_id, owner);
+    p->owners[owner] = (struct owner){.next = p->dead_owner};
+    p->dead_owner = owner;
 }
 
 uint32_t
@@ -103,7 +155,8 @@ dryi_paged_open_pool(void *self, struct dryi_pool_id pool, unsigned flags)
         owner = dryi_paged_owner_make(p, pool, flags);
     if (owner == NONE)
         return DRY_ERR_MEMORY;
-    p->owners[owner].users++;
+    if (p->owners[owner].users++ == 0)
+        idle_remove(p, owner);
     return DRY_OK;
 }
 
@@ -152,7 +205,8 @@ dryi_paged_release_pool(void *self, struct dryi_pool_id pool)
     uint32_t owner = dryi_paged_owner_find(p, pool);
     if (owner == NONE || owner == 0 || p->owners[owner].users == 0)
         return DRY_ERR_ARGUMENT;
-    p->owners[owner].users--;
+    if (--p->owners[owner].users == 0)
+        idle_push(p, owner);
     return DRY_OK;
 }
 

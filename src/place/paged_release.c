@@ -55,6 +55,7 @@ struct steal {
 
 #define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
 #define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at, in turns */
+#define STEAL_IDLE_MAX 64    /* pools that nobody uses, in turns */
 
 /* Whole pages of a free block that may go: those before what is kept, else those behind. */
 static bool
@@ -177,15 +178,45 @@ steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
 }
 
 static enum dry_status
-steal_pages(struct dryi_paged *p, struct steal *steal)
+steal_from_owner(struct dryi_paged *p, uint32_t owner, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
+    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1; arena++) {
+        if (status == DRY_OK && p->stock_count < steal->want)
+            status = steal_from_arena(p, arena, steal);
+    }
+    return status;
+}
+
+/* One is asked until it has no more, then the next: so that they come to be empty. */
+static enum dry_status
+steal_from_idle(struct dryi_paged *p, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    uint32_t most = p->idle_count;
+    if (!steal->thorough && most > STEAL_IDLE_MAX)
+        most = STEAL_IDLE_MAX;
+    for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
+        status = steal_from_owner(p, p->first_idle, steal);
+        if (p->stock_count >= steal->want)
+            break;
+        dryi_paged_idle_turn(p);
+    }
+    return status;
+}
+
+static enum dry_status
+steal_pages(struct dryi_paged *p, struct steal *steal)
+{
     if (p->page_bytes == 0)
         return DRY_OK;
-    for (uint32_t arena = 0; arena < 2 * p->owner_count; arena++) {
-        status = steal_from_arena(p, arena, steal);
-        if (status != DRY_OK || p->stock_count >= steal->want)
-            break;
+    enum dry_status status = steal_from_owner(p, 0, steal);
+    if (status == DRY_OK && p->stock_count < steal->want)
+        status = steal_from_idle(p, steal);
+    for (uint32_t owner = 1; steal->oom && owner < p->owner_count; owner++) {
+        bool is_used = p->owners[owner].users > 0;
+        if (is_used && status == DRY_OK && p->stock_count < steal->want)
+            status = steal_from_owner(p, owner, steal);
     }
     return status;
 }
@@ -230,58 +261,71 @@ dryi_paged_return_span(struct dryi_paged *p)
     return false;
 }
 
-/* Pools without users and without memory are forgotten. */
+/* A pool without users and without memory is forgotten. */
+static void
+forget_pool(struct dryi_paged *p, uint32_t owner)
+{
+    bool is_begun = false;
+    for (size_t i = 0; i < p->scope_count; i++)
+        is_begun |= p->scopes[i].owner == owner;
+    if (!is_begun && p->arenas[2 * owner].spans == NONE &&
+        p->arenas[2 * owner + 1].spans == NONE)
+        dryi_paged_owner_drop(p, owner);
+}
+
 static void
 forget_pools(struct dryi_paged *p)
 {
-    for (uint32_t i = 1; i < p->owner_count; i++) {
-        struct owner *o = &p->owners[i];
-        bool is_scope = false;
-        for (size_t k = 0; k < p->scope_count; k++)
-            is_scope |= p->scopes[k].owner == i;
-        if (o->live && o->users == 0 && !is_scope && p->arenas[2 * i].spans == NONE &&
-            p->arenas[2 * i + 1].spans == NONE)
-            o->live = false;
+    for (uint32_t owner = p->first_idle, next; owner != NONE; owner = next) {
+        next = p->owners[owner].next;
+        forget_pool(p, owner);
     }
 }
 
 /*
- * Of `most` pools that nobody uses, in turns, the pages go to the stock, if their streams are done
- * with them: under the budget nobody else would ask for them, and each has records and addresses.
+ * The pages of a pool that nobody uses go to the stock, if its streams are done with them: under
+ * the budget nobody else would ask for them, and each has records and addresses.
  */
-static void
-empty_idle_pools(struct dryi_paged *p, uint32_t most)
+static enum dry_status
+empty_pool(struct dryi_paged *p, uint32_t owner)
 {
     struct steal steal = {.want = p->page_count, .asked = NONE};
-    for (uint32_t looked = 1, idle = 0; looked < p->owner_count && idle < most;
-         looked++) {
-        uint32_t i = p->idle_turn = p->idle_turn % (p->owner_count - 1) + 1;
-        if (!p->owners[i].live || p->owners[i].users > 0)
-            continue;
-        idle++;
-        for (uint32_t arena = 2 * i; arena <= 2 * i + 1; arena++) {
-            sweep_arena(p, arena); /* streams' blocks may share a page */
-            if (steal_from_arena(p, arena, &steal) != DRY_OK)
-                return; /* the next request that needs pages meets the error, too */
-        }
+    enum dry_status status = DRY_OK;
+    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1 && status == DRY_OK;
+         arena++) {
+        sweep_arena(p, arena); /* streams' blocks may share a page */
+        status = steal_from_arena(p, arena, &steal);
+    }
+    return status;
+}
+
+static void
+return_empty_spans(struct dryi_paged *p, uint32_t arena)
+{
+    for (uint32_t span = p->arenas[arena].spans, next; span != NONE; span = next) {
+        next = p->spans[span].next;
+        if (is_empty_span(p, &p->spans[span]))
+            dryi_paged_span_return(p, span);
     }
 }
 
-#define IDLE_POOLS_MAX 4 /* that are asked for their pages at once */
+#define IDLE_POOLS_MAX 16 /* that are looked at at once */
 
-/* Pools that nobody uses go, with their addresses: else they pile up. */
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
-    if (p->page_bytes > 0 && p->conf.remap && p->capture_count == 0)
-        empty_idle_pools(p, IDLE_POOLS_MAX);
-    for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
-        uint32_t owner = p->spans[i].arena / 2;
-        if (p->spans[i].live && owner > 0 && p->owners[owner].users == 0 &&
-            is_empty_span(p, &p->spans[i]))
-            dryi_paged_span_return(p, i);
+    bool is_emptied = p->page_bytes > 0 && p->conf.remap;
+    uint32_t most = p->idle_count < IDLE_POOLS_MAX ? p->idle_count : IDLE_POOLS_MAX;
+    for (uint32_t i = 0; i < most && p->capture_count == 0; i++) {
+        uint32_t owner = p->first_idle;
+        dryi_paged_idle_turn(p);
+        if (is_emptied && empty_pool(p, owner) != DRY_OK)
+            is_emptied =
+                false; /* the next request that needs pages meets the error, too */
+        return_empty_spans(p, 2 * owner);
+        return_empty_spans(p, 2 * owner + 1);
+        forget_pool(p, owner);
     }
-    forget_pools(p);
 }
 
 bool
@@ -290,7 +334,10 @@ dryi_paged_return_addresses(struct dryi_paged *p)
     bool any = false;
     if (p->capture_count > 0)
         return false;
-    empty_idle_pools(p, UINT32_MAX);
+    for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
+        if (empty_pool(p, owner) != DRY_OK)
+            break;
+    }
     for (uint32_t i = 0; i < p->span_slots; i++) {
         if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]))
             continue;

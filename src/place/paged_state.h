@@ -23,6 +23,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "place/forecast.h"
+#include "place/order.h"
 #include "place/paged.h"
 
 #define NONE UINT32_MAX
@@ -146,6 +147,8 @@ struct owner {
     uint64_t users;
     unsigned flags;
     bool live;
+    uint32_t prev,
+        next; /* of those that nobody uses, but for 0; next links dead ones, too */
 };
 
 struct scope {
@@ -312,8 +315,10 @@ struct dryi_paged {
     size_t arena_capacity;
     struct owner *owners;
     size_t owner_capacity;
-    uint32_t owner_count;
-    uint32_t idle_turn; /* who was asked for its pages last, as nobody uses it */
+    struct dryi_order_node *owner_nodes; /* parallel to owners: those that live, by id */
+    size_t owner_node_capacity;
+    uint32_t owner_count, dead_owner, owners_by_id;
+    uint32_t first_idle, last_idle, idle_count; /* pools that nobody uses, in turns */
     struct scope *scopes;
     size_t scope_capacity, scope_count;
     struct dryi_stream_filter *captures;
@@ -374,7 +379,7 @@ struct dryi_paged {
     double budget; /* conf.budget, and more while pages move too often */
     uint64_t requests, window_request, window_remaps;
     uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t first_fronted;    /* shelves that may have blocks on fronts */
+    uint32_t first_fronted[2]; /* shelves that may have blocks on fronts: large, small */
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
     bool is_full; /* the device or the limit refused a page, and none went back */
@@ -1118,6 +1123,10 @@ void dryi_paged_stream_progressed(void *self, uint64_t stream);
 uint32_t dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id);
 uint32_t dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id,
                                unsigned flags);
+/* A pool that nobody uses and that has nothing is no more. */
+void dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner);
+/* The first of the pools that nobody uses, of which there is one, is the last of them now. */
+void dryi_paged_idle_turn(struct dryi_paged *p);
 /* The owner whose scope covers this stream. */
 DRYI_ASIDE uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
 /* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
@@ -1158,8 +1167,8 @@ bool dryi_paged_return_addresses(struct dryi_paged *p);
 /* Without pages: one free span back; false: there is none. */
 bool dryi_paged_return_span(struct dryi_paged *p);
 /*
- * Pools that nobody uses give their pages to the stock, a few pools at a time; those that have
- * neither pages nor blocks are no more.
+ * A few pools that nobody uses, in turns, give their pages to the stock; those of them that have
+ * neither pages nor blocks then are no more, or they would pile up, each with its addresses.
  */
 void dryi_paged_forget_idle_pools(struct dryi_paged *p);
 

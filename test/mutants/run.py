@@ -58,9 +58,29 @@ MUTANTS = {
         "test_forecast", "a_lost_position_is_found_nearby"),
     "idle_pools_keep_their_pages": (
         "paged_release.c",
-        "        empty_idle_pools(p, IDLE_POOLS_MAX);\n",
-        "        (void)empty_idle_pools;\n",
+        "if (is_emptied && empty_pool(p, owner) != DRY_OK)",
+        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, owner) != DRY_OK)",
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
+    "idle_pools_looked_at_from_the_first": (
+        "paged_pool.c",
+        "    idle_remove(p, owner);\n    idle_push(p, owner);\n",
+        "    (void)owner;\n",
+        "test_paged", "a_request_gets_the_pages_of_many_pools_that_nobody_uses"),
+    "a_pool_used_again_is_idle": (
+        "paged_pool.c",
+        "    if (p->owners[owner].users++ == 0)\n",
+        "    if (p->owners[owner].users++ == UINT64_MAX)\n",
+        "test_paged", "private_pools_do_not_mix"),
+    "a_pool_that_is_gone_is_found": (
+        "paged_pool.c",
+        "    dryi_order_remove(p->owner_nodes, &p->owners_by_id, owner);\n",
+        "",
+        "prop_paged", "paged_keeps_the_contract"),
+    "large_fronts_left": (
+        "paged_front.c",
+        "    any |= flush_list(p, false);\n",
+        "",
+        "test_paged_front", "large_blocks_of_a_front_go_with_the_cache"),
     "addresses_do_not_come_back": (
         "paged_ladder.c",
         "!dryi_paged_return_addresses(p)",

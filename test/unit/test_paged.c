@@ -552,6 +552,61 @@ pools_that_nobody_uses_do_not_pile_up(void **state)
     finish_rig(&rig);
 }
 
+/* `count` private pools, each with a free block of so many bytes. */
+static void
+leave_pools(struct rig *rig, uint64_t count, uint64_t bytes)
+{
+    const struct dryi_place_ops *ops = rig->place.ops;
+    for (uint64_t i = 1; i <= count; i++) {
+        struct dryi_pool_id pool = {0, i};
+        assert_int_equal(ops->open_pool(rig->place.self, pool, 0), DRY_OK);
+        assert_int_equal(ops->begin_pool(rig->place.self, pool, all_streams), DRY_OK);
+        dryi_block block = get(rig, bytes, 0);
+        assert_int_equal(ops->end_pool(rig->place.self, pool), DRY_OK);
+        put(rig, block);
+    }
+}
+
+/* Not all of them are looked at at once, but before an out-of-memory. */
+static void
+a_request_gets_the_pages_of_many_pools_that_nobody_uses(void **state)
+{
+    (void)state;
+    enum { MANY = 200 };
+    struct rig rig;
+    init_rig(&rig, "span_mb:1024", MANY * 2 * MIB);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    leave_pools(&rig, MANY, 2 * MIB);
+    for (uint64_t i = 1; i <= MANY; i++)
+        assert_int_equal(
+            ops->release_pool(rig.place.self, (struct dryi_pool_id){0, MANY + 1 - i}),
+            DRY_OK);
+    get(&rig, (MANY - 1) * 2 * MIB, 0);
+    get(&rig, 2 * MIB, 0);
+    finish_rig(&rig);
+}
+
+/* One that comes back to life meanwhile keeps its pages, and is the same one. */
+static void
+a_pool_that_is_used_again_gives_no_pages(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "", 6 * MIB);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    leave_pools(&rig, 3, 2 * MIB);
+    for (uint64_t i = 1; i <= 3; i++)
+        assert_int_equal(ops->release_pool(rig.place.self, (struct dryi_pool_id){0, i}),
+                         DRY_OK);
+    struct dryi_pool_id second = {0, 2};
+    assert_int_equal(ops->open_pool(rig.place.self, second, 0), DRY_OK);
+    assert_int_equal(try_get(&rig, 6 * MIB, 0), DRY_ERR_NO_SPACE);
+    get(&rig, 4 * MIB, 0);
+    assert_int_equal(ops->begin_pool(rig.place.self, second, all_streams), DRY_OK);
+    get(&rig, 2 * MIB, 0);
+    finish_rig(&rig);
+}
+
 /* Each would ask the device: a request does so 32 times at most, and one that misses for all. */
 static void
 many_frees_that_are_over_cost_a_request_little(void **state)
@@ -1260,6 +1315,8 @@ main(void)
         cmocka_unit_test(private_pools_do_not_mix),
         cmocka_unit_test(pools_that_nobody_uses_do_not_pile_up),
         cmocka_unit_test(private_memory_serves_others_only_if_lent),
+        cmocka_unit_test(a_request_gets_the_pages_of_many_pools_that_nobody_uses),
+        cmocka_unit_test(a_pool_that_is_used_again_gives_no_pages),
         cmocka_unit_test(blocks_of_a_pool_without_splits_are_whole),
         cmocka_unit_test(captures_hold_frees_back),
         cmocka_unit_test(waits_inside_a_capture_are_no_order),

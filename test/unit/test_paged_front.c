@@ -502,6 +502,50 @@ large_blocks_stay_only_if_wanted(void **state)
     end(&s);
 }
 
+/* Two large blocks on the front of stream 0, of a device of 64 MiB. */
+static void
+put_two_large(struct stage *s)
+{
+    begin(s, 1, 64 << 20);
+    ask(s, 0, 60 << 20);
+    assert_true(merge(s, 0));
+    for (int i = 0; i < 2; i++) {
+        assert_false(take(s, 0, 20 << 20));
+        assert_true(cut(s, 0, 20 << 20));
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(s->place.ops->front_put(s->fronts[0], s->pieces[i].block));
+        s->pieces[i].is_used = false;
+    }
+    balance(s);
+}
+
+static void
+large_blocks_of_a_front_serve_others(void **state)
+{
+    (void)state;
+    static struct stage s;
+    put_two_large(&s);
+    ask(&s, 1, 44 << 20);
+    balance(&s);
+    assert_int_equal(s.place.ops->check(s.place.self, NULL), DRY_OK);
+    end(&s);
+}
+
+static void
+large_blocks_of_a_front_go_with_the_cache(void **state)
+{
+    (void)state;
+    static struct stage s;
+    put_two_large(&s);
+    const struct dryi_place_ops *ops = s.place.ops;
+    assert_int_equal(ops->empty_cache(s.place.self, (struct dryi_pool_id){0}), DRY_OK);
+    struct dry_stats stats;
+    ops->get_stats(s.place.self, &stats);
+    assert_int_equal(stats.reserved_bytes.all.current, 0);
+    end(&s);
+}
+
 /* So many blocks there were that fronts can have records of their own. */
 static void
 make_records(struct stage *s)
@@ -745,6 +789,8 @@ main(void)
         cmocka_unit_test(alone_a_request_at_a_front_is_one_at_the_place),
         cmocka_unit_test(alone_every_request_is_told),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
+        cmocka_unit_test(large_blocks_of_a_front_serve_others),
+        cmocka_unit_test(large_blocks_of_a_front_go_with_the_cache),
         cmocka_unit_test(neighbours_need_the_place_once),
         cmocka_unit_test(what_is_behind_the_next_one_counts),
         cmocka_unit_test(neighbours_are_left_alone),
