@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPINS 120 /* some microseconds: most of what a pool does is shorter */
+#define SPINS 400 /* about ten microseconds: what stops all threads is mostly shorter */
 #define UNFENCED_NS 1000000
 
 static long
