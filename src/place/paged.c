@@ -9,7 +9,7 @@
 #include "base/aside.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 #define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
 

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 _Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
 

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* What a walk finds, to hold against what was counted: [0] large, [1] small. */
 struct sums {

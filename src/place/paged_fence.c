@@ -13,7 +13,7 @@
  */
 
 #include "base/assert.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- links -------------------------------------------------------------------------------- */
 

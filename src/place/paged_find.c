@@ -15,7 +15,7 @@
  */
 
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 #define STRETCH_MIN                                                                      \
     (UINT64_C(16) << 10) /* shorter ones would take more memory than tables */

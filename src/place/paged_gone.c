@@ -9,7 +9,7 @@
  */
 
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /*
  * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that

@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- what it is made around --------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  */
 
 #include "base/assert.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- taking ------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 void
 dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info *info)

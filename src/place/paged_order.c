@@ -7,7 +7,7 @@
  */
 
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 static uint64_t
 order_key(uint32_t stream, uint32_t on)

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 void
 dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,

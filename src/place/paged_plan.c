@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- the block at an address -------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- pools that nobody uses --------------------------------------------------------------- */
 

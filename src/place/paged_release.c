@@ -4,7 +4,7 @@
  * Giving back: free blocks to everybody, pages to the stock and from there to the device.
  */
 
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- blocks ------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 uint32_t
 dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)

@@ -11,7 +11,7 @@
  */
 
 #include "base/assert.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 #define REACH 16 /* blocks a run extends to either side */
 #define SEED_MAX 32

@@ -7,7 +7,7 @@
  * the sum of theirs.
  */
 
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* Streams share pages: segments are all the default stream's. */
 void

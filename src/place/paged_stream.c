@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 
 /* --- streams ------------------------------------------------------------------------------ */
 

@@ -37,7 +37,7 @@ MUTANTS = {
         "    b->bin_prev = head;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "found_beyond_the_span": (
-        "paged_state.h",
+        "paged_inside.h",
         "    if (offset >= f->range.size)\n        return NULL;\n",
         "    if (offset >= f->range.size)\n        offset %= f->range.size ? f->range.size : 1;\n",
         "test_paged_front", "alone_a_request_at_a_front_is_one_at_the_place"),
@@ -454,7 +454,7 @@ MUTANTS = {
         "return NONE;",
         "test_paged_plan", "what_waits_is_the_default_pools"),
     "waiting_without_bounds": (
-        "paged_state.h",
+        "paged_inside.h",
         "plan->waiting_count < WAITING_MAX",
         "true",
         "test_paged_plan", "only_so_many_wait"),
@@ -504,7 +504,7 @@ MUTANTS = {
         "    if (job->stream_count > 16)\n        return",
         "test_forecast", "lives_of_streams_share_what_they_may"),
     "waiting_for_an_older_plan": (
-        "paged_state.h",
+        "paged_inside.h",
         " && !p->is_full && dryi_paged_is_heirs_place(p, s, b);",
         " && !p->is_full;",
         "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
@@ -549,7 +549,7 @@ MUTANTS = {
         "b->state == BLOCK_USED;",
         "test_pool_find", "addresses_are_those_handed_out"),
     "found_once": (
-        "paged_state.h",
+        "paged_inside.h",
         "    if (begun)\n        *begun = block;",
         "    if (begun && *begun == NIL)\n        *begun = block;",
         "test_pool_find", "addresses_are_those_handed_out"),

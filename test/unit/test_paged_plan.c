@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "place/forecast.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
 

@@ -8,7 +8,7 @@
 #include <drystone/sim.h>
 
 #include "base/bits.h"
-#include "place/paged_state.h"
+#include "place/paged_inside.h"
 #include "support/random.h"
 
 #define STREAMS 2
