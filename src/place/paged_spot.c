@@ -26,10 +26,14 @@ struct part {
     uint64_t fresh, movable; /* bytes of these, of the parts before */
 };
 
+#define RUN_MAX (2 * REACH + 1)
+
 struct run {
-    struct part parts[2 * REACH + 1];
+    uint32_t blocks[RUN_MAX];
     uint32_t count;
     uint64_t begin, end;
+    uint64_t free; /* bytes that have pages */
+    struct part parts[RUN_MAX];
 };
 
 #define TRIED_COUNT 128u /* a power of two, more than a bounded search tries */
@@ -51,7 +55,8 @@ is_part_of_run(const struct dryi_paged *p, uint32_t shelf, uint32_t block)
         return false;
     const struct block *b = &p->blocks[block];
     return b->state == BLOCK_HOLE ||
-           (b->state == BLOCK_FREE && dryi_paged_is_usable(p, shelf, b));
+           (b->state == BLOCK_FREE &&
+            (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b)));
 }
 
 /* The neighbours of a block, whatever fence is between. */
@@ -69,14 +74,6 @@ block_behind(const struct dryi_paged *p, uint32_t block)
     uint32_t next = p->blocks[block].next;
     return next != NONE && p->blocks[next].state == BLOCK_FENCE ? p->blocks[next].next
                                                                 : next;
-}
-
-static uint64_t
-overlap(uint64_t a_lo, uint64_t a_hi, uint64_t b_lo, uint64_t b_hi)
-{
-    uint64_t lo = a_lo > b_lo ? a_lo : b_lo;
-    uint64_t hi = a_hi < b_hi ? a_hi : b_hi;
-    return hi > lo ? hi - lo : 0;
 }
 
 static struct part
@@ -99,17 +96,19 @@ make_part(const struct search *search, uint32_t block)
     return part;
 }
 
+/* Of a run that was measured; most of those are not worth it. */
 static void
-add_part(const struct search *search, struct run *run, uint32_t block)
+make_parts(const struct search *search, struct run *run)
 {
-    struct part part = make_part(search, block);
-    if (run->count > 0) {
-        const struct part *last = &run->parts[run->count - 1];
-        part.fresh = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
-        part.movable = last->movable + (last->is_hole ? 0 : last->hi - last->lo);
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct part *part = &run->parts[i];
+        *part = make_part(search, run->blocks[i]);
+        if (i == 0)
+            continue;
+        const struct part *last = part - 1;
+        part->fresh = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
+        part->movable = last->movable + (last->is_hole ? 0 : last->hi - last->lo);
     }
-    run->parts[run->count++] = part;
-    run->end = part.end;
 }
 
 /* Where the run around a block begins. */
@@ -138,16 +137,20 @@ is_new_run(struct search *search, uint32_t first)
 }
 
 static void
-make_run(const struct search *search, uint32_t first, struct run *run)
+measure_run(const struct search *search, uint32_t first, struct run *run)
 {
     const struct dryi_paged *p = search->p;
     run->count = 0;
     run->begin = p->blocks[first].addr;
+    run->free = 0;
     uint32_t at = first;
     do {
-        add_part(search, run, at);
+        const struct block *b = &p->blocks[at];
+        run->blocks[run->count++] = at;
+        run->end = block_end(b);
+        run->free += b->state == BLOCK_HOLE ? 0 : b->size;
         at = block_behind(p, at);
-    } while (run->count < 2 * REACH + 1 && is_part_of_run(p, search->r->shelf, at));
+    } while (run->count < RUN_MAX && is_part_of_run(p, search->r->shelf, at));
 }
 
 /*
@@ -171,7 +174,8 @@ find_part(const struct run *run, uint32_t *at, uint64_t addr)
 static void
 count_below(const struct part *part, uint64_t addr, uint64_t *fresh, uint64_t *movable)
 {
-    uint64_t here = overlap(0, addr, part->lo, part->hi);
+    uint64_t top = addr < part->hi ? addr : part->hi;
+    uint64_t here = top > part->lo ? top - part->lo : 0;
     *fresh = part->fresh + (part->is_hole ? here : 0);
     *movable = part->movable + (part->is_hole ? 0 : here);
 }
@@ -242,10 +246,8 @@ may_be_better(const struct search *search, const struct run *run)
     const struct spot *best = &search->best;
     if (best->block == NONE)
         return true;
-    const struct part *last = &run->parts[run->count - 1];
-    uint64_t holes = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
-    uint64_t free = run->end - run->begin - holes, bytes = search->r->bytes;
-    uint64_t least = bytes > free ? (bytes - free) >> search->p->page_shift : 0;
+    uint64_t bytes = search->r->bytes;
+    uint64_t least = bytes > run->free ? (bytes - run->free) >> search->p->page_shift : 0;
     return least <= pages_of(best, search->kind);
 }
 
@@ -258,9 +260,10 @@ try_run(struct search *search, uint32_t seed)
     if (!is_new_run(search, first))
         return;
     struct run run;
-    make_run(search, first, &run);
+    measure_run(search, first, &run);
     if (run.end - run.begin < bytes || !may_be_better(search, &run))
         return;
+    make_parts(search, &run);
     struct cursor behind = {0}, before = {0};
     for (uint32_t i = 0; i < run.count; i++) {
         const struct part *part = &run.parts[i];
@@ -407,7 +410,7 @@ enum dry_status
 dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                      const struct spot *spot, uint32_t *block)
 {
-    if (!dryi_paged_block_reserve(p, 2 * (2 * REACH + 1)))
+    if (!dryi_paged_block_reserve(p, 2 * RUN_MAX))
         return DRY_ERR_MEMORY;
     uint32_t at;
     enum dry_status status = fill(p, r, spot, &at);
