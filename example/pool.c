@@ -22,15 +22,18 @@ main(void)
     struct dry_pool *pool = NULL;
     struct dry_stats stats;
     struct dry_error err = {.text = ""};
-    uint64_t address = 0;
+    uint64_t address;
     dry_pool_options_init(&options);
-    if (dry_host_device_create(NULL, &host, &err) != DRY_OK)
+    enum dry_status status = dry_host_device_create(NULL, &host, &err);
+    if (status != DRY_OK)
         goto done;
     options.device = dry_host_device_get_device(host);
-    if (dry_pool_create(&options, &pool, &err) != DRY_OK)
+    status = dry_pool_create(&options, &pool, &err);
+    if (status != DRY_OK)
         goto done;
     for (uint64_t size = 1000; size < 10000000; size *= 3) { /* a block at a time */
-        if (dry_pool_alloc(pool, size, 0, &address) != DRY_OK)
+        status = dry_pool_alloc(pool, size, 0, &address);
+        if (status != DRY_OK)
             goto done;
         memset((void *)(uintptr_t)address, 1, size);
         dry_pool_free(pool, address);
@@ -39,9 +42,9 @@ main(void)
     printf("%" PRId64 " blocks, %" PRId64 " bytes reserved at most\n",
            stats.allocation.all.allocated, stats.reserved_bytes.all.peak);
 done:
-    if (err.text[0])
-        fprintf(stderr, "pool: %s\n", err.text);
+    if (status != DRY_OK) /* an alloc has no text, only its status */
+        fprintf(stderr, "pool: %s\n", err.text[0] ? err.text : dry_status_name(status));
     dry_pool_destroy(pool);
     dry_host_device_destroy(host);
-    return address == 0;
+    return status != DRY_OK;
 }

@@ -2,7 +2,8 @@
 """Fail if an #include crosses modules in a way src/layers forbids: check_layers.py ROOT
 
 Inside src/ a module includes what its line in src/layers names, by "module/file.h".
-tool/ and python/ see the public headers, the system's and their own.
+tool/ and python/ see the public headers, the system's and their own. <drystone/drystone.h> is
+all of the public ones.
 """
 import pathlib
 import re
@@ -56,5 +57,9 @@ for app in ("tool", "python"):
 for path in sorted((root / "include").rglob("*.h")):
     for number, name in includes(path):
         complain(path, number, f'public headers include <drystone/...>, not "{name}"')
+everything = root / "include/drystone/drystone.h"
+for path in sorted(everything.parent.glob("*.h")):
+    if path != everything and f"#include <drystone/{path.name}>" not in everything.read_text():
+        complain(everything, 1, f"<drystone/{path.name}> is missing")
 
 sys.exit(bad != 0)

@@ -7,14 +7,18 @@
 #include <drystone/memory.h>
 #include <drystone/status.h>
 
+#include <drystone/cuda.h>
 #include <drystone/device.h>
 #include <drystone/doctor.h>
 #include <drystone/dtype.h>
+#include <drystone/host_device.h>
 #include <drystone/pages.h>
 #include <drystone/pinned.h>
 #include <drystone/sim.h>
 #include <drystone/tensor.h>
 #include <drystone/topology.h>
+
+#include <drystone/pool.h>
 
 #include <drystone/anonymize.h>
 #include <drystone/pool_trace.h>
