@@ -10,6 +10,9 @@
  *
  * Ownership  struct dry_error is plain data: copy it, nothing to free.
  * Errors     A failed call leaves its outputs untouched unless its comment says otherwise.
+ * NULL       Everywhere: without `err` nothing is said; options that are NULL are the defaults,
+ *            ARGUMENT where one is required; to destroy or to close NULL is nothing. No other
+ *            argument may be NULL, unless its function says so.
  * Threads    Everything here may be called from any thread.
  * Units      `offset` is in bytes.
  */

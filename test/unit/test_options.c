@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <drystone/drystone.h>
+
 #include "base/options.h"
 
 struct old_options {
@@ -72,6 +74,55 @@ uninitialised_struct_is_refused(void **state)
     assert_non_null(strstr(err.text, "struct_size"));
 }
 
+/* <drystone/status.h> says so of everything that is destroyed or closed. */
+static void
+to_destroy_null_is_nothing(void **state)
+{
+    (void)state;
+    dry_categories_destroy(NULL);
+    dry_chain_destroy(NULL);
+    dry_cuda_close(NULL);
+    dry_diff_destroy(NULL);
+    dry_doctor_destroy(NULL);
+    dry_drawing_destroy(NULL);
+    dry_estimate_destroy(NULL);
+    dry_explanation_destroy(NULL);
+    dry_graph_destroy(NULL);
+    dry_graph_plan_destroy(NULL);
+    dry_host_device_destroy(NULL);
+    dry_message_finder_destroy(NULL);
+    dry_owners_destroy(NULL);
+    dry_pages_destroy(NULL);
+    dry_pinned_destroy(NULL);
+    dry_plan_destroy(NULL);
+    dry_pool_destroy(NULL);
+    dry_recommend_destroy(NULL);
+    dry_replay_destroy(NULL);
+    dry_sim_destroy(NULL);
+    dry_state_destroy(NULL);
+    dry_steps_destroy(NULL);
+    dry_tensor_destroy(NULL);
+    dry_timeline_destroy(NULL);
+    dry_topology_destroy(NULL);
+    dry_trace_builder_destroy(NULL);
+    dry_trace_destroy(NULL);
+}
+
+static void
+to_create_by_default_no_options_are_needed(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = NULL;
+    struct dry_host_device *host = NULL;
+    struct dry_pool *pool = NULL;
+    assert_int_equal(dry_sim_create(NULL, &sim, NULL), DRY_OK);
+    assert_int_equal(dry_host_device_create(NULL, &host, NULL), DRY_OK);
+    assert_int_equal(dry_pool_create(NULL, &pool, NULL), DRY_ERR_ARGUMENT); /* a device */
+    assert_null(pool);
+    dry_host_device_destroy(host);
+    dry_sim_destroy(sim);
+}
+
 int
 main(void)
 {
@@ -80,6 +131,8 @@ main(void)
         cmocka_unit_test(smaller_struct_keeps_later_defaults),
         cmocka_unit_test(larger_struct_needs_a_zero_tail),
         cmocka_unit_test(uninitialised_struct_is_refused),
+        cmocka_unit_test(to_destroy_null_is_nothing),
+        cmocka_unit_test(to_create_by_default_no_options_are_needed),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }
