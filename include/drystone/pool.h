@@ -149,8 +149,9 @@ struct dry_pool_block {
     uint32_t context; /* DRY_NONE if none */
 };
 /*
- * The block in use whose address this is. That of an aligned one may begin before it. Cost:
- * a walk to its segment, not for the hot path.
+ * The block in use whose address this is. That of an aligned one may begin before it, and what it
+ * takes to find the address in it is requested, too. Cost: a walk to its segment, not for the hot
+ * path.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_get_block(struct dry_pool *pool,
                                                             uint64_t address,
@@ -280,9 +281,10 @@ DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *opti
 /*
  * Begin to keep the last entries, forgetting those of before; NULL ends it. Off costs one
  * test; on, an event costs a copy of 64 bytes and a look at the clock, and the ring is taken
- * whole here. An entry of a free that was not asked about has the context of its block. Where
- * there is no memory to note who asked for a block, it has none; requests do not fail for it.
- * A get_context that another thread is in may return after this has.
+ * whole here. An entry of a free that was not asked about has the context of its block, as one
+ * of a free that is completed always has. Where there is no memory to note who asked for a block,
+ * it has none; requests do not fail for it. A get_context that another thread is in may return
+ * after this has.
  * Errors: ARGUMENT (entries 0), MEMORY, UNSUPPORTED.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_record_history(
