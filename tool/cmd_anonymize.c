@@ -200,9 +200,10 @@ print_rest(const struct session *s)
     const struct dry_anonymize_proof *proof = &s->proof;
     char number[TERM_NUMBER_BYTES];
     if (proof->dropped_values)
-        printf("  left out: the unknown keys of %s dicts, which would have grown too "
+        printf("  left out: the unknown keys of %s dict%s, which would have grown too "
                "long\n",
-               term_format_count(proof->dropped_values, number));
+               term_format_count(proof->dropped_values, number),
+               proof->dropped_values == 1 ? "" : "s");
     printf("  lines %s, times %s; sizes, addresses, streams and order are kept\n\n",
            s->options.drop_lines ? "are 0" : "are kept",
            s->options.keep_times ? "are kept" : "begin at 0");
@@ -214,8 +215,9 @@ print_rest(const struct session *s)
     }
     printf("verified: yes\n"
            "  the result was read back: the same record, strings and stacks equal where "
-           "they\n  were; %s words of the original searched for, none found\n",
-           term_format_count(proof->searched_words, number));
+           "they\n  were; %s word%s of the original searched for, none found\n",
+           term_format_count(proof->searched_words, number),
+           proof->searched_words == 1 ? "" : "s");
 }
 
 static int

@@ -39,19 +39,10 @@ struct subject {
 
 struct doubt {
     const char *code;
-    const char *text; /* after the count, if there is one to show */
+    const char *one;  /* after a count of 1; NULL: no count is shown */
+    const char *text; /* after every other; in JSON always */
     size_t count;
 };
-
-#define DOUBTS_MAX 16
-
-static void
-doubt_if(struct doubt *doubts, size_t *used, size_t count, const char *code,
-         const char *text)
-{
-    if (count > 0)
-        doubts[(*used)++] = (struct doubt){.code = code, .text = text, .count = count};
-}
 
 static size_t
 sum_devices(const struct info *info, size_t member)
@@ -65,43 +56,72 @@ sum_devices(const struct info *info, size_t member)
     return sum;
 }
 
+/* The two forms of what is doubted, in the order of the codes. */
+static const struct doubt doubt_texts[] = {
+    {.code = "no_events",
+     .text = "no events: history was not recorded, only the end is known"},
+    {.code = "window_begins_warm",
+     .one = "free without its alloc: the window begins with memory in use",
+     .text = "frees without their alloc: the window begins with memory in use"},
+    {.code = "older_blocks",
+     .one = "block in use at the end that was allocated before the window",
+     .text = "blocks in use at the end that were allocated before the window"},
+    {.code = "history_disagrees",
+     .one = "block in use by the events, but not by the segments at the end",
+     .text = "blocks in use by the events, but not by the segments at the end"},
+    {.code = "no_segments", .text = "no segments: the layout at the end is not known"},
+    {.code = "no_stacks",
+     .text = "no stacks: nobody can say which line asked for the memory"},
+    {.code = "some_stacks_missing",
+     .one = "event without a stack",
+     .text = "events without a stack"},
+    {.code = "time_goes_back",
+     .one = "event earlier than the one before: clocks were mixed",
+     .text = "events earlier than the one before: clocks were mixed"},
+    {.code = "blocks_do_not_fill",
+     .one = "segment whose blocks do not add up to its size",
+     .text = "segments whose blocks do not add up to their size"},
+    {.code = "sums_disagree",
+     .one = "segment whose allocated or active size is not that of its blocks",
+     .text = "segments whose allocated or active size is not that of their blocks"},
+    {.code = "unknown_actions",
+     .one = "event of an unknown action: a later PyTorch wrote this",
+     .text = "events of an unknown action: a later PyTorch wrote this"},
+    {.code = "unknown_keys",
+     .one = "value under an unknown key: kept, but not understood",
+     .text = "values under unknown keys: kept, but not understood"},
+};
+#define DOUBTS_MAX (sizeof doubt_texts / sizeof *doubt_texts)
+
+/* What there is reason for, with its counts. */
 static size_t
 find_doubts(const struct subject *s, struct doubt doubts[DOUBTS_MAX])
 {
     const struct info *in = &s->info;
     const struct dry_trace_view *v = s->view;
     bool is_snapshot = v->kind == DRY_TRACE_SNAPSHOT;
+    size_t old_blocks = sum_devices(in, offsetof(struct info_device, old_blocks));
+    const size_t counts[DOUBTS_MAX] = {
+        in->request_events == 0,
+        sum_devices(in, offsetof(struct info_device, warm_frees)),
+        in->request_events ? old_blocks : 0,
+        sum_devices(in, offsetof(struct info_device, lost_blocks)),
+        is_snapshot && v->event_count > 0 && v->segment_count == 0,
+        in->stackable_events > 0 && in->stack_events == 0,
+        in->stack_events > 0 ? in->stackable_events - in->stack_events : 0,
+        sum_devices(in, offsetof(struct info_device, time_reversals)),
+        in->gap_segments,
+        in->sum_segments,
+        in->unknown_actions,
+        in->unknown_keys,
+    };
     size_t used = 0;
-    doubt_if(doubts, &used, in->request_events == 0, "no_events",
-             "no events: history was not recorded, only the end is known");
-    doubt_if(doubts, &used, sum_devices(in, offsetof(struct info_device, warm_frees)),
-             "window_begins_warm",
-             "frees without their alloc: the window begins with memory in use");
-    doubt_if(
-        doubts, &used,
-        in->request_events ? sum_devices(in, offsetof(struct info_device, old_blocks))
-                           : 0,
-        "older_blocks", "blocks in use at the end that were allocated before the window");
-    doubt_if(doubts, &used, sum_devices(in, offsetof(struct info_device, lost_blocks)),
-             "history_disagrees",
-             "blocks in use by the events, but not by the segments at the end");
-    doubt_if(doubts, &used, is_snapshot && v->event_count > 0 && v->segment_count == 0,
-             "no_segments", "no segments: the layout at the end is not known");
-    doubt_if(doubts, &used, in->stackable_events > 0 && in->stack_events == 0,
-             "no_stacks", "no stacks: nobody can say which line asked for the memory");
-    doubt_if(doubts, &used,
-             in->stack_events > 0 ? in->stackable_events - in->stack_events : 0,
-             "some_stacks_missing", "events without a stack");
-    doubt_if(doubts, &used, sum_devices(in, offsetof(struct info_device, time_reversals)),
-             "time_goes_back", "events earlier than the one before: clocks were mixed");
-    doubt_if(doubts, &used, in->gap_segments, "blocks_do_not_fill",
-             "segments whose blocks do not add up to their size");
-    doubt_if(doubts, &used, in->sum_segments, "sums_disagree",
-             "segments whose allocated or active size is not that of their blocks");
-    doubt_if(doubts, &used, in->unknown_actions, "unknown_actions",
-             "events of an unknown action: a later PyTorch wrote this");
-    doubt_if(doubts, &used, in->unknown_keys, "unknown_keys",
-             "values under unknown keys: kept, but not understood");
+    for (size_t i = 0; i < DOUBTS_MAX; i++) {
+        if (counts[i] == 0)
+            continue;
+        doubts[used] = doubt_texts[i];
+        doubts[used++].count = counts[i];
+    }
     return used;
 }
 
@@ -266,7 +286,8 @@ print_events(const struct subject *s, const struct term *term)
     bool ok = table_print(&t, term);
     table_finish(&t);
     if (in->device_count > ROWS_MAX)
-        printf("  and %zu devices more\n", in->device_count - ROWS_MAX);
+        printf("  and %zu device%s more\n", in->device_count - ROWS_MAX,
+               in->device_count == ROWS_MAX + 1 ? "" : "s");
     print_other_events(in);
     return ok;
 }
@@ -303,7 +324,8 @@ print_segments(const struct subject *s, const struct term *term)
     bool ok = table_print(&t, term);
     table_finish(&t);
     if (in->group_count > ROWS_MAX)
-        printf("  and %zu kinds more\n", in->group_count - ROWS_MAX);
+        printf("  and %zu kind%s more\n", in->group_count - ROWS_MAX,
+               in->group_count == ROWS_MAX + 1 ? "" : "s");
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], c[TERM_NUMBER_BYTES],
         d[TERM_NUMBER_BYTES];
     printf("  in all: reserved %s, allocated %s, active %s,\n          requested %s\n",
@@ -343,9 +365,9 @@ print_stacks(const struct subject *s)
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
     if (in->stack_count == 0)
         return;
-    printf("\nstacks\n  %s distinct, of %s frames\n",
-           term_format_count(in->stack_count, a),
-           term_format_count(s->view->frame_count, b));
+    printf(
+        "\nstacks\n  %s distinct, of %s frame%s\n", term_format_count(in->stack_count, a),
+        term_format_count(s->view->frame_count, b), s->view->frame_count == 1 ? "" : "s");
     if (in->stackable_events)
         printf("  on %u %% of the events\n",
                percent(in->stack_events, in->stackable_events));
@@ -434,9 +456,12 @@ print_doubts(const struct subject *s, const struct term *term)
         printf("  nothing speaks against it\n");
     for (size_t i = 0; i < count; i++) {
         char number[TERM_NUMBER_BYTES];
-        bool is_whole = strncmp(doubts[i].code, "no_", 3) == 0;
-        printf("  - %s%s%s\n", is_whole ? "" : term_format_count(doubts[i].count, number),
-               is_whole ? "" : " ", doubts[i].text);
+        const struct doubt *d = &doubts[i];
+        if (!d->one)
+            printf("  - %s\n", d->text);
+        else
+            printf("  - %s %s\n", term_format_count(d->count, number),
+                   d->count == 1 ? d->one : d->text);
     }
 }
 

@@ -62,14 +62,17 @@ print_model(const struct view *v)
     const struct dry_estimate_summary *s = v->summary;
     char all[TERM_NUMBER_BYTES], active[TERM_NUMBER_BYTES], trained[TERM_NUMBER_BYTES];
     term_print_subject(&v->term, v->r->name, TERM_BOLD);
-    printf("%s parameters\n", term_format_count(s->parameter_count, all));
+    printf("%s parameter%s\n", term_format_count(s->parameter_count, all),
+           s->parameter_count == 1 ? "" : "s");
     if (m->kind == DRY_MODEL_CONV)
-        print_item(v, "model", "%zu layers over images of %llu x %llu x %llu",
-                   m->conv_count, ull(m->channels), ull(m->height), ull(m->width));
+        print_item(v, "model", "%zu layer%s over images of %llu x %llu x %llu",
+                   m->conv_count, m->conv_count == 1 ? "" : "s", ull(m->channels),
+                   ull(m->height), ull(m->width));
     else
-        print_item(v, "model", "%s, %llu layers of %llu, %llu heads, vocabulary %llu",
-                   dry_model_kind_name(m->kind), ull(m->layers), ull(m->hidden),
-                   ull(m->heads), ull(m->vocab));
+        print_item(v, "model", "%s, %llu layer%s of %llu, %llu head%s, vocabulary %llu",
+                   dry_model_kind_name(m->kind), ull(m->layers),
+                   m->layers == 1 ? "" : "s", ull(m->hidden), ull(m->heads),
+                   m->heads == 1 ? "" : "s", ull(m->vocab));
     if (*v->r->unknown_family)
         print_item(v, "family", "%s is not known: by its keys the model is taken as %s",
                    v->r->unknown_family,
@@ -78,7 +81,8 @@ print_model(const struct view *v)
         print_item(v, "", "a token meets %s of them",
                    term_format_count(s->active_parameter_count, active));
     if (s->trained_count < s->parameter_count)
-        print_item(v, "", "%s are trained", term_format_count(s->trained_count, trained));
+        print_item(v, "", "%s %s trained", term_format_count(s->trained_count, trained),
+                   s->trained_count == 1 ? "is" : "are");
 }
 
 /* Degrees beyond 1, apart by commas. */
@@ -109,9 +113,9 @@ print_setup(const struct view *v)
     char degrees[128];
     describe_degrees(s, degrees, sizeof degrees);
     if (s->is_inference)
-        print_item(v, "inference", "%llu request%s of %llu tokens, %s", ull(s->requests),
+        print_item(v, "inference", "%llu request%s of %llu token%s, %s", ull(s->requests),
                    s->requests == 1 ? "" : "s", ull(s->sequence),
-                   dry_precision_name(s->precision));
+                   s->sequence == 1 ? "" : "s", dry_precision_name(s->precision));
     else if (v->r->model->kind == DRY_MODEL_CONV)
         print_item(v, "training", "batch %llu, %s, %s", ull(s->batch),
                    dry_precision_name(s->precision), dry_optimizer_name(s->optimizer));
@@ -285,7 +289,8 @@ print_fit(const struct view *v)
     print_item(v, fits ? "fits on" : "too much", "%s%s%s usable", r->card ? r->card : "",
                r->card ? ": " : "", term_format_bytes(r->capacity_bytes, usable));
     if (r->setup->is_inference) {
-        snprintf(beside, sizeof beside, ", of %llu tokens each", ull(r->setup->sequence));
+        snprintf(beside, sizeof beside, ", of %llu token%s each", ull(r->setup->sequence),
+                 r->setup->sequence == 1 ? "" : "s");
         print_value(v, "number of requests", r->max_requests, beside);
         return;
     }
@@ -309,9 +314,10 @@ print_unit(const struct view *v, const struct dry_estimate_unit *unit)
     char bytes[TERM_NUMBER_BYTES], count[TERM_NUMBER_BYTES];
     if (unit->count == 0 || unit->tensor_count == 0)
         return true;
-    printf("\n%s%s%s, %llu here, %s parameters, saves %s\n",
+    printf("\n%s%s%s, %llu here, %s parameter%s, saves %s\n",
            term_style(&v->term, TERM_BOLD), unit->name, term_style(&v->term, TERM_PLAIN),
            ull(unit->count), term_format_count(unit->parameter_count, count),
+           unit->parameter_count == 1 ? "" : "s",
            term_format_bytes(unit->saved_bytes, bytes));
     table_init(&t, "<tensor >bytes <formula");
     for (size_t i = 0; i < unit->tensor_count; i++) {

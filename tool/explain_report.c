@@ -180,9 +180,10 @@ print_figures(const struct printer *p)
                      "alive by the events, but outside of every known segment");
     if (v->freed_after > 0 && v->end_active_bytes < s->active / 2)
         print_item(p, "",
-                   "%s blocks were given back after it; the end of the file shows "
+                   "%s block%s given back after it; the end of the file shows "
                    "%s active of %s reserved: that is not what failed.",
                    term_format_count(v->freed_after, a),
+                   v->freed_after == 1 ? " was" : "s were",
                    term_format_bytes(v->end_active_bytes, b),
                    term_format_bytes(v->end_reserved_bytes, c));
 }
@@ -367,10 +368,10 @@ print_progress(const struct printer *p)
     char peak[TERM_NUMBER_BYTES];
     if (v->step_whole > 0)
         print_item(p, "",
-                   "It was in step %u%s, %s allocations into it; the whole step before "
+                   "It was in step %u%s, %s allocation%s into it; the whole step before "
                    "made %s and reached %s.",
                    v->step, is_marked ? "" : " of a rhythm",
-                   term_format_count(v->step_done, a),
+                   term_format_count(v->step_done, a), v->step_done == 1 ? "" : "s",
                    term_format_count(v->step_whole, b),
                    term_format_bytes(v->step_whole_peak_bytes, peak));
 }
@@ -514,14 +515,14 @@ print_trust(const struct printer *p)
                                  c->exact ? "exact" : "not exact");
     else
         used += (size_t)snprintf(text, sizeof text, "not checked: %s", c->reason);
-    snprintf(
-        text + used, sizeof text - used,
-        "; %u frees without their allocation; stacks for %.0f %% of the active bytes; "
-        "%s from before the recording%s",
-        v->unmatched_frees,
-        active ? 100.0 * (double)v->covered_bytes / (double)active : 100.0,
-        term_format_bytes(v->ghost_bytes, ghosts),
-        v->time_reversals ? "; times go backwards" : "");
+    snprintf(text + used, sizeof text - used,
+             "; %u free%s allocation; stacks for %.0f %% of the active bytes; "
+             "%s from before the recording%s",
+             v->unmatched_frees,
+             v->unmatched_frees == 1 ? " without its" : "s without their",
+             active ? 100.0 * (double)v->covered_bytes / (double)active : 100.0,
+             term_format_bytes(v->ghost_bytes, ghosts),
+             v->time_reversals ? "; times go backwards" : "");
     char safe[400];
     term_make_printable(safe, sizeof safe, text, strlen(text));
     const char *style =

@@ -104,8 +104,9 @@ write_market_counters(struct chrome *c, uint64_t *heights)
         write_points(c, name, heights);
     }
     if (left_out > 0)
-        export_note(c->job, "device %d: %zu small pools have no counter of their own",
-                    (int)c->view->device, left_out);
+        export_note(c->job, "device %d: %zu small pool%s no counter of %s own",
+                    (int)c->view->device, left_out, left_out == 1 ? " has" : "s have",
+                    left_out == 1 ? "its" : "their");
 }
 
 static void
@@ -219,9 +220,10 @@ write_scopes(struct chrome *c)
         }
     }
     if (scopes.unmatched > 0)
-        export_note(c->job,
-                    "device %d: %zu ends of annotations without a beginning are left out",
-                    (int)c->view->device, scopes.unmatched);
+        export_note(c->job, "device %d: %zu end%s without a beginning %s left out",
+                    (int)c->view->device, scopes.unmatched,
+                    scopes.unmatched == 1 ? " of an annotation" : "s of annotations",
+                    scopes.unmatched == 1 ? "is" : "are");
     export_scopes_finish(&scopes);
 }
 

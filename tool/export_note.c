@@ -31,11 +31,11 @@ export_note_slices(const struct export_job *job, const struct dry_timeline_view 
         return;
     char of[TERM_NUMBER_BYTES], all[TERM_NUMBER_BYTES], bytes[TERM_NUMBER_BYTES];
     export_note(job,
-                "device %d: %s of %s allocations are not drawn (%s, one after the "
-                "other); the counters hold "
-                "them all",
+                "device %d: %s of %s allocation%s not drawn (%s, one after the other); "
+                "the counters hold them all",
                 (int)view->device, term_format_count(slices->left_out, of),
                 term_format_count(view->allocation_count, all),
+                view->allocation_count == 1 ? " is" : "s are",
                 term_format_bytes(slices->left_out_bytes, bytes));
 }
 
@@ -50,8 +50,9 @@ export_note_strings(const struct export_job *job)
         cut += text && export_cut(text, length) < length;
     }
     if (cut > 0)
-        export_note(job, "%u strings are cut after %d bytes; sqlite has them whole", cut,
-                    EXPORT_STRING_BYTES);
+        export_note(job, "%u string%s cut after %d bytes; sqlite has %s whole", cut,
+                    cut == 1 ? " is" : "s are", EXPORT_STRING_BYTES,
+                    cut == 1 ? "it" : "them");
 }
 
 void
@@ -61,11 +62,12 @@ export_note_clock(const struct export_job *job, const struct export_clock *clock
     if (clock->is_counting && clock->view->event_count > 0)
         export_note(job, "device %d: no times: an event counts as a microsecond", device);
     if (clock->reversal_count > 0)
-        export_note(job,
-                    "device %d: %u events are earlier than one before them: drawn at its "
-                    "time",
-                    device, clock->reversal_count);
+        export_note(job, "device %d: %u event%s: drawn at its time", device,
+                    clock->reversal_count,
+                    clock->reversal_count == 1 ? " is earlier than one before it"
+                                               : "s are earlier than one before them");
     if (clock->out_of_range_count > 0)
-        export_note(job, "device %d: %u times are out of range: drawn at its end", device,
-                    clock->out_of_range_count);
+        export_note(job, "device %d: %u time%s out of range: drawn at its end", device,
+                    clock->out_of_range_count,
+                    clock->out_of_range_count == 1 ? " is" : "s are");
 }

@@ -306,8 +306,9 @@ write_counters(struct perfetto *p)
         write_points(p, TRACKS_MARKET, i);
     }
     if (left_out > 0)
-        export_note(p->job, "device %d: %zu small pools have no counter of their own",
-                    (int)p->view->device, left_out);
+        export_note(p->job, "device %d: %zu small pool%s no counter of %s own",
+                    (int)p->view->device, left_out, left_out == 1 ? " has" : "s have",
+                    left_out == 1 ? "its" : "their");
 }
 
 /* --- instants ----------------------------------------------------------------------------- */
@@ -416,9 +417,10 @@ write_scopes(struct perfetto *p)
     }
     if (scopes.unmatched + left_out > 0)
         export_note(p->job,
-                    "device %d: annotations left out: %zu ends without a beginning, %zu "
+                    "device %d: annotations left out: %zu end%s without a beginning, %zu "
                     "for which the tracks were full",
-                    (int)p->view->device, scopes.unmatched, left_out);
+                    (int)p->view->device, scopes.unmatched,
+                    scopes.unmatched == 1 ? "" : "s", left_out);
     export_scopes_finish(&scopes);
 }
 
@@ -565,7 +567,8 @@ write_perfetto(const struct export_job *job, struct writer *w)
         write_device(&p);
     }
     if (p.cut_stacks > 0)
-        export_note(job, "%u stacks were cut after 64 KiB of text", p.cut_stacks);
+        export_note(job, "%u stack%s cut after 64 KiB of text", p.cut_stacks,
+                    p.cut_stacks == 1 ? " was" : "s were");
     proto_finish(&p.packet);
     proto_finish(&p.interned);
     free(p.frame_iids);

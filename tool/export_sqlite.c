@@ -588,8 +588,9 @@ write_sqlite(const struct export_job *job, struct writer *w)
     if (sqlite3_close(d.handle) != SQLITE_OK)
         fail(&d);
     if (d.wide_count > 0)
-        export_note(job, "%llu sizes of 2^63 or more are negative in the database",
-                    (unsigned long long)d.wide_count);
+        export_note(job, "%llu size%s of 2^63 or more %s negative in the database",
+                    (unsigned long long)d.wide_count, d.wide_count == 1 ? "" : "s",
+                    d.wide_count == 1 ? "is" : "are");
 }
 
 const struct export_format export_sqlite = {

@@ -187,8 +187,8 @@ write_title(struct picture *p)
              (int)v->device);
     svg_begin(p->w, LEGEND_TOP + 7 * SVG_LEGEND_ROW + 14, text);
     svg_text(p->w, SVG_LEFT, 30, "font-size=\"17\" font-weight=\"bold\"", text);
-    snprintf(text, sizeof text, "%s events; at the highest %s in use, %s reserved%s%s",
-             term_format_count(v->event_count, count),
+    snprintf(text, sizeof text, "%s event%s; at the highest %s in use, %s reserved%s%s",
+             term_format_count(v->event_count, count), v->event_count == 1 ? "" : "s",
              term_format_bytes(v->peaks[DRY_CURVE_ACTIVE].bytes, active),
              term_format_bytes(v->peaks[DRY_CURVE_RESERVED].bytes, reserved),
              v->oom_count > 0 ? "; out of memory" : "",

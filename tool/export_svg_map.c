@@ -399,11 +399,14 @@ write_map(struct map *m)
         svg_text(m->w, SVG_LEFT, MAP_TOP, "", "nothing is reserved");
     svg_end(m->w);
     if (m->state->pool_count > m->pool_count)
-        export_note(m->job, "%zu pools are not drawn, the largest is",
-                    m->state->pool_count - m->pool_count);
+        export_note(m->job, "%zu pool%s not drawn, the largest is",
+                    m->state->pool_count - m->pool_count,
+                    m->state->pool_count - m->pool_count == 1 ? " is" : "s are");
     if (m->state->unplaced_count > 0)
-        export_note(m->job, "%u allocations lie in no known segment and are not drawn",
-                    m->state->unplaced_count);
+        export_note(m->job, "%u allocation%s in no known segment and %s not drawn",
+                    m->state->unplaced_count,
+                    m->state->unplaced_count == 1 ? " lies" : "s lie",
+                    m->state->unplaced_count == 1 ? "is" : "are");
 }
 
 /* The rounded request of the OOM, if the map shows that moment. */

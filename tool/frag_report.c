@@ -140,7 +140,7 @@ print_pools(const struct frag_report *r, const struct term *term)
     printf("\n");
     is_done &= print_pool_details(r, shown, term);
     if (shown < count)
-        printf("  (%zu more pools)\n", count - shown);
+        printf("  (%zu more pool%s)\n", count - shown, count - shown == 1 ? "" : "s");
     return is_done;
 }
 
@@ -228,11 +228,13 @@ print_pinners(const struct frag_report *r, const struct term *term)
         snprintf(line, sizeof line, "%s segment%s pin%s %s",
                  term_format_count(s->pinner_count, a), s->pinner_count == 1 ? "" : "s",
                  s->pinner_count == 1 ? "s" : "", term_format_bytes(pinned, b));
+    if (s->loose_count > 0 && s->loose_count < s->pinner_count)
+        used +=
+            snprintf(line + used, sizeof line - (size_t)used, "; %s of them pin%s %s",
+                     term_format_count(s->loose_count, a), s->loose_count == 1 ? "s" : "",
+                     term_format_bytes(s->loose_pinned, b));
     if (s->loose_count > 0)
-        snprintf(line + used, sizeof line - (size_t)used,
-                 "; %s of them pin%s %s for %s in %u block%s",
-                 term_format_count(s->loose_count, a), s->loose_count == 1 ? "s" : "",
-                 term_format_bytes(s->loose_pinned, b),
+        snprintf(line + used, sizeof line - (size_t)used, " for %s in %u block%s",
                  term_format_bytes(s->loose_used, c), s->loose_blocks,
                  s->loose_blocks == 1 ? "" : "s");
     printf("\n");

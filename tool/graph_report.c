@@ -264,10 +264,11 @@ print_text(const struct graph_plan *g)
         plan_print_item("time", "%s, nothing is run again",
                         plan_format_time(s->cost.time_ns, a));
     else
-        plan_print_item(
-            "time", "%s, %s or %s more: %" PRIu64 " second runs",
-            plan_format_time(s->cost.time_ns, a), plan_format_time(s->cost.extra_ns, b),
-            plan_format_share(s->cost.extra_ns, s->cost.base_ns, c), s->cost.rerun_count);
+        plan_print_item("time", "%s, %s or %s more: %" PRIu64 " second run%s",
+                        plan_format_time(s->cost.time_ns, a),
+                        plan_format_time(s->cost.extra_ns, b),
+                        plan_format_share(s->cost.extra_ns, s->cost.base_ns, c),
+                        s->cost.rerun_count, s->cost.rerun_count == 1 ? "" : "s");
     plan_print_item("hash", "%016" PRIx64, s->hash);
     return print_table(g);
 }

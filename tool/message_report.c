@@ -204,7 +204,8 @@ print_processes(const struct dry_message *m, const struct dry_message_judgement 
                      (int32_t)i == j->this_process ? "  (must be this process)" : "");
     }
     if (m->other_dropped)
-        printf("  and %zu more processes\n", m->other_dropped);
+        printf("  and %zu more process%s\n", m->other_dropped,
+               m->other_dropped == 1 ? "" : "es");
 }
 
 static void
@@ -402,7 +403,8 @@ print_report(const struct report *r)
             print_steps(&term, &j);
     }
     if (r->left_out)
-        printf("\n%zu more messages are not shown\n", r->left_out);
+        printf("\n%zu more message%s not shown\n", r->left_out,
+               r->left_out == 1 ? " is" : "s are");
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
@@ -617,8 +619,8 @@ message_report_run(const char *command, const char *text, const char *path, bool
     int code = collect_all(r, text);
     if (code == EXIT_FINE && r->count == 0)
         code = report_failure(command, r->path, EXIT_INPUT,
-                              "no out-of-memory message in the %" PRIu64 " bytes read",
-                              r->bytes_read);
+                              "no out-of-memory message in the %" PRIu64 " byte%s read",
+                              r->bytes_read, r->bytes_read == 1 ? "" : "s");
     else if (code == EXIT_FINE && json)
         code = print_json(r);
     else if (code == EXIT_FINE)

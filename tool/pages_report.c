@@ -314,7 +314,8 @@ pages_report_bench(const struct bench *b, const struct dry_topology_view *view)
     bool is_done = true;
     term_init(&term, stdout);
     read_name(name, sizeof name);
-    printf("%s, %u CPUs, %zu node%s\n", name, view->allowed_cpu_count, view->node_count,
+    printf("%s, %u CPU%s, %zu node%s\n", name, view->allowed_cpu_count,
+           view->allowed_cpu_count == 1 ? "" : "s", view->node_count,
            view->node_count == 1 ? "" : "s");
     if (b->kind_count) {
         printf("\n%s, medians of %u\n", term_format_bytes(b->bytes, bytes), b->rounds);

@@ -79,10 +79,11 @@ write_title(const struct picture *p)
     snprintf(text, sizeof text, "%s: memory of a training step under a plan", name);
     svg_begin(p->w, LEGEND_TOP + 3 * SVG_LEGEND_ROW + 14, text);
     svg_text(p->w, SVG_LEFT, 30, "font-size=\"17\" font-weight=\"bold\"", text);
-    snprintf(text, sizeof text, "%s; %zu stages; peak %s; %s a step, %s of it run again",
+    snprintf(text, sizeof text, "%s; %zu stage%s; peak %s; %s a step, %s of it run again",
              r->judged ? "a plan from a file" : dry_method_name(r->summary.method),
-             p->stage_count, term_format_bytes(c->peak_bytes, peak),
-             plan_format_time(c->time_ns, time), plan_format_time(c->extra_ns, extra));
+             p->stage_count, p->stage_count == 1 ? "" : "s",
+             term_format_bytes(c->peak_bytes, peak), plan_format_time(c->time_ns, time),
+             plan_format_time(c->extra_ns, extra));
     svg_text(p->w, SVG_LEFT, 50, "fill=\"#444\"", text);
 }
 

@@ -114,8 +114,9 @@ print_recorded(const struct view *v)
     print_item(
         v, "",
         "the program unwound then: what it would have gone on to need is not in the "
-        "record (%s events after it)",
-        term_format_count(s->events_after_oom, after));
+        "record (%s event%s after it)",
+        term_format_count(s->events_after_oom, after),
+        s->events_after_oom == 1 ? "" : "s");
     if (!s->oom_comes_back && s->capacity_bytes != UINT64_MAX)
         print_item(v, "",
                    "begun on an empty device the recorded settings do not run out: "
@@ -325,12 +326,13 @@ print_cost(const struct view *v, const struct dry_candidate *best)
         return; /* it ended early */
     term_format_count((uint64_t)(more < 0 ? -more : more), calls);
     print_item(v, "cost",
-               "%s%s device calls, %s of driver time instead of %s, retries: %" PRId64
+               "%s%s device call%s, %s of driver time instead of %s, retries: %" PRId64
                " instead of %" PRId64,
                more ? calls : "as many",
                more < 0   ? " fewer"
                : more > 0 ? " more"
                           : "",
+               more == 1 || more == -1 ? "" : "s",
                term_format_time(best->run.driver_time_ns / 1000, a),
                term_format_time(recorded->run.driver_time_ns / 1000, b),
                best->run.stats.num_alloc_retries, recorded->run.stats.num_alloc_retries);

@@ -21,11 +21,11 @@ print_count(size_t count, const char *noun)
 }
 
 static void
-print_matched(size_t matched, size_t count, const char *noun)
+print_matched(size_t matched, size_t count, const char *one, const char *many)
 {
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
     printf("            %s of %s %s\n", term_format_count(matched, a),
-           term_format_count(count, b), noun);
+           term_format_count(count, b), count == 1 ? one : many);
 }
 
 static void
@@ -86,10 +86,13 @@ print_check(const struct term *term, const struct dry_trace_view *view,
         printf("self-check  %snot exact%s by the rules of PyTorch %s:\n"
                "            all figures below are approximate\n",
                term_style(term, TERM_RED), term_style(term, TERM_PLAIN), c->compat);
-    print_matched(c->alloc_matched, c->alloc_count, "addresses");
-    print_matched(c->segment_event_matched, c->segment_event_count, "segment events");
-    print_matched(c->segment_matched, c->segment_count, "segments at the end");
-    print_matched(c->block_matched, c->block_count, "blocks at the end");
+    print_matched(c->alloc_matched, c->alloc_count, "address", "addresses");
+    print_matched(c->segment_event_matched, c->segment_event_count, "segment event",
+                  "segment events");
+    print_matched(c->segment_matched, c->segment_count, "segment at the end",
+                  "segments at the end");
+    print_matched(c->block_matched, c->block_count, "block at the end",
+                  "blocks at the end");
     if (c->has_mismatch)
         print_mismatch(&c->first_mismatch);
     print_notes(c);

@@ -182,11 +182,11 @@ judge_variables(struct run_proof *proof, const struct run_plan *plan)
     if (!s->knows_variables)
         add(proof, RUN_UNPROVEN, name, "the system does not tell");
     else if (missing)
-        add(proof, RUN_NOT_SO, name, "%zu of %zu are there; %s is not, or is changed",
-            found, count, missing);
+        add(proof, RUN_NOT_SO, name, "%zu of %zu %s there; %s is not, or is changed",
+            found, count, found == 1 ? "is" : "are", missing);
     else
-        add(proof, RUN_PROVEN, name, "%s%zu of %zu are there", count > 1 ? "all " : "",
-            found, count);
+        add(proof, RUN_PROVEN, name, "%s%zu of %zu %s there", count > 1 ? "all " : "",
+            found, count, count > 1 ? "are" : "is");
 }
 
 bool

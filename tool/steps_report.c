@@ -235,7 +235,9 @@ print_steps(const struct steps_report *r, const struct term *term)
     bool is_done = table_print(&t, term);
     table_finish(&t);
     if (is_cut)
-        printf("  (%zu steps between them are left out: --rows)\n", count - front - back);
+        printf("  (%zu step%s between them %s left out: --rows)\n", count - front - back,
+               count - front - back == 1 ? "" : "s",
+               count - front - back == 1 ? "is" : "are");
     if (has_partial && dry_steps_get_source(r->steps) != DRY_STEPS_NONE)
         printf("  * cut off by the window or by an out-of-memory\n");
     return is_done;
@@ -314,7 +316,8 @@ print_suspects(const struct steps_report *r, const struct term *term)
     bool is_done = table_print(&t, term);
     table_finish(&t);
     if (count > r->row_max)
-        printf("  (%zu more suspects: --rows)\n", count - r->row_max);
+        printf("  (%zu more suspect%s: --rows)\n", count - r->row_max,
+               count - r->row_max == 1 ? "" : "s");
     return is_done;
 }
 

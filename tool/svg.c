@@ -215,7 +215,8 @@ svg_slot_name(const struct svg_owners *o, unsigned slot, char name[EXPORT_NAME_B
     if (slot == SVG_SLOT_GHOST)
         return "before the recording";
     if (slot == SVG_SLOT_OTHER) {
-        snprintf(name, EXPORT_NAME_BYTES, "%zu other lines", o->other_count);
+        snprintf(name, EXPORT_NAME_BYTES, "%zu other line%s", o->other_count,
+                 o->other_count == 1 ? "" : "s");
         return name;
     }
     if (o->owners[slot] == o->frame_count + 1)

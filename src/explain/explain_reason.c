@@ -201,9 +201,10 @@ find_overflow(struct dry_explanation *e)
     dryi_proof_right(p, "of known lines", known);
     dryi_proof_right(p, "allocated before the record begins", active - known);
     snprintf(f->note, sizeof f->note,
-             "%u frees are of blocks whose allocation is not in the record: its "
-             "beginning was overwritten, or recording began late",
-             w->unmatched_frees);
+             "%u free%s whose allocation is not in the record: its beginning was "
+             "overwritten, or recording began late",
+             w->unmatched_frees,
+             w->unmatched_frees == 1 ? " is of a block" : "s are of blocks");
     rank(e, promotes);
 }
 

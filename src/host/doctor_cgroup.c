@@ -135,7 +135,8 @@ judge_pool_limits(struct dry_doctor *d, uint64_t page_bytes, uint64_t max, uint6
     if (pages && page_bytes == wanted_size(d) &&
         pages > (max < rsvd ? max : rsvd) / page_bytes) {
         dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
-        dryi_doctor_should_be(d, "%llu pages", (unsigned long long)pages);
+        dryi_doctor_should_be(d, "%llu page%s", (unsigned long long)pages,
+                              pages == 1 ? "" : "s");
         char name[32];
         name_size(page_bytes, name);
         name[strlen(name) - 1] = 'i'; /* "2MB" of groups is "2Mi" of pods */

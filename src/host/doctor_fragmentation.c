@@ -83,10 +83,10 @@ judge_blocks(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
     bool are_most = stuck > b.all / 2;
     if (is_named || are_most)
         dryi_doctor_is(d,
-                       "node %d: of %llu blocks %llu hold unmovable pages, %llu "
+                       "node %d: of %llu block%s %llu hold%s unmovable pages, %llu "
                        "reclaimable ones",
-                       (int)node, (unsigned long long)b.all,
-                       (unsigned long long)b.unmovable,
+                       (int)node, (unsigned long long)b.all, b.all == 1 ? "" : "s",
+                       (unsigned long long)b.unmovable, b.unmovable == 1 ? "s" : "",
                        (unsigned long long)b.reclaimable);
     if (are_most)
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
@@ -224,8 +224,8 @@ check_waiting(struct dry_doctor *d)
         !read_event(&file, "compact_fail", &failures))
         return;
     dryi_doctor_begin(d, &check_compaction);
-    dryi_doctor_is(d, "%llu times, %llu of them for nothing", (unsigned long long)stalls,
-                   (unsigned long long)failures);
+    dryi_doctor_is(d, "%llu time%s, %llu of them for nothing", (unsigned long long)stalls,
+                   stalls == 1 ? "" : "s", (unsigned long long)failures);
     if (stalls >= EVENTS_MIN && failures > stalls / 2) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "most of them found something");

@@ -250,12 +250,16 @@ judge_row(struct dry_doctor *d, const struct dry_doctor_row *row)
     dryi_doctor_bytes(row->page_bytes, size);
     if (row->node != DRY_DOCTOR_ANY_NODE)
         snprintf(where, sizeof where, " on node %d", (int)row->node);
-    dryi_doctor_is(d, "%" PRIu64 " pages of %s are free%s", row->free_count, size, where);
+    dryi_doctor_is(d, "%" PRIu64 " page%s of %s %s free%s", row->free_count,
+                   row->free_count == 1 ? "" : "s", size,
+                   row->free_count == 1 ? "is" : "are", where);
     if (row->missing_count == 0) {
-        dryi_doctor_is(d, "%" PRIu64 " are needed", row->needed_count);
+        dryi_doctor_is(d, "%" PRIu64 " %s needed", row->needed_count,
+                       row->needed_count == 1 ? "is" : "are");
         return;
     }
-    dryi_doctor_is(d, "%" PRIu64 " are missing", row->missing_count);
+    dryi_doctor_is(d, "%" PRIu64 " %s missing", row->missing_count,
+                   row->missing_count == 1 ? "is" : "are");
     dryi_doctor_should_be(d, "%" PRIu64 " free", row->needed_count);
     dryi_doctor_judge(d, DRY_DOCTOR_WRONG);
     if (!row->fits) {
@@ -283,8 +287,8 @@ judge_missing_pool(struct dry_doctor *d)
         dryi_doctor_is(d, "there is no node %d with memory", (int)node);
     else
         dryi_doctor_is(d, "there is no pool of %s pages", dryi_doctor_bytes(bytes, size));
-    dryi_doctor_should_be(d, "%" PRIu64 " pages of %s",
-                          dryi_doctor_needed_pages(d, bytes),
+    uint64_t needed = dryi_doctor_needed_pages(d, bytes);
+    dryi_doctor_should_be(d, "%" PRIu64 " page%s of %s", needed, needed == 1 ? "" : "s",
                           dryi_doctor_bytes(bytes, size));
 }
 
@@ -329,8 +333,9 @@ check_splitting(struct dry_doctor *d, const struct dry_doctor_row *row)
         dryi_doctor_begin(d, &check_demote);
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_needs_root(d);
-        dryi_doctor_is(d, "%" PRIu64 " pages of the larger pool are free",
-                       p.free - p.reserved);
+        dryi_doctor_is(d, "%" PRIu64 " page%s of the larger pool %s free",
+                       p.free - p.reserved, p.free - p.reserved == 1 ? "" : "s",
+                       p.free - p.reserved == 1 ? "is" : "are");
         dryi_doctor_should_be(d, "%" PRIu64 " of them split into %" PRIu64 " each", count,
                               each);
         if (row->node == DRY_DOCTOR_ANY_NODE)

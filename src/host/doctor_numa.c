@@ -143,8 +143,9 @@ check_permission(struct dry_doctor *d)
         near += v->nodes[i].is_allowed && v->nodes[i].allowed_cpu_count;
     }
     dryi_doctor_begin(d, &check_allowed);
-    dryi_doctor_is(d, "%zu of %zu nodes, %u of %zu CPUs", nodes, v->node_count,
-                   v->allowed_cpu_count, v->cpu_count);
+    dryi_doctor_is(d, "%zu of %zu node%s, %u of %zu CPU%s", nodes, v->node_count,
+                   v->node_count == 1 ? "" : "s", v->allowed_cpu_count, v->cpu_count,
+                   v->cpu_count == 1 ? "" : "s");
     if (v->cpu_limit)
         dryi_doctor_is(d, "the time of %llu.%llu CPUs",
                        (unsigned long long)(v->cpu_limit / 1000),

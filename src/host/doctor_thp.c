@@ -222,13 +222,13 @@ check_the_thread(struct dry_doctor *d)
     dryi_doctor_begin(d, &check_khugepaged);
     dryi_doctor_is(d, "it %s memory together", defrag ? "moves" : "does not move");
     if (dryi_facts_read_number(&d->facts, &none, THP "/khugepaged/max_ptes_none"))
-        dryi_doctor_is(d, "up to %llu empty pages in a huge one",
-                       (unsigned long long)none);
+        dryi_doctor_is(d, "up to %llu empty page%s in a huge one",
+                       (unsigned long long)none, none == 1 ? "" : "s");
     if (dryi_facts_read_number(&d->facts, &pages, THP "/khugepaged/pages_to_scan") &&
         dryi_facts_read_number(&d->facts, &sleep_ms,
                                THP "/khugepaged/scan_sleep_millisecs"))
-        dryi_doctor_is(d, "%llu pages each %llu ms", (unsigned long long)pages,
-                       (unsigned long long)sleep_ms);
+        dryi_doctor_is(d, "%llu page%s each %llu ms", (unsigned long long)pages,
+                       pages == 1 ? "" : "s", (unsigned long long)sleep_ms);
     if (!defrag) {
         dryi_doctor_judge(d, DRY_DOCTOR_COULD_BE_BETTER);
         dryi_doctor_should_be(d, "on");

@@ -471,7 +471,7 @@ add_inference(struct dry_estimate *e)
     if (prompt > e->setup.workspace_bytes)
         explain(add_row(e, DRY_GROUP_TEMPORARY, "a prompt on its way",
                         prompt - e->setup.workspace_bytes, from_replay),
-                "a layer's, of %llu tokens", ull(sequence));
+                "a layer's, of %llu token%s", ull(sequence), sequence == 1 ? "" : "s");
 }
 
 /* --- units -------------------------------------------------------------------------------- */

@@ -122,8 +122,11 @@ print_pinners(struct output *out, const struct dry_pool_explanation *e)
     if (e->pinned_bytes == 0)
         return;
     print_part(out, "\nPinned: ", e->pinned_bytes, " are free around ");
-    print(out, "%" PRIu64 " blocks in use", e->pinner_count);
-    print_part(out, " (", e->pinner_bytes, ") and cannot go back before those do.");
+    bool is_one = e->pinner_count == 1;
+    print(out, "%" PRIu64 " block%s in use", e->pinner_count, is_one ? "" : "s");
+    print_part(out, " (", e->pinner_bytes,
+               is_one ? ") and cannot go back before it does."
+                      : ") and cannot go back before those do.");
     if (e->largest_pinner_hole > 0) {
         print(out, "\nThe worst of them, at 0x%" PRIx64, e->largest_pinner_address);
         print_part(out, ", stands in a hole of ", e->largest_pinner_hole, ".");

@@ -345,9 +345,9 @@ on_segment(void *self, const struct dryi_segment_info *info,
     f->check->block_matched += matched;
     if (matched != s->block_count || matched != count)
         mismatch(f, NO_EVENT,
-                 "final layout: segment of %llu at %#llx: %zu of %zu blocks as recorded",
+                 "final layout: segment of %llu at %#llx: %zu of %zu block%s as recorded",
                  (unsigned long long)s->total_size, (unsigned long long)s->address,
-                 matched, s->block_count);
+                 matched, s->block_count, s->block_count == 1 ? "" : "s");
     else if (!is_same_segment(v, s, info))
         mismatch(
             f, NO_EVENT,
