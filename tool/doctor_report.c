@@ -213,23 +213,35 @@ print_topics(const struct page *p)
 
 /* --- head and needs ----------------------------------------------------------------------- */
 
+/* Whose machine, for what, and what is known of it. */
+static void
+print_machine(const struct page *p)
+{
+    struct dry_doctor_machine m;
+    char kernel[32] = "", memory[TERM_NUMBER_BYTES + 2] = "", nodes[32] = "";
+    char number[TERM_NUMBER_BYTES], text[160];
+    dry_doctor_get_machine(p->r->doctor, &m);
+    if (m.kernel_major)
+        snprintf(kernel, sizeof kernel, ", Linux %u.%u", m.kernel_major, m.kernel_minor);
+    if (m.memory_bytes)
+        snprintf(memory, sizeof memory, ", %s",
+                 term_format_bytes(m.memory_bytes, number));
+    if (m.node_count)
+        snprintf(nodes, sizeof nodes, ", %zu node%s", m.node_count,
+                 m.node_count == 1 ? "" : "s");
+    snprintf(text, sizeof text, "for %s%s%s%s%s", dry_doctor_purpose_name(p->r->purpose),
+             kernel, memory, nodes, m.has_nvidia_driver ? ", an NVIDIA driver" : "");
+    if (*p->r->root)
+        term_print_subject(&p->term, p->r->root, TERM_BOLD, "%s", text);
+    else
+        fprintf(p->term.out, "%s\n", text);
+}
+
 static void
 print_head(const struct page *p)
 {
-    struct dry_doctor_machine m;
-    char text[TERM_NUMBER_BYTES];
     FILE *out = p->term.out;
-    dry_doctor_get_machine(p->r->doctor, &m);
-    if (*p->r->root)
-        term_print_subject(&p->term, p->r->root, TERM_BOLD);
-    fprintf(out, "for %s", dry_doctor_purpose_name(p->r->purpose));
-    if (m.kernel_major)
-        fprintf(out, ", Linux %u.%u", m.kernel_major, m.kernel_minor);
-    if (m.memory_bytes)
-        fprintf(out, ", %s", term_format_bytes(m.memory_bytes, text));
-    if (m.node_count)
-        fprintf(out, ", %zu node%s", m.node_count, m.node_count == 1 ? "" : "s");
-    fprintf(out, "%s\n", m.has_nvidia_driver ? ", an NVIDIA driver" : "");
+    print_machine(p);
     if (p->r->process)
         fprintf(out, "process %lld: its limits, its malloc, its variables\n",
                 (long long)p->r->process);

@@ -61,9 +61,9 @@ print_model(const struct view *v)
     const struct dry_model *m = v->r->model;
     const struct dry_estimate_summary *s = v->summary;
     char all[TERM_NUMBER_BYTES], active[TERM_NUMBER_BYTES], trained[TERM_NUMBER_BYTES];
-    term_print_subject(&v->term, v->r->name, TERM_BOLD);
-    printf("%s parameter%s\n", term_format_count(s->parameter_count, all),
-           s->parameter_count == 1 ? "" : "s");
+    term_print_subject(&v->term, v->r->name, TERM_BOLD, "%s parameter%s",
+                       term_format_count(s->parameter_count, all),
+                       s->parameter_count == 1 ? "" : "s");
     if (m->kind == DRY_MODEL_CONV)
         print_item(v, "model", "%zu layer%s over images of %llu x %llu x %llu",
                    m->conv_count, m->conv_count == 1 ? "" : "s", ull(m->channels),

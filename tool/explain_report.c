@@ -553,13 +553,13 @@ static void
 print_header(const struct printer *p)
 {
     const struct explain_report *r = p->report;
-    char number[TERM_NUMBER_BYTES], of[32] = "", rest[120];
+    char number[TERM_NUMBER_BYTES], of[32] = "";
     size_t events = dry_timeline_get_view(r->timeline)->event_count;
     if (r->device_count > 1)
         snprintf(of, sizeof of, " of %zu", r->device_count);
-    snprintf(rest, sizeof rest, "device %d%s, %s event%s", (int)p->view->device, of,
-             term_format_count(events, number), events == 1 ? "" : "s");
-    term_print_subject_line(&p->term, r->file, rest);
+    term_print_subject(&p->term, r->file, TERM_PLAIN, "device %d%s, %s event%s",
+                       (int)p->view->device, of, term_format_count(events, number),
+                       events == 1 ? "" : "s");
     if (r->is_simulated)
         printf("requests alone, placed by PyTorch's rules on a simulated device\n");
     print_where(p);

@@ -15,13 +15,11 @@ static void
 print_header(const struct frag_report *r, const struct term *term)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
-    char number[TERM_NUMBER_BYTES], rest[80];
-    snprintf(rest, sizeof rest, "device %d, %s event%s", (int)v->device,
-             term_format_count(v->event_count, number), v->event_count == 1 ? "" : "s");
-    term_print_subject_line(term, r->file, rest);
-    printf("  ");
-    moment_print(r->timeline, &r->moment);
-    printf("\n");
+    char number[TERM_NUMBER_BYTES], when[MOMENT_BYTES];
+    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s event%s", (int)v->device,
+                       term_format_count(v->event_count, number),
+                       v->event_count == 1 ? "" : "s");
+    printf("  %s\n", moment_write(r->timeline, &r->moment, when));
 }
 
 static void

@@ -189,13 +189,14 @@ print_table(const struct graph_plan *g)
 static void
 print_head(const struct graph_plan *g)
 {
-    char count[TERM_NUMBER_BYTES], bytes[TERM_NUMBER_BYTES], always[TERM_NUMBER_BYTES];
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
+    char bytes[TERM_NUMBER_BYTES], always[TERM_NUMBER_BYTES];
     struct term term;
     term_init(&term, stdout);
-    term_print_subject(&term, g->request->path, TERM_BOLD);
     size_t nodes = dry_graph_get_count(g->file.graph), edges = g->file.edge_count;
-    printf("%s operation%s, ", term_format_count(nodes, count), nodes == 1 ? "" : "s");
-    printf("%s edge%s\n", term_format_count(edges, count), edges == 1 ? "" : "s");
+    term_print_subject(&term, g->request->path, TERM_BOLD, "%s operation%s, %s edge%s",
+                       term_format_count(nodes, a), nodes == 1 ? "" : "s",
+                       term_format_count(edges, b), edges == 1 ? "" : "s");
     plan_print_item("always", "%s are there whatever the plan",
                     term_format_bytes(g->file.always_bytes, always));
     plan_print_item("budget", "%s", term_format_bytes(g->budget_bytes, bytes));

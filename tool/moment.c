@@ -62,28 +62,31 @@ elapsed_us(const struct dry_timeline *timeline, const struct moment *m)
     return now > begin ? (uint64_t)now - (uint64_t)begin : 0;
 }
 
-void
-moment_print(const struct dry_timeline *timeline, const struct moment *m)
+const char *
+moment_write(const struct dry_timeline *timeline, const struct moment *m,
+             char text[MOMENT_BYTES])
 {
-    const struct dry_timeline_view *view = dry_timeline_get_view(timeline);
-    size_t event = moment_event(view, m);
-    if (view->event_count == 0) {
-        printf("at its end: it has no events");
-        return;
-    }
     static const char *const words[] = {"after", "out of memory", "peak of active memory",
                                         "end of the file"};
-    printf("%s", words[m->reason]);
-    if (m->reason == MOMENT_END)
-        return;
-    if (event == SIZE_MAX)
-        printf(", before the first event");
-    else
-        printf("%s event %zu", m->reason == MOMENT_EVENT ? "" : " at", event);
-    char text[TERM_NUMBER_BYTES];
+    const struct dry_timeline_view *view = dry_timeline_get_view(timeline);
+    size_t event = moment_event(view, m);
     uint64_t time_us = elapsed_us(timeline, m);
+    char at[48], time[TERM_NUMBER_BYTES], since[TERM_NUMBER_BYTES + 4] = "";
+    if (view->event_count == 0 || m->reason == MOMENT_END) {
+        snprintf(text, MOMENT_BYTES, "%s",
+                 view->event_count == 0 ? "at its end: it has no events"
+                                        : words[m->reason]);
+        return text;
+    }
+    if (event == SIZE_MAX)
+        snprintf(at, sizeof at, ", before the first event");
+    else
+        snprintf(at, sizeof at, "%s event %zu", m->reason == MOMENT_EVENT ? "" : " at",
+                 event);
     if (time_us > 0)
-        printf(", +%s", term_format_time(time_us, text));
+        snprintf(since, sizeof since, ", +%s", term_format_time(time_us, time));
+    snprintf(text, MOMENT_BYTES, "%s%s%s", words[m->reason], at, since);
+    return text;
 }
 
 json_t *

@@ -26,8 +26,10 @@ enum moment_reason moment_find_reason(const struct dry_timeline_view *view,
 struct moment moment_describe(const struct dry_timeline_view *view, const char *at,
                               uint32_t moment);
 
-/* "out of memory at event 421, +1.45 s"; ends no line. */
-void moment_print(const struct dry_timeline *timeline, const struct moment *moment);
+/* "out of memory at event 421, +1.45 s". */
+#define MOMENT_BYTES 120
+const char *moment_write(const struct dry_timeline *timeline, const struct moment *moment,
+                         char text[MOMENT_BYTES]);
 
 /* {"reason": "oom", "moment": 421, "event": 421, "time_us": 1450000}; NULL: no memory. */
 json_t *moment_make_json(const struct dry_timeline *timeline,

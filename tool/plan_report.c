@@ -88,10 +88,10 @@ print_chain(const struct plan_report *r)
     size_t stages = dry_chain_get_count(r->input->chain);
     struct term term;
     term_init(&term, stdout);
-    term_print_subject(&term, r->file, TERM_BOLD);
-    printf("%s stage%s, %s a step without checkpoints\n",
-           term_format_count(stages, count), stages == 1 ? "" : "s",
-           plan_format_time(dry_chain_get_time(r->input->chain), time));
+    term_print_subject(&term, r->file, TERM_BOLD,
+                       "%s stage%s, %s a step without checkpoints",
+                       term_format_count(stages, count), stages == 1 ? "" : "s",
+                       plan_format_time(dry_chain_get_time(r->input->chain), time));
     plan_print_item(
         "always", "%s are there whatever the plan",
         term_format_bytes(frame->persistent_bytes + frame->input_bytes, bytes));

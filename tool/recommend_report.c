@@ -176,10 +176,10 @@ static void
 print_head(const struct view *v)
 {
     char count[TERM_NUMBER_BYTES], gain[TERM_NUMBER_BYTES];
-    term_print_subject(&v->term, v->report->file, TERM_BOLD);
-    printf("device %" PRId32 ", %s event%s\n", v->recorded->device,
-           term_format_count(v->check->event_count, count),
-           v->check->event_count == 1 ? "" : "s");
+    term_print_subject(&v->term, v->report->file, TERM_BOLD,
+                       "device %" PRId32 ", %s event%s", v->recorded->device,
+                       term_format_count(v->check->event_count, count),
+                       v->check->event_count == 1 ? "" : "s");
     print_trust(v);
     print_goal(v);
     print_recorded(v);

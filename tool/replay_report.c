@@ -318,10 +318,10 @@ replay_report_print(const struct replay_report *r)
     term_init(&term, stdout);
     const struct dry_replay_check *check = dry_replay_get_check(r->replay);
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
-    term_print_subject(&term, r->file, TERM_BOLD);
-    printf("device %" PRId32 ", ", rec->device);
-    print_count(check->event_count, "event");
-    printf("\n");
+    char count[TERM_NUMBER_BYTES];
+    term_print_subject(&term, r->file, TERM_BOLD, "device %" PRId32 ", %s event%s",
+                       rec->device, term_format_count(check->event_count, count),
+                       check->event_count == 1 ? "" : "s");
     print_check(&term, r->view, check);
     print_recorded(r);
     print_other_devices(r);

@@ -141,7 +141,7 @@ name_of(const struct steps_report *r, uint32_t allocation, char text[NAME_BYTES]
 /* --- text: how the steps were told apart -------------------------------------------------- */
 
 static void
-print_source(const struct steps_report *r)
+print_source(const struct steps_report *r, const struct term *term)
 {
     char name[NAME_BYTES];
     size_t length;
@@ -156,9 +156,9 @@ print_source(const struct steps_report *r)
         term_print_text(stdout, marker, length < 60 ? length : 60);
         break;
     case DRY_STEPS_PERIODICITY:
-        printf("told apart by periodicity: each begins at\n            %s",
-               name_of(r, anchor, name));
-        break;
+        printf("told apart by periodicity: each begins at\n            ");
+        term_print_name(stdout, name_of(r, anchor, name), 12, term->width);
+        return;
     case DRY_STEPS_NONE:
         break;
     }
@@ -172,10 +172,10 @@ print_header(const struct steps_report *r, const struct term *term)
     uint32_t count, partial = 0;
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     char number[TERM_NUMBER_BYTES];
-    term_print_subject(term, r->file, TERM_PLAIN);
-    printf("device %d, %s event%s%s\n", (int)v->device,
-           term_format_count(v->event_count, number), v->event_count == 1 ? "" : "s",
-           r->is_simulated ? "; without addresses: simulated" : "");
+    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s event%s%s",
+                       (int)v->device, term_format_count(v->event_count, number),
+                       v->event_count == 1 ? "" : "s",
+                       r->is_simulated ? "; without addresses: simulated" : "");
     if (dry_steps_get_source(r->steps) == DRY_STEPS_NONE) {
         printf("no steps could be told apart:\n  %s\n", dry_steps_get_reason(r->steps));
         return;
@@ -186,7 +186,7 @@ print_header(const struct steps_report *r, const struct term *term)
     if (partial > 0)
         printf(" and %" PRIu32 " partial", partial);
     printf(", ");
-    print_source(r);
+    print_source(r, term);
     double confidence = dry_steps_get_confidence(r->steps);
     if (confidence > 0.0)
         printf("            %.0f %% of a step's allocations are made again in the next\n",
@@ -297,10 +297,10 @@ print_suspects(const struct steps_report *r, const struct term *term)
     if (count == 0)
         return true;
     struct table t;
-    table_init(&t, "<left_behind_by >a_step >blocks >alive >steps >regular");
+    table_init(&t, ">a_step >blocks >alive >steps >regular <left_behind_by");
+    t.is_bounded = true;
     for (size_t i = 0; i < count && i < r->row_max; i++) {
         const struct dry_growth *g = &rows[i];
-        table_add(&t, name_of(r, g->allocation, name));
         table_add(&t, term_format_bytes(g->bytes_per_step, text));
         if (g->count_per_step)
             term_format_count(g->count_per_step, text);
@@ -311,6 +311,7 @@ print_suspects(const struct steps_report *r, const struct term *term)
         table_add(&t, term_format_count(g->step_count, text));
         snprintf(text, sizeof text, "%.0f %%", g->confidence * 100.0);
         table_add(&t, text);
+        table_add(&t, name_of(r, g->allocation, name));
     }
     printf("\n");
     bool is_done = table_print(&t, term);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "term.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -176,34 +177,28 @@ term_print_name(FILE *out, const char *text, int column, int width)
     fputc('\n', out);
 }
 
-#define SUBJECT_COLUMNS 28
-
-void
-term_print_subject(const struct term *term, const char *file, enum term_style style)
-{
-    size_t length = strlen(file);
-    bool is_long = term->is_terminal && length > SUBJECT_COLUMNS;
-    fputs(style == TERM_PLAIN ? "" : term_style(term, style), term->out);
-    term_print_text(term->out, file, length);
-    fprintf(term->out, "%s:%s", style == TERM_PLAIN ? "" : term_style(term, TERM_PLAIN),
-            is_long ? "\n  " : " ");
-}
-
 #define FILE_BYTES_MAX 4096
 
 void
-term_print_subject_line(const struct term *term, const char *file, const char *rest)
+term_print_subject(const struct term *term, const char *file, enum term_style style,
+                   const char *format, ...)
 {
-    char name[FILE_BYTES_MAX];
+    char name[FILE_BYTES_MAX], rest[240];
     size_t length = strlen(file), room = (size_t)term->width - 1;
     bool is_cut = length >= sizeof name;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(rest, sizeof rest, format, args);
+    va_end(args);
     term_make_printable(name, sizeof name, file + (is_cut ? length - sizeof name + 1 : 0),
                         is_cut ? sizeof name - 1 : length);
     size_t columns = term_columns(name);
     bool is_long = columns + 2 + term_columns(rest) > (size_t)term->width;
     const char *end = columns > room ? term_skip_columns(name, columns - room + 1) : name;
-    fprintf(term->out, "%s%s:%s%s\n", end == name ? "" : "…", end, is_long ? "\n  " : " ",
-            rest);
+    bool is_styled = style != TERM_PLAIN;
+    fprintf(term->out, "%s%s%s%s:%s%s\n", is_styled ? term_style(term, style) : "",
+            end == name ? "" : "…", end, is_styled ? term_style(term, TERM_PLAIN) : "",
+            is_long ? "\n  " : " ", rest);
 }
 
 const char *

@@ -38,16 +38,14 @@ size_t term_make_printable(char *to, size_t capacity, const char *bytes, size_t 
 void term_print_text(FILE *out, const char *bytes, size_t length);
 
 /*
- * A report's first words, "run.pickle: ", the file's name in `style`; where a long name would
- * push what follows over the edge of a terminal, that begins a line of its own.
+ * A report's first line, "run.pickle: device 0, 97 events", the file's name in `style`.
+ * Where the two are too long together the rest is a line of its own, in a pipe too; of a
+ * name that is longer than a line its end is shown.
  */
-void term_print_subject(const struct term *term, const char *file, enum term_style style);
-
-/*
- * The same with the rest of the line, which begins a line of its own wherever the two are too
- * long together, in a pipe too; of a name that is longer than a line its end is shown.
- */
-void term_print_subject_line(const struct term *term, const char *file, const char *rest);
+__attribute__((format(printf, 4, 5))) void term_print_subject(const struct term *term,
+                                                              const char *file,
+                                                              enum term_style style,
+                                                              const char *format, ...);
 
 /* Terminal columns of printable text, taking every character for one wide. */
 size_t term_columns(const char *text);

@@ -158,11 +158,10 @@ print_head(const struct top_report *r, const struct totals *totals,
 {
     const struct dry_timeline *timeline = r->study->devices[r->device].timeline;
     const struct dry_timeline_view *view = dry_timeline_get_view(timeline);
-    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
-    term_print_subject(term, r->file, TERM_BOLD);
-    printf("device %" PRId32 ", ", view->device);
-    moment_print(timeline, &r->moment);
-    printf("\n  active %s in %s allocation%s", term_format_bytes(totals->bytes, a),
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], when[MOMENT_BYTES];
+    term_print_subject(term, r->file, TERM_BOLD, "device %" PRId32 ", %s", view->device,
+                       moment_write(timeline, &r->moment, when));
+    printf("  active %s in %s allocation%s", term_format_bytes(totals->bytes, a),
            term_format_count(totals->count, b), totals->count == 1 ? "" : "s");
     printf(", reserved %s",
            term_format_bytes(
@@ -178,37 +177,43 @@ print_head(const struct top_report *r, const struct totals *totals,
 
 #define FRAMES_SHOWN 24u
 
-static void
-print_text_of(const struct dry_trace *trace, uint32_t string, size_t width)
+#define PATH_BYTES_SHOWN 40u
+#define FRAME_NAME_BYTES 41u
+
+/* The end of a frame's path, which tells more than its beginning. */
+static size_t
+write_path(const struct dry_trace *trace, uint32_t string, char *text, size_t capacity)
 {
     size_t length;
-    char text[CELL_BYTES];
     const char *bytes = dry_trace_string(trace, string, &length);
+    text[0] = '\0';
     if (!bytes)
-        return;
-    bool is_cut = length > width;
-    size_t from = is_cut ? length - width : 0; /* the ends of paths tell more */
-    term_make_printable(text, sizeof text, bytes + from, length - from);
-    printf("%s%s", is_cut ? "..." : "", text);
+        return 0;
+    bool is_cut = length > PATH_BYTES_SHOWN;
+    size_t from = is_cut ? length - PATH_BYTES_SHOWN : 0;
+    size_t used = (size_t)snprintf(text, capacity, "%s", is_cut ? "..." : "");
+    return used +
+           term_make_printable(text + used, capacity - used, bytes + from, length - from);
 }
 
+/* "...core/train.py:12 step", the name below the path where the line is too short for both. */
 static void
-print_frame(const struct top_report *r, uint32_t frame)
+print_frame(const struct top_report *r, uint32_t frame, const struct term *term)
 {
     const struct dry_trace *trace = r->study->subject;
     const struct dry_frame *f = &dry_trace_get_view(trace)->frames[frame];
-    printf("      ");
-    print_text_of(trace, f->file, 40);
+    char text[CELL_BYTES], name_text[FRAME_NAME_BYTES] = "";
+    size_t used = write_path(trace, f->file, text, CELL_BYTES / 2), length = 0;
     if (f->line > 0)
-        printf(":%" PRIu32, f->line);
-    printf(" ");
-    size_t length;
-    char text[41];
+        used += (size_t)snprintf(text + used, sizeof text - used, ":%" PRIu32, f->line);
     const char *name = dry_trace_string(trace, f->name, &length);
+    bool is_cut = name && length >= FRAME_NAME_BYTES;
     if (name)
-        term_make_printable(text, length < sizeof text ? sizeof text : sizeof text - 8,
+        term_make_printable(name_text, is_cut ? FRAME_NAME_BYTES - 8 : FRAME_NAME_BYTES,
                             name, length);
-    printf("%s%s\n", name ? text : "", name && length >= sizeof text ? "..." : "");
+    snprintf(text + used, sizeof text - used, " %s%s", name_text, is_cut ? "..." : "");
+    printf("      ");
+    term_print_name(stdout, text, 8, term->width);
 }
 
 /* Frames of the user's code, if there are any, come first; C++ only where nothing else is. */
@@ -223,7 +228,8 @@ is_in_pass(enum dry_frame_kind kind, int pass)
 }
 
 static void
-print_stack(const struct top_report *r, const struct dry_owner *o)
+print_stack(const struct top_report *r, const struct dry_owner *o,
+            const struct term *term)
 {
     size_t count, shown = 0, limit = FRAMES_SHOWN;
     const uint32_t *frames = dry_trace_stack(r->study->subject, o->stack, &count);
@@ -233,7 +239,7 @@ print_stack(const struct top_report *r, const struct dry_owner *o)
         for (size_t i = 0; i < count && shown < limit; i++) {
             if (!is_in_pass(dry_owners_frame_kind(r->owners, frames[i]), pass))
                 continue;
-            print_frame(r, frames[i]);
+            print_frame(r, frames[i], term);
             shown++;
         }
     }
@@ -243,7 +249,8 @@ print_stack(const struct top_report *r, const struct dry_owner *o)
 }
 
 static void
-print_stacks(const struct top_report *r, const struct totals *totals)
+print_stacks(const struct top_report *r, const struct totals *totals,
+             const struct term *term)
 {
     size_t count;
     const struct dry_owner *rows = dry_owners_get(r->owners, &count);
@@ -258,7 +265,7 @@ print_stacks(const struct top_report *r, const struct totals *totals)
         printf("\n  %s  %s%s%s\n", term_format_bytes(rows[i].bytes, number), text,
                used < rows[i].name_length ? "..." : "",
                rows[i].count > 1 ? ", its largest:" : "");
-        print_stack(r, &rows[i]);
+        print_stack(r, &rows[i], term);
     }
 }
 
@@ -272,7 +279,7 @@ top_report_print(const struct top_report *r)
     if (!print_table(r, &totals, &term))
         return false;
     if (r->has_stacks)
-        print_stacks(r, &totals);
+        print_stacks(r, &totals, &term);
     return true;
 }
 

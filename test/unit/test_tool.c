@@ -253,16 +253,16 @@ static void
 print_subject(FILE *out, bool is_terminal, const char *file)
 {
     struct term term = {.out = out, .is_terminal = is_terminal, .width = 80};
-    term_print_subject(&term, file, TERM_BOLD);
-    fputs("device 0\n", out);
+    term_print_subject(&term, file, TERM_BOLD,
+                       "device %d, peak of active memory at event 7", 0);
 }
 
-/* Only where lines have an end does a long name take one of its own. */
+/* Where both are longer than a line, each has one, in a pipe too. */
 static void
 long_file_names_take_a_line(void **state)
 {
     (void)state;
-    static const char name[] = "/a/folder/and/another/one/run\x1b.pickle";
+    static const char name[] = "/a/folder/and/another/and/one/run\x1b.pickle";
     FILE *out = tmpfile();
     assert_non_null(out);
     print_subject(out, true, "run.pickle");
@@ -273,9 +273,11 @@ long_file_names_take_a_line(void **state)
     size_t length = fread(text, 1, sizeof text - 1, out);
     assert_int_equal(fclose(out), 0);
     text[length] = '\0';
-    assert_string_equal(text, "run.pickle: device 0\n"
-                              "/a/folder/and/another/one/run?.pickle:\n  device 0\n"
-                              "/a/folder/and/another/one/run?.pickle: device 0\n");
+    assert_string_equal(text, "run.pickle: device 0, peak of active memory at event 7\n"
+                              "/a/folder/and/another/and/one/run?.pickle:\n"
+                              "  device 0, peak of active memory at event 7\n"
+                              "/a/folder/and/another/and/one/run?.pickle:\n"
+                              "  device 0, peak of active memory at event 7\n");
 }
 
 /* What is no terminal is taken for 80 columns; here for 30. */
@@ -283,9 +285,10 @@ static void
 print_to_a_pipe(FILE *out)
 {
     struct term term = {.out = out, .width = 30};
-    term_print_subject_line(&term, "run.pickle", "device 0, 5 events");
-    term_print_subject_line(&term, "run12.pickle", "device 0, 5 events");
-    term_print_subject_line(&term, "/a/folder/and/another/one/run.pickle", "device 0");
+    term_print_subject(&term, "run.pickle", TERM_PLAIN, "device %d, 5 events", 0);
+    term_print_subject(&term, "run12.pickle", TERM_PLAIN, "device %d, 5 events", 0);
+    term_print_subject(&term, "/a/folder/and/another/one/run.pickle", TERM_BOLD,
+                       "device 0");
     struct table t;
     table_init(&t, ">bytes <line");
     t.is_bounded = true;
