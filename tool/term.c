@@ -122,12 +122,32 @@ term_skip_columns(const char *text, size_t columns)
     return text;
 }
 
+/* The length of the word at `text`; a number and its unit, "2.00 MiB", are one. */
+static size_t
+measure_word(const char *text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+                                        "%", "ns",  "us",  "ms",  "s",   "min", "h"};
+    size_t length = strcspn(text, " \n");
+    bool is_number = length > 0 && text[length - 1] >= '0' && text[length - 1] <= '9';
+    if (!is_number || text[length] != ' ')
+        return length;
+    const char *unit = text + length + 1;
+    size_t bytes = strcspn(unit, " \n");
+    size_t letters = bytes > 0 && strchr(",;:.)", unit[bytes - 1]) ? bytes - 1 : bytes;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strlen(units[i]) == letters && memcmp(units[i], unit, letters) == 0)
+            return length + 1 + bytes;
+    }
+    return length;
+}
+
 void
 term_print_wrapped(FILE *out, const char *text, int column, int width)
 {
     int used = column;
     while (*text) {
-        size_t length = strcspn(text, " \n");
+        size_t length = measure_word(text);
         if (used > column && used + 1 + (int)length > width) {
             fprintf(out, "\n%*s", column, "");
             used = column;

@@ -52,7 +52,10 @@ size_t term_columns(const char *text);
 /* The text behind so many of them. */
 const char *term_skip_columns(const char *text, size_t columns);
 
-/* Words broken at `width`, later lines beginning at `column`; ends the line. */
+/*
+ * Words broken at `width`, later lines beginning at `column`; ends the line. A number and its
+ * unit stay together.
+ */
 void term_print_wrapped(FILE *out, const char *text, int column, int width);
 /* The same for a name in code: a word that is longer than the line keeps its end. */
 void term_print_name(FILE *out, const char *text, int column, int width);

@@ -280,6 +280,25 @@ long_file_names_take_a_line(void **state)
                               "  device 0, peak of active memory at event 7\n");
 }
 
+static void
+numbers_keep_their_units(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    term_print_wrapped(out, "in use are 12.50 GiB, of 80 % 5 GiB", 0, 16);
+    term_print_wrapped(out, "counted up to 12 sums", 0, 18);
+    term_print_wrapped(out, "the device has 1", 0, 14);
+    rewind(out);
+    char text[256] = "";
+    size_t length = fread(text, 1, sizeof text - 1, out);
+    assert_int_equal(fclose(out), 0);
+    text[length] = '\0';
+    assert_string_equal(text, "in use are\n12.50 GiB, of\n80 % 5 GiB\n"
+                              "counted up to 12\nsums\n"
+                              "the device has\n1\n");
+}
+
 /* What is no terminal is taken for 80 columns; here for 30. */
 static void
 print_to_a_pipe(FILE *out)
@@ -367,6 +386,7 @@ main(void)
         cmocka_unit_test(hostile_text_is_made_printable),
         cmocka_unit_test(numbers_read_well),
         cmocka_unit_test(long_file_names_take_a_line),
+        cmocka_unit_test(numbers_keep_their_units),
         cmocka_unit_test(lines_in_a_pipe_end_where_they_are_told_to),
         cmocka_unit_test(tables_are_aligned_and_fit),
     };
