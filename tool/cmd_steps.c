@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone steps`: the iterations of a program, and what grows from one to the next. */
 #include "command.h"
+#include "options.h"
 #include "report.h"
 #include "steps_report.h"
 #include "study.h"
@@ -39,8 +40,9 @@ report(const struct study *study, const struct values *values,
         .timeline = d->timeline,
         .steps = steps,
         .owners = owners,
-        .capacity = values->capacity ? values->capacity
-                                     : dry_replay_get_recorded(d->replay)->capacity_bytes,
+        .capacity = values->capacity != NOT_GIVEN
+                        ? values->capacity
+                        : dry_replay_get_recorded(d->replay)->capacity_bytes,
         .is_simulated = study->is_simulated,
         .row_max = (size_t)values->rows,
     };
@@ -77,7 +79,8 @@ show_steps(const struct values *values, const char *path)
 static int
 run(int argc, char **argv)
 {
-    struct values values = {.device = STUDY_EVERY_DEVICE, .rows = 12};
+    struct values values = {
+        .device = STUDY_EVERY_DEVICE, .capacity = NOT_GIVEN, .rows = 12};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_steps, argc, argv, &values, &operands, &code)) {
@@ -85,6 +88,8 @@ run(int argc, char **argv)
         if (code == EXIT_FINE && (values.rows < 1 || values.rows > 1000000))
             code = report_usage("steps", "--rows %lld: expected 1 to 1000000",
                                 (long long)values.rows);
+        if (code == EXIT_FINE && values.capacity == 0)
+            code = report_usage("steps", "--capacity 0: no program runs on nothing");
         if (code == EXIT_FINE)
             code = show_steps(&values, operands.values[0]);
     }

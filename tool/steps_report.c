@@ -31,6 +31,14 @@ duration_of(const struct dry_step *steps, uint32_t count, uint32_t i)
     return end > begin ? (uint64_t)end - (uint64_t)begin : 0;
 }
 
+/* The last one's end is a moment behind that of the last event. */
+static uint32_t
+count_events(const struct steps_report *r, const struct dry_step *s)
+{
+    size_t all = dry_timeline_get_view(r->timeline)->event_count;
+    return (s->end < all ? s->end : (uint32_t)all) - s->begin;
+}
+
 static double
 temporary_share(const struct dry_step *s)
 {
@@ -196,13 +204,14 @@ print_header(const struct steps_report *r, const struct term *term)
 /* --- text: the table of steps ------------------------------------------------------------- */
 
 static void
-add_step(struct table *t, const struct dry_step *steps, uint32_t count, uint32_t i)
+add_step(struct table *t, const struct steps_report *r, uint32_t i)
 {
-    const struct dry_step *s = &steps[i];
+    uint32_t count;
+    const struct dry_step *steps = dry_steps_get(r->steps, &count), *s = &steps[i];
     char text[TERM_NUMBER_BYTES];
     snprintf(text, sizeof text, "%" PRIu32 "%s", i, s->is_partial ? "*" : " ");
     table_add(t, text);
-    table_add(t, term_format_count(s->end - s->begin, text));
+    table_add(t, term_format_count(count_events(r, s), text));
     uint64_t time_us = duration_of(steps, count, i);
     table_add(t, time_us ? term_format_time(time_us, text) : "-");
     table_add(t, term_format_bytes(s->peak.bytes, text));
@@ -228,7 +237,7 @@ print_steps(const struct steps_report *r, const struct term *term)
     for (uint32_t i = 0; i < count; i++) {
         if (is_cut && i >= front && i < count - back)
             continue;
-        add_step(&t, steps, count, i);
+        add_step(&t, r, i);
         has_partial |= steps[i].is_partial != 0;
     }
     printf("\n");
@@ -281,9 +290,12 @@ print_growth_line(const struct steps_report *r, const struct term *term)
     }
     printf("growth      %s%s a step%s", term_style(term, TERM_RED),
            term_format_bytes(growth, a), term_style(term, TERM_PLAIN));
-    if (count_steps_left(r, &left))
+    bool is_known = count_steps_left(r, &left);
+    if (is_known && left > 0)
         printf("; %s full after %s more step%s", term_format_bytes(r->capacity, a),
                term_format_count(left, b), left == 1 ? "" : "s");
+    else if (is_known)
+        printf("; one more step does not fit into %s", term_format_bytes(r->capacity, a));
     printf("\n%s",
            suspects ? "" : "            no line of code leaves it behind regularly\n");
 }
@@ -349,9 +361,9 @@ make_step(const struct steps_report *r, const struct dry_step *s)
     return json_pack(
         "{s:b, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I}",
         "partial", s->is_partial, "first_event", json_out_number(first + s->begin),
-        "events", json_out_number(s->end - s->begin), "begin_us", (json_int_t)s->begin_us,
-        "end_us", (json_int_t)s->end_us, "peak_bytes", json_out_number(s->peak.bytes),
-        "peak_event",
+        "events", json_out_number(count_events(r, s)), "begin_us",
+        (json_int_t)s->begin_us, "end_us", (json_int_t)s->end_us, "peak_bytes",
+        json_out_number(s->peak.bytes), "peak_event",
         s->peak.moment > s->begin ? json_out_number(first + s->peak.moment - 1)
                                   : json_null(),
         "active_end_bytes", json_out_number(s->active_end), "reserved_end_bytes",
