@@ -11,6 +11,7 @@
 #include "message_report.h"
 #include "report.h"
 #include "study.h"
+#include "term.h"
 
 struct values {
     const char *at, *message;
@@ -112,6 +113,22 @@ at_failure(const struct dry_timeline_view *v, uint32_t moment)
     return is_oom ? moment - 1 : moment;
 }
 
+/* A device that is smaller than what the record shows of it is a slip: 79 for 79GiB. */
+static bool
+is_too_small(const struct session *s)
+{
+    const struct dry_timeline_view *v =
+        dry_timeline_get_view(s->study.devices[s->study.main].timeline);
+    char total[TERM_NUMBER_BYTES], peak[TERM_NUMBER_BYTES];
+    uint64_t reserved = v->peaks[DRY_CURVE_RESERVED].bytes;
+    if (!s->values.total || s->study.is_simulated || s->values.total >= reserved)
+        return false;
+    report_usage("explain", "--gpu-total %s: PyTorch alone had %s of device %d",
+                 term_format_bytes(s->values.total, total),
+                 term_format_bytes(reserved, peak), (int)v->device);
+    return true;
+}
+
 static int
 explain(struct session *s, const struct dry_explain_device *devices)
 {
@@ -124,6 +141,8 @@ explain(struct session *s, const struct dry_explain_device *devices)
     options.run_max = (size_t)s->values.runs;
     options.progress = on_progress;
     options.progress_self = s;
+    if (is_too_small(s))
+        return EXIT_USAGE;
     if (s->values.at) {
         int code =
             study_find_moment(&s->study, s->study.main, s->values.at, &options.moment);

@@ -12,6 +12,8 @@
 #include "recommend_report.h"
 #include "report.h"
 
+#define RUNS_NOT_GIVEN INT64_MIN /* as many as the library thinks right */
+
 struct values {
     struct option_list without;
     const char *goal, *compat;
@@ -111,13 +113,13 @@ read_options(struct session *s, const struct option_list *operands)
         return code;
     if (v->capacity == 0)
         return report_usage("recommend", "--capacity 0: no program runs on nothing");
-    if (v->runs < 0)
+    if (v->runs != RUNS_NOT_GIVEN && v->runs < 1)
         return report_usage("recommend", "--runs %lld: expected 1 or more",
                             (long long)v->runs);
     dry_recommend_options_init(&s->options);
     s->options.capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
     s->options.min_gain_bytes = v->min_gain;
-    s->options.run_max = (size_t)v->runs;
+    s->options.run_max = v->runs == RUNS_NOT_GIVEN ? 0 : (size_t)v->runs;
     code = read_goal(s);
     return code == EXIT_FINE ? read_without(s) : code;
 }
@@ -189,7 +191,9 @@ recommend_for_file(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE, .capacity = NOT_GIVEN}};
+    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE,
+                                   .capacity = NOT_GIVEN,
+                                   .runs = RUNS_NOT_GIVEN}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_recommend, argc, argv, &s.values, &operands, &code)) {

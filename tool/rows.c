@@ -9,7 +9,7 @@
 int
 rows_check(const char *command, int64_t rows)
 {
-    if (rows >= ROWS_NOT_GIVEN && rows <= INT32_MAX)
+    if (rows == ROWS_NOT_GIVEN || (rows >= 0 && rows <= INT32_MAX))
         return EXIT_FINE;
     return report_usage(command, "--rows %lld: expected 0 or more", (long long)rows);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROWS_NOT_GIVEN (-1) /* the default of --rows */
+#define ROWS_NOT_GIVEN INT64_MIN /* the default of --rows */
 
 /* An exit_code; what is wrong is said. */
 int rows_check(const char *command, int64_t rows);

@@ -32,7 +32,7 @@ struct study {
     struct progress progress; /* the replays go on to report to it */
 };
 
-#define STUDY_EVERY_DEVICE (-1) /* the default of --device */
+#define STUDY_EVERY_DEVICE INT64_MIN /* the default of --device */
 
 /*
  * Read `path` for `command`, all devices or one. An exit_code; what failed is on standard
