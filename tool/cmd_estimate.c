@@ -112,8 +112,6 @@ struct session {
 
 /* --- the command line --------------------------------------------------------------------- */
 
-typedef const char *name_function(unsigned index);
-
 static const char *
 precision_at(unsigned i)
 {
@@ -158,9 +156,9 @@ find_word(const char *option, const char *word, size_t length, name_function *na
         }
         suggestion_consider(&s, name_at(i));
     }
-    return report_usage("estimate", "--%s %s: there is no such%s%s%s", option, word,
-                        s.best ? "; did you mean " : "", s.best ? s.best : "",
-                        s.best ? "?" : "");
+    char expected[SUGGESTION_BYTES];
+    return report_usage("estimate", "--%s %s: there is no such%s", option, word,
+                        suggestion_write(&s, name_at, expected));
 }
 
 static int

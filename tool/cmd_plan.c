@@ -84,25 +84,29 @@ struct session {
 
 /* --- the command line --------------------------------------------------------------------- */
 
+static const char *
+method_at(unsigned i)
+{
+    return i < DRY_METHOD_COUNT ? dry_method_name((enum dry_plan_method)i) : NULL;
+}
+
 static int
 read_method(struct session *s)
 {
     const char *name = s->values.method;
     struct suggestion suggestion = {.word = name};
+    char expected[SUGGESTION_BYTES];
     if (!name)
         return EXIT_FINE;
-    for (unsigned i = 0; i < DRY_METHOD_COUNT; i++) {
-        const char *known = dry_method_name((enum dry_plan_method)i);
-        if (strcmp(known, name) == 0) {
+    for (unsigned i = 0; method_at(i); i++) {
+        if (strcmp(method_at(i), name) == 0) {
             s->options.method = (enum dry_plan_method)i;
             return EXIT_FINE;
         }
-        suggestion_consider(&suggestion, known);
+        suggestion_consider(&suggestion, method_at(i));
     }
-    return report_usage("plan", "there is no method '%s'%s%s%s", name,
-                        suggestion.best ? "; did you mean '" : "",
-                        suggestion.best ? suggestion.best : "",
-                        suggestion.best ? "'?" : "");
+    return report_usage("plan", "there is no method '%s'%s", name,
+                        suggestion_write(&suggestion, method_at, expected));
 }
 
 /* 0 where it was not given; the library knows the defaults. */

@@ -194,6 +194,23 @@ is_blank(const char *text, size_t length)
     return i == length;
 }
 
+/* Files of others that are taken for JSON, by how they begin; NULL: none that is known. */
+static const char *
+name_other(const char *text, size_t length)
+{
+    static const struct {
+        const char *begin, *name;
+    } others[] = {{"\x80", "a pickle"},
+                  {"\x1f\x8b", "packed by gzip"},
+                  {"\x28\xb5\x2f\xfd", "packed by zstd"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t bytes = strlen(others[i].begin);
+        if (length >= bytes && memcmp(text, others[i].begin, bytes) == 0)
+            return others[i].name;
+    }
+    return NULL;
+}
+
 enum dry_status
 json_in_parse(const char *text, size_t length, json_t **root, struct dry_error *err)
 {
@@ -205,6 +222,10 @@ json_in_parse(const char *text, size_t length, json_t **root, struct dry_error *
     if (is_blank(text, length))
         return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
                        "there is nothing in it; JSON is expected");
+    const char *other = name_other(text, length);
+    if (other)
+        return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET, "it is %s; JSON is expected",
+                       other);
     json_error_t why;
     json_t *made = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!made)

@@ -361,3 +361,22 @@ options_print_help(const struct command *command, FILE *out)
     if (command->examples)
         print_examples(command->examples, out);
 }
+
+const char *
+suggestion_write(const struct suggestion *suggestion, name_function *name_at,
+                 char text[SUGGESTION_BYTES])
+{
+    size_t used = 0;
+    if (suggestion->best) {
+        snprintf(text, SUGGESTION_BYTES, "; did you mean %s?", suggestion->best);
+        return text;
+    }
+    text[0] = '\0';
+    for (unsigned i = 0; name_at(i) && used < SUGGESTION_BYTES; i++)
+        used += (size_t)snprintf(text + used, SUGGESTION_BYTES - used, "%s%s",
+                                 i == 0           ? "; expected "
+                                 : name_at(i + 1) ? ", "
+                                                  : " or ",
+                                 name_at(i));
+    return text;
+}

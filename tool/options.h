@@ -82,4 +82,11 @@ struct suggestion {
 };
 void suggestion_consider(struct suggestion *suggestion, const char *candidate);
 
+/* Names by their numbers from 0 on; NULL behind the last. */
+typedef const char *name_function(unsigned index);
+/* What ends the message of a word that is none of them: "; did you mean fp32?", or all. */
+#define SUGGESTION_BYTES 240
+const char *suggestion_write(const struct suggestion *suggestion, name_function *name_at,
+                             char text[SUGGESTION_BYTES]);
+
 #endif
