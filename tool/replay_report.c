@@ -71,10 +71,13 @@ print_check(const struct term *term, const struct dry_trace_view *view,
             const struct dry_replay_check *c)
 {
     if (!c->possible) {
-        printf("self-check  %snot possible%s: ", term_style(term, TERM_YELLOW),
-               term_style(term, TERM_PLAIN));
-        term_print_text(stdout, c->reason, strlen(c->reason));
-        printf("\n            all figures below are %s\n",
+        char reason[sizeof c->reason];
+        term_make_printable(reason, sizeof reason, c->reason, strlen(c->reason));
+        bool is_long = term_columns(reason) > 80 - 26; /* where a reason begins */
+        printf("self-check  %snot possible%s:%s", term_style(term, TERM_YELLOW),
+               term_style(term, TERM_PLAIN), is_long ? "\n            " : " ");
+        term_print_wrapped(stdout, reason, 12, 80);
+        printf("            all figures below are %s\n",
                view->kind == DRY_TRACE_SNAPSHOT ? "approximate" : "unchecked");
         print_notes(c);
         return;
@@ -130,9 +133,12 @@ print_recorded(const struct replay_report *r)
     term_print_text(stdout, rec->conf, strlen(rec->conf));
     printf("%s\n", rec->conf[0] ? "" : "default");
     if (rec->conf_problem) {
+        char problem[256];
+        term_make_printable(problem, sizeof problem, rec->conf_problem,
+                            strlen(rec->conf_problem));
         printf("            not read whole: ");
-        term_print_text(stdout, rec->conf_problem, strlen(rec->conf_problem));
-        printf("\n            replayed with the values the file has beside them\n");
+        term_print_wrapped(stdout, problem, 28, 80);
+        printf("            replayed with the values the file has beside them\n");
     }
     if (!rec->oom)
         return;
