@@ -285,8 +285,10 @@ look(struct dry_explanation *e, struct dry_error *err)
     struct dry_steps_options steps;
     dry_steps_options_init(&steps);
     steps.memory = &e->memory;
-    if (e->view.moment_kind == DRY_MOMENT_AT_OOM)
+    if (e->view.moment_kind == DRY_MOMENT_AT_OOM && e->view.moment > 0)
         steps.until = e->view.moment; /* the unwinding is no step */
+    else if (e->view.moment_kind == DRY_MOMENT_AT_OOM)
+        steps.until = 1; /* it came first: nothing is known of a step before it */
     status = dry_steps_create(t, &steps, &e->steps, err);
     struct dry_categories_options categories;
     dry_categories_options_init(&categories);

@@ -439,6 +439,47 @@ every_failure_can_be_explained(void **state)
     story_end(&s);
 }
 
+/* --- a history that begins with the failure ----------------------------------------------- */
+
+/* Of 40 MiB that were there before, 30 are in use; `early` events come before the OOM. */
+static void
+tell_a_late_start(struct story *s, bool early)
+{
+    story_begin(s);
+    if (early) {
+        story_event(s, DRY_ACTION_ALLOC, BASE + 30 * MIB, 10 * MIB);
+        story_event(s, DRY_ACTION_FREE_REQUESTED, BASE + 30 * MIB, 10 * MIB);
+        story_event(s, DRY_ACTION_FREE_COMPLETED, BASE + 30 * MIB, 10 * MIB);
+    }
+    story_event(s, DRY_ACTION_OOM, 20 * MIB, 200 * MIB);
+    story_segment(
+        s, &(struct story_segment){.address = BASE, .size = 40 * MIB, .is_large = 1});
+    story_block(s, 30 * MIB, 30 * MIB, DRY_BLOCK_ACTIVE);
+    story_block(s, 10 * MIB, 0, DRY_BLOCK_INACTIVE);
+    story_timeline(s);
+}
+
+/* Begun late, or a ring overwritten up to it: the sums are there all the same. */
+static void
+a_failure_that_comes_first_is_explained(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct story s;
+        tell_a_late_start(&s, i == 2);
+        struct dry_explanation *e = explain_story(&s, i == 1 ? 0 : DRY_MOMENT_AUTO);
+        const struct dry_explanation_view *v = dry_explanation_get_view(e);
+        assert_int_equal(v->moment_kind, DRY_MOMENT_AT_OOM);
+        assert_int_equal(v->moment, i == 2 ? 3 : 0);
+        assert_int_equal(v->oom_number, 1);
+        assert_int_equal(v->findings[0].cause, DRY_CAUSE_CAPACITY);
+        assert_int_equal(v->short_bytes, 170 * MIB);
+        assert_int_equal(v->step, DRY_NONE);
+        dry_explanation_destroy(e);
+        story_end(&s);
+    }
+}
+
 /* --- how far it can be trusted ------------------------------------------------------------ */
 
 /* What a file holds where nothing was recorded: it covers nothing. */
@@ -612,6 +653,7 @@ main(void)
         cmocka_unit_test(a_leak_leaves_the_other_findings),
         cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
         cmocka_unit_test(every_failure_can_be_explained),
+        cmocka_unit_test(a_failure_that_comes_first_is_explained),
         cmocka_unit_test(a_stack_without_frames_is_none),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
