@@ -11,7 +11,8 @@
 #include "message_report.h"
 #include "report.h"
 #include "study.h"
-#include "term.h"
+
+#define SIZE_NOT_STATED UINT64_MAX
 
 struct values {
     const char *at, *message;
@@ -75,6 +76,7 @@ report(const struct session *s, const struct dry_explanation *explanation)
         .device_count = s->study.device_count,
         .row_max = (size_t)s->values.rows,
         .is_simulated = s->study.is_simulated,
+        .is_total_known = s->values.total != SIZE_NOT_STATED,
     };
     int code = EXIT_FINE;
     if (s->values.json)
@@ -113,22 +115,6 @@ at_failure(const struct dry_timeline_view *v, uint32_t moment)
     return is_oom ? moment - 1 : moment;
 }
 
-/* A device that is smaller than what the record shows of it is a slip: 79 for 79GiB. */
-static bool
-is_too_small(const struct session *s)
-{
-    const struct dry_timeline_view *v =
-        dry_timeline_get_view(s->study.devices[s->study.main].timeline);
-    char total[TERM_NUMBER_BYTES], peak[TERM_NUMBER_BYTES];
-    uint64_t reserved = v->peaks[DRY_CURVE_RESERVED].bytes;
-    if (!s->values.total || s->study.is_simulated || s->values.total >= reserved)
-        return false;
-    report_usage("explain", "--gpu-total %s: PyTorch alone had %s of device %d",
-                 term_format_bytes(s->values.total, total),
-                 term_format_bytes(reserved, peak), (int)v->device);
-    return true;
-}
-
 static int
 explain(struct session *s, const struct dry_explain_device *devices)
 {
@@ -137,12 +123,11 @@ explain(struct session *s, const struct dry_explain_device *devices)
     options.devices = devices;
     options.device_count = s->study.device_count;
     options.subject = s->study.main;
-    options.total_bytes = s->values.total;
+    if (s->values.total != SIZE_NOT_STATED)
+        options.total_bytes = s->values.total;
     options.run_max = (size_t)s->values.runs;
     options.progress = on_progress;
     options.progress_self = s;
-    if (is_too_small(s))
-        return EXIT_USAGE;
     if (s->values.at) {
         int code =
             study_find_moment(&s->study, s->study.main, s->values.at, &options.moment);
@@ -193,6 +178,8 @@ check_usage(const struct values *v, const struct option_list *operands)
         v->message ? EXIT_FINE : options_expect_one_file(&command_explain, operands);
     if (code != EXIT_FINE)
         return code;
+    if (v->total == 0)
+        return report_usage("explain", "--gpu-total 0: expected 1 or more");
     if (v->runs < 0 || v->runs > 1000)
         return report_usage("explain", "--runs %lld: expected 0 to 1000",
                             (long long)v->runs);
@@ -205,7 +192,10 @@ check_usage(const struct values *v, const struct option_list *operands)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = STUDY_EVERY_DEVICE, .runs = 12, .rows = 8}};
+    struct session s = {.values = {.total = SIZE_NOT_STATED,
+                                   .device = STUDY_EVERY_DEVICE,
+                                   .runs = 12,
+                                   .rows = 8}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_explain, argc, argv, &s.values, &operands, &code)) {

@@ -134,8 +134,9 @@ state_of(const struct dry_state *s)
 }
 
 static json_t *
-oom_of(const struct dry_explanation_view *v)
+oom_of(const struct explain_report *r)
 {
+    const struct dry_explanation_view *v = r->view;
     if (v->moment_kind != DRY_MOMENT_AT_OOM)
         return json_null();
     return json_pack(
@@ -144,7 +145,7 @@ oom_of(const struct dry_explanation_view *v)
         v->request_line[0] ? text_of(v->request_line) : json_null(), "device_free_bytes",
         json_out_number(v->device_free_bytes), "budget_bytes",
         json_out_number(v->budget_bytes), "short_bytes", json_out_number(v->short_bytes),
-        "other_bytes", number_or_null(v->other_bytes, v->other_bytes > 0), "number",
+        "other_bytes", number_or_null(v->other_bytes, r->is_total_known), "number",
         (json_int_t)v->oom_number, "next_event",
         number_or_null(v->next_oom_event, v->next_oom_event != DRY_EVENT_NONE), "count",
         (json_int_t)v->oom_count, "freed_after", (json_int_t)v->freed_after,
@@ -212,7 +213,7 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         "schema", "drystone.explain/1", "file", text_of(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
-        moment_of(v), "state", state_of(v->state), "oom", oom_of(v), "findings",
+        moment_of(v), "state", state_of(v->state), "oom", oom_of(r), "findings",
         findings_of(v), "owners", owners_of(v), "categories", categories_of(v), "step",
         step_of(v), "siblings", siblings_of(v), "projected_bytes",
         number_or_null(v->projected_bytes, v->projected_bytes > 0), "changes",

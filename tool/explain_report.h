@@ -15,6 +15,7 @@ struct explain_report {
     const struct dry_timeline *timeline;
     size_t device_count; /* of the file */
     size_t row_max;      /* owners shown */
+    bool is_total_known; /* how large the device is was stated */
     bool is_simulated; /* the file holds requests; addresses are those of a simulation */
 };
 

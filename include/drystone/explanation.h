@@ -64,8 +64,10 @@ struct dry_explain_options {
     size_t subject; /* which of them is explained */
     /* Of its timeline; default DRY_MOMENT_AUTO. The moment before an OOM stands for it. */
     uint32_t moment;
-    uint64_t total_bytes; /* of the device, if the caller knows; 0: a snapshot does not */
-    size_t run_max;       /* replays under other settings at most; 0: none; default 12 */
+    /* Of the device, if the caller knows; 0: a snapshot does not. At least what is reserved
+       at the peak. */
+    uint64_t total_bytes;
+    size_t run_max; /* replays under other settings at most; 0: none; default 12 */
     int (*progress)(void *self, size_t run_count,
                     size_t run_max); /* other than 0 cancels */
     void *progress_self;
@@ -161,7 +163,7 @@ struct dry_explanation_view {
     uint64_t short_bytes;   /* of the device, for this request alone; 0: enough, in sum */
     uint32_t request_stack; /* DRY_NONE */
     const char *request_line; /* as an owner is named; "" */
-    uint64_t other_bytes;     /* total - budget; 0: the total is not known */
+    uint64_t other_bytes;     /* total - budget; 0: none, or the total was not stated */
     uint64_t
         unexplained_bytes; /* alive by the events, but in no segment or overlapping */
     uint32_t freed_after;  /* blocks given back after the OOM: the end is not the OOM */
@@ -201,7 +203,8 @@ struct dry_explanation_view {
     uint32_t time_reversals;
 };
 
-/* O(events) and the replays. CANCELLED, MEMORY, ARGUMENT (no device, a moment beyond). */
+/* O(events) and the replays. CANCELLED, MEMORY, ARGUMENT (no device, a moment beyond,
+   a total that is less than what is reserved). */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_explanation_create(
     const struct dry_explain_options *options, struct dry_explanation **explanation,
     struct dry_error *err);

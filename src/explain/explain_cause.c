@@ -173,7 +173,7 @@ find_other(struct dry_explanation *e)
     const struct dry_explanation_view *w = &e->view;
     uint64_t earlier = e->timeline->peaks[DRY_CURVE_RESERVED].bytes;
     uint64_t total = e->options.total_bytes;
-    bool is_known = total > w->budget_bytes;
+    bool is_known = total > 0;
     bool has_shrunk = !is_known && earlier > w->budget_bytes &&
                       e->timeline->peaks[DRY_CURVE_RESERVED].moment < w->moment;
     if (has_shrunk)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <drystone/explanation.h>
 
+#include <inttypes.h>
+
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -367,10 +369,17 @@ check_options(const struct dry_explain_options *o, struct dry_error *err)
 {
     if (o->device_count == 0 || o->subject >= o->device_count)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "there is no device to explain");
-    uint32_t last = dry_timeline_get_view(o->devices[o->subject].timeline)->dump_moment;
-    if (o->moment != DRY_MOMENT_AUTO && o->moment > last)
+    const struct dry_timeline_view *t =
+        dry_timeline_get_view(o->devices[o->subject].timeline);
+    if (o->moment != DRY_MOMENT_AUTO && o->moment > t->dump_moment)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "moment %u: the last is %u", o->moment,
-                         last);
+                         t->dump_moment);
+    uint64_t reserved = t->peaks[DRY_CURVE_RESERVED].bytes;
+    if (o->total_bytes > 0 && o->total_bytes < reserved)
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "a device of %" PRIu64 " bytes: %" PRIu64
+                         " are reserved at the peak; expected as many or more",
+                         o->total_bytes, reserved);
     return DRY_OK;
 }
 

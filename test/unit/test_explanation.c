@@ -557,6 +557,41 @@ a_guessed_card_is_no_change(void **state)
     drop(&m);
 }
 
+/* A size that was stated is never guessed, whatever it leaves to others. */
+static void
+a_stated_size_is_taken_or_refused(void **state)
+{
+    (void)state;
+    struct story s;
+    tell_a_late_start(&s, false); /* 40 MiB are reserved, 20 MiB are free */
+    struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
+    struct dry_explain_options options;
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    for (uint64_t total = 40 * MIB; total <= 61 * MIB; total += MIB) {
+        struct dry_explanation *e;
+        options.total_bytes = total;
+        assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
+        const struct dry_explanation_view *v = dry_explanation_get_view(e);
+        assert_int_equal(v->other_bytes, total > 60 * MIB ? MIB : 0);
+        assert_false(has_finding(v, DRY_CAUSE_OTHER_MEMORY));
+        dry_explanation_destroy(e);
+    }
+    struct dry_explanation *e = NULL;
+    struct dry_error err;
+    options.total_bytes = 40 * MIB - 1;
+    assert_int_equal(dry_explanation_create(&options, &e, &err), DRY_ERR_ARGUMENT);
+    assert_string_equal(err.text, "a device of 41943039 bytes: 41943040 are "
+                                  "reserved at the peak; expected as many or more");
+    assert_null(e);
+    options.total_bytes = 0; /* not stated: assumed */
+    assert_int_equal(dry_explanation_create(&options, &e, &err), DRY_OK);
+    assert_true(has_finding(dry_explanation_get_view(e), DRY_CAUSE_OTHER_MEMORY));
+    dry_explanation_destroy(e);
+    story_end(&s);
+}
+
 static void
 any_moment_can_be_explained(void **state)
 {
@@ -658,6 +693,7 @@ main(void)
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
+        cmocka_unit_test(a_stated_size_is_taken_or_refused),
         cmocka_unit_test(any_moment_can_be_explained),
         cmocka_unit_test(it_can_be_cancelled),
         cmocka_unit_test(no_memory_is_an_error),
