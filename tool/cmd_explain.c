@@ -126,6 +126,8 @@ explain(struct session *s, const struct dry_explain_device *devices)
     if (s->values.total != SIZE_NOT_STATED)
         options.total_bytes = s->values.total;
     options.run_max = (size_t)s->values.runs;
+    options.is_simulated = s->study.is_simulated;
+    options.before_count = s->study.before_count;
     options.progress = on_progress;
     options.progress_self = s;
     if (s->values.at) {

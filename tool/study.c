@@ -17,6 +17,8 @@ simulate(struct study *s)
     struct dry_error err;
     enum dry_status status = dry_replay_create(s->trace, NULL, &replay, &err);
     if (status == DRY_OK)
+        s->before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
+    if (status == DRY_OK)
         status = dry_replay_record(replay, NULL, &s->recorded, &err);
     dry_replay_destroy(replay);
     s->is_simulated = true;

@@ -25,6 +25,7 @@ struct study {
     struct dry_trace *recorded;      /* of one without addresses; else NULL */
     const struct dry_trace *subject; /* the one the timelines are of */
     bool is_simulated;
+    uint32_t before_count; /* of `recorded`: allocations that were there before `trace` */
     /* Those asked for; pinned host memory is never among them. */
     struct study_device *devices;
     size_t device_count;

@@ -71,6 +71,13 @@ struct dry_explain_options {
     int (*progress)(void *self, size_t run_count,
                     size_t run_max); /* other than 0 cancels */
     void *progress_self;
+    /*
+     * The record of the subject is dry_replay_record()'s, of a trace that holds requests
+     * alone: that it can be replayed proves nothing, and is not claimed. Its first
+     * `before_count` allocations were there before the trace began (`live_before`).
+     */
+    int is_simulated;
+    uint32_t before_count;
 };
 DRY_API void dry_explain_options_init(struct dry_explain_options *options);
 
@@ -196,8 +203,8 @@ struct dry_explanation_view {
     const struct dry_recommendation *settings; /* what was replayed; NULL: nothing */
 
     enum dry_trust trust;
-    const struct dry_replay_check *check;
-    uint64_t ghost_bytes;   /* alive then, from before the recording */
+    const struct dry_replay_check *check; /* not `possible` of a simulation's record */
+    uint64_t ghost_bytes;                 /* alive then, from before the recording */
     uint64_t covered_bytes; /* alive then, with the stack of its allocation */
     uint32_t unmatched_frees;
     uint32_t time_reversals;

@@ -45,6 +45,7 @@ struct dry_explanation {
     struct dry_categories *categories;
     struct dry_recommendation *settings;
     struct dryi_shortage shortage; /* at an OOM */
+    struct dry_replay_check check; /* what is said of a simulation's record */
     struct dry_finding findings[FINDINGS_MAX];
     struct dry_change changes[CHANGES_MAX];
     struct dry_sibling *siblings;

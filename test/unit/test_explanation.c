@@ -504,6 +504,42 @@ a_stack_without_frames_is_none(void **state)
     story_end(&s);
 }
 
+/* It agrees with the rules that made it, and nothing is known by that. */
+static void
+a_simulations_record_is_not_called_exact(void **state)
+{
+    (void)state;
+    struct story s;
+    story_begin(&s);
+    for (unsigned i = 0; i < 2; i++) {
+        story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        story_event(&s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
+        story_segment(&s, &(struct story_segment){.address = BASE + i * 100 * MIB,
+                                                  .size = 40 * MIB,
+                                                  .is_large = 1});
+        story_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
+    }
+    story_timeline(&s);
+    struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
+    struct dry_explain_options options;
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    for (uint32_t before = 0; before <= 2; before++) {
+        struct dry_explanation *e;
+        options.is_simulated = before > 0;
+        options.before_count = before;
+        assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
+        const struct dry_explanation_view *v = dry_explanation_get_view(e);
+        assert_int_equal(v->check->possible, before == 0);
+        assert_int_equal(v->check->reason[0] != '\0', before > 0);
+        assert_true(before == 0 || (!v->check->exact && v->trust == DRY_TRUST_LOW));
+        assert_int_equal(v->ghost_bytes, before * 40 * MIB);
+        dry_explanation_destroy(e);
+    }
+    story_end(&s);
+}
+
 /* Both ways in which frees come too late, each with the sum that shows it. */
 static void
 what_waits_is_proved(void **state)
@@ -690,6 +726,7 @@ main(void)
         cmocka_unit_test(every_failure_can_be_explained),
         cmocka_unit_test(a_failure_that_comes_first_is_explained),
         cmocka_unit_test(a_stack_without_frames_is_none),
+        cmocka_unit_test(a_simulations_record_is_not_called_exact),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
