@@ -84,8 +84,11 @@ print_where(const struct printer *p)
         printf("%sAfter event %zu%s", style, v->event, term_style(&p->term, TERM_PLAIN));
         break;
     case DRY_MOMENT_AT_END:
-        printf("%sAt the end%s: the segments alone are known", style,
-               term_style(&p->term, TERM_PLAIN));
+        printf("%sAt the end%s", style, term_style(&p->term, TERM_PLAIN));
+        if (v->event != SIZE_MAX)
+            printf(", after event %zu", v->event);
+        else
+            printf(": the segments alone are known");
         break;
     }
     if (v->event != SIZE_MAX && v->time_us > 0)

@@ -86,7 +86,7 @@ enum dry_moment_kind {
     DRY_MOMENT_AT_OOM,
     DRY_MOMENT_AT_PEAK, /* of the active curve */
     DRY_MOMENT_AT_EVENT,
-    DRY_MOMENT_AT_END, /* nothing but the segments is known */
+    DRY_MOMENT_AT_END, /* without events nothing but the segments is known */
 };
 /* "oom", "peak", "event", "end". */
 DRY_API const char *dry_moment_kind_name(enum dry_moment_kind kind);
