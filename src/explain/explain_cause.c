@@ -16,6 +16,8 @@
 #include "explain/explanation_inside.h"
 
 #define SMALL_REQUEST_MAX DRYI_MIB /* rounded requests up to here: the small pool */
+/* More than any device has, and than is ever taken to be free on one. */
+#define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
 /* What is wasted counts from here on, where nothing failed. */
 #define WASTE_BYTES_MIN (64 * DRYI_MIB)
 #define NEARLY_FULL 0.95
@@ -105,8 +107,8 @@ dryi_explain_shortage(struct dry_explanation *e, struct dry_error *err)
     const struct dry_trace_view *v = e->subject.timeline->trace;
     struct dry_explanation_view *w = &e->view;
     struct dryi_shortage *s = &e->shortage;
-    if (w->request_bytes > DRYI_TIMELINE_BYTES_MAX)
-        w->request_bytes = DRYI_TIMELINE_BYTES_MAX; /* more than any device, either way */
+    if (w->request_bytes > REQUEST_BYTES_MAX)
+        w->request_bytes = REQUEST_BYTES_MAX;
     if (w->device_free_bytes > DRYI_TIMELINE_BYTES_MAX)
         w->device_free_bytes = DRYI_TIMELINE_BYTES_MAX;
     const struct dry_lane *lane = &v->lanes[v->lane[w->event]];

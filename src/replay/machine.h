@@ -23,6 +23,8 @@ struct dryi_listener {
     void (*event)(void *self, const struct dryi_place_event *event);
     /* After an operation that went well; NO_OP: after a ghost was placed. */
     enum dry_status (*after)(void *self, size_t op);
+    /* After the machine's request for which there was no memory; or NULL. */
+    void (*refused)(void *self);
     /* The run is over, the machine still there. */
     enum dry_status (*end)(void *self);
     void *self;

@@ -130,6 +130,26 @@ on_event(void *self, const struct dryi_place_event *e)
     dry_trace_add_event(r->builder, &event);
 }
 
+/* The place does not look at what no device has, and has told nothing of it. */
+static void
+on_refused(void *self)
+{
+    struct dryi_recorder *r = self;
+    const struct dryi_machine *m = r->machine;
+    uint64_t size = r->program->sizes[m->request], total_bytes;
+    if (size < DEVICE_BYTES_MAX)
+        return;
+    const struct lane *lane =
+        dryi_program_lane(r->program, r->program->lanes[m->request]);
+    struct dryi_place_event event = {.action = DRY_ACTION_OOM,
+                                     .size = size,
+                                     .stream = lane->stream,
+                                     .pool = lane->pool};
+    struct dry_device device = dry_sim_get_device(m->sim);
+    device.ops->get_info(device.self, &event.addr, &total_bytes);
+    on_event(r, &event);
+}
+
 static void
 on_begin(void *self, const struct dryi_machine *machine)
 {
@@ -294,6 +314,7 @@ dryi_recorder_listener(struct dryi_recorder *r)
     return (struct dryi_listener){.begin = on_begin,
                                   .event = on_event,
                                   .after = after_op,
+                                  .refused = on_refused,
                                   .end = on_end,
                                   .self = r};
 }

@@ -53,6 +53,13 @@ is_cancelled(const struct dry_replay *r, size_t op)
            r->options.progress(r->options.progress_self, r->program.events[op]) != 0;
 }
 
+static void
+tell_refusal(const struct attempt *a)
+{
+    if (a->listener && a->listener->refused)
+        a->listener->refused(a->listener->self);
+}
+
 /* DRY_END: the run ended early, out of memory. */
 static enum dry_status
 after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *run,
@@ -67,6 +74,7 @@ after_op(const struct dry_replay *r, const struct attempt *a, struct dry_run *ru
     if (status != DRY_ERR_NO_SPACE)
         return status;
     dryi_run_note_oom(run, event, p->sizes[p->args[op]]);
+    tell_refusal(a);
     /* The recorded program went on after an OOM of its own, but not after a new one. */
     return p->kinds[op] == OP_OOM && !a->stops_at_oom ? DRY_OK : DRY_END;
 }
@@ -81,6 +89,7 @@ place_ghosts(const struct dry_replay *r, const struct attempt *a, struct dryi_ma
             status = a->listener->after(a->listener->self, NO_OP);
         if (status == DRY_ERR_NO_SPACE) {
             dryi_run_note_oom(run, r->device->first_event, r->program.sizes[g]);
+            tell_refusal(a);
             return DRY_END;
         }
         if (status != DRY_OK)
