@@ -347,8 +347,10 @@ struct dry_message_judgement {
      * waits for other streams, it cannot show.
      */
     enum dry_cause cause;
-    bool is_certain;       /* for all values that may have been printed so */
-    uint32_t alternatives; /* bit 1 << dry_cause: "or this", the text cannot tell */
+    bool is_certain; /* its sums hold for all values that may have been printed so */
+    /* Bit 1 << dry_cause: "or this", the text cannot tell. A certain cause may have some:
+       in which pool the free bytes lay, or when they came back, no text says. */
+    uint32_t alternatives;
 
     /* Worked out where the text has the parts; ABSENT else. */
     struct dry_message_size reserved, unallocated, process, others, non_pytorch;
