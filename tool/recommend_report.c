@@ -321,21 +321,24 @@ print_cost(const struct view *v, const struct dry_candidate *best)
 {
     const struct dry_candidate *recorded = &v->candidates[v->summary->recorded];
     char calls[TERM_NUMBER_BYTES], a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
+    char retries[80] = "";
     int64_t more = calls_of(best) - calls_of(recorded);
+    int64_t waits = best->run.stats.num_alloc_retries;
+    int64_t waited = recorded->run.stats.num_alloc_retries;
     if (recorded->run.oom)
         return; /* it ended early */
     term_format_count((uint64_t)(more < 0 ? -more : more), calls);
-    print_item(v, "cost",
-               "%s%s device call%s, %s of driver time instead of %s, retries: %" PRId64
-               " instead of %" PRId64,
+    if (waits != waited)
+        snprintf(retries, sizeof retries, ", retries: %" PRId64 " instead of %" PRId64,
+                 waits, waited);
+    print_item(v, "cost", "%s%s device call%s, %s of driver time instead of %s%s",
                more ? calls : "as many",
                more < 0   ? " fewer"
                : more > 0 ? " more"
                           : "",
                more == 1 || more == -1 ? "" : "s",
                term_format_time(best->run.driver_time_ns / 1000, a),
-               term_format_time(recorded->run.driver_time_ns / 1000, b),
-               best->run.stats.num_alloc_retries, recorded->run.stats.num_alloc_retries);
+               term_format_time(recorded->run.driver_time_ns / 1000, b), retries);
 }
 
 static void

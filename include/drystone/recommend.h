@@ -193,7 +193,9 @@ struct dry_candidate {
      */
     uint64_t runs_on_bytes, fails_on_bytes;
     uint64_t runs_on_retries; /* num_alloc_retries on a device of runs_on_bytes */
-    /* Less memory than the recorded settings: device it runs on (FIT) or peak. */
+    /* Less memory than the recorded settings: device it runs on (FIT) or peak. Where the
+       smallest device is in between (see above) it gains that at least; without has_gain
+       that is not known. */
     int has_gain;
     int64_t gain_bytes;
     struct dry_run run; /* on a device of capacity_bytes */

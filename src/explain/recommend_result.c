@@ -92,17 +92,32 @@ difference(uint64_t a, uint64_t b)
     return a > b ? bounded : -bounded;
 }
 
-/* Of a smallest device only what was searched counts, not that it fits the one there is. */
+/*
+ * Of a smallest device only what was searched counts, not that it fits the one there is: to
+ * the end, or to less than the recorded settings need. More than these need is no loss yet,
+ * where the search of something that does not win ended.
+ */
+static bool
+is_searched(const struct dry_recommend_summary *summary,
+            const struct dry_candidate *recorded, const struct dry_candidate *c)
+{
+    if (summary->goal != DRY_GOAL_FIT || c->is_recorded)
+        return true;
+    if (c->runs_on_bytes <=
+        dryi_add_saturating(c->fails_on_bytes, summary->capacity_step_bytes))
+        return true;
+    return c->runs_on_bytes < dryi_search_measure(summary, recorded) &&
+           (c->runs_on_bytes != summary->capacity_bytes || c->fails_on_bytes > 0);
+}
+
 static void
 set_gain(const struct dry_recommend_summary *summary,
          const struct dry_candidate *recorded, struct dry_candidate *c)
 {
     uint64_t before = dryi_search_measure(summary, recorded);
     uint64_t after = dryi_search_measure(summary, c);
-    bool is_searched = summary->goal != DRY_GOAL_FIT || c->is_recorded ||
-                       c->runs_on_bytes != summary->capacity_bytes ||
-                       c->fails_on_bytes > 0;
-    c->has_gain = before != UINT64_MAX && after != UINT64_MAX && is_searched;
+    c->has_gain =
+        before != UINT64_MAX && after != UINT64_MAX && is_searched(summary, recorded, c);
     c->gain_bytes = c->has_gain ? difference(before, after) : 0;
 }
 

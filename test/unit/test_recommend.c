@@ -220,6 +220,9 @@ check_candidate(const struct subject *t, size_t i)
     assert_int_equal(c->is_recorded, i == t->s->recorded);
     if (i > 0)
         assert_true(t->c[i - 1].verdict <= c->verdict);
+    if (t->s->goal == DRY_GOAL_FIT && c->has_gain &&
+        c->gain_bytes < 0) /* a loss is known */
+        assert_true(c->runs_on_bytes - c->fails_on_bytes <= t->s->capacity_step_bytes);
     if (!c->is_recorded) {
         assert_true(c->is_allowed);
         assert_false(strstr(c->conf, "max_split_size_mb") &&
@@ -440,6 +443,23 @@ a_split_size_is_made_from_the_sizes_asked_for(void **state)
     assert_true(t.c[0].gain_bytes > (int64_t)(200 * MIB));
     assert_non_null(find(&t, "max_split_size_mb:200"));
     assert_non_null(find(&t, "max_split_size_mb:201"));
+    subject_finish(&t);
+}
+
+/* That it fits a device of 40 GiB is no loss against recorded settings that need less. */
+static void
+what_was_not_searched_to_the_end_has_no_loss(void **state)
+{
+    (void)state;
+    struct dry_recommend_options options = options_for(DRY_GOAL_FIT, 40960 * MIB, MIB);
+    options.without = DRY_WITHOUT_EXPANDABLE;
+    struct subject t = subject_init(pinning_program(), &options);
+    check(&t);
+    assert_true(t.c[0].has_gain && t.c[0].gain_bytes > 0);
+    size_t unsearched = 0;
+    for (size_t i = 0; i < t.count; i++)
+        unsearched += !t.c[i].has_gain && t.c[i].verdict == DRY_VERDICT_NO_GAIN;
+    assert_true(unsearched > 0);
     subject_finish(&t);
 }
 
@@ -999,6 +1019,7 @@ main(void)
         cmocka_unit_test(where_there_is_nothing_to_win_all_stays),
         cmocka_unit_test(the_default_wins_over_settings_that_gain_nothing),
         cmocka_unit_test(a_split_size_is_made_from_the_sizes_asked_for),
+        cmocka_unit_test(what_was_not_searched_to_the_end_has_no_loss),
         cmocka_unit_test(of_equals_the_one_with_fewer_caveats_wins),
         cmocka_unit_test(retries_are_what_stable_counts),
         cmocka_unit_test(garbage_is_collected_only_where_a_device_is_full),
