@@ -153,13 +153,15 @@ run_demo(const struct values *values)
     if (values->steps < 2 || values->steps > 1000)
         return report_usage("demo", "--steps %lld: expected 2 to 1000",
                             (long long)values->steps);
-    printf("A transformer of 124 million weights, %lld training steps, on a simulated "
-           "device\n"
-           "of 24 GiB. The snapshot is in %s.\n\n",
-           (long long)values->steps, values->out);
     int code = record(values->out, values->steps);
-    if (code == EXIT_FINE)
+    if (code == EXIT_FINE) {
+        printf(
+            "A transformer of 124 million weights, %lld training steps, on a simulated "
+            "device\n"
+            "of 24 GiB. The snapshot is in %s.\n\n",
+            (long long)values->steps, values->out);
         code = show(values->out);
+    }
     if (code == EXIT_FINE)
         say_where_to_go(values->out);
     return code;

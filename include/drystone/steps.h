@@ -43,7 +43,8 @@ enum dry_steps_source {
 DRY_API const char *dry_steps_source_name(enum dry_steps_source source);
 
 /*
- * A step holds the moments begin <= m < end, and so the events begin .. end - 1. An
+ * A step holds the moments begin <= m < end, and so the events begin .. end - 1; the last,
+ * where it ends with the dump, one event less: there is none after its last moment. An
  * allocation is born in it if begin < allocation.begin <= end. Bytes are those of blocks.
  */
 struct dry_step {

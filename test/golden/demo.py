@@ -31,7 +31,15 @@ def check_recommend(path):
     assert "0 instead of 0" not in text, text
 
 
+def check_steps(path):
+    """Every event is in one step."""
+    told = json.loads(run("steps", path, "--json"))
+    assert sum(s["events"] for s in told["steps"]) == told["events"], told["steps"]
+
+
 with tempfile.TemporaryDirectory() as folder:
     snapshot = folder + "/run.pickle"
     run("demo", "-o", snapshot)
     check_recommend(snapshot)
+    check_steps(snapshot)
+    assert run("demo", "-o", folder + "/none/run.pickle", code=4) == ""
