@@ -163,11 +163,19 @@ shows_to_people(const struct session *s)
     return !s->values.json && !s->values.decisions;
 }
 
+static const char *
+recorded_place(const struct session *s)
+{
+    return dry_replay_get_recorded(s->replay)->place;
+}
+
 /* Only the rebuilt layout gives what was recorded; a device that checks begins empty. */
 static const char *
 label_of_recorded(const struct session *s)
 {
     bool is_limited = s->values.capacity != NOT_GIVEN;
+    if (!recorded_place(s)[0])
+        return "default"; /* of PyTorch: whoever placed, it was somebody else */
     if (is_limited || !dry_replay_get_check(s->replay)->possible)
         return "recorded settings";
     return s->values.check_order ? "begun empty" : "as recorded";
@@ -184,7 +192,8 @@ run_recorded(struct session *s)
     bool is_alone = s->values.confs.count == 0 && s->values.places.count == 0;
     if (!shows_to_people(s) && !is_alone)
         return EXIT_FINE;
-    struct wish wish = {.label = label_of_recorded(s)};
+    struct wish wish = {.label = label_of_recorded(s),
+                        .place = recorded_place(s)[0] ? recorded_place(s) : NULL};
     int code = run_row(s, &wish);
     bool began_warm = s->row_count > 0 && s->rows[0].run.as_recorded &&
                       dry_replay_get_check(s->replay)->live_before > 0;
@@ -202,7 +211,7 @@ run_place(struct session *s, const char *place)
     const struct option_list *confs = &s->values.confs;
     bool has_settings = !is_place(place, "offline");
     if (confs->count == 0 || !has_settings) {
-        bool is_recorded = is_place(place, "torch");
+        bool is_recorded = is_place(place, recorded_place(s));
         if (is_recorded && shows_to_people(s))
             return EXIT_FINE; /* the first row */
         struct wish wish = {.label = is_recorded    ? "recorded settings"
@@ -260,7 +269,7 @@ report_runs(struct session *s)
         .row_count = s->row_count,
         .finds_capacity = s->values.find_capacity,
         .capacity_bytes = capacity_given(s),
-        .has_places = s->values.places.count > 0,
+        .has_places = s->values.places.count > 0 || !is_place("torch", recorded_place(s)),
         .wants_steady = s->values.steady_from >= 0,
     };
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0)

@@ -98,8 +98,16 @@ print_recorded(const struct view *v)
         after[TERM_NUMBER_BYTES];
     const struct dry_recommend_summary *s = v->summary;
     term_make_printable(conf, sizeof conf, v->recorded->conf, strlen(v->recorded->conf));
-    print_item(v, "recorded", "settings: %s%s", conf[0] ? conf : "default",
+    print_item(v, "recorded", "settings: %s%s",
+               conf[0]                                    ? conf
+               : strcmp(v->recorded->place, "torch") == 0 ? "default"
+                                                          : "not PyTorch's",
                strlen(v->recorded->conf) >= sizeof conf ? "..." : "");
+    if (strcmp(v->recorded->place, "torch") != 0)
+        print_item(
+            v, "",
+            "recorded by another allocator than PyTorch's: the rows are what "
+            "PyTorch's would do, and its default stands for the recorded settings");
     if (s->kept_is_lost)
         print_item(v, "",
                    "which could not be taken apart: no option of it is kept in "

@@ -101,6 +101,13 @@ print_check(const struct term *term, const struct dry_trace_view *view,
     print_notes(c);
 }
 
+/* The option string, as the place that it was recorded by reads it. */
+static const char *
+recorded_conf_of(const struct dry_replay_recorded *rec)
+{
+    return strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf;
+}
+
 /* The others are not replayed, and not passed over in silence. */
 static void
 print_other_devices(const struct replay_report *r)
@@ -119,6 +126,30 @@ print_other_devices(const struct replay_report *r)
     printf(" with events: choose by --device N\n");
 }
 
+/* Whose they are goes without saying only of PyTorch's. */
+static void
+print_recorded_settings(const struct dry_replay_recorded *rec)
+{
+    bool is_torch = strcmp(rec->place, "torch") == 0;
+    const char *conf = recorded_conf_of(rec);
+    printf("            settings: ");
+    term_print_text(stdout, conf, strlen(conf));
+    printf("%s", conf[0] ? "" : rec->place[0] ? "default" : "not known");
+    if (!is_torch)
+        printf(", of %s", rec->place[0] ? "Drystone's placement paged"
+                                        : "a placement that is not known");
+    printf("\n");
+    if (!rec->conf_problem)
+        return;
+    char problem[256];
+    term_make_printable(problem, sizeof problem, rec->conf_problem,
+                        strlen(rec->conf_problem));
+    printf("            not read whole: ");
+    term_print_wrapped(stdout, problem, 28, 80);
+    printf("            replayed with %s\n",
+           is_torch ? "the values the file has beside them" : "the defaults");
+}
+
 static void
 print_recorded(const struct replay_report *r)
 {
@@ -129,17 +160,7 @@ print_recorded(const struct replay_report *r)
     printf("recorded    reserved %s at the peak, %s at the end\n",
            term_format_bytes(rec->reserved_peak_bytes, peak),
            term_format_bytes(rec->reserved_end_bytes, end));
-    printf("            settings: ");
-    term_print_text(stdout, rec->conf, strlen(rec->conf));
-    printf("%s\n", rec->conf[0] ? "" : "default");
-    if (rec->conf_problem) {
-        char problem[256];
-        term_make_printable(problem, sizeof problem, rec->conf_problem,
-                            strlen(rec->conf_problem));
-        printf("            not read whole: ");
-        term_print_wrapped(stdout, problem, 28, 80);
-        printf("            replayed with the values the file has beside them\n");
-    }
+    print_recorded_settings(rec);
     if (!rec->oom)
         return;
     printf("            out of memory at event %zu", rec->oom_event);
@@ -390,11 +411,12 @@ make_recorded(const struct dry_replay_recorded *rec)
 {
     bool is_known = rec->reserved_peak_bytes > 0;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "reserved_peak_bytes",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "reserved_peak_bytes",
         make_known(is_known, rec->reserved_peak_bytes), "allocated_peak_bytes",
         make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
-        "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "conf",
-        make_text(rec->conf), "conf_problem",
+        "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "place",
+        rec->place[0] ? make_text(rec->place) : json_null(), "conf",
+        make_text(recorded_conf_of(rec)), "conf_problem",
         rec->conf_problem ? make_text(rec->conf_problem) : json_null(), "oom", rec->oom,
         "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
         "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes),
@@ -425,8 +447,8 @@ conf_of(const struct replay_report *r, const struct replay_row *row)
 {
     if (row->conf)
         return row->conf;
-    bool is_torch = strcmp(row->run.place, "torch") == 0;
-    return is_torch ? dry_replay_get_recorded(r->replay)->conf : "";
+    const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
+    return strcmp(row->run.place, rec->place) == 0 ? recorded_conf_of(rec) : "";
 }
 
 static json_t *

@@ -92,10 +92,11 @@ DRY_API const struct dry_replay_check *dry_replay_get_check(
 
 struct dry_replay_recorded {
     int32_t device;
-    const char *conf; /* recorded option string, "" if none */
+    const char *conf; /* recorded option string of PyTorch's, "" if none */
     /*
-     * Why that string could not be read whole (an option of a later release, say), or NULL;
-     * replayed are then the values the snapshot exports beside it.
+     * Why the option string could not be read whole (an option of a later release, say), or
+     * NULL; replayed are then the values the snapshot exports beside it, of place "paged"
+     * the defaults.
      */
     const char *conf_problem;
     uint64_t reserved_peak_bytes; /* in the window, from the record alone; 0: unknown */
@@ -109,6 +110,9 @@ struct dry_replay_recorded {
     int oom; /* the record holds an OOM */
     size_t oom_event;
     uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
+    /* Who placed: "torch"; "paged", a pool of this library; "": nobody who can replay. */
+    const char *place;
+    const char *place_conf; /* of "paged": recorded option string; else "" */
 };
 
 DRY_API const struct dry_replay_recorded *dry_replay_get_recorded(
@@ -129,7 +133,8 @@ struct dry_run_options {
     /*
      * Who decides where a request goes.
      *   "torch"    PyTorch's allocator; NULL, the default, is this
-     *   "paged"    this library's own; `conf` is its own option string, NULL its defaults
+     *   "paged"    this library's own; `conf` is its own option string, NULL as recorded, of
+     *              a record by another place its defaults
      *   "offline"  nobody: every lifetime is known, and the blocks are packed into one range.
      *              A block lives from its alloc to the moment its free was asked for, one
      *              older than the window from the beginning; streams are ignored, so that a

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <drystone/pool_trace.h>
+
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -51,6 +53,13 @@ newest_rules(void)
     return &rules[count - 1];
 }
 
+static void
+set_conf_problem(struct dry_replay *r, const char *problem)
+{
+    snprintf(r->conf_problem, sizeof r->conf_problem, "%s", problem);
+    r->recorded.conf_problem = r->conf_problem;
+}
+
 /* The option string, corrected by the values a snapshot exports beside it. */
 static void
 read_recorded_conf(struct dry_replay *r)
@@ -66,10 +75,8 @@ read_recorded_conf(struct dry_replay *r)
         r->recorded.conf = dry_trace_string(r->trace, s->conf, &length);
         struct dry_error problem;
         if (dryi_torch_conf_parse(r->recorded.conf, length, newest_rules(), conf,
-                                  &problem) != DRY_OK) {
-            snprintf(r->conf_problem, sizeof r->conf_problem, "%s", problem.text);
-            r->recorded.conf_problem = r->conf_problem;
-        }
+                                  &problem) != DRY_OK)
+            set_conf_problem(r, problem.text);
     }
     conf->max_split_size =
         s->max_split_size < 0 ? UINT64_MAX : (uint64_t)s->max_split_size;
@@ -81,6 +88,41 @@ read_recorded_conf(struct dry_replay *r)
     if (s->roundup_known)
         memcpy(conf->roundup_power2_divisions, s->roundup_power2_divisions,
                sizeof conf->roundup_power2_divisions);
+}
+
+/* The options of a pool of ours, whose placement is known. */
+static void
+read_paged_conf(struct dry_replay *r)
+{
+    size_t length;
+    const char *conf = dry_trace_placement_conf(r->trace, &length);
+    struct dry_error problem;
+    r->recorded.place = "paged";
+    if (!conf) {
+        set_conf_problem(r, "the file does not hold them");
+        return;
+    }
+    snprintf(r->place_conf, sizeof r->place_conf, "%.*s", (int)length, conf);
+    struct dryi_paged_conf read;
+    dryi_paged_conf_init(&read);
+    if (length == 0)
+        return;
+    if (dryi_paged_conf_parse(conf, length, &read, &problem) == DRY_OK)
+        r->recorded_paged = read;
+    else
+        set_conf_problem(r, problem.text);
+}
+
+static void
+read_recorded_place(struct dry_replay *r)
+{
+    size_t length;
+    const char *placement = dry_trace_placement(r->trace, &length);
+    dryi_paged_conf_init(&r->recorded_paged);
+    r->recorded.place = dryi_trace_is_foreign(r->trace) ? "" : "torch";
+    r->recorded.place_conf = r->place_conf;
+    if (placement && length == 5 && memcmp(placement, "paged", 5) == 0)
+        read_paged_conf(r);
 }
 
 static void
@@ -235,6 +277,7 @@ create(struct dry_replay *r, struct dry_error *err)
         return dryi_fail(err, DRY_ERR_UNSUPPORTED,
                          "pinned host memory has an allocator of its own");
     read_recorded_conf(r);
+    read_recorded_place(r);
     enum dry_status status = dryi_program_init(&r->program, r->trace, r->device,
                                                &r->recorded_conf, &r->memory, err);
     if (status == DRY_OK && r->program.has_addresses)

@@ -14,7 +14,9 @@ struct dry_replay {
     const struct dry_trace_view *view;
     const struct dry_trace_device *device;
     struct dryi_torch_conf recorded_conf;
-    char conf_problem[256]; /* "" if there is none */
+    struct dryi_paged_conf recorded_paged; /* defaults unless the record is by paged */
+    char place_conf[256];                  /* of recorded_paged */
+    char conf_problem[256];                /* "" if there is none */
     struct dryi_program program;
     struct dryi_origin origin;
     const struct dryi_torch_rules *rules;

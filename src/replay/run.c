@@ -389,7 +389,8 @@ resolve_place(const struct dry_run_options *o, enum place_kind *place,
 
 /* The option string, as the place reads it. */
 static enum dry_status
-parse_conf(const struct dry_run_options *o, struct attempt *a, struct dry_error *err)
+parse_conf(const struct dry_replay *r, const struct dry_run_options *o, struct attempt *a,
+           struct dry_error *err)
 {
     size_t length = o->conf ? strlen(o->conf) : 0;
     switch (a->place) {
@@ -399,6 +400,9 @@ parse_conf(const struct dry_run_options *o, struct attempt *a, struct dry_error 
         dryi_torch_conf_init(&a->conf);
         return dryi_torch_conf_parse(o->conf, length, a->rules, &a->conf, err);
     case PAGED:
+        a->paged = r->recorded_paged;
+        if (!o->conf)
+            return DRY_OK;
         dryi_paged_conf_init(&a->paged);
         return length ? dryi_paged_conf_parse(o->conf, length, &a->paged, err) : DRY_OK;
     case OFFLINE:
@@ -437,7 +441,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
             r->recorded.capacity_bytes ? r->recorded.capacity_bytes : DRY_SIM_UNLIMITED;
     enum dry_status status = resolve_place(o, &a->place, err);
     if (status == DRY_OK)
-        status = parse_conf(o, a, err);
+        status = parse_conf(r, o, a, err);
     if (status == DRY_ERR_FORMAT) {
         status = DRY_ERR_ARGUMENT; /* it is the caller's string, not the file's */
         if (err)

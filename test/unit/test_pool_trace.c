@@ -316,17 +316,33 @@ file_says_who_placed(void **state)
     }
 }
 
-static void
-check_no_placement(const char *extra, size_t count)
+static struct dry_trace *
+trace_with_extra(const char *extra, size_t count)
 {
     struct dry_trace_builder *builder;
     assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
     struct dry_trace_settings settings = {.known = 1, .conf = DRY_NONE};
     settings.extra = dry_trace_add_string(builder, extra, count);
     assert_int_equal(dry_trace_set_settings(builder, &settings), DRY_OK);
+    struct dry_lane lane = {0};
+    struct dry_event event = {.action = DRY_ACTION_ALLOC,
+                              .addr = UINT64_C(1) << 30,
+                              .size = MIB,
+                              .lane = dry_trace_add_lane(builder, &lane),
+                              .stack = DRY_NONE,
+                              .note = DRY_NONE};
+    assert_int_equal(dry_trace_begin_device(builder, 0), DRY_OK);
+    assert_int_equal(dry_trace_add_event(builder, &event), DRY_OK);
     struct dry_trace *trace;
     struct dry_error err;
     assert_int_equal(dry_trace_builder_finish(builder, &trace, &err), DRY_OK);
+    return trace;
+}
+
+static void
+check_no_placement(const char *extra, size_t count)
+{
+    struct dry_trace *trace = trace_with_extra(extra, count);
     size_t length = 1;
     assert_null(dry_trace_placement(trace, &length));
     assert_int_equal(length, 0);
@@ -355,6 +371,93 @@ a_placement_is_a_whole_text(void **state)
     check_no_placement(bytes, key_length + 7);
     bytes[key_length] = 'K';
     check_no_placement(bytes, key_length + 2);
+}
+
+/* What a replay takes the record for; the caller gives both back. */
+static const struct dry_replay_recorded *
+recorded_of(const struct dry_trace *trace, struct dry_replay **replay)
+{
+    struct dry_error err;
+    if (dry_replay_create(trace, NULL, replay, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    return dry_replay_get_recorded(*replay);
+}
+
+/* Another placement, and options that are none or not there: said, and never PyTorch's. */
+static void
+a_replay_knows_who_placed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *extra, *place, *conf;
+        bool has_problem;
+    } cases[] = {
+        {"", "torch", "", false},
+        {"\x8c\x12"
+         "drystone_placement\x8c\x05"
+         "other",
+         "", "", false},
+        {"\x8c\x12"
+         "drystone_placement\x8c\x05"
+         "paged",
+         "paged", "", true},
+        {"\x8c\x12"
+         "drystone_placement\x8c\x05"
+         "paged"
+         "\x8c\x0d"
+         "drystone_conf\x8c\x09"
+         "nothing:1",
+         "paged", "nothing:1", true},
+        {"\x8c\x12"
+         "drystone_placement\x8c\x05"
+         "paged"
+         "\x8c\x0d"
+         "drystone_conf\x8c\x0a"
+         "budget:1.5",
+         "paged", "budget:1.5", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dry_trace *trace =
+            trace_with_extra(cases[i].extra, strlen(cases[i].extra));
+        struct dry_replay *replay;
+        const struct dry_replay_recorded *recorded = recorded_of(trace, &replay);
+        assert_string_equal(recorded->place, cases[i].place);
+        assert_string_equal(recorded->place_conf, cases[i].conf);
+        assert_int_equal(recorded->conf_problem != NULL, cases[i].has_problem);
+        dry_replay_destroy(replay);
+        dry_trace_destroy(trace);
+    }
+}
+
+/* The recorded fraction counts on the device that is given, and nobody asks for one. */
+static void
+paged_is_replayed_under_the_options_it_was_recorded_with(void **state)
+{
+    (void)state;
+    struct pool_run recording;
+    pool_run_begin(&recording, DRY_PLACEMENT_PAGED, "per_process_memory_fraction:0.5",
+                   1024 * MIB, NULL);
+    uint64_t address;
+    assert_int_equal(dry_pool_alloc(recording.pool, 40 * MIB, 0, &address), DRY_OK);
+    struct dry_trace *trace = trace_of(&recording);
+    struct dry_replay *replay;
+    struct dry_run_options options;
+    dry_run_options_init(&options);
+    options.place = recorded_of(trace, &replay)->place;
+    static const char *const strings[] = {NULL, ""};
+    for (int i = 0; i < 4; i++) {
+        struct dry_run run;
+        struct dry_error err;
+        options.conf = strings[i % 2];
+        options.capacity_bytes = i < 2 ? UINT64_MAX : 64 * MIB;
+        if (dry_replay_run(replay, &options, &run, &err) != DRY_OK)
+            fail_msg("%s", err.text);
+        assert_string_equal(run.place, "paged");
+        assert_int_equal(run.oom, i == 2);
+    }
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
+    pool_run_end(&recording);
 }
 
 /* Most of the device is free in a private pool, where a request for it may not go. */
@@ -567,6 +670,8 @@ main(void)
         cmocka_unit_test(paged_record_is_not_taken_for_pytorchs),
         cmocka_unit_test(file_says_who_placed),
         cmocka_unit_test(a_placement_is_a_whole_text),
+        cmocka_unit_test(a_replay_knows_who_placed),
+        cmocka_unit_test(paged_is_replayed_under_the_options_it_was_recorded_with),
         cmocka_unit_test(paged_failure_is_not_advised_pytorchs_settings),
         cmocka_unit_test(deep_stacks_are_asked_for_again_and_cut),
         cmocka_unit_test(device_index_is_the_snapshots),
