@@ -97,7 +97,9 @@ struct dry_pool_options {
      * "budget:1.05,remap:True,plan:True", see drystone-pool(5).
      */
     const char *conf;
-    const char *compat; /* torch: a release like "2.11"; default NULL: the newest rules */
+    /* torch: a release from "2.0" to "2.15", which is the newest known: the rules of a later
+       one are not. Default NULL: the newest rules. */
+    const char *compat;
     /* Told of every event, in order, with the lock held: must not call the pool. */
     void (*observe)(void *self, const struct dry_pool_event *event);
     void *observe_self;

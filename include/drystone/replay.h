@@ -43,7 +43,8 @@ struct dry_replay_options {
     size_t struct_size; /* set by dry_replay_options_init() */
     const struct dry_memory *memory;
     int32_t device; /* DRY_DEVICE_BUSIEST, the default: the one with the most events */
-    const char *compat; /* "2.11" ...; default NULL: the release that fits the record */
+    /* "2.0" to "2.15", the newest known; default NULL: the release that fits the record. */
+    const char *compat;
     /*
      * Called now and then with the events done so far, while "offline" packs with the
      * searches done so far; other than 0 cancels.

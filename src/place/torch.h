@@ -51,8 +51,13 @@ struct dryi_torch_rules {
     bool fallback_is_last; /* pools made for an out-of-memory come after all retries */
 };
 
-/* "2.11", "2.11.1", "2.15.0a0": the rules of that release; NULL if not a version >= 2.0. */
+/*
+ * "2.11", "2.11.1", "2.15.0a0": the rules of that release; NULL if it is not a version, or not
+ * one that was looked at: nobody knows the rules of a later one.
+ */
 const struct dryi_torch_rules *dryi_torch_rules_find(const char *release);
+/* Say so: ARGUMENT. */
+enum dry_status dryi_torch_rules_refuse(const char *release, struct dry_error *err);
 /* All of them, oldest first. */
 const struct dryi_torch_rules *dryi_torch_rules_all(size_t *count);
 

@@ -78,6 +78,9 @@ static const struct dryi_torch_rules all_rules[] = {
 };
 #define RULES_COUNT (sizeof all_rules / sizeof *all_rules)
 
+/* The newest release that was looked at: it has the rules of the last row. */
+#define RELEASE_NEWEST "2.15"
+
 struct version {
     unsigned major, minor;
 };
@@ -114,8 +117,9 @@ is_not_after(struct version a, struct version b)
 const struct dryi_torch_rules *
 dryi_torch_rules_find(const char *release)
 {
-    struct version wanted;
-    if (!release || !read_version(release, &wanted))
+    struct version wanted, newest;
+    if (!release || !read_version(release, &wanted) ||
+        !read_version(RELEASE_NEWEST, &newest) || !is_not_after(wanted, newest))
         return NULL;
     const struct dryi_torch_rules *found = NULL;
     for (size_t i = 0; i < RULES_COUNT; i++) {
@@ -124,6 +128,16 @@ dryi_torch_rules_find(const char *release)
             found = &all_rules[i];
     }
     return found;
+}
+
+enum dry_status
+dryi_torch_rules_refuse(const char *release, struct dry_error *err)
+{
+    return dryi_fail(
+        err, DRY_ERR_ARGUMENT,
+        "compat '%.32s' is not a release of PyTorch from %s to %s, the newest "
+        "known",
+        release, all_rules[0].release, RELEASE_NEWEST);
 }
 
 const struct dryi_torch_rules *

@@ -90,8 +90,7 @@ create_torch(struct dry_pool *pool, const struct dry_pool_options *o,
     if (o->compat)
         options.rules = dryi_torch_rules_find(o->compat);
     if (!options.rules)
-        return dryi_fail(err, DRY_ERR_ARGUMENT, "no release of PyTorch from 2.0 on: %s",
-                         o->compat);
+        return dryi_torch_rules_refuse(o->compat, err);
     dryi_torch_conf_init(&options.conf);
     enum dry_status status = dryi_torch_conf_parse(o->conf, strlen(o->conf),
                                                    options.rules, &options.conf, err);

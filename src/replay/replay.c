@@ -225,8 +225,7 @@ check_against_record(struct dry_replay *r, struct dry_error *err)
     r->rules =
         dryi_torch_rules_find(r->options.compat ? r->options.compat : DEFAULT_RELEASE);
     if (!r->rules)
-        return dryi_fail(err, DRY_ERR_ARGUMENT,
-                         "compat '%.32s' is not a release like 2.11", r->options.compat);
+        return dryi_torch_rules_refuse(r->options.compat, err);
     r->check.compat = r->options.compat ? r->options.compat : DEFAULT_RELEASE;
     const char *obstacle = find_obstacle(r);
     if (obstacle) {

@@ -433,8 +433,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
     if (o->compat) {
         a->rules = dryi_torch_rules_find(o->compat);
         if (!a->rules)
-            return dryi_fail(err, DRY_ERR_ARGUMENT,
-                             "compat '%.32s' is not a release like 2.11", o->compat);
+            return dryi_torch_rules_refuse(o->compat, err);
     }
     if (a->capacity_bytes == 0)
         a->capacity_bytes =

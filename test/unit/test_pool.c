@@ -1568,6 +1568,9 @@ bad_options_are_refused(void **state)
     o.conf = "";
     o.compat = "1.13";
     assert_int_equal(dry_pool_create(&o, &pool, &err), DRY_ERR_ARGUMENT);
+    o.compat = "99.0";
+    assert_int_equal(dry_pool_create(&o, &pool, &err), DRY_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "from 2.0 to 2.15"));
     o.compat = "2.6";
     o.placement = (enum dry_placement)9;
     assert_int_equal(dry_pool_create(&o, &pool, &err), DRY_ERR_UNSUPPORTED);

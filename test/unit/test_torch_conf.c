@@ -418,16 +418,16 @@ releases_are_found_by_the_newest_row_not_after_them(void **state)
         {"2.0", "2.0"},     {"2.0.1", "2.0"},     {"2.5.1", "2.0"},
         {"2.6", "2.6"},     {"2.6.0", "2.6"},     {"2.9.1+cu128", "2.6"},
         {"2.10", "2.10"},   {"2.11", "2.11"},     {"2.12.1", "2.12"},
-        {"2.13.0", "2.13"}, {"2.15.0a0", "2.13"}, {"3.0", "2.13"},
-        {"2.100", "2.13"},
+        {"2.13.0", "2.13"}, {"2.15.0a0", "2.13"}, {"2.15.3", "2.13"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct dryi_torch_rules *rules = dryi_torch_rules_find(cases[i].release);
         assert_non_null(rules);
         assert_string_equal(rules->release, cases[i].row);
     }
-    static const char *const none[] = {"",     "2",    "1.13.1", "2.",      "main", ".5",
-                                       "-2.1", " 2.1", "2.x",    "2.99999", "v2.1"};
+    static const char *const none[] = {"",     "2",    "1.13.1", "2.",  "main",
+                                       ".5",   "-2.1", " 2.1",   "2.x", "2.99999",
+                                       "v2.1", "2.16", "2.100",  "3.0"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         if (dryi_torch_rules_find(none[i]))
             fail_msg("\"%s\" is taken for a release", none[i]);
