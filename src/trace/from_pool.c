@@ -226,7 +226,8 @@ find_text(const struct dry_trace *trace, const char *key, size_t *length)
 {
     const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
     char wanted[TEXT_MAX];
-    size_t extra_length = 0, wanted_length = put_text(wanted, key, strlen(key));
+    size_t extra_length = 0, wanted_length = put_text(wanted, key, strlen(key)), unused;
+    length = length ? length : &unused;
     const char *extra = NULL, *at = NULL;
     *length = 0;
     if (settings->known && settings->extra != DRY_NONE)

@@ -309,6 +309,8 @@ file_says_who_placed(void **state)
         check_text(text, length, "paged");
         text = dry_trace_placement_conf(trace, &length);
         check_text(text, length, options[i]);
+        assert_non_null(dry_trace_placement(trace, NULL));
+        assert_ptr_equal(dry_trace_placement_conf(trace, NULL), text);
         assert_int_equal(dry_trace_get_view(trace)->unknown_count, 0);
         dry_trace_destroy(made);
         dry_trace_destroy(trace);
