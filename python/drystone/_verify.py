@@ -110,7 +110,10 @@ class Verdict:
 
 
 def _line(name, predicted, measured, passes=False):
-    error = f"{100 * (predicted / measured - 1):+8.1f}%" if measured else f"{'-':>9}"
+    error = f"{'-':>9}"
+    if measured:
+        percent = round(100 * (predicted / measured - 1), 1)
+        error = f"{percent:+8.1f}%" if percent else f"{'0.0':>8}%"
     if passes:
         error = f"{'passes':>9}"
     return f"{name[:31]:<32}{predicted:>14}{measured:>14}{error}"

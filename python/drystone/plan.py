@@ -11,18 +11,33 @@
     print(dp.verify(chain, made, dp.watch(run, hidden)))
 
 The planner is the drystone command, found by $DRYSTONE or in PATH; the knapsack is the
-library's, found by $DRYSTONE_LIBRARY, beside that command, or by the system.
+library's, found by $DRYSTONE_LIBRARY, beside that command, or by the system. Neither needs
+PyTorch; all that measures or runs does, and is imported when it is asked for.
 """
-from ._apply import Planned, apply
+import importlib
+
 from ._command import run_on
 from ._errors import PlanError
 from ._knapsack import knapsack, solver
-from ._measure import measure
-from ._ranks import check_ranks, rank_hash, share
-from ._verify import Verdict, verify, watch
 
-__all__ = ["PlanError", "Planned", "Verdict", "apply", "check_ranks", "knapsack", "measure",
-           "plan", "rank_hash", "share", "solver", "verify", "watch"]
+# What imports torch, and where it is.
+_NEED_TORCH = {"Planned": "_apply", "apply": "_apply", "measure": "_measure",
+               "check_ranks": "_ranks", "rank_hash": "_ranks", "share": "_ranks",
+               "Verdict": "_verify", "verify": "_verify", "watch": "_verify"}
+
+__all__ = sorted(["PlanError", "knapsack", "plan", "solver", *_NEED_TORCH])
+
+
+def __getattr__(name):
+    if name not in _NEED_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module("." + _NEED_TORCH[name], __package__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def plan(chain, budget=None, *, method=None, options=(), command=None):

@@ -424,6 +424,11 @@ class SelectiveWithin(SelectiveCase):
                 parameter.grad = None
             self.assertEqual(live.live, 4)  # the loss, whose graph is there
 
+    def test_a_difference_of_nothing_has_no_sign(self):
+        lines = str(dp.Verdict(["s"], [("forward", 0, 1967616, 1967620)], set(), 10, 11))
+        self.assertTrue(lines.splitlines()[1].endswith(" 0.0%"), lines)
+        self.assertTrue(lines.splitlines()[2].endswith("-9.1%"), lines)
+
     def test_a_line_for_every_stage_and_phase(self):
         items = [{"ckpt": [0, 2], "inner": [{"opt": [0, 1], "id": "sac:matmul"},
                                             {"save": [2, 2]}]}, {"save": [3, 3]}]
