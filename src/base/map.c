@@ -57,11 +57,15 @@ grow(struct dryi_map *map)
 bool
 dryi_map_put(struct dryi_map *map, uint64_t key, uint32_t value)
 {
-    if (!grow(map))
+    size_t slots = map->slot_count;
+    size_t at = slots > 0 ? slot_of(map, key) : 0;
+    bool is_known = slots > 0 && map->slots[at].is_used;
+    if (!is_known && !grow(map))
         return false;
-    struct dryi_map_slot *slot = &map->slots[slot_of(map, key)];
-    map->count += !slot->is_used;
-    *slot = (struct dryi_map_slot){.key = key, .value = value, .is_used = 1};
+    if (map->slot_count != slots)
+        at = slot_of(map, key);
+    map->slots[at] = (struct dryi_map_slot){.key = key, .value = value, .is_used = 1};
+    map->count += !is_known;
     return true;
 }
 

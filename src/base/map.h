@@ -32,7 +32,7 @@ struct dryi_map {
 void dryi_map_init(struct dryi_map *map, const struct dry_memory *memory);
 void dryi_map_finish(struct dryi_map *map);
 
-/* Set the value of a key, new or known; false when there is no memory. */
+/* Set the value of a key; false when there is no memory, which only a new one needs. */
 bool dryi_map_put(struct dryi_map *map, uint64_t key, uint32_t value);
 /* The value's place, or NULL; valid until the next put or take. */
 uint32_t *dryi_map_find(const struct dryi_map *map, uint64_t key);

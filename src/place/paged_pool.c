@@ -58,18 +58,26 @@ dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id)
     return is_it ? owner : NONE;
 }
 
+/* Where there is no memory for all of it, what there is of it is for the next one to ask. */
 static bool
 make_arena(struct dryi_paged *p, uint32_t index)
 {
-    struct arena arena = {.shelves = NONE,
-                          .last_stream = NONE,
-                          .last_shelf = NONE,
-                          .steal_turn = NONE,
-                          .spans = NONE};
-    arena.holes = dryi_paged_shelf_make(p, index, SHELF_HOLES, NONE);
-    arena.everybody = dryi_paged_shelf_make(p, index, SHELF_EVERYBODY, NONE);
-    p->arenas[index] = arena;
-    return arena.holes != NONE && arena.everybody != NONE;
+    struct arena *a = &p->arenas[index];
+    if (index == p->arena_count) {
+        *a = (struct arena){.holes = NONE,
+                            .everybody = NONE,
+                            .shelves = NONE,
+                            .last_stream = NONE,
+                            .last_shelf = NONE,
+                            .steal_turn = NONE,
+                            .spans = NONE};
+        p->arena_count++;
+    }
+    if (a->holes == NONE)
+        a->holes = dryi_paged_shelf_make(p, index, SHELF_HOLES, NONE);
+    if (a->everybody == NONE)
+        a->everybody = dryi_paged_shelf_make(p, index, SHELF_EVERYBODY, NONE);
+    return a->holes != NONE && a->everybody != NONE;
 }
 
 /* A record of a pool that is gone is taken again, with its arenas, which are empty. */
@@ -155,7 +163,11 @@ dryi_paged_open_pool(void *self, struct dryi_pool_id pool, unsigned flags)
         owner = dryi_paged_owner_make(p, pool, flags);
     if (owner == NONE)
         return DRY_ERR_MEMORY;
-    if (p->owners[owner].users++ == 0)
+    struct owner *o = &p->owners[owner];
+    if (o->users == 0 && p->arenas[2 * owner].spans == NONE &&
+        p->arenas[2 * owner + 1].spans == NONE)
+        o->flags = flags; /* it has nothing: as if it were not there */
+    if (o->users++ == 0)
         idle_remove(p, owner);
     return DRY_OK;
 }

@@ -287,14 +287,13 @@ forget_pools(struct dryi_paged *p)
  * the budget nobody else would ask for them, and each has records and addresses.
  */
 static enum dry_status
-empty_pool(struct dryi_paged *p, uint32_t owner)
+empty_pool(struct dryi_paged *p, uint32_t owner, struct steal *steal)
 {
-    struct steal steal = {.want = p->page_count, .asked = NONE};
     enum dry_status status = DRY_OK;
     for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1 && status == DRY_OK;
          arena++) {
         sweep_arena(p, arena); /* streams' blocks may share a page */
-        status = steal_from_arena(p, arena, &steal);
+        status = steal_from_arena(p, arena, steal);
     }
     return status;
 }
@@ -314,12 +313,13 @@ return_empty_spans(struct dryi_paged *p, uint32_t arena)
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
+    struct steal steal = {.want = p->page_count, .asked = NONE};
     bool is_emptied = p->page_bytes > 0 && p->conf.remap;
     uint32_t most = p->idle_count < IDLE_POOLS_MAX ? p->idle_count : IDLE_POOLS_MAX;
     for (uint32_t i = 0; i < most && p->capture_count == 0; i++) {
         uint32_t owner = p->first_idle;
         dryi_paged_idle_turn(p);
-        if (is_emptied && empty_pool(p, owner) != DRY_OK)
+        if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)
             is_emptied =
                 false; /* the next request that needs pages meets the error, too */
         return_empty_spans(p, 2 * owner);
@@ -334,8 +334,9 @@ dryi_paged_return_addresses(struct dryi_paged *p)
     bool any = false;
     if (p->capture_count > 0)
         return false;
+    struct steal steal = {.want = p->page_count, .asked = NONE};
     for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
-        if (empty_pool(p, owner) != DRY_OK)
+        if (empty_pool(p, owner, &steal) != DRY_OK)
             break;
     }
     for (uint32_t i = 0; i < p->span_slots; i++) {

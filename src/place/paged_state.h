@@ -304,6 +304,7 @@ struct dryi_paged {
 
     struct arena *arenas;
     size_t arena_capacity;
+    uint32_t arena_count; /* of owners, and of one that could not be made whole */
     struct owner *owners;
     size_t owner_capacity;
     struct dryi_order_node *owner_nodes; /* parallel to owners: those that live, by id */

@@ -203,8 +203,10 @@ make_front(struct dry_pool *pool, uint64_t stream)
         return made;
     }
     made = dryi_memory_zalloc(&pool->memory, 1, sizeof *made);
-    if (!made)
+    if (!made) {
+        pool->place.ops->front_return(front);
         return NULL;
+    }
     made->front = front;
     atomic_init(&made->stream, stream);
     dryi_lock_init(&made->lock);

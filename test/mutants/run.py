@@ -58,8 +58,8 @@ MUTANTS = {
         "test_forecast", "a_lost_position_is_found_nearby"),
     "idle_pools_keep_their_pages": (
         "paged_release.c",
-        "if (is_emptied && empty_pool(p, owner) != DRY_OK)",
-        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, owner) != DRY_OK)",
+        "if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)",
+        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, owner, &steal) != DRY_OK)",
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
     "idle_pools_looked_at_from_the_first": (
         "paged_pool.c",
@@ -68,14 +68,34 @@ MUTANTS = {
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
     "a_pool_used_again_is_idle": (
         "paged_pool.c",
-        "    if (p->owners[owner].users++ == 0)\n",
-        "    if (p->owners[owner].users++ == UINT64_MAX)\n",
+        "    if (o->users++ == 0)\n",
+        "    if (o->users++ == UINT64_MAX)\n",
         "test_paged", "private_pools_do_not_mix"),
     "a_pool_that_is_gone_is_found": (
         "paged_pool.c",
         "    dryi_order_remove(p->owner_nodes, &p->owners_by_id, owner);\n",
         "",
         "prop_paged", "paged_keeps_the_contract"),
+    "arena_made_again": (
+        "paged_pool.c",
+        "    if (index == p->arena_count) {",
+        "    if (index <= p->arena_count) {",
+        "test_gone", "pools_that_cannot_be_opened_leave_nothing"),
+    "events_for_each_idle_pool": (
+        "paged_release.c",
+        "        status = steal_from_arena(p, arena, steal);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
+        "        struct steal own = *steal;\n        status = steal_from_arena(p, arena, &own);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
+        "test_gone", "one_that_is_opened_records_few_events"),
+    "front_of_the_place_left": (
+        "pool_front.c",
+        "    if (!made) {\n        pool->place.ops->front_return(front);\n",
+        "    if (!made) {\n",
+        "test_gone", "streams_without_a_front_leave_nothing"),
+    "flags_of_before": (
+        "paged_pool.c",
+        "        o->flags = flags; /* it has nothing: as if it were not there */\n",
+        "        o->flags |= 0;\n",
+        "test_gone", "one_that_has_nothing_is_opened_anew"),
     "large_fronts_left": (
         "paged_front.c",
         "    any |= flush_list(p, false);\n",

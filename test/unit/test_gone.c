@@ -28,6 +28,8 @@ struct stage {
     struct dry_device_ops ops;
     struct dry_pool *pool;
     size_t live_bytes;
+    size_t left;    /* requests for memory before one that fails; SIZE_MAX: none does */
+    size_t refused; /* bytes: no request for so many is granted; 0: each is */
     uint64_t first; /* number of the oldest stream that is there */
     unsigned waits; /* for the whole device */
 };
@@ -40,6 +42,12 @@ static void *
 count(void *self, void *old, size_t old_bytes, size_t new_bytes)
 {
     struct stage *s = self;
+    bool is_more = new_bytes > old_bytes;
+    if (is_more && (s->left == 0 || new_bytes == s->refused)) {
+        s->left = SIZE_MAX;
+        return NULL;
+    }
+    s->left -= is_more && s->left != SIZE_MAX;
     s->live_bytes += new_bytes - old_bytes;
     if (new_bytes > 0)
         return realloc(old, new_bytes);
@@ -79,7 +87,7 @@ wait_all(void *self)
 static void
 begin(struct stage *s, enum dry_placement placement, const char *conf, bool has_ids)
 {
-    *s = (struct stage){0};
+    *s = (struct stage){.left = SIZE_MAX};
     stage = s;
     struct dry_sim_options so;
     dry_sim_options_init(&so);
@@ -327,6 +335,140 @@ what_a_stream_knew_goes_with_it(void **state)
     }
 }
 
+/* --- host memory that is not there -------------------------------------------------------- */
+
+static void
+open_in_vain(struct stage *s, size_t granted)
+{
+    struct dry_pool_id id = {0, 1};
+    size_t before = s->live_bytes;
+    for (int i = 0; i < 100; i++) {
+        s->left = granted;
+        enum dry_status status = dry_pool_open_private(s->pool, id, 0);
+        s->left = SIZE_MAX;
+        assert_true(status == DRY_OK || status == DRY_ERR_MEMORY);
+        if (status == DRY_OK)
+            assert_int_equal(dry_pool_release_private(s->pool, id), DRY_OK);
+    }
+    assert_true(s->live_bytes - before <= 64 * DRYI_KIB);
+}
+
+static void
+pools_that_cannot_be_opened_leave_nothing(void **state)
+{
+    (void)state;
+    for (size_t granted = 0; granted < 8; granted++) {
+        struct stage s;
+        begin(&s, DRY_PLACEMENT_PAGED, "", false);
+        open_in_vain(&s, granted);
+        end(&s);
+    }
+}
+
+/* Of a front the place has its part, and the pool has no memory for its own. */
+static void
+streams_without_a_front_leave_nothing(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, DRY_PLACEMENT_PAGED, "plan:False", false);
+    put(&s, take(&s, 512, STAYS)); /* there are pages then, and a table */
+    s.refused = sizeof(struct dryi_pool_front);
+    for (uint64_t stream = 1; stream <= 2000; stream++)
+        put(&s, take(&s, 512, stream));
+    s.refused = 0;
+    assert_true(s.live_bytes <= 4 * DRYI_MIB);
+    end(&s);
+}
+
+/* So many streams there are that the table of them is full. */
+static void
+a_stream_is_known_after_a_failure(void **state)
+{
+    (void)state;
+    for (uint64_t before = 31; before <= 127; before = 2 * before + 1) {
+        for (size_t granted = 0; granted < 12; granted++) {
+            struct stage s;
+            uint64_t address;
+            begin(&s, DRY_PLACEMENT_PAGED, "", false);
+            for (uint64_t stream = 1; stream <= before; stream++)
+                take(&s, 512, stream);
+            s.left = granted;
+            enum dry_status status = dry_pool_alloc(s.pool, 512, 1000, &address);
+            s.left = SIZE_MAX;
+            assert_true(status == DRY_OK || status == DRY_ERR_MEMORY);
+            uint64_t block = take(&s, 512, 1);
+            assert_int_equal(dry_pool_record_stream(s.pool, block, 1000), DRY_OK);
+            take(&s, 512, 1000);
+            end(&s);
+        }
+    }
+}
+
+/* --- pools that nobody uses --------------------------------------------------------------- */
+
+static void
+use_private(struct stage *s, uint64_t number, uint64_t streams)
+{
+    struct dry_pool_id id = {0, number};
+    uint64_t blocks[16];
+    assert_int_equal(dry_pool_open_private(s->pool, id, 0), DRY_OK);
+    assert_int_equal(dry_pool_begin_private(s->pool, id, NULL), DRY_OK);
+    for (uint64_t i = 0; i < streams; i++)
+        blocks[i] = take(s, 2 * DRYI_MIB, 100 * number + i);
+    assert_int_equal(dry_pool_end_private(s->pool, id), DRY_OK);
+    for (uint64_t i = 0; i < streams; i++)
+        put(s, blocks[i]);
+}
+
+/* As many as pool.h says: of all pools that are looked at, not of each. */
+static void
+one_that_is_opened_records_few_events(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct dry_pool_counters before, after;
+    begin(&s, DRY_PLACEMENT_PAGED, "", false);
+    take(&s, 512 * DRYI_MIB, STAYS); /* else all of them would be waited for before */
+    for (uint64_t number = 1; number <= 7; number++)
+        use_private(&s, number, 16);
+    for (uint64_t number = 1; number <= 7; number++)
+        assert_int_equal(
+            dry_pool_release_private(s.pool, (struct dry_pool_id){0, number}), DRY_OK);
+    dry_pool_get_counters(s.pool, &before);
+    assert_int_equal(dry_pool_open_private(s.pool, (struct dry_pool_id){0, 99}, 0),
+                     DRY_OK);
+    dry_pool_get_counters(s.pool, &after);
+    assert_true(after.events_recorded - before.events_recorded <= 64);
+    assert_true(after.events_recorded > before.events_recorded);
+    end(&s);
+}
+
+/* Whether or not it was forgotten meanwhile. */
+static void
+one_that_has_nothing_is_opened_anew(void **state)
+{
+    (void)state;
+    for (int is_between = 0; is_between <= 1; is_between++) {
+        struct stage s;
+        struct dry_pool_id id = {0, 1}, other = {0, 2};
+        struct dry_pool_block block;
+        begin(&s, DRY_PLACEMENT_PAGED, "", false);
+        assert_int_equal(dry_pool_open_private(s.pool, id, 0), DRY_OK);
+        assert_int_equal(dry_pool_release_private(s.pool, id), DRY_OK);
+        if (is_between)
+            assert_int_equal(dry_pool_open_private(s.pool, other, 0), DRY_OK);
+        assert_int_equal(dry_pool_open_private(s.pool, id, DRY_POOL_NO_SPLIT), DRY_OK);
+        assert_int_equal(dry_pool_begin_private(s.pool, id, NULL), DRY_OK);
+        put(&s, take(&s, DRYI_MIB, 1));
+        uint64_t address = take(&s, DRYI_MIB / 2, 1);
+        assert_int_equal(dry_pool_get_block(s.pool, address, &block), DRY_OK);
+        assert_true(block.size > DRYI_MIB / 2);
+        assert_int_equal(dry_pool_end_private(s.pool, id), DRY_OK);
+        end(&s);
+    }
+}
+
 /* Stream 2 is done with what it freed; options say that this is for no other stream. */
 static void
 what_is_over_stays_where_options_say_so(void **state)
@@ -363,6 +505,11 @@ main(void)
         cmocka_unit_test(fronts_go_from_stream_to_stream),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
         cmocka_unit_test(what_is_over_stays_where_options_say_so),
+        cmocka_unit_test(pools_that_cannot_be_opened_leave_nothing),
+        cmocka_unit_test(streams_without_a_front_leave_nothing),
+        cmocka_unit_test(a_stream_is_known_after_a_failure),
+        cmocka_unit_test(one_that_is_opened_records_few_events),
+        cmocka_unit_test(one_that_has_nothing_is_opened_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

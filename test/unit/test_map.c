@@ -157,6 +157,23 @@ a_table_does_not_age(void **state)
     dryi_map_finish(&map);
 }
 
+/* Only what is new takes memory: at 32 of 64 it would. */
+static void
+a_known_key_takes_none(void **state)
+{
+    (void)state;
+    struct dryi_map map;
+    dryi_map_init(&map, NULL);
+    for (uint64_t key = 0; key < 32; key++)
+        assert_true(dryi_map_put(&map, key, 0));
+    assert_true(dryi_map_put(&map, 7, 1));
+    assert_int_equal(map.slot_count, 64);
+    assert_true(map.count == 32 && *dryi_map_find(&map, 7) == 1);
+    assert_true(dryi_map_put(&map, 32, 2));
+    assert_int_equal(map.slot_count, 128);
+    dryi_map_finish(&map);
+}
+
 static bool
 fill(const struct dry_memory *memory)
 {
@@ -196,6 +213,7 @@ main(void)
         cmocka_unit_test(takes_close_their_gaps),
         cmocka_unit_test(an_empty_map),
         cmocka_unit_test(a_table_does_not_age),
+        cmocka_unit_test(a_known_key_takes_none),
         cmocka_unit_test(each_request_for_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
