@@ -64,7 +64,9 @@
  * the fronts, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
  * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
- * one's (paged_gone.c): what is kept is for as many streams as there are with something.
+ * one's (paged_gone.c): what is kept is for as many streams as there are with something, but for
+ * two shelves of each pair of a pool's and a stream's record that met, which stay; and who has
+ * more than 4096 shelves is not found to be left.
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
