@@ -28,7 +28,9 @@
  *            Placement torch fails where PyTorch does, which does not look again at what it
  *            has waited for: there a retry may succeed. ARGUMENT: an address that is not a block
  *            of this pool in use, a size of 1 EiB or more. MEMORY: the host has none for our
- *            records; nothing was done. SYSTEM: the driver refused something beside memory.
+ *            records; nothing was done. SYSTEM: the driver refused something beside memory. Where
+ *            either keeps a request from memory that was freed, it ends so, and not with NO_SPACE:
+ *            nobody knows whether there was room; no callback is asked.
  *            UNSUPPORTED: this is the child of a fork: the device belongs to the parent; only
  *            destroy is allowed, and it leaves the device alone. A callback that forks must not
  *            return in the child. Where a thread had the pool's lock when another forked, destroy

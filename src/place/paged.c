@@ -197,9 +197,12 @@ DRYI_ASIDE static enum dry_status
 serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
     uint32_t found;
+    p->hindered = DRY_OK;
     enum dry_status status = dryi_paged_climb(p, r, &found);
     if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))
         status = dryi_paged_take_larger(p, r, &found);
+    if (status == DRY_ERR_NO_SPACE && p->hindered != DRY_OK)
+        status = p->hindered;
     if (status == DRY_ERR_NO_SPACE)
         report_oom(p, r);
     if (status != DRY_OK)

@@ -401,7 +401,11 @@ take_lent(struct dryi_paged *p, const struct request *r)
         struct request lent = *r;
         lent.arena = 2 * owner + (r->arena & 1);
         lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
-        uint32_t block = lent.shelf == NONE ? NONE : dryi_paged_take_own(p, &lent);
+        if (lent.shelf == NONE) {
+            (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
+            continue;
+        }
+        uint32_t block = dryi_paged_take_own(p, &lent);
         if (block != NONE)
             return block;
     }
@@ -441,12 +445,14 @@ take_hidden(struct dryi_paged *p, const struct request *r)
 
 /*
  * Everything that can be waited for; then all there is, looked through thoroughly. After a
- * failure nothing is left that another try could use.
+ * failure nothing is left that another try could use, unless it was hindered.
  */
 static enum dry_status
 climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     p->retries++;
+    p->hindered = DRY_OK; /* what was refused so far is asked for again */
+    dryi_paged_release_held(p);
     dryi_paged_flush(p);
     *block = take_any(p, r);
     if (*block != NONE)

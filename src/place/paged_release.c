@@ -336,7 +336,7 @@ dryi_paged_return_addresses(struct dryi_paged *p)
         return false;
     struct steal steal = {.want = p->page_count, .asked = NONE};
     for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
-        if (empty_pool(p, owner, &steal) != DRY_OK)
+        if (dryi_note_hindered(&p->hindered, empty_pool(p, owner, &steal)) != DRY_OK)
             break;
     }
     for (uint32_t i = 0; i < p->span_slots; i++) {

@@ -375,6 +375,8 @@ struct dryi_paged {
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
     bool is_full; /* the device or the limit refused a page, and none went back */
+    /* Of this request: the first failure that kept it from what was freed; OK: none did. */
+    enum dry_status hindered;
 };
 
 /* A request under way. */

@@ -153,13 +153,13 @@ dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
         return DRY_ERR_UNSUPPORTED;
     uint32_t use = make_use(p, stream);
     if (use == NONE)
-        return DRY_ERR_MEMORY;
+        return dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
     enum dry_status status = record_event(p, stream, &p->uses[use].event);
     if (status == DRY_OK)
         queue_use(p, use);
     else
         drop_use(p, use);
-    return status;
+    return dryi_note_hindered(&p->hindered, status);
 }
 
 enum dry_status
@@ -267,7 +267,8 @@ dryi_paged_release_held(struct dryi_paged *p)
 {
     while (p->first_held != NONE && p->capture_count == 0) {
         uint32_t block = p->first_held;
-        if (record_uses(p, p->blocks[block].uses) != DRY_OK)
+        enum dry_status status = record_uses(p, p->blocks[block].uses);
+        if (dryi_note_hindered(&p->hindered, status) != DRY_OK)
             return; /* the next request tries again */
         p->first_held = p->blocks[block].bin_next;
         queue_uses(p, block);
@@ -293,6 +294,9 @@ free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     struct block *b = &p->blocks[block];
     bool is_held = p->capture_count > 0;
     enum dry_status status = is_held ? DRY_OK : record_uses(p, b->uses);
+    if (status ==
+        DRY_ERR_UNSUPPORTED) /* of a stream that is gone, and nothing waits for it */
+        return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
     note_free(p, s, block);
@@ -392,7 +396,7 @@ dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
         p->counters.driver_calls++;
         enum dry_status status =
             p->device.ops->event_wait(p->device.self, p->uses[s->first_use].event);
-        if (status != DRY_OK)
+        if (dryi_note_hindered(&p->hindered, status) != DRY_OK)
             return status;
         finish_first_use(p, stream);
     }

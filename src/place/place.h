@@ -138,13 +138,14 @@ struct dryi_place_ops {
     /*
      * `size` bytes for `stream`. size 0 gives DRYI_NO_BLOCK and OK. NO_SPACE: out of memory
      * after everything was tried, so that the same call again fails again (PyTorch's place:
-     * after everything PyTorch tries). ARGUMENT: 1 EiB or more.
+     * after everything PyTorch tries). ARGUMENT: 1 EiB or more. MEMORY, SYSTEM: also where
+     * nothing was found, and part of what was freed could not be looked at for that reason.
      */
     enum dry_status (*alloc)(void *self, uint64_t size, uint64_t stream,
                              dryi_block *block);
     /*
      * Give back. Never takes memory. Fails (and the block stays in use) only where an event
-     * must be recorded and cannot be.
+     * must be recorded and cannot be: SYSTEM.
      */
     enum dry_status (*free)(void *self, dryi_block block);
     /* Another stream uses the block too. Its own stream is ignored, as are repetitions. */
@@ -294,5 +295,18 @@ struct dryi_place {
     void *self;
     uint64_t front_max; /* larger requests have no block on a front that is not shared */
 };
+
+/*
+ * For placements: a failure that a request goes on without, and that the next one may not meet. If
+ * it finds nothing it ends with the first of these and not with NO_SPACE, for it has not seen all
+ * there is. UNSUPPORTED is none: a capture forbids it, or nobody can tell. Returns `status`.
+ */
+static inline enum dry_status
+dryi_note_hindered(enum dry_status *hindered, enum dry_status status)
+{
+    if (*hindered == DRY_OK && status != DRY_ERR_UNSUPPORTED)
+        *hindered = status;
+    return status;
+}
 
 #endif

@@ -286,7 +286,10 @@ dryi_torch_alloc(struct dryi_torch *t, uint64_t size, uint64_t stream, dryi_bloc
         dryi_torch_process_events(t);
     uint32_t found = dryi_torch_free_take(t, &r);
     if (found == NONE) {
+        t->hindered = DRY_OK;
         status = climb_ladder(t, &r, &found);
+        if (status == DRY_ERR_NO_SPACE && t->hindered != DRY_OK)
+            return t->hindered; /* PyTorch throws where an event is refused, too */
         if (status == DRY_ERR_NO_SPACE && !t->rejected)
             report_oom(t, &r);
         if (status != DRY_OK)

@@ -117,7 +117,8 @@ struct dryi_place dryi_torch_as_place(struct dryi_torch *place);
 /*
  * `size` bytes for `stream`. size 0 gives DRYI_NO_BLOCK and OK. NO_SPACE: out of
  * memory after the whole ladder of retries (its side effects stay), or rejected by
- * throw_on_cudamalloc_oom. ARGUMENT: 1 EiB or more.
+ * throw_on_cudamalloc_oom. SYSTEM: the device refused what the ladder had to wait for, or a page.
+ * ARGUMENT: 1 EiB or more.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_alloc(struct dryi_torch *place, uint64_t size,
                                                   uint64_t stream, dryi_block *block);

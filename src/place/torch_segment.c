@@ -269,8 +269,9 @@ dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
     uint64_t end = s->addr + dryi_round_down(b->addr + b->size - s->addr, s->page);
     if (begin >= end)
         return;
-    if (dryi_torch_driver(t)->stream_wait(t->device.self, t->streams[b->stream].value) !=
-        DRY_OK)
+    enum dry_status status =
+        dryi_torch_driver(t)->stream_wait(t->device.self, t->streams[b->stream].value);
+    if (dryi_note_hindered(&t->hindered, status) != DRY_OK)
         return; /* work may still go on there: it stays mapped */
     dryi_torch_driver(t)->unmap(t->device.self, begin, end - begin, s->page);
     dryi_torch_free_remove(t, block);

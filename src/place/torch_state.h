@@ -168,6 +168,8 @@ struct dryi_torch {
      * asked; beyond this nothing goes. */
     uint64_t mapped_limit_bytes;
     bool rejected; /* the request under way broke throw_on_cudamalloc_oom */
+    /* Of that request: the first failure that kept it from what was freed; OK: none did. */
+    enum dry_status hindered;
 };
 
 /* A request under way. */

@@ -130,7 +130,7 @@ dryi_torch_settle_deferred(struct dryi_torch *t)
         uint32_t block = t->deferred_first;
         struct block *b = &t->blocks[block];
         drop_uses_in_capture(t, b);
-        if (record_events(t, b) != DRY_OK)
+        if (dryi_note_hindered(&t->hindered, record_events(t, b)) != DRY_OK)
             return;
         t->deferred_first = b->next_deferred;
         if (b->uses == NONE)
@@ -163,6 +163,9 @@ dryi_torch_free(struct dryi_torch *t, dryi_block block)
     struct block *b = &t->blocks[block];
     bool deferred = b->uses != NONE && waits_for_capture(t, b);
     enum dry_status status = deferred ? DRY_OK : record_events(t, b);
+    if (status ==
+        DRY_ERR_UNSUPPORTED) /* of a stream that is gone, while another is captured */
+        return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
     b->allocated = false;
@@ -253,7 +256,9 @@ dryi_torch_process_events(struct dryi_torch *t)
 static bool
 wait_for_use(struct dryi_torch *t, uint32_t use)
 {
-    return dryi_torch_driver(t)->event_wait(t->device.self, t->uses[use].event) == DRY_OK;
+    enum dry_status status =
+        dryi_torch_driver(t)->event_wait(t->device.self, t->uses[use].event);
+    return dryi_note_hindered(&t->hindered, status) == DRY_OK;
 }
 
 void

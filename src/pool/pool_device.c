@@ -88,28 +88,34 @@ find_stream(struct dry_pool *pool, uint64_t number)
     return known ? &s->list[*known] : NULL;
 }
 
+/* Is the handle that stream's? */
+static bool
+is_living(const struct dry_pool *pool, uint64_t stream, uint64_t number)
+{
+    return !pool->has_stream_ids ||
+           pool->device.ops->stream_id(pool->device.self, stream) == number;
+}
+
 /* The handle, if it still is that stream's. */
 static bool
 find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 {
     const struct dryi_pool_stream *s = find_stream(pool, number);
     *stream = s ? s->handle : number;
-    if (!pool->has_stream_ids)
-        return true;
-    return s && pool->device.ops->stream_id(pool->device.self, s->handle) == number;
+    return (s || !pool->has_stream_ids) && is_living(pool, *stream, number);
 }
 
 /*
  * All that a stream which is gone was given so far is over, not what it is given later: a handle
- * may be another stream in each thread, and then it is not gone. SYSTEM: nobody
- * can tell. Amid a capture nobody is asked: to wait for the whole device would end it (CUDA driver
- * API, cuStreamBeginCapture).
+ * may be another stream in each thread, and then it is not gone. UNSUPPORTED: nobody can tell,
+ * for now or ever, and that is no failure of the device's. Amid a capture nobody is asked: to wait
+ * for the whole device would end it (CUDA driver API, cuStreamBeginCapture).
  */
 static enum dry_status
 wait_for_all(struct dry_pool *pool)
 {
     if (!pool->device.ops->wait_all || dryi_pool_is_capturing(pool))
-        return DRY_ERR_SYSTEM;
+        return DRY_ERR_UNSUPPORTED;
     return pool->device.ops->wait_all(pool->device.self);
 }
 
@@ -213,13 +219,24 @@ between_wait_all(void *self)
     return pool->has_stream_ids ? wait_for_all(pool) : DRY_ERR_UNSUPPORTED;
 }
 
+/*
+ * Whose the handle is is asked again behind the event: another thread may have destroyed the
+ * stream meanwhile and made one that has its handle, and the event would be that one's. (Numbers
+ * do not come again: if it is the same, it was so all the time.)
+ */
 static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)
 {
     struct dry_pool *pool = self;
+    const struct dry_device *device = &pool->device;
     uint64_t stream;
-    if (find_living(pool, number, &stream))
-        return pool->device.ops->event_record(pool->device.self, stream, event);
+    if (find_living(pool, number, &stream)) {
+        enum dry_status status = device->ops->event_record(device->self, stream, event);
+        if (is_living(pool, stream, number))
+            return status;
+        if (status == DRY_OK)
+            device->ops->event_destroy(device->self, *event);
+    }
     enum dry_status status = wait_for_all(pool);
     if (status == DRY_OK)
         *event = PASSED;
@@ -257,8 +274,11 @@ between_stream_wait(void *self, uint64_t number)
     uint64_t stream;
     if (pool->is_child)
         return DRY_OK;
-    if (find_living(pool, number, &stream))
-        return pool->device.ops->stream_wait(pool->device.self, stream);
+    if (find_living(pool, number, &stream)) {
+        enum dry_status status = pool->device.ops->stream_wait(pool->device.self, stream);
+        if (is_living(pool, stream, number))
+            return status;
+    }
     return wait_for_all(pool);
 }
 

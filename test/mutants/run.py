@@ -96,6 +96,36 @@ MUTANTS = {
         "        o->flags = flags; /* it has nothing: as if it were not there */\n",
         "        o->flags |= 0;\n",
         "test_gone", "one_that_has_nothing_is_opened_anew"),
+    "refused_event_is_out_of_memory": (
+        "paged_stream.c",
+        "        drop_use(p, use);\n    return dryi_note_hindered(&p->hindered, status);\n",
+        "        drop_use(p, use);\n    return status;\n",
+        "test_hindered", "event_that_is_refused_is_no_out_of_memory"),
+    "refused_wait_is_out_of_memory": (
+        "paged_stream.c",
+        "        if (dryi_note_hindered(&p->hindered, status) != DRY_OK)\n            return status;\n",
+        "        if (status != DRY_OK)\n            return status;\n",
+        "test_hindered", "wait_that_is_refused_is_no_out_of_memory"),
+    "held_back_and_not_asked_again": (
+        "paged_ladder.c",
+        "    dryi_paged_release_held(p);\n",
+        "",
+        "test_hindered", "free_held_back_is_asked_for_again"),
+    "lent_without_host_memory_is_out_of_memory": (
+        "paged_ladder.c",
+        "            (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);\n",
+        "",
+        "test_hindered", "host_memory_that_ends_is_no_out_of_memory"),
+    "event_of_another_stream": (
+        "pool_device.c",
+        "        if (is_living(pool, stream, number))\n            return status;\n        if (status == DRY_OK)\n",
+        "        return status;\n        if (status == DRY_OK)\n",
+        "test_pool", "handle_given_away_meanwhile_is_noticed"),
+    "capture_is_a_failure": (
+        "pool_device.c",
+        "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",
+        "        return DRY_ERR_SYSTEM;\n    return pool->device.ops->wait_all(",
+        "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "large_fronts_left": (
         "paged_front.c",
         "    any |= flush_list(p, false);\n",
@@ -211,7 +241,7 @@ MUTANTS = {
         "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
     "over_though_not_waited": (
         "paged_stream.c",
-        "        if (status != DRY_OK)\n            return status;\n        finish_first_use",
+        "        if (dryi_note_hindered(&p->hindered, status) != DRY_OK)\n            return status;\n        finish_first_use",
         "        (void)status;\n        finish_first_use",
         "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
     "queue_ends_though_not_waited": (
@@ -1036,6 +1066,7 @@ PROGRAMS = {
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
     "test_gone": ("test/unit/test_gone.c", ["pool/pool*", "place/paged*", "place/torch*"]),
+    "test_hindered": ("test/unit/test_hindered.c", ["pool/pool*", "place/paged*", "place/torch*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
     "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),

@@ -37,6 +37,13 @@ is_told_to_fail(struct place_device *d, enum place_call call)
     return true;
 }
 
+static enum dry_status
+refuse_memory(struct place_device *d)
+{
+    d->full += d->fail_status == DRY_ERR_NO_SPACE;
+    return d->fail_status;
+}
+
 static void
 note(struct place_device *d, const char *what)
 {
@@ -71,7 +78,7 @@ watch_alloc(void *self, uint64_t size, uint64_t *address)
 {
     struct place_device *d = self;
     if (is_told_to_fail(d, PLACE_CALL_ALLOC))
-        return d->fail_status;
+        return refuse_memory(d);
     return d->below.ops->alloc(d->below.self, size, address);
 }
 
@@ -89,7 +96,7 @@ watch_reserve(void *self, uint64_t size, uint64_t *address)
 {
     struct place_device *d = self;
     if (is_told_to_fail(d, PLACE_CALL_RESERVE))
-        return d->fail_status;
+        return refuse_memory(d);
     return d->below.ops->reserve(d->below.self, size, address);
 }
 
@@ -105,7 +112,7 @@ watch_map(void *self, uint64_t address, uint64_t size, uint64_t page)
 {
     struct place_device *d = self;
     if (is_told_to_fail(d, PLACE_CALL_MAP))
-        return d->fail_status;
+        return refuse_memory(d);
     return d->below.ops->map(d->below.self, address, size, page);
 }
 
@@ -122,7 +129,7 @@ watch_create_page(void *self, uint64_t *page)
 {
     struct place_device *d = self;
     if (is_told_to_fail(d, PLACE_CALL_CREATE_PAGE))
-        return d->fail_status;
+        return refuse_memory(d);
     return d->below.ops->create_page(d->below.self, page);
 }
 

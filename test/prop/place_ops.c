@@ -41,6 +41,7 @@ begin_call(struct place_ops *ops, const char *name, uint64_t x, uint64_t y)
 {
     ops->call = name;
     ops->refused_before = ops->device.refused;
+    ops->full_before = ops->device.full;
     ops->waits_before = ops->device.waits;
     if (ops->memory.failed) { /* there is memory again */
         ops->memory.failed = false;
@@ -239,14 +240,28 @@ choose_pool(const struct place_ops *ops, unsigned stream)
     return (struct dryi_pool_id){0, 0};
 }
 
-/* O3 and O4, where nothing was told to fail. */
+/* There is memory again, and the device does what it can. */
+static void
+end_faults(struct place_ops *ops)
+{
+    ops->tally.faults += ops->memory.failed;
+    ops->memory.failed = false;
+    ops->memory.left = SIZE_MAX;
+    ops->device.fail_mask = 0;
+}
+
+/*
+ * O3 and O4: also where calls were refused on the way, or the host's memory was, for then
+ * nobody knows whether there is room.
+ */
 static void
 require_final(struct place_ops *ops, uint64_t size, unsigned stream)
 {
-    if (was_refused(ops) || ops->options.kind == PLACE_TORCH)
+    if (ops->device.full > ops->full_before)
+        return; /* the device was told to say so, and has what it was asked for */
+    if (ops->options.kind == PLACE_TORCH)
         return; /* PyTorch's ladder is known not to look again after its last wait */
-    ops->device.fail_mask = 0;
-    ops->memory.left = SIZE_MAX;
+    end_faults(ops);
     if (ops->is_traced)
         ops_print_layout(ops);
     tell_progress(ops);

@@ -63,7 +63,7 @@ struct place_ops {
     uint32_t captures[OPS_CAPTURES], capture_count; /* masks */
 
     struct ops_told told;
-    uint64_t refused_before, waits_before, used_before, completed_told;
+    uint64_t refused_before, full_before, waits_before, used_before, completed_told;
     uint64_t active_peak;
     uint64_t step;
     const char *call;

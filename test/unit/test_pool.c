@@ -417,6 +417,60 @@ stream_that_is_gone_gives_its_memory_back(void **state)
     }
 }
 
+/* Between the pool's look at whose the handle is and the driver's call. */
+static enum dry_status
+record_for_another(void *self, uint64_t stream, uint64_t *event)
+{
+    told->number++;
+    return record_and_tell(self, stream, event);
+}
+
+static enum dry_status
+wait_for_another(void *self, uint64_t stream)
+{
+    (void)self; /* that one has done all that it was given */
+    told->number += stream == 7;
+    return DRY_OK;
+}
+
+/* Another thread destroys the stream just then, and makes one that gets its handle. */
+static void
+handle_given_away_meanwhile_is_noticed(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PLACEMENTS; p++) {
+        struct dry_sim *sim = make_sim(64 * MIB);
+        struct told_apart device;
+        begin_told_apart(&device, sim);
+        device.ops.wait_all = wait_and_count;
+        device.ops.event_record = record_for_another;
+        struct dry_pool *pool = make_told_pool(&device, placements[p],
+                                               placements[p] == DRY_PLACEMENT_TORCH
+                                                   ? "expandable_segments:True"
+                                                   : "reuse_waiting:False");
+        uint64_t a = take(pool, 40 * MIB, 8);
+        assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, a), DRY_OK);
+        assert_true(device.waits == 1 && device.recorded_on == 7);
+        struct dry_sim_account account;
+        dry_sim_get_account(sim, &account);
+        assert_true(account.events_live == 0);
+        uint64_t b = take(pool, 40 * MIB, 8);
+        assert_true(b == a);
+        assert_int_equal(dry_pool_free(pool, b), DRY_OK);
+        /* The same where the driver is to say that a stream is done: torch unmaps then. */
+        device.ops.stream_wait = wait_for_another;
+        uint64_t c = take(pool, 40 * MIB, 7);
+        assert_int_equal(dry_pool_free(pool, c), DRY_OK);
+        unsigned waits = device.waits;
+        assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
+        assert_int_equal(device.waits, waits + 1);
+        check(pool);
+        dry_pool_destroy(pool);
+        dry_sim_destroy(sim);
+    }
+}
+
 static int
 is_stream_5(void *self, uint64_t stream)
 {
@@ -437,6 +491,7 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
         struct dry_pool *pool = make_told_pool(&device, placements[p], "");
         uint64_t a = take(pool, 40 * MIB, 8), at;
         assert_int_equal(dry_pool_record_stream(pool, a, 7), DRY_OK);
+        assert_int_equal(dry_pool_free(pool, take(pool, 20 * MIB, 7)), DRY_OK);
         device.number = 1001; /* stream 7 is destroyed */
         struct dry_stream_filter filter = {.covers = is_stream_5};
         assert_int_equal(dry_pool_begin_capture(pool, &filter), DRY_OK);
@@ -444,6 +499,7 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
         assert_int_equal(dry_pool_alloc(pool, 40 * MIB, 3, &at), DRY_ERR_NO_SPACE);
         assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
         assert_int_equal(device.waits, 0);
+        assert_true(stats_of(pool).num_ooms == 1); /* and no failure of the device's */
         assert_int_equal(dry_pool_end_capture(pool), DRY_OK);
         struct dry_pool_block block;
         if (dry_pool_get_block(pool, a, &block) == DRY_OK)
@@ -1642,6 +1698,7 @@ main(void)
         cmocka_unit_test(blocks_wait_for_their_streams),
         cmocka_unit_test(handle_used_again_is_another_stream),
         cmocka_unit_test(stream_that_is_gone_gives_its_memory_back),
+        cmocka_unit_test(handle_given_away_meanwhile_is_noticed),
         cmocka_unit_test(capture_is_no_time_to_wait_for_what_is_gone),
         cmocka_unit_test(nothing_is_unmapped_where_the_device_does_not_wait),
         cmocka_unit_test(private_pools_share_few_addresses),
