@@ -29,9 +29,7 @@ paged_destroy(void *self)
     dryi_paged_finder_finish(p);
     struct dry_memory m = p->memory;
     dryi_paged_fronts_finish(p);
-    for (uint32_t i = 0; i < p->shelf_count; i++)
-        dryi_memory_free(&m, p->shelves[i], 1, sizeof(struct shelf));
-    dryi_memory_free(&m, p->shelves, p->shelf_capacity, sizeof(struct shelf *));
+    dryi_paged_shelves_finish(p);
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
     dryi_memory_free(&m, p->owners, p->owner_capacity, sizeof *p->owners);

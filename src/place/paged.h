@@ -64,9 +64,9 @@
  * the fronts, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
  * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
- * one's (paged_gone.c): what is kept is for as many streams as there are with something, but for
- * two shelves of each pair of a pool's and a stream's record that met, which stay; and who has
- * more than 4096 shelves is not found to be left.
+ * one's (paged_gone.c): what is kept is for as many streams as there are with something. A shelf of
+ * a stream in a private pool goes when nothing is of it and others are made (paged_shelf.c): there
+ * are hardly more than hold something, but for those of the stream that asks.
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it
@@ -88,6 +88,8 @@
  *       the address of what is said to be found leads to it
  *   P11 a pool is found by its id; those that nobody uses are on one list, those that are gone
  *       on another
+ *   P12 a shelf of a stream is on the list of that and on its arena's, or is gone and leaves its
+ *       place
  * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
  * holes, given back whole.
  *
@@ -95,7 +97,8 @@
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams about 8 events each, a miss 64
  *            more about all, in turns. For a new stream 256 others are looked at, at most, twice
- *            where many are gone, and 4096 of their free blocks and shelves. The first request
+ *            where many are gone, and 4096 of their free blocks and shelves; for a stream that is
+ *            new to a private pool 4 shelves of others for each of its own. The first request
  *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
  *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in
  *            the first span, 4 bytes for 64 KiB lead to them.

@@ -69,6 +69,12 @@ dryi_paged_record_take(struct dryi_paged *p)
 }
 
 void
+dryi_paged_record_drop(struct dryi_paged *p, uint32_t block)
+{
+    push_record(p, &p->dead, block);
+}
+
+void
 dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
 {
     while (s->dead.count > wanted)

@@ -60,7 +60,8 @@ static const char *
 check_shelf(const struct dryi_paged *p, const struct span *span, const struct block *b)
 {
     if (b->state != BLOCK_FENCE)
-        return b->shelf < p->shelf_count && p->shelves[b->shelf]->arena == span->arena
+        return b->shelf < p->shelf_count && p->shelves[b->shelf] &&
+                       p->shelves[b->shelf]->arena == span->arena
                    ? NULL
                    : "P3: a block lies on a shelf of its arena";
     bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
@@ -227,10 +228,12 @@ static const char *
 check_records(const struct dryi_paged *p, const struct sums *sums)
 {
     /* NIL has none, and each shelf one that is no block's. */
-    uint64_t count =
-        (uint64_t)sums->blocks + count_dead(p, &p->dead) + p->shelf_count + 1;
+    uint64_t count = (uint64_t)sums->blocks + count_dead(p, &p->dead) + 1;
     for (uint32_t i = 0; i < p->shelf_count; i++) {
         const struct shelf *s = p->shelves[i];
+        if (!s)
+            continue;
+        count++;
         if (s->dead.count > 0 && !s->has_records)
             return "P9: records of a shelf are there for what is cut beside the place";
         if (s->block_count != sums->by_shelf[i])
@@ -302,17 +305,70 @@ check_fronted(const struct dryi_paged *p)
 {
     uint32_t listed = 0, fronted = 0;
     for (uint32_t i = 0; i < p->shelf_count; i++)
-        fronted += p->shelves[i]->is_fronted;
+        fronted += p->shelves[i] && p->shelves[i]->is_fronted;
     for (int k = 0; k < 2; k++) {
+        uint32_t last = NONE;
         for (uint32_t at = p->first_fronted[k]; at != NONE;
              at = p->shelves[at]->next_fronted) {
             const struct shelf *s = p->shelves[at];
-            if (!s->is_fronted || s->is_small != k || ++listed > fronted)
+            if (!s->is_fronted || s->is_small != k || s->prev_fronted != last ||
+                ++listed > fronted)
                 return "P3: a shelf with a front is on the list of its kind";
+            last = at;
         }
     }
     return listed == fronted ? NULL
                              : "P3: a shelf with a front is on the list of its kind";
+}
+
+/* The shelves of a list: how many, NONE where it does not hold together. */
+static uint32_t
+count_shelves(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
+{
+    uint32_t count = 0, last = NONE;
+    for (uint32_t at = first; at != NONE && count <= p->shelf_count; count++) {
+        const struct shelf *s = p->shelves[at];
+        if (!s || s->kind != SHELF_STREAM ||
+            (of_stream ? s->stream : s->arena) != whose ||
+            (of_stream ? s->prev_of_stream : s->prev) != last)
+            return NONE;
+        last = at;
+        at = of_stream ? s->next_of_stream : s->next;
+    }
+    return count;
+}
+
+/* Or none. */
+static bool
+is_of_arena(const struct dryi_paged *p, uint32_t shelf, uint32_t arena)
+{
+    return shelf == NONE || (p->shelves[shelf] && p->shelves[shelf]->arena == arena);
+}
+
+static const char *
+check_shelves(const struct dryi_paged *p)
+{
+    uint64_t of_streams = 0, of_arenas = 0, shelves = 0, gone = 0;
+    for (uint32_t i = 0; i < p->stream_count; i++)
+        of_streams += count_shelves(p, p->streams[i].shelves, true, i);
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        const struct arena *a = &p->arenas[i];
+        of_arenas += count_shelves(p, a->shelves, false, i);
+        if (!is_of_arena(p, a->last_shelf, i) || !is_of_arena(p, a->steal_turn, i))
+            return "P12: what an arena remembers is a shelf of its own";
+    }
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        shelves += p->shelves[i] && p->shelves[i]->kind == SHELF_STREAM;
+        gone += !p->shelves[i];
+    }
+    for (uint32_t i = 0; i < p->gone_shelf_count; i++) {
+        if (p->shelves[p->gone_shelves[i]])
+            return "P12: a shelf that is gone leaves its place";
+    }
+    bool is_listed = of_streams == shelves && of_arenas == shelves;
+    return is_listed && p->shelf_ids.count == shelves && gone == p->gone_shelf_count
+               ? NULL
+               : "P12: a shelf is its stream's and its arena's, or is gone";
 }
 
 static const char *
@@ -325,15 +381,17 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
             broken = check_span(p, &p->spans[i], sums, seen);
     }
     for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
-        for (uint32_t bin = 0; bin < BIN_COUNT && !broken; bin++)
+        for (uint32_t bin = 0; p->shelves[i] && bin < BIN_COUNT && !broken; bin++)
             broken = check_bin(p, i, bin, &shelved);
-        if (!broken)
+        if (p->shelves[i] && !broken)
             broken = check_fronts(p, i, &fronts);
     }
     if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
         broken = "P3: a free block is on its shelf exactly once";
     if (!broken)
         broken = check_fronted(p);
+    if (!broken)
+        broken = check_shelves(p);
     if (!broken)
         broken = check_owners(p);
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {

@@ -48,9 +48,34 @@ dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
     struct shelf *s = p->shelves[shelf];
     if (s->is_fronted)
         return;
+    uint32_t *first = &p->first_fronted[s->is_small];
+    if (*first != NONE)
+        p->shelves[*first]->prev_fronted = shelf;
     s->is_fronted = true;
-    s->next_fronted = p->first_fronted[s->is_small];
-    p->first_fronted[s->is_small] = shelf;
+    s->prev_fronted = NONE;
+    s->next_fronted = *first;
+    *first = shelf;
+}
+
+void
+dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s)
+{
+    if (!s->is_fronted)
+        return;
+    if (s->prev_fronted == NONE)
+        p->first_fronted[s->is_small] = s->next_fronted;
+    else
+        p->shelves[s->prev_fronted]->next_fronted = s->next_fronted;
+    if (s->next_fronted != NONE)
+        p->shelves[s->next_fronted]->prev_fronted = s->prev_fronted;
+    s->is_fronted = false;
+}
+
+void
+dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s)
+{
+    dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
+                     sizeof *s->fronts);
 }
 
 void
@@ -60,11 +85,6 @@ dryi_paged_fronts_finish(struct dryi_paged *p)
         struct dryi_front *f = p->fronts;
         p->fronts = f->next;
         dryi_memory_free(&p->memory, f, 1, sizeof *f);
-    }
-    for (uint32_t i = 0; i < p->shelf_count; i++) {
-        struct shelf *s = p->shelves[i];
-        dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
-                         sizeof *s->fronts);
     }
 }
 

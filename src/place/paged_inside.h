@@ -134,6 +134,8 @@ void dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block);
 void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
 /* One that is on no list and of no block; records for one are reserved. */
 uint32_t dryi_paged_record_take(struct dryi_paged *p);
+/* The opposite. */
+void dryi_paged_record_drop(struct dryi_paged *p, uint32_t block);
 /* So many are the shelf's own, or as many as there are. */
 void dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted);
 /* A free block or a hole, on no shelf: merge with what may be merged, and shelve. */
@@ -214,7 +216,10 @@ uint32_t dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shel
 /* A fresh shelf, NONE: no memory. */
 uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                                uint32_t stream);
-/* The shelf of a stream in an arena, made if need be; NONE: no memory. */
+/*
+ * The shelf of a stream in an arena, made if need be; NONE: no memory. For each that is made in a
+ * private pool a few are looked at, and those of other streams go that nothing is of.
+ */
 DRYI_ASIDE uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena,
                                          uint32_t stream);
 
@@ -225,6 +230,8 @@ dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
     return a->last_stream == stream ? a->last_shelf
                                     : dryi_paged_shelf_ask(p, arena, stream);
 }
+
+void dryi_paged_shelves_finish(struct dryi_paged *p);
 
 /* May the owner of `shelf` take this free block at once, without a word to the device? */
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
@@ -321,6 +328,10 @@ void dryi_paged_front_make(struct dryi_paged *p, struct shelf *s);
 void dryi_paged_front_forget(struct dryi_paged *p, struct block *b);
 /* The shelf may have blocks on its front: they are flushed with the others. */
 void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
+/* It has none any more. */
+void dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s);
+/* The end of its stacks, and of all fronts that were asked for. */
+void dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s);
 void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);

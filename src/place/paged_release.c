@@ -148,7 +148,10 @@ steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
     return DRY_OK;
 }
 
-/* From the shelves of streams: of many a part, and where that ended the next goes on. */
+/*
+ * From the shelves of streams: of many a part, and where that ended the next goes on. What is
+ * enough begins anew with the newest of them.
+ */
 static enum dry_status
 steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
 {
@@ -157,9 +160,13 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
         a->steal_turn == NONE || steal->thorough ? a->shelves : a->steal_turn;
     unsigned looked = 0;
     for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
-        bool is_enough = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
-        if (!steal->thorough && is_enough)
+        bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
+        if (!steal->thorough && is_much)
             break;
+        if (p->stock_count >= steal->want) {
+            shelf = NONE;
+            break;
+        }
         if (p->shelves[shelf]->octaves != 0)
             status = steal_from_shelf(p, shelf, steal);
     }

@@ -128,6 +128,8 @@ dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
     return NONE;
 }
 
+/* --- shelves that come and go ------------------------------------------------------------- */
+
 /* Records for one are reserved. */
 static struct shelf *
 make_shelf(struct dryi_paged *p, uint32_t arena)
@@ -137,22 +139,31 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
         return NULL;
     s->arena = arena;
     s->is_small = arena_is_small(arena);
-    s->next = s->next_of_stream = s->dead.first = NONE;
+    s->prev = s->next = s->prev_of_stream = s->next_of_stream = NONE;
+    s->dead.first = NONE;
     s->end = dryi_paged_record_take(p);
     for (uint32_t bin = 0; bin < BIN_COUNT; bin++)
         s->heads[bin] = s->end;
     return s;
 }
 
+/* There is room for one more, and for the place of each when it is gone. */
+static bool
+reserve_shelf(struct dryi_paged *p)
+{
+    size_t count = (size_t)p->shelf_count + 1;
+    return dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity, count,
+                            sizeof(struct shelf *)) &&
+           dryi_memory_grow(&p->memory, &p->gone_shelves, &p->gone_shelf_capacity, count,
+                            sizeof *p->gone_shelves) &&
+           dryi_paged_block_reserve(p, 1);
+}
+
 uint32_t
 dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                       uint32_t stream)
 {
-    if (!dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity,
-                          (size_t)p->shelf_count + 1, sizeof(struct shelf *)) ||
-        !dryi_paged_block_reserve(p, 1))
-        return NONE;
-    struct shelf *s = make_shelf(p, arena);
+    struct shelf *s = reserve_shelf(p) ? make_shelf(p, arena) : NULL;
     if (!s)
         return NONE;
     s->kind = kind;
@@ -160,32 +171,135 @@ dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind
     if (kind == SHELF_STREAM && arena_is_small(arena) &&
         !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
         dryi_paged_front_make(p, s);
-    p->shelves[p->shelf_count] = s;
-    return p->shelf_count++;
+    uint32_t shelf = p->shelf_count;
+    if (p->gone_shelf_count > 0)
+        shelf = p->gone_shelves[--p->gone_shelf_count];
+    else
+        p->shelf_count++;
+    p->shelves[shelf] = s;
+    return shelf;
+}
+
+static uint64_t
+shelf_key(uint32_t arena, uint32_t stream)
+{
+    return (uint64_t)arena << 32 | stream;
+}
+
+static void
+link_shelf(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    uint32_t *of_arena = &p->arenas[s->arena].shelves;
+    uint32_t *of_stream = &p->streams[s->stream].shelves;
+    s->next = *of_arena;
+    s->next_of_stream = *of_stream;
+    if (s->next != NONE)
+        p->shelves[s->next]->prev = shelf;
+    if (s->next_of_stream != NONE)
+        p->shelves[s->next_of_stream]->prev_of_stream = shelf;
+    *of_arena = *of_stream = shelf;
+}
+
+static void
+unlink_shelf(struct dryi_paged *p, const struct shelf *s)
+{
+    if (s->prev == NONE)
+        p->arenas[s->arena].shelves = s->next;
+    else
+        p->shelves[s->prev]->next = s->next;
+    if (s->next != NONE)
+        p->shelves[s->next]->prev = s->prev;
+    if (s->prev_of_stream == NONE)
+        p->streams[s->stream].shelves = s->next_of_stream;
+    else
+        p->shelves[s->prev_of_stream]->next_of_stream = s->next_of_stream;
+    if (s->next_of_stream != NONE)
+        p->shelves[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
+}
+
+/* Of a stream, and no block is of it. */
+static void
+drop_shelf(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    struct arena *a = &p->arenas[s->arena];
+    if (a->last_shelf == shelf)
+        a->last_shelf = a->last_stream = NONE;
+    if (a->steal_turn == shelf)
+        a->steal_turn = s->next;
+    unlink_shelf(p, s);
+    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));
+    dryi_paged_front_unnote(p, s);
+    dryi_paged_front_finish(p, s);
+    dryi_paged_record_drop(p, s->end);
+    dryi_memory_free(&p->memory, s, 1, sizeof *s);
+    p->shelves[shelf] = NULL;
+    p->gone_shelves[p->gone_shelf_count++] = shelf;
+}
+
+#define LOOKS_FOR_ONE 4 /* shelves looked at, in turns, for each that is made */
+
+/*
+ * Every stream that meets a private pool gets a shelf there, and streams and pools come and go.
+ * One that nothing is of is made again if need be: so there are never many more than hold
+ * something, whoever is gone. Those of the stream that asks stay: its request may know them.
+ */
+static void
+drop_some(struct dryi_paged *p, uint32_t asking)
+{
+    for (int i = 0; i < LOOKS_FOR_ONE; i++) {
+        p->shelf_turn = (p->shelf_turn + 1) % p->shelf_count;
+        const struct shelf *s = p->shelves[p->shelf_turn];
+        if (s && s->kind == SHELF_STREAM && s->arena / 2 > 0 && s->stream != asking &&
+            s->block_count == 0)
+            drop_shelf(p, p->shelf_turn);
+    }
+}
+
+/* NONE: no memory. */
+static uint32_t
+make_shelf_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    uint64_t key = shelf_key(arena, stream);
+    if (arena / 2 > 0)
+        drop_some(p, stream);
+    if (!dryi_map_put(&p->shelf_ids, key, NONE))
+        return NONE;
+    uint32_t shelf = dryi_paged_shelf_make(p, arena, SHELF_STREAM, stream);
+    if (shelf == NONE) {
+        dryi_map_take(&p->shelf_ids, key);
+        return NONE;
+    }
+    dryi_map_put(&p->shelf_ids, key, shelf); /* takes no memory, it is there */
+    link_shelf(p, shelf);
+    return shelf;
 }
 
 uint32_t
 dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
     struct arena *a = &p->arenas[arena];
-    uint64_t key = (uint64_t)arena << 32 | stream;
-    const uint32_t *known = dryi_map_find(&p->shelf_ids, key);
-    uint32_t shelf = known ? *known : NONE;
-    if (!known) {
-        if (!dryi_map_put(&p->shelf_ids, key, p->shelf_count))
-            return NONE;
-        shelf = dryi_paged_shelf_make(p, arena, SHELF_STREAM, stream);
-        if (shelf == NONE) {
-            dryi_map_take(&p->shelf_ids, key);
-            return NONE;
-        }
-        p->shelves[shelf]->next = a->shelves;
-        a->shelves = shelf;
-        p->shelves[shelf]->next_of_stream = p->streams[stream].shelves;
-        p->streams[stream].shelves = shelf;
-    }
+    const uint32_t *known = dryi_map_find(&p->shelf_ids, shelf_key(arena, stream));
+    uint32_t shelf = known ? *known : make_shelf_of_stream(p, arena, stream);
+    if (shelf == NONE)
+        return NONE;
     a->last_stream = stream;
     return a->last_shelf = shelf;
+}
+
+void
+dryi_paged_shelves_finish(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        if (!p->shelves[i])
+            continue;
+        dryi_paged_front_finish(p, p->shelves[i]);
+        dryi_memory_free(&p->memory, p->shelves[i], 1, sizeof(struct shelf));
+    }
+    dryi_memory_free(&p->memory, p->shelves, p->shelf_capacity, sizeof(struct shelf *));
+    dryi_memory_free(&p->memory, p->gone_shelves, p->gone_shelf_capacity,
+                     sizeof *p->gone_shelves);
 }
 
 bool

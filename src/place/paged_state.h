@@ -104,8 +104,6 @@ struct shelf {
     uint32_t end; /* of lists, at both sides: the number of a record of no block */
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
-    uint32_t next;   /* of the arena */
-    uint32_t next_of_stream;
     enum shelf_kind kind;
     uint32_t
         *fronts; /* stacks of blocks of one size each, their newest ones; NULL: none */
@@ -113,7 +111,6 @@ struct shelf {
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
     uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
     uint32_t front_blocks; /* on all stacks */
-    uint32_t next_fronted;
     bool is_small;
     bool is_fronted; /* is among those whose stacks are flushed */
     bool is_kept;    /* and stays there: a front may fill them at any time */
@@ -121,6 +118,9 @@ struct shelf {
     bool has_records;
     struct records dead;
     uint32_t block_count; /* of this shelf, on it or not, but fences */
+    uint32_t prev, next;  /* of the arena */
+    uint32_t prev_of_stream, next_of_stream;
+    uint32_t prev_fronted, next_fronted;
 };
 
 /* Arenas 2n and 2n + 1 are those of owner n: large, small. */
@@ -297,10 +297,13 @@ struct dryi_paged {
     bool
         is_beside; /* a cut or a merge with the place goes on, others are at their fronts */
 
-    struct shelf **shelves;
+    struct shelf **shelves; /* NULL: one that is gone */
     size_t shelf_capacity;
     uint32_t shelf_count;
-    struct dryi_map shelf_ids; /* arena and stream -> shelf */
+    uint32_t *gone_shelves; /* the places of those, a stack with room for all */
+    size_t gone_shelf_capacity;
+    uint32_t gone_shelf_count, shelf_turn; /* the one that was looked at last */
+    struct dryi_map shelf_ids;             /* arena and stream -> shelf */
 
     struct arena *arenas;
     size_t arena_capacity;

@@ -126,6 +126,41 @@ MUTANTS = {
         "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",
         "        return DRY_ERR_SYSTEM;\n    return pool->device.ops->wait_all(",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
+    "empty_shelves_stay": (
+        "paged_shelf.c",
+        "    if (arena / 2 > 0)\n        drop_some(p, stream);\n",
+        "    if (arena / 2 > 0 && p->shelf_count == 0)\n        drop_some(p, stream);\n",
+        "test_gone", "streams_beside_pools_leave_nothing"),
+    "gone_shelf_on_the_list_of_fronts": (
+        "paged_shelf.c",
+        "    dryi_paged_front_unnote(p, s);\n",
+        "",
+        "test_gone", "streams_go_from_the_fronts_of_pools"),
+    "gone_shelf_is_asked_last": (
+        "paged_shelf.c",
+        "        a->last_shelf = a->last_stream = NONE;\n",
+        "        a->last_shelf = shelf;\n",
+        "prop_paged", "paged_keeps_the_contract"),
+    "gone_shelf_is_stolen_from_next": (
+        "paged_shelf.c",
+        "        a->steal_turn = s->next;\n",
+        "        a->steal_turn = shelf;\n",
+        "test_gone", "stream_whose_turn_it_is_goes"),
+    "gone_shelf_is_found": (
+        "paged_shelf.c",
+        "    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));\n",
+        "",
+        "prop_paged", "paged_keeps_the_contract"),
+    "gone_shelf_stays_linked": (
+        "paged_shelf.c",
+        "        p->shelves[s->next_of_stream]->prev_of_stream = s->prev_of_stream;\n",
+        "        p->shelves[s->next_of_stream]->prev_of_stream = NONE;\n",
+        "prop_paged", "paged_keeps_the_contract"),
+    "shelf_with_blocks_goes": (
+        "paged_shelf.c",
+        "            s->block_count == 0)\n            drop_shelf",
+        "            s->octaves == 0)\n            drop_shelf",
+        "prop_paged", "paged_keeps_the_contract"),
     "large_fronts_left": (
         "paged_front.c",
         "    any |= flush_list(p, false);\n",

@@ -13,7 +13,7 @@
 #include <drystone/sim.h>
 
 #include "base/bits.h"
-#include "place/paged.h"
+#include "place/paged_state.h"
 #include "pool/pool_state.h"
 
 /* --- a pool whose memory is counted ------------------------------------------------------- */
@@ -232,6 +232,79 @@ pools_that_come_and_go_leave_nothing(void **state)
     }
 }
 
+static void
+ask_in_pool(struct stage *s, uint64_t pool, uint64_t stream)
+{
+    struct dry_pool_id id = {0, pool};
+    assert_int_equal(dry_pool_begin_private(s->pool, id, NULL), DRY_OK);
+    uint64_t small = take(s, 512, stream), large = take(s, DRYI_MIB / 2, stream);
+    assert_int_equal(dry_pool_end_private(s->pool, id), DRY_OK);
+    put(s, small);
+    put(s, large);
+}
+
+static void
+open_pools(struct stage *s, uint64_t count)
+{
+    for (uint64_t pool = 1; pool <= count; pool++)
+        assert_int_equal(dry_pool_open_private(s->pool, (struct dry_pool_id){0, pool}, 0),
+                         DRY_OK);
+}
+
+/* Pools that stay, streams that go: each asks in one, and what it leaves the next one takes. */
+static void
+streams_beside_pools_leave_nothing(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, DRY_PLACEMENT_PAGED, "plan:False", false);
+    open_pools(&s, 40);
+    size_t before = s.live_bytes;
+    for (uint64_t stream = 1; stream <= 8000; stream++) {
+        ask_in_pool(&s, stream % 40 + 1, stream);
+        assert_true(s.live_bytes <= before + 4 * DRYI_MIB);
+    }
+    end(&s);
+}
+
+/* One after the other asks in all of them: what each leaves there goes while the next one asks. */
+static void
+streams_of_many_pools_leave_nothing(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, DRY_PLACEMENT_PAGED, "plan:False", false);
+    open_pools(&s, 200);
+    size_t before = s.live_bytes;
+    for (uint64_t stream = 1; stream <= 50; stream++) {
+        for (uint64_t pool = 1; pool <= 200; pool++)
+            ask_in_pool(&s, pool, stream);
+    }
+    assert_true(s.live_bytes <= before + 8 * DRYI_MIB); /* two of them have 6 */
+    end(&s);
+}
+
+/* What each has on a front there goes to everybody with it, while nothing has to be flushed. */
+static void
+streams_go_from_the_fronts_of_pools(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, DRY_PLACEMENT_PAGED, "plan:False", false);
+    take(&s, 500 * DRYI_MIB, STAYS); /* so that there is a budget */
+    open_pools(&s, 2);
+    struct dry_error err;
+    for (uint64_t stream = 1; stream <= 1000; stream++) {
+        struct dry_pool_id id = {0, stream % 2 + 1};
+        assert_int_equal(dry_pool_begin_private(s.pool, id, NULL), DRY_OK);
+        uint64_t block = take(&s, 512, stream);
+        assert_int_equal(dry_pool_end_private(s.pool, id), DRY_OK);
+        put(&s, block);
+        assert_int_equal(dry_pool_check(s.pool, &err), DRY_OK);
+    }
+    end(&s);
+}
+
 /* --- fronts ------------------------------------------------------------------------------- */
 
 static bool
@@ -309,6 +382,34 @@ get(const struct dryi_place *place, uint64_t stream)
     assert_int_equal(place->ops->alloc(place->self, 4 * DRYI_MIB, stream, &block),
                      DRY_OK);
     return block;
+}
+
+/* A stream leaves a pool just when the next page would be taken from it there. */
+static void
+stream_whose_turn_it_is_goes(void **state)
+{
+    (void)state;
+    struct rig rig;
+    begin_rig(&rig, "");
+    const struct dryi_place *place = &rig.place;
+    struct dryi_pool_id id = {0, 1};
+    struct dryi_stream_filter all = {0};
+    get(place, 2); /* it stays, elsewhere */
+    assert_int_equal(place->ops->open_pool(place->self, id, 0), DRY_OK);
+    assert_int_equal(place->ops->begin_pool(place->self, id, all), DRY_OK);
+    assert_int_equal(place->ops->free(place->self, get(place, 2)), DRY_OK);
+    assert_int_equal(place->ops->end_pool(place->self, id), DRY_OK);
+    assert_int_equal(place->ops->release_pool(place->self, id), DRY_OK);
+    assert_int_equal(place->ops->trim(place->self, 0), DRY_OK);
+    struct arena *arena = &((struct dryi_paged *)place->self)->arenas[2];
+    arena->steal_turn = arena->last_shelf;
+    assert_true(arena->steal_turn != NONE);
+    assert_int_equal(place->ops->open_pool(place->self, id, 0), DRY_OK);
+    assert_int_equal(place->ops->begin_pool(place->self, id, all), DRY_OK);
+    dryi_block small;
+    for (uint64_t stream = 3; stream < 9; stream++)
+        assert_int_equal(place->ops->alloc(place->self, 512, stream, &small), DRY_OK);
+    end_rig(&rig);
 }
 
 /* Stream 1 comes behind stream 2, and is forgotten; stream 3 has its record. */
@@ -502,7 +603,11 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_that_come_and_go_leave_nothing),
         cmocka_unit_test(pools_that_come_and_go_leave_nothing),
+        cmocka_unit_test(streams_beside_pools_leave_nothing),
+        cmocka_unit_test(streams_of_many_pools_leave_nothing),
+        cmocka_unit_test(streams_go_from_the_fronts_of_pools),
         cmocka_unit_test(fronts_go_from_stream_to_stream),
+        cmocka_unit_test(stream_whose_turn_it_is_goes),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
         cmocka_unit_test(what_is_over_stays_where_options_say_so),
         cmocka_unit_test(pools_that_cannot_be_opened_leave_nothing),
