@@ -171,13 +171,27 @@ explain_file(struct session *s, const char *path)
     return code;
 }
 
+/* A message has one moment, one device, and says how large that is. */
+static int
+check_message_usage(const struct values *v, const struct option_list *operands)
+{
+    if (operands->count > 0)
+        return report_usage("explain", "--message and a file are given; one is expected");
+    const char *of_files = v->at                             ? "--at"
+                           : v->total != SIZE_NOT_STATED     ? "--gpu-total"
+                           : v->device != STUDY_EVERY_DEVICE ? "--device"
+                                                             : NULL;
+    if (of_files)
+        return report_usage("explain", "%s and --message: the message says that itself",
+                            of_files);
+    return EXIT_FINE;
+}
+
 static int
 check_usage(const struct values *v, const struct option_list *operands)
 {
-    if (v->message && operands->count > 0)
-        return report_usage("explain", "--message and a file are given; one is expected");
-    int code =
-        v->message ? EXIT_FINE : options_expect_one_file(&command_explain, operands);
+    int code = v->message ? check_message_usage(v, operands)
+                          : options_expect_one_file(&command_explain, operands);
     if (code != EXIT_FINE)
         return code;
     if (v->total == 0)

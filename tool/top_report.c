@@ -66,7 +66,7 @@ add_row(struct table *t, const struct row *row, uint64_t total)
 {
     char text[CELL_BYTES], number[TERM_NUMBER_BYTES];
     table_add(t, term_format_bytes(row->bytes, number));
-    snprintf(number, sizeof number, "%.1f%%", 100 * share_of(row->bytes, total));
+    snprintf(number, sizeof number, "%.1f %%", 100 * share_of(row->bytes, total));
     table_add(t, number);
     table_add(t, term_format_count(row->count, number));
     table_add(t, row->largest ? term_format_bytes(row->largest, number) : "");
