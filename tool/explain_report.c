@@ -418,8 +418,9 @@ change_words(enum dry_change_kind kind)
 {
     switch (kind) {
     case DRY_CHANGE_OWNERS:
-        return "The lines above must shrink by %s together: a smaller batch or sequence, "
-               "lower precision, sharding.";
+        return "The lines above and the request must shrink by %s together: a smaller "
+               "batch "
+               "or sequence, lower precision, sharding.";
     case DRY_CHANGE_CHECKPOINT:
         return "Recompute activations (torch.utils.checkpoint): %s of them are alive "
                "here.";
