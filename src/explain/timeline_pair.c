@@ -27,7 +27,7 @@ struct pairing {
     uint32_t ghost_count;
     struct dryi_map live; /* address -> allocation */
     bool failed;          /* no memory */
-    bool is_too_much;
+    uint64_t too_much;    /* bytes of one that no device holds; 0: none */
 };
 
 static struct dry_allocation *
@@ -40,7 +40,7 @@ static uint64_t
 round_size(struct pairing *p, uint64_t size)
 {
     if (size > DRYI_TIMELINE_BYTES_MAX) {
-        p->is_too_much = true;
+        p->too_much = size;
         return 0;
     }
     return dryi_torch_round_size(p->conf, size);
@@ -204,7 +204,8 @@ on_final_block(struct pairing *p, const struct dry_trace_segment *s,
 {
     if (block->size > DRYI_TIMELINE_BYTES_MAX ||
         block->requested_size > DRYI_TIMELINE_BYTES_MAX) {
-        p->is_too_much = true;
+        p->too_much =
+            block->size > block->requested_size ? block->size : block->requested_size;
         return;
     }
     const uint32_t *known = dryi_map_find(&p->live, block->address);
@@ -298,7 +299,7 @@ dryi_timeline_pair(struct dry_timeline *t, struct dry_error *err)
     t->event_allocation = dryi_memory_zalloc(&t->memory, (size_t)t->view.event_count + 1,
                                              sizeof *t->event_allocation);
     p.failed = t->event_allocation == NULL;
-    for (uint32_t i = 0; i < t->view.event_count && !p.failed && !p.is_too_much; i++)
+    for (uint32_t i = 0; i < t->view.event_count && !p.failed && p.too_much == 0; i++)
         on_event(&p, i);
     if (!p.failed)
         read_final_layout(&p);
@@ -307,7 +308,9 @@ dryi_timeline_pair(struct dry_timeline *t, struct dry_error *err)
     dryi_memory_free(&t->memory, p.ghosts, p.ghost_capacity, sizeof *p.ghosts);
     if (p.failed)
         return dryi_fail_memory(err, "the allocations of a timeline");
-    if (p.is_too_much)
-        return dryi_fail(err, DRY_ERR_LIMIT, "an allocation is larger than any device");
+    if (p.too_much > 0)
+        return dryi_fail(err, DRY_ERR_LIMIT,
+                         "an allocation of %llu bytes is larger than any device",
+                         (unsigned long long)p.too_much);
     return DRY_OK;
 }
