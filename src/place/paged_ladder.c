@@ -168,6 +168,8 @@ take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
             continue;
         enum dry_status status =
             dryi_paged_follow(p, r->stream, s->stream, p->streams[s->stream].epoch);
+        if (status == DRY_ERR_UNSUPPORTED)
+            continue; /* nobody can tell of that one */
         if (status != DRY_OK)
             return status;
         p->counters.reused_waiting++;

@@ -121,6 +121,11 @@ MUTANTS = {
         "        if (is_living(pool, stream, number))\n            return status;\n        if (status == DRY_OK)\n",
         "        return status;\n        if (status == DRY_OK)\n",
         "test_pool", "handle_given_away_meanwhile_is_noticed"),
+    "what_nobody_can_tell_ends_the_request": (
+        "paged_ladder.c",
+        "        if (status == DRY_ERR_UNSUPPORTED)\n            continue; /* nobody can tell of that one */\n",
+        "",
+        "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "capture_is_a_failure": (
         "pool_device.c",
         "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",

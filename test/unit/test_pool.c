@@ -500,6 +500,11 @@ capture_is_no_time_to_wait_for_what_is_gone(void **state)
         assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
         assert_int_equal(device.waits, 0);
         assert_true(stats_of(pool).num_ooms == 1); /* and no failure of the device's */
+        /* The device itself waits for what torch gives back whole. */
+        assert_int_equal(dry_pool_alloc(pool, 20 * MIB, 3, &at),
+                         placements[p] == DRY_PLACEMENT_PAGED ? DRY_ERR_NO_SPACE
+                                                              : DRY_OK);
+        assert_int_equal(device.waits, 0);
         assert_int_equal(dry_pool_end_capture(pool), DRY_OK);
         struct dry_pool_block block;
         if (dry_pool_get_block(pool, a, &block) == DRY_OK)
