@@ -38,6 +38,7 @@ report(const struct study *study, const struct values *values,
     struct frag_report r = {
         .file = study->path,
         .trace = study->subject,
+        .is_simulated = study->is_simulated,
         .timeline = timeline,
         .state = state,
         .moment =

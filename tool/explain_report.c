@@ -561,9 +561,9 @@ print_header(const struct printer *p)
     size_t events = dry_timeline_get_view(r->timeline)->event_count;
     if (r->device_count > 1)
         snprintf(of, sizeof of, " of %zu", r->device_count);
-    term_print_subject(&p->term, r->file, TERM_PLAIN, "device %d%s, %s event%s",
+    term_print_subject(&p->term, r->file, TERM_PLAIN, "device %d%s, %s %sevent%s",
                        (int)p->view->device, of, term_format_count(events, number),
-                       events == 1 ? "" : "s");
+                       r->is_simulated ? "simulated " : "", events == 1 ? "" : "s");
     if (r->is_simulated)
         printf("requests alone, placed by PyTorch's rules on a simulated device\n");
     print_where(p);

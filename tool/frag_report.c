@@ -16,8 +16,9 @@ print_header(const struct frag_report *r, const struct term *term)
 {
     const struct dry_timeline_view *v = dry_timeline_get_view(r->timeline);
     char number[TERM_NUMBER_BYTES], when[MOMENT_BYTES];
-    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s event%s", (int)v->device,
-                       term_format_count(v->event_count, number),
+    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s %sevent%s",
+                       (int)v->device, term_format_count(v->event_count, number),
+                       r->is_simulated ? "simulated " : "",
                        v->event_count == 1 ? "" : "s");
     printf("  %s\n", moment_write(r->timeline, &r->moment, when));
 }

@@ -14,6 +14,7 @@
 struct frag_report {
     const char *file;
     const struct dry_trace *trace;
+    bool is_simulated; /* the file holds requests; addresses are those of a simulation */
     const struct dry_timeline *timeline;
     const struct dry_state *state;
     struct moment moment;            /* of the state, and why that one */

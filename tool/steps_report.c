@@ -180,10 +180,10 @@ print_header(const struct steps_report *r, const struct term *term)
     uint32_t count, partial = 0;
     const struct dry_step *steps = dry_steps_get(r->steps, &count);
     char number[TERM_NUMBER_BYTES];
-    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s event%s%s",
+    term_print_subject(term, r->file, TERM_PLAIN, "device %d, %s %sevent%s",
                        (int)v->device, term_format_count(v->event_count, number),
-                       v->event_count == 1 ? "" : "s",
-                       r->is_simulated ? "; without addresses: simulated" : "");
+                       r->is_simulated ? "simulated " : "",
+                       v->event_count == 1 ? "" : "s");
     if (dry_steps_get_source(r->steps) == DRY_STEPS_NONE) {
         printf("no steps could be told apart:\n  %s\n", dry_steps_get_reason(r->steps));
         return;

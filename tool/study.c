@@ -131,9 +131,10 @@ find_event(const struct study *s, const struct dry_timeline_view *v, const char 
         return report_usage(s->command, "--at %s: device %d has no events in this file",
                             at, (int)v->device);
     if (event < v->first_event || event - v->first_event >= v->event_count)
-        return report_usage(
-            s->command, "--at %s: device %d has the events %zu to %zu of this file", at,
-            (int)v->device, v->first_event, v->first_event + v->event_count - 1);
+        return report_usage(s->command,
+                            "--at %s: device %d has the %sevents %zu to %zu of this file",
+                            at, (int)v->device, s->is_simulated ? "simulated " : "",
+                            v->first_event, v->first_event + v->event_count - 1);
     *moment = (uint32_t)(event - v->first_event) + 1;
     return EXIT_FINE;
 }
