@@ -711,9 +711,10 @@ enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id pool);
 enum dry_status dryi_paged_trim(void *self, uint64_t target);
 /*
  * The device has no addresses left: those go back under which nothing lies, in whatever pool, and
- * those of pools that nobody uses before. false: there are none.
+ * before a part of what lies under those of pools that nobody uses; `oom`, and all that is over is
+ * everybody's: all spans without a block in use. false: there are none.
  */
-bool dryi_paged_return_addresses(struct dryi_paged *p);
+bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);
 /* Without pages: one free span back; false: there is none. */
 bool dryi_paged_return_span(struct dryi_paged *p);
 /*

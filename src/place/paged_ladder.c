@@ -337,8 +337,8 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
         enum dry_status status = DRY_OK;
         if (!dryi_paged_spot_find(p, r, kinds[rung], &spot)) {
             status = dryi_paged_span_reserve(p, r->arena, r->bytes);
-            if (status != DRY_OK &&
-                (status != DRY_ERR_NO_SPACE || !dryi_paged_return_addresses(p)))
+            if (status != DRY_OK && (status != DRY_ERR_NO_SPACE ||
+                                     !dryi_paged_return_addresses(p, rung == RUNG_LAST)))
                 return status;
             continue;
         }

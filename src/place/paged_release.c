@@ -335,17 +335,72 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
     }
 }
 
-bool
-dryi_paged_return_addresses(struct dryi_paged *p)
+/* A part of what pools have that nobody uses. */
+static void
+empty_idle_pools(struct dryi_paged *p)
 {
-    bool any = false;
-    if (p->capture_count > 0)
-        return false;
     struct steal steal = {.want = p->page_count, .asked = NONE};
     for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
         if (dryi_note_hindered(&p->hindered, empty_pool(p, owner, &steal)) != DRY_OK)
             break;
     }
+}
+
+static bool
+is_free_span(const struct dryi_paged *p, const struct span *span)
+{
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        if (b->state != BLOCK_HOLE &&
+            (b->state != BLOCK_FREE || !dryi_paged_is_over(p, b)))
+            return false;
+    }
+    return true;
+}
+
+/* Nothing of it is in use: its pages go to the stock. */
+static enum dry_status
+empty_span(struct dryi_paged *p, const struct span *span)
+{
+    enum dry_status status = DRY_OK;
+    sweep_span(p, span); /* streams' blocks may share a page */
+    for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
+         at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        uint64_t lo, hi;
+        dryi_paged_whole_pages(p, b->addr, block_end(b), &lo, &hi);
+        if (b->state == BLOCK_FREE && lo < hi)
+            status = dryi_paged_unmap(p, at, lo, hi);
+        if (p->blocks[at].state == BLOCK_DEAD)
+            at = span->first_block; /* it has become part of the hole before it */
+    }
+    return status;
+}
+
+/* Whoever's they are, if they may give pages now. */
+static void
+empty_free_spans(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        struct span *span = &p->spans[i];
+        if (!span->live || !span->pages ||
+            !dryi_paged_gives_pages(p, span->arena, true) || !is_free_span(p, span))
+            continue;
+        if (dryi_note_hindered(&p->hindered, empty_span(p, span)) != DRY_OK)
+            break;
+    }
+}
+
+bool
+dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
+{
+    bool any = false;
+    if (p->capture_count > 0)
+        return false;
+    if (oom)
+        empty_free_spans(p);
+    else
+        empty_idle_pools(p);
     for (uint32_t i = 0; i < p->span_slots; i++) {
         if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]))
             continue;

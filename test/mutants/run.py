@@ -126,6 +126,11 @@ MUTANTS = {
         "        if (status == DRY_ERR_UNSUPPORTED)\n            continue; /* nobody can tell of that one */\n",
         "",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
+    "addresses_of_what_is_free_stay": (
+        "paged_ladder.c",
+        "dryi_paged_return_addresses(p, rung == RUNG_LAST)",
+        "dryi_paged_return_addresses(p, rung > RUNG_LAST)",
+        "test_pool", "what_is_free_gives_its_addresses"),
     "capture_is_a_failure": (
         "pool_device.c",
         "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",
@@ -173,7 +178,7 @@ MUTANTS = {
         "test_paged_front", "large_blocks_of_a_front_go_with_the_cache"),
     "addresses_do_not_come_back": (
         "paged_ladder.c",
-        "!dryi_paged_return_addresses(p)",
+        "!dryi_paged_return_addresses(p, rung == RUNG_LAST)",
         "p->span_slots > 0",
         "test_pool", "private_pools_share_few_addresses"),
     "private_pools_as_large_as_the_device": (

@@ -97,7 +97,12 @@ watch_reserve(void *self, uint64_t size, uint64_t *address)
     struct place_device *d = self;
     if (is_told_to_fail(d, PLACE_CALL_RESERVE))
         return refuse_memory(d);
-    return d->below.ops->reserve(d->below.self, size, address);
+    if (size > d->addresses_left)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = d->below.ops->reserve(d->below.self, size, address);
+    if (status == DRY_OK && d->addresses_left != UINT64_MAX)
+        d->addresses_left -= size;
+    return status;
 }
 
 static void
@@ -105,6 +110,8 @@ watch_unreserve(void *self, uint64_t address, uint64_t size)
 {
     struct place_device *d = self;
     d->below.ops->unreserve(d->below.self, address, size);
+    if (d->addresses_left != UINT64_MAX)
+        d->addresses_left += size;
 }
 
 static enum dry_status
@@ -264,7 +271,8 @@ static const struct dry_device_ops watched_ops = {
 void
 place_device_init(struct place_device *device, struct dry_device below)
 {
-    *device = (struct place_device){.below = below, .fail_status = DRY_ERR_NO_SPACE};
+    *device = (struct place_device){
+        .below = below, .fail_status = DRY_ERR_NO_SPACE, .addresses_left = UINT64_MAX};
 }
 
 struct dry_device

@@ -46,6 +46,7 @@ struct place_device {
     enum dry_status fail_status; /* of calls that take memory; others say SYSTEM */
     uint64_t refused;            /* calls that failed because they were told to */
     uint64_t full;               /* of them, those that said NO_SPACE */
+    uint64_t addresses_left;     /* bytes; UINT64_MAX: without end */
     uint64_t waits;              /* calls that may have moved a stream on */
     uint64_t given_back;         /* calls that gave memory to the device */
     uint32_t captured;           /* streams, as bits; UINT32_MAX: all there are */

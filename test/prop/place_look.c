@@ -375,8 +375,8 @@ has_private_memory(struct place_ops *ops)
 void
 ops_require_full(struct place_ops *ops, uint64_t size)
 {
-    if (ops->capture_count > 0)
-        return;
+    if (ops->capture_count > 0 || ops->device.addresses_left != UINT64_MAX)
+        return; /* pages do not help where there are no addresses for them */
     uint64_t room = ops->capacity < ops->limit ? ops->capacity : ops->limit;
     if (ops->page_bytes == 0) { /* whole ranges only: nothing must be in the way */
         if (ops->live.count == 0 && !has_private_memory(ops) &&

@@ -116,6 +116,8 @@ ops_make(struct place_ops *ops, const uint8_t header[PLACE_OPS_HEADER])
     if (dry_sim_create(&so, &ops->sim, NULL) != DRY_OK)
         abort();
     place_device_init(&ops->device, dry_sim_get_device(ops->sim));
+    if (header[1] & 8)
+        ops->device.addresses_left = 3 * ops->capacity;
     ops->device.says_done = ops->options.says_done;
     ops->device.never_waits = ops->options.never_waits;
     ops->memory_of_place = failing_memory_init(&ops->memory, SIZE_MAX);

@@ -19,7 +19,8 @@
  *   O3  a failure has a reason: something was told to fail, or there is no room; then the
  *       same request fails again
  *   O4  no room is said only where there is none: pages that nobody alive lies on, and
- *       whose waits can be waited for, would not hold the request
+ *       whose waits can be waited for, would not hold the request (addresses may have an end:
+ *       then it fails again, as O3 says)
  *   O5  a walk is by address, gapless, and lists exactly what is alive, and waiting only
  *       what was freed and used by other streams
  *   O6  statistics are the recount; what is reserved is what the device says was taken
