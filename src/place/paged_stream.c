@@ -294,8 +294,7 @@ free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     struct block *b = &p->blocks[block];
     bool is_held = p->capture_count > 0;
     enum dry_status status = is_held ? DRY_OK : record_uses(p, b->uses);
-    if (status ==
-        DRY_ERR_UNSUPPORTED) /* of a stream that is gone, and nothing waits for it */
+    if (status == DRY_ERR_UNSUPPORTED) /* of a stream that is gone: nobody can tell */
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;

@@ -163,8 +163,7 @@ dryi_torch_free(struct dryi_torch *t, dryi_block block)
     struct block *b = &t->blocks[block];
     bool deferred = b->uses != NONE && waits_for_capture(t, b);
     enum dry_status status = deferred ? DRY_OK : record_events(t, b);
-    if (status ==
-        DRY_ERR_UNSUPPORTED) /* of a stream that is gone, while another is captured */
+    if (status == DRY_ERR_UNSUPPORTED) /* of a stream that is gone: nobody can tell */
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)
         return status;
