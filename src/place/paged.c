@@ -40,6 +40,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->pages, p->page_capacity, sizeof *p->pages);
     dryi_memory_free(&m, p->stock, p->stock_capacity, sizeof *p->stock);
     dryi_memory_free(&m, p->handles, p->handle_capacity, sizeof *p->handles);
+    dryi_memory_free(&m, p->run_parts, p->run_part_capacity, sizeof *p->run_parts);
     dryi_memory_free(&m, p->streams, p->stream_capacity, sizeof *p->streams);
     dryi_memory_free(&m, p->busy, p->busy_capacity, sizeof *p->busy);
     dryi_memory_free(&m, p->progressed, p->progressed_capacity, sizeof *p->progressed);

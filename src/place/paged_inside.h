@@ -222,6 +222,9 @@ uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_
  */
 DRYI_ASIDE uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena,
                                          uint32_t stream);
+/* The same if it is there; NONE. */
+uint32_t dryi_paged_shelf_known(const struct dryi_paged *p, uint32_t arena,
+                                uint32_t stream);
 
 static inline uint32_t
 dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
@@ -394,9 +397,12 @@ enum dry_status dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t 
  */
 enum dry_status dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo,
                                uint64_t hi, uint32_t shelf, uint32_t *filled);
-/* A span with room for `size` bytes: one hole. */
+/*
+ * A span with room for `size` bytes: one hole. As large as spans of the arena are, or `least`,
+ * and it is the largest half, quarter, ... of that for which the device has addresses.
+ */
 enum dry_status dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena,
-                                        uint64_t size);
+                                        uint64_t size, bool least);
 /* Without pages: a range from the device, one free block of `shelf`. */
 enum dry_status dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
                                       uint32_t shelf);
@@ -412,11 +418,16 @@ enum search_kind {
     SEARCH_FRESH, /* some spots beside holes; pages to be mapped */
     SEARCH_TOUCH, /* some of all spots; pages that could serve elsewhere, mapped or not */
     SEARCH_ALL,   /* all spots; the same */
+    SEARCH_LAST,  /* all spots; and pools that give their pages before an OOM do */
 };
 
-/* The cheapest spot for the request. False: none. */
-bool dryi_paged_spot_find(const struct dryi_paged *p, const struct request *r,
-                          enum search_kind kind, struct spot *spot);
+/*
+ * The cheapest spot for the request, its block NONE: there is none. Of all spots it is one that
+ * has its pages if any has: those that are counted are in stock, new ones, or under other blocks.
+ * MEMORY: of all of them.
+ */
+enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
+                                     enum search_kind kind, struct spot *spot);
 /* Fill and take it: its pages are in stock. *block is out of every shelf, of r->bytes. */
 enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                                      const struct spot *spot, uint32_t *block);
@@ -440,8 +451,8 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
                                             uint32_t *block);
 /*
- * When all of that failed for a small request: the least that large ones get, out of what lies
- * free among those. `r` is that request then.
+ * When all of that failed for a small request: the least that large ones get, from among those.
+ * `r` is that request then.
  */
 enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
                                        uint32_t *block);
@@ -696,12 +707,20 @@ enum dry_status dryi_paged_end_capture(void *self);
 void dryi_paged_wait_all(struct dryi_paged *p);
 /* Free blocks whose uses are over belong to everybody, and merge. */
 void dryi_paged_sweep(struct dryi_paged *p);
+/* Whose pages are taken, and how far it is looked for them. */
+enum steal_effort {
+    STEAL_OVER, /* from under some of the blocks whose uses are over */
+    STEAL_WAIT, /* or that can be waited for */
+    STEAL_ALL,  /* from under all of those */
+    STEAL_LENT, /* and from pools that give theirs before an OOM */
+};
+
 /*
- * Pages to the stock until it holds `want`, from under free blocks whose uses are over, never
- * from [keep_lo, keep_hi). `wait`: their events are waited for.
+ * Pages to the stock until it holds `want`, from under free blocks, never from
+ * [keep_lo, keep_hi).
  */
 enum dry_status dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
-                                 uint64_t keep_hi, bool wait, bool oom);
+                                 uint64_t keep_hi, enum steal_effort effort);
 /*
  * Where far more is reserved than ever was active: all that many streams hold is waited for
  * and given to everybody. Not often: O(1) a request. False: nothing was done.
@@ -715,8 +734,11 @@ enum dry_status dryi_paged_trim(void *self, uint64_t target);
  * everybody's: all spans without a block in use. false: there are none.
  */
 bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);
-/* Without pages: one free span back; false: there is none. */
-bool dryi_paged_return_span(struct dryi_paged *p);
+/*
+ * Without pages: one free span back, in its place or behind *from, which becomes the next; `oom`:
+ * or of a pool that gives its memory then. false: there is none.
+ */
+bool dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from);
 /*
  * A few pools that nobody uses, in turns, give their pages to the stock; those of them that have
  * neither pages nor blocks then are no more, or they would pile up, each with its addresses.

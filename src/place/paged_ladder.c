@@ -245,7 +245,8 @@ enum rung {
     RUNG_TIGHT,  /* those of blocks whose uses are over, where memory is short */
     RUNG_BUDGET, /* new ones under the budget, and those of blocks whose uses are over */
     RUNG_WAIT,   /* those that can be waited for, and new ones beyond the budget */
-    RUNG_LAST,   /* all there are */
+    RUNG_ALL,    /* all there are */
+    RUNG_LAST,   /* and those of pools that give theirs before an OOM */
 };
 
 /* New ones; NO_SPACE is no failure yet. */
@@ -267,10 +268,10 @@ is_short(const struct dryi_paged *p, uint64_t want)
 /* Pages from under free blocks; none in [keep_lo, keep_hi) of the spot. */
 static enum dry_status
 steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
-                bool wait, bool oom)
+                enum steal_effort effort)
 {
     return dryi_paged_steal(p, spot->fresh, page_floor(p, spot->addr),
-                            page_ceil(p, spot->addr + r->bytes), wait, oom);
+                            page_ceil(p, spot->addr + r->bytes), effort);
 }
 
 /*
@@ -287,7 +288,7 @@ flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot
         dryi_paged_flush(p);
     else
         dryi_paged_flush_large(p);
-    return steal_pages_for(p, r, spot, is_beyond, false);
+    return steal_pages_for(p, r, spot, is_beyond ? STEAL_WAIT : STEAL_OVER);
 }
 
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
@@ -305,9 +306,9 @@ get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot
     }
     if (status == DRY_OK && rung >= RUNG_WAIT)
         status = create_pages(p, r, want, true);
-    if (status == DRY_OK && is_short(p, want) && rung == RUNG_LAST) {
+    if (status == DRY_OK && is_short(p, want) && rung >= RUNG_ALL) {
         *moved = true;
-        status = steal_pages_for(p, r, spot, true, true);
+        status = steal_pages_for(p, r, spot, rung == RUNG_LAST ? STEAL_LENT : STEAL_ALL);
     }
     if (status == DRY_OK && is_short(p, want))
         status = DRY_ERR_NO_SPACE;
@@ -321,9 +322,28 @@ dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot
     return get_pages(p, r, spot, RUNG_BUDGET, moved);
 }
 
+/* NO_SPACE: the device has no addresses for it, whatever may be given back now. */
+static enum dry_status
+reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
+{
+    for (bool oom = false;;) {
+        enum dry_status status = dryi_paged_span_reserve(p, r->arena, r->bytes, false);
+        if (status == DRY_ERR_NO_SPACE && dryi_paged_return_addresses(p, oom))
+            continue;
+        if (status == DRY_ERR_NO_SPACE)
+            status = dryi_paged_span_reserve(p, r->arena, r->bytes, true);
+        if (status != DRY_ERR_NO_SPACE || oom || rung != RUNG_LAST)
+            return status;
+        oom = true;
+    }
+}
+
 #define ATTEMPT_MAX 8
 
-/* By mapping pages. What was found is looked for anew when blocks have changed meanwhile. */
+/*
+ * By mapping pages. What was found is looked for anew when blocks have changed meanwhile; on the
+ * upper rungs as long as need be, for each turn but the last reserves addresses or brings pages.
+ */
 static enum dry_status
 take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
             uint32_t *block)
@@ -331,21 +351,20 @@ take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
     static const enum search_kind kinds[] = {[RUNG_TIGHT] = SEARCH_TOUCH,
                                              [RUNG_BUDGET] = SEARCH_FRESH,
                                              [RUNG_WAIT] = SEARCH_FRESH,
-                                             [RUNG_LAST] = SEARCH_ALL};
-    for (unsigned i = 0; i < ATTEMPT_MAX; i++) {
+                                             [RUNG_ALL] = SEARCH_ALL,
+                                             [RUNG_LAST] = SEARCH_LAST};
+    for (unsigned i = 0; i < ATTEMPT_MAX || rung >= RUNG_ALL; i++) {
         struct spot spot;
-        enum dry_status status = DRY_OK;
-        if (!dryi_paged_spot_find(p, r, kinds[rung], &spot)) {
-            status = dryi_paged_span_reserve(p, r->arena, r->bytes);
-            if (status != DRY_OK && (status != DRY_ERR_NO_SPACE ||
-                                     !dryi_paged_return_addresses(p, rung == RUNG_LAST)))
-                return status;
-            continue;
-        }
         bool moved = false;
-        status = get_pages(p, r, &spot, rung, &moved);
+        enum dry_status status = dryi_paged_spot_find(p, r, kinds[rung], &spot);
+        bool is_found = spot.block != NONE;
+        if (status == DRY_OK)
+            status = is_found ? get_pages(p, r, &spot, rung, &moved)
+                              : reserve_room(p, r, rung);
         if (status != DRY_OK)
             return status;
+        if (!is_found)
+            continue;
         if (!moved)
             return dryi_paged_spot_take(p, r, &spot, block);
         if (rung == RUNG_TIGHT)
@@ -385,12 +404,33 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
     if (p->page_bytes > 0)
         return take_mapped(p, r, rung, block);
     enum dry_status status = take_segment(p, r, block);
-    while (status == DRY_ERR_NO_SPACE && rung == RUNG_LAST && dryi_paged_return_span(p))
+    uint32_t from = 0;
+    while (status == DRY_ERR_NO_SPACE && rung >= RUNG_ALL &&
+           dryi_paged_return_span(p, rung == RUNG_LAST, &from))
         status = take_segment(p, r, block);
     return status;
 }
 
 /* --- before an OOM ------------------------------------------------------------------------ */
+
+/* What the bounded look into the bin of the request's own size did not come to. */
+static uint32_t
+take_hidden(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t found = dryi_paged_shelf_find_any(p, p->shelves[r->shelf], r->bytes);
+    if (found == NONE)
+        found = dryi_paged_shelf_find_any(p, p->shelves[p->arenas[r->arena].everybody],
+                                          r->bytes);
+    return dryi_paged_take_found(p, r, found);
+}
+
+/* Without making a shelf, which pools that lend nothing would all get. */
+static bool
+has_free(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    return p->shelves[p->arenas[arena].everybody]->octaves != 0 ||
+           dryi_paged_shelf_known(p, arena, stream) != NONE;
+}
 
 /* Free blocks of private pools that serve others then. */
 static uint32_t
@@ -402,16 +442,30 @@ take_lent(struct dryi_paged *p, const struct request *r)
             continue;
         struct request lent = *r;
         lent.arena = 2 * owner + (r->arena & 1);
+        if (!has_free(p, lent.arena, r->stream))
+            continue;
         lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
         if (lent.shelf == NONE) {
             (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
             continue;
         }
         uint32_t block = dryi_paged_take_own(p, &lent);
+        if (block == NONE)
+            block = take_hidden(p, &lent);
         if (block != NONE)
             return block;
     }
     return NONE;
+}
+
+/* Whatever free block there is, of this pool or lent. */
+static uint32_t
+take_left(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = take_any(p, r);
+    if (block == NONE)
+        block = take_hidden(p, r);
+    return block == NONE ? take_lent(p, r) : block;
 }
 
 /*
@@ -432,17 +486,6 @@ take_waited(struct dryi_paged *p, const struct request *r)
         block = take_any(p, r);
     }
     return block;
-}
-
-/* What the bounded look into the bin of the request's own size did not come to. */
-static uint32_t
-take_hidden(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t found = dryi_paged_shelf_find_any(p, p->shelves[r->shelf], r->bytes);
-    if (found == NONE)
-        found = dryi_paged_shelf_find_any(p, p->shelves[p->arenas[r->arena].everybody],
-                                          r->bytes);
-    return dryi_paged_take_found(p, r, found);
 }
 
 /*
@@ -468,15 +511,15 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     *block = take_any(p, r);
     if (*block != NONE)
         return DRY_OK;
-    enum dry_status status = take_new(p, r, RUNG_LAST, block);
-    if (status != DRY_ERR_NO_SPACE)
-        return status;
-    *block = take_any(p, r); /* pages moved: blocks have merged */
-    if (*block == NONE)
-        *block = take_hidden(p, r);
-    if (*block == NONE)
-        *block = take_lent(p, r);
-    return *block == NONE ? status : DRY_OK;
+    for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {
+        enum dry_status status = take_new(p, r, rung, block);
+        if (status != DRY_ERR_NO_SPACE)
+            return status;
+        *block = take_left(p, r); /* before pools that lend blocks lose them */
+        if (*block != NONE)
+            return DRY_OK;
+    }
+    return DRY_ERR_NO_SPACE;
 }
 
 #define AHEAD_MAX 32 /* events waited for */
@@ -586,7 +629,10 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
     return status == DRY_ERR_NO_SPACE ? climb_beyond_budget(p, r, block) : status;
 }
 
-/* Small blocks need a page of their own, and there may be none where large holes still are. */
+/*
+ * Small blocks need a page of their own, and there may be none where large holes still are; and
+ * addresses of their own.
+ */
 enum dry_status
 dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
 {
@@ -596,13 +642,11 @@ dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
     large.shelf = dryi_paged_shelf_index(p, large.arena, r->stream);
     if (large.shelf == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
-    *block = take_any(p, &large);
+    *block = take_left(p, &large);
+    enum dry_status status = DRY_OK;
     if (*block == NONE)
-        *block = take_hidden(p, &large);
-    if (*block == NONE)
-        *block = take_lent(p, &large);
-    if (*block == NONE)
-        return DRY_ERR_NO_SPACE;
-    *r = large;
-    return DRY_OK;
+        status = take_new(p, &large, RUNG_LAST, block);
+    if (status == DRY_OK)
+        *r = large;
+    return status;
 }

@@ -215,7 +215,10 @@ link_span(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct span span)
     span.live = true;
     span.arena = arena;
     span.ordinal = p->spans_made++;
+    span.prev = NONE;
     span.next = p->arenas[arena].spans;
+    if (span.next != NONE)
+        p->spans[span.next].prev = slot;
     p->arenas[arena].spans = slot;
     p->spans[slot] = span;
 }
@@ -241,10 +244,9 @@ span_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
     return page_ceil(p, size > bytes ? size : bytes);
 }
 
-enum dry_status
-dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size)
+static enum dry_status
+reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
 {
-    uint64_t bytes = span_bytes(p, arena, size);
     uint32_t slot = span_slot(p);
     if (slot == NONE || !dryi_paged_block_reserve(p, 1))
         return DRY_ERR_MEMORY;
@@ -271,6 +273,22 @@ dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size)
     if (arena == 0 && p->finder.range.size == 0)
         dryi_paged_finder_begin(p, slot);
     return DRY_OK;
+}
+
+enum dry_status
+dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size, bool least)
+{
+    uint64_t bytes = span_bytes(p, arena, size), enough = page_ceil(p, size);
+    enum dry_status status = DRY_ERR_NO_SPACE;
+    if (!least)
+        return reserve_bytes(p, arena, bytes);
+    while (status == DRY_ERR_NO_SPACE && bytes > enough) {
+        bytes = page_ceil(p, bytes / 2);
+        if (bytes < enough)
+            bytes = enough;
+        status = reserve_bytes(p, arena, bytes);
+    }
+    return status;
 }
 
 enum dry_status
@@ -320,10 +338,12 @@ dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
     }
     dryi_paged_shelf_remove(p, s->first_block);
     dryi_paged_block_drop(p, s->first_block);
-    uint32_t *link = &p->arenas[s->arena].spans;
-    while (*link != span)
-        link = &p->spans[*link].next;
-    *link = s->next;
+    if (s->prev == NONE)
+        p->arenas[s->arena].spans = s->next;
+    else
+        p->spans[s->prev].next = s->next;
+    if (s->next != NONE)
+        p->spans[s->next].prev = s->prev;
     *s = (struct span){.next = p->dead_span};
     p->dead_span = span;
 }

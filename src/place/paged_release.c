@@ -46,12 +46,23 @@ dryi_paged_sweep(struct dryi_paged *p)
 struct steal {
     uint64_t want;             /* pages in stock */
     uint64_t keep_lo, keep_hi; /* not from here */
-    bool wait;
-    bool oom;       /* pages of pools that give theirs then too */
-    bool thorough;  /* no bounds */
+    enum steal_effort effort;
     uint32_t asked; /* the stream that was asked last */
     uint32_t asks;  /* how often one was */
 };
+
+static bool
+is_waiting(const struct steal *steal)
+{
+    return steal->effort >= STEAL_WAIT;
+}
+
+/* Without bounds. */
+static bool
+is_thorough(const struct steal *steal)
+{
+    return steal->effort >= STEAL_ALL;
+}
 
 #define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
 #define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at, in turns */
@@ -81,9 +92,9 @@ make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *chang
     if (dryi_paged_is_over(p, b))
         return true;
     if (dryi_paged_is_captured(p, s->stream) ||
-        (!steal->wait && steal->asked == s->stream))
+        (!is_waiting(steal) && steal->asked == s->stream))
         return false;
-    if (!steal->thorough && steal->asks >= STEAL_ASK_MAX)
+    if (!is_thorough(steal) && steal->asks >= STEAL_ASK_MAX)
         return false;
     steal->asked = s->stream;
     steal->asks++;
@@ -91,7 +102,7 @@ make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *chang
     if (b->epoch > p->streams[s->stream].marked &&
         dryi_paged_mark(p, s->stream) != DRY_OK)
         return false;
-    if (steal->wait)
+    if (is_waiting(steal))
         dryi_paged_wait(p, s->stream, b->epoch);
     else
         dryi_paged_observe(p, s->stream);
@@ -129,7 +140,7 @@ steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
         for (uint32_t at = s->heads[bin], next; at != s->end && !changed; at = next) {
             if (p->stock_count >= steal->want)
                 return DRY_OK;
-            if (!steal->thorough && looked++ >= STEAL_SCAN_MAX)
+            if (!is_thorough(steal) && looked++ >= STEAL_SCAN_MAX)
                 return DRY_OK;
             next = p->blocks[at].bin_next; /* stays there when `at` goes */
             uint64_t lo, hi;
@@ -157,11 +168,11 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
     uint32_t shelf =
-        a->steal_turn == NONE || steal->thorough ? a->shelves : a->steal_turn;
+        a->steal_turn == NONE || is_thorough(steal) ? a->shelves : a->steal_turn;
     unsigned looked = 0;
     for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
         bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
-        if (!steal->thorough && is_much)
+        if (!is_thorough(steal) && is_much)
             break;
         if (p->stock_count >= steal->want) {
             shelf = NONE;
@@ -170,7 +181,7 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
         if (p->shelves[shelf]->octaves != 0)
             status = steal_from_shelf(p, shelf, steal);
     }
-    if (!steal->thorough)
+    if (!is_thorough(steal))
         a->steal_turn = shelf;
     return status;
 }
@@ -178,7 +189,7 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
 static enum dry_status
 steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
 {
-    if (!dryi_paged_gives_pages(p, arena, steal->oom))
+    if (!dryi_paged_gives_pages(p, arena, steal->effort == STEAL_LENT))
         return DRY_OK;
     enum dry_status status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
     return status == DRY_OK ? steal_from_streams(p, &p->arenas[arena], steal) : status;
@@ -201,7 +212,7 @@ steal_from_idle(struct dryi_paged *p, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
     uint32_t most = p->idle_count;
-    if (!steal->thorough && most > STEAL_IDLE_MAX)
+    if (!is_thorough(steal) && most > STEAL_IDLE_MAX)
         most = STEAL_IDLE_MAX;
     for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
         status = steal_from_owner(p, p->first_idle, steal);
@@ -220,7 +231,8 @@ steal_pages(struct dryi_paged *p, struct steal *steal)
     enum dry_status status = steal_from_owner(p, 0, steal);
     if (status == DRY_OK && p->stock_count < steal->want)
         status = steal_from_idle(p, steal);
-    for (uint32_t owner = 1; steal->oom && owner < p->owner_count; owner++) {
+    bool is_last = steal->effort == STEAL_LENT;
+    for (uint32_t owner = 1; is_last && owner < p->owner_count; owner++) {
         bool is_used = p->owners[owner].users > 0;
         if (is_used && status == DRY_OK && p->stock_count < steal->want)
             status = steal_from_owner(p, owner, steal);
@@ -230,14 +242,12 @@ steal_pages(struct dryi_paged *p, struct steal *steal)
 
 enum dry_status
 dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo, uint64_t keep_hi,
-                 bool wait, bool oom)
+                 enum steal_effort effort)
 {
     struct steal steal = {.want = want,
                           .keep_lo = keep_lo,
                           .keep_hi = keep_hi,
-                          .wait = wait,
-                          .oom = oom,
-                          .thorough = oom,
+                          .effort = effort,
                           .asked = NONE};
     return steal_pages(p, &steal);
 }
@@ -256,13 +266,14 @@ is_empty_span(const struct dryi_paged *p, const struct span *span)
 }
 
 bool
-dryi_paged_return_span(struct dryi_paged *p)
+dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from)
 {
-    for (uint32_t i = 0; p->capture_count == 0 && i < p->span_slots; i++) {
-        if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]) ||
-            !dryi_paged_gives_pages(p, p->spans[i].arena, true))
+    while (p->capture_count == 0 && *from < p->span_slots) {
+        uint32_t span = (*from)++;
+        if (!p->spans[span].live || !is_empty_span(p, &p->spans[span]) ||
+            !dryi_paged_gives_pages(p, p->spans[span].arena, oom))
             continue;
-        dryi_paged_span_return(p, i);
+        dryi_paged_span_return(p, span);
         return true;
     }
     return false;
@@ -455,7 +466,7 @@ dryi_paged_trim(void *self, uint64_t target)
     if (p->page_bytes > 0) {
         uint64_t excess = tally_all(p, TALLY_RESERVED_BYTES) - target;
         uint64_t want = (excess + p->page_mask) >> p->page_shift;
-        struct steal steal = {.want = want, .thorough = true, .asked = NONE};
+        struct steal steal = {.want = want, .effort = STEAL_ALL, .asked = NONE};
         status = steal_pages(p, &steal);
         while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
             dryi_paged_page_release(p);

@@ -277,11 +277,19 @@ make_shelf_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 }
 
 uint32_t
+dryi_paged_shelf_known(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    const uint32_t *known = dryi_map_find(&p->shelf_ids, shelf_key(arena, stream));
+    return known ? *known : NONE;
+}
+
+uint32_t
 dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
     struct arena *a = &p->arenas[arena];
-    const uint32_t *known = dryi_map_find(&p->shelf_ids, shelf_key(arena, stream));
-    uint32_t shelf = known ? *known : make_shelf_of_stream(p, arena, stream);
+    uint32_t shelf = dryi_paged_shelf_known(p, arena, stream);
+    if (shelf == NONE)
+        shelf = make_shelf_of_stream(p, arena, stream);
     if (shelf == NONE)
         return NONE;
     a->last_stream = stream;

@@ -7,33 +7,23 @@
  * under it. A run costs as many pages as its holes do under the request; at its edges the
  * request shares pages with its neighbours. The candidates are runs around free blocks that
  * hold what is left of the request beyond whole pages, around holes of about its size, and
- * the fresh addresses at the end; the one with the fewest pages wins.
+ * the fresh addresses at the end; the one with the fewest pages wins. Before an OOM all runs are
+ * candidates, however long: if pages could be had for any spot, they can for the one found then.
  */
 
 #include "base/assert.h"
 #include "place/paged_inside.h"
 
-#define REACH 16 /* blocks a run extends to either side */
+#define REACH 16 /* blocks a run extends to either side, but before an OOM */
 #define SEED_MAX 32
-
-/* A block of a run, and what lies before it there. */
-struct part {
-    uint32_t block;
-    bool is_hole;
-    uint64_t begin, end;
-    /* What counts: all of a hole, of a free block the whole pages that could lie elsewhere. */
-    uint64_t lo, hi;
-    uint64_t fresh, movable; /* bytes of these, of the parts before */
-};
 
 #define RUN_MAX (2 * REACH + 1)
 
 struct run {
-    uint32_t blocks[RUN_MAX];
-    uint32_t count;
+    uint32_t first, count; /* blocks */
     uint64_t begin, end;
     uint64_t free; /* bytes that have pages */
-    struct part parts[RUN_MAX];
+    struct run_part *parts;
 };
 
 #define TRIED_COUNT 128u /* a power of two, more than a bounded search tries */
@@ -43,7 +33,9 @@ struct search {
     const struct dryi_paged *p;
     const struct request *r;
     enum search_kind kind;
-    bool gives; /* pages of this arena may go elsewhere */
+    bool gives;             /* pages of this arena may go elsewhere */
+    struct run_part *parts; /* room for so many */
+    size_t part_max;
     struct spot best;
     uint32_t tried[TRIED_COUNT]; /* first blocks of runs, hashed; NIL: none */
 };
@@ -76,16 +68,16 @@ block_behind(const struct dryi_paged *p, uint32_t block)
                                                                 : next;
 }
 
-static struct part
+static struct run_part
 make_part(const struct search *search, uint32_t block)
 {
     const struct dryi_paged *p = search->p;
     const struct block *b = &p->blocks[block];
-    struct part part = {.block = block,
-                        .is_hole = b->state == BLOCK_HOLE,
-                        .begin = b->addr,
-                        .end = block_end(b),
-                        .lo = b->addr};
+    struct run_part part = {.block = block,
+                            .is_hole = b->state == BLOCK_HOLE,
+                            .begin = b->addr,
+                            .end = block_end(b),
+                            .lo = b->addr};
     if (part.is_hole)
         part.hi = part.end;
     else if (!search->gives || (!dryi_paged_is_over(p, b) &&
@@ -100,12 +92,13 @@ make_part(const struct search *search, uint32_t block)
 static void
 make_parts(const struct search *search, struct run *run)
 {
-    for (uint32_t i = 0; i < run->count; i++) {
-        struct part *part = &run->parts[i];
-        *part = make_part(search, run->blocks[i]);
+    uint32_t at = run->first;
+    for (uint32_t i = 0; i < run->count; i++, at = block_behind(search->p, at)) {
+        struct run_part *part = &run->parts[i];
+        *part = make_part(search, at);
         if (i == 0)
             continue;
-        const struct part *last = part - 1;
+        const struct run_part *last = part - 1;
         part->fresh = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
         part->movable = last->movable + (last->is_hole ? 0 : last->hi - last->lo);
     }
@@ -140,17 +133,16 @@ static void
 measure_run(const struct search *search, uint32_t first, struct run *run)
 {
     const struct dryi_paged *p = search->p;
-    run->count = 0;
-    run->begin = p->blocks[first].addr;
-    run->free = 0;
+    *run = (struct run){
+        .first = first, .begin = p->blocks[first].addr, .parts = search->parts};
     uint32_t at = first;
     do {
         const struct block *b = &p->blocks[at];
-        run->blocks[run->count++] = at;
+        run->count++;
         run->end = block_end(b);
         run->free += b->state == BLOCK_HOLE ? 0 : b->size;
         at = block_behind(p, at);
-    } while (run->count < RUN_MAX && is_part_of_run(p, search->r->shelf, at));
+    } while (run->count < search->part_max && is_part_of_run(p, search->r->shelf, at));
 }
 
 /*
@@ -162,7 +154,7 @@ struct cursor {
 };
 
 /* The last part that begins at or below the address; the first of what is below all. */
-static const struct part *
+static const struct run_part *
 find_part(const struct run *run, uint32_t *at, uint64_t addr)
 {
     while (*at + 1 < run->count && run->parts[*at + 1].begin <= addr)
@@ -172,7 +164,8 @@ find_part(const struct run *run, uint32_t *at, uint64_t addr)
 
 /* Bytes of holes, and of pages that could lie elsewhere, below the address. */
 static void
-count_below(const struct part *part, uint64_t addr, uint64_t *fresh, uint64_t *movable)
+count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
+            uint64_t *movable)
 {
     uint64_t top = addr < part->hi ? addr : part->hi;
     uint64_t here = top > part->lo ? top - part->lo : 0;
@@ -266,7 +259,7 @@ try_run(struct search *search, uint32_t seed)
     make_parts(search, &run);
     struct cursor behind = {0}, before = {0};
     for (uint32_t i = 0; i < run.count; i++) {
-        const struct part *part = &run.parts[i];
+        const struct run_part *part = &run.parts[i];
         try_spot(search, &run, &behind, part->begin);
         if (part->end >= run.begin + bytes && search->p->blocks[part->block].next != NONE)
             try_spot(search, &run, &before, part->end - bytes);
@@ -294,25 +287,61 @@ try_shelf(struct search *search, uint32_t shelf, uint64_t size)
     }
 }
 
-static void
-try_all(struct search *search)
+/* Behind the run that begins there. */
+static uint32_t
+skip_run(const struct search *search, uint32_t first, size_t *count)
+{
+    uint32_t at = first;
+    for (*count = 0; is_part_of_run(search->p, search->r->shelf, at); ++*count)
+        at = block_behind(search->p, at);
+    return at;
+}
+
+/* The first block of the next run, from this one on; NONE. */
+static uint32_t
+next_run(const struct search *search, uint32_t at)
+{
+    while (at != NONE && !is_part_of_run(search->p, search->r->shelf, at))
+        at = block_behind(search->p, at);
+    return at;
+}
+
+/* The blocks of the longest run. */
+static size_t
+measure_longest(const struct search *search)
 {
     const struct dryi_paged *p = search->p;
-    uint32_t shelf = search->r->shelf;
+    size_t longest = 0, count;
     uint32_t span = p->arenas[search->r->arena].spans;
     for (; span != NONE; span = p->spans[span].next) {
-        uint32_t at = p->spans[span].first_block;
-        unsigned since = 0; /* blocks of the run since it was tried */
-        for (; at != NONE; at = block_behind(p, at)) {
-            if (!is_part_of_run(p, shelf, at)) {
-                since = 0;
-                continue;
-            }
-            if (since == 0)
-                try_run(search, at);
-            since = since + 1 == REACH ? 0 : since + 1;
+        uint32_t at = next_run(search, p->spans[span].first_block);
+        for (; at != NONE; at = next_run(search, at)) {
+            at = skip_run(search, at, &count);
+            longest = count > longest ? count : longest;
         }
     }
+    return longest;
+}
+
+/* Every run, whole. */
+static enum dry_status
+try_all(struct dryi_paged *p, struct search *search)
+{
+    search->part_max = measure_longest(search);
+    if (!dryi_memory_grow(&p->memory, &p->run_parts, &p->run_part_capacity,
+                          search->part_max, sizeof *p->run_parts))
+        return DRY_ERR_MEMORY;
+    search->parts = p->run_parts;
+    size_t count;
+    uint32_t span = p->arenas[search->r->arena].spans;
+    for (; span != NONE; span = p->spans[span].next) {
+        uint32_t at = next_run(search, p->spans[span].first_block);
+        for (; at != NONE; at = next_run(search, at)) {
+            try_run(search, at);
+            at = skip_run(search, at, &count);
+        }
+    }
+    return DRY_OK;
 }
 
 /*
@@ -337,28 +366,42 @@ try_sure(struct search *search, uint32_t holes)
         try_run(search, s->heads[above]);
 }
 
-bool
-dryi_paged_spot_find(const struct dryi_paged *p, const struct request *r,
-                     enum search_kind kind, struct spot *spot)
+/* What is likely to be good, bounded. */
+static void
+try_some(struct search *search)
 {
-    struct search search = {.p = p, .r = r, .kind = kind, .best.block = NONE};
+    const struct dryi_paged *p = search->p;
+    const struct request *r = search->r;
     const struct arena *arena = &p->arenas[r->arena];
-    search.gives = dryi_paged_gives_pages(p, r->arena, kind == SEARCH_ALL);
-    if (kind == SEARCH_ALL) {
-        try_all(&search);
-    } else {
-        uint64_t rest = r->bytes & p->page_mask;
-        uint64_t whole = r->bytes - rest;
-        uint64_t least =
-            whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
-        try_shelf(&search, r->shelf, rest);
-        try_shelf(&search, arena->everybody, rest);
-        try_shelf(&search, arena->holes, least);
-        if (search.best.block == NONE)
-            try_sure(&search, arena->holes);
-    }
+    uint64_t rest = r->bytes & p->page_mask;
+    uint64_t whole = r->bytes - rest;
+    uint64_t least = whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
+    try_shelf(search, r->shelf, rest);
+    try_shelf(search, arena->everybody, rest);
+    try_shelf(search, arena->holes, least);
+    if (search->best.block == NONE)
+        try_sure(search, arena->holes);
+}
+
+enum dry_status
+dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_kind kind,
+                     struct spot *spot)
+{
+    struct run_part few[RUN_MAX];
+    struct search search = {.p = p,
+                            .r = r,
+                            .kind = kind,
+                            .parts = few,
+                            .part_max = RUN_MAX,
+                            .best.block = NONE};
+    enum dry_status status = DRY_OK;
+    search.gives = dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
+    if (kind >= SEARCH_ALL)
+        status = try_all(p, &search);
+    else
+        try_some(&search);
     *spot = search.best;
-    return search.best.block != NONE;
+    return status;
 }
 
 /* --- taking ------------------------------------------------------------------------------- */
@@ -406,17 +449,27 @@ dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t b
     return block;
 }
 
+/* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for fronts. */
+static uint32_t
+count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)
+{
+    uint32_t at = spot->block, count = 0;
+    for (; at != NONE && p->blocks[at].addr < end; at = p->blocks[at].next)
+        count++;
+    return count < RUN_MAX ? RUN_MAX : count;
+}
+
 enum dry_status
 dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                      const struct spot *spot, uint32_t *block)
 {
-    if (!dryi_paged_block_reserve(p, 2 * RUN_MAX))
+    uint64_t end = spot->addr + r->bytes;
+    if (!dryi_paged_block_reserve(p, 2 * count_parts(p, spot, end)))
         return DRY_ERR_MEMORY;
     uint32_t at;
     enum dry_status status = fill(p, r, spot, &at);
     if (status != DRY_OK)
         return status;
-    uint64_t end = spot->addr + r->bytes;
     dryi_paged_shelf_remove(p, at);
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
     at = dryi_paged_carve(p, at, spot->addr, here - spot->addr);

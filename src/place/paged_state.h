@@ -91,7 +91,7 @@ struct span {
     uint32_t first_block;
     uint32_t arena;
     uint32_t ordinal;
-    uint32_t next; /* of its arena, newest first; links dead ones */
+    uint32_t prev, next; /* of its arena, newest first; next links dead ones, too */
     bool live;
 };
 
@@ -331,6 +331,8 @@ struct dryi_paged {
     uint32_t stock_count, page_count; /* page_count: created and not released */
     uint64_t *handles;                /* of one call */
     size_t handle_capacity;
+    struct run_part *run_parts; /* of one search before an OOM */
+    size_t run_part_capacity;
 
     size_t stream_capacity;
     uint32_t stream_count, last_stream;
@@ -390,6 +392,18 @@ struct request {
     uint32_t heir;   /* a step of the plan, NONE */
     bool has_ticket;
     bool is_at_front; /* who asks may know the block's address, and will be told if so */
+};
+
+/*
+ * A block of a run, free ones and holes in a row (paged_spot.c), and what lies before it there.
+ */
+struct run_part {
+    uint32_t block;
+    bool is_hole;
+    uint64_t begin, end;
+    /* What counts: all of a hole, of a free block the whole pages that could lie elsewhere. */
+    uint64_t lo, hi;
+    uint64_t fresh, movable; /* bytes of these, of the parts before */
 };
 
 /* Where a request could lie if pages came under it. */

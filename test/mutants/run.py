@@ -128,9 +128,39 @@ MUTANTS = {
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "addresses_of_what_is_free_stay": (
         "paged_ladder.c",
-        "dryi_paged_return_addresses(p, rung == RUNG_LAST)",
-        "dryi_paged_return_addresses(p, rung > RUNG_LAST)",
-        "test_pool", "what_is_free_gives_its_addresses"),
+        "oom || rung != RUNG_LAST)\n            return status;\n        oom = true;",
+        "oom || rung <= RUNG_LAST)\n            return status;\n        oom = true;",
+        "test_before_oom", "what_is_free_gives_its_addresses"),
+    "small_spans_are_not_asked_for": (
+        "paged_page.c",
+        "while (status == DRY_ERR_NO_SPACE && bytes > enough) {",
+        "while (status == DRY_ERR_NO_SPACE && bytes > 2 * bytes) {",
+        "test_before_oom", "small_request_needs_few_addresses"),
+    "least_spans_at_once": (
+        "paged_page.c",
+        "        bytes = page_ceil(p, bytes / 2);\n        if (bytes < enough)\n            bytes = enough;\n",
+        "        bytes = enough;\n",
+        "test_before_oom", "small_request_needs_few_addresses"),
+    "small_requests_map_nothing_among_large": (
+        "paged_ladder.c",
+        "        status = take_new(p, &large, RUNG_LAST, block);",
+        "        status = DRY_ERR_NO_SPACE;",
+        "test_before_oom", "small_request_lies_among_large_ones"),
+    "long_runs_in_parts": (
+        "paged_spot.c",
+        "    search->part_max = measure_longest(search);\n",
+        "    search->part_max = measure_longest(search);\n    if (search->part_max > RUN_MAX)\n        search->part_max = RUN_MAX;\n",
+        "test_paged_spot", "long_runs_are_looked_at_whole"),
+    "lent_blocks_are_looked_at_in_part": (
+        "paged_ladder.c",
+        "            block = take_hidden(p, &lent);",
+        "            block = NONE;",
+        "test_before_oom", "lent_blocks_are_all_looked_at"),
+    "lent_blocks_give_their_pages_first": (
+        "paged_ladder.c",
+        "    for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {",
+        "    for (enum rung rung = RUNG_LAST; rung <= RUNG_LAST; rung++) {",
+        "test_before_oom", "what_is_lent_is_not_broken_before"),
     "capture_is_a_failure": (
         "pool_device.c",
         "        return DRY_ERR_UNSUPPORTED;\n    return pool->device.ops->wait_all(",
@@ -178,9 +208,9 @@ MUTANTS = {
         "test_paged_front", "large_blocks_of_a_front_go_with_the_cache"),
     "addresses_do_not_come_back": (
         "paged_ladder.c",
-        "!dryi_paged_return_addresses(p, rung == RUNG_LAST)",
-        "p->span_slots > 0",
-        "test_pool", "private_pools_share_few_addresses"),
+        "dryi_paged_return_addresses(p, oom))",
+        "p->span_slots == 0)",
+        "test_before_oom", "private_pools_share_few_addresses"),
     "private_pools_as_large_as_the_device": (
         "paged_page.c",
         "if (arena / 2 == 0 || bytes > most)",
@@ -205,8 +235,8 @@ MUTANTS = {
         "test_paged", "span_made_for_a_request_serves_it"),
     "hidden_in_its_bin": (
         "paged_ladder.c",
-        "        *block = take_hidden(p, r);\n",
-        "        (void)take_hidden;\n",
+        "    if (block == NONE)\n        block = take_hidden(p, r);\n",
+        "",
         "test_paged", "nothing_hides_behind_its_bin"),
     "graph_orders_what_was_before": (
         "paged_order.c",
@@ -1111,6 +1141,7 @@ PROGRAMS = {
     "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
     "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
     "test_gone": ("test/unit/test_gone.c", ["pool/pool*", "place/paged*", "place/torch*"]),
+    "test_before_oom": ("test/unit/test_before_oom.c", ["pool/pool*", "place/paged*"]),
     "test_hindered": ("test/unit/test_hindered.c", ["pool/pool*", "place/paged*", "place/torch*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
     "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),

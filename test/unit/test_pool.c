@@ -566,126 +566,6 @@ nothing_is_unmapped_where_the_device_does_not_wait(void **state)
 
 /* --- addresses ---------------------------------------------------------------------------- */
 
-struct few_addresses {
-    struct dry_device inner;
-    struct dry_device_ops ops;
-    uint64_t left;
-};
-
-static struct few_addresses *few;
-
-static enum dry_status
-reserve_few(void *self, uint64_t size, uint64_t *address)
-{
-    if (size > few->left)
-        return DRY_ERR_NO_SPACE;
-    enum dry_status status = few->inner.ops->reserve(self, size, address);
-    if (status == DRY_OK)
-        few->left -= size;
-    return status;
-}
-
-static void
-unreserve_few(void *self, uint64_t address, uint64_t size)
-{
-    few->inner.ops->unreserve(self, address, size);
-    few->left += size;
-}
-
-static struct dry_pool *
-make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
-{
-    *addresses =
-        (struct few_addresses){.inner = dry_sim_get_device(sim), .left = 9 * GIB};
-    few = addresses;
-    few->ops = *few->inner.ops;
-    few->ops.reserve = reserve_few;
-    few->ops.unreserve = unreserve_few;
-    struct dry_pool_options o;
-    dry_pool_options_init(&o);
-    o.device = (struct dry_device){.ops = &few->ops, .self = few->inner.self};
-    o.conf = conf;
-    struct dry_pool *pool;
-    assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
-    return pool;
-}
-
-/* Pools that come and go, of a program that wants no page to move but before an OOM. */
-static void
-private_pools_share_few_addresses(void **state)
-{
-    (void)state;
-    struct dry_sim *sim = make_sim(GIB);
-    struct few_addresses addresses;
-    struct dry_pool *pool = make_few(&addresses, sim, "remap:False");
-    for (uint64_t i = 1; i <= 40; i++) {
-        struct dry_pool_id id = {0, i};
-        assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
-        assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
-        uint64_t a = take(pool, 2000, 0), b = take(pool, 3 * MIB, 0);
-        assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
-        assert_int_equal(dry_pool_free(pool, a), DRY_OK);
-        assert_int_equal(dry_pool_free(pool, b), DRY_OK);
-        assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
-        dry_sim_complete_stream(sim, 0);
-    }
-    check(pool);
-    dry_pool_destroy(pool);
-    assert_true(few->left == 9 * GIB);
-    dry_sim_destroy(sim);
-}
-
-/* Free memory of several streams, in ten spans of the default pool; another one asks. */
-static void
-what_is_free_gives_its_addresses(void **state)
-{
-    (void)state;
-    struct dry_sim *sim = make_sim(16 * GIB);
-    struct few_addresses addresses;
-    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
-    uint64_t blocks[8 * 5];
-    for (uint64_t i = 0; i < 8 * 5; i++)
-        blocks[i] = take(pool, 199 * MIB + 512 * i, i % 3);
-    for (size_t i = 0; i < 8 * 5; i++)
-        assert_int_equal(dry_pool_free(pool, blocks[i]), DRY_OK);
-    few->left = 0;
-    struct dry_pool_id id = {0, 1};
-    assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
-    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
-    take(pool, 100 * MIB, 1);
-    check(pool);
-    dry_pool_destroy(pool);
-    dry_sim_destroy(sim);
-}
-
-/* One span of an idle pool is free, the others half: all blocks are looked at before an OOM. */
-static void
-addresses_are_looked_for_everywhere(void **state)
-{
-    (void)state;
-    struct dry_sim *sim = make_sim(64 * GIB);
-    struct few_addresses addresses;
-    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
-    few->left = 64 * GIB;
-    static uint64_t blocks[2048];
-    struct dry_pool_id id = {0, 1};
-    assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
-    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
-    for (size_t i = 0; i < 2048; i++)
-        blocks[i] = take(pool, 8 * MIB, 1);
-    uint64_t alone = take(pool, 4 * MIB, 1);
-    assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
-    assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
-    for (size_t i = 0; i < 2048; i += 2)
-        assert_int_equal(dry_pool_free(pool, blocks[i]), DRY_OK);
-    assert_int_equal(dry_pool_free(pool, alone), DRY_OK);
-    few->left = 0;
-    take(pool, 100 * MIB, 1);
-    check(pool);
-    dry_pool_destroy(pool);
-    dry_sim_destroy(sim);
-}
-
 /* Addresses of a private pool: as much as its blocks need, by doubling, not the device's size. */
 static void
 private_pool_begins_small(void **state)
@@ -1766,9 +1646,6 @@ main(void)
         cmocka_unit_test(handle_given_away_meanwhile_is_noticed),
         cmocka_unit_test(capture_is_no_time_to_wait_for_what_is_gone),
         cmocka_unit_test(nothing_is_unmapped_where_the_device_does_not_wait),
-        cmocka_unit_test(private_pools_share_few_addresses),
-        cmocka_unit_test(what_is_free_gives_its_addresses),
-        cmocka_unit_test(addresses_are_looked_for_everywhere),
         cmocka_unit_test(private_pool_begins_small),
         cmocka_unit_test(nothing_is_used_again_too_early),
         cmocka_unit_test(limits_hold),

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Requests that are served only if everything is looked at before an OOM: addresses that may come
+ * back, runs of many blocks, what private pools lend.
+ */
+
+#include "support/cmocka.h"
+
+#include <stdbool.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define PAGE (2 * MIB)
+
+struct few_addresses {
+    struct dry_device inner;
+    struct dry_device_ops ops;
+    uint64_t left;
+};
+
+static struct few_addresses *few;
+
+static enum dry_status
+reserve_few(void *self, uint64_t size, uint64_t *address)
+{
+    if (size > few->left)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status = few->inner.ops->reserve(self, size, address);
+    if (status == DRY_OK)
+        few->left -= size;
+    return status;
+}
+
+static void
+unreserve_few(void *self, uint64_t address, uint64_t size)
+{
+    few->inner.ops->unreserve(self, address, size);
+    few->left += size;
+}
+
+static struct dry_sim *
+make_sim(uint64_t capacity)
+{
+    struct dry_sim_options so;
+    dry_sim_options_init(&so);
+    so.capacity_bytes = capacity;
+    so.check = 1;
+    struct dry_sim *sim;
+    assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
+    return sim;
+}
+
+static struct dry_pool *
+make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
+{
+    *addresses =
+        (struct few_addresses){.inner = dry_sim_get_device(sim), .left = 9 * GIB};
+    few = addresses;
+    few->ops = *few->inner.ops;
+    few->ops.reserve = reserve_few;
+    few->ops.unreserve = unreserve_few;
+    struct dry_pool_options o;
+    dry_pool_options_init(&o);
+    o.device = (struct dry_device){.ops = &few->ops, .self = few->inner.self};
+    o.conf = conf;
+    struct dry_pool *pool;
+    assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
+    return pool;
+}
+
+static void
+end(struct dry_pool *pool, struct dry_sim *sim)
+{
+    struct dry_error err;
+    if (dry_pool_check(pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    dry_pool_destroy(pool);
+    assert_int_equal(dry_sim_get_finding_count(sim), 0);
+    dry_sim_destroy(sim);
+}
+
+static uint64_t
+take(struct dry_pool *pool, uint64_t size, uint64_t stream)
+{
+    uint64_t address = 1;
+    assert_int_equal(dry_pool_alloc(pool, size, stream, &address), DRY_OK);
+    return address;
+}
+
+static void
+give(struct dry_pool *pool, uint64_t address)
+{
+    assert_int_equal(dry_pool_free(pool, address), DRY_OK);
+}
+
+/* Requests are of a private pool until end_private(). */
+static void
+begin_private(struct dry_pool *pool, uint64_t number, unsigned flags)
+{
+    struct dry_pool_id id = {0, number};
+    assert_int_equal(dry_pool_open_private(pool, id, flags), DRY_OK);
+    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
+}
+
+static void
+end_private(struct dry_pool *pool, uint64_t number)
+{
+    struct dry_pool_id id = {0, number};
+    assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
+}
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+/* Pools that come and go, of a program that wants no page to move but before an OOM. */
+static void
+private_pools_share_few_addresses(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "remap:False");
+    for (uint64_t i = 1; i <= 40; i++) {
+        begin_private(pool, i, 0);
+        uint64_t a = take(pool, 2000, 0), b = take(pool, 3 * MIB, 0);
+        end_private(pool, i);
+        give(pool, a);
+        give(pool, b);
+        assert_int_equal(dry_pool_release_private(pool, (struct dry_pool_id){0, i}),
+                         DRY_OK);
+        dry_sim_complete_stream(sim, 0);
+    }
+    end(pool, sim);
+    assert_true(few->left == 9 * GIB);
+}
+
+/* Free memory of several streams, in ten spans of the default pool; another one asks. */
+static void
+what_is_free_gives_its_addresses(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(16 * GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
+    uint64_t blocks[8 * 5];
+    for (uint64_t i = 0; i < 8 * 5; i++)
+        blocks[i] = take(pool, 199 * MIB + 512 * i, i % 3);
+    for (size_t i = 0; i < 8 * 5; i++)
+        give(pool, blocks[i]);
+    few->left = 0;
+    begin_private(pool, 1, 0);
+    take(pool, 100 * MIB, 1);
+    end(pool, sim);
+}
+
+/* One span of an idle pool is free, the others half: all blocks are looked at before an OOM. */
+static void
+addresses_are_looked_for_everywhere(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(64 * GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
+    few->left = 64 * GIB;
+    static uint64_t blocks[2048];
+    begin_private(pool, 1, 0);
+    for (size_t i = 0; i < 2048; i++)
+        blocks[i] = take(pool, 8 * MIB, 1);
+    uint64_t alone = take(pool, 4 * MIB, 1);
+    end_private(pool, 1);
+    assert_int_equal(dry_pool_release_private(pool, (struct dry_pool_id){0, 1}), DRY_OK);
+    for (size_t i = 0; i < 2048; i += 2)
+        give(pool, blocks[i]);
+    give(pool, alone);
+    few->left = 0;
+    take(pool, 100 * MIB, 1);
+    end(pool, sim);
+}
+
+/* As large a span as can be had: here for 512 bytes, beside all addresses but a few. */
+static void
+small_request_needs_few_addresses(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(4 * GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    few->left = 7 * GIB;
+    take(pool, 3 * MIB, 1);
+    take(pool, 512, 1);
+    assert_true(few->left == GIB);
+    end(pool, sim);
+}
+
+/* The large arena has them all, and hardly a page: the request lies there. */
+static void
+small_request_lies_among_large_ones(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(4 * GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    few->left = 4 * GIB;
+    take(pool, PAGE, 1);
+    take(pool, 512, 1);
+    end(pool, sim);
+}
+
+/* What a pool that lends has free lies in its only span, whose addresses another one needs. */
+static void
+lent_addresses_are_enough(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(4 * GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "");
+    few->left = 2 * GIB;
+    begin_private(pool, 1, DRY_POOL_USE_ON_OOM);
+    uint64_t lent = take(pool, 64 * MIB, 1);
+    end_private(pool, 1);
+    give(pool, lent);
+    few->left = 0;
+    take(pool, 32 * MIB, 1);
+    end(pool, sim);
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+#define RUN_MAX 2000
+
+/* Of these, in a row, every second one becomes a hole, and then the others free. */
+static void
+make_alternating(struct dry_pool *pool, const uint64_t *blocks, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        assert_true(blocks[i] == blocks[i - 1] + PAGE);
+    for (size_t i = 0; i < count; i += 2)
+        give(pool, blocks[i]);
+    assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK);
+}
+
+/*
+ * All that is free or a hole is a run of `count` blocks behind one and a half MiB, and the request
+ * fits there alone, to the page.
+ */
+static void
+take_a_long_run(const char *conf, size_t count)
+{
+    static uint64_t blocks[RUN_MAX];
+    struct dry_sim *sim = make_sim((count + 6) * PAGE);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, conf);
+    uint64_t first = take(pool, 2 * PAGE, 1);
+    for (size_t i = 0; i < count; i++)
+        blocks[i] = take(pool, PAGE, 1);
+    take(pool, 2 * PAGE, 1);
+    give(pool, first);
+    assert_true(take(pool, 5 * MIB / 2, 1) == first);
+    make_alternating(pool, blocks, count);
+    begin_private(pool, 1, 0);
+    take(pool, (count / 2 + 2) * PAGE, 1);
+    end_private(pool, 1);
+    for (size_t i = 1; i < count; i += 2)
+        give(pool, blocks[i]);
+    take(pool, 3 * MIB / 2 + count / 2 * PAGE, 1);
+    end(pool, sim);
+}
+
+static void
+long_runs_are_looked_at_whole(void **state)
+{
+    (void)state;
+    take_a_long_run("remap:False", 120);
+    take_a_long_run("", 800);
+    take_a_long_run("", RUN_MAX);
+}
+
+/* Wherever in a run the request fits: between two long parts, many short ones. */
+static void
+spots_amid_a_run_are_found(void **state)
+{
+    (void)state;
+    static uint64_t blocks[512];
+    static bool is_hole[512], is_free[512];
+    struct dry_sim *sim = make_sim(GIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "");
+    few->left = GIB;
+    for (size_t part = 0, at = 100; part < 64; part++) {
+        size_t length = part == 8 || part == 38 ? 60 : 1;
+        for (size_t i = 0; i < length; i++, at++)
+            *(part % 2 ? &is_free[at] : &is_hole[at]) = true;
+    }
+    for (size_t i = 0; i < 512; i++)
+        blocks[i] = take(pool, PAGE, is_free[i] ? 2 : 1);
+    for (size_t i = 0; i < 512; i++) {
+        if (is_hole[i])
+            give(pool, blocks[i]);
+    }
+    assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK);
+    for (size_t i = 0; i < 512; i++) {
+        if (is_free[i])
+            give(pool, blocks[i]);
+    }
+    take(pool, 149 * PAGE, 1);
+    end(pool, sim);
+}
+
+/* --- what is lent ------------------------------------------------------------------------- */
+
+/* Twenty free blocks of one bin, of which the last that is looked at is large enough. */
+static void
+lent_blocks_are_all_looked_at(void **state)
+{
+    (void)state;
+    const uint64_t small = 5 * MIB / 4, wanted = small + 20480;
+    uint64_t blocks[20], at;
+    struct dry_sim *sim = make_sim(256 * MIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "");
+    begin_private(pool, 1, DRY_POOL_USE_ON_OOM | DRY_POOL_NO_REMAP);
+    for (size_t i = 0; i < 20; i++) {
+        blocks[i] = take(pool, i == 0 ? wanted : small, 1);
+        take(pool, PAGE, 1);
+    }
+    end_private(pool, 1);
+    while (dry_pool_alloc(pool, PAGE, 1, &at) == DRY_OK)
+        continue;
+    for (size_t i = 0; i < 20; i++)
+        give(pool, blocks[i]);
+    assert_true(take(pool, wanted, 1) == blocks[0]);
+    end(pool, sim);
+}
+
+/*
+ * A block that is lent has a whole page, which would go to a request that cannot be served by it:
+ * it is lent first.
+ */
+static void
+what_is_lent_is_not_broken_before(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(64 * MIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "");
+    begin_private(pool, 1, DRY_POOL_USE_ON_OOM);
+    take(pool, 5 * MIB / 4, 1);
+    uint64_t lent = take(pool, 5 * MIB, 1), at;
+    take(pool, 5 * MIB / 4, 1);
+    end_private(pool, 1);
+    while (dry_pool_alloc(pool, PAGE, 1, &at) == DRY_OK)
+        continue;
+    give(pool, lent);
+    assert_true(take(pool, 5 * MIB, 1) == lent);
+    end(pool, sim);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(private_pools_share_few_addresses),
+        cmocka_unit_test(what_is_free_gives_its_addresses),
+        cmocka_unit_test(addresses_are_looked_for_everywhere),
+        cmocka_unit_test(small_request_needs_few_addresses),
+        cmocka_unit_test(small_request_lies_among_large_ones),
+        cmocka_unit_test(lent_addresses_are_enough),
+        cmocka_unit_test(long_runs_are_looked_at_whole),
+        cmocka_unit_test(spots_amid_a_run_are_found),
+        cmocka_unit_test(lent_blocks_are_all_looked_at),
+        cmocka_unit_test(what_is_lent_is_not_broken_before),
+    };
+    return cmocka_run_group_tests_name("before_oom", tests, NULL, NULL);
+}
