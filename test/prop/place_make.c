@@ -95,7 +95,10 @@ read_header(struct place_ops *ops, const uint8_t *header)
                                           128 * DRYI_MIB, 2 * DRYI_GIB};
     static const uint32_t live[] = {4, 16, 64, 128, 256, 512, 1024, 2000};
     ops->progress_is_told = header[0] & 1;
-    ops->page_bytes = (header[0] >> 1 & 7) == 7 ? 0 : 2 * DRYI_MIB;
+    static const uint64_t pages[] = {
+        2 * DRYI_MIB, 2 * DRYI_MIB,  2 * DRYI_MIB,  2 * DRYI_MIB,
+        2 * DRYI_MIB, 64 * DRYI_KIB, 64 * DRYI_KIB, 0};
+    ops->page_bytes = pages[header[0] >> 1 & 7];
     ops->stream_count = 1 + (header[0] >> 4) % PLACE_STREAMS;
     ops->capacity = ops->capacity_first = capacities[header[1] % 8];
     ops->live_max = live[header[1] >> 4 & 7];
@@ -112,6 +115,8 @@ ops_make(struct place_ops *ops, const uint8_t header[PLACE_OPS_HEADER])
     dry_sim_options_init(&so);
     so.capacity_bytes = ops->capacity;
     so.page_bytes = ops->page_bytes;
+    if (ops->page_bytes > 0)
+        so.granularity_bytes = ops->page_bytes;
     so.check = 1;
     if (dry_sim_create(&so, &ops->sim, NULL) != DRY_OK)
         abort();

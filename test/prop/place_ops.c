@@ -18,6 +18,7 @@
 #define LACKS_LIMITS 16u
 #define LACKS_MEMORY_FAULTS 32u
 #define LACKS_RELEASES 64u
+#define LACKS_COMBS 128u
 
 /* Of a place with 2048 blocks, 8 streams and 4 private pools at a time, however long. */
 #define RECORDS_MAX (16 * DRYI_MIB)
@@ -690,6 +691,58 @@ call_end_capture(struct place_ops *ops)
     watch_captures(ops);
 }
 
+/* ---- combs ---- */
+
+/* Of what is alive so many in 256 go, whichever those are. */
+static void
+free_some(struct place_ops *ops, uint32_t seed, uint32_t share)
+{
+    for (uint32_t i = ops->live.count; i-- > 0;) {
+        uint32_t slot = ops->live.dense[i];
+        if (dryi_mix64(ops->live.blocks[slot].owner ^ seed) % 256 >= share)
+            continue;
+        free_slot(ops, slot);
+        end_call(ops);
+    }
+}
+
+/* Blocks of whole pages, in a row if there is room. */
+static void
+fill_up(struct place_ops *ops, uint32_t a, uint32_t b)
+{
+    uint64_t size = (1 + b % 2) * (ops->page_bytes ? ops->page_bytes : 2 * DRYI_MIB);
+    ops->is_full = false;
+    while (!ops->is_full && ops->live.count < ops->live_max) {
+        call_alloc(ops, size, choose_stream(ops, a));
+        end_call(ops);
+    }
+}
+
+/*
+ * All is full, then some go, and their pages, then others: so there are runs of many blocks and
+ * holes. Then somebody wants all that is left, and if that is too much something less.
+ */
+static void
+call_comb(struct place_ops *ops, uint32_t a, uint32_t b, uint32_t c)
+{
+    fill_up(ops, a, b);
+    free_some(ops, a, 64 + a % 129);
+    if (b % 4 > 0)
+        call_trim(ops, b % 4 > 1 ? 0 : b);
+    end_call(ops);
+    if (b % 8 < 6)
+        free_some(ops, b, b % 8 < 4 ? 254 : 240);
+    uint64_t used = ops->live.size_bytes;
+    uint64_t left = used < ops->capacity ? ops->capacity - used : 0;
+    uint64_t step =
+        (1 + c % 16) * ((ops->page_bytes ? ops->page_bytes : 2 * DRYI_MIB) / 8);
+    for (int i = 0; i < 12 && left > step && ops->live.count < ops->live_max; i++) {
+        call_alloc(ops, left, choose_stream(ops, a));
+        end_call(ops);
+        left -= step;
+    }
+}
+
 /* ---- faults ---- */
 
 static void
@@ -770,6 +823,8 @@ run_rare_call(struct place_ops *ops, const uint8_t *at)
         call_fail(ops, at[1], at[2], at[3] >> 4);
     else if (kind < 12 && !(ops->features & LACKS_RELEASES))
         run_release_call(ops, op & 7, at);
+    else if (op < 2 && !(ops->features & LACKS_COMBS))
+        call_comb(ops, at[1], at[2], at[3] >> 4);
 }
 
 void
