@@ -69,7 +69,7 @@
  * are hardly more than hold something, but for those of the stream that asks.
  *
  * Invariants (dryi_paged_check walks them all)
- *   P1  the blocks of a span lie gapless in address order and fill it
+ *   P1  the blocks of a span lie gapless in address order and fill it; it is on its arena's list
  *   P2  no two neighbours are both holes, or both free on the same shelf, but for those that
  *       a plan keeps apart
  *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when

@@ -372,6 +372,24 @@ check_shelves(const struct dryi_paged *p)
 }
 
 static const char *
+check_span_lists(const struct dryi_paged *p)
+{
+    uint32_t live = 0, listed = 0;
+    for (uint32_t i = 0; i < p->span_slots; i++)
+        live += p->spans[i].live;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        uint32_t last = NONE;
+        for (uint32_t at = p->arenas[i].spans; at != NONE; at = p->spans[at].next) {
+            const struct span *s = &p->spans[at];
+            if (!s->live || s->arena != i || s->prev != last || ++listed > live)
+                return "P1: a span is on its arena's list";
+            last = at;
+        }
+    }
+    return listed == live ? NULL : "P1: a span is on its arena's list";
+}
+
+static const char *
 check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
     const char *broken = NULL;
@@ -392,6 +410,8 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
         broken = check_fronted(p);
     if (!broken)
         broken = check_shelves(p);
+    if (!broken)
+        broken = check_span_lists(p);
     if (!broken)
         broken = check_owners(p);
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {

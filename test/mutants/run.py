@@ -131,6 +131,11 @@ MUTANTS = {
         "oom || rung != RUNG_LAST)\n            return status;\n        oom = true;",
         "oom || rung <= RUNG_LAST)\n            return status;\n        oom = true;",
         "test_before_oom", "what_is_free_gives_its_addresses"),
+    "returned_span_stays_linked": (
+        "paged_page.c",
+        "        p->spans[s->next].prev = s->prev;\n",
+        "        p->spans[s->next].prev = span;\n",
+        "prop_paged", "paged_keeps_the_contract"),
     "small_spans_are_not_asked_for": (
         "paged_page.c",
         "while (status == DRY_ERR_NO_SPACE && bytes > enough) {",
