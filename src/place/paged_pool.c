@@ -84,8 +84,7 @@ make_arena(struct dryi_paged *p, uint32_t index)
 static uint32_t
 take_record(struct dryi_paged *p)
 {
-    if (p->dead_owner == NONE)
-        dryi_paged_forget_idle_pools(p);
+    dryi_paged_forget_idle_pools(p);
     uint32_t owner = p->dead_owner;
     if (owner != NONE) {
         p->dead_owner = p->owners[owner].next;

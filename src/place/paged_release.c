@@ -326,7 +326,8 @@ return_empty_spans(struct dryi_paged *p, uint32_t arena)
     }
 }
 
-#define IDLE_POOLS_MAX 16 /* that are looked at at once */
+/* Looked at for each that is opened: several, for amid captures none is. */
+#define IDLE_POOLS_MAX 4
 
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)

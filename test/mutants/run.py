@@ -65,7 +65,7 @@ MUTANTS = {
         "paged_pool.c",
         "    idle_remove(p, owner);\n    idle_push(p, owner);\n",
         "    (void)owner;\n",
-        "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
+        "test_paged", "a_request_gets_the_pages_of_many_pools_that_nobody_uses"),
     "a_pool_used_again_is_idle": (
         "paged_pool.c",
         "    if (o->users++ == 0)\n",
