@@ -424,6 +424,7 @@ enum search_kind {
 /*
  * The cheapest spot for the request, its block NONE: there is none. Of all spots it is one that
  * has its pages if any has: those that are counted are in stock, new ones, or under other blocks.
+ * But amid a capture what gone streams freed is counted too, and cannot move then.
  * MEMORY: of all of them.
  */
 enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
