@@ -8,7 +8,8 @@
  * request shares pages with its neighbours. The candidates are runs around free blocks that
  * hold what is left of the request beyond whole pages, around holes of about its size, and
  * the fresh addresses at the end; the one with the fewest pages wins. Before an OOM all runs are
- * candidates, however long: if pages could be had for any spot, they can for the one found then.
+ * candidates, however long: if pages could be had for any spot, they can for the one found then
+ * (but for what gone streams freed, amid a capture: paged_inside.h).
  */
 
 #include "base/assert.h"
