@@ -207,9 +207,9 @@ void dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block);
 /* The best of a few blocks of at least `size` bytes, still on its shelf; NONE. */
 uint32_t dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s,
                                uint64_t size);
-/* The same among those of an epoch up to `epoch`, a bounded look. */
+/* Any of an epoch up to `epoch` among `most` that are looked at. */
 uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
-                                   uint64_t size, uint64_t epoch);
+                                   uint64_t size, uint64_t epoch, uint32_t most);
 /* Any of the bin of `size` that is large enough; a look at all of them. */
 uint32_t dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shelf *s,
                                    uint64_t size);
@@ -423,9 +423,8 @@ enum search_kind {
 
 /*
  * The cheapest spot for the request, its block NONE: there is none. Of all spots it is one that
- * has its pages if any has: those that are counted are in stock, new ones, or under other blocks.
- * But amid a capture what gone streams freed is counted too, and cannot move then.
- * MEMORY: of all of them.
+ * has its pages if any has: those that are counted are in stock, new ones, or under other blocks
+ * that are over. MEMORY: of all of them.
  */
 enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
                                      enum search_kind kind, struct spot *spot);

@@ -76,17 +76,17 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
     return dryi_paged_take_found(p, r, found);
 }
 
-#define FOREIGN_MAX 64 /* shelves looked at, but before an OOM */
+#define FOREIGN_MAX 64 /* shelves looked at, and blocks of each, but before an OOM */
 
 /*
  * From another stream's shelf: what was freed up to the epoch behind which our stream is
- * ordered, or up to the last that is over.
+ * ordered, or up to the last that is over. Shelves looked at are `most`, and blocks of each.
  */
 static uint32_t
-take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
+take_foreign(struct dryi_paged *p, const struct request *r, bool ordered, uint32_t most)
 {
     uint32_t at = p->arenas[r->arena].shelves;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
+    for (uint32_t i = 0; at != NONE && i < most; i++, at = p->shelves[at]->next) {
         const struct shelf *s = p->shelves[at];
         if (at == r->shelf || s->octaves == 0)
             continue;
@@ -96,7 +96,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
                                  : p->streams[s->stream].done;
         if (ordered && epoch == 0)
             continue; /* our stream comes behind nothing of that one */
-        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
+        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch, most);
         if (found == NONE)
             continue;
         *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
@@ -107,22 +107,22 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 
 /* From another stream's shelf, where what it did is known to be over or to come before. */
 static uint32_t
-take_passed(struct dryi_paged *p, const struct request *r)
+take_passed(struct dryi_paged *p, const struct request *r, uint32_t most)
 {
     uint32_t block = NONE;
     if (p->conf.reuse_ordered)
-        block = take_foreign(p, r, true);
+        block = take_foreign(p, r, true, most);
     if (block == NONE && p->conf.reuse_passed)
-        block = take_foreign(p, r, false);
+        block = take_foreign(p, r, false, most);
     return block;
 }
 
-/* Whatever free block the request may have without a word to the device. */
+/* Some free block that the request may have without a word to the device. */
 static uint32_t
-take_any(struct dryi_paged *p, const struct request *r)
+take_some(struct dryi_paged *p, const struct request *r)
 {
     uint32_t block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r) : block;
+    return block == NONE ? take_passed(p, r, FOREIGN_MAX) : block;
 }
 
 #define EVENT_MAX 32 /* events looked at for the first that is late enough */
@@ -413,23 +413,30 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/* What the bounded look into the bin of the request's own size did not come to. */
+/* Any free block of its arena that the request may have: those, too, that bounded looks miss. */
 static uint32_t
-take_hidden(struct dryi_paged *p, const struct request *r)
+take_any(struct dryi_paged *p, const struct request *r)
 {
+    uint32_t block = dryi_paged_take_own(p, r);
+    if (block != NONE)
+        return block;
     uint32_t found = dryi_paged_shelf_find_any(p, p->shelves[r->shelf], r->bytes);
     if (found == NONE)
         found = dryi_paged_shelf_find_any(p, p->shelves[p->arenas[r->arena].everybody],
                                           r->bytes);
-    return dryi_paged_take_found(p, r, found);
+    block = dryi_paged_take_found(p, r, found);
+    return block == NONE ? take_passed(p, r, UINT32_MAX) : block;
 }
 
 /* Without making a shelf, which pools that lend nothing would all get. */
 static bool
-has_free(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+has_free(const struct dryi_paged *p, uint32_t arena)
 {
-    return p->shelves[p->arenas[arena].everybody]->octaves != 0 ||
-           dryi_paged_shelf_known(p, arena, stream) != NONE;
+    const struct arena *a = &p->arenas[arena];
+    bool any = p->shelves[a->everybody]->octaves != 0;
+    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)
+        any = p->shelves[at]->octaves != 0;
+    return any;
 }
 
 /* Free blocks of private pools that serve others then. */
@@ -442,16 +449,14 @@ take_lent(struct dryi_paged *p, const struct request *r)
             continue;
         struct request lent = *r;
         lent.arena = 2 * owner + (r->arena & 1);
-        if (!has_free(p, lent.arena, r->stream))
+        if (!has_free(p, lent.arena))
             continue;
         lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
         if (lent.shelf == NONE) {
             (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
             continue;
         }
-        uint32_t block = dryi_paged_take_own(p, &lent);
-        if (block == NONE)
-            block = take_hidden(p, &lent);
+        uint32_t block = take_any(p, &lent);
         if (block != NONE)
             return block;
     }
@@ -463,8 +468,6 @@ static uint32_t
 take_left(struct dryi_paged *p, const struct request *r)
 {
     uint32_t block = take_any(p, r);
-    if (block == NONE)
-        block = take_hidden(p, r);
     return block == NONE ? take_lent(p, r) : block;
 }
 
@@ -483,7 +486,7 @@ take_waited(struct dryi_paged *p, const struct request *r)
         if (!dryi_is_power_of_two(waits))
             continue;
         dryi_paged_sweep(p);
-        block = take_any(p, r);
+        block = take_some(p, r);
     }
     return block;
 }
@@ -499,7 +502,7 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     p->hindered = DRY_OK; /* what was refused so far is asked for again */
     dryi_paged_release_held(p);
     dryi_paged_flush(p);
-    *block = take_any(p, r);
+    *block = take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
     /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
@@ -508,7 +511,7 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if (*block != NONE)
         return DRY_OK;
     dryi_paged_sweep(p);
-    *block = take_any(p, r);
+    *block = take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
     for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {
@@ -561,7 +564,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
     if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
         block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r) : block;
+    return block == NONE ? take_passed(p, r, FOREIGN_MAX) : block;
 }
 
 /* What lies on fronts, before more is reserved than the budget has. */

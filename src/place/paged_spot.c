@@ -8,8 +8,7 @@
  * request shares pages with its neighbours. The candidates are runs around free blocks that
  * hold what is left of the request beyond whole pages, around holes of about its size, and
  * the fresh addresses at the end; the one with the fewest pages wins. Before an OOM all runs are
- * candidates, however long: if pages could be had for any spot, they can for the one found then
- * (but for what gone streams freed, amid a capture: paged_inside.h).
+ * candidates, however long: if pages could be had for any spot, they can for the one found then.
  */
 
 #include "base/assert.h"
@@ -69,6 +68,20 @@ block_behind(const struct dryi_paged *p, uint32_t block)
                                                                 : next;
 }
 
+/*
+ * Can pages of a free block lie elsewhere? Before an OOM all that can be waited for was: what is
+ * not over then stays where it is.
+ */
+static bool
+is_movable(const struct search *search, const struct block *b)
+{
+    const struct dryi_paged *p = search->p;
+    if (!search->gives || dryi_paged_is_over(p, b))
+        return search->gives;
+    return search->kind < SEARCH_ALL &&
+           !dryi_paged_is_captured(p, p->shelves[b->shelf]->stream);
+}
+
 static struct run_part
 make_part(const struct search *search, uint32_t block)
 {
@@ -81,11 +94,10 @@ make_part(const struct search *search, uint32_t block)
                             .lo = b->addr};
     if (part.is_hole)
         part.hi = part.end;
-    else if (!search->gives || (!dryi_paged_is_over(p, b) &&
-                                dryi_paged_is_captured(p, p->shelves[b->shelf]->stream)))
-        part.hi = part.lo;
-    else
+    else if (is_movable(search, b))
         dryi_paged_whole_pages(p, b->addr, part.end, &part.lo, &part.hi);
+    else
+        part.hi = part.lo;
     return part;
 }
 

@@ -158,9 +158,24 @@ MUTANTS = {
         "test_paged_spot", "long_runs_are_looked_at_whole"),
     "lent_blocks_are_looked_at_in_part": (
         "paged_ladder.c",
-        "            block = take_hidden(p, &lent);",
-        "            block = NONE;",
+        "        uint32_t block = take_any(p, &lent);",
+        "        uint32_t block = take_some(p, &lent);",
         "test_before_oom", "lent_blocks_are_all_looked_at"),
+    "lent_blocks_of_others_are_missed": (
+        "paged_ladder.c",
+        "    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)\n",
+        "    for (uint32_t at = NONE; at != NONE && !any; at = p->shelves[at]->next)\n",
+        "test_before_oom", "what_is_lent_may_be_of_another_stream"),
+    "hidden_on_the_shelves_of_others": (
+        "paged_ladder.c",
+        "take_passed(p, r, UINT32_MAX)",
+        "take_passed(p, r, FOREIGN_MAX)",
+        "test_before_oom", "nothing_hides_behind_what_may_not_be_had"),
+    "what_never_will_be_over_moves": (
+        "paged_spot.c",
+        "    return search->kind < SEARCH_ALL &&\n",
+        "    return search->kind <= SEARCH_LAST &&\n",
+        "test_before_oom", "what_never_will_be_over_costs_nothing"),
     "lent_blocks_give_their_pages_first": (
         "paged_ladder.c",
         "    for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {",
@@ -240,8 +255,8 @@ MUTANTS = {
         "test_paged", "span_made_for_a_request_serves_it"),
     "hidden_in_its_bin": (
         "paged_ladder.c",
-        "    if (block == NONE)\n        block = take_hidden(p, r);\n",
-        "",
+        "    uint32_t block = take_any(p, r);\n",
+        "    uint32_t block = take_some(p, r);\n",
         "test_paged", "nothing_hides_behind_its_bin"),
     "graph_orders_what_was_before": (
         "paged_order.c",

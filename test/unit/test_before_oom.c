@@ -2,7 +2,7 @@
 
 /*
  * Requests that are served only if everything is looked at before an OOM: addresses that may come
- * back, runs of many blocks, what private pools lend.
+ * back, runs of many blocks, what private pools lend, what other streams freed.
  */
 
 #include "support/cmocka.h"
@@ -43,19 +43,26 @@ unreserve_few(void *self, uint64_t address, uint64_t size)
 }
 
 static struct dry_sim *
-make_sim(uint64_t capacity)
+make_sim_of(uint64_t capacity, uint64_t page)
 {
     struct dry_sim_options so;
     dry_sim_options_init(&so);
     so.capacity_bytes = capacity;
+    so.page_bytes = page;
     so.check = 1;
     struct dry_sim *sim;
     assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
     return sim;
 }
 
-static struct dry_pool *
-make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
+static struct dry_sim *
+make_sim(uint64_t capacity)
+{
+    return make_sim_of(capacity, PAGE);
+}
+
+static void
+begin_few(struct few_addresses *addresses, struct dry_sim *sim)
 {
     *addresses =
         (struct few_addresses){.inner = dry_sim_get_device(sim), .left = 9 * GIB};
@@ -63,6 +70,11 @@ make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
     few->ops = *few->inner.ops;
     few->ops.reserve = reserve_few;
     few->ops.unreserve = unreserve_few;
+}
+
+static struct dry_pool *
+make_pool(const char *conf)
+{
     struct dry_pool_options o;
     dry_pool_options_init(&o);
     o.device = (struct dry_device){.ops = &few->ops, .self = few->inner.self};
@@ -70,6 +82,13 @@ make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
     struct dry_pool *pool;
     assert_int_equal(dry_pool_create(&o, &pool, NULL), DRY_OK);
     return pool;
+}
+
+static struct dry_pool *
+make_few(struct few_addresses *addresses, struct dry_sim *sim, const char *conf)
+{
+    begin_few(addresses, sim);
+    return make_pool(conf);
 }
 
 static void
@@ -358,6 +377,121 @@ what_is_lent_is_not_broken_before(void **state)
     end(pool, sim);
 }
 
+/* --- what other streams freed ------------------------------------------------------------- */
+
+static int
+is_captured(void *self, uint64_t stream)
+{
+    (void)self;
+    return stream >= 3;
+}
+
+static const struct dry_stream_filter captured = {is_captured, NULL};
+
+/* A stream comes behind all that another has freed so far. */
+static void
+wait_for(struct dry_pool *pool, struct dry_sim *sim, uint64_t stream, uint64_t on)
+{
+    assert_int_equal(dry_sim_stream_waits(sim, stream, on), DRY_OK);
+    assert_int_equal(dry_pool_stream_waits(pool, stream, on), DRY_OK);
+}
+
+/* The pool that lends has a free block of a captured stream, which the asking one comes behind. */
+static void
+what_is_lent_may_be_of_another_stream(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(64 * MIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    begin_private(pool, 1, DRY_POOL_USE_ON_OOM | DRY_POOL_NO_REMAP);
+    uint64_t lent = take(pool, 32 * MIB, 3);
+    end_private(pool, 1);
+    take(pool, 32 * MIB, 1);
+    give(pool, lent);
+    wait_for(pool, sim, 1, 3);
+    assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+    assert_true(take(pool, 32 * MIB, 1) == lent);
+    end(pool, sim);
+}
+
+#define HIDING 64
+
+/* Behind as many free blocks of captured streams lies the one that the asking one comes behind. */
+static void
+hide(uint64_t streams)
+{
+    const uint64_t size = 20 * MIB;
+    uint64_t blocks[HIDING];
+    struct dry_sim *sim = make_sim_of((HIDING + 1) * size, 0);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    uint64_t wanted = take(pool, size, 3);
+    for (uint64_t i = 0; i < HIDING; i++)
+        blocks[i] = take(pool, size, 3 + (i + 1) % streams);
+    give(pool, wanted);
+    wait_for(pool, sim, 1, 3);
+    for (size_t i = 0; i < HIDING; i++)
+        give(pool, blocks[i]);
+    assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+    assert_true(take(pool, size, 1) == wanted);
+    end(pool, sim);
+}
+
+static void
+nothing_hides_behind_what_may_not_be_had(void **state)
+{
+    (void)state;
+    hide(1);
+    hide(HIDING + 1);
+}
+
+static uint64_t second_number;
+
+static uint64_t
+number_of(void *self, uint64_t stream)
+{
+    (void)self;
+    return stream == 2 ? second_number : stream;
+}
+
+/*
+ * The request fits into either of two runs, and one page can be had. The first needs that one
+ * beside what a stream freed that is gone, and that nobody can wait for any more; the second, of
+ * which nothing is free, needs four.
+ */
+static void
+what_never_will_be_over_costs_nothing(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(256 * MIB);
+    struct few_addresses addresses;
+    begin_few(&addresses, sim);
+    second_number = 1000;
+    addresses.ops.stream_id = number_of;
+    struct dry_pool *pool = make_pool("plan:False");
+    take(pool, PAGE, 1);
+    uint64_t first = take(pool, 8 * MIB, 2), hole = take(pool, PAGE, 1);
+    take(pool, PAGE, 1);
+    take(pool, 3 * MIB, 1);
+    uint64_t second = take(pool, 10 * MIB, 1);
+    take(pool, 3 * MIB, 1);
+    uint64_t page = take(pool, PAGE, 1);
+    take(pool, PAGE, 1);
+    give(pool, hole);
+    give(pool, second);
+    assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK);
+    struct dry_sim_account account;
+    dry_sim_get_account(sim, &account);
+    dry_sim_set_capacity(sim, account.used_bytes);
+    give(pool, page);
+    give(pool, first);
+    wait_for(pool, sim, 1, 2);
+    second_number = 1001; /* destroyed, and its handle given to another */
+    assert_true(take(pool, 10 * MIB, 1) == first);
+    end(pool, sim);
+}
+
 int
 main(void)
 {
@@ -372,6 +506,9 @@ main(void)
         cmocka_unit_test(spots_amid_a_run_are_found),
         cmocka_unit_test(lent_blocks_are_all_looked_at),
         cmocka_unit_test(what_is_lent_is_not_broken_before),
+        cmocka_unit_test(what_is_lent_may_be_of_another_stream),
+        cmocka_unit_test(nothing_hides_behind_what_may_not_be_had),
+        cmocka_unit_test(what_never_will_be_over_costs_nothing),
     };
     return cmocka_run_group_tests_name("before_oom", tests, NULL, NULL);
 }

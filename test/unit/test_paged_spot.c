@@ -95,7 +95,7 @@ weigh(const struct dryi_paged *p, const struct request *r, const struct stretch 
             const struct block *b = &p->blocks[at];
             bool is_whole = b->addr <= page && page + PAGE <= block_end(b);
             spot.fresh += is_whole && b->state == BLOCK_HOLE;
-            spot.cost += is_whole;
+            spot.cost += is_whole && (b->state == BLOCK_HOLE || dryi_paged_is_over(p, b));
         }
     }
     for (uint32_t at = run->first; at != NONE && p->blocks[at].addr <= addr;
