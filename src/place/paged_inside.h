@@ -207,12 +207,9 @@ void dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block);
 /* The best of a few blocks of at least `size` bytes, still on its shelf; NONE. */
 uint32_t dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s,
                                uint64_t size);
-/* Any of an epoch up to `epoch` among `most` that are looked at. */
+/* The same among those of an epoch up to `epoch`, a bounded look. */
 uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
-                                   uint64_t size, uint64_t epoch, uint32_t most);
-/* Any of the bin of `size` that is large enough; a look at all of them. */
-uint32_t dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shelf *s,
-                                   uint64_t size);
+                                   uint64_t size, uint64_t epoch);
 /* A fresh shelf, NONE: no memory. */
 uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
                                uint32_t stream);
@@ -419,6 +416,7 @@ enum search_kind {
     SEARCH_TOUCH, /* some of all spots; pages that could serve elsewhere, mapped or not */
     SEARCH_ALL,   /* all spots; the same */
     SEARCH_LAST,  /* all spots; and pools that give their pages before an OOM do */
+    SEARCH_FREE,  /* all spots that are free memory; without pages, too */
 };
 
 /*

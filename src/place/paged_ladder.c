@@ -76,17 +76,17 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
     return dryi_paged_take_found(p, r, found);
 }
 
-#define FOREIGN_MAX 64 /* shelves looked at, and blocks of each, but before an OOM */
+#define FOREIGN_MAX 64 /* shelves looked at */
 
 /*
  * From another stream's shelf: what was freed up to the epoch behind which our stream is
- * ordered, or up to the last that is over. Shelves looked at are `most`, and blocks of each.
+ * ordered, or up to the last that is over.
  */
 static uint32_t
-take_foreign(struct dryi_paged *p, const struct request *r, bool ordered, uint32_t most)
+take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
     uint32_t at = p->arenas[r->arena].shelves;
-    for (uint32_t i = 0; at != NONE && i < most; i++, at = p->shelves[at]->next) {
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
         const struct shelf *s = p->shelves[at];
         if (at == r->shelf || s->octaves == 0)
             continue;
@@ -96,7 +96,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered, uint32
                                  : p->streams[s->stream].done;
         if (ordered && epoch == 0)
             continue; /* our stream comes behind nothing of that one */
-        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch, most);
+        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
         if (found == NONE)
             continue;
         *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
@@ -107,13 +107,13 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered, uint32
 
 /* From another stream's shelf, where what it did is known to be over or to come before. */
 static uint32_t
-take_passed(struct dryi_paged *p, const struct request *r, uint32_t most)
+take_passed(struct dryi_paged *p, const struct request *r)
 {
     uint32_t block = NONE;
     if (p->conf.reuse_ordered)
-        block = take_foreign(p, r, true, most);
+        block = take_foreign(p, r, true);
     if (block == NONE && p->conf.reuse_passed)
-        block = take_foreign(p, r, false, most);
+        block = take_foreign(p, r, false);
     return block;
 }
 
@@ -122,7 +122,7 @@ static uint32_t
 take_some(struct dryi_paged *p, const struct request *r)
 {
     uint32_t block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r, FOREIGN_MAX) : block;
+    return block == NONE ? take_passed(p, r) : block;
 }
 
 #define EVENT_MAX 32 /* events looked at for the first that is late enough */
@@ -413,19 +413,24 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/* Any free block of its arena that the request may have: those, too, that bounded looks miss. */
+/*
+ * Any free memory of its arena that the request may have: what bounded looks miss, and blocks side
+ * by side, of several shelves.
+ */
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t block = dryi_paged_take_own(p, r);
+    uint32_t block = take_some(p, r);
     if (block != NONE)
         return block;
-    uint32_t found = dryi_paged_shelf_find_any(p, p->shelves[r->shelf], r->bytes);
-    if (found == NONE)
-        found = dryi_paged_shelf_find_any(p, p->shelves[p->arenas[r->arena].everybody],
-                                          r->bytes);
-    block = dryi_paged_take_found(p, r, found);
-    return block == NONE ? take_passed(p, r, UINT32_MAX) : block;
+    struct spot spot;
+    enum dry_status status = dryi_paged_spot_find(p, r, SEARCH_FREE, &spot);
+    if (status == DRY_OK && spot.block != NONE) {
+        if (block_end(&p->blocks[spot.block]) >= spot.addr + r->bytes)
+            return dryi_paged_take_found(p, r, spot.block);
+        status = dryi_paged_spot_take(p, r, &spot, &block);
+    }
+    return dryi_note_hindered(&p->hindered, status) == DRY_OK ? block : NONE;
 }
 
 /* Without making a shelf, which pools that lend nothing would all get. */
@@ -564,7 +569,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
     if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
         block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r, FOREIGN_MAX) : block;
+    return block == NONE ? take_passed(p, r) : block;
 }
 
 /* What lies on fronts, before more is reserved than the budget has. */

@@ -97,24 +97,17 @@ dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_
     return bin == NONE ? NONE : scan_bin(p, s, bin, size);
 }
 
-uint32_t
-dryi_paged_shelf_find_any(const struct dryi_paged *p, const struct shelf *s,
-                          uint64_t size)
-{
-    uint32_t at = s->heads[bin_of(size)];
-    while (at != s->end && p->blocks[at].size < size)
-        at = p->blocks[at].bin_next;
-    return at == s->end ? NONE : at;
-}
+#define OLD_SCAN_MAX 64
 
 uint32_t
 dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
-                          uint64_t size, uint64_t epoch, uint32_t most)
+                          uint64_t size, uint64_t epoch)
 {
-    uint32_t looked = 0;
+    unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
-    while (bin != NONE && looked < most) {
-        for (uint32_t at = s->heads[bin]; at != s->end && looked < most; looked++) {
+    while (bin != NONE && looked < OLD_SCAN_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < OLD_SCAN_MAX;
+             looked++) {
             const struct block *b = &p->blocks[at];
             if (b->size >= size && b->epoch <= epoch)
                 return at;

@@ -41,14 +41,17 @@ struct search {
 };
 
 static bool
-is_part_of_run(const struct dryi_paged *p, uint32_t shelf, uint32_t block)
+is_part_of_run(const struct search *search, uint32_t block)
 {
     if (block == NONE)
         return false;
+    const struct dryi_paged *p = search->p;
     const struct block *b = &p->blocks[block];
-    return b->state == BLOCK_HOLE ||
-           (b->state == BLOCK_FREE &&
-            (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b)));
+    uint32_t shelf = search->r->shelf;
+    if (b->state == BLOCK_HOLE)
+        return search->kind != SEARCH_FREE;
+    return b->state == BLOCK_FREE &&
+           (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b));
 }
 
 /* The neighbours of a block, whatever fence is between. */
@@ -125,7 +128,7 @@ first_of_run(const struct search *search, uint32_t seed)
     uint32_t first = seed;
     for (unsigned i = 0; i < REACH; i++) {
         uint32_t prev = block_before(p, first);
-        if (!is_part_of_run(p, search->r->shelf, prev))
+        if (!is_part_of_run(search, prev))
             break;
         first = prev;
     }
@@ -155,7 +158,7 @@ measure_run(const struct search *search, uint32_t first, struct run *run)
         run->end = block_end(b);
         run->free += b->state == BLOCK_HOLE ? 0 : b->size;
         at = block_behind(p, at);
-    } while (run->count < search->part_max && is_part_of_run(p, search->r->shelf, at));
+    } while (run->count < search->part_max && is_part_of_run(search, at));
 }
 
 /*
@@ -257,7 +260,34 @@ may_be_better(const struct search *search, const struct run *run)
     return least <= pages_of(best, search->kind);
 }
 
-/* Right behind and right before whatever bounds the parts of the run. */
+static void
+try_before(struct search *search, const struct run *run, struct cursor *cursor,
+           uint64_t end)
+{
+    if (end >= run->begin + search->r->bytes)
+        try_spot(search, run, cursor, end - search->r->bytes);
+}
+
+/*
+ * Right behind and right before what bounds a part; but not at the end of a span that is a hole,
+ * where the request would be far from all others. Before an OOM the same of its whole pages: a spot
+ * whose ends lie between such bounds costs as much at one of them.
+ */
+static void
+try_part(struct search *search, const struct run *run, const struct run_part *part,
+         struct cursor *behind, struct cursor *before)
+{
+    bool is_all = search->kind >= SEARCH_ALL;
+    bool is_amid = search->p->blocks[part->block].next != NONE;
+    try_spot(search, run, behind, part->begin);
+    if (is_all && part->lo < part->hi && !part->is_hole) {
+        try_spot(search, run, behind, part->hi);
+        try_before(search, run, before, part->lo);
+    }
+    if (is_amid || (is_all && !part->is_hole))
+        try_before(search, run, before, part->end);
+}
+
 static void
 try_run(struct search *search, uint32_t seed)
 {
@@ -271,12 +301,8 @@ try_run(struct search *search, uint32_t seed)
         return;
     make_parts(search, &run);
     struct cursor behind = {0}, before = {0};
-    for (uint32_t i = 0; i < run.count; i++) {
-        const struct run_part *part = &run.parts[i];
-        try_spot(search, &run, &behind, part->begin);
-        if (part->end >= run.begin + bytes && search->p->blocks[part->block].next != NONE)
-            try_spot(search, &run, &before, part->end - bytes);
-    }
+    for (uint32_t i = 0; i < run.count; i++)
+        try_part(search, &run, &run.parts[i], &behind, &before);
 }
 
 /* Blocks of a shelf from a size upwards: free ones only where a hole is beside them. */
@@ -305,7 +331,7 @@ static uint32_t
 skip_run(const struct search *search, uint32_t first, size_t *count)
 {
     uint32_t at = first;
-    for (*count = 0; is_part_of_run(search->p, search->r->shelf, at); ++*count)
+    for (*count = 0; is_part_of_run(search, at); ++*count)
         at = block_behind(search->p, at);
     return at;
 }
@@ -314,7 +340,7 @@ skip_run(const struct search *search, uint32_t first, size_t *count)
 static uint32_t
 next_run(const struct search *search, uint32_t at)
 {
-    while (at != NONE && !is_part_of_run(search->p, search->r->shelf, at))
+    while (at != NONE && !is_part_of_run(search, at))
         at = block_behind(search->p, at);
     return at;
 }
@@ -408,7 +434,8 @@ dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_
                             .part_max = RUN_MAX,
                             .best.block = NONE};
     enum dry_status status = DRY_OK;
-    search.gives = dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
+    search.gives =
+        kind != SEARCH_FREE && dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
     if (kind >= SEARCH_ALL)
         status = try_all(p, &search);
     else

@@ -166,11 +166,21 @@ MUTANTS = {
         "    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)\n",
         "    for (uint32_t at = NONE; at != NONE && !any; at = p->shelves[at]->next)\n",
         "test_before_oom", "what_is_lent_may_be_of_another_stream"),
-    "hidden_on_the_shelves_of_others": (
+    "blocks_side_by_side_are_two": (
         "paged_ladder.c",
-        "take_passed(p, r, UINT32_MAX)",
-        "take_passed(p, r, FOREIGN_MAX)",
-        "test_before_oom", "nothing_hides_behind_what_may_not_be_had"),
+        "        status = dryi_paged_spot_take(p, r, &spot, &block);\n    }",
+        "    }",
+        "test_before_oom", "blocks_side_by_side_are_one"),
+    "ends_of_spans_are_no_bounds": (
+        "paged_spot.c",
+        "if (is_amid || (is_all && !part->is_hole))",
+        "if (is_amid)",
+        "test_before_oom", "spots_at_the_end_of_a_span_are_found"),
+    "whole_pages_are_no_bounds": (
+        "paged_spot.c",
+        "    if (is_all && part->lo < part->hi && !part->is_hole) {",
+        "    if (is_all && part->lo > part->hi && !part->is_hole) {",
+        "test_before_oom", "spots_between_whole_pages_are_found"),
     "what_never_will_be_over_moves": (
         "paged_spot.c",
         "    return search->kind < SEARCH_ALL &&\n",
@@ -560,8 +570,8 @@ MUTANTS = {
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "one_cursor_for_two": (
         "paged_spot.c",
-        "try_spot(search, &run, &before, part->end - bytes);",
-        "try_spot(search, &run, &behind, part->end - bytes);",
+        "try_before(search, run, before, part->end);",
+        "try_before(search, run, behind, part->end);",
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "spot_left_out": (
         "paged_spot.c",

@@ -328,6 +328,28 @@ spots_amid_a_run_are_found(void **state)
     end(pool, sim);
 }
 
+/*
+ * A pool in use has a hole, and free pages behind it up to the end of its span: the request needs
+ * as few others as there are if it ends there, too.
+ */
+static void
+spots_at_the_end_of_a_span_are_found(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(768 * PAGE);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    begin_private(pool, 1, 0);
+    give(pool, take(pool, 768 * PAGE, 1));
+    end_private(pool, 1);
+    assert_int_equal(dry_pool_release_private(pool, (struct dry_pool_id){0, 1}), DRY_OK);
+    take(pool, 200 * PAGE, 1);
+    give(pool, take(pool, 200 * PAGE, 1));
+    begin_private(pool, 1, 0);
+    take(pool, 512 * PAGE, 1);
+    end(pool, sim);
+}
+
 /* --- what is lent ------------------------------------------------------------------------- */
 
 /* Twenty free blocks of one bin, of which the last that is looked at is large enough. */
@@ -412,6 +434,72 @@ what_is_lent_may_be_of_another_stream(void **state)
     wait_for(pool, sim, 1, 3);
     assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
     assert_true(take(pool, 32 * MIB, 1) == lent);
+    end(pool, sim);
+}
+
+/* Two blocks side by side, one of a captured stream, and nothing else. */
+static void
+take_two_at_once(uint64_t page, unsigned flags)
+{
+    struct dry_sim *sim = make_sim_of(20 * MIB, page);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    if (flags)
+        begin_private(pool, 1, flags);
+    uint64_t first = take(pool, 8 * MIB, 3), second = take(pool, 8 * MIB, 1);
+    assert_true(second == first + 8 * MIB);
+    if (flags)
+        end_private(pool, 1);
+    take(pool, 4 * MIB, 2);
+    give(pool, first);
+    wait_for(pool, sim, 2, 3);
+    assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+    give(pool, second);
+    dry_sim_complete_stream(sim, 1);
+    assert_true(take(pool, 16 * MIB, 2) == first);
+    end(pool, sim);
+}
+
+static void
+blocks_side_by_side_are_one(void **state)
+{
+    (void)state;
+    take_two_at_once(0, 0);
+    take_two_at_once(PAGE, 0);
+    take_two_at_once(PAGE, DRY_POOL_USE_ON_OOM | DRY_POOL_NO_REMAP);
+}
+
+/*
+ * Of a pool that gives its pages before an OOM: a hole of two pages, what a captured stream freed
+ * to either side of it, and beyond those what may go elsewhere. The request has its pages if it
+ * begins and ends amid the latter, where whole ones do.
+ */
+static void
+spots_between_whole_pages_are_found(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(64 * PAGE);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    const uint64_t sizes[] = {2, 3, 3, 4, 3, 3, 2}; /* halves of pages */
+    uint64_t blocks[7];
+    begin_private(pool, 1, DRY_POOL_USE_ON_OOM);
+    for (size_t i = 0; i < 7; i++)
+        blocks[i] = take(pool, sizes[i] * PAGE / 2, i == 2 || i == 4 ? 3 : 1);
+    give(pool, blocks[3]);
+    const struct dry_pool_id id = {0, 1};
+    assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
+    assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK); /* nobody uses it: a hole */
+    assert_int_equal(dry_pool_open_private(pool, id, DRY_POOL_USE_ON_OOM), DRY_OK);
+    struct dry_sim_account account;
+    dry_sim_get_account(sim, &account);
+    dry_sim_set_capacity(sim, account.used_bytes);
+    assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+    for (size_t i = 1; i < 6; i++) {
+        if (i != 3)
+            give(pool, blocks[i]);
+    }
+    assert_true(take(pool, 6 * PAGE, 3) == blocks[1] + PAGE);
     end(pool, sim);
 }
 
@@ -504,9 +592,12 @@ main(void)
         cmocka_unit_test(lent_addresses_are_enough),
         cmocka_unit_test(long_runs_are_looked_at_whole),
         cmocka_unit_test(spots_amid_a_run_are_found),
+        cmocka_unit_test(spots_at_the_end_of_a_span_are_found),
         cmocka_unit_test(lent_blocks_are_all_looked_at),
         cmocka_unit_test(what_is_lent_is_not_broken_before),
         cmocka_unit_test(what_is_lent_may_be_of_another_stream),
+        cmocka_unit_test(blocks_side_by_side_are_one),
+        cmocka_unit_test(spots_between_whole_pages_are_found),
         cmocka_unit_test(nothing_hides_behind_what_may_not_be_had),
         cmocka_unit_test(what_never_will_be_over_costs_nothing),
     };
