@@ -233,7 +233,8 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_end_private(struct dry_pool *p
 /*
  * Work on these streams is being captured into a graph, not run: no event is asked about or
  * recorded on them, nothing is given back to the device for them (paged: nothing at all
- * meanwhile), and their frees that wait for other streams are held until no capture is left.
+ * meanwhile), and frees that wait for other streams are held until no capture is left (torch: all
+ * of them, as PyTorch does; paged: of blocks that these streams own or use).
  * Captures nest; end ends the innermost. ARGUMENT: none has begun.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_begin_capture(

@@ -157,9 +157,18 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     dryi_paged_block_drop(p, other);
 }
 
+/* Before a capture ends, nothing that its streams free meanwhile is over. */
+static bool
+waits_for_capture(const struct dryi_paged *p, const struct block *b)
+{
+    return p->capture_count > 0 && !dryi_paged_is_over(p, b) &&
+           dryi_paged_is_captured(p, p->shelves[b->shelf]->stream);
+}
+
 /*
  * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
- * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
+ * epoch means nothing on ours, and if ours is not over for long it stays what others may have.
+ * While others are at their fronts theirs is not ours to look at.
  */
 DRYI_ASIDE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
@@ -173,7 +182,8 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
         (kind == SHELF_STREAM && (p->is_beside || !p->conf.reuse_passed)))
         return false;
     return o->state == b->state && !(o->is_apart | b->is_apart) &&
-           (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o));
+           (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o)) &&
+           !waits_for_capture(p, b);
 }
 
 /* May `b`, on no shelf, take in its neighbour? */

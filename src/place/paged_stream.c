@@ -287,13 +287,31 @@ note_free(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_FREE_REQUESTED, block, b->addr, b->requested);
 }
 
-/* Other streams may still use it. */
+/* Its stream, or one that uses it. */
+static bool
+is_of_capture(const struct dryi_paged *p, const struct shelf *s, uint32_t use)
+{
+    if (p->capture_count == 0 || dryi_paged_is_captured(p, s->stream))
+        return p->capture_count > 0;
+    while (use != NONE && !dryi_paged_is_captured(p, p->uses[use].stream))
+        use = p->uses[use].next;
+    return use != NONE;
+}
+
+/*
+ * Other streams may still use it. Amid a capture that is held back which one of its streams has to
+ * do with, or one that is gone, of which nobody is asked then.
+ */
 DRYI_ASIDE static enum dry_status
 free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    bool is_held = p->capture_count > 0;
+    bool is_held = is_of_capture(p, s, b->uses);
     enum dry_status status = is_held ? DRY_OK : record_uses(p, b->uses);
+    if (status == DRY_ERR_UNSUPPORTED && p->capture_count > 0) {
+        is_held = true;
+        status = DRY_OK;
+    }
     if (status == DRY_ERR_UNSUPPORTED) /* of a stream that is gone: nobody can tell */
         return DRY_ERR_SYSTEM;
     if (status != DRY_OK)

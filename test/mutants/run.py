@@ -171,6 +171,21 @@ MUTANTS = {
         "        status = dryi_paged_spot_take(p, r, &spot, &block);\n    }",
         "    }",
         "test_before_oom", "blocks_side_by_side_are_one"),
+    "captured_streams_take_in_what_is_over": (
+        "paged_block.c",
+        "           !waits_for_capture(p, b);",
+        "           (true || !waits_for_capture(p, b));",
+        "test_before_oom", "captured_streams_take_nothing_in"),
+    "captures_hold_all_frees": (
+        "paged_stream.c",
+        "    bool is_held = is_of_capture(p, s, b->uses);",
+        "    bool is_held = p->capture_count > 0 || is_of_capture(p, s, b->uses);",
+        "test_before_oom", "frees_go_on_beside_a_capture"),
+    "captures_hold_frees_of_their_blocks_alone": (
+        "paged_stream.c",
+        "    return use != NONE;\n}\n\n/*\n * Other streams may still",
+        "    return use == NONE && false;\n}\n\n/*\n * Other streams may still",
+        "test_before_oom", "frees_go_on_beside_a_capture"),
     "ends_of_spans_are_no_bounds": (
         "paged_spot.c",
         "if (is_amid || (is_all && !part->is_hole))",

@@ -469,6 +469,55 @@ blocks_side_by_side_are_one(void **state)
     take_two_at_once(PAGE, DRY_POOL_USE_ON_OOM | DRY_POOL_NO_REMAP);
 }
 
+/* Of two streams that have nothing to do with the capture. */
+static void
+frees_go_on_beside_a_capture(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim(16 * MIB);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    for (uint64_t user = 2; user <= 3; user++) { /* the second is captured */
+        uint64_t at, block = take(pool, 16 * MIB, 1);
+        assert_int_equal(dry_pool_record_stream(pool, block, user), DRY_OK);
+        assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+        struct dry_sim_account before, after;
+        dry_sim_get_account(sim, &before);
+        give(pool, block);
+        dry_sim_get_account(sim, &after);
+        uint64_t events =
+            after.calls[DRY_SIM_EVENT_RECORD] - before.calls[DRY_SIM_EVENT_RECORD];
+        assert_true(events == (user == 2));
+        enum dry_status status = dry_pool_alloc(pool, 16 * MIB, 1, &at);
+        assert_int_equal(status, user == 2 ? DRY_OK : DRY_ERR_NO_SPACE);
+        assert_int_equal(dry_pool_end_capture(pool), DRY_OK);
+        if (status == DRY_OK)
+            give(pool, at);
+    }
+    assert_true(take(pool, 16 * MIB, 1) > 0);
+    end(pool, sim);
+}
+
+/* What anybody may have, beside what a captured stream frees then. */
+static void
+captured_streams_take_nothing_in(void **state)
+{
+    (void)state;
+    struct dry_sim *sim = make_sim_of(20 * MIB, 0);
+    struct few_addresses addresses;
+    struct dry_pool *pool = make_few(&addresses, sim, "plan:False");
+    uint64_t anybodys = take(pool, 8 * MIB, 1), beside = take(pool, 2 * MIB, 3);
+    assert_true(beside == anybodys + 8 * MIB);
+    take(pool, 10 * MIB, 1);
+    give(pool, anybodys);
+    assert_int_equal(dry_pool_trim(pool, 0, NULL), DRY_OK);
+    assert_int_equal(dry_pool_begin_capture(pool, &captured), DRY_OK);
+    give(pool, beside);
+    assert_true(take(pool, 8 * MIB, 1) == anybodys);
+    assert_true(take(pool, 2 * MIB, 3) == beside);
+    end(pool, sim);
+}
+
 /*
  * Of a pool that gives its pages before an OOM: a hole of two pages, what a captured stream freed
  * to either side of it, and beyond those what may go elsewhere. The request has its pages if it
@@ -597,6 +646,8 @@ main(void)
         cmocka_unit_test(what_is_lent_is_not_broken_before),
         cmocka_unit_test(what_is_lent_may_be_of_another_stream),
         cmocka_unit_test(blocks_side_by_side_are_one),
+        cmocka_unit_test(captured_streams_take_nothing_in),
+        cmocka_unit_test(frees_go_on_beside_a_capture),
         cmocka_unit_test(spots_between_whole_pages_are_found),
         cmocka_unit_test(nothing_hides_behind_what_may_not_be_had),
         cmocka_unit_test(what_never_will_be_over_costs_nothing),
