@@ -738,8 +738,9 @@ bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);
  */
 bool dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from);
 /*
- * A few pools that nobody uses, in turns, give their pages to the stock; those of them that have
- * neither pages nor blocks then are no more, or they would pile up, each with its addresses.
+ * A few pools that nobody uses, in turns, for each that was opened since, give their pages to the
+ * stock; those of them that have neither pages nor blocks then are no more, or they would pile up,
+ * each with its addresses. Amid a capture that is put off.
  */
 void dryi_paged_forget_idle_pools(struct dryi_paged *p);
 

@@ -84,6 +84,7 @@ make_arena(struct dryi_paged *p, uint32_t index)
 static uint32_t
 take_record(struct dryi_paged *p)
 {
+    p->opened++;
     dryi_paged_forget_idle_pools(p);
     uint32_t owner = p->dead_owner;
     if (owner != NONE) {
@@ -242,5 +243,6 @@ dryi_paged_end_capture(void *self)
         return DRY_ERR_ARGUMENT;
     p->capture_count--;
     dryi_paged_release_held(p);
+    dryi_paged_forget_idle_pools(p);
     return DRY_OK;
 }

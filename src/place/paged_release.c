@@ -326,16 +326,20 @@ return_empty_spans(struct dryi_paged *p, uint32_t arena)
     }
 }
 
-/* Looked at for each that is opened: several, for amid captures none is. */
-#define IDLE_POOLS_MAX 4
+#define LOOKS_FOR_ONE_OPENED 4
 
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
     struct steal steal = {.want = p->page_count, .asked = NONE};
     bool is_emptied = p->page_bytes > 0 && p->conf.remap;
-    uint32_t most = p->idle_count < IDLE_POOLS_MAX ? p->idle_count : IDLE_POOLS_MAX;
-    for (uint32_t i = 0; i < most && p->capture_count == 0; i++) {
+    if (p->capture_count > 0)
+        return;
+    uint64_t most = (uint64_t)p->opened * LOOKS_FOR_ONE_OPENED;
+    if (most > p->idle_count)
+        most = p->idle_count;
+    p->opened = 0;
+    for (uint64_t i = 0; i < most; i++) {
         uint32_t owner = p->first_idle;
         dryi_paged_idle_turn(p);
         if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)

@@ -314,6 +314,7 @@ struct dryi_paged {
     size_t owner_node_capacity;
     uint32_t owner_count, dead_owner, owners_by_id;
     uint32_t first_idle, last_idle, idle_count; /* pools that nobody uses, in turns */
+    uint32_t opened;                            /* since those were looked at */
     struct scope *scopes;
     size_t scope_capacity, scope_count;
     struct dryi_stream_filter *captures;

@@ -66,6 +66,11 @@ MUTANTS = {
         "    idle_remove(p, owner);\n    idle_push(p, owner);\n",
         "    (void)owner;\n",
         "test_paged", "a_request_gets_the_pages_of_many_pools_that_nobody_uses"),
+    "idle_pools_wait_for_the_next": (
+        "paged_pool.c",
+        "    dryi_paged_release_held(p);\n    dryi_paged_forget_idle_pools(p);\n",
+        "    dryi_paged_release_held(p);\n",
+        "test_paged", "pools_of_captures_do_not_pile_up"),
     "a_pool_used_again_is_idle": (
         "paged_pool.c",
         "    if (o->users++ == 0)\n",

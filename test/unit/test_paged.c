@@ -523,9 +523,8 @@ private_pools_do_not_mix(void **state)
 
 /* Pools of one use each, on two streams that share a page: their pages go to the next ones. */
 static void
-pools_that_nobody_uses_do_not_pile_up(void **state)
+pile_up_pools(bool amid_captures)
 {
-    (void)state;
     struct rig rig;
     init_rig(&rig, "span_mb:1024", DRY_SIM_UNLIMITED);
     const struct dryi_place_ops *ops = rig.place.ops;
@@ -533,7 +532,11 @@ pools_that_nobody_uses_do_not_pile_up(void **state)
     put(&rig, get(&rig, 512 * MIB, 0));
     for (uint64_t i = 1; i <= 40; i++) {
         struct dryi_pool_id pool = {0, i};
+        if (amid_captures)
+            assert_int_equal(ops->begin_capture(rig.place.self, all_streams), DRY_OK);
         assert_int_equal(ops->open_pool(rig.place.self, pool, 0), DRY_OK);
+        if (amid_captures)
+            assert_int_equal(ops->end_capture(rig.place.self), DRY_OK);
         assert_int_equal(ops->begin_pool(rig.place.self, pool, all_streams), DRY_OK);
         dryi_block a = get(&rig, 5 * MIB, 0), b = get(&rig, 5 * MIB, 1);
         dryi_block small = get(&rig, 4096, 1);
@@ -550,6 +553,21 @@ pools_that_nobody_uses_do_not_pile_up(void **state)
         assert_true(reserved(&rig) <= 540 * MIB);
     }
     finish_rig(&rig);
+}
+
+static void
+pools_that_nobody_uses_do_not_pile_up(void **state)
+{
+    (void)state;
+    pile_up_pools(false);
+}
+
+/* Opened when nothing may be waited for: what they would have looked at is when that ends. */
+static void
+pools_of_captures_do_not_pile_up(void **state)
+{
+    (void)state;
+    pile_up_pools(true);
 }
 
 /* `count` private pools, each with a free block of so many bytes. */
@@ -1314,6 +1332,7 @@ main(void)
         cmocka_unit_test(full_device_waits_for_what_is_pending),
         cmocka_unit_test(private_pools_do_not_mix),
         cmocka_unit_test(pools_that_nobody_uses_do_not_pile_up),
+        cmocka_unit_test(pools_of_captures_do_not_pile_up),
         cmocka_unit_test(private_memory_serves_others_only_if_lent),
         cmocka_unit_test(a_request_gets_the_pages_of_many_pools_that_nobody_uses),
         cmocka_unit_test(a_pool_that_is_used_again_gives_no_pages),
