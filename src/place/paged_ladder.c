@@ -519,15 +519,11 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     *block = take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
-    for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {
-        enum dry_status status = take_new(p, r, rung, block);
-        if (status != DRY_ERR_NO_SPACE)
-            return status;
-        *block = take_left(p, r); /* before pools that lend blocks lose them */
-        if (*block != NONE)
-            return DRY_OK;
-    }
-    return DRY_ERR_NO_SPACE;
+    enum dry_status status = take_new(p, r, RUNG_ALL, block);
+    if (status != DRY_ERR_NO_SPACE)
+        return status;
+    *block = take_left(p, r); /* before pools that lend blocks lose them */
+    return *block != NONE ? DRY_OK : take_new(p, r, RUNG_LAST, block);
 }
 
 #define AHEAD_MAX 32 /* events waited for */

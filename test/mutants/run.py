@@ -208,8 +208,8 @@ MUTANTS = {
         "test_before_oom", "what_never_will_be_over_costs_nothing"),
     "lent_blocks_give_their_pages_first": (
         "paged_ladder.c",
-        "    for (enum rung rung = RUNG_ALL; rung <= RUNG_LAST; rung++) {",
-        "    for (enum rung rung = RUNG_LAST; rung <= RUNG_LAST; rung++) {",
+        "    enum dry_status status = take_new(p, r, RUNG_ALL, block);\n",
+        "    enum dry_status status = take_new(p, r, RUNG_LAST, block);\n",
         "test_before_oom", "what_is_lent_is_not_broken_before"),
     "capture_is_a_failure": (
         "pool_device.c",
