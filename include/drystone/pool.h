@@ -203,7 +203,7 @@ DRY_API enum dry_status dry_pool_remove_oom_callback(
 
 #define DRY_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
 #define DRY_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
-#define DRY_POOL_NO_REMAP 4u   /* its pages stay where they are: NCCL, IPC, CUDA graphs */
+#define DRY_POOL_NO_REMAP 4u   /* its pages stay then, too: NCCL, IPC, CUDA graphs */
 
 /* Which streams; `covers` NULL: all. Called with the lock held: must not call the pool. */
 struct dry_stream_filter {
@@ -214,7 +214,7 @@ struct dry_stream_filter {
 /*
  * One user more; made with these flags if it is not there. Then pools that nobody uses any more
  * give their pages to others: up to 64 events are recorded, and the device is waited for where
- * what they have free is of a stream that is gone (never amid a capture).
+ * what they have free is of a stream that is gone; amid a capture that is put off to its end.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_open_private(struct dry_pool *pool,
                                                                struct dry_pool_id id,
