@@ -202,7 +202,7 @@ DRY_API enum dry_status dry_pool_remove_oom_callback(
 /* --- private pools and captures ----------------------------------------------------------- */
 
 #define DRY_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
-#define DRY_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
+#define DRY_POOL_NO_SPLIT 2u   /* a free block that is found for a request is its whole */
 #define DRY_POOL_NO_REMAP 4u   /* its pages stay then, too: NCCL, IPC, CUDA graphs */
 
 /* Which streams; `covers` NULL: all. Called with the lock held: must not call the pool. */
@@ -247,7 +247,8 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_end_capture(struct dry_pool *p
 struct dry_pool_counters {
     uint64_t reserved_peak_bytes;
     uint64_t pages_created, pages_released, pages_remapped;
-    uint64_t reused_ordered, reused_passed, reused_waiting; /* across streams */
+    /* Across streams: blocks that were whole, but those found by the last look before an OOM. */
+    uint64_t reused_ordered, reused_passed, reused_waiting;
     uint64_t events_recorded;
     uint64_t plans_made, hints_taken, hints_refused;
     uint64_t driver_calls;

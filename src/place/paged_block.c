@@ -157,18 +157,21 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     dryi_paged_block_drop(p, other);
 }
 
-/* Before a capture ends, nothing that its streams free meanwhile is over. */
+/*
+ * Before a capture ends, nothing that its streams free meanwhile is over: what is stays apart, and
+ * may be another stream's, if there is any here.
+ */
 static bool
 waits_for_capture(const struct dryi_paged *p, const struct block *b)
 {
-    return p->capture_count > 0 && !dryi_paged_is_over(p, b) &&
-           dryi_paged_is_captured(p, p->shelves[b->shelf]->stream);
+    const struct shelf *s = p->shelves[b->shelf];
+    return p->capture_count > 0 && (s->prev != NONE || s->next != NONE) &&
+           !dryi_paged_is_over(p, b) && dryi_paged_is_captured(p, s->stream);
 }
 
 /*
  * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
- * epoch means nothing on ours, and if ours is not over for long it stays what others may have.
- * While others are at their fronts theirs is not ours to look at.
+ * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
  */
 DRYI_ASIDE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,

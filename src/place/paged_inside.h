@@ -414,9 +414,10 @@ void dryi_paged_spans_finish(struct dryi_paged *p);
 enum search_kind {
     SEARCH_FRESH, /* some spots beside holes; pages to be mapped */
     SEARCH_TOUCH, /* some of all spots; pages that could serve elsewhere, mapped or not */
-    SEARCH_ALL,   /* all spots; the same */
-    SEARCH_LAST,  /* all spots; and pools that give their pages before an OOM do */
-    SEARCH_FREE,  /* all spots that are free memory; without pages, too */
+    SEARCH_JOINED, /* some of free memory alone; without pages, too */
+    SEARCH_ALL,    /* all spots; as SEARCH_TOUCH */
+    SEARCH_LAST,   /* all spots; and pools that give their pages before an OOM do */
+    SEARCH_FREE,   /* all spots; as SEARCH_JOINED */
 };
 
 /*

@@ -413,24 +413,27 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/*
- * Any free memory of its arena that the request may have: what bounded looks miss, and blocks side
- * by side, of several shelves.
- */
+/* From free memory, which may lie in blocks side by side, of several shelves. */
 static uint32_t
-take_any(struct dryi_paged *p, const struct request *r)
+take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind)
 {
-    uint32_t block = take_some(p, r);
-    if (block != NONE)
-        return block;
     struct spot spot;
-    enum dry_status status = dryi_paged_spot_find(p, r, SEARCH_FREE, &spot);
+    uint32_t block = NONE;
+    enum dry_status status = dryi_paged_spot_find(p, r, kind, &spot);
     if (status == DRY_OK && spot.block != NONE) {
         if (block_end(&p->blocks[spot.block]) >= spot.addr + r->bytes)
             return dryi_paged_take_found(p, r, spot.block);
         status = dryi_paged_spot_take(p, r, &spot, &block);
     }
     return dryi_note_hindered(&p->hindered, status) == DRY_OK ? block : NONE;
+}
+
+/* Any free memory of its arena that the request may have: what bounded looks miss, too. */
+static uint32_t
+take_any(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = take_some(p, r);
+    return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
 }
 
 /* Without making a shelf, which pools that lend nothing would all get. */
@@ -565,7 +568,12 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
     if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
         block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r) : block;
+    if (block == NONE)
+        block = take_passed(p, r);
+    /* What a captured stream freed stays beside what is over: this is what may be both. */
+    if (block == NONE && dryi_paged_is_captured(p, r->stream))
+        block = take_joined(p, r, SEARCH_JOINED);
+    return block;
 }
 
 /* What lies on fronts, before more is reserved than the budget has. */

@@ -49,7 +49,7 @@ is_part_of_run(const struct search *search, uint32_t block)
     const struct block *b = &p->blocks[block];
     uint32_t shelf = search->r->shelf;
     if (b->state == BLOCK_HOLE)
-        return search->kind != SEARCH_FREE;
+        return search->kind != SEARCH_FREE && search->kind != SEARCH_JOINED;
     return b->state == BLOCK_FREE &&
            (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b));
 }
@@ -412,6 +412,11 @@ try_some(struct search *search)
     const struct dryi_paged *p = search->p;
     const struct request *r = search->r;
     const struct arena *arena = &p->arenas[r->arena];
+    if (search->kind == SEARCH_JOINED) { /* of two blocks, one is half of it */
+        try_shelf(search, r->shelf, r->bytes / 2);
+        try_shelf(search, arena->everybody, r->bytes / 2);
+        return;
+    }
     uint64_t rest = r->bytes & p->page_mask;
     uint64_t whole = r->bytes - rest;
     uint64_t least = whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
@@ -434,8 +439,8 @@ dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_
                             .part_max = RUN_MAX,
                             .best.block = NONE};
     enum dry_status status = DRY_OK;
-    search.gives =
-        kind != SEARCH_FREE && dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
+    search.gives = kind != SEARCH_FREE && kind != SEARCH_JOINED &&
+                   dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
     if (kind >= SEARCH_ALL)
         status = try_all(p, &search);
     else

@@ -161,9 +161,13 @@ dry_pool_end_capture(struct dry_pool *pool)
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    status = pool->place.ops->end_capture(pool->place.self);
-    if (status == DRY_OK)
+    if (dryi_pool_is_capturing(
+            pool)) { /* else ended first: what was put off is done then */
         drop_scope(pool, true, (struct dryi_pool_id){0, 0});
+        status = pool->place.ops->end_capture(pool->place.self);
+    } else {
+        status = DRY_ERR_ARGUMENT;
+    }
     dryi_pool_leave(pool);
     return status;
 }

@@ -181,6 +181,21 @@ MUTANTS = {
         "           !waits_for_capture(p, b);",
         "           (true || !waits_for_capture(p, b));",
         "test_before_oom", "captured_streams_take_nothing_in"),
+    "captured_requests_lie_in_one_block": (
+        "paged_ladder.c",
+        "        block = take_joined(p, r, SEARCH_JOINED);\n",
+        "        block = NONE;\n",
+        "test_paged", "captured_requests_are_put_together"),
+    "captures_end_before_they_are_dropped": (
+        "pool_private.c",
+        "        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n        status = pool->place.ops->end_capture(pool->place.self);\n",
+        "        status = pool->place.ops->end_capture(pool->place.self);\n        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n",
+        "test_gone", "those_of_captures_go_with_their_streams"),
+    "captured_streams_alone_take_nothing_in": (
+        "paged_block.c",
+        "p->capture_count > 0 && (s->prev != NONE || s->next != NONE) &&",
+        "p->capture_count > 0 &&",
+        "test_paged", "a_captured_stream_alone_takes_all_in"),
     "captures_hold_all_frees": (
         "paged_stream.c",
         "    bool is_held = is_of_capture(p, s, b->uses);",

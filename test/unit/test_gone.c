@@ -545,6 +545,29 @@ one_that_is_opened_records_few_events(void **state)
     end(&s);
 }
 
+/* Opened amid captures whose streams go then: what they left is waited for at the next end. */
+static void
+those_of_captures_go_with_their_streams(void **state)
+{
+    (void)state;
+    struct stage s;
+    begin(&s, DRY_PLACEMENT_PAGED, "plan:False", true);
+    for (uint64_t number = 1; number <= 40; number++, s.first++) {
+        struct dry_pool_id id = {0, number};
+        assert_int_equal(dry_pool_begin_capture(s.pool, NULL), DRY_OK);
+        assert_int_equal(dry_pool_open_private(s.pool, id, 0), DRY_OK);
+        assert_int_equal(dry_pool_begin_private(s.pool, id, NULL), DRY_OK);
+        put(&s, take(&s, 2 * DRYI_MIB, s.first % HANDLES));
+        assert_int_equal(dry_pool_end_private(s.pool, id), DRY_OK);
+        assert_int_equal(dry_pool_end_capture(s.pool), DRY_OK);
+        assert_int_equal(dry_pool_release_private(s.pool, id), DRY_OK);
+    }
+    struct dry_sim_account account;
+    dry_sim_get_account(s.sim, &account);
+    assert_true(account.pages_live <= 4);
+    end(&s);
+}
+
 /* Whether or not it was forgotten meanwhile. */
 static void
 one_that_has_nothing_is_opened_anew(void **state)
@@ -614,6 +637,7 @@ main(void)
         cmocka_unit_test(streams_without_a_front_leave_nothing),
         cmocka_unit_test(a_stream_is_known_after_a_failure),
         cmocka_unit_test(one_that_is_opened_records_few_events),
+        cmocka_unit_test(those_of_captures_go_with_their_streams),
         cmocka_unit_test(one_that_has_nothing_is_opened_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

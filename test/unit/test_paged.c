@@ -722,6 +722,53 @@ captures_hold_frees_back(void **state)
     finish_rig(&rig);
 }
 
+/* What is over and what the capture's stream freed lie side by side: nothing more is needed. */
+static void
+captured_requests_are_put_together(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "plan:False", DRY_SIM_UNLIMITED);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    void *place = rig.place.self;
+    assert_int_equal(ops->open_pool(place, pool_one, 0), DRY_OK);
+    assert_int_equal(ops->begin_pool(place, pool_one, all_streams), DRY_OK);
+    get(&rig, 2 * MIB, 2); /* another stream's, which stays */
+    put(&rig, get(&rig, 1022 * MIB, 1));
+    assert_int_equal(ops->trim(place, 0), DRY_OK);
+    for (int graph = 0; graph < 3; graph++) {
+        assert_int_equal(ops->begin_capture(place, all_streams), DRY_OK);
+        put(&rig, get(&rig, 400 * MIB, 1));
+        put(&rig, get(&rig, 700 * MIB, 1));
+        assert_int_equal(ops->end_capture(place), DRY_OK);
+        assert_int_equal(ops->trim(place, 0), DRY_OK);
+    }
+    assert_true(reserved(&rig) == 1024 * MIB);
+    finish_rig(&rig);
+}
+
+/* Nobody else is there to whom what is over could be given: all is one block, and two fit in. */
+static void
+a_captured_stream_alone_takes_all_in(void **state)
+{
+    (void)state;
+    struct rig rig;
+    init_rig(&rig, "plan:False", DRY_SIM_UNLIMITED);
+    const struct dryi_place_ops *ops = rig.place.ops;
+    void *place = rig.place.self;
+    assert_int_equal(ops->open_pool(place, pool_one, 0), DRY_OK);
+    assert_int_equal(ops->begin_pool(place, pool_one, all_streams), DRY_OK);
+    put(&rig, get(&rig, 1024 * MIB, 1));
+    assert_int_equal(ops->trim(place, 0), DRY_OK);
+    assert_int_equal(ops->begin_capture(place, all_streams), DRY_OK);
+    put(&rig, get(&rig, 400 * MIB, 1));
+    get(&rig, 500 * MIB, 1);
+    get(&rig, 450 * MIB, 1);
+    assert_true(reserved(&rig) == 1024 * MIB);
+    assert_int_equal(ops->end_capture(place), DRY_OK);
+    finish_rig(&rig);
+}
+
 /* The graph orders its nodes; what its streams were given before stays without an order. */
 static void
 waits_inside_a_capture_are_no_order(void **state)
@@ -1338,6 +1385,8 @@ main(void)
         cmocka_unit_test(a_pool_that_is_used_again_gives_no_pages),
         cmocka_unit_test(blocks_of_a_pool_without_splits_are_whole),
         cmocka_unit_test(captures_hold_frees_back),
+        cmocka_unit_test(captured_requests_are_put_together),
+        cmocka_unit_test(a_captured_stream_alone_takes_all_in),
         cmocka_unit_test(waits_inside_a_capture_are_no_order),
         cmocka_unit_test(device_without_pages_is_served_by_segments),
         cmocka_unit_test(nothing_hides_behind_its_bin),
