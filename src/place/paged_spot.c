@@ -33,6 +33,7 @@ struct search {
     const struct dryi_paged *p;
     const struct request *r;
     enum search_kind kind;
+    bool maps;              /* into holes */
     bool gives;             /* pages of this arena may go elsewhere */
     struct run_part *parts; /* room for so many */
     size_t part_max;
@@ -49,7 +50,7 @@ is_part_of_run(const struct search *search, uint32_t block)
     const struct block *b = &p->blocks[block];
     uint32_t shelf = search->r->shelf;
     if (b->state == BLOCK_HOLE)
-        return search->kind != SEARCH_FREE && search->kind != SEARCH_JOINED;
+        return search->maps;
     return b->state == BLOCK_FREE &&
            (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b));
 }
@@ -439,8 +440,9 @@ dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_
                             .part_max = RUN_MAX,
                             .best.block = NONE};
     enum dry_status status = DRY_OK;
-    search.gives = kind != SEARCH_FREE && kind != SEARCH_JOINED &&
-                   dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
+    search.maps = kind != SEARCH_FREE && kind != SEARCH_JOINED;
+    search.gives =
+        search.maps && dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
     if (kind >= SEARCH_ALL)
         status = try_all(p, &search);
     else

@@ -161,13 +161,11 @@ dry_pool_end_capture(struct dry_pool *pool)
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    if (dryi_pool_is_capturing(
-            pool)) { /* else ended first: what was put off is done then */
+    bool has_begun = dryi_pool_is_capturing(pool);
+    if (has_begun) /* first: what was put off to the end may ask the device then */
         drop_scope(pool, true, (struct dryi_pool_id){0, 0});
-        status = pool->place.ops->end_capture(pool->place.self);
-    } else {
-        status = DRY_ERR_ARGUMENT;
-    }
+    status =
+        has_begun ? pool->place.ops->end_capture(pool->place.self) : DRY_ERR_ARGUMENT;
     dryi_pool_leave(pool);
     return status;
 }

@@ -188,8 +188,8 @@ MUTANTS = {
         "test_paged", "captured_requests_are_put_together"),
     "captures_end_before_they_are_dropped": (
         "pool_private.c",
-        "        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n        status = pool->place.ops->end_capture(pool->place.self);\n",
-        "        status = pool->place.ops->end_capture(pool->place.self);\n        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n",
+        "        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n    status =\n        has_begun ? pool->place.ops->end_capture(pool->place.self) : DRY_ERR_ARGUMENT;\n",
+        "        status = pool->place.ops->end_capture(pool->place.self);\n    if (has_begun)\n        drop_scope(pool, true, (struct dryi_pool_id){0, 0});\n    else\n        status = DRY_ERR_ARGUMENT;\n",
         "test_gone", "those_of_captures_go_with_their_streams"),
     "captured_streams_alone_take_nothing_in": (
         "paged_block.c",

@@ -722,6 +722,15 @@ captures_hold_frees_back(void **state)
     finish_rig(&rig);
 }
 
+/* All requests are of a private pool from here on. */
+static void
+begin_pool_one(struct rig *rig)
+{
+    const struct dryi_place_ops *ops = rig->place.ops;
+    assert_int_equal(ops->open_pool(rig->place.self, pool_one, 0), DRY_OK);
+    assert_int_equal(ops->begin_pool(rig->place.self, pool_one, all_streams), DRY_OK);
+}
+
 /* What is over and what the capture's stream freed lie side by side: nothing more is needed. */
 static void
 captured_requests_are_put_together(void **state)
@@ -731,8 +740,7 @@ captured_requests_are_put_together(void **state)
     init_rig(&rig, "plan:False", DRY_SIM_UNLIMITED);
     const struct dryi_place_ops *ops = rig.place.ops;
     void *place = rig.place.self;
-    assert_int_equal(ops->open_pool(place, pool_one, 0), DRY_OK);
-    assert_int_equal(ops->begin_pool(place, pool_one, all_streams), DRY_OK);
+    begin_pool_one(&rig);
     get(&rig, 2 * MIB, 2); /* another stream's, which stays */
     put(&rig, get(&rig, 1022 * MIB, 1));
     assert_int_equal(ops->trim(place, 0), DRY_OK);
@@ -756,8 +764,7 @@ a_captured_stream_alone_takes_all_in(void **state)
     init_rig(&rig, "plan:False", DRY_SIM_UNLIMITED);
     const struct dryi_place_ops *ops = rig.place.ops;
     void *place = rig.place.self;
-    assert_int_equal(ops->open_pool(place, pool_one, 0), DRY_OK);
-    assert_int_equal(ops->begin_pool(place, pool_one, all_streams), DRY_OK);
+    begin_pool_one(&rig);
     put(&rig, get(&rig, 1024 * MIB, 1));
     assert_int_equal(ops->trim(place, 0), DRY_OK);
     assert_int_equal(ops->begin_capture(place, all_streams), DRY_OK);
