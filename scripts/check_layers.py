@@ -1,26 +1,19 @@
 #!/usr/bin/env python3
 """Fail if an #include crosses modules in a way src/layers forbids: check_layers.py ROOT
 
-Inside src/ a module includes what its line in src/layers names, by "module/file.h".
-tool/ and python/ see the public headers, the system's and their own. <drystone/drystone.h> is
-all of the public ones.
+A module is a folder of src/, or a wing of one (place/torch). It includes what its line in
+src/layers names, by "module/file.h". tool/ and python/ see the public headers, the system's and
+their own. <drystone/drystone.h> is all of the public ones.
 """
 import pathlib
 import re
 import sys
 
+import rulers
+
 root = pathlib.Path(sys.argv[1])
 src = root / "src"
-allowed = {}
-for line in (src / "layers").read_text().splitlines():
-    line = line.split("#")[0].strip()
-    if line:
-        module, below = line.split(":")
-        allowed[module] = set(below.split())
-        unknown = allowed[module] - allowed.keys()
-        if unknown:  # a module may name only those listed above it
-            sys.exit(f"src/layers: {module} names {unknown} before they exist")
-
+allowed = rulers.layers(root)
 bad = 0
 
 
@@ -38,12 +31,12 @@ def complain(path, number, text):
 
 
 for path in sorted(src.rglob("*.[ch]")):
-    module = path.relative_to(src).parts[0]
+    module = str(path.relative_to(src).parent)
     if module not in allowed:
         complain(path, 1, f"module {module} is not in src/layers")
         continue
     for number, name in includes(path):
-        target = name.split("/")[0]
+        target = name.rpartition("/")[0]
         if "/" not in name or not (src / name).exists():
             complain(path, number, f'"{name}" is not a path below src/')
         elif target != module and target not in allowed[module]:
