@@ -15,6 +15,7 @@
 
 #include "export_svg.h"
 #include "svg.h"
+#include "svg_owners.h"
 #include "term.h"
 
 #define PLOT_TOP 92.0

@@ -12,6 +12,7 @@
 #include "export.h"
 #include "export_svg.h"
 #include "svg.h"
+#include "svg_owners.h"
 #include "term.h"
 
 #define MAP_TOP 74.0

@@ -71,7 +71,7 @@ write_title(const struct picture *p)
 {
     const struct plan_report *r = p->report;
     const struct dry_plan_cost *c = &r->summary.cost;
-    char text[EXPORT_NAME_BYTES + 64], name[EXPORT_NAME_BYTES];
+    char text[SVG_NAME_BYTES + 64], name[SVG_NAME_BYTES];
     char peak[TERM_NUMBER_BYTES], time[TERM_NUMBER_BYTES], extra[TERM_NUMBER_BYTES];
     const char *base = strrchr(r->file, '/');
     base = base ? base + 1 : r->file;
@@ -92,7 +92,7 @@ write_bytes_axis(const struct picture *p)
 {
     double step = svg_round_step((double)p->top / 9, true);
     for (unsigned i = 0; step * i <= (double)p->top; i++) {
-        char name[EXPORT_NAME_BYTES];
+        char name[SVG_NAME_BYTES];
         double y = y_of(p, step * i);
         const double from[] = {SVG_LEFT, y}, to[] = {SVG_LEFT + SVG_PLOT, y};
         svg_line(p->w, from, to, "stroke=\"#ccc\" stroke-width=\".6\"");
@@ -226,7 +226,7 @@ static void
 write_budget(const struct picture *p)
 {
     uint64_t budget = p->report->summary.budget_bytes;
-    char text[EXPORT_NAME_BYTES], bytes[TERM_NUMBER_BYTES];
+    char text[SVG_NAME_BYTES], bytes[TERM_NUMBER_BYTES];
     if (budget > p->top)
         return;
     double y = y_of(p, (double)budget);
@@ -242,7 +242,7 @@ static void
 write_peak(const struct picture *p)
 {
     const struct plan_timeline *t = p->timeline;
-    char text[EXPORT_NAME_BYTES], bytes[TERM_NUMBER_BYTES], all[EXPORT_NAME_BYTES];
+    char text[SVG_NAME_BYTES], bytes[TERM_NUMBER_BYTES], all[SVG_NAME_BYTES];
     char where[PLAN_WHERE_BYTES];
     bool is_in_step = t->peak_column == t->column_count;
     double x =

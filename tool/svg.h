@@ -3,20 +3,20 @@
 #define TOOL_SVG_H
 
 /*
- * What both pictures are made of: rectangles in paths, text, and a colour for each of the
- * lines that hold most. Dark on white, no scripts, nothing from outside; what colours say is
- * also said by position, hatching or text.
+ * What pictures are made of: rectangles in paths, lines, text, a legend. Dark on white, no
+ * scripts, nothing from outside; what colours say is also said by position, hatching or text.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export.h"
+#include "writer.h"
 
 #define SVG_PLOT 1200 /* pixels of the picture's columns */
 #define SVG_LEFT 92   /* margins beside them */
 #define SVG_RIGHT 28
+#define SVG_NAME_BYTES 256 /* for the text of a tick or of a legend */
 #define SVG_WIDTH (SVG_LEFT + SVG_PLOT + SVG_RIGHT)
 
 /* Attributes of a text that lies on something. */
@@ -41,40 +41,7 @@ void svg_line(struct writer *w, const double from[2], const double to[2],
 /* The next larger of 1, 2 or 5 times a power of ten, or of a power of two. */
 double svg_round_step(double step, bool is_binary);
 /* "4 GiB", "512 MiB", "1.5 GiB": a tick of an axis. */
-const char *svg_tick_name(double bytes, char name[EXPORT_NAME_BYTES]);
-
-/* --- owners ------------------------------------------------------------------------------- */
-
-#define SVG_COLORS 9
-enum svg_slot {
-    SVG_SLOT_OTHER = SVG_COLORS, /* all lines without a colour of their own */
-    SVG_SLOT_GHOST,              /* before the recording, and no stack */
-    SVG_SLOT_COUNT,
-};
-
-struct svg_owners {
-    const struct export_job *job;
-    const struct dry_trace *trace;
-    uint32_t frame_count;
-    double *weights; /* by frame; then ghosts, and allocations without a stack */
-    uint8_t *slots;  /* the same; after svg_owners_rank() */
-    uint32_t owners[SVG_COLORS]; /* the owner of each colour; DRY_NONE */
-    size_t other_count;          /* owners in SVG_SLOT_OTHER */
-};
-
-/* False: no memory. */
-bool svg_owners_init(struct svg_owners *owners, const struct export_job *job);
-void svg_owners_finish(struct svg_owners *owners);
-void svg_owners_add(struct svg_owners *owners, const struct dry_allocation *allocation,
-                    double weight);
-/* The heaviest get the colours. */
-void svg_owners_rank(struct svg_owners *owners);
-unsigned svg_owners_slot(const struct svg_owners *owners,
-                         const struct dry_allocation *allocation);
-/* "fill" of a slot: a colour or a pattern. */
-const char *svg_slot_fill(unsigned slot);
-const char *svg_slot_name(const struct svg_owners *owners, unsigned slot,
-                          char name[EXPORT_NAME_BYTES]);
+const char *svg_tick_name(double bytes, char name[SVG_NAME_BYTES]);
 
 /* --- the legend --------------------------------------------------------------------------- */
 

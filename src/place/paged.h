@@ -130,11 +130,13 @@ void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 /*
  * "budget:1.05,remap_limit:50,small_kb:64,span_mb:65536,remap:True,plan:True,
  * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
- * per_process_memory_fraction:0.9". PyTorch's own
- * options are accepted where they mean nothing here and named in err where they would
- * promise something (backend). ARGUMENT with the offset otherwise; *conf is unchanged then.
+ * per_process_memory_fraction:0.9". Options that `is_foreign` knows, another placement's, are
+ * accepted and mean nothing here, but for "backend", which would promise something. Anything
+ * else is ARGUMENT with the offset; *conf is unchanged then.
  */
+typedef bool dryi_option_name(const char *name, size_t length);
 DRY_CHECK_RESULT enum dry_status dryi_paged_conf_parse(const char *text, size_t length,
+                                                       dryi_option_name *is_foreign,
                                                        struct dryi_paged_conf *conf,
                                                        struct dry_error *err);
 

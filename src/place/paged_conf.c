@@ -10,7 +10,6 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "place/paged.h"
-#include "place/torch.h"
 
 void
 dryi_paged_conf_init(struct dryi_paged_conf *conf)
@@ -149,13 +148,6 @@ set_switch(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     return false;
 }
 
-/* PyTorch's options that decide nothing here; another backend would promise something. */
-static bool
-is_ignored(struct word name)
-{
-    return dryi_torch_conf_has(name.text, name.length) && !is_word(name, "backend");
-}
-
 static struct word
 trim(const char *text, size_t length)
 {
@@ -184,7 +176,7 @@ option_length(const char *text, size_t length)
 
 static enum dry_status
 set_option(struct dryi_paged_conf *c, struct word option, size_t offset,
-           struct dry_error *err)
+           dryi_option_name *is_foreign, struct dry_error *err)
 {
     const char *colon = memchr(option.text, ':', option.length);
     int shown = option.length < 60 ? (int)option.length : 60;
@@ -202,15 +194,15 @@ set_option(struct dryi_paged_conf *c, struct word option, size_t offset,
             err, DRY_ERR_ARGUMENT, offset,
             "option '%.*s': not a value it can have, see drystone-pool(5)", shown,
             option.text);
-    if (is_ignored(name))
+    if (is_foreign(name.text, name.length) && !is_word(name, "backend"))
         return DRY_OK;
     return dryi_fail_at(err, DRY_ERR_ARGUMENT, offset,
                         "option '%.*s': not one of this allocator", shown, option.text);
 }
 
 enum dry_status
-dryi_paged_conf_parse(const char *text, size_t length, struct dryi_paged_conf *conf,
-                      struct dry_error *err)
+dryi_paged_conf_parse(const char *text, size_t length, dryi_option_name *is_foreign,
+                      struct dryi_paged_conf *conf, struct dry_error *err)
 {
     struct dryi_paged_conf c = *conf;
     for (size_t at = 0; at < length;) {
@@ -218,7 +210,7 @@ dryi_paged_conf_parse(const char *text, size_t length, struct dryi_paged_conf *c
         struct word option = trim(text + at, part);
         if (option.length > 0) {
             enum dry_status status =
-                set_option(&c, option, (uint64_t)(option.text - text), err);
+                set_option(&c, option, (uint64_t)(option.text - text), is_foreign, err);
             if (status != DRY_OK)
                 return status;
         }

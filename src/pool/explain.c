@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "place/paged.h"
+#include "place/torch.h"
 #include "pool/explain.h"
 #include "pool/pool_state.h"
 
@@ -41,7 +42,8 @@ measure_paged(const struct dry_pool *pool)
     pool->device.ops->get_traits(pool->device.self, &traits);
     uint64_t page = traits.page_bytes > 0 ? traits.page_bytes : ROUND_LARGE;
     dryi_paged_conf_init(&conf);
-    if (dryi_paged_conf_parse(pool->conf, pool->conf_length, &conf, NULL) != DRY_OK)
+    if (dryi_paged_conf_parse(pool->conf, pool->conf_length, dryi_torch_conf_has, &conf,
+                              NULL) != DRY_OK)
         dryi_paged_conf_init(&conf); /* create has read it, too */
     return (struct measures){.pool = pool,
                              .small_max = conf.small_max,

@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "os/system.h"
 #include "place/paged.h"
+#include "place/torch.h"
 #include "pool/pool_state.h"
 
 #define SIZE_LIMIT (UINT64_C(1) << 60)
@@ -119,8 +120,8 @@ create_paged(struct dry_pool *pool, const struct dry_pool_options *o,
                                          .wants_job =
                                              dryi_pool_planner_call(&pool->planner)};
     dryi_paged_conf_init(&options.conf);
-    enum dry_status status =
-        dryi_paged_conf_parse(o->conf, strlen(o->conf), &options.conf, err);
+    enum dry_status status = dryi_paged_conf_parse(
+        o->conf, strlen(o->conf), dryi_torch_conf_has, &options.conf, err);
     if (status != DRY_OK)
         return status;
     pool->fraction = options.conf.per_process_memory_fraction;

@@ -107,7 +107,8 @@ read_paged_conf(struct dry_replay *r)
     dryi_paged_conf_init(&read);
     if (length == 0)
         return;
-    if (dryi_paged_conf_parse(conf, length, &read, &problem) == DRY_OK)
+    if (dryi_paged_conf_parse(conf, length, dryi_torch_conf_has, &read, &problem) ==
+        DRY_OK)
         r->recorded_paged = read;
     else
         set_conf_problem(r, problem.text);

@@ -404,7 +404,10 @@ parse_conf(const struct dry_replay *r, const struct dry_run_options *o, struct a
         if (!o->conf)
             return DRY_OK;
         dryi_paged_conf_init(&a->paged);
-        return length ? dryi_paged_conf_parse(o->conf, length, &a->paged, err) : DRY_OK;
+        if (length == 0)
+            return DRY_OK;
+        return dryi_paged_conf_parse(o->conf, length, dryi_torch_conf_has, &a->paged,
+                                     err);
     case OFFLINE:
         if (length > 0)
             return dryi_fail(err, DRY_ERR_ARGUMENT, "a packing has no settings");

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "place/paged_state.h"
+#include "place/torch.h"
 #include "pool/pool_state.h"
 
 /* --- a pool whose memory is counted ------------------------------------------------------- */
@@ -360,7 +361,8 @@ begin_rig(struct rig *rig, const char *conf)
     struct dryi_paged_options options = {.device = dry_sim_get_device(rig->sim),
                                          .streams_kept = 2};
     dryi_paged_conf_init(&options.conf);
-    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, NULL),
+    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), dryi_torch_conf_has,
+                                           &options.conf, NULL),
                      DRY_OK);
     assert_int_equal(dryi_paged_create(&options, &rig->place, NULL), DRY_OK);
 }

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "place/paged.h"
+#include "place/torch.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
 
@@ -33,7 +34,8 @@ open_rig(struct rig *rig, const char *conf, const struct dry_sim_options *sim_op
     struct dryi_paged_options options = {.memory = memory};
     struct dry_error err;
     dryi_paged_conf_init(&options.conf);
-    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, &err),
+    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), dryi_torch_conf_has,
+                                           &options.conf, &err),
                      DRY_OK);
     enum dry_status status = dry_sim_create(sim_options, &rig->sim, &err);
     if (status != DRY_OK)
@@ -914,7 +916,9 @@ options_are_read(void **state)
     struct dryi_paged_conf conf;
     struct dry_error err;
     dryi_paged_conf_init(&conf);
-    assert_int_equal(dryi_paged_conf_parse(text, strlen(text), &conf, &err), DRY_OK);
+    assert_int_equal(
+        dryi_paged_conf_parse(text, strlen(text), dryi_torch_conf_has, &conf, &err),
+        DRY_OK);
     assert_true(conf.budget == 1.25);
     assert_int_equal(conf.remap_limit, 7);
     assert_int_equal(conf.small_max, 128 * KIB);
@@ -952,9 +956,9 @@ options_that_are_none_are_refused(void **state)
         struct dry_error err;
         dryi_paged_conf_init(&conf);
         before = conf;
-        assert_int_equal(
-            dryi_paged_conf_parse(cases[i].text, strlen(cases[i].text), &conf, &err),
-            DRY_ERR_ARGUMENT);
+        assert_int_equal(dryi_paged_conf_parse(cases[i].text, strlen(cases[i].text),
+                                               dryi_torch_conf_has, &conf, &err),
+                         DRY_ERR_ARGUMENT);
         assert_int_equal(err.offset, cases[i].offset);
         assert_true(conf.budget == before.budget && conf.remap == before.remap);
     }

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "place/forecast.h"
 #include "place/paged_inside.h"
+#include "place/torch.h"
 #include "support/failing_memory.h"
 #include "support/random.h"
 
@@ -65,7 +66,8 @@ open_any(struct rig *rig, const char *conf, uint64_t capacity,
     assert_int_equal(dry_sim_create(&sim_options, &rig->sim, &err), DRY_OK);
     options.device = dry_sim_get_device(rig->sim);
     dryi_paged_conf_init(&options.conf);
-    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), &options.conf, &err),
+    assert_int_equal(dryi_paged_conf_parse(conf, strlen(conf), dryi_torch_conf_has,
+                                           &options.conf, &err),
                      DRY_OK);
     if (dryi_paged_create(&options, &rig->place, &err) == DRY_OK)
         return true;
