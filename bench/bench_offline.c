@@ -16,7 +16,7 @@
 #include <drystone/trace.h>
 
 #include "base/map.h"
-#include "place/offline.h"
+#include "place/offline/offline.h"
 
 struct lives {
     struct dryi_life *lives;

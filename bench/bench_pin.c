@@ -10,7 +10,7 @@
  */
 #include <sys/mman.h>
 
-#include "host/pin_make.h"
+#include "host/pinned/pin_make.h"
 #include "timing.h"
 
 #define ROUNDS 7

@@ -25,7 +25,7 @@
 #include <drystone/pinned.h>
 
 #include "base/bits.h"
-#include "host/pinned_state.h"
+#include "host/pinned/pinned_state.h"
 #include "timing.h"
 
 #define PLAIN 0.49

@@ -19,7 +19,7 @@
 
 #include <drystone/plan.h>
 
-#include "plan/plan_one.h"
+#include "plan/one/plan_one.h"
 #include "timing.h"
 
 #define SLOTS 500u

@@ -94,7 +94,7 @@ def common_folder(part):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    ceilings = rulers.Ceilings("circle")
+    ceilings, folders = rulers.Ceilings("circle"), rulers.Ceilings("wings")
     largest = {}
     bad = 0
     for top in ("src", "tool"):
@@ -112,17 +112,18 @@ def main():
         for node, targets in graph.items():
             wings.setdefault(node.parent, set()).update(
                 t.parent for t in targets if t.parent != node.parent)
-        for part in circles(wings):
-            bad += 1
-            print(f"folders call each other in a circle: {' '.join(map(str, part))}")
+        parts = circles(wings)
+        for part in parts if "--list" in sys.argv else []:
+            print(f"folders that call each other: {' '.join(map(str, part))}")
             for node, targets in sorted(graph.items()):
                 for target in sorted(targets):
                     if {node.parent, target.parent} <= set(part) and node.parent != target.parent:
                         print(f"    {node} calls {target}")
+        folders.hold(top, sum(map(len, parts)), 0, ": folders that call each other")
     for folder in sorted(set(largest) | set(ceilings.known)):
         ceilings.hold(folder, largest.get(folder, 1), FILES_MAX,
                       ": files that call each other (--list names them)")
-    return ceilings.done() or bad != 0
+    return ceilings.done() | folders.done() | (bad != 0)
 
 
 sys.exit(main())

@@ -36,7 +36,7 @@ CHOICES = {
     "--thp": "auto always advised never keep",
 }
 FILES = {"FILE", "OUT"}
-TEXT_COLUMN = 26  # where tool/options.c begins the text of an option
+TEXT_COLUMN = 26  # where tool/base/options.c begins the text of an option
 
 
 def help_of(tool, *words):

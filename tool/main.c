@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "report.h"
+#include "base/command.h"
+#include "base/report.h"
 
 static const struct command *const commands[] = {
     &command_info,   &command_explain,  &command_top,    &command_frag,

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "plan/plan_state.h"
+#include "plan/chain/plan_state.h"
 
 struct dry_plan {
     struct dry_memory memory;

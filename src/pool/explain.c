@@ -13,8 +13,8 @@
 #include <drystone/pool.h>
 
 #include "base/bits.h"
-#include "place/paged.h"
-#include "place/torch.h"
+#include "place/paged/paged.h"
+#include "place/torch/torch.h"
 #include "pool/explain.h"
 #include "pool/pool_state.h"
 

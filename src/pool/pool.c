@@ -18,8 +18,8 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "os/system.h"
-#include "place/paged.h"
-#include "place/torch.h"
+#include "place/paged/paged.h"
+#include "place/torch/torch.h"
 #include "pool/pool_state.h"
 
 #define SIZE_LIMIT (UINT64_C(1) << 60)

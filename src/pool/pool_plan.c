@@ -2,7 +2,7 @@
 
 #include "pool/pool_plan.h"
 
-#include "place/forecast.h"
+#include "place/forecast/forecast.h"
 
 static void
 on_job(void *self)

@@ -22,7 +22,7 @@
 
 #include "base/aside.h"
 #include "os/thread.h"
-#include "place/paged.h"
+#include "place/paged/paged.h"
 #include "place/place.h"
 
 struct dryi_pool_planner {

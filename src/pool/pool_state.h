@@ -22,7 +22,7 @@
 #include "os/fork.h"
 #include "os/lock.h"
 #include "place/place.h"
-#include "place/torch.h"
+#include "place/torch/torch.h"
 #include "pool/pool_front.h"
 #include "pool/pool_plan.h"
 #include "pool/pool_table.h"

@@ -11,7 +11,7 @@
 
 #include <drystone/sim.h>
 
-#include "place/paged.h"
+#include "place/paged/paged.h"
 #include "replay/origin.h"
 #include "replay/program.h"
 

@@ -10,7 +10,7 @@
  * been asked for by then. What failed for want of memory never lived. Streams are ignored.
  */
 
-#include "place/offline.h"
+#include "place/offline/offline.h"
 #include "replay/program.h"
 
 #define DRYI_NOWHERE UINT64_MAX

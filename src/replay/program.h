@@ -30,7 +30,7 @@
 #include <drystone/trace.h>
 
 #include "base/intern.h"
-#include "place/torch.h"
+#include "place/torch/torch.h"
 
 enum op_kind {
     OP_ALLOC,         /* arg: request */

@@ -15,7 +15,7 @@
 
 #include <drystone/memory.h>
 
-#include "place/order.h"
+#include "base/order.h"
 
 enum range_kind { RANGE_UNKNOWN, RANGE_SMALL, RANGE_LARGE };
 

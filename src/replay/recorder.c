@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 /* --- copying names ------------------------------------------------------------------------ */
 

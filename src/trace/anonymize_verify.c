@@ -13,11 +13,11 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/alias.h"
-#include "trace/anonymize_rules.h"
-#include "trace/anonymize_search.h"
-#include "trace/pickle.h"
-#include "trace/public_text.h"
+#include "trace/anonymize/alias.h"
+#include "trace/anonymize/anonymize_rules.h"
+#include "trace/anonymize/anonymize_search.h"
+#include "trace/anonymize/public_text.h"
+#include "trace/pickle/pickle.h"
 
 struct span {
     const char *bytes; /* NULL: no string */

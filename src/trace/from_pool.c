@@ -15,8 +15,8 @@
 #include "base/options.h"
 #include "pool/copy.h"
 #include "trace/from_pool.h"
-#include "trace/pickle.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
+#include "trace/pickle/pickle.h"
 
 #define FRAMES_FIRST 64
 

@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 #define STRING_BYTES_MAX (16u << 20)
 #define DEPTH_MAX 64u

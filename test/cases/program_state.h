@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "cases/cases.h"
 #include "cases/program.h"
-#include "place/torch.h"
+#include "place/torch/torch.h"
 
 struct tensor {
     dryi_block block;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "trace/trace.h"
+#include "trace/model/trace.h"
 
 #define FRAMES_MAX 16
 

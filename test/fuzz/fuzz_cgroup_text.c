@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/cgroup_text.h"
+#include "host/facts/cgroup_text.h"
 
 static void
 require(int condition)

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain_json.h"
-#include "plan_file.h"
-#include "plan_report.h"
+#include "plan/chain_json.h"
+#include "plan/plan_file.h"
+#include "plan/plan_report.h"
 
 #define STAGES_MAX 2000 /* of a chain that is worth a plan */
 #define TEXT_BYTES_MAX 4096

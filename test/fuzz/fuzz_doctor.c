@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/doctor_inside.h"
+#include "host/doctor/doctor_inside.h"
 
 #define FILES_MAX 4
 #define NAMES_MAX 12

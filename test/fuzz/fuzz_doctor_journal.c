@@ -11,8 +11,8 @@
 
 #include <drystone/doctor.h>
 
-#include "doctor_journal.h"
-#include "need.h"
+#include "machine/doctor_journal.h"
+#include "machine/need.h"
 
 static void
 require(int condition)

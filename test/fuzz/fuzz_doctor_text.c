@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/doctor_text.h"
+#include "host/doctor/doctor_text.h"
 
 #define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/fact_text.h"
+#include "host/facts/fact_text.h"
 
 #define BITS 128
 #define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph_json.h"
+#include "plan/graph_json.h"
 
 #define TEXT_BYTES_MAX 4096
 

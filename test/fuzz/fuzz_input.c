@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "input.h"
+#include "record/input.h"
 
 #define MEMORY_BYTES_MAX (UINT64_C(64) << 20)
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "host/numa_maps_text.h"
+#include "host/facts/numa_maps_text.h"
 
 #define BEGIN UINT64_C(0x7f0000000000)
 #define BYTES (UINT64_C(4) << 20)

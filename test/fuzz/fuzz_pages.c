@@ -14,7 +14,7 @@
 
 #include <drystone/pages.h>
 
-#include "host/pages_inside.h"
+#include "host/pages/pages_inside.h"
 
 #define ORDER_BYTES 6
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/site.h"
-#include "explain/symbol.h"
+#include "explain/site/site.h"
+#include "explain/site/symbol.h"
 #include "support/fuzz.h"
 
 #define FRAMES_MAX 256

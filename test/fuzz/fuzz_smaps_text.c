@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "host/smaps_text.h"
+#include "host/facts/smaps_text.h"
 
 #define BEGIN UINT64_C(0x7f0000000000)
 #define BYTES (UINT64_C(4) << 20)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/topology_text.h"
+#include "host/facts/topology_text.h"
 
 #define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)
 

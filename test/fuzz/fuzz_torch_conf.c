@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "place/torch.h"
+#include "place/torch/torch.h"
 #include "support/fuzz.h"
 #include "support/torch_conf.h"
 

@@ -17,7 +17,7 @@ CAUSES = {"WASTE_BYTES_MIN": ["fragmentation", "pending"], "WASTE_SHARE": ["frag
           "SPIKE_STEPS_MIN": ["spike"], "UNKNOWN_SHARE": ["overflow"],
           "IMBALANCE_RATIO": ["imbalance"]}
 
-code = "".join((root / "src/explain" / name).read_text()
+code = "".join(next((root / "src/explain").rglob(name)).read_text()
                for name in ("explain_cause.c", "explain_reason.c"))
 page = (root / "doc/drystone-explain.1.scd").read_text()
 page = page.split("## The verdict")[1].split("\n## ")[0]

@@ -10,7 +10,7 @@
 
 #include <drystone/pinned.h>
 
-#include "host/pin_make.h"
+#include "host/pinned/pin_make.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define ROUNDS 3

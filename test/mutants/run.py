@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
-A mutant is a copy of a part (src/place/paged*, src/pool/pool*, the lock, the pages, the
+A mutant is a copy of a part (src/place/paged, src/pool/pool*, the lock, the pages, the
 tensors, what pins and the pinned cache of src/host, most of src/plan) with one piece of text
 replaced, compiled into the named test without assertions, so that what catches it is what the
 test knows from outside or the part's own check. Each piece must be there exactly once: a
@@ -1195,35 +1195,35 @@ MUTANTS = {
 
 # program: its source, the part of src/ it is compiled with
 PROGRAMS = {
-    "prop_paged": ("test/prop/prop_paged.c", ["place/paged*"]),
-    "test_paged": ("test/unit/test_paged.c", ["place/paged*"]),
-    "test_paged_front": ("test/unit/test_paged_front.c", ["place/paged*"]),
-    "test_forecast": ("test/unit/test_forecast.c", ["place/forecast*"]),
-    "test_paged_plan": ("test/unit/test_paged_plan.c", ["place/paged*"]),
-    "test_paged_spot": ("test/unit/test_paged_spot.c", ["place/paged*"]),
-    "test_pool": ("test/unit/test_pool.c", ["pool/pool*", "place/paged*", "place/torch*"]),
-    "test_pool_find": ("test/unit/test_pool_find.c", ["pool/pool*", "place/paged*"]),
-    "test_pool_plan": ("test/unit/test_pool_plan.c", ["pool/pool*", "place/paged*"]),
-    "test_pool_at_hand": ("test/unit/test_pool_at_hand.c", ["pool/pool*", "place/paged*"]),
-    "test_gone": ("test/unit/test_gone.c", ["pool/pool*", "place/paged*", "place/torch*"]),
-    "test_before_oom": ("test/unit/test_before_oom.c", ["pool/pool*", "place/paged*"]),
-    "test_hindered": ("test/unit/test_hindered.c", ["pool/pool*", "place/paged*", "place/torch*"]),
-    "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned*"]),
-    "test_pinned": ("test/unit/test_pinned.c", ["host/pinned*"]),
-    "test_lock": ("test/unit/test_lock.c", ["os/lock*"]),
-    "test_pin": ("test/unit/test_pin.c", ["host/pin_*"]),
-    "test_pin_cuda": ("test/unit/test_pin_cuda.c", ["host/pin_*"]),
-    "test_pages": ("test/unit/test_pages.c", ["host/pages*", "host/populate*"]),
-    "test_tensor": ("test/unit/test_tensor.c", ["host/tensor*"]),
-    "prop_plan_one": ("test/prop/prop_plan_one.c", ["plan/plan_one*"]),
-    "prop_plan_nested": ("test/prop/prop_plan_nested.c", ["plan/plan_nested*"]),
-    "test_plan_judge": ("test/unit/test_plan_judge.c",
-                        ["plan/plan_judge*", "plan/plan_items*"]),
-    "test_plan_rules": ("test/unit/test_plan_rules.c",
-                        ["plan/plan_items*", "plan/plan_ranges*", "plan/plan_revolve*"]),
-    "test_estimate": ("test/unit/test_estimate.c", ["plan/estimate*"]),
-    "test_knapsack": ("test/unit/test_knapsack.c", ["plan/knapsack*"]),
-    "test_graph": ("test/unit/test_graph.c", ["plan/graph*"]),
+    "prop_paged": ("test/prop/prop_paged.c", ["place/paged/*"]),
+    "test_paged": ("test/unit/place/paged/test_paged.c", ["place/paged/*"]),
+    "test_paged_front": ("test/unit/place/paged/test_paged_front.c", ["place/paged/*"]),
+    "test_forecast": ("test/unit/place/forecast/test_forecast.c", ["place/forecast/*"]),
+    "test_paged_plan": ("test/unit/place/paged/test_paged_plan.c", ["place/paged/*"]),
+    "test_paged_spot": ("test/unit/place/paged/test_paged_spot.c", ["place/paged/*"]),
+    "test_pool": ("test/unit/pool/test_pool.c", ["pool/pool*", "place/paged/*", "place/torch/*"]),
+    "test_pool_find": ("test/unit/pool/test_pool_find.c", ["pool/pool*", "place/paged/*"]),
+    "test_pool_plan": ("test/unit/pool/test_pool_plan.c", ["pool/pool*", "place/paged/*"]),
+    "test_pool_at_hand": ("test/unit/pool/test_pool_at_hand.c", ["pool/pool*", "place/paged/*"]),
+    "test_gone": ("test/unit/place/paged/test_gone.c", ["pool/pool*", "place/paged/*", "place/torch/*"]),
+    "test_before_oom": ("test/unit/place/paged/test_before_oom.c", ["pool/pool*", "place/paged/*"]),
+    "test_hindered": ("test/unit/pool/test_hindered.c", ["pool/pool*", "place/paged/*", "place/torch/*"]),
+    "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned/pinned*"]),
+    "test_pinned": ("test/unit/host/pinned/test_pinned.c", ["host/pinned/pinned*"]),
+    "test_lock": ("test/unit/os/test_lock.c", ["os/lock*"]),
+    "test_pin": ("test/unit/host/pinned/test_pin.c", ["host/pinned/pin_*"]),
+    "test_pin_cuda": ("test/unit/host/pinned/test_pin_cuda.c", ["host/pinned/pin_*"]),
+    "test_pages": ("test/unit/host/pages/test_pages.c", ["host/pages/pages*", "host/pages/populate*"]),
+    "test_tensor": ("test/unit/host/tensor/test_tensor.c", ["host/tensor/tensor*"]),
+    "prop_plan_one": ("test/prop/prop_plan_one.c", ["plan/one/*"]),
+    "prop_plan_nested": ("test/prop/prop_plan_nested.c", ["plan/nested/*"]),
+    "test_plan_judge": ("test/unit/plan/chain/test_plan_judge.c",
+                        ["plan/chain/plan_judge*", "plan/chain/plan_items*"]),
+    "test_plan_rules": ("test/unit/plan/rules/test_plan_rules.c",
+                        ["plan/chain/plan_items*", "plan/rules/plan_ranges*", "plan/rules/plan_revolve*"]),
+    "test_estimate": ("test/unit/plan/estimate/test_estimate.c", ["plan/estimate/*"]),
+    "test_knapsack": ("test/unit/plan/knapsack/test_knapsack.c", ["plan/knapsack/*"]),
+    "test_graph": ("test/unit/plan/graph/test_graph.c", ["plan/graph/*"]),
 }
 SECONDS = 120
 RUN = re.compile(r"\[ RUN +\] (\w+)")

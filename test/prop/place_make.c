@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "place/paged.h"
-#include "place/torch.h"
+#include "place/paged/paged.h"
+#include "place/torch/torch.h"
 #include "prop/place_state.h"
 
 static void

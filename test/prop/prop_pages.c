@@ -20,7 +20,7 @@
 #include <drystone/pages.h>
 
 #include "base/bits.h"
-#include "host/pages_inside.h"
+#include "host/pages/pages_inside.h"
 
 #define PAGE (2 * DRYI_MIB)
 #define REGIONS_MAX 4

@@ -22,7 +22,7 @@
 
 #include <drystone/stats.h>
 
-#include "place/torch.h"
+#include "place/torch/torch.h"
 
 #define MODEL_BLOCKS 1024
 #define MODEL_USES 8 /* streams recorded on one block */

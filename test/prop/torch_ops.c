@@ -9,7 +9,7 @@
 
 #include <drystone/sim.h>
 
-#include "place/torch.h"
+#include "place/torch/torch.h"
 #include "prop/torch_model.h"
 
 #define KIB (UINT64_C(1) << 10)

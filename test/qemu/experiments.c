@@ -15,8 +15,8 @@
 
 #include <drystone/tensor.h>
 
-#include "host/pages_inside.h"
-#include "host/populate.h"
+#include "host/pages/pages_inside.h"
+#include "host/pages/populate.h"
 
 #define CGROUP "/sys/fs/cgroup/limited"
 

@@ -4,7 +4,7 @@
 
 /* What the stand-in exports: functions of NVIDIA's CUDA Driver API, as it documents them. */
 
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 #include "stand_in/stand_in.h"
 
 int cuInit(unsigned flags);

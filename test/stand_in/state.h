@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "device/cuda_driver.h"
+#include "device/cuda/cuda_driver.h"
 #include "stand_in/stand_in.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/pin.h"
+#include "host/pinned/pin.h"
 #include "support/random.h"
 
 #define FAKE_PIN_RANGES_MAX 4096

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "place/torch.h"
+#include "place/torch/torch.h"
 
 /* Field by field: what lies between fields is nobody's business. */
 static inline bool

@@ -1,0 +1,748 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An NVIDIA GPU as a device.
+ *
+ * Every call is made between enter() and leave(), see cuda_context.h.
+ *
+ * alloc is cuMemAlloc. map is cuMemCreate + cuMemMap + cuMemRelease a page and one
+ * cuMemSetAccess: a handle that is released while it is mapped keeps its memory until it is
+ * unmapped, so there is nothing to remember, and unmap is one cuMemUnmap over whole
+ * mappings, as in NVIDIA's sample memMapIPCDrv. The reference can be read otherwise: a driver
+ * that refuses several at once is asked for one after the other from then on.
+ *
+ * Out of memory may mean that the driver itself keeps memory of cudaMallocAsync and of graphs
+ * for later. If it gives any of it back, the call is repeated, once.
+ *
+ * Nothing here is changed after open but counters, which are atomic: any thread may call.
+ */
+#include <drystone/cuda.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "device/cuda/cuda_context.h"
+#include "os/lock.h"
+
+#define LEAST_PAGE (2 * DRYI_MIB)
+
+struct dry_cuda {
+    struct dry_memory memory;
+    struct dryi_cuda_context context;
+    struct dry_device_ops ops; /* stream_id only where the driver has it */
+    char name[96];
+    int driver_version;
+    struct dry_device_traits traits;
+    struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
+
+    atomic_uint_least64_t retries;
+    atomic_int unmaps_singly;
+};
+
+/* --- around every call ------------------------------------------------------------------ */
+
+static bool
+is_gone(const struct dry_cuda *cuda)
+{
+    return dryi_cuda_context_is_gone(&cuda->context);
+}
+
+static int
+note(struct dry_cuda *cuda, int result)
+{
+    return dryi_cuda_note(&cuda->context, result);
+}
+
+static void
+note_unheard(struct dry_cuda *cuda, int result)
+{
+    dryi_cuda_note_unheard(&cuda->context, result);
+}
+
+static struct dryi_cuda_stay
+enter(struct dry_cuda *cuda)
+{
+    return dryi_cuda_enter(&cuda->context);
+}
+
+static void
+leave(struct dry_cuda *cuda, struct dryi_cuda_stay *stay)
+{
+    dryi_cuda_leave(&cuda->context, stay);
+}
+
+/* --- out of memory ---------------------------------------------------------------------- */
+
+static uint64_t
+driver_keeps(const struct dry_cuda *cuda, void *pool)
+{
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
+    uint64_t in_pool = 0, in_graphs = 0;
+    if (pool && d->pool_get_attribute &&
+        d->pool_get_attribute(pool, DRYI_CUDA_POOL_RESERVED, &in_pool) !=
+            DRYI_CUDA_SUCCESS)
+        in_pool = 0;
+    if (d->graph_get_attribute &&
+        d->graph_get_attribute(cuda->context.device, DRYI_CUDA_GRAPH_RESERVED,
+                               &in_graphs) != DRYI_CUDA_SUCCESS)
+        in_graphs = 0;
+    return dryi_add_saturating(in_pool, in_graphs);
+}
+
+/* Whether a call that was out of memory should be repeated. */
+static bool
+driver_gives_back(struct dry_cuda *cuda, int result)
+{
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
+    if (result != DRYI_CUDA_OUT_OF_MEMORY)
+        return false;
+    void *pool = NULL;
+    if (d->device_get_pool &&
+        d->device_get_pool(&pool, cuda->context.device) != DRYI_CUDA_SUCCESS)
+        pool = NULL;
+    uint64_t before = driver_keeps(cuda, pool);
+    if (before == 0)
+        return false;
+    if (pool && d->pool_trim)
+        note_unheard(cuda, d->pool_trim(pool, 0));
+    if (d->graph_trim)
+        note_unheard(cuda, d->graph_trim(cuda->context.device));
+    if (driver_keeps(cuda, pool) >= before)
+        return false;
+    atomic_fetch_add_explicit(&cuda->retries, 1, memory_order_relaxed);
+    return true;
+}
+
+static int
+create(struct dry_cuda *cuda, uint64_t bytes, dryi_cuda_handle *handle)
+{
+    int result = cuda->context.driver.mem_create(handle, bytes, &cuda->page, 0);
+    if (driver_gives_back(cuda, result))
+        result = cuda->context.driver.mem_create(handle, bytes, &cuda->page, 0);
+    return note(cuda, result);
+}
+
+/* --- ranges ----------------------------------------------------------------------------- */
+
+static void
+cuda_get_traits(void *self, struct dry_device_traits *traits)
+{
+    const struct dry_cuda *cuda = self;
+    *traits = cuda->traits;
+}
+
+static enum dry_status
+cuda_alloc(void *self, uint64_t size, uint64_t *address)
+{
+    struct dry_cuda *cuda = self;
+    if (size == 0)
+        return DRY_ERR_ARGUMENT;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    dryi_cuda_address taken = 0;
+    int result = cuda->context.driver.mem_alloc(&taken, size);
+    if (driver_gives_back(cuda, result))
+        result = cuda->context.driver.mem_alloc(&taken, size);
+    note(cuda, result);
+    leave(cuda, &stay);
+    if (result == DRYI_CUDA_SUCCESS)
+        *address = taken;
+    return dryi_cuda_status(result);
+}
+
+static void
+cuda_free(void *self, uint64_t address, uint64_t size)
+{
+    (void)size;
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(cuda, cuda->context.driver.mem_free(address));
+    leave(cuda, &stay);
+}
+
+/* Whole pages, or 0 when that is more than 64 bits hold. */
+static uint64_t
+in_pages(const struct dry_cuda *cuda, uint64_t bytes)
+{
+    uint64_t page = cuda->traits.page_bytes;
+    return bytes > UINT64_MAX - (page - 1) ? 0 : dryi_round_up(bytes, page);
+}
+
+static enum dry_status
+cuda_reserve(void *self, uint64_t size, uint64_t *address)
+{
+    struct dry_cuda *cuda = self;
+    if (cuda->traits.page_bytes == 0)
+        return DRY_ERR_UNSUPPORTED;
+    if (size == 0)
+        return DRY_ERR_ARGUMENT;
+    uint64_t bytes = in_pages(cuda, size);
+    if (bytes == 0)
+        return DRY_ERR_NO_SPACE;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    dryi_cuda_address taken = 0;
+    int result = note(cuda, cuda->context.driver.mem_address_reserve(
+                                &taken, bytes, cuda->traits.page_bytes, 0, 0));
+    leave(cuda, &stay);
+    if (result == DRYI_CUDA_SUCCESS)
+        *address = taken;
+    return dryi_cuda_status(result);
+}
+
+static void
+cuda_unreserve(void *self, uint64_t address, uint64_t size)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(cuda,
+                 cuda->context.driver.mem_address_free(address, in_pages(cuda, size)));
+    leave(cuda, &stay);
+}
+
+/* --- pages ------------------------------------------------------------------------------ */
+
+static int
+unmap_each(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t page)
+{
+    for (uint64_t done = 0; done < bytes; done += page) {
+        int result = cuda->context.driver.mem_unmap(address + done, page);
+        if (result != DRYI_CUDA_SUCCESS)
+            return result;
+        atomic_store_explicit(&cuda->unmaps_singly, 1, memory_order_relaxed);
+    }
+    return DRYI_CUDA_SUCCESS;
+}
+
+/* Between enter() and leave(); `bytes` in mappings of `page` bytes. */
+static int
+unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t page)
+{
+    if (bytes == 0)
+        return DRYI_CUDA_SUCCESS;
+    bool singly = atomic_load_explicit(&cuda->unmaps_singly, memory_order_relaxed);
+    int result = DRYI_CUDA_INVALID_VALUE;
+    if (bytes == page || !singly)
+        result = cuda->context.driver.mem_unmap(address, bytes);
+    if (bytes == page || result != DRYI_CUDA_INVALID_VALUE)
+        return result;
+    return unmap_each(cuda, address, bytes, page);
+}
+
+static int
+set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
+{
+    const struct dryi_cuda_access access = {.location = cuda->page.location,
+                                            .flags = DRYI_CUDA_MEM_READ_WRITE};
+    return note(cuda, cuda->context.driver.mem_set_access(address, bytes, &access, 1));
+}
+
+static bool
+is_whole(const struct dry_cuda *cuda, uint64_t address, uint64_t size, uint64_t page)
+{
+    uint64_t grain = cuda->traits.page_bytes;
+    return size && page && size % page == 0 && page % grain == 0 && address % grain == 0;
+}
+
+/* A new page under an address, which holds it alone. */
+static int
+map_new(struct dry_cuda *cuda, uint64_t address, uint64_t page)
+{
+    dryi_cuda_handle handle = 0;
+    int result = create(cuda, page, &handle);
+    if (result != DRYI_CUDA_SUCCESS)
+        return result;
+    result = note(cuda, cuda->context.driver.mem_map(address, page, 0, handle, 0));
+    note_unheard(cuda, cuda->context.driver.mem_release(handle));
+    return result;
+}
+
+static enum dry_status
+cuda_map(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_cuda *cuda = self;
+    if (cuda->traits.page_bytes == 0)
+        return DRY_ERR_UNSUPPORTED;
+    if (!is_whole(cuda, address, size, page))
+        return DRY_ERR_ARGUMENT;
+    struct dryi_cuda_stay stay = enter(cuda);
+    int result = stay.result;
+    if (result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(result);
+    uint64_t done = 0;
+    while (done < size && result == DRYI_CUDA_SUCCESS) {
+        result = map_new(cuda, address + done, page);
+        done += result == DRYI_CUDA_SUCCESS ? page : 0;
+    }
+    if (result == DRYI_CUDA_SUCCESS)
+        result = set_access(cuda, address, size);
+    if (result != DRYI_CUDA_SUCCESS)
+        note_unheard(cuda, unmap_range(cuda, address, done, page));
+    leave(cuda, &stay);
+    return dryi_cuda_status(result);
+}
+
+static void
+cuda_unmap(void *self, uint64_t address, uint64_t size, uint64_t page)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(cuda, unmap_range(cuda, address, size, page));
+    leave(cuda, &stay);
+}
+
+static enum dry_status
+cuda_create_page(void *self, uint64_t *page)
+{
+    struct dry_cuda *cuda = self;
+    if (cuda->traits.page_bytes == 0)
+        return DRY_ERR_UNSUPPORTED;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    dryi_cuda_handle handle = 0;
+    int result = create(cuda, cuda->traits.page_bytes, &handle);
+    leave(cuda, &stay);
+    if (result == DRYI_CUDA_SUCCESS)
+        *page = handle;
+    return dryi_cuda_status(result);
+}
+
+static void
+cuda_release_page(void *self, uint64_t page)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(cuda, cuda->context.driver.mem_release(page));
+    leave(cuda, &stay);
+}
+
+static enum dry_status
+cuda_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count)
+{
+    struct dry_cuda *cuda = self;
+    uint64_t bytes = cuda->traits.page_bytes;
+    if (bytes == 0)
+        return DRY_ERR_UNSUPPORTED;
+    if (address % bytes)
+        return DRY_ERR_ARGUMENT;
+    if (count == 0)
+        return DRY_OK;
+    struct dryi_cuda_stay stay = enter(cuda);
+    int result = stay.result;
+    if (result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(result);
+    size_t done = 0;
+    while (done < count && result == DRYI_CUDA_SUCCESS) {
+        result = note(cuda, cuda->context.driver.mem_map(address + done * bytes, bytes, 0,
+                                                         pages[done], 0));
+        done += result == DRYI_CUDA_SUCCESS;
+    }
+    if (result == DRYI_CUDA_SUCCESS)
+        result = set_access(cuda, address, count * bytes);
+    if (result != DRYI_CUDA_SUCCESS)
+        note_unheard(cuda, unmap_range(cuda, address, done * bytes, bytes));
+    leave(cuda, &stay);
+    return dryi_cuda_status(result);
+}
+
+static enum dry_status
+cuda_unmap_pages(void *self, uint64_t address, size_t count)
+{
+    struct dry_cuda *cuda = self;
+    uint64_t bytes = cuda->traits.page_bytes;
+    if (bytes == 0)
+        return DRY_ERR_UNSUPPORTED;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return is_gone(cuda) ? DRY_OK : dryi_cuda_status(stay.result);
+    int result = note(cuda, unmap_range(cuda, address, count * bytes, bytes));
+    leave(cuda, &stay);
+    return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
+}
+
+static void
+cuda_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    struct dry_cuda *cuda = self;
+    size_t is_free = 0, in_all = 0;
+    struct dryi_cuda_stay stay = enter(cuda);
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = cuda->context.driver.mem_get_info(&is_free, &in_all);
+        leave(cuda, &stay);
+    }
+    note_unheard(cuda, result);
+    *free_bytes = result == DRYI_CUDA_SUCCESS ? is_free : 0;
+    *total_bytes = result == DRYI_CUDA_SUCCESS ? in_all : cuda->traits.total_bytes;
+}
+
+/* --- events and streams ----------------------------------------------------------------- */
+
+static void *
+handle_of(uint64_t number)
+{
+    return (void *)(uintptr_t)number;
+}
+
+static enum dry_status
+cuda_event_record(void *self, uint64_t stream, uint64_t *event)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    void *made = NULL;
+    int result = note(
+        cuda, cuda->context.driver.event_create(&made, DRYI_CUDA_EVENT_WITHOUT_TIME));
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.event_record(
+                                made, handle_of(stream))));
+        if (result != DRYI_CUDA_SUCCESS)
+            note_unheard(cuda, cuda->context.driver.event_destroy(made));
+    }
+    leave(cuda, &stay);
+    if (result == DRYI_CUDA_SUCCESS)
+        *event = (uintptr_t)made;
+    return dryi_cuda_status(result);
+}
+
+/* Where everything is gone nothing runs any more. A refusal proves nothing: not passed. */
+static int
+cuda_event_query(void *self, uint64_t event)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = cuda->context.driver.event_query(handle_of(event));
+        leave(cuda, &stay);
+    }
+    if (result != DRYI_CUDA_NOT_READY)
+        note_unheard(cuda, result);
+    return result == DRYI_CUDA_SUCCESS || is_gone(cuda);
+}
+
+/* One of the driver's calls that wait. Where everything is gone nothing runs any more. */
+static enum dry_status
+wait_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
+{
+    struct dryi_cuda_stay stay = enter(cuda);
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = note(cuda, dryi_cuda_of_handle(function(handle_of(handle))));
+        leave(cuda, &stay);
+    }
+    return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
+}
+
+static enum dry_status
+cuda_event_wait(void *self, uint64_t event)
+{
+    struct dry_cuda *cuda = self;
+    return wait_with(cuda, cuda->context.driver.event_synchronize, event);
+}
+
+static void
+cuda_event_destroy(void *self, uint64_t event)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS) {
+        note_unheard(cuda, stay.result);
+        return;
+    }
+    note_unheard(
+        cuda, dryi_cuda_of_handle(cuda->context.driver.event_destroy(handle_of(event))));
+    leave(cuda, &stay);
+}
+
+static enum dry_status
+cuda_stream_wait(void *self, uint64_t stream)
+{
+    struct dry_cuda *cuda = self;
+    return wait_with(cuda, cuda->context.driver.stream_synchronize, stream);
+}
+
+static enum dry_status
+cuda_stream_follow(void *self, uint64_t stream, uint64_t event)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    int result = note(cuda, dryi_cuda_of_handle(cuda->context.driver.stream_wait_event(
+                                handle_of(stream), handle_of(event), 0)));
+    leave(cuda, &stay);
+    return dryi_cuda_status(result);
+}
+
+static enum dry_status
+cuda_wait_all(void *self)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return is_gone(cuda) ? DRY_OK : dryi_cuda_status(stay.result);
+    int result = note(cuda, cuda->context.driver.context_synchronize());
+    leave(cuda, &stay);
+    return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
+}
+
+/* CUstream values with a meaning of their own: the default stream, twice, and a thread's. */
+#define LEGACY_STREAM UINT64_C(1)
+#define THREAD_STREAM UINT64_C(2)
+
+/* A default stream is of the current context, which must be the device's. */
+static int
+ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
+{
+    int result = DRYI_CUDA_INVALID_CONTEXT;
+    if (stream > THREAD_STREAM)
+        result = cuda->context.driver.stream_get_id(handle_of(stream), id);
+    if (result != DRYI_CUDA_INVALID_CONTEXT)
+        return result;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return stay.result;
+    result = cuda->context.driver.stream_get_id(handle_of(stream), id);
+    leave(cuda, &stay);
+    return result;
+}
+
+/*
+ * A pool asks at every request: the default stream, which there is one of for good, needs no
+ * call and others one alone. Ids count from small numbers and handles are addresses, so that
+ * neither meets the default stream's number here, nor a handle that stands in for an id. The one
+ * handle that is another stream in each thread is none: an address of the thread's stands for it.
+ */
+static uint64_t
+cuda_stream_id(void *self, uint64_t stream)
+{
+    struct dry_cuda *cuda = self;
+    unsigned long long id = stream;
+    if (stream <= LEGACY_STREAM)
+        return UINT64_MAX;
+    int result =
+        is_gone(cuda) ? DRYI_CUDA_DEINITIALIZED : ask_stream_id(cuda, stream, &id);
+    note_unheard(cuda, dryi_cuda_of_handle(result));
+    if (result == DRYI_CUDA_SUCCESS)
+        return id;
+    return stream == THREAD_STREAM ? dryi_thread_self() : stream;
+}
+
+static const struct dry_device_ops cuda_ops = {
+    .get_traits = cuda_get_traits,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .reserve = cuda_reserve,
+    .unreserve = cuda_unreserve,
+    .map = cuda_map,
+    .unmap = cuda_unmap,
+    .create_page = cuda_create_page,
+    .release_page = cuda_release_page,
+    .map_pages = cuda_map_pages,
+    .unmap_pages = cuda_unmap_pages,
+    .get_info = cuda_get_info,
+    .event_record = cuda_event_record,
+    .event_query = cuda_event_query,
+    .event_wait = cuda_event_wait,
+    .event_destroy = cuda_event_destroy,
+    .stream_wait = cuda_stream_wait,
+    .stream_follow = cuda_stream_follow,
+    .stream_id = cuda_stream_id,
+    .wait_all = cuda_wait_all,
+};
+
+/* --- open and close --------------------------------------------------------------------- */
+
+static enum dry_status
+describe_device(struct dry_cuda *cuda, struct dry_error *err)
+{
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
+    const char *what = "cuDriverGetVersion";
+    int result = d->driver_get_version(&cuda->driver_version);
+    if (result == DRYI_CUDA_SUCCESS) {
+        what = "cuDeviceGetName";
+        result =
+            d->device_get_name(cuda->name, (int)sizeof cuda->name, cuda->context.device);
+        cuda->name[sizeof cuda->name - 1] = '\0';
+    }
+    size_t bytes = 0;
+    if (result == DRYI_CUDA_SUCCESS) {
+        what = "cuDeviceTotalMem";
+        result = d->device_total_mem(&bytes, cuda->context.device);
+    }
+    if (result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_driver_fail(d, result, what, err);
+    cuda->traits.total_bytes = bytes;
+    return DRY_OK;
+}
+
+/* What an old driver does not know, the device does not have. */
+static enum dry_status
+ask(const struct dry_cuda *cuda, int attribute, bool *has, struct dry_error *err)
+{
+    int value = 0;
+    int result = cuda->context.driver.device_get_attribute(&value, attribute,
+                                                           cuda->context.device);
+    *has = result == DRYI_CUDA_SUCCESS && value != 0;
+    if (result == DRYI_CUDA_SUCCESS || result == DRYI_CUDA_INVALID_VALUE)
+        return DRY_OK;
+    return dryi_cuda_driver_fail(&cuda->context.driver, result, "cuDeviceGetAttribute",
+                                 err);
+}
+
+struct abilities {
+    bool pages, posix_handles, gpu_direct;
+};
+
+static enum dry_status
+ask_abilities(const struct dry_cuda *cuda, struct abilities *can, struct dry_error *err)
+{
+    enum dry_status status = ask(cuda, DRYI_CUDA_HAS_VIRTUAL_MEMORY, &can->pages, err);
+    if (status == DRY_OK)
+        status = ask(cuda, DRYI_CUDA_HAS_POSIX_HANDLES, &can->posix_handles, err);
+    if (status == DRY_OK)
+        status = ask(cuda, DRYI_CUDA_HAS_GPU_DIRECT_PAGES, &can->gpu_direct, err);
+    can->pages = can->pages && dryi_cuda_driver_has_pages(&cuda->context.driver);
+    return status;
+}
+
+static enum dry_status
+choose_pages(struct dry_cuda *cuda, const struct dry_cuda_options *o,
+             struct dry_error *err)
+{
+    struct abilities can = {0};
+    enum dry_status status = ask_abilities(cuda, &can, err);
+    if (status != DRY_OK)
+        return status;
+    bool has_pages = can.pages && !o->no_pages;
+    if (o->shareable && !(has_pages && can.posix_handles))
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "shareable: %s",
+                         has_pages ? "the device has no POSIX descriptors of its memory"
+                                   : "without pages there are none to share");
+    if (!has_pages)
+        return DRY_OK;
+    cuda->page = (struct dryi_cuda_memory){
+        .type = DRYI_CUDA_MEM_PINNED,
+        .handle_types = o->shareable ? DRYI_CUDA_MEM_POSIX_HANDLE : 0,
+        .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = cuda->context.device},
+        .gpu_direct_capable = o->gpu_direct && can.gpu_direct,
+    };
+    size_t bytes = 0;
+    int result = cuda->context.driver.mem_get_granularity(&bytes, &cuda->page,
+                                                          DRYI_CUDA_GRANULARITY_LEAST);
+    if (result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_driver_fail(&cuda->context.driver, result,
+                                     "cuMemGetAllocationGranularity", err);
+    if (!dryi_is_power_of_two(bytes))
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "pages of %zu bytes", bytes);
+    cuda->traits.page_bytes = bytes > LEAST_PAGE ? bytes : LEAST_PAGE;
+    return DRY_OK;
+}
+
+static enum dry_status
+open_device(struct dry_cuda *cuda, const struct dry_cuda_options *o,
+            struct dry_error *err)
+{
+    enum dry_status status =
+        dryi_cuda_context_find(&cuda->context, o->library, o->device, err);
+    if (status == DRY_OK)
+        status = describe_device(cuda, err);
+    if (status == DRY_OK)
+        status = choose_pages(cuda, o, err);
+    if (status == DRY_OK)
+        status = dryi_cuda_context_retain(&cuda->context, err);
+    if (status != DRY_OK)
+        return status;
+    cuda->ops = cuda_ops;
+    if (!cuda->context.driver.stream_get_id)
+        cuda->ops.stream_id = NULL;
+    return DRY_OK;
+}
+
+void
+dry_cuda_options_init(struct dry_cuda_options *options)
+{
+    *options = (struct dry_cuda_options){.struct_size = sizeof *options,
+                                         .library = "libcuda.so.1"};
+}
+
+enum dry_status
+dry_cuda_open(const struct dry_cuda_options *options, struct dry_cuda **cuda,
+              struct dry_error *err)
+{
+    struct dry_cuda_options o;
+    dry_cuda_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    if (!o.library)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "library is NULL");
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_cuda *c = dryi_memory_zalloc(&memory, 1, sizeof *c);
+    if (!c)
+        return dryi_fail_memory(err, "a CUDA device");
+    c->memory = memory;
+    status = open_device(c, &o, err);
+    if (status != DRY_OK) {
+        dry_cuda_close(c);
+        return status;
+    }
+    *cuda = c;
+    return DRY_OK;
+}
+
+void
+dry_cuda_close(struct dry_cuda *cuda)
+{
+    if (!cuda)
+        return;
+    struct dry_memory memory = cuda->memory;
+    dryi_cuda_context_close(&cuda->context);
+    dryi_memory_free(&memory, cuda, 1, sizeof *cuda);
+}
+
+struct dry_device
+dry_cuda_get_device(struct dry_cuda *cuda)
+{
+    return (struct dry_device){.ops = &cuda->ops, .self = cuda};
+}
+
+void
+dry_cuda_get_account(const struct dry_cuda *cuda, struct dry_cuda_account *account)
+{
+    *account = (struct dry_cuda_account){
+        .driver_version = cuda->driver_version,
+        .refusals = atomic_load_explicit(&cuda->context.refusals, memory_order_relaxed),
+        .last_error =
+            atomic_load_explicit(&cuda->context.last_error, memory_order_relaxed),
+        .retries = atomic_load_explicit(&cuda->retries, memory_order_relaxed),
+        .has_pages = cuda->traits.page_bytes != 0,
+        .is_gone = is_gone(cuda),
+    };
+    for (size_t i = 0; i < sizeof account->name; i++)
+        account->name[i] = cuda->name[i];
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_DIFF_INSIDE_H
+#define DRYI_DIFF_INSIDE_H
+
+/*
+ * The inside of a diff, shared by its files: diff.c (creation, rows), diff_match.c (which
+ * owners of different subjects are the same), diff_facts.c (settings and counts).
+ */
+
+#include <drystone/diff.h>
+
+#include "base/intern.h"
+#include "explain/owners/owners.h"
+#include "explain/site/site.h"
+
+#define DRYI_DIFF_FACTS 7u
+
+/* An owner of a subject, and the row it belongs to. */
+struct dryi_diff_entry {
+    const struct dry_owner *owner;
+    uint32_t subject;
+    uint32_t function; /* what it is but for its line, as a number */
+    uint32_t line;
+    uint32_t row;
+};
+
+/* A trace of one or more subjects. */
+struct dryi_diff_trace {
+    const struct dry_trace *trace;
+    struct dryi_sites sites;
+};
+
+struct dry_diff {
+    struct dry_memory memory;
+    enum dry_owner_key key;
+    size_t subject_count;
+    struct dry_diff_subject subjects[DRY_DIFF_SUBJECTS_MAX];
+    uint32_t trace_of[DRY_DIFF_SUBJECTS_MAX];
+    struct dry_owners *owners[DRY_DIFF_SUBJECTS_MAX];
+    uint64_t totals[DRY_DIFF_SUBJECTS_MAX];
+
+    struct dryi_diff_trace *traces; /* subject_count of them at most */
+    size_t trace_count;
+
+    struct dryi_diff_entry *entries;
+    size_t entry_count;
+    uint32_t row_count;
+    struct dry_diff_row *rows;
+    struct dry_diff_cell *cells; /* entry_count of them at most */
+
+    struct dry_diff_fact facts[DRYI_DIFF_FACTS];
+    const char **values; /* DRYI_DIFF_FACTS times subject_count */
+    struct dryi_intern texts;
+};
+
+/* Give every entry its row, counted in row_count. False: no memory. */
+bool dryi_diff_match(struct dry_diff *diff);
+
+/* Fill `facts`. False: no memory. */
+bool dryi_diff_find_facts(struct dry_diff *diff);
+
+#endif

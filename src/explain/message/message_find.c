@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Finding messages in a stream of text, once through, in memory that does not grow.
+ *
+ * Characters that mean something (no blanks, no colours, no marks at the beginning of lines)
+ * go into `tail`, where heads are looked for, and into the message that is open for their
+ * rank. Each rank has a `lane`, so that the lines of ranks may alternate; a line without a
+ * mark belongs to the rank of the line before it. A lane ends when its text has gone on
+ * without a phrase for long enough, when its rank begins another message, or when it is full.
+ *
+ * F1  A lane's text begins with a head and holds no blanks.
+ * F2  Every character goes into one lane at most, and a lane is read when its length has
+ *     doubled: the work is in proportion to the text.
+ */
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "explain/message/message.h"
+
+#define LANE_COUNT 16
+#define LANE_BYTES 6144
+#define LOOK_BYTES 512
+#define PIECE_BYTES 1024
+#define TAIL_CHARS 2048
+#define TAIL_KEPT 96 /* the longest exception, its colon and the longest head */
+#define ESCAPE_BYTES_MAX 256
+
+struct lane {
+    bool is_open;
+    bool is_own; /* the head begins a line or follows a colon */
+    bool has_after;
+    char after; /* the character behind the head, '\n' being one */
+    enum dry_message_backend backend;
+    enum dryi_message_exception exception;
+    uint64_t rank;   /* a hash of its mark */
+    uint64_t number; /* in order of opening */
+    uint64_t offset, line;
+    char label[DRY_MESSAGE_LABEL_BYTES];
+    size_t used, look_at;
+    char *text; /* LANE_BYTES of the finder's texts */
+};
+
+enum escape { NO_ESCAPE, ESCAPE_BEGUN, ESCAPE_CSI, ESCAPE_OSC };
+
+struct dry_message_finder {
+    struct dry_memory memory;
+    int (*found)(void *self, const struct dry_message *message);
+    void *found_self;
+    bool is_cancelled;
+
+    uint64_t offset; /* of piece[0] */
+    uint64_t line;
+    size_t piece_used;
+    bool at_line_begin;
+    size_t line_chars; /* in the tail, of this line */
+
+    enum escape escape;
+    size_t escape_bytes;
+    bool has_backslash;
+    uint64_t backslash_offset;
+
+    uint64_t rank;                       /* of the current line */
+    char label[DRY_MESSAGE_LABEL_BYTES]; /* "" if the line itself has no mark */
+    struct lane *current;                /* the open lane of `rank` */
+    struct lane *fresh;                  /* whose `after` is due */
+    uint64_t lanes_opened;
+
+    size_t tail_used;
+    char tail[TAIL_CHARS];
+    uint64_t tail_offset[TAIL_CHARS], tail_line[TAIL_CHARS];
+    char piece[PIECE_BYTES];
+    struct lane lanes[LANE_COUNT];
+    char texts[LANE_COUNT][LANE_BYTES];
+};
+
+/* --- lanes -------------------------------------------------------------------------------- */
+
+/* A sentence about running out of memory is no message; an exception that ends so is. */
+static bool
+is_message(const struct lane *lane, const struct dry_message *m, size_t end)
+{
+    bool is_bare = end == 0 ||
+                   (m->form == DRY_MESSAGE_SHORT && m->tried.known == DRY_MESSAGE_ABSENT);
+    bool has_request = m->tried.known != DRY_MESSAGE_ABSENT ||
+                       m->form == DRY_MESSAGE_HUGE || m->form == DRY_MESSAGE_REJECTED;
+    if (lane->backend == DRY_MESSAGE_BACKEND_UNKNOWN)
+        return has_request; /* that is what the head was known by */
+    if (!is_bare && m->form != DRY_MESSAGE_DRIVER)
+        return true;
+    bool is_closed = !lane->has_after || strchr("\n\r.(\"')]}<\\", lane->after);
+    return lane->is_own && is_closed;
+}
+
+static void
+close_lane(struct dry_message_finder *f, struct lane *lane)
+{
+    struct dry_message m = {.backend = lane->backend};
+    size_t end = dryi_message_read(lane->text, lane->used, &m);
+    lane->is_open = false;
+    if (f->current == lane)
+        f->current = NULL;
+    if (f->fresh == lane)
+        f->fresh = NULL;
+    if (!is_message(lane, &m, end))
+        return;
+    m.offset = lane->offset;
+    m.line = lane->line;
+    memcpy(m.label, lane->label, sizeof m.label);
+    dryi_message_name_releases(&m, lane->text, lane->used, lane->exception);
+    if (!f->is_cancelled && f->found(f->found_self, &m) != 0)
+        f->is_cancelled = true;
+}
+
+/* A free lane; if there is none, the message that was opened first is taken as it is. */
+static struct lane *
+take_lane(struct dry_message_finder *f)
+{
+    struct lane *oldest = f->lanes;
+    for (size_t i = 0; i < LANE_COUNT; i++) {
+        struct lane *lane = f->lanes + i;
+        if (!lane->is_open)
+            return lane;
+        if (lane->number < oldest->number)
+            oldest = lane;
+    }
+    close_lane(f, oldest);
+    return oldest;
+}
+
+static void
+find_current(struct dry_message_finder *f)
+{
+    f->current = NULL;
+    for (size_t i = 0; i < LANE_COUNT; i++) {
+        if (f->lanes[i].is_open && f->lanes[i].rank == f->rank)
+            f->current = f->lanes + i;
+    }
+}
+
+static void
+append(struct dry_message_finder *f, struct lane *lane, char c)
+{
+    DRYI_ASSERT(lane->used < LANE_BYTES);
+    lane->text[lane->used++] = c;
+    if (lane->used == LANE_BYTES) {
+        close_lane(f, lane);
+        return;
+    }
+    if (lane->used < lane->look_at)
+        return;
+    lane->look_at *= 2;
+    struct dry_message m = {.backend = lane->backend};
+    if (dryi_message_read(lane->text, lane->used, &m) + DRYI_MESSAGE_GAP < lane->used)
+        close_lane(f, lane);
+}
+
+/* --- heads -------------------------------------------------------------------------------- */
+
+/* Does the tail, less its last `skipped` characters, end so? */
+static bool
+ends_with(const struct dry_message_finder *f, size_t skipped, const char *word)
+{
+    size_t n = strlen(word);
+    return f->tail_used >= skipped + n &&
+           memcmp(f->tail + f->tail_used - skipped - n, word, n) == 0;
+}
+
+static enum dryi_message_exception
+find_exception(const struct dry_message_finder *f, size_t head)
+{
+    if (ends_with(f, head, "torch.cuda.OutOfMemoryError:"))
+        return MESSAGE_EXCEPTION_CUDA_OOM;
+    if (ends_with(f, head, "torch.OutOfMemoryError:"))
+        return MESSAGE_EXCEPTION_OOM;
+    if (ends_with(f, head, "RuntimeError:"))
+        return MESSAGE_EXCEPTION_RUNTIME;
+    return MESSAGE_EXCEPTION_UNKNOWN;
+}
+
+/* The last `head` characters of the tail begin a message. */
+static void
+open_lane(struct dry_message_finder *f, size_t head, enum dry_message_backend backend)
+{
+    if (f->current) {
+        size_t *used = &f->current->used;
+        *used -= head < *used ? head : *used; /* it got the head's characters */
+        close_lane(f, f->current);
+    }
+    struct lane *lane = take_lane(f);
+    size_t begin = f->tail_used - head;
+    *lane = (struct lane){
+        .is_open = true,
+        .is_own = f->line_chars == head || ends_with(f, head, ":"),
+        .backend = backend,
+        .exception = find_exception(f, head),
+        .rank = f->rank,
+        .number = f->lanes_opened++,
+        .offset = f->tail_offset[begin],
+        .line = f->tail_line[begin],
+        .used = head,
+        .look_at = LOOK_BYTES,
+        .text = f->texts[lane - f->lanes],
+    };
+    memcpy(lane->label, f->label, sizeof lane->label);
+    memcpy(lane->text, f->tail + begin, head);
+    f->current = f->fresh = lane;
+}
+
+static void
+look_for_known_backend(struct dry_message_finder *f)
+{
+    static const struct {
+        const char *word;
+        enum dry_message_backend backend;
+    } heads[] = {
+        {"CUDAoutofmemory", DRY_MESSAGE_CUDA},
+        {"HIPoutofmemory", DRY_MESSAGE_HIP},
+        {"XPUoutofmemory", DRY_MESSAGE_XPU},
+        {"NPUoutofmemory", DRY_MESSAGE_NPU},
+        {"MPSbackendoutofmemory", DRY_MESSAGE_BACKEND_MPS},
+        {"CUDAerror:outofmemory", DRY_MESSAGE_CUDA},
+        {"HIPerror:outofmemory", DRY_MESSAGE_HIP},
+    };
+    if (!ends_with(f, 0, "outofmemory"))
+        return;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (ends_with(f, 0, heads[i].word)) {
+            open_lane(f, strlen(heads[i].word), heads[i].backend);
+            return;
+        }
+    }
+}
+
+/* "Allocation on device 0 would exceed allowed memory". */
+static void
+look_for_async(struct dry_message_finder *f)
+{
+    static const char end[] = "wouldexceedallowedmemory", begin[] = "Allocationondevice";
+    if (!ends_with(f, 0, end))
+        return;
+    size_t head = sizeof end - 1, digits = 0;
+    while (digits < 10 && head + digits < f->tail_used) {
+        char c = f->tail[f->tail_used - head - digits - 1];
+        if (c < '0' || c > '9')
+            break;
+        digits++;
+    }
+    if (digits > 0 && ends_with(f, head + digits, begin))
+        open_lane(f, head + digits + sizeof begin - 1, DRY_MESSAGE_CUDA);
+}
+
+/* The newest texts name no backend, others an unknown one: what follows tells. */
+static void
+look_for_unknown_backend(struct dry_message_finder *f, const char *end)
+{
+    size_t n = strlen(end), head = 0;
+    if (!ends_with(f, 0, end))
+        return;
+    if (ends_with(f, n, "utofmemory.")) /* "Out", or "WORD out" */
+        head = n + strlen("outofmemory.");
+    else if (ends_with(f, n, "OutOfMemoryError:"))
+        head = n;
+    bool is_begun = f->current && f->current->used <= head + strlen("MPSbackend");
+    if (head > 0 && head <= f->tail_used && !is_begun)
+        open_lane(f, head, DRY_MESSAGE_BACKEND_UNKNOWN);
+}
+
+static void
+add_to_tail(struct dry_message_finder *f, char c, uint64_t offset)
+{
+    if (f->tail_used == TAIL_CHARS) {
+        size_t from = TAIL_CHARS - TAIL_KEPT;
+        memcpy(f->tail, f->tail + from, TAIL_KEPT);
+        memcpy(f->tail_offset, f->tail_offset + from, TAIL_KEPT * sizeof *f->tail_offset);
+        memcpy(f->tail_line, f->tail_line + from, TAIL_KEPT * sizeof *f->tail_line);
+        f->tail_used = TAIL_KEPT;
+    }
+    f->tail[f->tail_used] = c;
+    f->tail_offset[f->tail_used] = offset;
+    f->tail_line[f->tail_used] = f->line;
+    f->tail_used++;
+    f->line_chars++;
+}
+
+/* --- characters --------------------------------------------------------------------------- */
+
+static void
+note_after(struct dry_message_finder *f, char c)
+{
+    if (!f->fresh)
+        return;
+    f->fresh->after = c;
+    f->fresh->has_after = true;
+    f->fresh = NULL;
+}
+
+static void
+push(struct dry_message_finder *f, char c, uint64_t offset)
+{
+    note_after(f, c);
+    add_to_tail(f, c, offset);
+    if (f->current)
+        append(f, f->current, c);
+    if (c == 'y') {
+        look_for_known_backend(f);
+        look_for_async(f);
+    } else if (c == 'e') {
+        look_for_unknown_backend(f, "Triedtoallocate");
+    } else if (c == 'd') {
+        look_for_unknown_backend(f, "Allocationwaspreemptivelyrejected");
+    }
+}
+
+/* True: the byte is part of a terminal's escape sequence. */
+static bool
+is_of_escape(struct dry_message_finder *f, char c)
+{
+    if (f->escape == NO_ESCAPE) {
+        if (c != '\x1b')
+            return false;
+        f->escape = ESCAPE_BEGUN;
+        f->escape_bytes = 0;
+        return true;
+    }
+    if (c == '\n' || ++f->escape_bytes > ESCAPE_BYTES_MAX) {
+        f->escape = NO_ESCAPE;
+        return false;
+    }
+    if (f->escape == ESCAPE_BEGUN)
+        f->escape = c == '[' ? ESCAPE_CSI : c == ']' ? ESCAPE_OSC : NO_ESCAPE;
+    else if (f->escape == ESCAPE_CSI ? c >= '@' && c <= '~' : c == '\a' || c == '\\')
+        f->escape = NO_ESCAPE;
+    return true;
+}
+
+/*
+ * NUL is not there, so that UTF-16 is read too; "\n" of two characters, from a text that was
+ * printed as a string, is a line's end.
+ */
+static void
+take_char(struct dry_message_finder *f, char c, uint64_t offset)
+{
+    if (c == '\0' || is_of_escape(f, c))
+        return;
+    if (f->has_backslash) {
+        f->has_backslash = false;
+        if (c == 'n' || c == 'r' || c == 't') {
+            note_after(f, '\n');
+            return;
+        }
+        push(f, '\\', f->backslash_offset);
+    }
+    if (c == '\n' || c == '\r') {
+        note_after(f, c);
+        f->line += c == '\n';
+        return;
+    }
+    if (c == '\\') {
+        f->has_backslash = true;
+        f->backslash_offset = offset;
+        return;
+    }
+    if (c != ' ' && c != '\t' && c != '\v' && c != '\f')
+        push(f, c, offset);
+}
+
+/* --- what stands before a line ------------------------------------------------------------ */
+
+struct span {
+    const char *text;
+    size_t length;
+};
+
+/* "rank3", "default 0", "7", "1,0": letters, then numbers. */
+static bool
+is_rank(struct span s)
+{
+    size_t i = 0, digits = 0;
+    while (i < s.length && dryi_is_letter(s.text[i]))
+        i++;
+    if (i > 12)
+        return false;
+    if (i > 0 && i < s.length && (s.text[i] == ' ' || s.text[i] == '_'))
+        i++;
+    for (; i < s.length && (dryi_is_digit(s.text[i]) || s.text[i] == ','); i++)
+        digits++;
+    return digits > 0 && digits <= 12 && i == s.length;
+}
+
+static size_t
+find_char(struct span s, size_t limit, char wanted)
+{
+    size_t i = 0;
+    while (i < s.length && i < limit && s.text[i] != wanted)
+        i++;
+    return i < s.length && i < limit ? i : 0;
+}
+
+/* "[rank3]:", "[1,0]<stderr>:", "[2025-01-31 12:00:00]", "(worker pid=17, ip=10.0.0.1)". */
+static size_t
+measure_bracket(struct span s, struct span *label)
+{
+    size_t close = find_char(s, 96, s.text[0] == '[' ? ']' : ')');
+    if (close == 0)
+        return 0;
+    struct span inside = {s.text + 1, close - 1};
+    if (s.text[0] == '(') {
+        size_t pid = 0;
+        while (pid + 4 <= inside.length && memcmp(inside.text + pid, "pid=", 4) != 0)
+            pid++;
+        if (pid + 4 > inside.length)
+            return 0; /* "(GPU 0; ..." belongs to a message */
+        *label = (struct span){inside.text + pid, 4};
+        while (pid + label->length < inside.length && label->length < 14 &&
+               dryi_is_digit(label->text[label->length]))
+            label->length++;
+    } else if (is_rank(inside)) {
+        *label = inside;
+    }
+    size_t used = close + 1;
+    if (s.length - used > 8 && memcmp(s.text + used, "<std", 4) == 0)
+        used += 8;
+    return used + (used < s.length && s.text[used] == ':');
+}
+
+/* "2025-01-31 12:00:00,123", "0: " of srun, "17:" of grep; not "44.00". */
+static size_t
+measure_numbers(struct span s, struct span *label)
+{
+    size_t used = 0, marks = 0;
+    while (used < s.length && used < 40 &&
+           (dryi_is_digit(s.text[used]) ||
+            (s.text[used] && strchr("-:/.,TZ+", s.text[used])))) {
+        marks += strchr("-:/", s.text[used]) != NULL;
+        used++;
+    }
+    if (marks == 0)
+        return 0;
+    if (s.text[used - 1] == ':' && marks == 1) {
+        if (used < s.length && s.text[used] == ' ')
+            *label = (struct span){s.text, used - 1};
+        return used;
+    }
+    return used >= 5 ? used : 0;
+}
+
+/* "ERROR:", "WARNING " and "rank3:". */
+static size_t
+measure_word(struct span s, struct span *label)
+{
+    static const char *const levels[] = {"ERROR",    "WARNING", "INFO",
+                                         "CRITICAL", "DEBUG",   "FATAL"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        size_t n = strlen(levels[i]);
+        if (s.length > n && memcmp(s.text, levels[i], n) == 0 &&
+            (s.text[n] == ':' || s.text[n] == ' '))
+            return n + 1;
+    }
+    size_t colon = find_char(s, 12, ':');
+    if (colon > 4 && memcmp(s.text, "rank", 4) == 0 &&
+        is_rank((struct span){s.text, colon})) {
+        *label = (struct span){s.text, colon};
+        return colon + 1;
+    }
+    return 0;
+}
+
+/* Of a colour; never beyond the line. */
+static size_t
+measure_escape(struct span s)
+{
+    if (s.length < 2 || s.text[1] != '[')
+        return 1;
+    size_t used = 2;
+    while (used < s.length && used < 32 && s.text[used] >= ' ' && s.text[used] < '@')
+        used++;
+    return used < s.length && s.text[used] >= '@' ? used + 1 : used;
+}
+
+/* The bytes before a line's own text; the last mark of a rank among them is its label. */
+static size_t
+measure_prefix(struct span line, struct span *label)
+{
+    size_t used = 0;
+    for (int rounds = 0; rounds < 12 && used < line.length; rounds++) {
+        struct span s = {line.text + used, line.length - used};
+        char c = s.text[0];
+        size_t n = 0;
+        if (c == ' ' || c == '\t' || c == '#' || c == '>' || c == '|' || c == '*')
+            n = 1;
+        else if (c == '\x1b')
+            n = measure_escape(s);
+        else if (c == '[' || c == '(')
+            n = measure_bracket(s, label);
+        else if (dryi_is_digit(c))
+            n = measure_numbers(s, label);
+        else if (dryi_is_letter(c))
+            n = measure_word(s, label);
+        if (n == 0)
+            break;
+        used += n;
+        while (used < line.length && line.text[used] == ' ')
+            used++;
+    }
+    return used;
+}
+
+static void
+begin_line(struct dry_message_finder *f, struct span label)
+{
+    f->line_chars = 0;
+    memset(f->label, 0, sizeof f->label);
+    if (label.length == 0)
+        return; /* of the rank of the line before */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < label.length; i++)
+        hash = (hash ^ (unsigned char)label.text[i]) * UINT64_C(0x100000001b3);
+    size_t n = label.length < sizeof f->label ? label.length : sizeof f->label - 1;
+    memcpy(f->label, label.text, n);
+    if (hash == f->rank)
+        return;
+    f->rank = hash;
+    find_current(f);
+}
+
+/* There is at least a byte in it. */
+static void
+take_piece(struct dry_message_finder *f)
+{
+    size_t i = 0;
+    if (f->at_line_begin) {
+        struct span label = {NULL, 0};
+        i = measure_prefix((struct span){f->piece, f->piece_used}, &label);
+        begin_line(f, label);
+    }
+    for (; i < f->piece_used; i++)
+        take_char(f, f->piece[i], f->offset + i);
+    char last = f->piece[f->piece_used - 1];
+    f->at_line_begin = last == '\n' || last == '\r';
+    f->offset += f->piece_used;
+    f->piece_used = 0;
+}
+
+/* --- the interface ------------------------------------------------------------------------ */
+
+void
+dry_message_options_init(struct dry_message_options *options)
+{
+    *options = (struct dry_message_options){.struct_size = sizeof *options};
+}
+
+/* Back to the beginning of a text; memory and callback stay. */
+static void
+begin_text(struct dry_message_finder *f)
+{
+    f->offset = 0;
+    f->line = 1;
+    f->piece_used = 0;
+    f->at_line_begin = true;
+    f->line_chars = 0;
+    f->escape = NO_ESCAPE;
+    f->has_backslash = false;
+    f->rank = 0;
+    f->current = f->fresh = NULL;
+    f->lanes_opened = 0;
+    f->tail_used = 0;
+    f->is_cancelled = false;
+}
+
+enum dry_status
+dry_message_finder_create(const struct dry_message_options *options,
+                          struct dry_message_finder **finder, struct dry_error *err)
+{
+    struct dry_message_options o;
+    dry_message_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    if (!o.found)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "a finder without a function to call");
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_message_finder *f = dryi_memory_zalloc(&memory, 1, sizeof *f);
+    if (!f)
+        return dryi_fail_memory(err, "a finder of messages");
+    f->memory = memory;
+    f->found = o.found;
+    f->found_self = o.found_self;
+    begin_text(f);
+    *finder = f;
+    return DRY_OK;
+}
+
+enum dry_status
+dry_message_finder_feed(struct dry_message_finder *f, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count && !f->is_cancelled; i++) {
+        char c = bytes[i];
+        f->piece[f->piece_used++] = c;
+        if (c == '\n' || c == '\r' || f->piece_used == PIECE_BYTES)
+            take_piece(f);
+    }
+    return f->is_cancelled ? DRY_ERR_CANCELLED : DRY_OK;
+}
+
+enum dry_status
+dry_message_finder_end(struct dry_message_finder *f)
+{
+    if (f->piece_used > 0 && !f->is_cancelled)
+        take_piece(f);
+    for (size_t left = LANE_COUNT; left > 0; left--) {
+        struct lane *oldest = NULL;
+        for (size_t i = 0; i < LANE_COUNT; i++) {
+            struct lane *lane = f->lanes + i;
+            if (lane->is_open && (!oldest || lane->number < oldest->number))
+                oldest = lane;
+        }
+        if (oldest)
+            close_lane(f, oldest);
+    }
+    enum dry_status status = f->is_cancelled ? DRY_ERR_CANCELLED : DRY_OK;
+    begin_text(f);
+    return status;
+}
+
+void
+dry_message_finder_destroy(struct dry_message_finder *f)
+{
+    if (!f)
+        return;
+    struct dry_memory memory = f->memory;
+    dryi_memory_free(&memory, f, 1, sizeof *f);
+}
+
+enum dry_status
+dry_message_find(const char *text, size_t length,
+                 const struct dry_message_options *options, struct dry_error *err)
+{
+    struct dry_message_finder *f = NULL;
+    enum dry_status status = dry_message_finder_create(options, &f, err);
+    if (!f)
+        return status;
+    status = dry_message_finder_feed(f, text, length);
+    if (status == DRY_OK)
+        status = dry_message_finder_end(f);
+    dry_message_finder_destroy(f);
+    if (status == DRY_ERR_CANCELLED)
+        return dryi_fail(err, status, "cancelled");
+    return status;
+}
+
+/* --- the first message -------------------------------------------------------------------- */
+
+struct first {
+    struct dry_message *message;
+    bool is_found;
+};
+
+/* The earliest by its place, which need not be the first to end. */
+static int
+keep_first(void *self, const struct dry_message *message)
+{
+    struct first *first = self;
+    if (!first->is_found || message->offset < first->message->offset)
+        *first->message = *message;
+    first->is_found = true;
+    return 0;
+}
+
+enum dry_status
+dry_message_parse(const char *text, size_t length, const struct dry_memory *memory,
+                  struct dry_message *message, struct dry_error *err)
+{
+    struct dry_message found;
+    struct first first = {.message = &found};
+    struct dry_message_options options;
+    dry_message_options_init(&options);
+    options.memory = memory;
+    options.found = keep_first;
+    options.found_self = &first;
+    enum dry_status status = dry_message_find(text, length, &options, err);
+    if (status != DRY_OK)
+        return status;
+    if (!first.is_found)
+        return DRY_END;
+    *message = found;
+    return DRY_OK;
+}

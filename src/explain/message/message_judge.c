@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the numbers of a message prove.
+ *
+ * PyTorch makes the text after it has given back all cached segments that were empty and has
+ * asked the driver once more. So `free` is what is left when nothing more can be given back,
+ * and `unallocated` lies in segments that something pins. What PyTorch could reach for this
+ * request is therefore unallocated + free, under the limit if there is one:
+ *
+ *     tried > free                  the driver had to refuse
+ *     tried - free > unallocated    a shortage: no arrangement of the blocks would do
+ *     tried - free <= unallocated   the bytes were there, in pieces
+ *
+ * A shortage is one of capacity if what is alive and the request exceed the device, and one
+ * of other memory if whoever else is on the device holds as much as is missing. Every
+ * comparison is one of intervals; where they overlap, the printed digits decide, and the
+ * verdict is not certain.
+ */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "explain/message/message.h"
+
+/*
+ * A CUDA context with its libraries takes some hundred MiB that no program can avoid. Only
+ * what a process holds beyond this, outside PyTorch, is called other memory.
+ */
+#define CONTEXT_BYTES DRYI_GIB
+
+/* --- sums --------------------------------------------------------------------------------- */
+
+struct builder {
+    const struct dry_message *m;
+    struct dry_message_judgement *j;
+};
+
+static const struct dry_message_size *
+find_quantity(const struct builder *b, enum dry_message_quantity quantity)
+{
+    static const struct dry_message_size context = {DRY_MESSAGE_KNOWN, CONTEXT_BYTES,
+                                                    CONTEXT_BYTES, CONTEXT_BYTES};
+    switch (quantity) {
+    case DRY_MESSAGE_TRIED:
+        return &b->m->tried;
+    case DRY_MESSAGE_TOTAL:
+        return &b->m->total;
+    case DRY_MESSAGE_FREE:
+        return &b->m->free;
+    case DRY_MESSAGE_PROCESS:
+        return &b->j->process;
+    case DRY_MESSAGE_OTHERS:
+        return &b->j->others;
+    case DRY_MESSAGE_ALLOWED:
+        return &b->m->allowed;
+    case DRY_MESSAGE_ALLOCATED:
+        return &b->m->allocated;
+    case DRY_MESSAGE_PRIVATE_POOLS:
+        return &b->m->private_pools;
+    case DRY_MESSAGE_UNALLOCATED:
+        return &b->j->unallocated;
+    case DRY_MESSAGE_RESERVED:
+        return &b->j->reserved;
+    case DRY_MESSAGE_NON_PYTORCH:
+        return &b->j->non_pytorch;
+    case DRY_MESSAGE_CONTEXT:
+        return &context;
+    case DRY_MESSAGE_EXPANDABLE_RESERVE:
+        return &b->m->expandable_reserve;
+    }
+    return &context;
+}
+
+struct part {
+    int sign;
+    enum dry_message_quantity quantity;
+};
+
+/* The parts end with a sign of 0. Numbers are below 2^58, so nothing overflows. */
+#define PARTS(...) ((const struct part[]){__VA_ARGS__, {0, DRY_MESSAGE_TRIED}})
+#define PLUS(name)                                                                       \
+    {                                                                                    \
+        1, DRY_MESSAGE_##name                                                            \
+    }
+#define MINUS(name)                                                                      \
+    {                                                                                    \
+        -1, DRY_MESSAGE_##name                                                           \
+    }
+
+/* False: a part is not known. */
+static bool
+add_up(const struct builder *b, const struct part *parts,
+       struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX], size_t *count,
+       struct dry_message_sum *sum)
+{
+    *sum = (struct dry_message_sum){0};
+    *count = 0;
+    for (; parts->sign != 0; parts++) {
+        const struct dry_message_size *s = find_quantity(b, parts->quantity);
+        if (s->known != DRY_MESSAGE_KNOWN)
+            return false;
+        struct dry_message_sum v = {(int64_t)s->bytes, (int64_t)s->low, (int64_t)s->high};
+        DRYI_ASSERT(*count < DRY_MESSAGE_TERMS_MAX);
+        terms[(*count)++] = (struct dry_message_term){parts->quantity, parts->sign, v};
+        sum->bytes += parts->sign * v.bytes;
+        sum->low += parts->sign > 0 ? v.low : -v.high;
+        sum->high += parts->sign > 0 ? v.high : -v.low;
+    }
+    return true;
+}
+
+/* A sum by itself, where only its value is asked for. */
+struct value {
+    bool is_known;
+    struct dry_message_sum sum;
+};
+
+static struct value
+evaluate(const struct builder *b, const struct part *parts)
+{
+    struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX];
+    size_t count;
+    struct value v;
+    v.is_known = add_up(b, parts, terms, &count, &v.sum);
+    return v;
+}
+
+/* Above zero, as printed; unknown sums are neither above nor not. */
+static bool
+is_above(const struct value *v)
+{
+    return v->is_known && v->sum.bytes > 0;
+}
+
+static bool
+is_not_above(const struct value *v)
+{
+    return v->is_known && v->sum.bytes <= 0;
+}
+
+/* Do all values within the rounding say the same? */
+static bool
+is_decided(const struct value *v)
+{
+    return v->is_known && (v->sum.low > 0 || v->sum.high <= 0);
+}
+
+/* --- proofs ------------------------------------------------------------------------------- */
+
+/* `parts` NULL: a remark in words. A proof whose numbers are not there is left out. */
+static bool
+add_proof(struct builder *b, enum dry_message_reason reason, enum dry_cause cause,
+          const struct part *parts)
+{
+    struct dry_message_judgement *j = b->j;
+    if (j->proof_count == DRY_MESSAGE_PROOFS_MAX)
+        return false;
+    struct dry_message_proof *p = j->proofs + j->proof_count;
+    *p = (struct dry_message_proof){.reason = reason, .cause = cause};
+    if (parts && !add_up(b, parts, p->terms, &p->term_count, &p->sum))
+        return false;
+    j->proof_count++;
+    return true;
+}
+
+static void
+remark(struct builder *b, enum dry_message_reason reason)
+{
+    add_proof(b, reason, DRY_CAUSE_NONE, NULL);
+}
+
+static void
+add_alternative(struct builder *b, enum dry_cause cause)
+{
+    b->j->alternatives |= 1u << cause;
+}
+
+static void
+decide(struct builder *b, enum dry_cause cause, bool is_certain)
+{
+    b->j->cause = cause;
+    b->j->is_certain = is_certain;
+}
+
+/* --- what follows from what is printed ---------------------------------------------------- */
+
+static struct dry_message_size
+make_size(const struct value *v)
+{
+    struct dry_message_size size = {0};
+    if (!v->is_known || v->sum.high < 0)
+        return size;
+    size.known = DRY_MESSAGE_KNOWN;
+    size.bytes = v->sum.bytes > 0 ? (uint64_t)v->sum.bytes : 0;
+    size.low = v->sum.low > 0 ? (uint64_t)v->sum.low : 0;
+    size.high = (uint64_t)v->sum.high;
+    return size;
+}
+
+/* All listed processes but number `without`; a number that is none makes it unknown. */
+static struct dry_message_size
+add_others(const struct dry_message *m, size_t without)
+{
+    struct dry_message_size sum = {0};
+    for (size_t i = 0; i < m->other_count; i++) {
+        const struct dry_message_size *s = &m->others[i].bytes;
+        if (i == without)
+            continue;
+        if (s->known != DRY_MESSAGE_KNOWN)
+            return (struct dry_message_size){0};
+        sum.known = DRY_MESSAGE_KNOWN;
+        sum.bytes += s->bytes;
+        sum.low += s->low;
+        sum.high += s->high;
+    }
+    return sum;
+}
+
+/*
+ * In a container NVML's numbers of processes are not those that the process sees, so that it
+ * does not know itself in the list. If all in the list together with what PyTorch reserved
+ * is more than the device has in use, one of them is this process; if only one is large
+ * enough, it is that one.
+ */
+static void
+find_this_process(struct builder *b)
+{
+    const struct dry_message *m = b->m;
+    struct dry_message_judgement *j = b->j;
+    struct value in_use = evaluate(b, PARTS(PLUS(TOTAL), MINUS(FREE)));
+    struct dry_message_size all = add_others(m, SIZE_MAX);
+    if (m->process.known != DRY_MESSAGE_ABSENT || all.known != DRY_MESSAGE_KNOWN ||
+        j->reserved.known != DRY_MESSAGE_KNOWN || !in_use.is_known ||
+        (int64_t)(all.low + j->reserved.low) <= in_use.sum.high)
+        return;
+    int32_t found = -1;
+    for (size_t i = 0; i < m->other_count; i++) {
+        if (m->others[i].bytes.high < j->reserved.low)
+            continue;
+        if (found >= 0)
+            return;
+        found = (int32_t)i;
+    }
+    j->this_process = found;
+}
+
+static void
+derive(struct builder *b)
+{
+    const struct dry_message *m = b->m;
+    struct dry_message_judgement *j = b->j;
+    struct value v;
+    j->unallocated = m->unallocated;
+    j->reserved = m->reserved;
+    j->process = m->process;
+    j->non_pytorch = m->non_pytorch;
+    if (j->unallocated.known == DRY_MESSAGE_ABSENT) {
+        v = evaluate(b, PARTS(PLUS(RESERVED), MINUS(ALLOCATED)));
+        j->unallocated = make_size(&v);
+    }
+    if (j->reserved.known == DRY_MESSAGE_ABSENT) {
+        v = evaluate(b, PARTS(PLUS(ALLOCATED), PLUS(UNALLOCATED)));
+        j->reserved = make_size(&v);
+    }
+    find_this_process(b);
+    size_t self = j->this_process < 0 ? SIZE_MAX : (size_t)j->this_process;
+    if (self != SIZE_MAX)
+        j->process = m->others[self].bytes;
+    j->others = add_others(m, self);
+    if (j->non_pytorch.known == DRY_MESSAGE_ABSENT) {
+        v = evaluate(b, PARTS(PLUS(PROCESS), MINUS(RESERVED)));
+        j->non_pytorch = make_size(&v);
+    }
+}
+
+/* --- do the numbers agree? ---------------------------------------------------------------- */
+
+static void
+check(struct builder *b, enum dry_message_equation equation, const struct part *parts)
+{
+    struct dry_message_judgement *j = b->j;
+    struct dry_message_check *c = j->checks + j->check_count;
+    *c = (struct dry_message_check){.equation = equation};
+    if (!add_up(b, parts, c->terms, &c->term_count, &c->remainder))
+        return;
+    c->result = c->remainder.high < 0   ? DRY_MESSAGE_FAILS
+                : c->remainder.low >= 0 ? DRY_MESSAGE_HOLDS
+                                        : DRY_MESSAGE_OPEN;
+    j->check_count++;
+}
+
+static void
+check_all(struct builder *b)
+{
+    bool has_others = b->j->others.known == DRY_MESSAGE_KNOWN;
+    bool has_process = b->j->process.known == DRY_MESSAGE_KNOWN;
+    if (has_process && has_others)
+        check(b, DRY_MESSAGE_EQ_DEVICE,
+              PARTS(PLUS(TOTAL), MINUS(FREE), MINUS(PROCESS), MINUS(OTHERS)));
+    else if (has_process)
+        check(b, DRY_MESSAGE_EQ_DEVICE, PARTS(PLUS(TOTAL), MINUS(FREE), MINUS(PROCESS)));
+    else if (has_others)
+        check(b, DRY_MESSAGE_EQ_DEVICE, PARTS(PLUS(TOTAL), MINUS(FREE), MINUS(OTHERS)));
+    check(b, DRY_MESSAGE_EQ_PROCESS,
+          PARTS(PLUS(PROCESS), MINUS(ALLOCATED), MINUS(UNALLOCATED)));
+    check(b, DRY_MESSAGE_EQ_PYTORCH, PARTS(PLUS(TOTAL), MINUS(FREE), MINUS(RESERVED)));
+    check(b, DRY_MESSAGE_EQ_POOLS, PARTS(PLUS(ALLOCATED), MINUS(PRIVATE_POOLS)));
+    check(b, DRY_MESSAGE_EQ_FREE, PARTS(PLUS(TOTAL), MINUS(FREE)));
+    if (b->m->reserved.known == DRY_MESSAGE_KNOWN)
+        check(b, DRY_MESSAGE_EQ_ALLOCATED, PARTS(PLUS(RESERVED), MINUS(ALLOCATED)));
+}
+
+/* What makes a verdict doubtful, said behind it. */
+static void
+add_doubts(struct builder *b)
+{
+    struct dry_message_judgement *j = b->j;
+    bool fails = false;
+    for (size_t i = 0; i < j->check_count; i++)
+        fails |= j->checks[i].result == DRY_MESSAGE_FAILS;
+    struct value spill = evaluate(b, PARTS(PLUS(ALLOCATED), MINUS(TOTAL)));
+    if (spill.is_known && spill.sum.low > 0)
+        add_proof(b, DRY_MESSAGE_REASON_HOST_SPILL, DRY_CAUSE_NONE,
+                  PARTS(PLUS(ALLOCATED), MINUS(TOTAL)));
+    else if (fails)
+        remark(b, DRY_MESSAGE_REASON_CONTRADICTION);
+    if (fails)
+        j->is_certain = false;
+    else if (!j->is_certain && j->cause != DRY_CAUSE_UNKNOWN)
+        remark(b, DRY_MESSAGE_REASON_ROUNDED);
+    if (j->this_process >= 0)
+        remark(b, DRY_MESSAGE_REASON_THIS_IS_PROCESS);
+}
+
+/* --- rules, in order; each is true if it has decided -------------------------------------- */
+
+static bool
+judge_form(struct builder *b)
+{
+    switch (b->m->form) {
+    case DRY_MESSAGE_HUGE:
+        add_proof(b, DRY_MESSAGE_REASON_HUGE, DRY_CAUSE_CAPACITY, NULL);
+        decide(b, DRY_CAUSE_CAPACITY, true);
+        return true;
+    case DRY_MESSAGE_REJECTED:
+        add_proof(b, DRY_MESSAGE_REASON_REJECTED, DRY_CAUSE_LIMIT, NULL);
+        decide(b, DRY_CAUSE_LIMIT, true);
+        return true;
+    case DRY_MESSAGE_DRIVER:
+        remark(b, DRY_MESSAGE_REASON_DRIVER);
+        return true;
+    case DRY_MESSAGE_SHORT:
+    case DRY_MESSAGE_CLASSIC:
+    case DRY_MESSAGE_MODERN:
+    case DRY_MESSAGE_ASYNC:
+    case DRY_MESSAGE_MPS:
+        break;
+    }
+    return false;
+}
+
+static bool
+judge_request(struct builder *b)
+{
+    struct value over = evaluate(b, PARTS(PLUS(TRIED), MINUS(TOTAL)));
+    if (!is_above(&over))
+        return false;
+    add_proof(b, DRY_MESSAGE_REASON_REQUEST_EXCEEDS_DEVICE, DRY_CAUSE_CAPACITY,
+              PARTS(PLUS(TRIED), MINUS(TOTAL)));
+    decide(b, DRY_CAUSE_CAPACITY, over.sum.low > 0);
+    return true;
+}
+
+/* MPS counts all that Metal holds for the process; it says nothing of the device. */
+static bool
+judge_watermark(struct builder *b)
+{
+    if (b->m->form != DRY_MESSAGE_MPS)
+        return false;
+    const struct part *parts =
+        PARTS(PLUS(RESERVED), PLUS(NON_PYTORCH), PLUS(TRIED), MINUS(ALLOWED));
+    struct value over = evaluate(b, parts);
+    if (over.is_known && over.sum.high > 0) {
+        add_proof(b, DRY_MESSAGE_REASON_WATERMARK, DRY_CAUSE_LIMIT, parts);
+        decide(b, DRY_CAUSE_LIMIT, over.sum.low > 0);
+        return true;
+    }
+    remark(b, DRY_MESSAGE_REASON_CUT);
+    return true;
+}
+
+static bool
+judge_expandable_reserve(struct builder *b)
+{
+    const struct part *parts = PARTS(PLUS(TRIED), MINUS(EXPANDABLE_RESERVE));
+    struct value over = evaluate(b, parts);
+    if (!over.is_known || over.sum.high <= 0)
+        return false;
+    add_proof(b, DRY_MESSAGE_REASON_EXPANDABLE_RESERVE, DRY_CAUSE_LIMIT, parts);
+    decide(b, DRY_CAUSE_LIMIT, true);
+    return true;
+}
+
+/*
+ * PyTorch refuses by itself when reserved + tried > allowed. cudaMallocAsync counts what is
+ * allocated in place of what is reserved.
+ */
+static bool
+judge_limit(struct builder *b)
+{
+    bool is_async = b->m->form == DRY_MESSAGE_ASYNC;
+    const struct part *by_reserved = PARTS(PLUS(RESERVED), PLUS(TRIED), MINUS(ALLOWED));
+    const struct part *by_live = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(ALLOWED));
+    struct value over = evaluate(b, is_async ? by_live : by_reserved);
+    struct value live = evaluate(b, by_live);
+    struct value missing = evaluate(b, PARTS(PLUS(TRIED), MINUS(FREE)));
+    struct value shortage =
+        evaluate(b, PARTS(PLUS(TRIED), MINUS(UNALLOCATED), MINUS(FREE)));
+    bool had_room = missing.is_known && missing.sum.high <= 0;
+    if (!over.is_known || over.sum.high <= 0 || (over.sum.bytes <= 0 && !had_room))
+        return false;
+    add_proof(b, DRY_MESSAGE_REASON_LIMIT, DRY_CAUSE_LIMIT,
+              is_async ? by_live : by_reserved);
+    bool device_is_short = is_above(&shortage);
+    bool is_alone = is_not_above(&missing) || !missing.is_known ||
+                    (is_above(&live) && !device_is_short);
+    if (!is_alone) {
+        add_alternative(b, DRY_CAUSE_LIMIT); /* the device was full besides */
+        return false;
+    }
+    if (is_above(&live) && !is_async)
+        add_proof(b, DRY_MESSAGE_REASON_LIMIT_LIVE, DRY_CAUSE_LIMIT, by_live);
+    if (!is_async && is_not_above(&live) && b->j->unallocated.bytes > 0) {
+        add_proof(b, DRY_MESSAGE_REASON_LIMIT_PIECES, DRY_CAUSE_FRAGMENTATION,
+                  PARTS(PLUS(ALLOWED), MINUS(ALLOCATED), MINUS(TRIED)));
+        add_alternative(b, DRY_CAUSE_FRAGMENTATION);
+    }
+    if (had_room)
+        add_proof(b, DRY_MESSAGE_REASON_REFUSED_THOUGH_FREE, DRY_CAUSE_LIMIT,
+                  PARTS(PLUS(FREE), MINUS(TRIED)));
+    decide(b, DRY_CAUSE_LIMIT, over.sum.low > 0 || had_room);
+    return true;
+}
+
+/* Only where no value within the rounding explains the refusal. */
+static bool
+judge_refusal(struct builder *b)
+{
+    struct value missing = evaluate(b, PARTS(PLUS(TRIED), MINUS(FREE)));
+    if (!missing.is_known || missing.sum.high > 0)
+        return false;
+    add_proof(b, DRY_MESSAGE_REASON_REFUSED_THOUGH_FREE, DRY_CAUSE_UNKNOWN,
+              PARTS(PLUS(FREE), MINUS(TRIED)));
+    return true;
+}
+
+/* --- a shortage: who holds what is missing? ------------------------------------------------ */
+
+/* True if `holder` less a context, where it needs one, is at least the shortage. */
+static bool
+accuse(struct builder *b, enum dry_message_reason reason, const struct part *parts,
+       struct value *left)
+{
+    *left = evaluate(b, parts);
+    if (!left->is_known || left->sum.bytes < 0)
+        return false;
+    add_proof(b, reason, DRY_CAUSE_OTHER_MEMORY, parts);
+    return true;
+}
+
+/*
+ * Other processes can go away; of this process' own bytes outside PyTorch a context is
+ * needed. Where the text lists nobody, what is neither free nor PyTorch's has no name.
+ */
+static bool
+accuse_others(struct builder *b, bool *is_certain)
+{
+    struct value left;
+    if (accuse(b, DRY_MESSAGE_REASON_OTHER_PROCESSES,
+               PARTS(PLUS(OTHERS), PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED)), &left)) {
+        *is_certain = left.sum.low >= 0;
+        return true;
+    }
+    *is_certain = false;
+    bool has_names = b->j->process.known == DRY_MESSAGE_KNOWN;
+    if (has_names
+            ? accuse(b, DRY_MESSAGE_REASON_NON_PYTORCH,
+                     PARTS(PLUS(NON_PYTORCH), MINUS(CONTEXT), PLUS(UNALLOCATED),
+                           PLUS(FREE), MINUS(TRIED)),
+                     &left)
+            : accuse(b, DRY_MESSAGE_REASON_NOT_PYTORCH,
+                     PARTS(PLUS(TOTAL), MINUS(CONTEXT), MINUS(ALLOCATED), MINUS(TRIED)),
+                     &left)) {
+        add_alternative(b, DRY_CAUSE_CAPACITY);
+        *is_certain = left.sum.low >= 0;
+        return true;
+    }
+    return false;
+}
+
+static void
+judge_shortage(struct builder *b, const struct value *shortage)
+{
+    const struct part *on_device = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
+    struct value over = evaluate(b, on_device);
+    bool is_certain = is_decided(shortage), others_certain = false;
+    if (is_above(&over)) {
+        add_proof(b, DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE, DRY_CAUSE_CAPACITY,
+                  on_device);
+        decide(b, DRY_CAUSE_CAPACITY, is_certain && over.sum.low > 0);
+    } else if (accuse_others(b, &others_certain)) {
+        decide(b, DRY_CAUSE_OTHER_MEMORY, is_certain && others_certain);
+    } else {
+        decide(b, DRY_CAUSE_CAPACITY, is_certain);
+    }
+    add_proof(b, DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH, b->j->cause,
+              PARTS(PLUS(TRIED), MINUS(UNALLOCATED), MINUS(FREE)));
+    const struct part *in_pools =
+        PARTS(PLUS(PRIVATE_POOLS), PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED));
+    struct value pools = evaluate(b, in_pools);
+    if (pools.is_known && pools.sum.bytes >= 0) {
+        add_proof(b, DRY_MESSAGE_REASON_PRIVATE_POOLS, DRY_CAUSE_STRANDED, in_pools);
+        add_alternative(b, DRY_CAUSE_STRANDED);
+    }
+    if (!is_certain)
+        add_alternative(b, DRY_CAUSE_FRAGMENTATION);
+}
+
+/* --- no shortage: pieces ------------------------------------------------------------------ */
+
+static void
+judge_pieces(struct builder *b, const struct value *shortage)
+{
+    const struct part *left = PARTS(PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED));
+    const struct part *second =
+        PARTS(PLUS(UNALLOCATED), PLUS(FREE), MINUS(TRIED), MINUS(TRIED));
+    struct value missing = evaluate(b, PARTS(PLUS(TRIED), MINUS(FREE)));
+    add_proof(b, DRY_MESSAGE_REASON_SHORT, DRY_CAUSE_FRAGMENTATION,
+              PARTS(PLUS(TRIED), MINUS(FREE)));
+    add_proof(b, DRY_MESSAGE_REASON_PIECES, DRY_CAUSE_FRAGMENTATION, left);
+    decide(b, DRY_CAUSE_FRAGMENTATION,
+           shortage->sum.high <= 0 && is_above(&missing) && is_decided(&missing));
+    if (shortage->sum.high > 0)
+        add_alternative(b, DRY_CAUSE_CAPACITY);
+    remark(b, DRY_MESSAGE_REASON_WHICH_PIECES);
+    add_alternative(b, DRY_CAUSE_STRANDED);
+    add_alternative(b, DRY_CAUSE_PENDING);
+    const struct dry_message_size *tried = &b->m->tried;
+    if (tried->low <= 2 * DRYI_MIB && tried->high >= 2 * DRYI_MIB)
+        remark(b, DRY_MESSAGE_REASON_SMALL_POOL);
+    struct value again = evaluate(b, second);
+    if (again.is_known && again.sum.bytes < 0) {
+        add_proof(b, DRY_MESSAGE_REASON_SECOND_REQUEST, DRY_CAUSE_CAPACITY, second);
+        add_alternative(b, DRY_CAUSE_CAPACITY);
+    }
+}
+
+/* Without the bytes in the cache only what is alive can be held against the device. */
+static void
+judge_without_cache(struct builder *b)
+{
+    const struct part *on_device = PARTS(PLUS(ALLOCATED), PLUS(TRIED), MINUS(TOTAL));
+    struct value over = evaluate(b, on_device);
+    if (is_above(&over)) {
+        add_proof(b, DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE, DRY_CAUSE_CAPACITY,
+                  on_device);
+        decide(b, DRY_CAUSE_CAPACITY, over.sum.low > 0);
+        return;
+    }
+    add_proof(b, DRY_MESSAGE_REASON_SHORT, DRY_CAUSE_UNKNOWN,
+              PARTS(PLUS(TRIED), MINUS(FREE)));
+    struct value others = evaluate(b, PARTS(PLUS(OTHERS), PLUS(FREE), MINUS(TRIED)));
+    if (others.is_known && others.sum.bytes >= 0)
+        add_alternative(b, DRY_CAUSE_OTHER_MEMORY);
+    if (b->m->form == DRY_MESSAGE_ASYNC && over.is_known) {
+        remark(b, DRY_MESSAGE_REASON_CACHE_UNKNOWN);
+        add_alternative(b, DRY_CAUSE_FRAGMENTATION);
+        add_alternative(b, DRY_CAUSE_OTHER_MEMORY);
+        return;
+    }
+    remark(b, DRY_MESSAGE_REASON_CUT);
+}
+
+static void
+judge_cause(struct builder *b)
+{
+    if (judge_form(b) || judge_request(b) || judge_watermark(b) ||
+        judge_expandable_reserve(b) || judge_limit(b) || judge_refusal(b))
+        return;
+    struct value shortage =
+        evaluate(b, PARTS(PLUS(TRIED), MINUS(UNALLOCATED), MINUS(FREE)));
+    if (!shortage.is_known)
+        judge_without_cache(b);
+    else if (shortage.sum.bytes > 0)
+        judge_shortage(b, &shortage);
+    else
+        judge_pieces(b, &shortage);
+}
+
+/* The others stay in their order. */
+static void
+put_deciding_proof_first(struct dry_message_judgement *j)
+{
+    size_t at = 0;
+    while (at < j->proof_count && j->proofs[at].cause != j->cause)
+        at++;
+    if (at == 0 || at == j->proof_count)
+        return;
+    struct dry_message_proof deciding = j->proofs[at];
+    memmove(j->proofs + 1, j->proofs, at * sizeof *j->proofs);
+    j->proofs[0] = deciding;
+}
+
+void
+dry_message_judge(const struct dry_message *message,
+                  struct dry_message_judgement *judgement)
+{
+    *judgement = (struct dry_message_judgement){
+        .cause = DRY_CAUSE_UNKNOWN,
+        .this_process = -1,
+    };
+    struct builder b = {message, judgement};
+    derive(&b);
+    check_all(&b);
+    judge_cause(&b);
+    put_deciding_proof_first(judgement);
+    add_doubts(&b);
+    judgement->alternatives &= ~(1u << judgement->cause);
+    dryi_message_lay_out_steps(message, judgement);
+}

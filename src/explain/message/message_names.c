@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Keys and sentences for what a judgement is made of. */
+#include "explain/message/message.h"
+
+struct name {
+    const char *key, *text;
+};
+
+static const struct name quantities[DRY_MESSAGE_QUANTITY_COUNT] = {
+    [DRY_MESSAGE_TRIED] = {"tried", "asked of the device"},
+    [DRY_MESSAGE_TOTAL] = {"total", "the device's memory"},
+    [DRY_MESSAGE_FREE] = {"free", "free on the device"},
+    [DRY_MESSAGE_PROCESS] = {"process", "this process in all"},
+    [DRY_MESSAGE_OTHERS] = {"others", "other processes"},
+    [DRY_MESSAGE_ALLOWED] = {"allowed", "the limit"},
+    [DRY_MESSAGE_ALLOCATED] = {"allocated", "allocated by PyTorch"},
+    [DRY_MESSAGE_PRIVATE_POOLS] = {"private_pools", "free in private pools"},
+    [DRY_MESSAGE_UNALLOCATED] = {"unallocated", "reserved, not allocated"},
+    [DRY_MESSAGE_RESERVED] = {"reserved", "reserved by PyTorch"},
+    [DRY_MESSAGE_NON_PYTORCH] = {"non_pytorch", "this process, not PyTorch"},
+    [DRY_MESSAGE_CONTEXT] = {"context", "a context, taken for 1 GiB"},
+    [DRY_MESSAGE_EXPANDABLE_RESERVE] = {"expandable_reserve", "addresses of one segment"},
+};
+
+static const struct name equations[DRY_MESSAGE_EQUATION_COUNT] = {
+    [DRY_MESSAGE_EQ_DEVICE] = {"device", "held by nobody the text names"},
+    [DRY_MESSAGE_EQ_PROCESS] = {"process", "this process, not PyTorch"},
+    [DRY_MESSAGE_EQ_PYTORCH] = {"pytorch", "in use, not PyTorch's"},
+    [DRY_MESSAGE_EQ_POOLS] = {"pools", "allocated outside free private blocks"},
+    [DRY_MESSAGE_EQ_FREE] = {"free", "in use on the device"},
+    [DRY_MESSAGE_EQ_ALLOCATED] = {"allocated", "reserved, not allocated"},
+};
+
+static const struct name reasons[DRY_MESSAGE_REASON_COUNT] = {
+    [DRY_MESSAGE_REASON_HUGE] = {"huge",
+                                 "More than 2^60 bytes were asked for: the size was "
+                                 "worked out wrongly"},
+    [DRY_MESSAGE_REASON_REJECTED] = {"rejected",
+                                     "PyTorch refused by itself, because the memory "
+                                     "fraction would be exceeded"},
+    [DRY_MESSAGE_REASON_REQUEST_EXCEEDS_DEVICE] = {"request_exceeds_device",
+                                                   "The request alone is larger than the "
+                                                   "device"},
+    [DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE] =
+        {"live_exceeds_device", "What is allocated and the request exceed "
+                                "the device"},
+    [DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH] =
+        {"live_exceeds_reach", "Short by this much, however the blocks are "
+                               "arranged"},
+    [DRY_MESSAGE_REASON_LIMIT] = {"limit",
+                                  "The limit of this process would be exceeded, so the "
+                                  "device was not asked"},
+    [DRY_MESSAGE_REASON_LIMIT_LIVE] = {"limit_live",
+                                       "What is allocated and the request exceed the "
+                                       "limit, without any cache"},
+    [DRY_MESSAGE_REASON_LIMIT_PIECES] =
+        {"limit_pieces", "It would fit under the limit if what is reserved "
+                         "and not allocated were in one piece"},
+    [DRY_MESSAGE_REASON_WATERMARK] = {"watermark",
+                                      "What Metal holds and the request exceed MPS' high "
+                                      "watermark"},
+    [DRY_MESSAGE_REASON_EXPANDABLE_RESERVE] = {"expandable_reserve",
+                                               "The request is larger than the addresses "
+                                               "that one expandable segment reserves"},
+    [DRY_MESSAGE_REASON_SHORT] = {"short",
+                                  "The device had less free than was asked of it: short "
+                                  "by this much"},
+    [DRY_MESSAGE_REASON_PIECES] = {"pieces",
+                                   "The bytes are there in pieces: with what is reserved "
+                                   "and not allocated, this much would be left over"},
+    [DRY_MESSAGE_REASON_WHICH_PIECES] = {"which_pieces",
+                                         "The text does not say whether the free pieces "
+                                         "are of this stream and pool, or still wait for "
+                                         "another stream"},
+    [DRY_MESSAGE_REASON_SMALL_POOL] = {"small_pool",
+                                       "2 MiB is a segment for requests of up to 1 MiB: "
+                                       "free bytes of large segments cannot serve those"},
+    [DRY_MESSAGE_REASON_SECOND_REQUEST] =
+        {"second_request", "A second request of this size would not fit "
+                           "in any arrangement: the device is nearly full"},
+    [DRY_MESSAGE_REASON_OTHER_PROCESSES] =
+        {"other_processes", "Without the other processes the request "
+                            "would have fitted, with this much left over"},
+    [DRY_MESSAGE_REASON_NON_PYTORCH] = {"non_pytorch",
+                                        "This process holds more outside PyTorch than a "
+                                        "context needs, and more than is missing"},
+    [DRY_MESSAGE_REASON_NOT_PYTORCH] = {"not_pytorch",
+                                        "More than is missing is neither free nor "
+                                        "PyTorch's; the text does not say whose it is"},
+    [DRY_MESSAGE_REASON_PRIVATE_POOLS] = {"private_pools",
+                                          "As much as is missing is free inside private "
+                                          "pools; the text does not say whether CUDA "
+                                          "graphs still need it"},
+    [DRY_MESSAGE_REASON_REFUSED_THOUGH_FREE] =
+        {"refused_though_free", "The device had as much free as was asked "
+                                "of it, and more by this"},
+    [DRY_MESSAGE_REASON_THIS_IS_PROCESS] =
+        {"this_is_process", "A listed process must be this one, seen from "
+                            "outside its container: the device has no "
+                            "room for both"},
+    [DRY_MESSAGE_REASON_ROUNDED] = {"rounded",
+                                    "The printed digits alone decide this: the true "
+                                    "numbers may lie on the other side"},
+    [DRY_MESSAGE_REASON_CONTRADICTION] =
+        {"contradiction", "The numbers contradict each other: they are not "
+                          "of one moment, or one of them is wrong"},
+    [DRY_MESSAGE_REASON_HOST_SPILL] =
+        {"host_spill", "More is allocated than the device has: the driver "
+                       "keeps the rest in the host's memory"},
+    [DRY_MESSAGE_REASON_CACHE_UNKNOWN] =
+        {"cache_unknown", "cudaMallocAsync does not say how much it has "
+                          "cached, so pieces and other memory look alike"},
+    [DRY_MESSAGE_REASON_CUT] = {"cut",
+                                "The text does not have the numbers that would tell"},
+    [DRY_MESSAGE_REASON_DRIVER] = {"driver",
+                                   "The driver ran out of memory outside PyTorch's "
+                                   "allocator: for a context, a library, a kernel"},
+};
+
+/* Numbers that are none have a name, too. */
+static const struct name *
+find_name(const struct name *names, size_t count, size_t index)
+{
+    static const struct name unknown = {"unknown", "unknown"};
+    return index < count ? &names[index] : &unknown;
+}
+
+const char *
+dry_message_quantity_name(enum dry_message_quantity quantity)
+{
+    return find_name(quantities, DRY_MESSAGE_QUANTITY_COUNT, (size_t)quantity)->key;
+}
+
+const char *
+dry_message_quantity_text(enum dry_message_quantity quantity)
+{
+    return find_name(quantities, DRY_MESSAGE_QUANTITY_COUNT, (size_t)quantity)->text;
+}
+
+const char *
+dry_message_equation_name(enum dry_message_equation equation)
+{
+    return find_name(equations, DRY_MESSAGE_EQUATION_COUNT, (size_t)equation)->key;
+}
+
+const char *
+dry_message_equation_text(enum dry_message_equation equation)
+{
+    return find_name(equations, DRY_MESSAGE_EQUATION_COUNT, (size_t)equation)->text;
+}
+
+const char *
+dry_message_reason_name(enum dry_message_reason reason)
+{
+    return find_name(reasons, DRY_MESSAGE_REASON_COUNT, (size_t)reason)->key;
+}
+
+const char *
+dry_message_reason_text(enum dry_message_reason reason)
+{
+    return find_name(reasons, DRY_MESSAGE_REASON_COUNT, (size_t)reason)->text;
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What allocations are for, by the shape of their lives.
+ *
+ * Born in the forward pass and given back in the backward pass: an activation. Born in the
+ * backward pass and given back by the update or in the next step: a gradient. Made by the
+ * first update and never given back: the optimizer's state. Older than the first step and
+ * never given back: weights. Born and given back in one pass: a temporary. The passes are
+ * told apart in phases.c; no rule here looks at a name but the last one, which is asked where
+ * nothing else is known.
+ *
+ * Then the same code is held against itself: an allocation whose life was cut off by the
+ * window's end, or is of a doubtful shape, is taken for what the others of its stack and size
+ * are, where three of four agree.
+ *
+ * Confidences are estimates, in percent, of how often the rule is right: 85 and more where
+ * birth and death both fit and names or annotations tell the passes, 15 less where the shape
+ * alone tells them; about 50 where one end of the life is not known.
+ */
+#include <drystone/categories.h>
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "explain/owners/category_marks.h"
+#include "explain/steps/phases.h"
+#include "explain/steps/sequence.h"
+
+/* Freed before so many others were made: within the same operation or the next. */
+#define TEMPORARY_SPAN 8u
+/* The inputs are among the first allocations of a step. */
+#define INPUT_PLACES 3u
+/* What a guess by the step's shape alone is worth less. */
+#define SHAPE_DOUBT 15
+#define DOUBTED_MIN 50
+/* What the same code's other allocations do counts from here on. */
+#define VOTE_CONFIDENCE 60u
+#define DOUBTFUL 80u
+
+struct dry_categories {
+    struct dry_memory memory;
+    struct dry_category_guess *guesses;
+    size_t count;
+};
+
+struct judge {
+    struct dry_memory memory;
+    const struct dry_timeline *timeline;
+    const struct dry_timeline_view *v;
+    const struct dry_step *rows;
+    uint32_t step_count;
+    uint32_t first_step; /* the first whole one: what is born up to its end is early */
+    bool head_has_backward;
+    uint32_t horizon;    /* what is given back behind this moment lived until the end */
+    uint32_t first_call; /* the first allocation under a model's call; DRY_NONE */
+    struct dryi_hints hints;
+    struct dryi_phases phases;
+    struct dryi_map weight_sizes; /* requested sizes of what looks like weights */
+    struct dry_category_guess *guesses;
+};
+
+/* What is asked about one life. */
+struct life {
+    const struct dry_allocation *row;
+    uint32_t number, step;
+    enum dryi_phase born, freed;
+    uint32_t span; /* other allocations made before it was given back */
+    bool is_open;  /* alive at the end, and nothing is known of its step's successor */
+    bool is_long;  /* outlived the step after its own */
+    bool is_early; /* born in the first step or before */
+    bool in_same_step;   /* given back in the step in which it was born */
+    bool is_last_of_run; /* given back when its pass made no more allocations */
+};
+
+const char *
+dry_category_name(enum dry_category category)
+{
+    static const char *const names[DRY_CATEGORY_COUNT] = {
+        "unknown",     "weights",     "optimizer", "gradients",
+        "activations", "temporaries", "inputs"};
+    return (unsigned)category < DRY_CATEGORY_COUNT ? names[category] : "unknown";
+}
+
+const char *
+dry_category_evidence_name(enum dry_category_evidence evidence)
+{
+    static const char *const names[] = {"none", "mark", "scope", "life", "words"};
+    return (unsigned)evidence <= DRY_EVIDENCE_WORDS ? names[evidence] : "none";
+}
+
+void
+dry_categories_options_init(struct dry_categories_options *options)
+{
+    *options = (struct dry_categories_options){.struct_size = sizeof *options};
+}
+
+/* --- lives -------------------------------------------------------------------------------- */
+
+static struct dry_category_guess
+guess(enum dry_category category, unsigned confidence)
+{
+    return (struct dry_category_guess){
+        .category = (uint8_t)category,
+        .evidence = category ? DRY_EVIDENCE_LIFE : DRY_EVIDENCE_NONE,
+        .confidence = (uint8_t)(category ? confidence : 0)};
+}
+
+static const struct dry_category_guess unknown;
+
+/* The pass in which something was given back: by the names there, else by what came before. */
+static enum dryi_phase
+find_phase_of_free(const struct judge *j, uint32_t freed, uint32_t last)
+{
+    const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
+    if (freed > 0 && freed <= j->v->event_count && !j->phases.by_shape) {
+        uint8_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+        if (hints & (DRYI_HINT_ZERO_GRAD | DRYI_HINT_OPTIMIZER))
+            return DRYI_PHASE_UPDATE;
+        if (hints & DRYI_HINT_BACKWARD)
+            return DRYI_PHASE_BACKWARD;
+    }
+    return last != DRY_NONE ? (enum dryi_phase)j->phases.of[last] : DRYI_PHASE_FORWARD;
+}
+
+static struct life
+read_life(const struct judge *j, uint32_t a)
+{
+    const struct dryi_phases *p = &j->phases;
+    const struct dry_allocation *row = &j->v->allocations[a];
+    struct life l = {.row = row, .number = a, .step = p->steps[a]};
+    uint32_t last = dryi_phases_last(p, row->freed);
+    uint32_t next = l.step + 1;
+    /* A last step that was cut short proves nothing about the one before it. */
+    bool has_next =
+        next < j->step_count && (next + 1 < j->step_count || !j->rows[next].is_partial);
+    l.born = (enum dryi_phase)p->of[a];
+    l.freed = find_phase_of_free(j, row->freed, last);
+    l.span = last != DRY_NONE && last > a ? last - a : 0;
+    l.is_long = has_next && row->freed > j->rows[next].end;
+    l.is_open = !l.is_long && row->freed > j->horizon;
+    l.is_early = l.step <= j->first_step;
+    l.in_same_step = row->freed <= j->rows[l.step].end;
+    l.is_last_of_run = last + 1 >= p->count || p->of[last + 1] != p->of[last] ||
+                       p->steps[last + 1] != p->steps[last];
+    return l;
+}
+
+static bool
+is_input(const struct judge *j, const struct life *l)
+{
+    uint32_t back = l->number >= INPUT_PLACES ? l->number - INPUT_PLACES : 0;
+    bool is_first =
+        l->number < INPUT_PLACES || j->phases.steps[back] != j->phases.steps[l->number];
+    bool is_loaded = (dryi_hints_of(&j->hints, l->row->stack) & DRYI_HINT_LOADER) != 0;
+    return is_loaded || (is_first && j->rows[l->step].begin > 0);
+}
+
+static bool
+has_weight_size(const struct judge *j, const struct dry_allocation *row)
+{
+    return dryi_map_find(&j->weight_sizes, row->requested) != NULL;
+}
+
+/* --- by birth ----------------------------------------------------------------------------- */
+
+static struct dry_category_guess
+judge_forward(const struct judge *j, const struct life *l)
+{
+    bool is_training = j->phases.has_backward;
+    if (l->is_long && l->is_early) {
+        bool is_before = l->step < j->first_step && !j->head_has_backward;
+        return guess(DRY_CATEGORY_WEIGHTS, is_before ? 85 : 60);
+    }
+    if (l->is_long)
+        return unknown; /* a cache, a leak */
+    if (l->is_open && j->step_count == 1 && j->v->ghost_count == 0) {
+        if (j->first_call != DRY_NONE && l->number < j->first_call)
+            return guess(DRY_CATEGORY_WEIGHTS, 65);
+        if (is_training)
+            return guess(DRY_CATEGORY_WEIGHTS, 50);
+    }
+    if (l->is_open)
+        return is_training ? guess(DRY_CATEGORY_ACTIVATIONS, 50) : unknown;
+    if (l->freed == DRYI_PHASE_BACKWARD)
+        return guess(DRY_CATEGORY_ACTIVATIONS, l->span > TEMPORARY_SPAN ? 90 : 65);
+    if (l->in_same_step && l->freed == DRYI_PHASE_FORWARD) {
+        if (l->span <= TEMPORARY_SPAN)
+            return guess(DRY_CATEGORY_TEMPORARIES, 90);
+        if (is_input(j, l) && !is_training)
+            return guess(DRY_CATEGORY_INPUTS, 55);
+        return is_training ? guess(DRY_CATEGORY_TEMPORARIES, 70)
+                           : guess(DRY_CATEGORY_ACTIVATIONS, 55);
+    }
+    /* Held by the training loop: the batch, the loss, the outputs. */
+    if (is_input(j, l))
+        return guess(DRY_CATEGORY_INPUTS, 75);
+    return is_training ? guess(DRY_CATEGORY_ACTIVATIONS, 50) : unknown;
+}
+
+static struct dry_category_guess
+judge_backward(const struct judge *j, const struct life *l)
+{
+    bool fits = has_weight_size(j, l->row);
+    if (l->is_long)
+        return l->is_early ? guess(DRY_CATEGORY_GRADIENTS, fits ? 75 : 60) : unknown;
+    if (l->is_open)
+        return guess(DRY_CATEGORY_GRADIENTS, fits ? 70 : 50);
+    if (l->in_same_step && l->freed == DRYI_PHASE_BACKWARD) {
+        /* An optimizer that allocates nothing leaves no trace behind the backward pass. */
+        if (l->is_last_of_run && fits && l->span > TEMPORARY_SPAN)
+            return guess(DRY_CATEGORY_GRADIENTS, 65);
+        return guess(DRY_CATEGORY_TEMPORARIES, l->span <= TEMPORARY_SPAN ? 90 : 80);
+    }
+    return guess(DRY_CATEGORY_GRADIENTS, fits ? 90 : 75);
+}
+
+static struct dry_category_guess
+judge_update(const struct judge *j, const struct life *l)
+{
+    bool is_scoped = j->phases.scoped[l->number];
+    struct dry_category_guess g = unknown;
+    if (l->is_long || l->is_open) {
+        bool may_be_first = l->is_early || j->step_count == 1;
+        unsigned confidence = l->is_long ? 85 : 70;
+        if (may_be_first)
+            g = guess(DRY_CATEGORY_OPTIMIZER, is_scoped ? confidence + 10 : confidence);
+        else if (l->is_open)
+            g = guess(DRY_CATEGORY_TEMPORARIES, 50);
+    } else if (l->in_same_step) {
+        g = guess(DRY_CATEGORY_TEMPORARIES, is_scoped ? 95 : 90);
+    } else {
+        g = l->freed == DRYI_PHASE_UPDATE
+                ? guess(DRY_CATEGORY_OPTIMIZER, 75) /* replaced */
+                : guess(DRY_CATEGORY_TEMPORARIES, 50);
+    }
+    if (is_scoped && g.category)
+        g.evidence = DRY_EVIDENCE_SCOPE;
+    return g;
+}
+
+/* By its step, not by zero_grad(): some optimizers put new state in the old one's place. */
+static bool
+is_freed_by_optimizer(const struct judge *j, uint32_t freed)
+{
+    const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
+    if (freed == 0 || freed > j->v->event_count)
+        return false;
+    uint8_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+    return (hints & DRYI_HINT_OPTIMIZER) && !(hints & DRYI_HINT_ZERO_GRAD);
+}
+
+/*
+ * Older than the window. What stays is weights or the optimizer's state: both are as old, and
+ * nothing in the file tells them apart, unless their stacks do.
+ */
+static struct dry_category_guess
+judge_ghost(const struct judge *j, const struct dry_allocation *row)
+{
+    if (row->freed > j->horizon) {
+        uint8_t hints = row->flags & DRY_ALLOCATION_STACK_OF_FREE
+                            ? 0
+                            : dryi_hints_of(&j->hints, row->stack);
+        if (hints & DRYI_HINT_OPTIMIZER)
+            return (struct dry_category_guess){.category = DRY_CATEGORY_OPTIMIZER,
+                                               .evidence = DRY_EVIDENCE_WORDS,
+                                               .confidence = 80};
+        return guess(DRY_CATEGORY_WEIGHTS, j->phases.has_backward ? 50 : 75);
+    }
+    uint32_t last = dryi_phases_last(&j->phases, row->freed);
+    enum dryi_phase freed = find_phase_of_free(j, row->freed, last);
+    if (j->phases.has_backward && freed == DRYI_PHASE_BACKWARD)
+        return guess(DRY_CATEGORY_ACTIVATIONS, 60);
+    if (is_freed_by_optimizer(j, row->freed))
+        return guess(DRY_CATEGORY_OPTIMIZER, 60); /* replaced by the update's result */
+    bool may_be_gradient = freed == DRYI_PHASE_UPDATE || last == DRY_NONE;
+    if (j->phases.has_backward && may_be_gradient && has_weight_size(j, row))
+        return guess(DRY_CATEGORY_GRADIENTS, 60);
+    return unknown;
+}
+
+static struct dry_category_guess
+judge_life(const struct judge *j, const struct life *l)
+{
+    struct dry_category_guess g = l->born == DRYI_PHASE_BACKWARD ? judge_backward(j, l)
+                                  : l->born == DRYI_PHASE_UPDATE ? judge_update(j, l)
+                                                                 : judge_forward(j, l);
+    /* Weights need no passes to be told. */
+    if (j->phases.by_shape && g.category != DRY_CATEGORY_WEIGHTS &&
+        g.confidence > DOUBTED_MIN)
+        g.confidence = g.confidence > DOUBTED_MIN + SHAPE_DOUBT
+                           ? (uint8_t)(g.confidence - SHAPE_DOUBT)
+                           : DOUBTED_MIN;
+    return g;
+}
+
+/* --- the sizes of weights ----------------------------------------------------------------- */
+
+static bool
+note_weight(struct judge *j, const struct dry_allocation *row)
+{
+    return dryi_map_find(&j->weight_sizes, row->requested) ||
+           dryi_map_put(&j->weight_sizes, row->requested, 0);
+}
+
+static bool
+collect_weight_sizes(struct judge *j)
+{
+    uint32_t born = j->phases.count;
+    for (uint32_t a = 0; a < j->v->allocation_count; a++) {
+        const struct dry_allocation *row = &j->v->allocations[a];
+        bool is_old = a >= born;
+        if (!is_old && j->phases.steps[a] > j->first_step)
+            continue;
+        if (row->freed <= j->horizon ||
+            (!is_old && j->phases.of[a] != DRYI_PHASE_FORWARD))
+            continue;
+        if (!note_weight(j, row))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Where the last allocation failed, what follows is the program's end: everything is given
+ * back, and that tells nothing.
+ */
+static uint32_t
+find_horizon(const struct judge *j)
+{
+    const uint8_t *action = dry_trace_get_view(j->v->trace)->action;
+    size_t first = j->v->first_event;
+    uint32_t e = j->v->event_count;
+    while (j->v->oom_count > 0 && e > 0 && action[first + e - 1] != DRY_ACTION_ALLOC) {
+        if (action[first + e - 1] == DRY_ACTION_OOM)
+            return e;
+        e--;
+    }
+    return j->v->event_count;
+}
+
+static void
+look_at_steps(struct judge *j)
+{
+    j->horizon = find_horizon(j);
+    while (j->first_step + 1 < j->step_count && j->rows[j->first_step].is_partial)
+        j->first_step++;
+    if (j->rows[j->first_step].is_partial)
+        j->first_step = 0;
+    const uint8_t call = DRYI_HINT_MODULE | DRYI_HINT_FORWARD | DRYI_HINT_BACKWARD;
+    j->first_call = 0;
+    while (j->first_call < j->phases.count &&
+           !(dryi_hints_of(&j->hints, j->v->allocations[j->first_call].stack) & call))
+        j->first_call++;
+    if (j->first_call == j->phases.count)
+        j->first_call = DRY_NONE;
+    for (uint32_t a = 0; a < j->phases.count && j->phases.steps[a] == 0; a++)
+        j->head_has_backward |= j->phases.of[a] == DRYI_PHASE_BACKWARD;
+}
+
+/* --- the same code ------------------------------------------------------------------------ */
+
+/* Of one stack and size: Boyer and Moore's majority, then counted. */
+struct vote {
+    uint32_t lead, voters, agree;
+    uint8_t category;
+};
+
+static bool
+is_voter(const struct judge *j, uint32_t a)
+{
+    return j->guesses[a].confidence >= VOTE_CONFIDENCE;
+}
+
+static void
+count_votes(const struct judge *j, const struct dryi_sequence *q, struct vote *votes)
+{
+    for (uint32_t a = 0; a < q->count; a++) {
+        struct vote *v = &votes[q->symbols[a]];
+        if (!is_voter(j, a))
+            continue;
+        if (v->lead == 0)
+            v->category = j->guesses[a].category;
+        v->lead = v->category == j->guesses[a].category ? v->lead + 1 : v->lead - 1;
+    }
+    for (uint32_t a = 0; a < q->count; a++) {
+        struct vote *v = &votes[q->symbols[a]];
+        v->voters += is_voter(j, a);
+        v->agree += is_voter(j, a) && v->category == j->guesses[a].category;
+    }
+}
+
+/* Three voters at least, three of four for one category. */
+static void
+take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *votes)
+{
+    for (uint32_t a = 0; a < q->count; a++) {
+        const struct vote *v = &votes[q->symbols[a]];
+        struct dry_category_guess *g = &j->guesses[a];
+        if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
+            g->category == v->category || g->confidence >= DOUBTFUL)
+            continue;
+        /* What outlived its step is not what the others of its code are. */
+        if (read_life(j, a).is_long)
+            continue;
+        *g = guess((enum dry_category)v->category, 70);
+    }
+}
+
+static enum dry_status
+vote(struct judge *j, struct dry_error *err)
+{
+    struct dryi_sequence q;
+    enum dry_status status = dryi_sequence_init(&q, j->timeline, DRYI_ALPHABET_STACK_SIZE,
+                                                DRY_MOMENT_NEVER, &j->memory, err);
+    if (status != DRY_OK)
+        return status;
+    struct vote *votes = dryi_memory_zalloc(&j->memory, q.symbol_count, sizeof *votes);
+    if (votes) {
+        count_votes(j, &q, votes);
+        take_votes(j, &q, votes);
+    }
+    dryi_memory_free(&j->memory, votes, q.symbol_count, sizeof *votes);
+    dryi_sequence_finish(&q);
+    return votes ? DRY_OK : dryi_fail_memory(err, "the categories");
+}
+
+/* --- the last resort ---------------------------------------------------------------------- */
+
+static struct dry_category_guess
+judge_words(const struct judge *j, const struct life *l)
+{
+    uint8_t hints = dryi_hints_of(&j->hints, l->row->stack);
+    enum dry_category category = DRY_CATEGORY_UNKNOWN;
+    if ((hints & DRYI_HINT_OPTIMIZER) && l->is_early)
+        category = DRY_CATEGORY_OPTIMIZER;
+    else if ((hints & DRYI_HINT_INIT) && l->is_early)
+        category = DRY_CATEGORY_WEIGHTS;
+    else if ((hints & DRYI_HINT_LOADER) && !l->is_long)
+        category = DRY_CATEGORY_INPUTS;
+    else if ((hints & (DRYI_HINT_MODULE | DRYI_HINT_FORWARD)) && l->is_open &&
+             j->v->oom_count > 0)
+        category = DRY_CATEGORY_ACTIVATIONS; /* what the failed pass had kept so far */
+    struct dry_category_guess g = guess(category, 40);
+    g.evidence = category ? DRY_EVIDENCE_WORDS : DRY_EVIDENCE_NONE;
+    return g;
+}
+
+/* --- the call ----------------------------------------------------------------------------- */
+
+static enum dry_status
+judge_all(struct judge *j, struct dry_error *err)
+{
+    look_at_steps(j);
+    if (!collect_weight_sizes(j))
+        return dryi_fail_memory(err, "the categories");
+    for (uint32_t a = 0; a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        j->guesses[a] = judge_life(j, &l);
+    }
+    for (uint32_t a = j->phases.count; a < j->v->allocation_count; a++)
+        j->guesses[a] = judge_ghost(j, &j->v->allocations[a]);
+    enum dry_status status = vote(j, err);
+    for (uint32_t a = 0; status == DRY_OK && a < j->phases.count; a++) {
+        struct life l = read_life(j, a);
+        if (j->guesses[a].category == DRY_CATEGORY_UNKNOWN)
+            j->guesses[a] = judge_words(j, &l);
+    }
+    if (status == DRY_OK &&
+        !dryi_category_read_marks(j->timeline, j->guesses, &j->memory))
+        status = dryi_fail_memory(err, "the marks of categories");
+    return status;
+}
+
+static enum dry_status
+create(struct dry_categories *c, const struct dry_timeline *timeline,
+       const struct dry_steps *steps, struct dry_error *err)
+{
+    struct judge j = {.memory = c->memory,
+                      .timeline = timeline,
+                      .v = dry_timeline_get_view(timeline),
+                      .hints = {.memory = c->memory},
+                      .phases = {.memory = c->memory},
+                      .guesses = c->guesses};
+    j.rows = dry_steps_get(steps, &j.step_count);
+    dryi_map_init(&j.weight_sizes, &c->memory);
+    enum dry_status status = dryi_hints_init(&j.hints, j.v->trace, &c->memory, err);
+    if (status == DRY_OK)
+        status = dryi_phases_init(&j.phases, timeline, steps, &j.hints, &c->memory, err);
+    if (status == DRY_OK)
+        status = judge_all(&j, err);
+    dryi_phases_finish(&j.phases);
+    dryi_hints_finish(&j.hints);
+    dryi_map_finish(&j.weight_sizes);
+    return status;
+}
+
+enum dry_status
+dry_categories_create(const struct dry_timeline *timeline, const struct dry_steps *steps,
+                      const struct dry_categories_options *options,
+                      struct dry_categories **categories, struct dry_error *err)
+{
+    struct dry_categories_options o;
+    dry_categories_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_categories *c = dryi_memory_zalloc(&memory, 1, sizeof *c);
+    if (!c)
+        return dryi_fail_memory(err, "categories");
+    c->memory = memory;
+    c->count = (size_t)dry_timeline_get_view(timeline)->allocation_count + 1;
+    c->guesses = dryi_memory_zalloc(&memory, c->count, sizeof *c->guesses);
+    status = c->guesses ? create(c, timeline, steps, err)
+                        : dryi_fail_memory(err, "the categories");
+    if (status == DRY_OK)
+        *categories = c;
+    else
+        dry_categories_destroy(c);
+    return status;
+}
+
+void
+dry_categories_destroy(struct dry_categories *c)
+{
+    if (!c)
+        return;
+    struct dry_memory memory = c->memory;
+    dryi_memory_free(&memory, c->guesses, c->count, sizeof *c->guesses);
+    dryi_memory_free(&memory, c, 1, sizeof *c);
+}
+
+const struct dry_category_guess *
+dry_categories_get(const struct dry_categories *categories)
+{
+    return categories->guesses;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_OWNERS_H
+#define DRYI_OWNERS_H
+
+#include <drystone/owners.h>
+
+#include "explain/site/site.h"
+
+/* As dry_owners_create(), with the sites of the trace made before: they outlive them. */
+enum dry_status dryi_owners_create(const struct dry_timeline *timeline,
+                                   const struct dry_owners_options *options,
+                                   const struct dryi_sites *sites,
+                                   struct dry_owners **owners, struct dry_error *err);
+
+#endif

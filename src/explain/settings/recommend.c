@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is tried, in which order: the recorded settings, the default, one option alone by
+ * promise, then combinations around the best. A family ends where a bound says that it cannot
+ * win, the search where nothing can.
+ */
+#include "explain/settings/recommend.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "replay/inside.h"
+
+#define RUNS_DEFAULT 48u
+#define RUNS_MIN 24u
+#define OPS_MAX UINT64_C(400000000)
+#define SPLIT_SIZES_MAX 10u
+#define SPLIT_SIZES_FIRST 4u
+#define ROUNDS_MAX 3u
+#define WITHOUT_ALL (DRY_WITHOUT_EXPANDABLE | DRY_WITHOUT_GC | DRY_WITHOUT_SPLIT)
+
+void
+dry_recommend_options_init(struct dry_recommend_options *options)
+{
+    *options = (struct dry_recommend_options){.struct_size = sizeof *options,
+                                              .past_event = DRY_EVENT_NONE};
+}
+
+/* --- one option alone --------------------------------------------------------------------- */
+
+/* DRY_OK: go on. DRY_END: no more runs, or nothing can be better. */
+static enum dry_status
+try_unless_done(struct dryi_search *s, const struct dryi_setting *setting)
+{
+    return dryi_search_is_done(s) ? DRY_END : dryi_search_try(s, setting);
+}
+
+static enum dry_status
+try_expandable(struct dryi_search *s)
+{
+    return try_unless_done(s, &(struct dryi_setting){.expandable = true});
+}
+
+static enum dry_status
+try_larges(struct dryi_search *s, const uint32_t *mib, size_t count)
+{
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < count && status == DRY_OK; i++)
+        status = try_unless_done(s, &(struct dryi_setting){.large_mib = mib[i]});
+    return status;
+}
+
+static enum dry_status
+try_splits(struct dryi_search *s, const uint32_t *mib, size_t count)
+{
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < count && status == DRY_OK; i++)
+        status = try_unless_done(s, &(struct dryi_setting){.split_mib = mib[i]});
+    return status;
+}
+
+/* Its rounded bytes alone are too many: coarser rounding only makes them more. */
+static bool
+is_too_coarse(const struct dryi_search *s)
+{
+    const struct dry_recommend_summary *summary = &s->rec->summary;
+    if (s->last == SIZE_MAX || summary->best == SIZE_MAX ||
+        summary->goal == DRY_GOAL_STABLE)
+        return false;
+    const struct dry_candidate *c = &s->rec->tried[s->last].result;
+    uint64_t best = dryi_search_measure(summary, &s->rec->tried[summary->best].result);
+    return dryi_add_saturating(c->run.allocated_peak_bytes, summary->min_gain_bytes) >
+           best;
+}
+
+/* From fine to coarse. */
+static enum dry_status
+try_roundups(struct dryi_search *s)
+{
+    enum dry_status status = DRY_OK;
+    for (uint8_t divisions = 16; divisions >= 2 && status == DRY_OK; divisions /= 2) {
+        struct dryi_setting setting = {0};
+        dryi_setting_set_roundup(&setting, divisions);
+        status = try_unless_done(s, &setting);
+        if (is_too_coarse(s))
+            break;
+    }
+    return status;
+}
+
+/* Only where sizes vary, which is where rounding lets one block serve several. */
+static enum dry_status
+try_roundup_lists(struct dryi_search *s)
+{
+    static const struct {
+        uint8_t divisions, variety_min;
+    } all[] = {{8, 4}, {4, 6}};
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == DRY_OK; i++) {
+        struct dryi_setting setting = {.has_roundup = true};
+        if (dryi_demand_roundup(s->demand, all[i].divisions, all[i].variety_min,
+                                setting.divisions))
+            status = try_unless_done(s, &setting);
+    }
+    return status;
+}
+
+/* Does the full device show? Without that, collecting garbage only costs. */
+static bool
+needs_gc(const struct dryi_search *s)
+{
+    const struct dry_run *run = &s->rec->tried[DRYI_RECORDED].result.run;
+    return s->rec->summary.capacity_bytes != UINT64_MAX &&
+           (run->oom || run->stats.num_alloc_retries > 0);
+}
+
+/* It acts only under a memory fraction: the recorded one, or one of its own. */
+static struct dryi_setting
+gc_setting(const struct dryi_search *s, uint8_t percent)
+{
+    bool is_limited = dryi_replay_conf(s->replay)->per_process_memory_fraction < 1.0;
+    return (struct dryi_setting){.gc_percent = percent,
+                                 .limit_percent = is_limited ? 0 : 95};
+}
+
+static enum dry_status
+try_gc(struct dryi_search *s)
+{
+    struct dryi_setting setting = gc_setting(s, 80);
+    return needs_gc(s) ? try_unless_done(s, &setting) : DRY_OK;
+}
+
+/* --- around the best ---------------------------------------------------------------------- */
+
+/* Divisions, if there are none yet: 8 waste an eighth at most. */
+static enum dry_status
+add_roundup(struct dryi_search *s, struct dryi_setting setting)
+{
+    if (setting.has_roundup)
+        return DRY_OK;
+    dryi_setting_set_roundup(&setting, 8);
+    return try_unless_done(s, &setting);
+}
+
+static enum dry_status
+add_large(struct dryi_search *s, struct dryi_setting setting)
+{
+    uint32_t had = setting.large_mib;
+    setting.large_mib = had ? had * 2 : 64;
+    enum dry_status status = try_unless_done(s, &setting);
+    setting.large_mib = had ? had - had / 2 : 12;
+    return status == DRY_OK ? try_unless_done(s, &setting) : status;
+}
+
+static enum dry_status
+add_split(struct dryi_search *s, struct dryi_setting setting, uint32_t mib)
+{
+    uint32_t had = setting.split_mib;
+    if (setting.expandable || (had == 0 && mib == 0))
+        return DRY_OK;
+    setting.split_mib = had ? had - had / 4 : mib;
+    enum dry_status status = try_unless_done(s, &setting);
+    if (status != DRY_OK || had == 0)
+        return status;
+    setting.split_mib = had + had / 4;
+    status = try_unless_done(s, &setting);
+    setting.split_mib = had;
+    setting.slack_mib = setting.slack_mib ? setting.slack_mib * 2 : 64;
+    return status == DRY_OK ? try_unless_done(s, &setting) : status;
+}
+
+static enum dry_status
+add_expandable(struct dryi_search *s, struct dryi_setting setting)
+{
+    if (setting.expandable || setting.split_mib > 0)
+        return DRY_OK;
+    setting.expandable = true;
+    return try_unless_done(s, &setting);
+}
+
+static enum dry_status
+vary_gc(struct dryi_search *s, struct dryi_setting setting)
+{
+    static const uint8_t percents[] = {60, 90};
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < 2 && setting.gc_percent > 0 && status == DRY_OK; i++) {
+        setting.gc_percent = percents[i];
+        status = try_unless_done(s, &setting);
+    }
+    return status;
+}
+
+static enum dry_status
+try_around(struct dryi_search *s, const struct dryi_setting *setting, uint32_t split_mib)
+{
+    enum dry_status status = vary_gc(s, *setting);
+    if (status == DRY_OK)
+        status = add_expandable(s, *setting);
+    if (status == DRY_OK)
+        status = add_split(s, *setting, split_mib);
+    if (status == DRY_OK)
+        status = add_large(s, *setting);
+    return status == DRY_OK ? add_roundup(s, *setting) : status;
+}
+
+/* As long as that finds a better one. A best that sets nothing has been varied already. */
+static enum dry_status
+refine(struct dryi_search *s, uint32_t split_mib)
+{
+    const struct dry_recommend_summary *summary = &s->rec->summary;
+    size_t around = SIZE_MAX;
+    enum dry_status status = DRY_OK;
+    for (unsigned round = 0; round < ROUNDS_MAX && status == DRY_OK; round++) {
+        if (summary->best == around || summary->best == SIZE_MAX || dryi_search_is_won(s))
+            break;
+        around = summary->best;
+        const struct dryi_tried *best = &s->rec->tried[around];
+        if (!best->has_setting || best->result.is_default)
+            break;
+        struct dryi_setting setting = best->setting;
+        status = try_around(s, &setting, split_mib);
+    }
+    return status;
+}
+
+/* --- the order of things ------------------------------------------------------------------ */
+
+static enum dry_status
+try_families(struct dryi_search *s)
+{
+    static const uint32_t larges[] = {64, 32, 128, 12};
+    uint32_t splits[SPLIT_SIZES_MAX];
+    uint32_t least = s->rules->split_min_allowed ? 20 : 21;
+    size_t count = dryi_demand_split_sizes(s->demand, least, splits, SPLIT_SIZES_MAX);
+    size_t first = count < SPLIT_SIZES_FIRST ? count : SPLIT_SIZES_FIRST;
+    enum dry_status status = try_larges(s, larges, 1);
+    if (status == DRY_OK)
+        status = try_expandable(s);
+    if (status == DRY_OK)
+        status = try_splits(s, splits, first);
+    if (status == DRY_OK)
+        status = try_gc(s);
+    if (status == DRY_OK)
+        status = try_roundups(s);
+    if (status == DRY_OK)
+        status = try_roundup_lists(s);
+    if (status == DRY_OK)
+        status = try_larges(s, larges + 1, sizeof larges / sizeof *larges - 1);
+    if (status == DRY_OK)
+        status = try_splits(s, splits + first, count - first);
+    return status == DRY_OK ? refine(s, count > 0 ? splits[0] : 0) : status;
+}
+
+/* What the recorded settings would have needed, if they did not fit and runs are left. */
+static enum dry_status
+find_recorded_need(struct dryi_search *s)
+{
+    const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
+    if (s->rec->summary.goal != DRY_GOAL_FIT || !recorded->run.oom)
+        return DRY_OK;
+    return dryi_search_narrow(s, DRYI_RECORDED);
+}
+
+static enum dry_status
+search(struct dryi_search *s)
+{
+    const struct dry_recommend_summary *summary = &s->rec->summary;
+    enum dry_status status = dryi_search_try_recorded(s);
+    /* No run settles more than this sum does, if all of the program must fit. */
+    bool is_hopeless = s->options.past_event == DRY_EVENT_NONE &&
+                       summary->floor_bytes > summary->capacity_bytes;
+    if (status == DRY_OK && !is_hopeless)
+        status = dryi_search_try(s, &(struct dryi_setting){0});
+    if (status == DRY_OK && !is_hopeless)
+        status = try_families(s);
+    if (status == DRY_OK || status == DRY_END)
+        status = find_recorded_need(s);
+    return status == DRY_END ? DRY_OK : status;
+}
+
+/* --- the call ----------------------------------------------------------------------------- */
+
+static size_t
+choose_run_max(size_t wanted, size_t op_count)
+{
+    if (wanted > 0)
+        return wanted;
+    if (op_count <= OPS_MAX / RUNS_DEFAULT)
+        return RUNS_DEFAULT;
+    size_t affordable = (size_t)(OPS_MAX / op_count);
+    return affordable > RUNS_MIN ? affordable : RUNS_MIN;
+}
+
+static enum dry_goal
+choose_goal(enum dry_goal wanted, bool is_limited, bool has_oom)
+{
+    if (wanted != DRY_GOAL_AUTO)
+        return wanted;
+    return is_limited || has_oom ? DRY_GOAL_FIT : DRY_GOAL_PEAK;
+}
+
+static bool
+keep_recorded_conf(struct dry_recommendation *rec, const char *conf)
+{
+    rec->recorded_conf_bytes = strlen(conf) + 1;
+    rec->recorded_conf = dryi_memory_zalloc(&rec->memory, rec->recorded_conf_bytes, 1);
+    if (rec->recorded_conf)
+        memcpy(rec->recorded_conf, conf, rec->recorded_conf_bytes);
+    return rec->recorded_conf != NULL;
+}
+
+/* The recorded options that stay, as long as they can be told apart and PyTorch takes them. */
+static void
+keep_options(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+{
+    struct dry_recommendation *rec = s->rec;
+    struct dryi_torch_conf conf;
+    dryi_torch_conf_init(&conf);
+    bool is_limited = rec->summary.capacity_bytes != UINT64_MAX;
+    bool ok =
+        !recorded->conf_problem && dryi_setting_keep(recorded->conf, true, rec->kept) &&
+        dryi_setting_keep(recorded->conf, is_limited, s->kept_unlimited) &&
+        dryi_torch_conf_parse(rec->kept, strlen(rec->kept), s->rules, &conf, NULL) ==
+            DRY_OK;
+    if (!ok)
+        rec->kept[0] = s->kept_unlimited[0] = '\0';
+    rec->summary.kept_is_lost = !ok;
+}
+
+static void
+describe_record(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+{
+    struct dry_recommend_summary *summary = &s->rec->summary;
+    const struct dry_replay_check *check = dry_replay_get_check(s->replay);
+    const struct dry_trace_device *device = s->program->device;
+    summary->floor_bytes = s->demand->floor_bytes;
+    summary->floor_event = s->demand->floor_event == NO_EVENT
+                               ? SIZE_MAX
+                               : device->first_event + s->demand->floor_event;
+    summary->oom_recorded = recorded->oom;
+    summary->oom_live_bytes = s->demand->oom_live_bytes;
+    summary->oom_request_bytes = s->demand->oom_request_bytes;
+    if (recorded->oom)
+        summary->events_after_oom =
+            device->first_event + device->event_count - recorded->oom_event - 1;
+    summary->begins_warm = s->program->ghost_count > 0;
+    summary->approximate =
+        check->possible ? !check->exact : s->program->view->kind == DRY_TRACE_SNAPSHOT;
+}
+
+/* Continued from the rebuilt layout; this costs nothing, the check has done it. */
+static enum dry_status
+note_as_recorded(struct dryi_search *s)
+{
+    struct dry_run run;
+    if (!dry_replay_get_check(s->replay)->possible)
+        return DRY_OK;
+    enum dry_status status = dry_replay_run(s->replay, NULL, &run, s->err);
+    if (status == DRY_OK && run.as_recorded)
+        s->rec->summary.as_recorded_peak_bytes = run.reserved_peak_bytes;
+    return status;
+}
+
+static enum dry_status
+run_search(struct dryi_search *s)
+{
+    struct dry_recommend_summary *summary = &s->rec->summary;
+    const struct dry_replay_recorded *recorded = dry_replay_get_recorded(s->replay);
+    s->program = dryi_replay_program(s->replay);
+    s->rules = dryi_replay_rules(s->replay);
+    s->release = dryi_release_number(dry_replay_get_check(s->replay)->compat);
+    dryi_demand_measure(s->demand, s->program);
+    summary->best = SIZE_MAX;
+    summary->recorded = DRYI_RECORDED;
+    summary->run_max = choose_run_max(s->options.run_max, s->program->op_count);
+    summary->capacity_bytes = s->options.capacity_bytes;
+    if (summary->capacity_bytes == 0)
+        summary->capacity_bytes =
+            recorded->capacity_bytes ? recorded->capacity_bytes : UINT64_MAX;
+    summary->goal = choose_goal(s->options.goal, summary->capacity_bytes != UINT64_MAX,
+                                recorded->oom);
+    describe_record(s, recorded);
+    keep_options(s, recorded);
+    if (!keep_recorded_conf(s->rec, recorded->conf))
+        return dryi_fail_memory(s->err, "the recorded settings");
+    enum dry_status status = note_as_recorded(s);
+    if (status == DRY_OK)
+        status = search(s);
+    if (status != DRY_OK)
+        return status;
+    return dryi_search_conclude(s) ? DRY_OK
+                                   : dryi_fail_memory(s->err, "a recommendation");
+}
+
+static enum dry_status
+create(struct dry_recommendation *rec, struct dry_replay *replay,
+       const struct dry_recommend_options *options, struct dry_error *err)
+{
+    struct dryi_search s = {
+        .rec = rec, .replay = replay, .options = *options, .err = err};
+    s.demand = dryi_memory_zalloc(&rec->memory, 1, sizeof *s.demand);
+    if (!s.demand)
+        return dryi_fail_memory(err, "a recommendation");
+    enum dry_status status = run_search(&s);
+    dryi_memory_free(&rec->memory, s.demand, 1, sizeof *s.demand);
+    return status;
+}
+
+enum dry_status
+dry_recommend_create(struct dry_replay *replay,
+                     const struct dry_recommend_options *options,
+                     struct dry_recommendation **recommendation, struct dry_error *err)
+{
+    struct dry_recommend_options o;
+    dry_recommend_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status != DRY_OK)
+        return status;
+    if ((unsigned)o.goal >= DRY_GOAL_COUNT)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "goal %u is none", (unsigned)o.goal);
+    if (o.without & ~WITHOUT_ALL)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "without %#x holds an unknown bit",
+                         (unsigned)o.without);
+    struct dry_memory memory = dryi_memory_or_default(o.memory);
+    struct dry_recommendation *rec = dryi_memory_zalloc(&memory, 1, sizeof *rec);
+    if (!rec)
+        return dryi_fail_memory(err, "a recommendation");
+    rec->memory = memory;
+    status = create(rec, replay, &o, err);
+    if (status == DRY_OK)
+        *recommendation = rec;
+    else
+        dry_recommend_destroy(rec);
+    return status;
+}
+
+void
+dry_recommend_destroy(struct dry_recommendation *rec)
+{
+    if (!rec)
+        return;
+    struct dry_memory memory = rec->memory;
+    dryi_memory_free(&memory, rec->tried, rec->tried_capacity, sizeof *rec->tried);
+    dryi_memory_free(&memory, rec->candidates, rec->candidate_count,
+                     sizeof *rec->candidates);
+    dryi_memory_free(&memory, rec->recorded_conf, rec->recorded_conf_bytes, 1);
+    dryi_memory_free(&memory, rec, 1, sizeof *rec);
+}

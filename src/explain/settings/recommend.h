@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_EXPLAIN_RECOMMEND_H
+#define DRYI_EXPLAIN_RECOMMEND_H
+
+/*
+ * A search under way. recommend.c decides what is tried in which order, recommend_judge.c
+ * runs a candidate and holds it against the best, recommend_result.c makes verdicts of it.
+ */
+
+#include <drystone/recommend.h>
+
+#include "explain/settings/demand.h"
+#include "explain/settings/setting.h"
+
+struct dryi_tried {
+    struct dryi_setting setting;
+    bool has_setting;            /* false: recorded settings that cannot be put as one */
+    struct dryi_torch_conf conf; /* what is in force, `kept` included */
+    char own[DRYI_SETTING_BYTES];
+    char text[DRYI_CONF_BYTES]; /* `kept` and `own` */
+    struct dry_candidate result;
+};
+
+struct dry_recommendation {
+    struct dry_memory memory;
+    struct dry_recommend_summary summary; /* indexes are of `tried` until the end */
+    struct dryi_tried *tried;             /* in the order of the search, [0] recorded */
+    size_t tried_count, tried_capacity;
+    struct dry_candidate *candidates; /* sorted; tried_count of them */
+    size_t candidate_count;
+    char *recorded_conf;
+    size_t recorded_conf_bytes;
+    char kept[DRYI_KEPT_BYTES];
+};
+
+struct dryi_search {
+    struct dry_recommendation *rec;
+    struct dry_replay *replay;
+    const struct dryi_program *program;
+    const struct dryi_torch_rules *rules;
+    struct dry_recommend_options options;
+    struct dryi_demand *demand;
+    char kept_unlimited[DRYI_KEPT_BYTES]; /* without a fraction, which needs a capacity */
+    unsigned release;
+    size_t last; /* what was just tried; SIZE_MAX: it was not */
+    struct dry_error *err;
+};
+
+#define DRYI_RECORDED 0u
+#define DRYI_CAPACITY_STEP (UINT64_C(2) << 20)
+
+/*
+ * All of these: DRY_END when the runs are used up, which is no failure; else OK or a failure
+ * with search->err filled.
+ */
+
+/* The recorded settings, which everything is held against. */
+enum dry_status dryi_search_try_recorded(struct dryi_search *search);
+/* A candidate, unless it may not be proposed or places as an earlier one does. */
+enum dry_status dryi_search_try(struct dryi_search *search,
+                                const struct dryi_setting *setting);
+/* Search the smallest device of something tried. */
+enum dry_status dryi_search_narrow(struct dryi_search *search, size_t index);
+
+/* Can nothing be better than the best by enough? */
+bool dryi_search_is_won(const struct dryi_search *search);
+/* Likewise, and nothing stands against the best, so that no other is worth knowing. */
+bool dryi_search_is_done(const struct dryi_search *search);
+
+/* The figure that is to be low: smallest device or peak; UINT64_MAX: not known. */
+uint64_t dryi_search_measure(const struct dry_recommend_summary *summary,
+                             const struct dry_candidate *candidate);
+/* What STABLE may reserve: the device's capacity, or else no more than the recorded did. */
+uint64_t dryi_search_allowance(const struct dry_recommend_summary *summary,
+                               const struct dry_candidate *recorded);
+/* Fewer retries, or as many and noticeably less driver time. */
+bool dryi_search_is_steadier(const struct dry_candidate *a,
+                             const struct dry_candidate *b);
+
+/* Verdicts, gains, order, outcome. False: no memory. */
+bool dryi_search_conclude(struct dryi_search *search);
+
+#endif

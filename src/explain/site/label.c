@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/site/label.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+dryi_label_init(struct dryi_label *label)
+{
+    label->length = 0;
+    label->bytes[0] = '\0';
+}
+
+static void
+append(struct dryi_label *label, const char *bytes, size_t length)
+{
+    memcpy(label->bytes + label->length, bytes, length);
+    label->length += length;
+    label->bytes[label->length] = '\0';
+}
+
+/* UTF-8: a byte that continues a character. */
+static int
+is_inside(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static const char ellipsis[] = "\xe2\x80\xa6";
+#define ELLIPSIS_BYTES (sizeof ellipsis - 1)
+
+void
+dryi_label_add(struct dryi_label *label, const char *bytes, size_t length, size_t limit)
+{
+    size_t room = DRYI_LABEL_BYTES - 1 - label->length;
+    if (limit > room)
+        limit = room;
+    if (length <= limit) {
+        append(label, bytes, length);
+        return;
+    }
+    if (limit < ELLIPSIS_BYTES)
+        return;
+    size_t front = (limit - ELLIPSIS_BYTES) / 2;
+    size_t back = limit - ELLIPSIS_BYTES - front;
+    for (int i = 0; i < 3 && front > 0 && is_inside(bytes[front]); i++)
+        front--;
+    for (int i = 0; i < 3 && back > 0 && is_inside(bytes[length - back]); i++)
+        back--;
+    append(label, bytes, front);
+    append(label, ellipsis, ELLIPSIS_BYTES);
+    append(label, bytes + length - back, back);
+}
+
+void
+dryi_label_format(struct dryi_label *label, const char *format, ...)
+{
+    size_t room = DRYI_LABEL_BYTES - label->length;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(label->bytes + label->length, room, format, args);
+    va_end(args);
+    if (length > 0)
+        label->length += (size_t)length < room ? (size_t)length : room - 1;
+}

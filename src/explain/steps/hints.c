@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/steps/hints.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+/* What a string means as the name of a function, and as that of a file. */
+struct meaning {
+    uint8_t name, file;
+    uint8_t is_module_file, is_module_call, is_module_move, is_torch;
+};
+
+struct word {
+    const char *text;
+    uint8_t flags;
+};
+
+static bool
+holds(const char *text, size_t length, const char *word)
+{
+    return memmem(text, length, word, strlen(word)) != NULL;
+}
+
+static uint8_t
+find_words(const char *text, size_t length, const struct word *words, size_t count)
+{
+    uint8_t flags = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (holds(text, length, words[i].text))
+            flags |= words[i].flags;
+    }
+    return flags;
+}
+
+/* Functions, as Python and C++ name them. */
+static uint8_t
+read_name(const char *text, size_t length)
+{
+    static const struct word words[] = {
+        {"Backward", DRYI_HINT_BACKWARD},
+        {"backward", DRYI_HINT_BACKWARD},
+        {"autograd::Engine", DRYI_HINT_BACKWARD},
+        {"zero_grad", DRYI_HINT_ZERO_GRAD},
+        {"optimizer_step", DRYI_HINT_OPTIMIZER},
+        {"optimizer.step", DRYI_HINT_OPTIMIZER},
+        {"Optimizer.step", DRYI_HINT_OPTIMIZER},
+        {"Adam.", DRYI_HINT_OPTIMIZER},
+        {"AdamW.", DRYI_HINT_OPTIMIZER},
+        {"SGD.", DRYI_HINT_OPTIMIZER},
+        {"DataLoader", DRYI_HINT_LOADER},
+        {"next_batch", DRYI_HINT_LOADER},
+        {"get_batch", DRYI_HINT_LOADER},
+        {"load_batch", DRYI_HINT_LOADER},
+        {"collate", DRYI_HINT_LOADER},
+        {"__init__", DRYI_HINT_INIT},
+        {"load_state_dict", DRYI_HINT_INIT},
+        {"from_pretrained", DRYI_HINT_INIT},
+        {"reset_parameters", DRYI_HINT_INIT},
+    };
+    uint8_t flags = find_words(text, length, words, sizeof words / sizeof *words);
+    /* A name with both is a schedule that runs both: it says nothing. */
+    if ((flags & DRYI_HINT_BACKWARD) &&
+        (holds(text, length, "forward") || holds(text, length, "Forward")))
+        flags &= (uint8_t)~DRYI_HINT_BACKWARD;
+    if (dryi_text_is(text, length, "forward") || dryi_text_ends(text, length, ".forward"))
+        flags |= DRYI_HINT_FORWARD;
+    return flags;
+}
+
+static uint8_t
+read_file(const char *text, size_t length)
+{
+    static const struct word words[] = {
+        {"torch/optim/", DRYI_HINT_OPTIMIZER}, {"torch\\optim\\", DRYI_HINT_OPTIMIZER},
+        {"/optimizers/", DRYI_HINT_OPTIMIZER}, {"utils/data/", DRYI_HINT_LOADER},
+        {"dataloader", DRYI_HINT_LOADER},      {"data_loader", DRYI_HINT_LOADER},
+    };
+    uint8_t flags = find_words(text, length, words, sizeof words / sizeof *words);
+    return dryi_text_ends(text, length, ".py") ? flags | DRYI_HINT_PYTHON : flags;
+}
+
+static struct meaning
+read_meaning(const char *text, size_t length)
+{
+    return (struct meaning){
+        .name = read_name(text, length),
+        .file = read_file(text, length),
+        .is_module_file = dryi_text_ends(text, length, "torch/nn/modules/module.py") ||
+                          dryi_text_ends(text, length, "torch\\nn\\modules\\module.py"),
+        .is_module_call = dryi_text_is(text, length, "_call_impl") ||
+                          dryi_text_is(text, length, "_wrapped_call_impl"),
+        .is_torch =
+            holds(text, length, "torch/nn/") || holds(text, length, "torch\\nn\\"),
+        .is_module_move =
+            dryi_text_is(text, length, "_apply") || dryi_text_is(text, length, "convert"),
+    };
+}
+
+static uint8_t
+read_frame(const struct meaning *meanings, const struct dry_frame *frame)
+{
+    static const struct meaning nothing;
+    const struct meaning *name =
+        frame->name == DRY_NONE ? &nothing : &meanings[frame->name];
+    const struct meaning *file =
+        frame->file == DRY_NONE ? &nothing : &meanings[frame->file];
+    uint8_t flags = name->name | file->file;
+    if (file->is_torch) /* a wrapper's: DistributedDataParallel.forward */
+        flags &= (uint8_t)~DRYI_HINT_FORWARD;
+    if (file->is_module_file && name->is_module_call)
+        flags |= DRYI_HINT_MODULE;
+    if (file->is_module_file && name->is_module_move)
+        flags |= DRYI_HINT_INIT; /* module.to(device) */
+    return flags;
+}
+
+static void
+read_frames(struct dryi_hints *w, const struct dry_trace_view *view,
+            struct meaning *meanings)
+{
+    for (uint32_t s = 0; s < view->string_count; s++) {
+        size_t length;
+        const char *text = dry_trace_string(w->trace, s, &length);
+        meanings[s] = read_meaning(text, length);
+    }
+    for (uint32_t f = 0; f < view->frame_count; f++)
+        w->frames[f] = read_frame(meanings, &view->frames[f]);
+    for (uint32_t s = 0; s < view->stack_count; s++) {
+        size_t count;
+        const uint32_t *frames = dry_trace_stack(w->trace, s, &count);
+        for (size_t i = 0; i < count; i++)
+            w->stacks[s] |= w->frames[frames[i]];
+    }
+}
+
+enum dry_status
+dryi_hints_init(struct dryi_hints *w, const struct dry_trace *trace,
+                const struct dry_memory *memory, struct dry_error *err)
+{
+    const struct dry_trace_view *view = dry_trace_get_view(trace);
+    *w = (struct dryi_hints){.memory = *memory,
+                             .trace = trace,
+                             .frame_count = view->frame_count,
+                             .stack_count = view->stack_count};
+    if (view->frame_count == 0 || view->stack_count == 0 || view->string_count == 0) {
+        w->stack_count = w->frame_count = 0;
+        return DRY_OK; /* stacks, if any, are empty: they say nothing */
+    }
+    struct meaning *meanings =
+        dryi_memory_zalloc(memory, view->string_count, sizeof *meanings);
+    w->frames = dryi_memory_zalloc(memory, view->frame_count, 1);
+    w->stacks = dryi_memory_zalloc(memory, view->stack_count, 1);
+    bool is_ok = meanings && w->frames && w->stacks;
+    if (is_ok)
+        read_frames(w, view, meanings);
+    dryi_memory_free(memory, meanings, view->string_count, sizeof *meanings);
+    if (is_ok)
+        return DRY_OK;
+    dryi_hints_finish(w);
+    return dryi_fail_memory(err, "the words of the stacks");
+}
+
+void
+dryi_hints_finish(struct dryi_hints *w)
+{
+    dryi_memory_free(&w->memory, w->frames, w->frame_count, 1);
+    dryi_memory_free(&w->memory, w->stacks, w->stack_count, 1);
+    *w = (struct dryi_hints){.memory = w->memory};
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/steps/phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "explain/steps/markers.h"
+
+/* --- by names ----------------------------------------------------------------------------- */
+
+struct name_counts {
+    uint32_t backward, python, bare;
+};
+
+static bool
+is_bare(const struct dry_timeline_view *v, uint32_t stack)
+{
+    size_t count = 0;
+    if (stack != DRY_NONE)
+        dry_trace_stack(v->trace, stack, &count);
+    return count == 0;
+}
+
+static struct name_counts
+count_names(const struct dryi_phases *p, const struct dryi_hints *hints)
+{
+    struct name_counts counts = {0};
+    for (uint32_t a = 0; a < p->count; a++) {
+        uint32_t stack = p->view->allocations[a].stack;
+        uint8_t flags = dryi_hints_of(hints, stack);
+        counts.backward += (flags & DRYI_HINT_BACKWARD) != 0;
+        counts.python += (flags & DRYI_HINT_PYTHON) != 0;
+        counts.bare += is_bare(p->view, stack);
+    }
+    return counts;
+}
+
+/*
+ * False: the names do not tell. The engine runs outside of Python, so where nearly all stacks
+ * are Python's and none names it, there was no backward pass.
+ */
+static bool
+read_names(struct dryi_phases *p, const struct dryi_hints *hints)
+{
+    struct name_counts counts = count_names(p, hints);
+    bool by_hints = (uint64_t)counts.backward * 100 >= p->count && counts.backward > 0;
+    /* Stacks of Python alone: the engine's thread runs no Python. */
+    bool by_thread = !by_hints && counts.python > counts.bare / 4 &&
+                     (uint64_t)counts.bare * 20 >= p->count && counts.bare > 0;
+    for (uint32_t a = 0; a < p->count; a++) {
+        uint32_t stack = p->view->allocations[a].stack;
+        uint8_t flags = dryi_hints_of(hints, stack);
+        bool is_backward = by_hints    ? (flags & DRYI_HINT_BACKWARD) != 0
+                           : by_thread ? is_bare(p->view, stack)
+                                       : false;
+        if (is_backward)
+            p->of[a] = DRYI_PHASE_BACKWARD;
+        else if (flags & (DRYI_HINT_OPTIMIZER | DRYI_HINT_ZERO_GRAD))
+            p->of[a] = DRYI_PHASE_UPDATE;
+    }
+    p->has_backward = by_hints || by_thread;
+    return p->has_backward || (uint64_t)counts.python * 20 >= (uint64_t)p->count * 19;
+}
+
+/* Annotations are sure: what was born in an optimizer's step is of the update. */
+static void
+read_scopes(struct dryi_phases *p, const struct dryi_scopes *scopes)
+{
+    uint32_t a = 0;
+    for (size_t i = 0; i < scopes->count; i++) {
+        const struct dryi_scope *scope = &scopes->rows[i];
+        while (a < p->count && p->view->allocations[a].begin <= scope->begin)
+            a++;
+        for (; a < p->count && p->view->allocations[a].begin <= scope->end; a++) {
+            p->of[a] = DRYI_PHASE_UPDATE;
+            p->scoped[a] = 1;
+        }
+    }
+}
+
+/* --- by shape ----------------------------------------------------------------------------- */
+
+/* What was born in a step before its peak and given back in it behind the peak. */
+struct across {
+    uint32_t born; /* its place among them */
+    uint32_t freed;
+};
+
+/*
+ * The longest chain of them that was given back in the reverse order of birth: a backward
+ * pass. Where it has grown to its whole length, that pass is over.
+ */
+struct shape {
+    struct across *rows;
+    size_t count, capacity;
+    uint32_t
+        *tails; /* by length: the chain of that length that is easiest to go on with */
+    uint32_t *grown; /* by length: the moment at which a chain first was so long */
+    size_t tail_capacity, grown_capacity;
+    size_t length;
+};
+
+static int
+compare_across(const void *a, const void *b)
+{
+    const struct across *x = a, *y = b;
+    if (x->freed != y->freed)
+        return x->freed < y->freed ? -1 : 1;
+    return x->born < y->born ? -1 : x->born > y->born;
+}
+
+static bool
+collect_across(const struct dryi_phases *p, const struct dry_step *step, uint32_t first,
+               struct shape *shape)
+{
+    shape->count = 0;
+    for (uint32_t a = first; a < p->count; a++) {
+        const struct dry_allocation *row = &p->view->allocations[a];
+        if (row->begin > step->peak.moment)
+            break;
+        if (row->freed <= step->peak.moment || row->freed > step->end)
+            continue;
+        if (!dryi_memory_grow(&p->memory, &shape->rows, &shape->capacity,
+                              shape->count + 1, sizeof *shape->rows))
+            return false;
+        shape->rows[shape->count++] = (struct across){.born = a, .freed = row->freed};
+    }
+    if (shape->count > 0)
+        qsort(shape->rows, shape->count, sizeof *shape->rows, compare_across);
+    return true;
+}
+
+/* Patience sorting: births must fall while frees rise. */
+static bool
+find_chain(const struct dryi_phases *p, struct shape *shape)
+{
+    shape->length = 0;
+    if (!dryi_memory_grow(&p->memory, &shape->tails, &shape->tail_capacity,
+                          shape->count + 1, sizeof *shape->tails) ||
+        !dryi_memory_grow(&p->memory, &shape->grown, &shape->grown_capacity,
+                          shape->count + 1, sizeof *shape->grown))
+        return false;
+    for (size_t i = 0; i < shape->count; i++) {
+        size_t low = 0, high = shape->length; /* tails fall */
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (shape->tails[middle] > shape->rows[i].born)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == shape->length)
+            shape->grown[shape->length++] = shape->rows[i].freed;
+        shape->tails[low] = shape->rows[i].born;
+    }
+    return true;
+}
+
+/* Six of them, half of what is alive across the peak, one of twenty allocations. */
+static bool
+is_training_step(const struct shape *shape, const struct dry_step *step)
+{
+    return shape->length >= 6 && shape->length * 2 >= shape->count &&
+           shape->count * 20 >= step->alloc_count;
+}
+
+/*
+ * The inputs were born first and are held until the step's end: they end the chain too. They
+ * are told by what is allocated in between, which is far more than between the others.
+ */
+static uint32_t
+find_end_of_backward(const struct dryi_phases *p, const struct shape *shape)
+{
+    size_t last = shape->length - 1;
+    for (unsigned inputs = 0; inputs < 3 && last >= 4; inputs++) {
+        uint32_t first = dryi_phases_last(p, shape->grown[0]);
+        uint32_t before = dryi_phases_last(p, shape->grown[last - 1]);
+        uint32_t end = dryi_phases_last(p, shape->grown[last]);
+        if ((end - before) <= 2 * (before - first) / (uint32_t)(last - 1) + 2)
+            break;
+        last--;
+    }
+    return shape->grown[last];
+}
+
+static bool
+read_shapes(struct dryi_phases *p, const struct dry_steps *steps)
+{
+    uint32_t count;
+    const struct dry_step *rows = dry_steps_get(steps, &count);
+    struct shape shape = {0};
+    bool is_ok = true;
+    for (uint32_t a = 0; a < p->count;) {
+        const struct dry_step *step = &rows[p->steps[a]];
+        uint32_t first = a;
+        is_ok = collect_across(p, step, first, &shape) && find_chain(p, &shape);
+        if (!is_ok)
+            break;
+        bool is_training = is_training_step(&shape, step);
+        uint32_t turn = is_training ? step->peak.moment : UINT32_MAX;
+        uint32_t end = is_training ? find_end_of_backward(p, &shape) : UINT32_MAX;
+        p->has_backward |= is_training;
+        for (; a < p->count && p->steps[a] == p->steps[first]; a++) {
+            uint32_t begin = p->view->allocations[a].begin;
+            if (p->of[a] == DRYI_PHASE_UPDATE)
+                continue; /* by its name */
+            p->of[a] = begin <= turn  ? DRYI_PHASE_FORWARD
+                       : begin <= end ? DRYI_PHASE_BACKWARD
+                                      : DRYI_PHASE_UPDATE;
+        }
+    }
+    dryi_memory_free(&p->memory, shape.rows, shape.capacity, sizeof *shape.rows);
+    dryi_memory_free(&p->memory, shape.tails, shape.tail_capacity, sizeof *shape.tails);
+    dryi_memory_free(&p->memory, shape.grown, shape.grown_capacity, sizeof *shape.grown);
+    return is_ok;
+}
+
+/* --- the calls ---------------------------------------------------------------------------- */
+
+static bool
+find_phases(struct dryi_phases *p, const struct dry_steps *steps,
+            const struct dryi_hints *hints, const struct dryi_scopes *scopes)
+{
+    uint32_t count, step = 0;
+    const struct dry_step *rows = dry_steps_get(steps, &count);
+    for (uint32_t a = 0; a < p->count; a++) {
+        while (step + 1 < count && p->view->allocations[a].begin > rows[step].end)
+            step++;
+        p->steps[a] = step;
+    }
+    p->by_shape = !read_names(p, hints);
+    if (p->by_shape && !read_shapes(p, steps))
+        return false;
+    read_scopes(p, scopes);
+    return true;
+}
+
+enum dry_status
+dryi_phases_init(struct dryi_phases *p, const struct dry_timeline *timeline,
+                 const struct dry_steps *steps, const struct dryi_hints *hints,
+                 const struct dry_memory *memory, struct dry_error *err)
+{
+    const struct dry_timeline_view *v = dry_timeline_get_view(timeline);
+    *p = (struct dryi_phases){
+        .memory = *memory, .view = v, .count = v->allocation_count - v->ghost_count};
+    struct dryi_scopes scopes;
+    enum dry_status status =
+        dryi_scopes_init(&scopes, timeline, "Optimizer.step", memory, err);
+    if (status != DRY_OK)
+        return status;
+    size_t room = (size_t)p->count + 1;
+    p->of = dryi_memory_zalloc(memory, room, 1);
+    p->scoped = dryi_memory_zalloc(memory, room, 1);
+    p->steps = dryi_memory_zalloc(memory, room, sizeof *p->steps);
+    bool is_ok = p->of && p->scoped && p->steps && find_phases(p, steps, hints, &scopes);
+    dryi_scopes_finish(&scopes);
+    if (is_ok)
+        return DRY_OK;
+    dryi_phases_finish(p);
+    return dryi_fail_memory(err, "the phases of steps");
+}
+
+void
+dryi_phases_finish(struct dryi_phases *p)
+{
+    size_t room = (size_t)p->count + 1;
+    dryi_memory_free(&p->memory, p->of, room, 1);
+    dryi_memory_free(&p->memory, p->scoped, room, 1);
+    dryi_memory_free(&p->memory, p->steps, room, sizeof *p->steps);
+    *p = (struct dryi_phases){.memory = p->memory};
+}
+
+uint32_t
+dryi_phases_last(const struct dryi_phases *p, uint32_t moment)
+{
+    uint32_t low = 0, high = p->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (p->view->allocations[middle].begin <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : DRY_NONE;
+}

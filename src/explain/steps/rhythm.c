@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/steps/rhythm.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "explain/timeline/timeline_inside.h"
+
+#define CANDIDATES_MAX 64u
+/* A quarter of an octave each: neighbours are gaps within 1.4 of each other. */
+#define GAP_CLASSES 136u
+
+/* Freed before so many others were made: a temporary. */
+#define TEMPORARY_SPAN 8u
+
+/* The symbols that occur equally often. */
+struct candidate {
+    uint32_t count;        /* of occurrences */
+    uint32_t symbol;       /* the most evenly spaced */
+    uint32_t evenness;     /* of it, in thousandths */
+    uint32_t symbol_count; /* evenly spaced ones */
+};
+
+/* What a candidate turned out to be. */
+struct verdict {
+    bool is_loop, has_modules;
+    uint8_t is_inner; /* DRYI_HINT_... of the call it runs in */
+    uint32_t lockstep_count;
+};
+
+struct search {
+    const struct dryi_sequence *s;
+    const struct dry_timeline *timeline;
+    const struct dry_timeline_view *view;
+    const struct dryi_hints *hints;
+    const struct dryi_scopes *optimizer;
+    struct candidate *by_count; /* max_count + 1 of them */
+    uint32_t max_count;
+    struct candidate candidates[CANDIDATES_MAX];
+    uint32_t candidate_count;
+    struct verdict verdicts[CANDIDATES_MAX];
+    uint8_t *is_even; /* by symbol */
+    uint32_t *shared; /* by part, of which there are at most max_count */
+};
+
+/* --- even spacing ------------------------------------------------------------------------- */
+
+static uint32_t
+classify_gap(uint32_t gap)
+{
+    if (gap < 4)
+        return gap;
+    unsigned log = dryi_log2_floor(gap);
+    return 4 * (log - 1) + (gap >> (log - 2) & 3);
+}
+
+/* The share of the gaps that are about equal, in thousandths. */
+static uint32_t
+measure_evenness(const struct dryi_sequence *s, uint32_t symbol)
+{
+    uint32_t classes[GAP_CLASSES + 1];
+    memset(classes, 0, sizeof classes);
+    const uint32_t *places = s->places + s->begins[symbol];
+    uint32_t gap_count = s->counts[symbol] - 1;
+    for (uint32_t i = 0; i < gap_count; i++)
+        classes[classify_gap(places[i + 1] - places[i])]++;
+    uint32_t best = 0;
+    for (uint32_t c = 0; c < GAP_CLASSES; c++) {
+        uint32_t both = classes[c] + classes[c + 1];
+        best = both > best ? both : best;
+    }
+    return (uint32_t)((uint64_t)best * 1000 / gap_count);
+}
+
+static void
+consider_symbol(struct search *f, uint32_t symbol)
+{
+    uint32_t evenness = measure_evenness(f->s, symbol);
+    if (evenness < 600)
+        return;
+    f->is_even[symbol] = 1;
+    struct candidate *c = &f->by_count[f->s->counts[symbol]];
+    c->symbol_count++;
+    if (evenness > c->evenness ||
+        (evenness == c->evenness &&
+         f->s->places[f->s->begins[symbol]] < f->s->places[f->s->begins[c->symbol]])) {
+        c->evenness = evenness;
+        c->symbol = symbol;
+        c->count = f->s->counts[symbol];
+    }
+}
+
+/* The counts that most symbols share, the smallest count first. */
+static void
+choose_candidates(struct search *f)
+{
+    for (uint32_t count = DRYI_STEPS_MIN; count <= f->max_count; count++) {
+        const struct candidate *c = &f->by_count[count];
+        if (c->symbol_count == 0)
+            continue;
+        uint32_t n = f->candidate_count;
+        if (n == CANDIDATES_MAX) {
+            uint32_t worst = 0;
+            for (uint32_t i = 1; i < n; i++) {
+                if (f->candidates[i].symbol_count < f->candidates[worst].symbol_count)
+                    worst = i;
+            }
+            if (f->candidates[worst].symbol_count >= c->symbol_count)
+                continue;
+            memmove(&f->candidates[worst], &f->candidates[worst + 1],
+                    (n - 1 - worst) * sizeof *f->candidates);
+            n--;
+        }
+        f->candidates[n] = *c;
+        f->candidate_count = n + 1;
+    }
+}
+
+/* --- the trial of a candidate ------------------------------------------------------------- */
+
+/* How many of the anchor's parts but the last hold a symbol exactly once. */
+static uint32_t
+count_single_parts(const struct dryi_sequence *s, uint32_t anchor, uint32_t symbol)
+{
+    const uint32_t *cuts = s->places + s->begins[anchor];
+    const uint32_t *places = s->places + s->begins[symbol];
+    uint32_t count = s->counts[symbol], i = 0, single = 0;
+    while (i < count && places[i] < cuts[0])
+        i++;
+    for (uint32_t p = 0; p + 1 < s->counts[anchor]; p++) {
+        uint32_t first = i;
+        while (i < count && places[i] < cuts[p + 1])
+            i++;
+        single += i - first == 1;
+    }
+    return single;
+}
+
+static bool
+keeps_time(const struct dryi_sequence *s, uint32_t anchor, uint32_t symbol)
+{
+    uint32_t parts = s->counts[anchor] - 1;
+    return count_single_parts(s, anchor, symbol) >= parts - parts * 3 / 20;
+}
+
+static bool
+is_as_frequent(uint32_t a, uint32_t b)
+{
+    uint32_t slack = a / 10 > 1 ? a / 10 : 1;
+    return a <= b ? b - a <= slack : a - b <= slack;
+}
+
+static bool
+has_company(const struct search *f, uint32_t anchor, struct verdict *v)
+{
+    const struct dryi_sequence *s = f->s;
+    uint32_t alike = 0;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
+        if (!is_as_frequent(s->counts[anchor], s->counts[symbol]))
+            continue;
+        alike++;
+        v->lockstep_count += f->is_even[symbol] && keeps_time(s, anchor, symbol);
+    }
+    return (uint64_t)v->lockstep_count * 10 >= (uint64_t)alike * 4;
+}
+
+/* The parts behind the anchor repeat each other, and are most of the window. */
+static bool
+repeats(const struct search *f, uint32_t anchor, bool *has_memory)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *cuts = s->places + s->begins[anchor];
+    uint32_t count = s->counts[anchor];
+    *has_memory = dryi_sequence_compare(s, cuts, count, f->shared);
+    if (!*has_memory)
+        return false;
+    uint64_t explained = 0;
+    for (uint32_t p = 0; p < count; p++) {
+        uint32_t next = p + 1 < count ? f->shared[p + 1] : 0;
+        explained += f->shared[p] > next ? f->shared[p] : next;
+    }
+    uint64_t behind = s->count - cuts[0];
+    return behind >= 2ull * count && explained * 10 >= behind * 6 &&
+           explained * 2 >= s->count;
+}
+
+/* --- where a loop runs -------------------------------------------------------------------- */
+
+/*
+ * Python's frames, from the outermost inwards. The others are left out: where both are
+ * recorded, the same Python call does not always have the same C frames around it.
+ */
+struct python_frames {
+    const struct dryi_hints *hints;
+    const uint32_t *frames; /* innermost first */
+    size_t left;
+};
+
+static uint32_t
+next_frame(struct python_frames *p)
+{
+    while (p->left > 0) {
+        uint32_t frame = p->frames[--p->left];
+        if (p->hints->frames[frame] & DRYI_HINT_PYTHON)
+            return frame;
+    }
+    return DRY_NONE;
+}
+
+/* The outermost frames that all of a loop's Python code has in common. */
+struct callers {
+    struct python_frames first;
+    size_t count; /* of its frames that are common */
+};
+
+static void
+keep_common(struct callers *c, struct python_frames other)
+{
+    if (!c->first.hints) {
+        *c = (struct callers){.first = other, .count = SIZE_MAX};
+        return;
+    }
+    struct python_frames first = c->first;
+    size_t common = 0;
+    while (common < c->count) {
+        uint32_t frame = next_frame(&first);
+        if (frame == DRY_NONE || frame != next_frame(&other))
+            break;
+        common++;
+    }
+    c->count = common;
+}
+
+/*
+ * Whether half of what is allocated in the loop, temporaries left out, is still there at its
+ * last turn: layers pile up what they keep for the backward pass; steps give it back.
+ */
+static bool
+piles_up(const struct search *f, uint32_t anchor)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[anchor];
+    uint32_t first = places[0], last = places[s->counts[anchor] - 1];
+    const struct dry_allocation *rows = f->view->allocations;
+    uint64_t kept = 0, all = 0;
+    for (uint32_t a = first; a < last; a++) {
+        bool is_temporary = a + TEMPORARY_SPAN < s->count &&
+                            rows[a].freed < rows[a + TEMPORARY_SPAN].begin;
+        bool is_kept = rows[a].end >= rows[last].begin;
+        all += is_temporary ? 0 : rows[a].size / 4;
+        kept += is_kept ? rows[a].size / 4 : 0;
+    }
+    return kept > 0 && kept >= all / 2;
+}
+
+/*
+ * A loop whose code all runs under one line of a model's forward(), or of an optimizer, is
+ * none of steps. (Steps of inference may all run under one module's call, but not under one
+ * line of its forward().)
+ */
+static void
+look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
+{
+    const struct dryi_sequence *s = f->s;
+    struct callers callers = {0};
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
+        if (s->counts[symbol] < s->counts[anchor] / 2 || s->counts[symbol] == 0)
+            continue;
+        /* What was built before the loop is no part of it, however often it was repeated. */
+        uint32_t middle = s->begins[symbol] + s->counts[symbol] / 2;
+        if (s->places[middle] < s->places[s->begins[anchor]])
+            continue;
+        uint32_t stack = f->view->allocations[s->places[s->begins[symbol]]].stack;
+        uint8_t hints = dryi_hints_of(f->hints, stack);
+        if (!(hints & DRYI_HINT_PYTHON))
+            continue;
+        v->has_modules |= (hints & DRYI_HINT_MODULE) != 0;
+        struct python_frames python = {.hints = f->hints};
+        python.frames = dry_trace_stack(f->view->trace, stack, &python.left);
+        keep_common(&callers, python);
+    }
+    bool in_module = false;
+    for (size_t i = 0; i < callers.count; i++) {
+        uint32_t frame = next_frame(&callers.first);
+        if (frame == DRY_NONE)
+            break;
+        uint8_t hints = f->hints->frames[frame];
+        v->is_inner |= hints & (DRYI_HINT_FORWARD | DRYI_HINT_OPTIMIZER);
+        in_module |= (hints & DRYI_HINT_MODULE) != 0;
+    }
+    if (in_module && piles_up(f, anchor))
+        v->is_inner |= DRYI_HINT_MODULE;
+}
+
+/* The same by the annotations: two turns inside one step of an optimizer. */
+static void
+look_at_scopes(const struct search *f, uint32_t anchor, struct verdict *v)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[anchor];
+    uint32_t inside = 0, i = 0;
+    size_t visited = 0;
+    for (size_t k = 0; k < f->optimizer->count; k++) {
+        const struct dryi_scope *scope = &f->optimizer->rows[k];
+        uint32_t before = inside;
+        for (; i < s->counts[anchor]; i++) {
+            uint32_t born = f->view->allocations[places[i]].begin;
+            if (born > scope->end)
+                break;
+            inside += born > scope->begin;
+        }
+        visited += inside > before;
+    }
+    if (inside > 2 * visited)
+        v->is_inner |= DRYI_HINT_OPTIMIZER;
+}
+
+static bool
+try_candidate(const struct search *f, uint32_t anchor, struct verdict *v)
+{
+    bool has_memory = true;
+    *v = (struct verdict){0};
+    if (!has_company(f, anchor, v) || !repeats(f, anchor, &has_memory))
+        return has_memory;
+    v->is_loop = true;
+    look_at_callers(f, anchor, v);
+    look_at_scopes(f, anchor, v);
+    return true;
+}
+
+/* --- the choice --------------------------------------------------------------------------- */
+
+/*
+ * Outermost first. Where modules' calls are in the stacks, layers are known for what they
+ * are, and loops that are left are told by the code that runs once in them; where not, an
+ * outer loop needs only an eighth of an inner one's.
+ */
+static void
+choose(const struct search *f, struct dryi_rhythm *r)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < f->candidate_count; i++) {
+        const struct verdict *v = &f->verdicts[i];
+        if (v->is_loop && v->is_inner)
+            r->inner_hints |= v->is_inner;
+        else if (v->is_loop && v->lockstep_count > most)
+            most = v->lockstep_count;
+    }
+    for (uint32_t i = 0; i < f->candidate_count && !r->is_found; i++) {
+        const struct verdict *v = &f->verdicts[i];
+        uint32_t share = v->has_modules ? 2 : 8;
+        if (!v->is_loop || v->is_inner || (uint64_t)v->lockstep_count * share < most)
+            continue;
+        if (v->lockstep_count < 2 && most >= 2)
+            continue;
+        r->is_found = true;
+        r->anchor = f->candidates[i].symbol;
+        r->lockstep_count = v->lockstep_count;
+    }
+}
+
+/* The active curve just before each allocation. */
+static uint64_t *
+measure_heights(const struct search *f)
+{
+    uint64_t *heights =
+        dryi_memory_zalloc(&f->s->memory, (size_t)f->s->count + 1, sizeof *heights);
+    if (!heights)
+        return NULL;
+    struct dryi_walk walk;
+    dryi_walk_begin(&walk, f->timeline);
+    for (uint32_t i = 0; i < f->s->count; i++) {
+        while (walk.moment + 1 < f->view->allocations[i].begin)
+            dryi_walk_advance(&walk);
+        heights[i] = walk.height[DRY_CURVE_ACTIVE];
+    }
+    return heights;
+}
+
+static uint64_t
+mean_height(const struct search *f, uint32_t symbol, const uint64_t *heights)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[symbol];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->counts[symbol]; i++)
+        sum += heights[places[i]] / s->counts[symbol];
+    return sum;
+}
+
+/* Of the symbols that keep time best, the one before which least is in use. */
+static void
+settle_anchor(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    uint32_t anchor = r->anchor, most = 0;
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
+        if (!f->is_even[symbol] ||
+            !is_as_frequent(s->counts[anchor], s->counts[symbol]) ||
+            !keeps_time(s, anchor, symbol))
+            continue;
+        uint32_t single = count_single_parts(s, anchor, symbol);
+        if (single < most)
+            continue;
+        uint64_t height = mean_height(f, symbol, heights);
+        if (single == most && height >= lowest)
+            continue;
+        most = single;
+        lowest = height;
+        r->anchor = symbol;
+    }
+}
+
+/* --- where steps begin -------------------------------------------------------------------- */
+
+/* The first of the allocations first + 1 .. last before which least is in use. */
+static uint32_t
+find_lowest(const uint64_t *heights, uint32_t first, uint32_t last)
+{
+    uint32_t lowest = last;
+    for (uint32_t a = last; a > first; a--) {
+        if (heights[a] <= heights[lowest])
+            lowest = a;
+    }
+    return lowest;
+}
+
+static bool
+add_begin(struct dryi_rhythm *r, uint32_t allocation)
+{
+    if (!dryi_memory_grow(&r->memory, &r->begins, &r->capacity, r->count + 1,
+                          sizeof *r->begins))
+        return false;
+    r->begins[r->count++] = allocation;
+    return true;
+}
+
+/* The lowest points between the anchors; false: no memory. */
+static bool
+collect_lowest(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[r->anchor];
+    for (uint32_t i = 0; i + 1 < s->counts[r->anchor]; i++) {
+        if (!add_begin(r, find_lowest(heights, places[i], places[i + 1])))
+            return false;
+    }
+    return true;
+}
+
+/* Whether four of five of them are of the same code, and stand below the anchor. */
+static bool
+agree(const struct search *f, const uint64_t *heights, const struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[r->anchor];
+    uint32_t code = s->symbols[r->begins[r->count / 2]];
+    size_t same = 0, lower = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        same += s->symbols[r->begins[i]] == code;
+        lower += heights[r->begins[i]] < heights[places[i + 1]];
+    }
+    return same * 5 >= r->count * 4 && lower * 5 >= r->count * 4;
+}
+
+/*
+ * A lowest point at which other code stands, as in a first step before the optimizer has made
+ * its state, gives way to where that code stands as far before its anchor as in the middle
+ * step. So are found where the step before the first lowest point begins, and the one behind
+ * the last.
+ */
+static bool
+straighten(const struct search *f, struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[r->anchor];
+    size_t middle = r->count / 2;
+    uint32_t code = s->symbols[r->begins[middle]];
+    uint32_t ahead = places[middle + 1] - r->begins[middle];
+    for (size_t i = 0; i < r->count; i++) {
+        uint32_t a = places[i + 1] - ahead;
+        if (s->symbols[r->begins[i]] != code && ahead <= places[i + 1] && a > places[i] &&
+            s->symbols[a] == code)
+            r->begins[i] = a;
+    }
+    uint64_t last = r->begins[r->count - 1];
+    uint64_t next = last + (r->count > 1 ? last - r->begins[r->count - 2] : s->count);
+    if (next < s->count && s->symbols[next] == code && !add_begin(r, (uint32_t)next))
+        return false;
+    if (ahead > places[0] || s->symbols[places[0] - ahead] != code)
+        return true;
+    if (!add_begin(r, 0))
+        return false;
+    memmove(r->begins + 1, r->begins, (r->count - 1) * sizeof *r->begins);
+    r->begins[0] = places[0] - ahead;
+    return true;
+}
+
+static bool
+place_steps(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    const uint32_t *places = s->places + s->begins[r->anchor];
+    if (!collect_lowest(f, heights, r))
+        return false;
+    if (agree(f, heights, r))
+        return straighten(f, r);
+    r->count = 0;
+    for (uint32_t i = 0; i < s->counts[r->anchor]; i++) {
+        if (!add_begin(r, places[i]))
+            return false;
+    }
+    return true;
+}
+
+/* --- the call ----------------------------------------------------------------------------- */
+
+static bool
+search(struct search *f, struct dryi_rhythm *r)
+{
+    const struct dryi_sequence *s = f->s;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
+        if (s->counts[symbol] >= DRYI_STEPS_MIN)
+            consider_symbol(f, symbol);
+    }
+    choose_candidates(f);
+    for (uint32_t i = 0; i < f->candidate_count; i++) {
+        if (!try_candidate(f, f->candidates[i].symbol, &f->verdicts[i]))
+            return false;
+    }
+    choose(f, r);
+    if (!r->is_found)
+        return true;
+    uint64_t *heights = measure_heights(f);
+    bool is_ok = heights != NULL;
+    if (is_ok) {
+        settle_anchor(f, heights, r);
+        is_ok = place_steps(f, heights, r);
+    }
+    dryi_memory_free(&s->memory, heights, (size_t)s->count + 1, sizeof *heights);
+    return is_ok;
+}
+
+enum dry_status
+dryi_rhythm_find(struct dryi_rhythm *r, const struct dryi_sequence *s,
+                 const struct dryi_rhythm_context *context, struct dry_error *err)
+{
+    struct search *f = dryi_memory_zalloc(&s->memory, 1, sizeof *f);
+    *r = (struct dryi_rhythm){.memory = s->memory};
+    if (!f)
+        return dryi_fail_memory(err, "the search for steps");
+    f->s = s;
+    f->timeline = context->timeline;
+    f->view = dry_timeline_get_view(context->timeline);
+    f->hints = context->hints;
+    f->optimizer = context->optimizer;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++)
+        f->max_count =
+            s->counts[symbol] > f->max_count ? s->counts[symbol] : f->max_count;
+    size_t room = (size_t)f->max_count + 1;
+    f->by_count = dryi_memory_zalloc(&s->memory, room, sizeof *f->by_count);
+    f->shared = dryi_memory_zalloc(&s->memory, room, sizeof *f->shared);
+    f->is_even = dryi_memory_zalloc(&s->memory, s->symbol_count, 1);
+    bool is_ok = f->by_count && f->shared && f->is_even && search(f, r);
+    dryi_memory_free(&s->memory, f->by_count, room, sizeof *f->by_count);
+    dryi_memory_free(&s->memory, f->shared, room, sizeof *f->shared);
+    dryi_memory_free(&s->memory, f->is_even, s->symbol_count, 1);
+    dryi_memory_free(&s->memory, f, 1, sizeof *f);
+    if (is_ok)
+        return DRY_OK;
+    dryi_rhythm_finish(r);
+    return dryi_fail_memory(err, "the search for steps");
+}
+
+void
+dryi_rhythm_finish(struct dryi_rhythm *r)
+{
+    dryi_memory_free(&r->memory, r->begins, r->capacity, sizeof *r->begins);
+    *r = (struct dryi_rhythm){.memory = r->memory};
+}

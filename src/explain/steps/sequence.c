@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/steps/sequence.h"
+
+#include "base/fail.h"
+#include "base/map.h"
+#include "base/memory.h"
+
+/* A number for each key, in order of first appearance; false: no memory. */
+static bool
+number_key(struct dryi_map *map, uint64_t key, uint32_t *number)
+{
+    const uint32_t *known = dryi_map_find(map, key);
+    *number = known ? *known : (uint32_t)map->count;
+    return known || dryi_map_put(map, key, *number);
+}
+
+static uint32_t
+count_born_before(const struct dry_timeline_view *v, uint32_t until)
+{
+    uint32_t low = 0, high = v->allocation_count - v->ghost_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (v->allocations[middle].begin < until)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool
+fill_by_stack(struct dryi_sequence *s, const struct dry_timeline_view *v)
+{
+    uint32_t stack_count = dry_trace_get_view(v->trace)->stack_count;
+    s->symbol_count = stack_count + 1;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t stack = v->allocations[i].stack;
+        s->symbols[i] = stack < stack_count ? stack : stack_count;
+    }
+    return true;
+}
+
+static bool
+fill_by_size(struct dryi_sequence *s, const struct dry_timeline_view *v)
+{
+    struct dryi_map sizes, pairs;
+    dryi_map_init(&sizes, &s->memory);
+    dryi_map_init(&pairs, &s->memory);
+    bool is_ok = true;
+    for (uint32_t i = 0; i < s->count && is_ok; i++) {
+        const struct dry_allocation *a = &v->allocations[i];
+        uint32_t size;
+        is_ok = number_key(&sizes, a->requested, &size) &&
+                number_key(&pairs, (uint64_t)a->stack << 32 | size, &s->symbols[i]);
+    }
+    s->symbol_count = (uint32_t)pairs.count + 1;
+    dryi_map_finish(&sizes);
+    dryi_map_finish(&pairs);
+    return is_ok;
+}
+
+/* Where each symbol occurs: a counting sort. */
+static bool
+index_places(struct dryi_sequence *s)
+{
+    s->counts = dryi_memory_zalloc(&s->memory, s->symbol_count, sizeof *s->counts);
+    s->begins = dryi_memory_zalloc(&s->memory, s->symbol_count, sizeof *s->begins);
+    s->places = dryi_memory_zalloc(&s->memory, (size_t)s->count + 1, sizeof *s->places);
+    if (!s->counts || !s->begins || !s->places)
+        return false;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->counts[s->symbols[i]]++;
+    uint32_t begin = 0;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
+        s->begins[symbol] = begin;
+        begin += s->counts[symbol];
+        s->used_count += s->counts[symbol] > 0;
+    }
+    for (uint32_t i = 0; i < s->count; i++)
+        s->places[s->begins[s->symbols[i]]++] = i;
+    for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++)
+        s->begins[symbol] -= s->counts[symbol];
+    return true;
+}
+
+enum dry_status
+dryi_sequence_init(struct dryi_sequence *s, const struct dry_timeline *timeline,
+                   enum dryi_alphabet alphabet, uint32_t until,
+                   const struct dry_memory *memory, struct dry_error *err)
+{
+    const struct dry_timeline_view *v = dry_timeline_get_view(timeline);
+    *s = (struct dryi_sequence){.memory = *memory, .count = count_born_before(v, until)};
+    s->symbols = dryi_memory_zalloc(memory, (size_t)s->count + 1, sizeof *s->symbols);
+    bool is_ok = s->symbols && (alphabet == DRYI_ALPHABET_STACK ? fill_by_stack(s, v)
+                                                                : fill_by_size(s, v));
+    if (is_ok && index_places(s))
+        return DRY_OK;
+    dryi_sequence_finish(s);
+    return dryi_fail_memory(err, "the order of the allocations");
+}
+
+void
+dryi_sequence_finish(struct dryi_sequence *s)
+{
+    const struct dry_memory *m = &s->memory;
+    size_t count = (size_t)s->count + 1;
+    dryi_memory_free(m, s->symbols, count, sizeof *s->symbols);
+    dryi_memory_free(m, s->places, count, sizeof *s->places);
+    dryi_memory_free(m, s->counts, s->symbol_count, sizeof *s->counts);
+    dryi_memory_free(m, s->begins, s->symbol_count, sizeof *s->begins);
+    *s = (struct dryi_sequence){.memory = s->memory};
+}
+
+/* What is known of a symbol in the part under way: `part` counts from 1. */
+struct tally {
+    uint32_t part, count, count_before;
+};
+
+static bool
+is_also_before(struct tally *t, uint32_t part)
+{
+    if (t->part != part) {
+        t->count_before = t->part + 1 == part ? t->count : 0;
+        t->part = part;
+        t->count = 0;
+    }
+    t->count++;
+    return t->count <= t->count_before;
+}
+
+bool
+dryi_sequence_compare(const struct dryi_sequence *s, const uint32_t *begins,
+                      uint32_t part_count, uint32_t *shared)
+{
+    struct tally *tallies =
+        dryi_memory_zalloc(&s->memory, s->symbol_count, sizeof *tallies);
+    if (!tallies)
+        return false;
+    for (uint32_t p = 0; p < part_count; p++) {
+        uint32_t end = p + 1 < part_count ? begins[p + 1] : s->count;
+        shared[p] = 0;
+        for (uint32_t i = begins[p]; i < end; i++)
+            shared[p] += is_also_before(&tallies[s->symbols[i]], p + 1);
+    }
+    dryi_memory_free(&s->memory, tallies, s->symbol_count, sizeof *tallies);
+    return true;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * How large the blocks were: a record says what was requested, and only at the end how large
+ * the blocks are. Where the replay reproduces a block's address, its size is the block's.
+ */
+
+#include "base/fail.h"
+#include "explain/timeline/timeline_inside.h"
+
+struct measuring {
+    struct dry_timeline *t;
+    const struct dryi_program *p;
+    const struct dryi_machine *machine;
+};
+
+static void
+on_begin(void *self, const struct dryi_machine *machine)
+{
+    struct measuring *m = self;
+    m->machine = machine;
+}
+
+static void
+on_event(void *self, const struct dryi_place_event *event)
+{
+    (void)self;
+    (void)event;
+}
+
+static enum dry_status
+after_op(void *self, size_t op)
+{
+    struct measuring *m = self;
+    if (m->p->kinds[op] != OP_ALLOC)
+        return DRY_OK;
+    uint32_t request = m->p->args[op];
+    dryi_block handle = m->machine->handles[request];
+    uint32_t event = m->p->alloc_events[request];
+    if (handle == DRYI_NO_BLOCK || event >= m->t->view.event_count ||
+        m->t->event_allocation[event] == DRY_NONE)
+        return DRY_OK;
+    struct dry_allocation *a = &m->t->allocations[m->t->event_allocation[event]];
+    struct dryi_block_info info;
+    m->machine->place.ops->get_block(m->machine->place.self, handle, &info);
+    if (info.addr == a->address && info.size <= DRYI_TIMELINE_BYTES_MAX &&
+        a->flags & DRY_ALLOCATION_SIZE_GUESSED) {
+        a->size = info.size;
+        a->flags &= ~DRY_ALLOCATION_SIZE_GUESSED;
+    }
+    return DRY_OK;
+}
+
+static enum dry_status
+on_end(void *self)
+{
+    (void)self;
+    return DRY_OK;
+}
+
+/* The replay inferred the sizes of ghosts that the window gives back. */
+static void
+measure_ghosts(struct measuring *m)
+{
+    for (size_t g = 0; g < m->p->ghost_count; g++) {
+        const struct ghost *ghost = &m->p->ghosts[g];
+        if (ghost->free_event >= m->t->view.event_count || ghost->block_size == 0)
+            continue;
+        uint32_t id = m->t->event_allocation[ghost->free_event];
+        struct dry_allocation *a = &m->t->allocations[id == DRY_NONE ? 0 : id];
+        if (id == DRY_NONE || !(a->flags & DRY_ALLOCATION_SIZE_GUESSED) ||
+            !(a->flags & DRY_ALLOCATION_GHOST) || a->address != ghost->addr ||
+            ghost->block_size > DRYI_TIMELINE_BYTES_MAX)
+            continue;
+        a->size = ghost->block_size;
+        a->flags &= ~DRY_ALLOCATION_SIZE_GUESSED;
+    }
+}
+
+/* Counts the guesses. False: all sizes together are more than heights can hold. */
+static bool
+add_up_sizes(struct dry_timeline *t)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < t->view.allocation_count; i++) {
+        const struct dry_allocation *a = &t->allocations[i];
+        t->view.guessed_sizes += (a->flags & DRY_ALLOCATION_SIZE_GUESSED) != 0;
+        total += a->size > a->requested ? a->size : a->requested;
+        if (total > DRYI_TIMELINE_TOTAL_MAX)
+            return false;
+    }
+    return true;
+}
+
+enum dry_status
+dryi_timeline_measure(struct dry_timeline *t, struct dry_error *err)
+{
+    struct measuring m = {.t = t, .p = dryi_replay_program(t->replay)};
+    struct dryi_listener listener = {.begin = on_begin,
+                                     .event = on_event,
+                                     .after = after_op,
+                                     .end = on_end,
+                                     .self = &m};
+    enum dry_status status = DRY_OK;
+    if (dry_replay_get_check(t->replay)->possible) {
+        measure_ghosts(&m);
+        status = dryi_replay_watch(t->replay, &listener, err);
+    }
+    if (status == DRY_OK && !add_up_sizes(t))
+        return dryi_fail(
+            err, DRY_ERR_LIMIT,
+            "all allocations together are larger than any device could hold");
+    return status;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What to change, each with its effect in bytes. Settings are replayed, unless the sums alone
+ * prove that none can help: what was requested, unrounded and packed without a gap, and the
+ * request exceed the budget. The other changes follow from the findings.
+ */
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "explain/verdict/explanation_inside.h"
+#include "replay/inside.h"
+#include "trace/from_pool.h"
+
+#define FRACTION "per_process_memory_fraction"
+#define SETTINGS_SHOWN 3
+#define CHECKPOINT_CONFIDENCE_MIN 60
+#define CHECKPOINT_SHARE 5 /* activations worth recomputing: a fifth of what is active */
+
+static struct dry_change *
+add_change(struct dry_explanation *e, enum dry_change_kind kind, uint64_t bytes)
+{
+    if (e->view.change_count == CHANGES_MAX)
+        return &e->changes[CHANGES_MAX - 1];
+    struct dry_change *c = &e->changes[e->view.change_count++];
+    *c = (struct dry_change){.kind = kind, .bytes = bytes, .oom_event = DRY_EVENT_NONE};
+    return c;
+}
+
+static const struct dry_finding *
+find_cause(const struct dry_explanation *e, enum dry_cause cause)
+{
+    for (size_t i = 0; i < e->view.finding_count; i++) {
+        if (e->findings[i].cause == cause)
+            return &e->findings[i];
+    }
+    return NULL;
+}
+
+static bool
+is_at_oom(const struct dry_explanation *e)
+{
+    return e->view.moment_kind == DRY_MOMENT_AT_OOM;
+}
+
+/* --- settings ----------------------------------------------------------------------------- */
+
+/* Packed without a gap or a rounded byte, it would still not fit. */
+static uint64_t
+missing_in_any_layout(const struct dry_explanation *e)
+{
+    const struct dry_explanation_view *w = &e->view;
+    uint64_t wanted = w->state->requested + w->request_bytes;
+    return is_at_oom(e) && wanted > w->budget_bytes ? wanted - w->budget_bytes : 0;
+}
+
+static bool
+is_worth_running(const struct dry_explanation *e)
+{
+    if (e->options.run_max == 0 || e->timeline->event_count < 2 ||
+        find_cause(e, DRY_CAUSE_LIMIT))
+        return false;
+    if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
+        return false; /* they are settings of PyTorch's allocator, and this is another */
+    if (is_at_oom(e))
+        return missing_in_any_layout(e) == 0;
+    return find_cause(e, DRY_CAUSE_FRAGMENTATION) != NULL;
+}
+
+static enum dry_status
+run_settings(struct dry_explanation *e, struct dry_error *err)
+{
+    struct dry_recommend_options options;
+    dry_recommend_options_init(&options);
+    options.memory = &e->memory;
+    options.goal = DRY_GOAL_PEAK;
+    options.run_max = e->options.run_max;
+    options.progress = e->options.progress;
+    options.progress_self = e->options.progress_self;
+    if (is_at_oom(e)) {
+        options.past_event = e->view.event;
+        /* What is recorded is the room at the first; others may have taken some since. */
+        if (e->view.event != dry_replay_get_recorded(e->subject.replay)->oom_event)
+            options.capacity_bytes = e->view.budget_bytes;
+    }
+    return dry_recommend_create(e->subject.replay, &options, &e->settings, err);
+}
+
+/*
+ * A setting that gets past the failure, or that needs less where there was none. What the
+ * record holds besides may still fail: that is another failure.
+ */
+static bool
+helps(const struct dry_explanation *e, const struct dry_candidate *c)
+{
+    if (!c->is_allowed || c->is_recorded)
+        return false;
+    return is_at_oom(e) ? c->run.gets_past : c->has_gain && !c->run.oom;
+}
+
+static bool
+add_settings(struct dry_explanation *e)
+{
+    size_t count, shown = 0;
+    const struct dry_candidate *c = dry_recommend_get_candidates(e->settings, &count);
+    const struct dry_recommend_summary *s = dry_recommend_get_summary(e->settings);
+    uint64_t recorded = s->recorded < count ? c[s->recorded].run.reserved_peak_bytes : 0;
+    for (size_t i = 0; i < count && shown < SETTINGS_SHOWN; i++) {
+        if (!helps(e, &c[i]))
+            continue;
+        uint64_t peak = c[i].run.reserved_peak_bytes;
+        struct dry_change *change =
+            add_change(e, DRY_CHANGE_SETTING, recorded > peak ? recorded - peak : 0);
+        change->setting = c[i].conf;
+        change->caveats = c[i].caveats;
+        change->removes_oom = is_at_oom(e);
+        change->peak_bytes = peak;
+        change->oom_event = c[i].run.oom ? c[i].run.oom_event : DRY_EVENT_NONE;
+        shown++;
+    }
+    return shown > 0;
+}
+
+/* --- the program -------------------------------------------------------------------------- */
+
+static void
+change_balance(struct dry_explanation *e)
+{
+    uint64_t sum = 0;
+    if (e->view.sibling_count == 0)
+        return;
+    for (size_t i = 0; i < e->view.sibling_count; i++) {
+        const struct dry_sibling *s = &e->view.siblings[i];
+        sum += s->is_subject ? 0 : s->peak_bytes;
+    }
+    uint64_t subject = e->view.projected_bytes
+                           ? e->view.projected_bytes
+                           : e->view.state->active + e->view.request_bytes;
+    uint64_t each = (sum + subject) / e->view.sibling_count;
+    struct dry_change *c = add_change(e, DRY_CHANGE_BALANCE, each);
+    c->removes_oom = each < e->view.budget_bytes;
+}
+
+/* An option string less one option; false if there is no room. */
+static bool
+copy_without(char *to, size_t capacity, const char *conf, const char *option)
+{
+    size_t used = 0, length = strlen(option);
+    while (*conf) {
+        size_t end = 0;
+        for (int depth = 0; conf[end] && (conf[end] != ',' || depth > 0); end++)
+            depth += (conf[end] == '[') - (conf[end] == ']');
+        const char *name = conf + strspn(conf, " ");
+        if (strncmp(name, option, length) != 0) {
+            if (used + end + 2 > capacity)
+                return false;
+            if (used > 0)
+                to[used++] = ',';
+            memcpy(to + used, conf, end);
+            used += end;
+        }
+        conf += end + (conf[end] == ',');
+    }
+    to[used] = '\0';
+    return true;
+}
+
+/*
+ * Without the fraction: replayed on what PyTorch had and the device had left. A limit that
+ * the program set by a call leaves no trace in the settings; then the sum must do.
+ */
+static enum dry_status
+change_limit(struct dry_explanation *e, struct dry_error *err)
+{
+    struct dry_change *c = add_change(e, DRY_CHANGE_LIMIT, e->view.device_free_bytes);
+    struct dry_run_options options;
+    struct dry_run run;
+    bool is_in_conf =
+        dryi_replay_conf(e->subject.replay)->per_process_memory_fraction < 1.0;
+    c->removes_oom = e->view.device_free_bytes >= e->shortage.need;
+    if (!is_in_conf || e->options.run_max == 0)
+        return DRY_OK;
+    const char *recorded = dry_replay_get_recorded(e->subject.replay)->conf;
+    if (!copy_without(e->limit_conf, sizeof e->limit_conf, recorded, FRACTION))
+        return DRY_OK;
+    dry_run_options_init(&options);
+    options.conf = e->limit_conf;
+    options.capacity_bytes = e->view.budget_bytes;
+    options.past_event = e->view.event;
+    enum dry_status status = dry_replay_run(e->subject.replay, &options, &run, err);
+    if (status == DRY_OK) {
+        c->setting = e->limit_conf;
+        c->removes_oom = run.gets_past;
+        c->peak_bytes = run.reserved_peak_bytes;
+        c->oom_event = run.oom ? run.oom_event : DRY_EVENT_NONE;
+    }
+    return status == DRY_ERR_ARGUMENT ? DRY_OK : status;
+}
+
+static void
+add_program_changes(struct dry_explanation *e)
+{
+    const struct dry_explanation_view *w = &e->view;
+    const struct dry_finding *leak = find_cause(e, DRY_CAUSE_LEAK);
+    if (find_cause(e, DRY_CAUSE_IMBALANCE))
+        change_balance(e);
+    if (leak) {
+        struct dry_change *c = add_change(e, DRY_CHANGE_LEAK, leak->bytes);
+        c->removes_oom =
+            is_at_oom(e) &&
+            w->state->active - leak->bytes + w->request_bytes <= w->budget_bytes;
+    }
+    const struct dry_finding *other = find_cause(e, DRY_CAUSE_OTHER_MEMORY);
+    if (other && !other->is_assumed)
+        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = 1;
+    const struct dry_finding *pending = find_cause(e, DRY_CAUSE_PENDING);
+    if (pending)
+        add_change(e, DRY_CHANGE_STREAMS, pending->bytes);
+    const struct dry_finding *stranded = find_cause(e, DRY_CAUSE_STRANDED);
+    if (stranded)
+        add_change(e, DRY_CHANGE_POOL, stranded->bytes);
+    if (find_cause(e, DRY_CAUSE_OVERFLOW))
+        add_change(e, DRY_CHANGE_RECORD, w->ghost_bytes);
+    uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
+    if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&
+        w->category_confidence[DRY_CATEGORY_ACTIVATIONS] >= CHECKPOINT_CONFIDENCE_MIN)
+        add_change(e, DRY_CHANGE_CHECKPOINT, activations)->removes_oom = 0;
+    if (w->short_bytes > 0)
+        add_change(e, DRY_CHANGE_OWNERS, w->short_bytes);
+}
+
+enum dry_status
+dryi_explain_changes(struct dry_explanation *e, struct dry_error *err)
+{
+    uint64_t missing = missing_in_any_layout(e);
+    bool was_run = false, is_helped = false;
+    enum dry_status status = DRY_OK;
+    if (find_cause(e, DRY_CAUSE_LIMIT))
+        status = change_limit(e, err);
+    if (status != DRY_OK)
+        return status;
+    if (is_worth_running(e)) {
+        status = run_settings(e, err);
+        if (status != DRY_OK)
+            return status;
+        is_helped = add_settings(e);
+        was_run = true;
+    }
+    add_program_changes(e);
+    if (missing > 0 || (was_run && !is_helped))
+        add_change(e, DRY_CHANGE_NO_SETTING, missing);
+    return status;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Why so much was alive. A lack of capacity is where the sums end, not why: something may
+ * grow from step to step, one step may be larger than those before it, the other devices may
+ * hold a fraction of it, or the record may have lost who holds it. Each of these goes in
+ * front of the capacity that it used up.
+ */
+
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "explain/verdict/explanation_inside.h"
+
+#define LEAK_BYTES_MIN (16 * DRYI_MIB)
+#define LEAK_SHARE 20 /* a twentieth of what is active */
+#define LEAK_CONFIDENCE_MIN 0.5
+#define SPIKE_SHARE 5 /* a fifth of the budget above all steps before */
+#define SPIKE_STEPS_MIN 3
+#define UNKNOWN_SHARE 4   /* a quarter of what is active */
+#define IMBALANCE_RATIO 2 /* of the mean of the others */
+
+static bool
+is_promoting(const struct dry_explanation *e)
+{
+    return e->findings[0].cause == DRY_CAUSE_CAPACITY ||
+           e->findings[0].cause == DRY_CAUSE_NONE;
+}
+
+/*
+ * A reason goes in front of a lack of capacity, and behind any other cause. Where nothing
+ * seemed wrong, it takes that finding's place.
+ */
+static void
+rank(struct dry_explanation *e, bool promotes)
+{
+    if (!promotes)
+        return;
+    if (e->findings[0].cause == DRY_CAUSE_NONE)
+        e->findings[0] = e->findings[--e->view.finding_count];
+    else
+        dryi_explanation_promote(e);
+}
+
+/* --- leak --------------------------------------------------------------------------------- */
+
+/*
+ * Layers look like steps if the window holds one forward pass: each keeps its activations,
+ * and nothing is given back in between. Steps that were told by a rhythm alone must give
+ * back half of what they rise by; marked ones are believed.
+ */
+static bool
+gives_back(const struct dry_explanation *e)
+{
+    uint32_t count;
+    const struct dry_step *steps = dry_steps_get(e->steps, &count);
+    double rise = 0, fall = 0;
+    if (dry_steps_get_source(e->steps) != DRY_STEPS_PERIODICITY)
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct dry_step *s = &steps[i];
+        uint64_t begin =
+            dry_timeline_height(e->subject.timeline, DRY_CURVE_ACTIVE, s->begin);
+        if (s->is_partial || s->peak.bytes < begin || s->peak.bytes < s->active_end)
+            continue;
+        rise += (double)(s->peak.bytes - begin);
+        fall += (double)(s->peak.bytes - s->active_end);
+    }
+    return fall > rise / 2;
+}
+
+static void
+find_leak(struct dry_explanation *e)
+{
+    size_t count, lines = 0;
+    uint32_t step_count;
+    const struct dry_growth *growth = dry_steps_get_growth(e->steps, &count);
+    dry_steps_get(e->steps, &step_count);
+    uint64_t leaked = 0;
+    double confidence = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (growth[i].confidence < LEAK_CONFIDENCE_MIN)
+            continue;
+        lines++;
+        leaked += growth[i].bytes;
+        if (growth[i].confidence > confidence)
+            confidence = growth[i].confidence;
+    }
+    const struct dry_state *s = e->view.state;
+    if (leaked < LEAK_BYTES_MIN || leaked < s->active / LEAK_SHARE ||
+        leaked > s->active || !gives_back(e))
+        return;
+    bool promotes = is_promoting(e);
+    struct dry_finding *f = dryi_explanation_find(
+        e, DRY_CAUSE_LEAK, (unsigned)(confidence * 100.0 + 0.5), leaked);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "active", s->active);
+    dryi_proof_right(p, "left behind by earlier steps", leaked);
+    dryi_proof_right(p, "everything else", s->active - leaked);
+    if (e->view.moment_kind == DRY_MOMENT_AT_OOM) {
+        p = dryi_finding_prove(f);
+        dryi_proof_left(p, "everything else", s->active - leaked);
+        dryi_proof_left(p, "asked for", e->view.request_bytes);
+        dryi_proof_right(p, "reserved", s->reserved);
+        dryi_proof_right(p, "free on the device", e->view.device_free_bytes);
+    }
+    snprintf(f->note, sizeof f->note,
+             "%zu line%s leave%s memory behind, step after step, in %u steps", lines,
+             lines == 1 ? "" : "s", lines == 1 ? "s" : "", step_count);
+    rank(e, promotes);
+}
+
+/* --- spike -------------------------------------------------------------------------------- */
+
+/*
+ * The highest that any step reached before the one of the moment; 0 if there were too few to
+ * know what is usual: the first also makes caches and optimizer state.
+ */
+static uint64_t
+earlier_peak(const struct dry_explanation *e)
+{
+    uint32_t count, whole = 0;
+    const struct dry_step *steps = dry_steps_get(e->steps, &count);
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < count && i < e->view.step; i++) {
+        whole += !steps[i].is_partial;
+        if (steps[i].peak.bytes > peak)
+            peak = steps[i].peak.bytes;
+    }
+    return whole >= SPIKE_STEPS_MIN ? peak : 0;
+}
+
+static void
+find_spike(struct dry_explanation *e)
+{
+    uint64_t wanted = e->view.state->active + e->view.request_bytes;
+    if (e->view.moment_kind != DRY_MOMENT_AT_OOM || e->view.step == DRY_NONE ||
+        e->view.request_bytes > e->view.budget_bytes) /* too much for an empty device */
+        return;
+    uint64_t before = earlier_peak(e);
+    if (before == 0 || wanted <= before ||
+        wanted - before < e->view.budget_bytes / SPIKE_SHARE)
+        return;
+    bool promotes = is_promoting(e);
+    struct dry_finding *f =
+        dryi_explanation_find(e, DRY_CAUSE_SPIKE, 90, wanted - before);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "active", e->view.state->active);
+    dryi_proof_left(p, "asked for", e->view.request_bytes);
+    dryi_proof_right(p, "the most of any step before", before);
+    dryi_proof_right(p, "more than ever", wanted - before);
+    rank(e, promotes);
+}
+
+/* --- imbalance ---------------------------------------------------------------------------- */
+
+static void
+find_imbalance(struct dry_explanation *e)
+{
+    uint64_t sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < e->view.sibling_count; i++) {
+        const struct dry_sibling *s = &e->view.siblings[i];
+        sum += s->is_subject ? 0 : s->peak_bytes;
+        count += !s->is_subject;
+    }
+    uint64_t wanted = e->view.state->active + e->view.request_bytes;
+    if (count == 0 || sum == 0 || wanted / IMBALANCE_RATIO < sum / count ||
+        e->findings[0].cause == DRY_CAUSE_NONE)
+        return;
+    bool promotes = is_promoting(e);
+    struct dry_finding *f =
+        dryi_explanation_find(e, DRY_CAUSE_IMBALANCE, 95, wanted - sum / count);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "active", e->view.state->active);
+    if (e->view.request_bytes)
+        dryi_proof_left(p, "asked for", e->view.request_bytes);
+    dryi_proof_right(p, "mean of the other devices' peaks", sum / count);
+    snprintf(f->note, sizeof f->note, "%.1f times the mean of %zu other device%s",
+             (double)wanted / ((double)sum / (double)count), count,
+             count == 1 ? "" : "s");
+    rank(e, promotes);
+}
+
+/* --- overflow ----------------------------------------------------------------------------- */
+
+static void
+find_overflow(struct dry_explanation *e)
+{
+    const struct dry_explanation_view *w = &e->view;
+    uint64_t active = w->state->active;
+    uint64_t known = w->covered_bytes < active ? w->covered_bytes : active;
+    if (w->unmatched_frees == 0 || active - known <= active / UNKNOWN_SHARE)
+        return;
+    /* Where nothing failed it is no verdict, but true. */
+    bool promotes = is_promoting(e) && e->view.moment_kind == DRY_MOMENT_AT_OOM;
+    struct dry_finding *f =
+        dryi_explanation_find(e, DRY_CAUSE_OVERFLOW, 90, active - known);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "active", active);
+    dryi_proof_right(p, "of known lines", known);
+    dryi_proof_right(p, "allocated before the record begins", active - known);
+    snprintf(f->note, sizeof f->note,
+             "%u free%s whose allocation is not in the record: its beginning was "
+             "overwritten, or recording began late",
+             w->unmatched_frees,
+             w->unmatched_frees == 1 ? " is of a block" : "s are of blocks");
+    rank(e, promotes);
+}
+
+void
+dryi_explain_reasons(struct dry_explanation *e)
+{
+    find_overflow(e);
+    find_spike(e);
+    find_leak(e);
+    find_imbalance(e);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_FACTS_READ_H
+#define DRYI_HOST_FACTS_READ_H
+
+/* Files of facts, bounded; paths are formats behind the root. false: not to be read. */
+
+#include "host/facts/facts.h"
+
+#define DRYI_FACTS_TEXT_MAX 8192
+
+struct dryi_fact_file {
+    char text[DRYI_FACTS_TEXT_MAX];
+    size_t length;
+};
+
+/* What lies beyond DRYI_FACTS_TEXT_MAX is left out. */
+__attribute__((format(printf, 3, 4))) bool dryi_facts_read(const struct dryi_facts *facts,
+                                                           struct dryi_fact_file *file,
+                                                           const char *path, ...);
+__attribute__((format(printf, 3, 4))) bool dryi_facts_read_number(
+    const struct dryi_facts *facts, uint64_t *number, const char *path, ...);
+/* Of a long file the lines that contain `word`, as far as they fit. */
+bool dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                           const char *path, const char *word);
+/* Of a long file its end, from the first line on that contains `word`, as far as it fits. */
+bool dryi_facts_read_from(const struct dryi_facts *facts, struct dryi_fact_file *file,
+                          const char *path, const char *word);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that NVIDIA's driver registers: pages of ours, then cuMemHostRegister.
+ *
+ * cuMemHostAlloc has the driver fault pages in, in one thread, while neighbours wait for its
+ * lock: half a second to one a GiB. Pages that are there before, put there by all threads of
+ * the right node, leave it the pinning: a tenth of that, and less again with huge pages.
+ *
+ * What the driver has registered must not be unmapped before it is unregistered: it would take
+ * whatever is mapped there next for the old memory. So where unregistering is refused the
+ * pages stay for good, and are counted. Where the driver or the context is gone, the
+ * registration went with it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "host/facts/facts_read.h"
+#include "host/pages/pages_inside.h"
+#include "host/pinned/pin_events.h"
+#include "host/pinned/pin_source.h"
+
+struct pin_cuda {
+    struct dry_memory memory;
+    struct dryi_cuda_context context;
+    struct dryi_pin_source source;
+    struct dryi_pin_events events;
+    atomic_uint_least64_t kept_bytes;
+};
+
+/* --- limits of a call ------------------------------------------------------------------- */
+
+#define CALL_LIMIT (512 * DRYI_GIB)
+#define OLD_KERNEL_LIMIT (2 * DRYI_GIB)
+
+/*
+ * Linux 6.11 to 6.13 keep what a pin holds in one array, which is too large from 2 GiB on.
+ * True also where the kernel does not say which it is.
+ */
+static bool
+kernel_pins_little(const struct dryi_facts *facts)
+{
+    struct dryi_fact_file file;
+    if (!dryi_facts_read(facts, &file, "/proc/sys/kernel/osrelease") ||
+        file.length >= sizeof file.text)
+        return true;
+    file.text[file.length] = '\0';
+    char *end;
+    unsigned long major = strtoul(file.text, &end, 10);
+    if (end == file.text || *end != '.')
+        return true;
+    unsigned long minor = strtoul(end + 1, NULL, 10);
+    return major == 6 && minor >= 11 && minor <= 13;
+}
+
+/* What a call of that size may have met; "": nothing that we know of. */
+static const char *
+limit_text(const struct pin_cuda *p, uint64_t bytes)
+{
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    if (bytes >= CALL_LIMIT)
+        return ", drivers since r580 take less than 512 GiB a call";
+    if (bytes > OLD_KERNEL_LIMIT && kernel_pins_little(&facts))
+        return ", Linux 6.11 to 6.13 pins at most 2 GiB a call";
+    return "";
+}
+
+static enum dry_status
+fail_register(const struct pin_cuda *p, uint64_t bytes, int result, struct dry_error *err)
+{
+    char what[112];
+    const char *limit = result == DRYI_CUDA_HOST_ALREADY_REGISTERED
+                            ? ", somebody unmapped registered memory"
+                            : limit_text(p, bytes);
+    (void)snprintf(what, sizeof what, "cuMemHostRegister of %llu bytes%s",
+                   (unsigned long long)bytes, limit);
+    enum dry_status status = dryi_cuda_driver_fail(&p->context.driver, result, what, err);
+    if (!limit[0] || status != DRY_ERR_NO_SPACE)
+        return status;
+    /* Giving back other memory would not help. */
+    if (err)
+        err->status = DRY_ERR_SYSTEM;
+    return DRY_ERR_SYSTEM;
+}
+
+/* --- take and give ---------------------------------------------------------------------- */
+
+static int
+register_range(struct pin_cuda *p, void *address, uint64_t bytes)
+{
+    const struct dryi_cuda_driver *d = &p->context.driver;
+    struct dryi_cuda_stay stay = dryi_cuda_enter(&p->context);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return stay.result;
+    int result =
+        dryi_cuda_note(&p->context, d->mem_host_register(address, bytes,
+                                                         DRYI_CUDA_HOST_PORTABLE |
+                                                             DRYI_CUDA_HOST_MAPPED));
+    dryi_cuda_leave(&p->context, &stay);
+    return result;
+}
+
+/* *result is the driver's, where the status is SYSTEM or NO_SPACE for its sake. */
+static enum dry_status
+take_once(struct pin_cuda *p, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
+          int *result, struct dry_error *err)
+{
+    struct dry_pages *pages;
+    struct dry_pages_info info;
+    *result = DRYI_CUDA_SUCCESS;
+    enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
+    if (status != DRY_OK)
+        return status;
+    dry_pages_get_info(pages, &info);
+    *range = (struct dryi_pin_range){
+        .address = (uintptr_t)info.address, .bytes = info.bytes, .handle = pages};
+    *result = register_range(p, info.address, info.bytes);
+    return *result == DRYI_CUDA_SUCCESS ? DRY_OK
+                                        : fail_register(p, info.bytes, *result, err);
+}
+
+/*
+ * Programs unmap registered memory, and the kernel gives its addresses to whoever asks next.
+ * While that region is still there, another has other addresses.
+ */
+static enum dry_status
+cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
+          struct dry_error *err)
+{
+    struct pin_cuda *p = self;
+    struct dryi_pin_range taken = {.handle = NULL}, stale = {.handle = NULL};
+    int result;
+    if (dryi_cuda_context_is_gone(&p->context)) /* before a second is spent on filling */
+        return dryi_cuda_driver_fail(&p->context.driver, DRYI_CUDA_DEINITIALIZED,
+                                     "the driver is gone", err);
+    enum dry_status status = take_once(p, bytes, node, &taken, &result, err);
+    if (result == DRYI_CUDA_HOST_ALREADY_REGISTERED) {
+        stale = taken;
+        taken.handle = NULL;
+        status = take_once(p, bytes, node, &taken, &result, err);
+    }
+    dry_pages_destroy(stale.handle);
+    if (status == DRY_OK)
+        *range = taken;
+    else
+        dry_pages_destroy(taken.handle);
+    return status;
+}
+
+/* Whether the driver knows nothing of the range any more. */
+static bool
+unregister_range(struct pin_cuda *p, uint64_t address)
+{
+    const struct dryi_cuda_driver *d = &p->context.driver;
+    struct dryi_cuda_stay stay = dryi_cuda_enter(&p->context);
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = d->mem_host_unregister((void *)(uintptr_t)address);
+        dryi_cuda_leave(&p->context, &stay);
+    }
+    dryi_cuda_note_unheard(&p->context, result);
+    return result == DRYI_CUDA_SUCCESS || result == DRYI_CUDA_HOST_NOT_REGISTERED ||
+           dryi_cuda_context_is_gone(&p->context);
+}
+
+static void
+cuda_give(void *self, const struct dryi_pin_range *range)
+{
+    struct pin_cuda *p = self;
+    if (unregister_range(p, range->address)) {
+        dry_pages_destroy(range->handle);
+        return;
+    }
+    dryi_pages_abandon(range->handle);
+    atomic_fetch_add_explicit(&p->kept_bytes, range->bytes, memory_order_relaxed);
+}
+
+static uint64_t
+cuda_room(void *self, int32_t node)
+{
+    const struct pin_cuda *p = self;
+    return dryi_pin_source_room(&p->source, node);
+}
+
+/* --- events ----------------------------------------------------------------------------- */
+
+static enum dry_status
+cuda_event_record(void *self, uint64_t stream, uint64_t *event, struct dry_error *err)
+{
+    struct pin_cuda *p = self;
+    return dryi_pin_events_record(&p->events, stream, event, err);
+}
+
+static int
+cuda_event_is_done(void *self, uint64_t event)
+{
+    struct pin_cuda *p = self;
+    return dryi_pin_events_is_done(&p->events, event);
+}
+
+static void
+cuda_event_return(void *self, uint64_t event)
+{
+    struct pin_cuda *p = self;
+    dryi_pin_events_return(&p->events, event);
+}
+
+/* --- make and finish -------------------------------------------------------------------- */
+
+static void
+cuda_finish(void *self)
+{
+    struct pin_cuda *p = self;
+    struct dry_memory memory = p->memory;
+    dryi_pin_events_finish(&p->events);
+    dryi_cuda_context_close(&p->context);
+    dryi_pin_source_finish(&p->source);
+    dryi_memory_free(&memory, p, 1, sizeof *p);
+}
+
+/* What the driver or the machine does not tell costs speed and nothing else. */
+static void
+settle_at_device(struct pin_cuda *p)
+{
+    const struct dryi_cuda_driver *d = &p->context.driver;
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    char id[32] = "";
+    if (!d->device_get_pci_bus_id ||
+        d->device_get_pci_bus_id(id, (int)sizeof id, p->context.device) !=
+            DRYI_CUDA_SUCCESS)
+        return;
+    id[sizeof id - 1] = '\0';
+    dryi_pin_source_settle(&p->source, dryi_facts_pci_node(&facts, id));
+}
+
+static enum dry_status
+open_pin(struct pin_cuda *p, const struct dryi_pin_cuda_options *o, struct dry_error *err)
+{
+    const struct dryi_cuda_driver *d = &p->context.driver;
+    enum dry_status status = dryi_pin_source_init(&p->source, &o->pages, err);
+    if (status == DRY_OK)
+        status = dryi_cuda_context_find(&p->context, o->library, o->device, err);
+    if (status != DRY_OK)
+        return status;
+    if (!d->mem_host_register || !d->mem_host_unregister)
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "%s has no cuMemHostRegister",
+                         o->library);
+    settle_at_device(p);
+    status = dryi_cuda_context_retain(&p->context, err);
+    if (status == DRY_OK)
+        dryi_pin_events_init(&p->events, &p->context, &p->memory);
+    return status;
+}
+
+enum dry_status
+dryi_pin_make_cuda(const struct dryi_pin_cuda_options *options, struct dryi_pin *pin,
+                   struct dry_error *err)
+{
+    struct dry_memory memory = dryi_memory_or_default(options->pages.memory);
+    struct pin_cuda *p = dryi_memory_zalloc(&memory, 1, sizeof *p);
+    if (!p)
+        return dryi_fail_memory(err, "pinned memory");
+    p->memory = memory;
+    enum dry_status status = open_pin(p, options, err);
+    if (status != DRY_OK) {
+        cuda_finish(p);
+        return status;
+    }
+    *pin = (struct dryi_pin){
+        .self = p,
+        .take = cuda_take,
+        .give = cuda_give,
+        .event_record = cuda_event_record,
+        .event_is_done = cuda_event_is_done,
+        .event_return = cuda_event_return,
+        .room = cuda_room,
+        .finish = cuda_finish,
+    };
+    return DRY_OK;
+}
+
+void
+dryi_pin_cuda_get_account(const struct dryi_pin *pin,
+                          struct dryi_pin_cuda_account *account)
+{
+    const struct pin_cuda *p = pin->self;
+    *account = (struct dryi_pin_cuda_account){
+        .home_node = p->source.home_node,
+        .refusals = atomic_load_explicit(&p->context.refusals, memory_order_relaxed),
+        .kept_bytes = atomic_load_explicit(&p->kept_bytes, memory_order_relaxed),
+        .last_error = atomic_load_explicit(&p->context.last_error, memory_order_relaxed),
+        .is_gone = dryi_cuda_context_is_gone(&p->context),
+    };
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/pinned/pin_events.h"
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+
+#define MADE_AT_ONCE 8
+
+/* Slot i is item i - 1: 0 ends a list. */
+struct dryi_pin_event {
+    void *event; /* NULL: none */
+    size_t next;
+    size_t context; /* whose it is */
+};
+
+void
+dryi_pin_events_init(struct dryi_pin_events *events, struct dryi_cuda_context *context,
+                     const struct dry_memory *memory)
+{
+    *events = (struct dryi_pin_events){.context = context, .memory = *memory};
+    dryi_lock_init(&events->lock);
+    events->contexts[0].handle = context->handle;
+    events->context_count = 1;
+}
+
+/* --- slots, with the lock --------------------------------------------------------------- */
+
+static struct dryi_pin_event *
+slot_of(const struct dryi_pin_events *events, uint64_t number)
+{
+    DRYI_ASSERT(number >= 1 && number <= events->slot_count);
+    return &events->slots[number - 1];
+}
+
+/* 0: no memory. */
+static size_t
+take_unused(struct dryi_pin_events *events)
+{
+    size_t number = events->unused_slot;
+    if (number) {
+        events->unused_slot = slot_of(events, number)->next;
+        return number;
+    }
+    if (!dryi_memory_grow(&events->memory, (void **)&events->slots,
+                          &events->slot_capacity, events->slot_count + 1,
+                          sizeof *events->slots))
+        return 0;
+    events->slots[events->slot_count] = (struct dryi_pin_event){0};
+    return ++events->slot_count;
+}
+
+static size_t
+take_free(struct dryi_pin_events *events, size_t context)
+{
+    size_t number = events->contexts[context].free_slot;
+    if (number)
+        events->contexts[context].free_slot = slot_of(events, number)->next;
+    return number;
+}
+
+static void
+put_free(struct dryi_pin_events *events, size_t number)
+{
+    struct dryi_pin_event *slot = slot_of(events, number);
+    slot->next = events->contexts[slot->context].free_slot;
+    events->contexts[slot->context].free_slot = number;
+}
+
+/* DRYI_PIN_CONTEXTS_MAX: there are too many. */
+static size_t
+find_context(struct dryi_pin_events *events, void *handle)
+{
+    size_t i = 0;
+    while (i < events->context_count && events->contexts[i].handle != handle)
+        i++;
+    if (i == events->context_count && i < DRYI_PIN_CONTEXTS_MAX) {
+        events->contexts[i].handle = handle;
+        events->contexts[i].free_slot = 0;
+        events->context_count++;
+    }
+    return i;
+}
+
+/* --- a new event ------------------------------------------------------------------------ */
+
+/* Slots for fresh events; the first is taken, the others are free. 0: no memory for any. */
+static size_t
+keep_events(struct dryi_pin_events *events, size_t context, void **fresh, size_t *count)
+{
+    size_t first = 0, kept = 0;
+    dryi_lock_take(&events->lock);
+    for (; kept < *count; kept++) {
+        size_t number = take_unused(events);
+        if (!number)
+            break;
+        *slot_of(events, number) =
+            (struct dryi_pin_event){.event = fresh[kept], .context = context};
+        if (first)
+            put_free(events, number);
+        else
+            first = number;
+    }
+    dryi_lock_give(&events->lock);
+    *count = kept;
+    return first;
+}
+
+/* In the context: one to use, and some for later. *number 0: no memory. */
+static int
+make_events(struct dryi_pin_events *events, size_t context, size_t *number, void **event)
+{
+    struct dryi_cuda_context *c = events->context;
+    void *fresh[MADE_AT_ONCE];
+    size_t count = 0, kept;
+    int result = DRYI_CUDA_SUCCESS;
+    while (count < MADE_AT_ONCE && result == DRYI_CUDA_SUCCESS) {
+        result = dryi_cuda_note(
+            c, c->driver.event_create(&fresh[count], DRYI_CUDA_EVENT_WITHOUT_TIME));
+        count += result == DRYI_CUDA_SUCCESS;
+    }
+    if (count == 0)
+        return result;
+    kept = count;
+    *event = fresh[0];
+    *number = keep_events(events, context, fresh, &kept);
+    while (kept < count)
+        dryi_cuda_note_unheard(c, c->driver.event_destroy(fresh[kept++]));
+    return DRYI_CUDA_SUCCESS;
+}
+
+/* It may be the event that is wrong: after a reset its context is not the one it was. */
+static void
+discard(struct dryi_pin_events *events, size_t number, void *event)
+{
+    struct dryi_cuda_context *c = events->context;
+    dryi_lock_take(&events->lock);
+    slot_of(events, number)->event = NULL;
+    slot_of(events, number)->next = events->unused_slot;
+    events->unused_slot = number;
+    dryi_lock_give(&events->lock);
+    dryi_cuda_note_unheard(c, dryi_cuda_of_handle(c->driver.event_destroy(event)));
+}
+
+/* In the context: its event for the stream, kept or made. *number 0: no memory. */
+static int
+record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *number)
+{
+    struct dryi_cuda_context *c = events->context;
+    void *event = NULL;
+    int result = DRYI_CUDA_SUCCESS;
+    dryi_lock_take(&events->lock);
+    *number = take_free(events, context);
+    if (*number)
+        event = slot_of(events, *number)->event;
+    dryi_lock_give(&events->lock);
+    if (*number == 0)
+        result = make_events(events, context, number, &event);
+    if (result != DRYI_CUDA_SUCCESS || *number == 0)
+        return result;
+    result =
+        dryi_cuda_note(c, dryi_cuda_of_handle(c->driver.event_record(event, stream)));
+    if (result != DRYI_CUDA_SUCCESS)
+        discard(events, *number, event);
+    return result;
+}
+
+/* --- streams ---------------------------------------------------------------------------- */
+
+/* CUstream values with a meaning of their own, of whatever context is current: ours. */
+#define LAST_DEFAULT_STREAM UINT64_C(2)
+
+static int
+find_context_of(struct dryi_pin_events *events, uint64_t stream, size_t *context)
+{
+    struct dryi_cuda_context *c = events->context;
+    void *handle = c->handle;
+    *context = 0;
+    if (stream <= LAST_DEFAULT_STREAM || !c->driver.stream_get_context)
+        return DRYI_CUDA_SUCCESS;
+    int result = dryi_cuda_note(c, dryi_cuda_of_handle(c->driver.stream_get_context(
+                                       (void *)(uintptr_t)stream, &handle)));
+    if (result != DRYI_CUDA_SUCCESS || handle == c->handle)
+        return result;
+    dryi_lock_take(&events->lock);
+    *context = find_context(events, handle);
+    dryi_lock_give(&events->lock);
+    return *context < DRYI_PIN_CONTEXTS_MAX ? DRYI_CUDA_SUCCESS : DRYI_CUDA_NOT_SUPPORTED;
+}
+
+static int
+record(struct dryi_pin_events *events, uint64_t stream, size_t *number)
+{
+    struct dryi_cuda_context *c = events->context;
+    struct dryi_cuda_stay stay = dryi_cuda_enter(c), other;
+    size_t context;
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return stay.result;
+    void *handle = (void *)(uintptr_t)stream;
+    int result = find_context_of(events, stream, &context);
+    if (result == DRYI_CUDA_SUCCESS && context == 0) {
+        result = record_in(events, 0, handle, number);
+    } else if (result == DRYI_CUDA_SUCCESS) {
+        other = dryi_cuda_enter_other(c, events->contexts[context].handle);
+        result = other.result;
+        if (result == DRYI_CUDA_SUCCESS) {
+            result = record_in(events, context, handle, number);
+            dryi_cuda_leave(c, &other);
+        }
+    }
+    dryi_cuda_leave(c, &stay);
+    return result;
+}
+
+enum dry_status
+dryi_pin_events_record(struct dryi_pin_events *events, uint64_t stream, uint64_t *event,
+                       struct dry_error *err)
+{
+    size_t number = 0;
+    int result = record(events, stream, &number);
+    if (result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_driver_fail(&events->context->driver, result,
+                                     "an event of a stream", err);
+    if (number == 0)
+        return dryi_fail_memory(err, "an event");
+    *event = number;
+    return DRY_OK;
+}
+
+/* --- later ------------------------------------------------------------------------------ */
+
+/* An event that a capture took into its graph is never seen to pass. */
+int
+dryi_pin_events_is_done(struct dryi_pin_events *events, uint64_t event)
+{
+    struct dryi_cuda_context *c = events->context;
+    if (dryi_cuda_context_is_gone(c))
+        return -1;
+    dryi_lock_take(&events->lock);
+    const struct dryi_pin_event slot = *slot_of(events, event);
+    void *handle = events->contexts[slot.context].handle;
+    dryi_lock_give(&events->lock);
+    struct dryi_cuda_stay stay = dryi_cuda_enter_other(c, handle);
+    int result = stay.result;
+    if (result == DRYI_CUDA_SUCCESS) {
+        result = dryi_cuda_of_handle(c->driver.event_query(slot.event));
+        dryi_cuda_leave(c, &stay);
+    }
+    if (result == DRYI_CUDA_NOT_READY || result == DRYI_CUDA_CAPTURED_EVENT)
+        return 0;
+    dryi_cuda_note_unheard(c, result);
+    return result == DRYI_CUDA_SUCCESS ? 1 : -1;
+}
+
+void
+dryi_pin_events_return(struct dryi_pin_events *events, uint64_t event)
+{
+    if (dryi_cuda_context_is_gone(events->context))
+        return; /* a child may find the lock held for ever */
+    dryi_lock_take(&events->lock);
+    put_free(events, event);
+    dryi_lock_give(&events->lock);
+}
+
+/* Of one context, in one stay. */
+static void
+destroy_events(struct dryi_pin_events *events, size_t context)
+{
+    struct dryi_cuda_context *c = events->context;
+    struct dryi_cuda_stay stay =
+        dryi_cuda_enter_other(c, events->contexts[context].handle);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return;
+    for (size_t i = 0; i < events->slot_count; i++)
+        if (events->slots[i].event && events->slots[i].context == context)
+            dryi_cuda_note_unheard(
+                c, dryi_cuda_of_handle(c->driver.event_destroy(events->slots[i].event)));
+    dryi_cuda_leave(c, &stay);
+}
+
+void
+dryi_pin_events_finish(struct dryi_pin_events *events)
+{
+    if (!events->context)
+        return;
+    for (size_t i = 0; i < events->context_count; i++)
+        destroy_events(events, i);
+    dryi_memory_free(&events->memory, events->slots, events->slot_capacity,
+                     sizeof *events->slots);
+    dryi_lock_finish(&events->lock);
+    events->context = NULL;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory locked by mlock(): what stands in where no driver registers memory.
+ *
+ * It is never swapped, which is what programs without a GPU gain, and a pool of huge pages
+ * does without. It is not pinned: the kernel may still move a page, so no device may be told
+ * its physical address.
+ */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "host/pinned/pin_source.h"
+
+struct pin_lock {
+    struct dry_memory memory;
+    struct dryi_pin_source source;
+    struct dry_device device; /* ops NULL: none */
+    int64_t owner;            /* process: locks are not inherited */
+};
+
+static uint64_t
+lock_limit(const struct pin_lock *p)
+{
+    const struct dryi_kernel *k = &p->source.kernel;
+    uint64_t limit;
+    return k->get_lock_limit(k->self, &limit) < 0 ? UINT64_MAX : limit;
+}
+
+static enum dry_status
+fail_limit(const struct pin_lock *p, uint64_t bytes, struct dry_error *err)
+{
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    uint64_t limit = lock_limit(p), room = dryi_facts_lock_room(&facts);
+    return dryi_fail(err, DRY_ERR_NO_SPACE,
+                     "%llu bytes are not to be locked: RLIMIT_MEMLOCK (ulimit -l) is "
+                     "%llu, %llu of it left",
+                     (unsigned long long)bytes, (unsigned long long)limit,
+                     (unsigned long long)(room < limit ? room : limit));
+}
+
+/* The kernel says ENOMEM, or EPERM where the limit is 0; both may have other reasons. */
+static enum dry_status
+fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_error *err)
+{
+    bool is_limit =
+        (os_errno == ENOMEM || os_errno == EPERM) && lock_limit(p) != UINT64_MAX;
+    enum dry_status status =
+        is_limit ? fail_limit(p, bytes, err)
+                 : dryi_fail(err, DRY_ERR_SYSTEM, "mlock of %llu bytes is refused",
+                             (unsigned long long)bytes);
+    if (err)
+        err->os_errno = os_errno;
+    return status;
+}
+
+/* Whether it is worth filling that much; pages of a pool need no lock. */
+static bool
+is_beyond_limit(const struct pin_lock *p, uint64_t bytes)
+{
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    return p->source.pages.kind != DRY_PAGES_POOL && dryi_facts_lock_room(&facts) < bytes;
+}
+
+static enum dry_status
+lock_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range,
+          struct dry_error *err)
+{
+    struct pin_lock *p = self;
+    const struct dryi_kernel *k = &p->source.kernel;
+    struct dry_pages *pages;
+    if (is_beyond_limit(p, bytes))
+        return fail_limit(p, bytes, err);
+    enum dry_status status = dryi_pin_source_take(&p->source, bytes, node, &pages, err);
+    if (status != DRY_OK)
+        return status;
+    struct dry_pages_info info;
+    dry_pages_get_info(pages, &info);
+    uint64_t address = (uintptr_t)info.address;
+    int result = info.kind == DRY_PAGES_POOL ? 0 : k->lock(k->self, address, info.bytes);
+    if (result < 0) {
+        dry_pages_destroy(pages);
+        return fail_lock(p, info.bytes, -result, err);
+    }
+    *range =
+        (struct dryi_pin_range){.address = address, .bytes = info.bytes, .handle = pages};
+    return DRY_OK;
+}
+
+/* Unmapping unlocks; but locked pages that cannot be unmapped could not be emptied either. */
+static void
+lock_give(void *self, const struct dryi_pin_range *range)
+{
+    struct pin_lock *p = self;
+    const struct dryi_kernel *k = &p->source.kernel;
+    struct dry_pages_info info;
+    dry_pages_get_info(range->handle, &info);
+    if (info.kind != DRY_PAGES_POOL && k->process_id(k->self) == p->owner)
+        (void)k->unlock(k->self, range->address, range->bytes);
+    dry_pages_destroy(range->handle);
+}
+
+static enum dry_status
+lock_event_record(void *self, uint64_t stream, uint64_t *event, struct dry_error *err)
+{
+    const struct pin_lock *p = self;
+    if (!p->device.ops) {
+        *event = 0;
+        return DRY_OK;
+    }
+    enum dry_status status = p->device.ops->event_record(p->device.self, stream, event);
+    return status == DRY_OK ? DRY_OK
+                            : dryi_fail(err, status, "the device records no event");
+}
+
+static int
+lock_event_is_done(void *self, uint64_t event)
+{
+    const struct pin_lock *p = self;
+    return !p->device.ops || p->device.ops->event_query(p->device.self, event) == 1;
+}
+
+static void
+lock_event_return(void *self, uint64_t event)
+{
+    const struct pin_lock *p = self;
+    if (p->device.ops)
+        p->device.ops->event_destroy(p->device.self, event);
+}
+
+static uint64_t
+lock_room(void *self, int32_t node)
+{
+    const struct pin_lock *p = self;
+    struct dryi_facts facts = dryi_pin_source_facts(&p->source);
+    uint64_t room = dryi_pin_source_room(&p->source, node);
+    uint64_t of_limit = dryi_facts_lock_room(&facts);
+    if (p->source.pages.kind == DRY_PAGES_POOL || room < of_limit)
+        return room;
+    return of_limit;
+}
+
+static void
+lock_finish(void *self)
+{
+    struct pin_lock *p = self;
+    struct dry_memory memory = p->memory;
+    dryi_pin_source_finish(&p->source);
+    dryi_memory_free(&memory, p, 1, sizeof *p);
+}
+
+enum dry_status
+dryi_pin_make_lock(const struct dryi_pin_lock_options *options, struct dryi_pin *pin,
+                   struct dry_error *err)
+{
+    struct dry_memory memory = dryi_memory_or_default(options->pages.memory);
+    struct pin_lock *p = dryi_memory_zalloc(&memory, 1, sizeof *p);
+    if (!p)
+        return dryi_fail_memory(err, "locked memory");
+    p->memory = memory;
+    p->device = options->device;
+    enum dry_status status = dryi_pin_source_init(&p->source, &options->pages, err);
+    if (status != DRY_OK) {
+        lock_finish(p);
+        return status;
+    }
+    p->owner = p->source.kernel.process_id(p->source.kernel.self);
+    *pin = (struct dryi_pin){
+        .self = p,
+        .take = lock_take,
+        .give = lock_give,
+        .event_record = lock_event_record,
+        .event_is_done = lock_event_is_done,
+        .event_return = lock_event_return,
+        .room = lock_room,
+        .finish = lock_finish,
+    };
+    return DRY_OK;
+}

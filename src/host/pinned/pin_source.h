@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_PIN_SOURCE_H
+#define DRYI_HOST_PIN_SOURCE_H
+
+/* Where both makers of a dryi_pin have their pages from, and how many there may be. */
+
+#include "host/facts/facts.h"
+#include "host/pinned/pin_make.h"
+
+struct dryi_pin_source {
+    struct dry_memory memory;
+    struct dryi_kernel kernel;
+    struct dry_pages_options pages; /* of each region, but its size and node */
+    char *root;                     /* our copy */
+    size_t root_length;
+    int32_t home_node; /* where pages go that are asked for anywhere; -1: there is none */
+};
+
+DRY_CHECK_RESULT enum dry_status dryi_pin_source_init(
+    struct dryi_pin_source *source, const struct dryi_pin_pages *options,
+    struct dry_error *err);
+/* Also a zeroed one. */
+void dryi_pin_source_finish(struct dryi_pin_source *source);
+
+struct dryi_facts dryi_pin_source_facts(const struct dryi_pin_source *source);
+/* Pages of this node from now on, if there is such a node and this process may use it. */
+void dryi_pin_source_settle(struct dryi_pin_source *source, int32_t node);
+
+/* node -1: at home. */
+DRY_CHECK_RESULT enum dry_status dryi_pin_source_take(
+    const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
+    struct dry_pages **pages, struct dry_error *err);
+/*
+ * What may be taken: what the control groups above this process leave, what the node has, and
+ * what the machine has less a reserve for everybody: a tenth of its memory or 4 GiB, whichever
+ * is more, but of a small machine no more than a quarter; and of a pool of huge pages what is
+ * free there.
+ */
+uint64_t dryi_pin_source_room(const struct dryi_pin_source *source, int32_t node);
+
+/*
+ * What this process may still lock by mlock(): RLIMIT_MEMLOCK less what it has locked;
+ * UINT64_MAX for who has CAP_IPC_LOCK, or where nobody tells.
+ */
+uint64_t dryi_facts_lock_room(const struct dryi_facts *facts);
+
+/* The node a PCI device hangs on, by its id as drivers write it: "0000:3B:00.0"; -1: not known. */
+int32_t dryi_facts_pci_node(const struct dryi_facts *facts, const char *id);
+
+#endif

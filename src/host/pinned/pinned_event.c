@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Streams that use blocks. A freed block waits for one event in each stream that used it.
+ * Events of one stream pass in order, so a stream's are asked from the oldest on and no further
+ * than the first that has not passed; no stream waits for another's. A graph is a stream whose
+ * event comes when the program says so.
+ *
+ * All memory is taken when a use is recorded; freeing takes none.
+ *
+ * The driver may make whoever records an event wait, so that is done without the lock. One
+ * thread at a time does so for a stream; what others free meanwhile it records in another event
+ * after that. No call walks over all streams but a miss, a clear and a look at everything.
+ */
+#include <sched.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "host/pinned/pinned_state.h"
+
+#define NONE DRYI_PINNED_NONE
+
+void
+dryi_pinned_streams_init(struct dry_pinned *p)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    dryi_map_init(&s->by_handle, &p->memory);
+    dryi_map_init(&s->by_graph, &p->memory);
+    s->unused = s->unused_stream = s->due = s->first_waiting = s->last_waiting = NONE;
+}
+
+static void
+return_events(struct dry_pinned *p, const struct dryi_pinned_stream *s)
+{
+    for (uint32_t u = s->first_batch; u != NONE; u = p->streams.uses[u].next_batch)
+        p->pin.event_return(p->pin.self, p->streams.uses[u].event);
+}
+
+void
+dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    for (uint32_t i = 0; i < s->count && !is_child; i++)
+        if (s->list[i].use_count)
+            return_events(p, &s->list[i]);
+    dryi_map_finish(&s->by_handle);
+    dryi_map_finish(&s->by_graph);
+    dryi_memory_free(&p->memory, s->list, s->capacity, sizeof *s->list);
+    dryi_memory_free(&p->memory, s->uses, s->use_capacity, sizeof *s->uses);
+}
+
+/* --- recording ------------------------------------------------------------------------------ */
+
+/* An entry for the stream, its own or an unused one; NONE: no memory. */
+static uint32_t
+find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    struct dryi_map *map = is_graph ? &s->by_graph : &s->by_handle;
+    const uint32_t *known = dryi_map_find(map, handle);
+    if (known)
+        return *known;
+    uint32_t at = s->unused_stream != NONE ? s->unused_stream : s->count;
+    if (!dryi_memory_grow(&p->memory, (void **)&s->list, &s->capacity, (size_t)at + 1,
+                          sizeof *s->list) ||
+        !dryi_map_put(map, handle, at))
+        return NONE;
+    struct dryi_pinned_stream *stream = &s->list[at], old = {0};
+    if (at == s->count) {
+        s->count++;
+    } else {
+        old = *stream;
+        s->unused_stream = old.next_unused;
+    }
+    *stream = (struct dryi_pinned_stream){
+        .handle = handle,
+        .first_batch = NONE,
+        .last_batch = NONE,
+        .open_first = NONE,
+        .open_last = NONE,
+        .closing_first = NONE,
+        .is_graph = is_graph,
+        .is_due = old.is_due, /* still in these lists */
+        .next_due = old.next_due,
+        .is_waiting = old.is_waiting,
+        .next_waiting = old.next_waiting,
+    };
+    return at;
+}
+
+/* The last use of an entry is gone: so is the entry. */
+static void
+drop_use(struct dry_pinned *p, uint32_t use)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    uint32_t at = s->uses[use].stream;
+    struct dryi_pinned_stream *stream = &s->list[at];
+    s->uses[use].next = s->unused;
+    s->unused = use;
+    if (--stream->use_count > 0)
+        return;
+    if (!stream->is_released)
+        (void)dryi_map_take(stream->is_graph ? &s->by_graph : &s->by_handle,
+                            stream->handle);
+    stream->next_unused = s->unused_stream;
+    s->unused_stream = at;
+}
+
+static bool
+make_use(struct dry_pinned *p, uint32_t *use)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    if (s->unused != NONE) {
+        *use = s->unused;
+        s->unused = s->uses[*use].next;
+        return true;
+    }
+    if (!dryi_memory_grow(&p->memory, (void **)&s->uses, &s->use_capacity,
+                          s->use_count + 1, sizeof *s->uses))
+        return false;
+    *use = s->use_count++;
+    return true;
+}
+
+enum dry_status
+dryi_pinned_use_add(struct dry_pinned *p, uint32_t block, uint64_t handle, bool is_graph)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
+    uint32_t use;
+    for (use = cell->first_use; use != NONE; use = s->uses[use].next) {
+        const struct dryi_pinned_stream *stream = &s->list[s->uses[use].stream];
+        if (stream->handle == handle && stream->is_graph == is_graph &&
+            !stream->is_released)
+            return DRY_OK;
+    }
+    if (!make_use(p, &use))
+        return DRY_ERR_MEMORY;
+    uint32_t stream = find_or_make_stream(p, handle, is_graph);
+    if (stream == NONE) {
+        s->uses[use].next = s->unused;
+        s->unused = use;
+        return DRY_ERR_MEMORY;
+    }
+    s->list[stream].use_count++;
+    s->uses[use] = (struct dryi_pinned_use){
+        .block = block, .stream = stream, .next = cell->first_use, .next_batch = NONE};
+    cell->first_use = use;
+    uint32_t tag = dryi_pinned_tag(cell) | DRYI_PINNED_HAS_USES;
+    atomic_store_explicit(&cell->tag, tag, memory_order_relaxed);
+    return DRY_OK;
+}
+
+/* --- passing -------------------------------------------------------------------------------- */
+
+static void
+free_block(struct dry_pinned *p, uint32_t block)
+{
+    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
+    struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
+    uint64_t bytes = dryi_pinned_block_bytes(a, cell);
+    p->stats.pending_bytes -= (int64_t)bytes;
+    dryi_pinned_count_free(p, bytes, bytes - cell->waste);
+    dryi_pinned_heap_give(p, a, cell);
+}
+
+/* The uses of a list are over, each the last of its block or not. */
+static void
+end_uses(struct dry_pinned *p, uint32_t first)
+{
+    for (uint32_t use = first, next; use != NONE; use = next) {
+        next = p->streams.uses[use].next;
+        uint32_t block = p->streams.uses[use].block;
+        struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
+        DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_PENDING);
+        DRYI_ASSERT(cell->uses_left > 0);
+        drop_use(p, use);
+        if (--cell->uses_left == 0)
+            free_block(p, block);
+    }
+}
+
+static void
+end_batch(struct dry_pinned *p, struct dryi_pinned_stream *s)
+{
+    uint32_t first = s->first_batch;
+    p->pin.event_return(p->pin.self, p->streams.uses[first].event);
+    s->first_batch = p->streams.uses[first].next_batch;
+    if (s->first_batch == NONE)
+        s->last_batch = NONE;
+    p->streams.batch_count--;
+    end_uses(p, first);
+}
+
+/* --- closing -------------------------------------------------------------------------------- */
+
+static void
+push_due(struct dryi_pinned_streams *s, uint32_t at)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    if (stream->is_due)
+        return;
+    stream->is_due = true;
+    stream->next_due = s->due;
+    s->due = at;
+}
+
+static void
+push_waiting(struct dryi_pinned_streams *s, uint32_t at)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    if (stream->is_waiting)
+        return;
+    stream->is_waiting = true;
+    stream->next_waiting = NONE;
+    if (s->last_waiting == NONE)
+        s->first_waiting = at;
+    else
+        s->list[s->last_waiting].next_waiting = at;
+    s->last_waiting = at;
+    s->waiting_count++;
+}
+
+static uint32_t
+pop_waiting(struct dryi_pinned_streams *s)
+{
+    uint32_t at = s->first_waiting;
+    s->list[at].is_waiting = false;
+    s->first_waiting = s->list[at].next_waiting;
+    if (s->first_waiting == NONE)
+        s->last_waiting = NONE;
+    s->waiting_count--;
+    return at;
+}
+
+static uint32_t
+take_open(struct dryi_pinned_stream *s)
+{
+    uint32_t first = s->open_first;
+    s->open_first = s->open_last = NONE;
+    s->open_count = 0;
+    return first;
+}
+
+/*
+ * Uses that got no event are open again, before those that became so meanwhile. They are tried
+ * again when more of the stream is freed, or at a miss: not at each free of whatever block, for
+ * a stream that is broken is refused every time.
+ */
+static void
+reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last,
+       uint32_t count)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    s->uses[last].next = stream->open_first;
+    stream->open_first = first;
+    if (stream->open_last == NONE)
+        stream->open_last = last;
+    stream->open_count += count;
+}
+
+static void
+append_batch(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint64_t event)
+{
+    struct dryi_pinned_stream *stream = &s->list[at];
+    s->uses[first].event = event;
+    s->uses[first].next_batch = NONE;
+    if (stream->last_batch == NONE)
+        stream->first_batch = first;
+    else
+        s->uses[stream->last_batch].next_batch = first;
+    stream->last_batch = first;
+    s->batch_count++;
+    push_waiting(s, at);
+}
+
+/*
+ * What has been freed since the last event waits for one of now; false: it was refused. The lock
+ * is given meanwhile. The entry stays, for its uses do, but may lie elsewhere then.
+ */
+static bool
+close_batch(struct dry_pinned *p, uint32_t at)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    struct dryi_pinned_stream *stream = &s->list[at];
+    uint32_t last = stream->open_last, count = stream->open_count;
+    uint32_t first = take_open(stream);
+    uint64_t handle = stream->handle, event = 0;
+    stream->closing_first = first;
+    stream->is_closing = true;
+    dryi_lock_give(&p->lock);
+    bool is_recorded = p->pin.event_record(p->pin.self, handle, &event, NULL) == DRY_OK;
+    dryi_lock_take(&p->lock);
+    stream = &s->list[at];
+    stream->is_closing = false;
+    stream->closing_first = NONE;
+    if (is_recorded) {
+        p->stats.num_events++;
+        append_batch(s, at, first, event);
+    } else {
+        p->stats.num_event_failures++;
+        reopen(s, at, first, last, count);
+    }
+    return is_recorded;
+}
+
+/* --- freeing -------------------------------------------------------------------------------- */
+
+static void
+append_open(struct dry_pinned *p, uint32_t use)
+{
+    uint32_t at = p->streams.uses[use].stream;
+    struct dryi_pinned_stream *s = &p->streams.list[at];
+    p->streams.uses[use].next = NONE;
+    if (s->open_last == NONE)
+        s->open_first = use;
+    else
+        p->streams.uses[s->open_last].next = use;
+    s->open_last = use;
+    s->open_count++;
+    if (!s->is_graph && s->open_count >= p->options.event_batch)
+        push_due(&p->streams, at);
+}
+
+void
+dryi_pinned_use_free(struct dry_pinned *p, uint32_t block)
+{
+    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, block);
+    struct dryi_pinned_cell *cell = dryi_pinned_cell(p, block);
+    uint32_t use = cell->first_use, over = NONE;
+    dryi_pinned_set_tag(cell, DRYI_PINNED_PENDING, 0);
+    p->stats.pending_bytes += (int64_t)dryi_pinned_block_bytes(a, cell);
+    cell->uses_left = 0;
+    for (uint32_t next; use != NONE; use = next) {
+        next = p->streams.uses[use].next;
+        cell->uses_left++;
+        if (p->streams.list[p->streams.uses[use].stream].is_released) {
+            p->streams.uses[use].next = over;
+            over = use;
+        } else {
+            append_open(p, use);
+        }
+    }
+    end_uses(p, over);
+}
+
+/* --- polling -------------------------------------------------------------------------------- */
+
+static bool
+can_close(const struct dryi_pinned_stream *s, uint32_t least)
+{
+    return s->use_count && !s->is_graph && !s->is_closing && s->open_count >= least;
+}
+
+/* Also what others free meanwhile, for they leave it to us. */
+static void
+close_stream(struct dry_pinned *p, uint32_t at, uint32_t least)
+{
+    while (can_close(&p->streams.list[at], least) && close_batch(p, at))
+        ;
+}
+
+void
+dryi_pinned_events_record(struct dry_pinned *p, bool all)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    uint32_t at = s->due, least = p->options.event_batch;
+    s->due =
+        NONE; /* what is added from here on is somebody else's, or of the next time */
+    for (uint32_t next; at != NONE; at = next) {
+        next = s->list[at].next_due;
+        s->list[at].is_due = false;
+        close_stream(p, at, least);
+    }
+    for (uint32_t i = 0; all && i < s->count; i++)
+        close_stream(p, i, 1);
+}
+
+/* Of one stream, oldest first; how many questions were asked. */
+static uint32_t
+poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
+{
+    uint32_t asked = 0;
+    while (asked < budget && s->use_count && s->first_batch != NONE && !s->is_lost) {
+        asked++;
+        int is_done =
+            p->pin.event_is_done(p->pin.self, p->streams.uses[s->first_batch].event);
+        if (is_done == 0)
+            break;
+        if (is_done < 0)
+            s->is_lost = true;
+        else
+            end_batch(p, s);
+    }
+    return asked;
+}
+
+bool
+dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
+{
+    struct dryi_pinned_streams *s = &p->streams;
+    s->frees = 0;
+    for (uint32_t i = s->waiting_count; i && budget; i--) {
+        uint32_t at = pop_waiting(s);
+        struct dryi_pinned_stream *stream = &s->list[at];
+        budget -= poll_stream(p, stream, budget);
+        if (stream->use_count && stream->first_batch != NONE && !stream->is_lost)
+            push_waiting(s, at);
+    }
+    return budget > 0;
+}
+
+/* NULL: it has no uses. Lock held, but not all the time. */
+static struct dryi_pinned_stream *
+wait_until_recorded(struct dry_pinned *p, uint64_t handle)
+{
+    for (;;) {
+        const uint32_t *at = dryi_map_find(&p->streams.by_handle, handle);
+        struct dryi_pinned_stream *s = at ? &p->streams.list[*at] : NULL;
+        if (!s || !s->is_closing)
+            return s;
+        dryi_lock_give(&p->lock);
+        sched_yield();
+        dryi_lock_take(&p->lock);
+    }
+}
+
+void
+dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle)
+{
+    struct dryi_pinned_stream *s = wait_until_recorded(p, handle);
+    if (!s)
+        return;
+    s->is_lost = false;
+    while (s->use_count && s->first_batch != NONE)
+        end_batch(p, s);
+    if (s->use_count)
+        end_uses(p, take_open(s));
+}
+
+void
+dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle)
+{
+    const uint32_t *at = dryi_map_find(&p->streams.by_graph, handle);
+    if (!at)
+        return;
+    struct dryi_pinned_stream *s = &p->streams.list[*at];
+    (void)dryi_map_take(&p->streams.by_graph, handle); /* the number may come again */
+    s->is_released = true;
+    end_uses(p, take_open(s));
+}

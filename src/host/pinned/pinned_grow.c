@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Misses, warming, and giving back: all that calls the pin for memory, without the lock. Misses
+ * are served one after the other, so that two threads do not pin twice what one arena has room
+ * for. A miss first looks for what is already there: ranges the warmer has pinned, events that
+ * have passed, what other threads keep at hand.
+ */
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "host/pinned/pinned_state.h"
+
+#define LARGE_MIN (32 * DRYI_MIB)
+#define LARGE_MAX DRYI_GIB
+#define EXACT_PART 4 /* a request of this part of an arena gets one of just its size */
+#define POLL_STEP 64
+#define SMALL_MIN (8 * DRYI_MIB)
+#define SMALL_MAX (64 * DRYI_MIB)
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t
+most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t
+round_square(uint64_t bytes)
+{
+    return dryi_round_up(bytes, DRYI_PINNED_SQUARE);
+}
+
+/* --- room ----------------------------------------------------------------------------------- */
+
+static uint64_t
+pinned_now(struct dry_pinned *p)
+{
+    return atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed) +
+           atomic_load_explicit(&p->warmer.bytes, memory_order_relaxed);
+}
+
+uint64_t
+dryi_pinned_room(struct dry_pinned *p)
+{
+    if (p->options.budget_bytes == 0)
+        return p->pin.room(p->pin.self, p->options.node);
+    uint64_t pinned = pinned_now(p);
+    return pinned < p->options.budget_bytes ? p->options.budget_bytes - pinned : 0;
+}
+
+/* --- ranges --------------------------------------------------------------------------------- */
+
+static uint64_t
+take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    uint64_t address = 0;
+    if (dryi_pinned_heap_take(p, wish, &address))
+        dryi_pinned_count_alloc(p, wish->bytes, wish->requested);
+    return address;
+}
+
+/* What was taken may be more than was asked for. Inbox locked, as it is until it counts. */
+static bool
+is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
+{
+    uint64_t budget = p->options.budget_bytes;
+    return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
+}
+
+/* One arena more; and what is wished for out of it, before anybody else comes by. */
+static enum dry_status
+pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *wish,
+          uint64_t *address, struct dry_error *err)
+{
+    struct dryi_pin_range range;
+    uint64_t begin = dryi_pinned_clock_us();
+    enum dry_status status =
+        p->pin.take(p->pin.self, bytes, p->options.node, &range, err);
+    if (status != DRY_OK)
+        return status;
+    dryi_lock_take(&p->lock);
+    dryi_lock_take(&p->warmer.lock);
+    status =
+        is_over_budget(p, &range)
+            ? DRY_ERR_NO_SPACE
+            : dryi_pinned_arena_add(p, &range, wish ? wish->heap : DRYI_PINNED_LARGE);
+    dryi_lock_give(&p->warmer.lock);
+    if (status == DRY_OK && wish)
+        *address = take_block(p, wish);
+    dryi_pinned_time_add(&p->stats.host_alloc_time, begin);
+    p->stats.num_host_alloc++;
+    dryi_lock_give(&p->lock);
+    if (status == DRY_OK)
+        return DRY_OK;
+    p->pin.give(p->pin.self, &range);
+    dryi_lock_take(&p->lock);
+    p->stats.num_host_free++;
+    dryi_lock_give(&p->lock);
+    return dryi_fail(err, status, "%llu bytes that were pinned %s",
+                     (unsigned long long)range.bytes,
+                     status == DRY_ERR_NO_SPACE ? "are more than the budget allows"
+                                                : "could not be put into records");
+}
+
+static void
+give_range(struct dry_pinned *p, const struct dryi_pin_range *range)
+{
+    uint64_t begin = dryi_pinned_clock_us();
+    p->pin.give(p->pin.self, range);
+    dryi_lock_take(&p->lock);
+    dryi_pinned_time_add(&p->stats.host_free_time, begin);
+    p->stats.num_host_free++;
+    dryi_lock_give(&p->lock);
+}
+
+/* --- giving back ---------------------------------------------------------------------------- */
+
+/* An idle arena, the largest, or an unwanted one; NULL: none. Lock held. */
+static struct dryi_pinned_arena *
+find_idle(const struct dry_pinned *p, bool is_unwanted)
+{
+    struct dryi_pinned_arena *best = NULL;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        struct dryi_pinned_arena *a = p->arenas[i];
+        if (a->used == 0 && (!is_unwanted || a->is_unwanted) &&
+            (!best || a->range.bytes > best->range.bytes))
+            best = a;
+    }
+    return best;
+}
+
+void
+dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes)
+{
+    for (;;) {
+        struct dryi_pin_range range = {0};
+        dryi_lock_take(&p->lock);
+        struct dryi_pinned_arena *a = find_idle(p, false);
+        bool is_over = (uint64_t)p->stats.allocated_bytes.current > bytes;
+        if (a && is_over)
+            dryi_pinned_arena_remove(p, a, &range);
+        dryi_lock_give(&p->lock);
+        if (!a || !is_over)
+            return;
+        give_range(p, &range);
+    }
+}
+
+bool
+dryi_pinned_has_too_much(const struct dry_pinned *p)
+{
+    return p->has_unwanted || p->idle_bytes > p->options.cached_max_bytes;
+}
+
+void
+dryi_pinned_shed(struct dry_pinned *p)
+{
+    for (;;) {
+        struct dryi_pin_range range = {0};
+        dryi_lock_take(&p->lock);
+        bool is_over = p->idle_bytes > p->options.cached_max_bytes;
+        struct dryi_pinned_arena *a = find_idle(p, !is_over);
+        if (a)
+            dryi_pinned_arena_remove(p, a, &range);
+        else
+            p->has_unwanted = false;
+        dryi_lock_give(&p->lock);
+        if (!a)
+            return;
+        give_range(p, &range);
+    }
+}
+
+/* --- the warmer ----------------------------------------------------------------------------- */
+
+static bool
+put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_t begin)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    dryi_lock_take(&w->lock);
+    dryi_pinned_time_add(&w->time, begin);
+    bool has_room = w->count < w->capacity && !is_over_budget(p, range);
+    if (has_room) {
+        w->inbox[w->count++] = *range;
+        atomic_fetch_add_explicit(&w->bytes, range->bytes, memory_order_relaxed);
+    }
+    dryi_lock_give(&w->lock);
+    return has_room;
+}
+
+/* Until the target; any refusal ends it. */
+static void *
+run(void *self)
+{
+    struct dry_pinned *p = self;
+    struct dryi_pinned_warmer *w = &p->warmer;
+    while (!atomic_load_explicit(&w->is_cancelled, memory_order_relaxed)) {
+        struct dryi_pin_range range;
+        uint64_t pinned = pinned_now(p), begin = dryi_pinned_clock_us();
+        if (pinned >= w->target_bytes || dryi_pinned_room(p) < w->piece_bytes ||
+            p->pin.take(p->pin.self, w->piece_bytes, p->options.node, &range, NULL) !=
+                DRY_OK)
+            break;
+        if (!put_into_inbox(p, &range, begin)) {
+            p->pin.give(p->pin.self, &range);
+            break;
+        }
+    }
+    atomic_store_explicit(&w->is_done, true, memory_order_release);
+    return NULL;
+}
+
+void
+dryi_pinned_adopt(struct dry_pinned *p)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    dryi_lock_take(&w->lock);
+    while (w->count > 0) {
+        const struct dryi_pin_range *range = &w->inbox[w->count - 1];
+        if (dryi_pinned_arena_add(p, range, DRYI_PINNED_LARGE) != DRY_OK)
+            break; /* no memory for records now; it stays */
+        atomic_fetch_sub_explicit(&w->bytes, range->bytes, memory_order_relaxed);
+        w->count--;
+    }
+    p->stats.num_host_alloc += w->time.count;
+    dryi_pinned_time_join(&p->stats.host_alloc_time, &w->time);
+    w->time = (struct dry_pinned_time){0};
+    dryi_lock_give(&w->lock);
+}
+
+/* Grow held. */
+static void
+stop_warmer(struct dry_pinned *p)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    if (!w->is_started)
+        return;
+    atomic_store_explicit(&w->is_cancelled, true, memory_order_relaxed);
+    dryi_thread_join(&w->thread);
+    w->is_started = false;
+}
+
+/* What the thread is to pin has room; it calls no function of `memory`. No thread runs. */
+static bool
+make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    uint64_t pinned = pinned_now(p), missing = target > pinned ? target - pinned : 0;
+    uint64_t count = least(missing / piece + 1, DRYI_PINNED_ROWS_MAX); /* of arenas */
+    dryi_lock_take(&p->lock);
+    dryi_lock_take(&w->lock);
+    bool has_room = dryi_memory_grow(&p->memory, (void **)&w->inbox, &w->capacity,
+                                     w->count + (size_t)count, sizeof *w->inbox);
+    dryi_lock_give(&w->lock);
+    dryi_lock_give(&p->lock);
+    return has_room;
+}
+
+/* Grow held. False: there is no thread to be had. */
+static bool
+start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
+{
+    struct dryi_pinned_warmer *w = &p->warmer;
+    if (w->is_started && !atomic_load_explicit(&w->is_done, memory_order_acquire))
+        return true;
+    stop_warmer(p);
+    if (!make_inbox(p, target, piece))
+        return false;
+    atomic_store_explicit(&w->is_done, false, memory_order_relaxed);
+    atomic_store_explicit(&w->is_cancelled, false, memory_order_relaxed);
+    w->target_bytes = target;
+    w->piece_bytes = piece;
+    w->is_started = dryi_thread_start(&w->thread, run, p);
+    return w->is_started;
+}
+
+void
+dryi_pinned_warmer_init(struct dry_pinned *p)
+{
+    dryi_lock_init(&p->warmer.lock);
+}
+
+void
+dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child)
+{
+    if (!is_child) {
+        stop_warmer(p);
+        for (size_t i = 0; i < p->warmer.count; i++)
+            p->pin.give(p->pin.self, &p->warmer.inbox[i]);
+    }
+    dryi_memory_free(&p->memory, p->warmer.inbox, p->warmer.capacity,
+                     sizeof *p->warmer.inbox);
+    dryi_lock_finish(&p->warmer.lock);
+}
+
+/* --- warming -------------------------------------------------------------------------------- */
+
+/* Of an arena that is pinned ahead. */
+static uint64_t
+piece_bytes(const struct dry_pinned *p)
+{
+    if (p->heaps[DRYI_PINNED_LARGE].is_buddy)
+        return p->options.block_bytes;
+    return p->options.arena_bytes ? p->options.arena_bytes : LARGE_MAX;
+}
+
+static enum dry_status
+warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error *err)
+{
+    for (uint64_t pinned = pinned_now(p); pinned < bytes; pinned = pinned_now(p)) {
+        uint64_t room = dryi_pinned_room(p);
+        if (room < piece)
+            return dryi_fail(err, DRY_ERR_NO_SPACE,
+                             "%llu bytes to be pinned next, there is room for %llu",
+                             (unsigned long long)piece, (unsigned long long)room);
+        enum dry_status status = pin_range(p, piece, NULL, NULL, err);
+        if (status != DRY_OK)
+            return status;
+    }
+    return DRY_OK;
+}
+
+/* Grow held. */
+static enum dry_status
+warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_error *err)
+{
+    uint64_t pinned = pinned_now(p), piece = piece_bytes(p);
+    if (bytes <= pinned)
+        return DRY_OK;
+    if (!p->heaps[DRYI_PINNED_LARGE].is_buddy) { /* equal pieces, none for a crumb */
+        uint64_t missing = bytes - pinned;
+        uint64_t count = missing / piece + (missing % piece != 0);
+        piece = round_square((missing + count - 1) / count);
+    }
+    if (in_background && start_warmer(p, bytes, piece))
+        return DRY_OK;
+    return warm_now(p, bytes, piece, err);
+}
+
+enum dry_status
+dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes, bool in_background,
+                 struct dry_error *err)
+{
+    dryi_lock_take(&p->grow);
+    enum dry_status status = warm_up(p, bytes, in_background, err);
+    dryi_lock_give(&p->grow);
+    return status;
+}
+
+/* --- misses --------------------------------------------------------------------------------- */
+
+/* The events of a step are asked with the lock held: not too many at once. */
+static uint64_t
+look_at_events(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    bool is_last = false;
+    uint64_t address = 0;
+    while (!is_last && !address) {
+        dryi_lock_take(&p->lock);
+        is_last = dryi_pinned_events_poll(p, POLL_STEP);
+        address = wish ? take_block(p, wish) : 0;
+        dryi_lock_give(&p->lock);
+    }
+    return address;
+}
+
+/* What is there and was not at hand. */
+static uint64_t
+look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    dryi_pinned_enter(p);
+    dryi_pinned_adopt(p);
+    dryi_pinned_events_record(p, true);
+    dryi_lock_give(&p->lock);
+    uint64_t address = look_at_events(p, wish);
+    if (address || !p->slots)
+        return address;
+    dryi_pinned_magazines_flush(p);
+    dryi_lock_take(&p->lock);
+    address = take_block(p, wish);
+    dryi_lock_give(&p->lock);
+    return address;
+}
+
+/* What the last clear gave back is wanted again. Grow held. */
+static uint64_t
+come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
+{
+    uint64_t bytes = p->remembered_bytes, address;
+    if (bytes == 0 || wish->heap == DRYI_PINNED_SMALL)
+        return 0;
+    p->remembered_bytes = 0;
+    /* As much as there is room for. */
+    (void)warm_up(p, bytes, p->options.in_background != 0, NULL);
+    dryi_lock_take(&p->lock);
+    address = take_block(p, wish);
+    dryi_lock_give(&p->lock);
+    return address;
+}
+
+/* Of the next arena. Grow held. */
+static uint64_t
+arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need)
+{
+    const struct dryi_pinned_heap *heap = &p->heaps[wish->heap];
+    dryi_lock_take(&p->lock);
+    uint64_t pinned = heap->pinned_bytes;
+    dryi_lock_give(&p->lock);
+    if (wish->heap == DRYI_PINNED_OWN)
+        return need;
+    if (wish->heap == DRYI_PINNED_SMALL)
+        return most(need, least(most(round_square(pinned / 2), SMALL_MIN), SMALL_MAX));
+    if (p->options.arena_bytes)
+        return most(need, p->options.arena_bytes);
+    uint64_t want = least(most(round_square(pinned / 32), LARGE_MIN), LARGE_MAX);
+    return need >= want / EXACT_PART ? need : want;
+}
+
+static uint64_t
+idle_bytes(struct dry_pinned *p)
+{
+    dryi_lock_take(&p->lock);
+    uint64_t bytes = p->idle_bytes;
+    dryi_lock_give(&p->lock);
+    return bytes;
+}
+
+/* Room for `need`, if idle arenas can make it. Grow held. */
+static uint64_t
+make_room(struct dry_pinned *p, uint64_t need)
+{
+    uint64_t room = dryi_pinned_room(p);
+    if (room >= need || dryi_add_saturating(room, idle_bytes(p)) < need)
+        return room;
+    uint64_t pinned = atomic_load_explicit(&p->pinned_bytes, memory_order_relaxed);
+    uint64_t missing = need - room;
+    dryi_pinned_shrink(p, pinned > missing ? pinned - missing : 0);
+    return dryi_pinned_room(p);
+}
+
+/* At least `need`, better `want`. Grow held. */
+static enum dry_status
+pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need,
+        uint64_t want, uint64_t *address)
+{
+    uint64_t room = make_room(p, need);
+    if (room < need)
+        return DRY_ERR_NO_SPACE;
+    uint64_t most_now = dryi_round_down(room, DRYI_PINNED_SQUARE); /* need is round */
+    enum dry_status status = pin_range(p, least(most_now, want), wish, address, NULL);
+    if (status == DRY_ERR_NO_SPACE && want > need)
+        status = pin_range(p, need, wish, address, NULL);
+    if (status != DRY_ERR_NO_SPACE || idle_bytes(p) == 0)
+        return status;
+    dryi_pinned_shrink(p, 0);
+    return pin_range(p, need, wish, address, NULL);
+}
+
+static enum dry_status
+pin_and_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t *address)
+{
+    bool is_buddy = p->heaps[wish->heap].is_buddy;
+    uint64_t need = is_buddy ? p->options.block_bytes : round_square(wish->bytes);
+    uint64_t want = is_buddy ? need : arena_bytes(p, wish, need);
+    return pin_for(p, wish, need, want, address);
+}
+
+enum dry_status
+dryi_pinned_grow(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
+                 uint64_t *address)
+{
+    enum dry_status status = DRY_OK;
+    dryi_lock_take(&p->grow);
+    *address = look_again(p, wish);
+    if (!*address)
+        *address = come_back(p, wish);
+    if (!*address)
+        status = pin_and_take(p, wish, address);
+    dryi_lock_give(&p->grow);
+    return status;
+}
+
+/* --- clearing ------------------------------------------------------------------------------- */
+
+static void
+let_go(struct dry_pinned *p)
+{
+    dryi_pinned_enter(p);
+    dryi_pinned_adopt(p);
+    dryi_pinned_events_record(p, true);
+    dryi_lock_give(&p->lock);
+    (void)look_at_events(p, NULL);
+    dryi_pinned_magazines_flush(p);
+}
+
+enum dry_status
+dry_pinned_clear(struct dry_pinned *pinned)
+{
+    struct dry_pinned *p = pinned;
+    if (dryi_fork_mark_is_child(&p->fork))
+        return DRY_ERR_UNSUPPORTED;
+    dryi_lock_take(&p->grow);
+    stop_warmer(p);
+    let_go(p);
+    dryi_lock_take(&p->lock);
+    if (p->used_peak_bytes > 0)
+        p->remembered_bytes = most(p->remembered_bytes, (uint64_t)p->used_peak_bytes);
+    p->used_peak_bytes = p->stats.active_bytes.current;
+    dryi_lock_give(&p->lock);
+    dryi_pinned_shrink(p, 0);
+    dryi_lock_give(&p->grow);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pinned_trim(struct dry_pinned *pinned, uint64_t bytes)
+{
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return DRY_ERR_UNSUPPORTED;
+    let_go(pinned);
+    dryi_pinned_shrink(pinned, bytes);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pinned_warm(struct dry_pinned *pinned, uint64_t bytes, int in_background,
+                struct dry_error *err)
+{
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "the cache is the parent's");
+    return dryi_pinned_warm(pinned, bytes, in_background != 0, err);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where in an arena. Fit: free blocks are in bins, 32 an octave, and requests are rounded up to
+ * a bin's least size, so that the first block of the lowest bin that has any will do, and a
+ * hole fits its twin (Masmano et al., TLSF, ECRTS 2004, with more lists a level and all records
+ * outside). Buddy: bins are powers of two; offsets are of the arena, not of the address, so
+ * that halves of different arenas never meet.
+ */
+#include "base/assert.h"
+#include "base/bits.h"
+#include "host/pinned/pinned_state.h"
+
+#define STEPS_LOG2 5 /* 32 an octave */
+
+void
+dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
+                      unsigned granule_shift, bool is_buddy)
+{
+    *heap = (struct dryi_pinned_heap){
+        .is_buddy = is_buddy, .granule_shift = granule_shift, .name = name};
+    for (uint32_t i = 0; i < DRYI_PINNED_BINS; i++)
+        heap->heads[i] = DRYI_PINNED_NONE;
+}
+
+/* How many octaves above the one in which each size has its own bin. */
+static inline unsigned
+octave_of(uint32_t granules)
+{
+    return dryi_log2_floor(granules | 1u << STEPS_LOG2) - STEPS_LOG2;
+}
+
+static inline uint32_t
+bin_in(unsigned octave, uint32_t granules)
+{
+    return (octave << STEPS_LOG2) + (granules >> octave);
+}
+
+uint32_t
+dryi_pinned_bin(const struct dryi_pinned_heap *heap, uint32_t granules)
+{
+    return heap->is_buddy ? dryi_log2_floor(granules)
+                          : bin_in(octave_of(granules), granules);
+}
+
+static inline enum dryi_pinned_heap_name
+choose_heap(const struct dry_pinned *p, uint64_t bytes)
+{
+    if (bytes <= p->options.threshold_bytes)
+        return DRYI_PINNED_SMALL;
+    if (p->heaps[DRYI_PINNED_LARGE].is_buddy && bytes > p->options.block_bytes)
+        return DRYI_PINNED_OWN;
+    return DRYI_PINNED_LARGE;
+}
+
+/* Up to the least size of a bin; that of the next octave is bin 32 there and 64 here. */
+void
+dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
+                      struct dryi_pinned_wish *wish)
+{
+    uint32_t name = choose_heap(p, bytes), bin;
+    const struct dryi_pinned_heap *heap = &p->heaps[name];
+    unsigned shift = heap->granule_shift;
+    uint32_t granules = (uint32_t)((bytes + (UINT64_C(1) << shift) - 1) >> shift);
+    if (heap->is_buddy) {
+        bin = granules < 2 ? 0 : dryi_log2_floor(granules - 1) + 1;
+        granules = UINT32_C(1) << bin;
+    } else {
+        unsigned octave = octave_of(granules);
+        uint32_t step = (UINT32_C(1) << octave) - 1;
+        granules = (granules + step) & ~step;
+        bin = bin_in(octave, granules);
+    }
+    wish->granules = granules;
+    wish->class_id = name << DRYI_PINNED_HEAP_SHIFT | bin;
+    wish->heap = name;
+    wish->requested = bytes;
+    wish->bytes = (uint64_t)granules << shift;
+}
+
+/* --- lists ---------------------------------------------------------------------------------- */
+
+static void
+link_block(struct dry_pinned *p, struct dryi_pinned_arena *a,
+           struct dryi_pinned_cell *cell, uint32_t size)
+{
+    struct dryi_pinned_heap *heap = &p->heaps[a->heap];
+    uint32_t bin = dryi_pinned_bin(heap, size), id = dryi_pinned_id(a, cell);
+    cell->size = size;
+    cell->previous = DRYI_PINNED_NONE;
+    cell->next = heap->heads[bin];
+    dryi_pinned_set_tag(cell, DRYI_PINNED_FREE, 0);
+    if (size > 1) {
+        cell[size - 1].size = size;
+        dryi_pinned_set_tag(&cell[size - 1], DRYI_PINNED_FOOT, 0);
+    }
+    if (cell->next != DRYI_PINNED_NONE)
+        dryi_pinned_cell(p, cell->next)->previous = id;
+    heap->heads[bin] = id;
+    heap->words[bin / 64] |= UINT64_C(1) << bin % 64;
+    heap->summary |= UINT32_C(1) << bin / 64;
+}
+
+/* Its cells are those of the inside of some block then. */
+static void
+unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
+             struct dryi_pinned_cell *cell)
+{
+    uint32_t bin = dryi_pinned_bin(heap, cell->size);
+    if (cell->next != DRYI_PINNED_NONE)
+        dryi_pinned_cell(p, cell->next)->previous = cell->previous;
+    if (cell->previous != DRYI_PINNED_NONE) {
+        dryi_pinned_cell(p, cell->previous)->next = cell->next;
+    } else {
+        heap->heads[bin] = cell->next;
+        if (cell->next == DRYI_PINNED_NONE) {
+            heap->words[bin / 64] &= ~(UINT64_C(1) << bin % 64);
+            if (heap->words[bin / 64] == 0)
+                heap->summary &= ~(UINT32_C(1) << bin / 64);
+        }
+    }
+    dryi_pinned_set_tag(&cell[cell->size - 1], DRYI_PINNED_INSIDE, 0);
+    dryi_pinned_set_tag(cell, DRYI_PINNED_INSIDE, 0);
+}
+
+/* The first block of the lowest bin from `bin` on; NONE: all are empty. */
+static uint32_t
+find_block(const struct dryi_pinned_heap *heap, uint32_t bin)
+{
+    uint32_t word = bin / 64;
+    uint64_t bits = heap->words[word] & UINT64_MAX << bin % 64;
+    if (bits == 0) {
+        uint32_t above = heap->summary & (UINT32_MAX << word) << 1;
+        if (above == 0)
+            return DRYI_PINNED_NONE;
+        word = (uint32_t)__builtin_ctz(above);
+        bits = heap->words[word];
+    }
+    return heap->heads[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+}
+
+/* --- take and give -------------------------------------------------------------------------- */
+
+struct dryi_pinned_cell *
+dryi_pinned_heap_take(struct dry_pinned *p, const struct dryi_pinned_wish *wish,
+                      uint64_t *address)
+{
+    struct dryi_pinned_heap *heap = &p->heaps[wish->heap];
+    uint32_t bin = wish->class_id & ((1u << DRYI_PINNED_HEAP_SHIFT) - 1);
+    uint32_t id = find_block(heap, bin);
+    if (id == DRYI_PINNED_NONE)
+        return NULL;
+    struct dryi_pinned_cell *cell = dryi_pinned_cell(p, id);
+    struct dryi_pinned_arena *a = dryi_pinned_arena_of(p, id);
+    uint32_t size = cell->size;
+    DRYI_ASSERT(dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE);
+    DRYI_ASSERT(size >= wish->granules);
+    unlink_block(p, heap, cell);
+    while (heap->is_buddy && size > wish->granules) {
+        size /= 2;
+        link_block(p, a, cell + size, size);
+    }
+    if (size > wish->granules)
+        link_block(p, a, cell + wish->granules, size - wish->granules);
+    cell->size = wish->granules;
+    if (a->used == 0)
+        p->idle_bytes -= a->range.bytes;
+    a->used += wish->granules;
+    a->is_unwanted = false;
+    dryi_pinned_mark_used(cell, wish->class_id,
+                          (uint32_t)(wish->bytes - wish->requested));
+    *address = dryi_pinned_block_address(a, cell);
+    return cell;
+}
+
+static bool
+is_free(const struct dryi_pinned_cell *cell)
+{
+    return dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_FREE;
+}
+
+static void
+give_fit(struct dry_pinned *p, struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)
+{
+    struct dryi_pinned_heap *heap = &p->heaps[a->heap];
+    uint32_t size = cell->size;
+    struct dryi_pinned_cell *behind = cell + size;
+    if (behind < a->cells + a->count && is_free(behind)) {
+        size += behind->size;
+        unlink_block(p, heap, behind);
+    }
+    if (cell > a->cells) {
+        struct dryi_pinned_cell *before = cell - 1;
+        if (dryi_pinned_state_of(dryi_pinned_tag(before)) == DRYI_PINNED_FOOT)
+            before -= before->size - 1;
+        if (is_free(before)) {
+            size += before->size;
+            unlink_block(p, heap, before);
+            cell = before;
+        }
+    }
+    link_block(p, a, cell, size);
+}
+
+static void
+give_buddy(struct dry_pinned *p, struct dryi_pinned_arena *a,
+           struct dryi_pinned_cell *cell)
+{
+    uint32_t at = (uint32_t)(cell - a->cells), size = cell->size;
+    while (size < a->count) {
+        struct dryi_pinned_cell *other = a->cells + (at ^ size);
+        if (!is_free(other) || other->size != size)
+            break;
+        unlink_block(p, &p->heaps[a->heap], other);
+        at &= ~size;
+        size *= 2;
+    }
+    link_block(p, a, a->cells + at, size);
+}
+
+void
+dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,
+                      struct dryi_pinned_cell *cell)
+{
+    DRYI_ASSERT(a->used >= cell->size);
+    a->used -= cell->size;
+    if (a->used == 0) {
+        p->idle_bytes += a->range.bytes;
+        a->is_unwanted = dryi_pinned_block_bytes(a, cell) > p->options.keep_max_bytes;
+        p->has_unwanted |= a->is_unwanted;
+    }
+    dryi_pinned_set_tag(cell, DRYI_PINNED_INSIDE, 0);
+    if (p->heaps[a->heap].is_buddy)
+        give_buddy(p, a, cell);
+    else
+        give_fit(p, a, cell);
+}
+
+void
+dryi_pinned_heap_add(struct dry_pinned *p, struct dryi_pinned_arena *a)
+{
+    p->idle_bytes += a->range.bytes;
+    link_block(p, a, a->cells, a->count);
+}
+
+void
+dryi_pinned_heap_remove(struct dry_pinned *p, struct dryi_pinned_arena *a)
+{
+    DRYI_ASSERT(a->used == 0 && a->cells->size == a->count);
+    p->idle_bytes -= a->range.bytes;
+    unlink_block(p, &p->heaps[a->heap], a->cells);
+}
+
+uint64_t
+dryi_pinned_heap_largest(const struct dry_pinned *p, uint32_t name)
+{
+    const struct dryi_pinned_heap *heap = &p->heaps[name];
+    if (heap->summary == 0)
+        return 0;
+    uint32_t word = dryi_log2_floor(heap->summary);
+    uint32_t bin = word * 64 + dryi_log2_floor(heap->words[word]);
+    uint32_t size = dryi_pinned_cell(p, heap->heads[bin])->size;
+    if (!heap->is_buddy) {
+        unsigned octave = octave_of(size);
+        size = size >> octave << octave;
+    }
+    return (uint64_t)size << heap->granule_shift;
+}

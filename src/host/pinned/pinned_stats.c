@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The statistics: torch.cuda.host_memory_stats() and what it lacks. */
+
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "host/pinned/pinned_state.h"
+
+/* --- sums ----------------------------------------------------------------------------------- */
+
+void
+dryi_pinned_stat_add(struct dry_stat *stat, int64_t change)
+{
+    stat->current += change;
+    if (change > 0)
+        stat->allocated += change;
+    else
+        stat->freed -= change;
+    if (stat->current > stat->peak)
+        stat->peak = stat->current;
+}
+
+void
+dryi_pinned_count_alloc(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
+{
+    dryi_pinned_stat_add(&p->stats.active_requests, 1);
+    dryi_pinned_stat_add(&p->stats.active_bytes, (int64_t)bytes);
+    dryi_pinned_stat_add(&p->stats.requested_bytes, (int64_t)requested);
+    if (p->stats.active_bytes.current > p->used_peak_bytes)
+        p->used_peak_bytes = p->stats.active_bytes.current;
+}
+
+void
+dryi_pinned_count_free(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
+{
+    dryi_pinned_stat_add(&p->stats.active_requests, -1);
+    dryi_pinned_stat_add(&p->stats.active_bytes, -(int64_t)bytes);
+    dryi_pinned_stat_add(&p->stats.requested_bytes, -(int64_t)requested);
+}
+
+uint64_t
+dryi_pinned_clock_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void
+dryi_pinned_time_join(struct dry_pinned_time *time, const struct dry_pinned_time *other)
+{
+    if (other->count == 0)
+        return;
+    if (time->count == 0 || other->min < time->min)
+        time->min = other->min;
+    if (other->max > time->max)
+        time->max = other->max;
+    time->total += other->total;
+    time->count += other->count;
+}
+
+void
+dryi_pinned_time_add(struct dry_pinned_time *time, uint64_t begin_us)
+{
+    int64_t us = (int64_t)(dryi_pinned_clock_us() - begin_us);
+    struct dry_pinned_time one = {.total = us, .max = us, .min = us, .count = 1};
+    dryi_pinned_time_join(time, &one);
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+static int64_t
+magazine_bytes(const struct dry_pinned *p)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; p->slots && i < DRYI_PINNED_SLOTS; i++)
+        sum += p->slots[i].kept_bytes;
+    return sum;
+}
+
+static int64_t
+bytes_of_uses(const struct dry_pinned *p, uint32_t first)
+{
+    int64_t sum = 0;
+    for (uint32_t u = first; u != DRYI_PINNED_NONE; u = p->streams.uses[u].next) {
+        uint32_t block = p->streams.uses[u].block;
+        sum += (int64_t)dryi_pinned_block_bytes(dryi_pinned_arena_of(p, block),
+                                                dryi_pinned_cell(p, block));
+    }
+    return sum;
+}
+
+static void
+add_waiting(const struct dry_pinned *p, struct dry_pinned_stats *stats)
+{
+    for (uint32_t i = 0; i < p->streams.count; i++) {
+        const struct dryi_pinned_stream *s = &p->streams.list[i];
+        if (s->use_count == 0)
+            continue;
+        if (s->is_graph)
+            stats->held_bytes += bytes_of_uses(p, s->open_first);
+        for (uint32_t u = s->first_batch; s->is_lost && u != DRYI_PINNED_NONE;
+             u = p->streams.uses[u].next_batch)
+            stats->lost_bytes += bytes_of_uses(p, u);
+    }
+}
+
+static uint64_t
+largest_free(const struct dry_pinned *p)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < DRYI_PINNED_HEAP_COUNT; i++) {
+        uint64_t bytes = dryi_pinned_heap_largest(p, i);
+        if (bytes > largest)
+            largest = bytes;
+    }
+    return largest;
+}
+
+void
+dry_pinned_get_stats(struct dry_pinned *pinned, struct dry_pinned_stats *stats)
+{
+    struct dry_pinned *p = pinned;
+    *stats = (struct dry_pinned_stats){0};
+    if (dryi_fork_mark_is_child(&p->fork))
+        return;
+    dryi_pinned_lock_all(p);
+    dryi_pinned_adopt(p);
+    *stats = p->stats;
+    stats->magazine_bytes = magazine_bytes(p);
+    stats->idle_bytes = (int64_t)p->idle_bytes;
+    stats->largest_free_bytes = (int64_t)largest_free(p);
+    add_waiting(p, stats);
+    dryi_pinned_unlock_all(p);
+}
+
+void
+dry_pinned_reset_peaks(struct dry_pinned *pinned)
+{
+    struct dry_pinned_stats *s = &pinned->stats;
+    struct dry_stat *all[] = {&s->allocations, &s->allocated_bytes, &s->active_requests,
+                              &s->active_bytes, &s->requested_bytes};
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return;
+    dryi_pinned_lock_all(pinned);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i]->peak = all[i]->current;
+    s->host_alloc_time.max = s->host_alloc_time.min = 0;
+    s->host_free_time.max = s->host_free_time.min = 0;
+    dryi_pinned_unlock_all(pinned);
+}
+
+void
+dry_pinned_reset_accumulated(struct dry_pinned *pinned)
+{
+    struct dry_pinned_stats *s = &pinned->stats;
+    struct dry_stat *all[] = {&s->allocations, &s->allocated_bytes, &s->active_requests,
+                              &s->active_bytes, &s->requested_bytes};
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return;
+    dryi_pinned_lock_all(pinned);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i]->allocated = all[i]->freed = 0;
+    s->num_host_alloc = s->num_host_free = s->num_events = s->num_event_failures = 0;
+    s->host_alloc_time = s->host_free_time = (struct dry_pinned_time){0};
+    dryi_pinned_unlock_all(pinned);
+}
+
+/* --- keys ----------------------------------------------------------------------------------- */
+
+enum key_kind { KEY_STAT, KEY_TIME, KEY_NUMBER };
+
+static const struct key {
+    const char *name;
+    enum key_kind kind;
+    size_t offset;
+} keys[] = {
+    {"active_bytes", KEY_STAT, offsetof(struct dry_pinned_stats, active_bytes)},
+    {"active_requests", KEY_STAT, offsetof(struct dry_pinned_stats, active_requests)},
+    {"allocated_bytes", KEY_STAT, offsetof(struct dry_pinned_stats, allocated_bytes)},
+    {"allocations", KEY_STAT, offsetof(struct dry_pinned_stats, allocations)},
+    {"held_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, held_bytes)},
+    {"host_alloc_time", KEY_TIME, offsetof(struct dry_pinned_stats, host_alloc_time)},
+    {"host_free_time", KEY_TIME, offsetof(struct dry_pinned_stats, host_free_time)},
+    {"idle_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, idle_bytes)},
+    {"largest_free_bytes", KEY_NUMBER,
+     offsetof(struct dry_pinned_stats, largest_free_bytes)},
+    {"lost_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, lost_bytes)},
+    {"magazine_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, magazine_bytes)},
+    {"num_event_failures", KEY_NUMBER,
+     offsetof(struct dry_pinned_stats, num_event_failures)},
+    {"num_events", KEY_NUMBER, offsetof(struct dry_pinned_stats, num_events)},
+    {"num_host_alloc", KEY_NUMBER, offsetof(struct dry_pinned_stats, num_host_alloc)},
+    {"num_host_free", KEY_NUMBER, offsetof(struct dry_pinned_stats, num_host_free)},
+    {"pending_bytes", KEY_NUMBER, offsetof(struct dry_pinned_stats, pending_bytes)},
+    {"requested_bytes", KEY_STAT, offsetof(struct dry_pinned_stats, requested_bytes)},
+};
+
+struct visitor {
+    void (*visit)(void *self, const char *key, int64_t value);
+    void *self;
+};
+
+static void
+tell(const struct visitor *v, const char *name, const char *part, int64_t value)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%s.%s", name, part);
+    v->visit(v->self, text, value);
+}
+
+void
+dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
+                       void (*visit)(void *self, const char *key, int64_t value),
+                       void *self)
+{
+    const struct visitor v = {visit, self};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const void *at = (const char *)stats + keys[i].offset;
+        const char *name = keys[i].name;
+        if (keys[i].kind == KEY_STAT) {
+            const struct dry_stat *s = at;
+            tell(&v, name, "allocated", s->allocated);
+            tell(&v, name, "current", s->current);
+            tell(&v, name, "freed", s->freed);
+            tell(&v, name, "peak", s->peak);
+        } else if (keys[i].kind == KEY_TIME) {
+            const struct dry_pinned_time *t = at;
+            tell(&v, name, "avg", t->count ? t->total / t->count : 0);
+            tell(&v, name, "count", t->count);
+            tell(&v, name, "max", t->max);
+            tell(&v, name, "min", t->min);
+            tell(&v, name, "total", t->total);
+        } else {
+            const int64_t *number = at;
+            visit(self, name, *number);
+        }
+    }
+}
+
+/* --- explaining ----------------------------------------------------------------------------- */
+
+enum dry_status
+dry_pinned_explain(struct dry_pinned *pinned, uint64_t bytes,
+                   struct dry_pinned_explanation *explanation)
+{
+    struct dry_pinned_stats s;
+    struct dryi_pinned_wish wish;
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return DRY_ERR_UNSUPPORTED;
+    if (bytes == 0 || bytes > DRYI_PINNED_BYTES_MAX)
+        return DRY_ERR_ARGUMENT;
+    dry_pinned_get_stats(pinned, &s);
+    dryi_pinned_wish_init(pinned, bytes, &wish);
+    dryi_lock_take(&pinned->lock);
+    uint64_t largest = dryi_pinned_heap_largest(pinned, wish.heap);
+    dryi_lock_give(&pinned->lock);
+    uint64_t pinned_bytes = (uint64_t)s.allocated_bytes.current;
+    uint64_t active = (uint64_t)s.active_bytes.current;
+    uint64_t need = pinned->heaps[wish.heap].is_buddy
+                        ? pinned->options.block_bytes
+                        : dryi_round_up(wish.bytes, DRYI_PINNED_SQUARE);
+    uint64_t room = dryi_pinned_room(pinned);
+    uint64_t with_idle = dryi_add_saturating(room, (uint64_t)s.idle_bytes);
+    *explanation = (struct dry_pinned_explanation){
+        .bytes = bytes,
+        .block_bytes = wish.bytes,
+        .pinned_bytes = pinned_bytes,
+        .requested_bytes = (uint64_t)s.requested_bytes.current,
+        .rounding_bytes = active - (uint64_t)s.requested_bytes.current,
+        .pending_bytes = (uint64_t)s.pending_bytes,
+        .magazine_bytes = (uint64_t)s.magazine_bytes,
+        .free_bytes = pinned_bytes - active - (uint64_t)s.magazine_bytes,
+        .idle_bytes = (uint64_t)s.idle_bytes,
+        .largest_free_bytes = largest,
+        .room_bytes = room,
+        .is_hit = largest >= wish.bytes,
+        .would_fit = largest >= wish.bytes || with_idle >= need,
+    };
+    return DRY_OK;
+}

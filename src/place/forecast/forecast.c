@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Requests against the expected ones.
+ *
+ * The position in the period moves on with every request that is the expected one. Another
+ * one skips its hint, and the position is sought again by the last letters, near where it
+ * was: so a request more or less costs a few hints, not the period.
+ */
+#include "place/forecast/forecast.h"
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "place/forecast/forecast_inside.h"
+
+#define REACH 32u        /* how far from its place a position is sought */
+#define CONTEXT 3u       /* letters that must agree there */
+#define SKIPPED_SPARE 4u /* hints that any period may miss */
+#define STREAM_MASK (UINT32_MAX >> 1)
+#define PATIENCE 4u /* times what it lived: how long a period that broke must wait */
+
+enum dry_status
+dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **hints,
+                     struct dry_error *err)
+{
+    struct dry_memory m = dryi_memory_or_default(memory);
+    struct dryi_forecast *h = dryi_memory_zalloc(&m, 1, sizeof *h);
+    if (!h)
+        return dryi_fail_memory(err, "hints");
+    h->memory = m;
+    dryi_forecast_begin_learning(h);
+    *hints = h;
+    return DRY_OK;
+}
+
+void
+dryi_forecast_destroy(struct dryi_forecast *h)
+{
+    if (!h)
+        return;
+    struct dry_memory m = h->memory;
+    dryi_memory_free(&m, h->ring, h->ring_count, sizeof *h->ring);
+    dryi_memory_free(&m, h->seen, h->ring_count, sizeof *h->seen);
+    dryi_memory_free(&m, h->steps, h->step_capacity, sizeof *h->steps);
+    dryi_memory_free(&m, h->passes, h->pass_capacity, sizeof *h->passes);
+    dryi_memory_free(&m, h, 1, sizeof *h);
+}
+
+void
+dryi_forecast_drop(struct dryi_forecast *h)
+{
+    if (h->state == HINTS_LEARNING)
+        return;
+    if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else no period of ours is around it */
+        dryi_forecast_note_misled(h, h->now + PATIENCE * (h->followed + h->step_count),
+                                  false);
+    h->step_count = 0;
+    dryi_forecast_begin_learning(h);
+}
+
+void
+dryi_forecast_pass_over(struct dryi_forecast *h)
+{
+    if (h->state == HINTS_LEARNING)
+        return;
+    dryi_forecast_note_misled(h, h->now + 2 * DRYI_FORECAST_PERIOD_MAX, true);
+    h->step_count = 0;
+    dryi_forecast_begin_learning(h);
+}
+
+/* Too much of this period was not as expected. */
+static void
+skip(struct dryi_forecast *h)
+{
+    h->skipped++;
+    if (h->skipped > h->step_count / 64 + SKIPPED_SPARE)
+        dryi_forecast_drop(h);
+}
+
+static uint32_t
+step_before(const struct dryi_forecast *h, uint32_t position)
+{
+    return (position > 0 ? position : h->step_count) - 1;
+}
+
+static uint32_t
+step_behind(const struct dryi_forecast *h, uint32_t position)
+{
+    return position + 1 < h->step_count ? position + 1 : 0;
+}
+
+static bool
+is_context_of(const struct dryi_forecast *h, uint32_t position)
+{
+    for (uint32_t k = 1; k <= CONTEXT; k++) {
+        position = step_before(h, position);
+        if (h->steps[position].letter != hints_record_at(h, h->now - k)->letter)
+            return false;
+    }
+    return true;
+}
+
+/* The nearest position before which the last letters are expected. */
+static void
+find_position(struct dryi_forecast *h)
+{
+    if (h->now - h->oldest < CONTEXT)
+        return;
+    uint32_t ahead = h->position, behind = ahead;
+    for (uint32_t d = 0; d <= REACH && d < h->step_count; d++) {
+        if (is_context_of(h, ahead) || is_context_of(h, behind)) {
+            h->position = is_context_of(h, ahead) ? ahead : behind;
+            return;
+        }
+        ahead = step_behind(h, ahead);
+        behind = step_before(h, behind);
+    }
+}
+
+/*
+ * A plan whose hints are refused lies where something else has come to lie: it is made anew,
+ * later each time. The first period is that of the blocks before the plan.
+ */
+static void
+end_period(struct dryi_forecast *h)
+{
+    bool is_refused = h->refused > h->step_count / 64 + SKIPPED_SPARE;
+    h->position = 0;
+    h->skipped = h->refused = 0;
+    h->periods++;
+    if (h->state == HINTS_PLANNED && is_refused && h->periods >= h->patience) {
+        h->state = HINTS_KNOWN;
+        h->patience *= 2;
+    }
+}
+
+/* The request was recorded. */
+static void
+follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *hint)
+{
+    const struct hints_step *step = &h->steps[h->position];
+    h->followed++;
+    if (step->letter != record->letter) {
+        find_position(h);
+        skip(h);
+        return;
+    }
+    if (h->state == HINTS_PLANNED) {
+        hint->step = h->position;
+        hint->offset = step->offset;
+        hint->heir = step->heir;
+        record->is_handed = step->is_handed;
+    }
+    if (++h->position == h->step_count)
+        end_period(h);
+}
+
+static uint32_t
+grains_of(uint64_t rounded)
+{
+    uint64_t grains = rounded / HINTS_GRAIN;
+    return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
+}
+
+/* It is not recorded. */
+static void
+miss(struct dryi_forecast *h)
+{
+    h->oldest = h->seen_to = ++h->now; /* nothing is there */
+    h->rolling = 0;
+    h->rolled = h->now;
+}
+
+struct dryi_hint
+dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream)
+{
+    struct dryi_hint hint = {DRYI_HINT_NONE, (uint32_t)h->now, DRYI_STEP_NONE,
+                             DRYI_STEP_NONE};
+    if (h->sleep) {
+        h->sleep--;
+        miss(h);
+        if (h->sleep == 0)
+            dryi_forecast_begin_learning(h);
+        return hint;
+    }
+    if (!dryi_forecast_make_room(h)) {
+        miss(h);
+        return hint;
+    }
+    struct hints_record *record = hints_record_at(h, h->now);
+    *record = (struct hints_record){
+        .letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
+        .grains = grains_of(rounded),
+        .stream = stream & STREAM_MASK};
+    h->now++;
+    if (h->state != HINTS_LEARNING)
+        follow(h, record, &hint);
+    else
+        dryi_forecast_learn(h);
+    return hint;
+}
+
+/* The record of a ticket, or NULL: it is too long ago. */
+static struct hints_record *
+record_of(const struct dryi_forecast *h, uint32_t ticket)
+{
+    uint64_t age = (uint32_t)((uint32_t)h->now - ticket); /* 1: the last request */
+    return age > 0 && age <= h->now - h->oldest ? hints_record_at(h, h->now - age) : NULL;
+}
+
+void
+dryi_forecast_refused(struct dryi_forecast *h)
+{
+    DRYI_ASSERT(h->now > h->oldest);
+    h->refused++;
+    hints_record_at(h, h->now - 1)->is_handed = false;
+}
+
+bool
+dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
+{
+    struct hints_record *record = record_of(h, ticket);
+    if (!record || record->gap > 0)
+        return false;
+    record->gap = (uint32_t)h->now - ticket;
+    record->epoch = (uint32_t)epoch;
+    return record->is_handed;
+}
+
+static struct hints_pass *
+last_pass(const struct dryi_forecast *h)
+{
+    return &h->passes[(h->pass_count - 1) % HINTS_PASSES_MAX];
+}
+
+void
+dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64_t epoch)
+{
+    struct hints_pass pass = {h->now, epoch, from, to};
+    if (h->pass_count > 0) {
+        struct hints_pass *last = last_pass(h);
+        if (last->time == pass.time && last->from == from && last->to == to) {
+            last->epoch = epoch > last->epoch ? epoch : last->epoch;
+            return;
+        }
+    }
+    /* Nobody hears of what there is no memory for: it counts as never passed. */
+    if (h->pass_count < HINTS_PASSES_MAX &&
+        !dryi_memory_grow(&h->memory, &h->passes, &h->pass_capacity,
+                          (size_t)h->pass_count + 1, sizeof *h->passes))
+        return;
+    h->pass_count++;
+    *last_pass(h) = pass;
+}
+
+bool
+dryi_forecast_is_ready(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_KNOWN && h->position == 0 && h->followed >= h->proof;
+}
+
+bool
+dryi_forecast_is_planned(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_PLANNED;
+}
+
+bool
+dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t offset,
+                         uint64_t size, uint64_t stream)
+{
+    if (h->state != HINTS_PLANNED || step >= h->step_count)
+        return false;
+    const struct hints_step *s = &h->steps[step];
+    return s->offset == offset && s->size == size && s->stream == (stream & STREAM_MASK);
+}
+
+uint32_t
+dryi_forecast_get_period(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_LEARNING ? 0 : h->step_count;
+}
+
+uint64_t
+dryi_forecast_get_peak(const struct dryi_forecast *h)
+{
+    return h->state == HINTS_LEARNING ? 0 : h->peak;
+}
+
+void
+dryi_forecast_walk(const struct dryi_forecast *h,
+                   void (*visit)(void *self, uint64_t offset, uint64_t size), void *self)
+{
+    if (h->state != HINTS_PLANNED)
+        return;
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        if (h->steps[i].offset != DRYI_HINT_NONE)
+            visit(self, h->steps[i].offset, h->steps[i].size);
+    }
+}

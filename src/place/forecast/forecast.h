@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_HINTS_H
+#define DRYI_PLACE_HINTS_H
+
+/*
+ * A program repeats itself: what comes next, and where it should lie.
+ *
+ * Hints watch the requests and frees of one place. Every request is a letter (rounded size,
+ * stream); when the last n letters are the n before them, frees included, n is the period.
+ * One period is then packed offline (place/offline.h) around what outlives it, and each
+ * request of the next periods gets an address as a hint. A hint is only a wish: the place
+ * checks that the range is free, and whatever the hints say can cost memory or time, never
+ * soundness. The first request that is not the expected one skips its hint; a period with
+ * more than 1 in 64 skipped is drift: the plan is dropped and learnt again.
+ *
+ * Cost       O(1) a request and a free, without memory once the records have grown to the
+ *            program's period (at most DRYI_FORECAST_PERIOD_MAX); the packing is work of its own,
+ *            a job that is made and taken with the hints at hand, and done anywhere.
+ */
+
+#include "place/offline/offline.h"
+#include "place/place.h"
+
+#define DRYI_FORECAST_PERIOD_MAX 65536
+
+struct dryi_forecast;
+
+DRY_CHECK_RESULT enum dry_status dryi_forecast_create(const struct dry_memory *memory,
+                                                      struct dryi_forecast **hints,
+                                                      struct dry_error *err);
+void dryi_forecast_destroy(struct dryi_forecast *hints);
+
+#define DRYI_HINT_NONE UINT64_MAX
+#define DRYI_STEP_NONE UINT32_MAX
+
+/*
+ * What is wished for a request: its step of the plan's period, and an offset. Where the place
+ * it gets so goes whole to one later request of its stream, and to nobody before, that one is
+ * its heir.
+ */
+struct dryi_hint {
+    uint64_t offset; /* DRYI_HINT_NONE: nothing is wished; then there is no heir */
+    uint32_t ticket; /* goes with the block to its free */
+    uint32_t step;   /* DRYI_STEP_NONE: it is not what the plan expects */
+    uint32_t heir;   /* a step; DRYI_STEP_NONE: there is none */
+};
+
+/* A request of a multiple of 512 bytes. Never fails: without memory nothing is learnt. */
+struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rounded,
+                                       uint64_t stream);
+/* The last request could not go where its hint wished. */
+void dryi_forecast_refused(struct dryi_forecast *hints);
+/*
+ * The block with this ticket is freed, and was so in this epoch of its stream; 0: nobody else
+ * will ever have its memory. True: by the plan its place goes to another stream next.
+ */
+bool dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket, uint64_t epoch);
+
+#define DRYI_HINT_ANYBODY UINT32_MAX
+
+/*
+ * What stream `from` freed up to this epoch may go to stream `to` from now on, by the
+ * program's own doing: an event of its own passed, or it made one wait for the other.
+ */
+void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t to,
+                          uint64_t epoch);
+
+/*
+ * A period is known, has no plan yet (or drifted), and this is its beginning. One of less than
+ * an eighth of all requests so far has lasted for 1024 of them, too.
+ */
+bool dryi_forecast_is_ready(const struct dryi_forecast *hints);
+
+/* Is there a plan? */
+bool dryi_forecast_is_planned(const struct dryi_forecast *hints);
+
+/* Does the plan that there is now have this step of this stream there, and of this size? */
+bool dryi_forecast_is_step_at(const struct dryi_forecast *hints, uint32_t step,
+                              uint64_t offset, uint64_t size, uint64_t stream);
+
+/* Requests of the period that is known; 0: none is. */
+uint32_t dryi_forecast_get_period(const struct dryi_forecast *hints);
+/* The most bytes that live at once in the period, its begin's among them; 0: none is known. */
+uint64_t dryi_forecast_get_peak(const struct dryi_forecast *hints);
+
+/* What outlives the period: ranges that are taken throughout. */
+struct dryi_obstacle {
+    uint64_t offset, size;
+};
+
+struct dryi_plan_info {
+    uint32_t period;     /* requests */
+    uint32_t streams;    /* that they are of */
+    uint32_t handed;     /* places that go from one stream to another */
+    uint64_t floor;      /* peak of live bytes in the period, without the obstacles */
+    uint64_t height;     /* offsets used end here */
+    uint64_t used_pages; /* pages of page_bytes that obstacles or planned blocks touch */
+};
+
+/* What a plan is made for. */
+struct dryi_plan_wish {
+    const struct dryi_obstacle *obstacles; /* sorted by offset, disjoint */
+    size_t obstacle_count;
+    uint64_t page_bytes;
+    bool can_wait; /* a stream can be made to wait for what another has freed */
+};
+
+/*
+ * A packing apart from the hints, with a copy of all it needs: made and taken with the hints
+ * at hand, done anywhere.
+ */
+struct dryi_plan_job;
+
+/*
+ * MEMORY; ARGUMENT: no period is known, or the obstacles are not in order; UNSUPPORTED: it is
+ * of more than DRYI_PLAN_STREAMS_MAX streams. The job takes its memory where the hints do.
+ */
+#define DRYI_PLAN_STREAMS_MAX 16
+DRY_CHECK_RESULT enum dry_status dryi_plan_job_create(const struct dryi_forecast *hints,
+                                                      const struct dryi_plan_wish *wish,
+                                                      struct dryi_plan_job **job);
+/*
+ * Pack the period around the obstacles, so that it touches few pages beside those the
+ * obstacles lie on. Touches the job alone, and takes scratch memory from `memory`. How it went
+ * is told by dryi_plan_job_take().
+ */
+void dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory);
+/* From any thread: a run under way ends soon, and fails. */
+void dryi_plan_job_cancel(struct dryi_plan_job *job);
+/* NULL is accepted. */
+void dryi_plan_job_destroy(struct dryi_plan_job *job);
+
+/*
+ * The packing becomes the plan. DRY_ERR_CANCELLED: the run failed, was cancelled or never was;
+ * ARGUMENT: the period is another one by now. Then there is no plan.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_plan_job_take(struct dryi_plan_job *job,
+                                                    struct dryi_forecast *hints,
+                                                    struct dryi_plan_info *info);
+/* Is the period it packs the one that the hints follow? */
+bool dryi_plan_job_is_of(const struct dryi_plan_job *job,
+                         const struct dryi_forecast *hints);
+/* How many blocks were packed into these ranges, sorted and disjoint, or partly. */
+size_t dryi_plan_job_count_met(const struct dryi_plan_job *job,
+                               const struct dryi_obstacle *ranges, size_t count);
+
+/* All of it at once. On failure there is no plan and the hints go on learning. */
+DRY_CHECK_RESULT enum dry_status dryi_forecast_pack(struct dryi_forecast *hints,
+                                                    const struct dryi_plan_wish *wish,
+                                                    struct dryi_plan_info *info);
+/* The plan is given up; learning begins anew. */
+void dryi_forecast_drop(struct dryi_forecast *hints);
+/*
+ * The same, and this period is not taken again for 2 x DRYI_FORECAST_PERIOD_MAX requests: it is
+ * a loop inside the one that is wanted.
+ */
+void dryi_forecast_pass_over(struct dryi_forecast *hints);
+
+/* Every range of the plan, in any order, for whoever wants their pages there beforehand. */
+void dryi_forecast_walk(const struct dryi_forecast *hints,
+                        void (*visit)(void *self, uint64_t offset, uint64_t size),
+                        void *self);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Whose place goes to whom: by the packing, time being a circle.
+ *
+ * A place that goes to another stream next is handed over: an event behind the free lets that
+ * one have it without a wait. One that goes whole to one life of the same stream has an heir:
+ * what lay there need not be merged with anything, to be cut out again. A packing cares for
+ * height alone, and many a life can have the place of an equal one of its stream just as well:
+ * it is moved there, which takes no more memory, for something lies there anyway.
+ *
+ * Cost: O(lives x those that lie beside each other in place) for each of the two, a sort; nothing
+ * is moved any more behind LOOKS_MAX looks at lives and places.
+ */
+#include "place/forecast/forecast_inside.h"
+
+#include "base/memory.h"
+#include "base/sort.h"
+
+/* --- seats -------------------------------------------------------------------------------- */
+
+#define NOBODY UINT32_MAX
+
+/* Lives with the very same bytes; moved ones come to another place, no place is new. */
+struct seat {
+    uint64_t lo, hi;
+    uint64_t top;   /* the highest end up to here, by lo */
+    uint32_t first; /* of those that lie there, a list; NOBODY */
+    size_t of_size; /* where the seats of its size begin, by size */
+};
+
+struct seats {
+    struct dryi_plan_job *job;
+    struct seat *seats; /* by lo */
+    size_t count;
+    uint32_t *seat_of, *next;     /* by life */
+    struct dryi_sort_item *items; /* twice: lives by lo, then seats by size */
+    uint64_t looks;
+};
+
+static uint64_t
+end_offset(const struct dryi_plan_job *job, uint32_t k)
+{
+    return job->offsets[k] + job->lives[k].size;
+}
+
+/* How long before the life begins the other one ended, around the circle. */
+static uint32_t
+age_of(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
+{
+    uint32_t now = job->lives[life].begin + 2 * job->period;
+    return (now - job->lives[other].end) % job->period;
+}
+
+static bool
+take_memory(struct seats *s, const struct dry_memory *memory)
+{
+    size_t capacity = s->job->capacity;
+    s->seats = dryi_memory_zalloc(memory, capacity, sizeof *s->seats);
+    s->seat_of = dryi_memory_zalloc(memory, capacity, sizeof *s->seat_of);
+    s->next = dryi_memory_zalloc(memory, capacity, sizeof *s->next);
+    s->items = dryi_memory_zalloc(memory, capacity, 2 * sizeof *s->items);
+    return s->seats && s->seat_of && s->next && s->items;
+}
+
+static void
+give_memory(const struct seats *s, const struct dry_memory *memory)
+{
+    size_t capacity = s->job->capacity;
+    dryi_memory_free(memory, s->seats, capacity, sizeof *s->seats);
+    dryi_memory_free(memory, s->seat_of, capacity, sizeof *s->seat_of);
+    dryi_memory_free(memory, s->next, capacity, sizeof *s->next);
+    dryi_memory_free(memory, s->items, capacity, 2 * sizeof *s->items);
+}
+
+static void
+sit_down(struct seats *s, uint32_t life, uint32_t at)
+{
+    s->seat_of[life] = at;
+    s->next[life] = s->seats[at].first;
+    s->seats[at].first = life;
+}
+
+static void
+stand_up(struct seats *s, uint32_t life)
+{
+    uint32_t *link = &s->seats[s->seat_of[life]].first;
+    while (*link != life)
+        link = &s->next[*link];
+    *link = s->next[life];
+}
+
+/* The seat of these bytes, which begin where the last ones do. */
+static uint32_t
+seat_for(struct seats *s, uint64_t lo, uint64_t hi)
+{
+    size_t at = s->count;
+    while (at > 0 && s->seats[at - 1].lo == lo && s->seats[at - 1].hi != hi)
+        at--;
+    if (at > 0 && s->seats[at - 1].lo == lo)
+        return (uint32_t)(at - 1);
+    uint64_t top = s->count > 0 ? s->seats[s->count - 1].top : 0;
+    s->seats[s->count] = (struct seat){lo, hi, hi > top ? hi : top, NOBODY, 0};
+    return (uint32_t)s->count++;
+}
+
+static void
+list_seats(struct seats *s)
+{
+    const struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count; k++)
+        s->items[k] = (struct dryi_sort_item){job->offsets[k], k};
+    dryi_sort_items(s->items, s->items + job->capacity, job->count);
+    for (size_t i = 0; i < job->count; i++) {
+        uint32_t life = s->items[i].value;
+        sit_down(s, life, seat_for(s, job->offsets[life], end_offset(job, life)));
+    }
+    for (uint32_t k = 0; k < s->count; k++)
+        s->items[k] = (struct dryi_sort_item){s->seats[k].hi - s->seats[k].lo, k};
+    dryi_sort_items(s->items, s->items + job->capacity, s->count);
+    for (size_t i = 0, first = 0; i < s->count; i++) {
+        first = s->items[i].key == s->items[first].key ? first : i;
+        s->seats[s->items[i].value].of_size = first;
+    }
+}
+
+/* Where the seats end that begin below `hi`. */
+static size_t
+seats_below(const struct seats *s, uint64_t hi)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->seats[middle].lo < hi)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* --- handed over -------------------------------------------------------------------------- */
+
+#define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
+
+struct overlaps {
+    const struct dryi_plan_job *job;
+    uint32_t life;
+    uint32_t others[NEIGHBOURS_MAX];
+    uint32_t count;
+};
+
+/* Has another one lain since over all that both share? */
+static bool
+is_covered(const struct overlaps *o, uint32_t other)
+{
+    const struct dryi_plan_job *job = o->job;
+    uint64_t lo = job->offsets[other], hi = end_offset(job, other);
+    lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
+    hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
+    uint32_t age = age_of(job, o->life, other);
+    for (uint32_t i = 0; i < o->count; i++) {
+        uint32_t k = o->others[i];
+        if (k != other && job->offsets[k] <= lo && end_offset(job, k) >= hi &&
+            age_of(job, o->life, k) < age)
+            return true;
+    }
+    return false;
+}
+
+static void
+note_handed(const struct overlaps *o, struct dryi_plan_job *job)
+{
+    for (uint32_t i = 0; i < o->count; i++) {
+        struct dryi_plan_life *other = &job->lives[o->others[i]];
+        if (other->is_handed || other->stream == job->lives[o->life].stream ||
+            is_covered(o, o->others[i]))
+            continue;
+        other->is_handed = true;
+        job->handed++;
+    }
+}
+
+/* Others that share bytes with the life, as many as there is room for. */
+static void
+find_overlaps(const struct seats *s, struct overlaps *o)
+{
+    const struct seat *seat = &s->seats[s->seat_of[o->life]];
+    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
+        uint32_t other = s->seats[k].hi > seat->lo ? s->seats[k].first : NOBODY;
+        for (; other != NOBODY && o->count < NEIGHBOURS_MAX; other = s->next[other]) {
+            if (other != o->life)
+                o->others[o->count++] = other;
+        }
+    }
+}
+
+static void
+find_handed(struct seats *s)
+{
+    struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+        struct overlaps o = {.job = job, .life = k};
+        find_overlaps(s, &o);
+        note_handed(&o, job);
+    }
+}
+
+/* --- heirs -------------------------------------------------------------------------------- */
+
+/* Who lay on a seat before a life begins, at least on a part of it. */
+struct look {
+    uint32_t last; /* itself, a period ago: nobody else since */
+    bool is_free;  /* as long as it lives */
+};
+
+/* A life that ends in the next period keeps its place all the time. */
+static bool
+meet(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
+{
+    const struct dryi_plan_life *a = &job->lives[life], *b = &job->lives[other];
+    if (job->stream_count > 1)
+        return dryi_plan_is_conflict(job, life, other);
+    return (a->begin < b->end && b->begin < a->end) || a->end > job->period ||
+           b->end > job->period;
+}
+
+static void
+look_at_all(struct seats *s, uint32_t life, const struct seat *seat, uint32_t *least,
+            struct look *look)
+{
+    for (uint32_t k = seat->first; k != NOBODY; k = s->next[k]) {
+        s->looks++;
+        if (k == life)
+            continue;
+        uint32_t age = age_of(s->job, life, k);
+        look->is_free = look->is_free && !meet(s->job, life, k);
+        look->last = age < *least ? k : look->last;
+        *least = age < *least ? age : *least;
+    }
+}
+
+static struct look
+look_at(struct seats *s, uint32_t life, uint32_t at)
+{
+    const struct seat *seat = &s->seats[at];
+    uint32_t least = age_of(s->job, life, life);
+    struct look look = {.last = life, .is_free = true};
+    for (size_t k = seats_below(s, seat->hi); k-- > 0 && s->seats[k].top > seat->lo;) {
+        s->looks++;
+        if (s->seats[k].hi > seat->lo)
+            look_at_all(s, life, &s->seats[k], &least, &look);
+    }
+    return look;
+}
+
+/* Is `life`, there, the heir of who lay there last? */
+static bool
+inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
+{
+    const struct dryi_plan_life *lives = s->job->lives;
+    return last == life ||
+           (s->seat_of[last] == at && lives[last].stream == lives[life].stream);
+}
+
+/* --- moved to inherit --------------------------------------------------------------------- */
+
+#define TRIES_MAX 16u                 /* seats that a life is held against */
+#define LOOKS_MAX (UINT64_C(1) << 26) /* some tenths of a second */
+
+/* Seats of its size, those that were left last first. */
+struct choice {
+    uint32_t seats[TRIES_MAX], ages[TRIES_MAX];
+    unsigned count;
+};
+
+static void
+choose(struct choice *c, uint32_t seat, uint32_t age)
+{
+    unsigned at = c->count;
+    if (at == TRIES_MAX && c->ages[at - 1] <= age)
+        return;
+    c->count += at < TRIES_MAX;
+    at -= at == TRIES_MAX;
+    for (; at > 0 && c->ages[at - 1] > age; at--) {
+        c->seats[at] = c->seats[at - 1];
+        c->ages[at] = c->ages[at - 1];
+    }
+    c->seats[at] = seat;
+    c->ages[at] = age;
+}
+
+static void
+list_choices(struct seats *s, uint32_t life, struct choice *choice)
+{
+    uint64_t size = s->job->lives[life].size;
+    size_t i = s->seats[s->seat_of[life]].of_size;
+    for (; i < s->count && s->items[i].key == size; i++) {
+        uint32_t at = s->items[i].value, least = UINT32_MAX;
+        for (uint32_t k = s->seats[at].first; k != NOBODY; k = s->next[k]) {
+            uint32_t age = age_of(s->job, life, k);
+            least = age < least ? age : least;
+            s->looks++;
+        }
+        if (at != s->seat_of[life] && least != UINT32_MAX)
+            choose(choice, at, least);
+    }
+}
+
+/* To where it inherits, if it can. */
+static void
+move_life(struct seats *s, uint32_t life)
+{
+    struct choice choice = {.count = 0};
+    uint32_t at = s->seat_of[life];
+    if (inherits(s, life, at, look_at(s, life, at).last))
+        return;
+    list_choices(s, life, &choice);
+    for (unsigned i = 0; i < choice.count; i++) {
+        at = choice.seats[i];
+        struct look look = look_at(s, life, at);
+        if (!look.is_free || !inherits(s, life, at, look.last))
+            continue;
+        stand_up(s, life);
+        sit_down(s, life, at);
+        s->job->offsets[life] = s->seats[at].lo;
+        return;
+    }
+}
+
+/* All that end in their period, in order of their begin: lives are listed so. */
+static void
+move_to_inherit(struct seats *s)
+{
+    const struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
+        if (job->lives[k].end <= job->period && !dryi_plan_job_is_cancelled(job))
+            move_life(s, k);
+    }
+}
+
+static void
+find_heirs(struct seats *s)
+{
+    struct dryi_plan_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+        uint32_t last = look_at(s, k, s->seat_of[k]).last;
+        if (inherits(s, k, s->seat_of[k], last))
+            job->lives[last].heir = job->lives[k].step;
+    }
+}
+
+enum dry_status
+dryi_plan_find_next(struct dryi_plan_job *job, const struct dry_memory *memory)
+{
+    struct seats seats = {.job = job};
+    bool has_memory = take_memory(&seats, memory);
+    if (has_memory) {
+        list_seats(&seats);
+        move_to_inherit(&seats);
+        if (job->stream_count > 1)
+            find_handed(&seats);
+        find_heirs(&seats);
+    }
+    give_memory(&seats, memory);
+    return has_memory ? DRY_OK : DRY_ERR_MEMORY;
+}

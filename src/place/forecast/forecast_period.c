@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Finding the period.
+ *
+ * A candidate is a distance: where the last HINTS_WORD letters were seen before. As long as
+ * every request is what it was that distance before, its run grows; the first that is not
+ * ends it, and the next candidate is sought, from the most recent place that ends in this
+ * very letter. Loops inside the period therefore yield to it at the first request that is
+ * not theirs. A run as long as the distance is two equal periods.
+ *
+ * Letters alone are not enough: the layers of a model are equal too, but what they allocate
+ * lives on. In a period what is allocated is freed before it is as old as the period. That
+ * is examined once when the run is long enough, and after a refusal when it is half as long
+ * again: O(1) a request in all.
+ *
+ * A period that breaks early may be a loop inside the true one. For a while it is not taken
+ * again, wherever it begins (it is known by the sum of its letters), so that the larger one
+ * can be seen. When that does not come, it is taken after all, and for good.
+ */
+#include "place/forecast/forecast_inside.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/memory.h"
+
+#define RING_FIRST 1024u
+#define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
+#define STEPS_MIN 64u                       /* a shorter period is taken several times */
+#define BACK_MAX 64u                        /* letters a request */
+#define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
+
+/* Twice as many records; what is there stays. */
+static bool
+grow(struct dryi_forecast *h)
+{
+    size_t count = h->ring_count ? 2 * h->ring_count : RING_FIRST;
+    struct dryi_forecast bigger = *h;
+    bigger.ring_count = count;
+    bigger.ring = dryi_memory_zalloc(&h->memory, count, sizeof *h->ring);
+    bigger.seen = dryi_memory_zalloc(&h->memory, count, sizeof *h->seen);
+    if (!bigger.ring || !bigger.seen) {
+        dryi_memory_free(&h->memory, bigger.ring, count, sizeof *h->ring);
+        dryi_memory_free(&h->memory, bigger.seen, count, sizeof *h->seen);
+        return false;
+    }
+    for (uint64_t i = h->oldest; i < h->now; i++)
+        *hints_record_at(&bigger, i) = *hints_record_at(h, i);
+    for (size_t i = 0; i < h->ring_count; i++) {
+        /* Which of the two places it belongs to is not known: it may be found in both. */
+        bigger.seen[i] = bigger.seen[i + h->ring_count] = h->seen[i];
+    }
+    dryi_memory_free(&h->memory, h->ring, h->ring_count, sizeof *h->ring);
+    dryi_memory_free(&h->memory, h->seen, h->ring_count, sizeof *h->seen);
+    *h = bigger;
+    return true;
+}
+
+bool
+dryi_forecast_grow(struct dryi_forecast *h)
+{
+    if (h->ring_count < RING_MAX && grow(h))
+        return true;
+    h->oldest += h->ring_count > 0;
+    return h->ring_count > 0;
+}
+
+static uint64_t
+size_of(const struct hints_record *record)
+{
+    return record->grains * HINTS_GRAIN;
+}
+
+/* --- is it one? ------------------------------------------------------------------------- */
+
+/*
+ * The lives of the period before the last are over, nearly all, and end as those of the last
+ * where both have ended.
+ */
+static bool
+is_steady(const struct dryi_forecast *h, uint64_t period)
+{
+    uint64_t bytes = 0, alive_bytes = 0, alive = 0, differ = 0;
+    for (uint64_t i = h->now - 2 * period; i < h->now - period; i++) {
+        const struct hints_record *then = hints_record_at(h, i);
+        const struct hints_record *last = hints_record_at(h, i + period);
+        bytes = dryi_add_saturating(bytes, size_of(then));
+        if (then->gap == 0) {
+            alive++;
+            alive_bytes = dryi_add_saturating(alive_bytes, size_of(then));
+        } else if (last->gap != 0 && last->gap != then->gap) {
+            differ++;
+        }
+    }
+    return alive <= period / 16 && alive_bytes <= bytes / 8 && differ <= period / 8;
+}
+
+/* --- what it is made of ----------------------------------------------------------------- */
+
+/* The end of a life in the period, from its begin; 0: not within the period after. */
+static uint32_t
+end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
+{
+    uint32_t then = hints_record_at(h, number)->gap;
+    uint32_t last = hints_record_at(h, number + period)->gap;
+    if (then == 0 || then > period || last > period)
+        return 0;
+    return last > then ? last : then;
+}
+
+/*
+ * Bytes that live across each step's begin, into the steps' offsets: what begins before and
+ * ends after it, around the circle.
+ */
+static void
+sum_crossing(struct hints_step *steps, uint32_t count)
+{
+    uint64_t live = 0;
+    for (uint32_t i = 0; i < count; i++)
+        steps[i].offset = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (steps[i].end == 0)
+            continue;
+        steps[(i + 1) % count].offset += steps[i].size; /* sums wrap, and come back */
+        steps[steps[i].end % count].offset -= steps[i].size;
+        if (steps[i].end > count)
+            live += steps[i].size;
+    }
+    /* What lives across the first step is summed above; the others follow by difference. */
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            live += steps[i].offset;
+        steps[i].offset = live;
+    }
+}
+
+/* Turn the steps so that step `first` becomes the first. `spare` is as large. */
+static void
+turn(struct hints_step *steps, struct hints_step *spare, uint32_t count, uint32_t first)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        spare[i] = steps[(i + first) % count];
+        if (spare[i].end) {
+            uint32_t gap = spare[i].end - (i + first) % count;
+            spare[i].end = i + gap;
+        }
+        spare[i].offset = DRYI_HINT_NONE;
+    }
+    memcpy(steps, spare, count * sizeof *steps);
+}
+
+/* The crossing bytes are summed. */
+static uint64_t
+find_peak(const struct hints_step *steps, uint32_t count)
+{
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t own = steps[i].end == 0 ? 0 : steps[i].size;
+        uint64_t live = dryi_add_saturating(steps[i].offset, own);
+        peak = live > peak ? live : peak;
+    }
+    return peak;
+}
+
+static uint32_t
+quietest(const struct hints_step *steps, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        if (steps[i].offset < steps[best].offset)
+            best = i;
+    }
+    return best;
+}
+
+#define TRUSTED_SHARE 8u /* of all requests: a period as long is believed at once */
+#define PROOF 1024u
+
+/*
+ * What repeats is a loop inside the program's own more often than not, if it is short beside
+ * what came before: a plan would move pages for it that are soon needed as they were. Such a
+ * period must last for a while.
+ */
+static uint64_t
+proof_of(const struct dryi_forecast *h, uint32_t period)
+{
+    return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
+}
+
+/* From the last two periods to steps; false when there is no memory. */
+static bool
+take_period(struct dryi_forecast *h, uint32_t period)
+{
+    const struct dry_memory *m = &h->memory;
+    struct hints_step *steps = dryi_memory_zalloc(m, period, 2 * sizeof *steps);
+    if (!steps)
+        return false;
+    for (uint32_t i = 0; i < period; i++) {
+        uint64_t number = h->now - 2 * (uint64_t)period + i;
+        const struct hints_record *record = hints_record_at(h, number);
+        uint32_t gap = end_of(h, period, number);
+        steps[i] = (struct hints_step){.letter = record->letter,
+                                       .size = size_of(record),
+                                       .end = gap ? i + gap : 0,
+                                       .stream = record->stream,
+                                       .heir = DRYI_STEP_NONE};
+    }
+    sum_crossing(steps, period);
+    h->peak = find_peak(steps, period);
+    uint32_t first = quietest(steps, period);
+    turn(steps, steps + period, period, first);
+    dryi_memory_free(m, h->steps, h->step_capacity, sizeof *h->steps);
+    h->steps = steps;
+    h->step_count = period;
+    h->period_number++;
+    h->step_capacity = 2 * period;
+    h->position = first ? period - first : 0;
+    h->skipped = h->refused = 0;
+    h->followed = 0;
+    h->proof = proof_of(h, period);
+    h->patience = 2;
+    h->state = HINTS_KNOWN;
+    h->nap = 0;
+    return true;
+}
+
+/* --- what has misled -------------------------------------------------------------------- */
+
+void
+dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < h->step_count; i++)
+        sum += h->steps[i].letter;
+    uint32_t slot = 0;
+    while (slot < HINTS_MISLED_COUNT && h->misled[slot].sum != sum)
+        slot++;
+    if (slot == HINTS_MISLED_COUNT) {
+        slot = h->misled_next;
+        h->misled_next = (slot + 1) % HINTS_MISLED_COUNT;
+    }
+    struct hints_misled *misled = &h->misled[slot];
+    if (misled->sum == sum && misled->is_cleared && !is_final)
+        return;
+    *misled = (struct hints_misled){.sum = sum, .until = until};
+}
+
+/* The last `period` requests are not to be taken for so many requests more. */
+static uint64_t
+wait_of(struct dryi_forecast *h, uint64_t period)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = h->now - period; i < h->now; i++)
+        sum += hints_record_at(h, i)->letter;
+    for (uint32_t slot = 0; slot < HINTS_MISLED_COUNT; slot++) {
+        struct hints_misled *misled = &h->misled[slot];
+        if (misled->sum == sum && misled->until > h->now)
+            return misled->until - h->now;
+        if (misled->sum == sum)
+            misled->is_cleared = true;
+    }
+    return 0;
+}
+
+/* --- learning --------------------------------------------------------------------------- */
+
+/* The next letter, this one, into the hash: so many are there, or more. */
+static inline uint64_t
+roll(struct dryi_forecast *h, uint64_t letter)
+{
+    uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
+    for (unsigned i = 1; i < HINTS_WORD; i *= 2)
+        power *= power;
+    uint64_t last = h->seen_to++;
+    uint64_t known = h->seen_to - h->rolled;
+    h->rolling = h->rolling * FACTOR + letter;
+    if (known > HINTS_WORD)
+        h->rolling -= hints_record_at(h, last - HINTS_WORD)->letter * power;
+    return known;
+}
+
+/* Where the word that ends in this request was before, and that it is the place now. */
+static uint64_t
+look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
+{
+    uint64_t *seen = &h->seen[mark & (h->ring_count - 1)];
+    uint64_t before = *seen ? *seen - 1 : number;
+    *seen = number + 1;
+    return number - before;
+}
+
+/* The least of the marks there are, the last one of equals. */
+static uint64_t
+find_least(const struct dryi_forecast *h, uint64_t last)
+{
+    uint64_t least = last;
+    for (uint64_t i = 1; i < HINTS_WINDOW && last - i >= h->first_mark; i++) {
+        if (h->marks[(last - i) % HINTS_WINDOW] < h->marks[least % HINTS_WINDOW])
+            least = last - i;
+    }
+    return least;
+}
+
+/*
+ * A table of all words would be a miss of the cache a request. So only those are looked up and
+ * kept whose mark is the least of a window: where the letters are the same again, so are they
+ * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
+ * request's letters were before; 0: not known.
+ */
+static inline uint64_t
+see_next(struct dryi_forecast *h, uint64_t letter)
+{
+    uint64_t known = roll(h, letter), last = h->seen_to - 1;
+    if (known < HINTS_WORD)
+        return 0;
+    uint64_t mark = dryi_mix64(h->rolling);
+    h->marks[last % HINTS_WINDOW] = mark;
+    if (known == HINTS_WORD)
+        h->first_mark = last;
+    if (known == HINTS_WORD || mark <= h->least)
+        h->least_at = last;
+    else if (last - h->least_at >= HINTS_WINDOW)
+        h->least_at = find_least(h, last);
+    else
+        return 0;
+    h->least = h->marks[h->least_at % HINTS_WINDOW];
+    return look_up(h, h->least, h->least_at);
+}
+
+/*
+ * What came while a period was followed, as far as it is still there and some letters a request:
+ * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
+ */
+DRYI_ASIDE static uint64_t
+see_more(struct dryi_forecast *h)
+{
+    uint64_t distance = 0, needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
+    if (needed < h->oldest && h->rolled < h->oldest) {
+        h->seen_to = h->seen_to > h->oldest ? h->seen_to : h->oldest;
+        h->rolling = 0;
+        h->rolled = h->seen_to;
+    }
+    for (unsigned i = 0; i < BACK_MAX && h->seen_to < h->now; i++)
+        distance = see_next(h, hints_record_at(h, h->seen_to)->letter);
+    return h->seen_to == h->now ? distance : 0;
+}
+
+/* The last request alone, mostly. */
+static inline uint64_t
+see(struct dryi_forecast *h, uint64_t letter)
+{
+    return h->seen_to + 1 == h->now ? see_next(h, letter) : see_more(h);
+}
+
+void
+dryi_forecast_begin_learning(struct dryi_forecast *h)
+{
+    h->state = HINTS_LEARNING;
+    h->began = h->now;
+    h->distance = h->run = h->next_look = 0;
+    h->skipped = 0;
+}
+
+/* Letters from the last one back that are as a distance before, at most HINTS_WORD. */
+static uint64_t
+count_equal(const struct dryi_forecast *h, uint64_t distance)
+{
+    uint64_t equal = 0;
+    uint64_t known = h->now - h->oldest;
+    while (equal < HINTS_WORD && equal + distance < known &&
+           hints_record_at(h, h->now - 1 - equal)->letter ==
+               hints_record_at(h, h->now - 1 - equal - distance)->letter)
+        equal++;
+    return equal;
+}
+
+static void
+go_to_sleep(struct dryi_forecast *h)
+{
+    h->nap = h->nap ? 2 * h->nap : 2 * RING_MAX;
+    if (h->nap > 64 * RING_MAX)
+        h->nap = 64 * RING_MAX;
+    h->sleep = h->nap;
+}
+
+static void
+examine(struct dryi_forecast *h)
+{
+    uint64_t times = (STEPS_MIN + h->distance - 1) / h->distance;
+    uint64_t period = h->distance * times;
+    uint64_t known = h->now - h->oldest;
+    if (h->run < period || h->run < h->next_look || known < 2 * period)
+        return;
+    if (!is_steady(h, period)) {
+        h->next_look = h->run + h->run / 2 + 1;
+        return;
+    }
+    uint64_t wait = wait_of(h, period);
+    if (wait > 0 || !take_period(h, (uint32_t)period))
+        h->next_look = h->run + (wait > 0 ? wait : period);
+}
+
+/*
+ * The run may have begun long before it was seen to be one: it is followed back, some letters
+ * a request.
+ */
+static void
+look_back(struct dryi_forecast *h)
+{
+    uint64_t known = h->now - h->oldest;
+    for (unsigned i = 0; i < BACK_MAX && !h->is_run_whole; i++) {
+        h->is_run_whole =
+            h->run + h->distance >= known ||
+            hints_record_at(h, h->now - 1 - h->run)->letter !=
+                hints_record_at(h, h->now - 1 - h->run - h->distance)->letter;
+        h->run += !h->is_run_whole;
+    }
+}
+
+void
+dryi_forecast_learn(struct dryi_forecast *h)
+{
+    uint64_t letter = hints_record_at(h, h->now - 1)->letter;
+    uint64_t learnt = h->now - h->began;
+    uint64_t distance = see(h, letter);
+    uint64_t known = h->now - h->oldest;
+    if (h->distance && h->distance < known &&
+        letter == hints_record_at(h, h->now - 1 - h->distance)->letter) {
+        h->run++;
+    } else {
+        bool is_candidate = distance > 0 && distance <= DRYI_FORECAST_PERIOD_MAX &&
+                            distance < known && count_equal(h, distance) == HINTS_WORD;
+        h->distance = is_candidate ? distance : 0;
+        h->run = is_candidate ? HINTS_WORD : 0;
+        h->is_run_whole = false;
+        h->next_look = 0;
+    }
+    if (h->distance) {
+        if (!h->is_run_whole)
+            look_back(h);
+        examine(h);
+    }
+    if (h->state == HINTS_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)
+        go_to_sleep(h);
+}

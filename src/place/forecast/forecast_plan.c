@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where the blocks of a period should lie.
+ *
+ * A life within the period lies from its request to its free. One that is freed in the next
+ * period, before its request comes again, keeps its place until then. What lives longer, or
+ * for ever, is not planned: it is an obstacle once it is there.
+ *
+ * Two packings are made, and the one that touches fewer pages beside the obstacles' own is
+ * taken: all in one piece, in the lowest gap that is large enough; and each block in the
+ * lowest gap it fits into between the obstacles, which fills pages that are there anyway.
+ * place/offline packs the lives of one stream; of several, see forecast_streams.c.
+ */
+#include "base/bits.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "place/forecast/forecast_inside.h"
+
+#define UNIT DRYI_PLAN_UNIT
+/* One more than 1/256 of the floor is good enough: a page's rounding is as much. */
+#define SPARE_SHIFT 8u
+
+/* --- a job -------------------------------------------------------------------------------- */
+
+static bool
+take_memory(struct dryi_plan_job *job)
+{
+    const struct dry_memory *m = &job->memory;
+    job->lives = dryi_memory_zalloc(m, job->capacity, sizeof *job->lives);
+    job->obstacles = dryi_memory_zalloc(m, job->capacity, sizeof *job->obstacles);
+    job->piece = dryi_memory_zalloc(m, job->capacity, sizeof *job->piece);
+    job->fill = dryi_memory_zalloc(m, job->capacity, sizeof *job->fill);
+    return job->lives && job->obstacles && job->piece && job->fill;
+}
+
+void
+dryi_plan_job_destroy(struct dryi_plan_job *job)
+{
+    if (!job)
+        return;
+    struct dry_memory m = job->memory;
+    dryi_memory_free(&m, job->lives, job->capacity, sizeof *job->lives);
+    dryi_memory_free(&m, job->obstacles, job->capacity, sizeof *job->obstacles);
+    dryi_memory_free(&m, job->piece, job->capacity, sizeof *job->piece);
+    dryi_memory_free(&m, job->fill, job->capacity, sizeof *job->fill);
+    dryi_memory_free(&m, job->usable, job->capacity,
+                     job->stream_count * sizeof *job->usable);
+    dryi_memory_free(&m, job, 1, sizeof *job);
+}
+
+void
+dryi_plan_job_cancel(struct dryi_plan_job *job)
+{
+    atomic_store_explicit(&job->is_cancelled, true, memory_order_relaxed);
+}
+
+static bool
+is_planned(const struct dryi_forecast *h, uint32_t i)
+{
+    const struct hints_step *step = &h->steps[i];
+    return step->size > 0 && step->end > 0 &&
+           (step->end <= h->step_count || step->end - h->step_count <= i);
+}
+
+/* The stream's number among those of the job; false: there are too many. */
+static bool
+find_stream(struct dryi_plan_job *job, uint32_t *streams, uint32_t stream,
+            uint32_t *number)
+{
+    uint32_t n = 0;
+    while (n < job->stream_count && streams[n] != stream)
+        n++;
+    if (n == DRYI_PLAN_STREAMS_MAX)
+        return false;
+    if (n == job->stream_count)
+        streams[job->stream_count++] = stream;
+    *number = n;
+    return true;
+}
+
+static bool
+list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *streams)
+{
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        const struct hints_step *step = &h->steps[i];
+        if (!is_planned(h, i))
+            continue;
+        struct dryi_plan_life life = {.size = step->size,
+                                      .step = i,
+                                      .begin = i,
+                                      .end = step->end,
+                                      .heir = DRYI_STEP_NONE};
+        if (!find_stream(job, streams, step->stream, &life.stream))
+            return false;
+        job->lives[job->count++] = life;
+    }
+    return true;
+}
+
+static void
+copy_obstacles(const struct dryi_plan_wish *wish, struct dryi_plan_job *job)
+{
+    job->obstacle_count = wish->obstacle_count;
+    for (size_t k = 0; k < wish->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &wish->obstacles[k];
+        uint64_t begin = dryi_round_down(o->offset, UNIT);
+        uint64_t end = dryi_round_up(o->offset + o->size, UNIT);
+        job->obstacles[k] = (struct dryi_obstacle){begin, end - begin};
+        job->taken += end - begin;
+    }
+}
+
+static enum dry_status
+fill_job(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
+         struct dryi_plan_job *job)
+{
+    uint32_t streams[DRYI_PLAN_STREAMS_MAX] = {0};
+    if (!take_memory(job))
+        return DRY_ERR_MEMORY;
+    copy_obstacles(wish, job);
+    if (!list_lives(h, job, streams)) {
+        job->stream_count = 0;
+        return DRY_ERR_UNSUPPORTED;
+    }
+    if (job->stream_count <= 1)
+        return DRY_OK;
+    job->usable = dryi_memory_zalloc(&job->memory, job->capacity,
+                                     job->stream_count * sizeof *job->usable);
+    return job->usable ? dryi_plan_find_usable(h, streams, job) : DRY_ERR_MEMORY;
+}
+
+static bool
+are_in_order(const struct dryi_obstacle *obstacles, size_t count)
+{
+    uint64_t end = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (obstacles[k].size == 0 || obstacles[k].offset < end ||
+            obstacles[k].offset > (UINT64_C(1) << 61) ||
+            obstacles[k].size > (UINT64_C(1) << 61) - obstacles[k].offset)
+            return false;
+        end = obstacles[k].offset + obstacles[k].size;
+    }
+    return true;
+}
+
+enum dry_status
+dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
+                     struct dryi_plan_job **job)
+{
+    if (h->state == HINTS_LEARNING || wish->page_bytes == 0 ||
+        wish->obstacle_count > UINT32_MAX / 2 ||
+        !are_in_order(wish->obstacles, wish->obstacle_count))
+        return DRY_ERR_ARGUMENT;
+    struct dryi_plan_job *j = dryi_memory_zalloc(&h->memory, 1, sizeof *j);
+    if (!j)
+        return DRY_ERR_MEMORY;
+    j->memory = h->memory;
+    j->period_number = h->period_number;
+    j->period = h->step_count;
+    j->page_bytes = wish->page_bytes;
+    j->can_wait = wish->can_wait;
+    j->capacity = h->step_count + wish->obstacle_count;
+    atomic_init(&j->is_cancelled, false);
+    enum dry_status status = fill_job(h, wish, j);
+    if (status != DRY_OK) {
+        dryi_plan_job_destroy(j);
+        return status;
+    }
+    *job = j;
+    return DRY_OK;
+}
+
+/* --- packing ------------------------------------------------------------------------------ */
+
+/* What a run takes for a while. */
+struct run {
+    struct dryi_plan_job *job;
+    const struct dry_memory *memory;
+    struct dryi_life *lives; /* planned, then one an obstacle */
+    uint64_t *fixed;
+    struct dryi_sort_item *items; /* twice */
+};
+
+static bool
+begin_run(struct run *run)
+{
+    size_t capacity = run->job->capacity;
+    run->lives = dryi_memory_zalloc(run->memory, capacity, sizeof *run->lives);
+    run->fixed = dryi_memory_zalloc(run->memory, capacity, sizeof *run->fixed);
+    run->items = dryi_memory_zalloc(run->memory, capacity, 2 * sizeof *run->items);
+    return run->lives && run->fixed && run->items;
+}
+
+static void
+end_run(struct run *run)
+{
+    size_t capacity = run->job->capacity;
+    dryi_memory_free(run->memory, run->lives, capacity, sizeof *run->lives);
+    dryi_memory_free(run->memory, run->fixed, capacity, sizeof *run->fixed);
+    dryi_memory_free(run->memory, run->items, capacity, 2 * sizeof *run->items);
+}
+
+static void
+set_lives(const struct run *run)
+{
+    const struct dryi_plan_job *job = run->job;
+    for (size_t k = 0; k < job->count; k++) {
+        const struct dryi_plan_life *life = &job->lives[k];
+        bool is_inside = life->end <= job->period;
+        run->fixed[k] = DRYI_OFFLINE_ANYWHERE;
+        run->lives[k] = is_inside ? (struct dryi_life){life->begin, life->end, life->size}
+                                  : (struct dryi_life){0, job->period, life->size};
+    }
+    for (size_t k = 0; k < job->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &job->obstacles[k];
+        run->fixed[job->count + k] = o->offset;
+        run->lives[job->count + k] = (struct dryi_life){0, job->period, o->size};
+    }
+}
+
+/* The lowest gap of `size` bytes between the obstacles, or above them. */
+static uint64_t
+find_gap(const struct dryi_plan_job *job, uint64_t size)
+{
+    uint64_t cursor = 0;
+    for (size_t k = 0; k < job->obstacle_count; k++) {
+        const struct dryi_obstacle *o = &job->obstacles[k];
+        if (o->offset >= cursor && o->offset - cursor >= size)
+            return cursor;
+        if (o->offset + o->size > cursor)
+            cursor = o->offset + o->size;
+    }
+    return cursor;
+}
+
+/* Obstacles and planned lives at these offsets, sorted; how many. */
+static size_t
+sort_ranges(const struct run *run, const uint64_t *offsets)
+{
+    size_t count = run->job->count + run->job->obstacle_count;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t offset = k < run->job->count ? offsets[k] : run->fixed[k];
+        run->items[k] = (struct dryi_sort_item){offset, (uint32_t)k};
+    }
+    dryi_sort_items(run->items, run->items + run->job->capacity, count);
+    return count;
+}
+
+static uint64_t
+count_pages(const struct run *run, const uint64_t *offsets)
+{
+    uint64_t pages = 0, next = 0; /* all below `next` are counted */
+    size_t count = sort_ranges(run, offsets);
+    for (size_t k = 0; k < count; k++) {
+        uint64_t first = run->items[k].key / run->job->page_bytes;
+        uint64_t end = run->items[k].key + run->lives[run->items[k].value].size;
+        uint64_t last = (end - 1) / run->job->page_bytes;
+        first = first > next ? first : next;
+        if (last + 1 > first) {
+            pages += last + 1 - first;
+            next = last + 1;
+        }
+    }
+    return pages;
+}
+
+static enum dry_status
+pack_piece(const struct run *run)
+{
+    struct dryi_plan_job *job = run->job;
+    struct dryi_packing packing;
+    struct dryi_packing_options options = {.memory = run->memory, .alignment = UNIT};
+    uint64_t moment, height = 0;
+    enum dry_status status = dryi_offline_floor(run->lives, job->count, UNIT, run->memory,
+                                                &job->floor, &moment);
+    options.target = job->floor + (job->floor >> SPARE_SHIFT);
+    if (status == DRY_OK && job->stream_count > 1) {
+        status = dryi_plan_pack_streams(job, run->memory, &height);
+    } else if (status == DRY_OK && job->count > 0) {
+        status = dryi_offline_pack(run->lives, job->count, &options, job->piece, &packing,
+                                   NULL);
+        height = packing.height;
+    }
+    if (status != DRY_OK)
+        return status;
+    uint64_t base = find_gap(job, height);
+    for (size_t k = 0; k < job->count; k++)
+        job->piece[k] += base;
+    return DRY_OK;
+}
+
+static enum dry_status
+pack_fill(const struct run *run)
+{
+    struct dryi_plan_job *job = run->job;
+    struct dryi_packing packing;
+    struct dryi_packing_options options = {
+        .memory = run->memory, .alignment = UNIT, .fixed = run->fixed};
+    if (job->stream_count > 1)
+        return DRY_OK; /* it was, with the piece */
+    return dryi_offline_pack(run->lives, job->count + job->obstacle_count, &options,
+                             job->fill, &packing, NULL);
+}
+
+static void
+pack(const struct run *run)
+{
+    struct dryi_plan_job *job = run->job;
+    set_lives(run);
+    if (pack_piece(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+        return;
+    uint64_t of_piece = count_pages(run, job->piece), of_fill = UINT64_MAX;
+    if (job->obstacle_count > 0) {
+        if (pack_fill(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+            return;
+        of_fill = count_pages(run, job->fill);
+    }
+    job->offsets = of_fill < of_piece ? job->fill : job->piece;
+    job->pages = of_fill < of_piece ? of_fill : of_piece;
+    if (dryi_plan_find_next(job, run->memory) != DRY_OK)
+        job->offsets = NULL;
+}
+
+void
+dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory)
+{
+    struct dry_memory m = dryi_memory_or_default(memory);
+    struct run run = {.job = job, .memory = &m};
+    if (begin_run(&run))
+        pack(&run);
+    end_run(&run);
+}
+
+bool
+dryi_plan_job_is_of(const struct dryi_plan_job *job, const struct dryi_forecast *h)
+{
+    return h->state != HINTS_LEARNING && h->period_number == job->period_number;
+}
+
+/* The first of the ranges that ends above the offset. */
+static size_t
+find_range(const struct dryi_obstacle *ranges, size_t count, uint64_t offset)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].offset + ranges[middle].size <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t
+dryi_plan_job_count_met(const struct dryi_plan_job *job,
+                        const struct dryi_obstacle *ranges, size_t count)
+{
+    size_t met = 0;
+    for (size_t k = 0; job->offsets && k < job->count; k++) {
+        size_t at = find_range(ranges, count, job->offsets[k]);
+        met += at < count && ranges[at].offset < job->offsets[k] + job->lives[k].size;
+    }
+    return met;
+}
+
+/* --- the plan ----------------------------------------------------------------------------- */
+
+enum dry_status
+dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
+                   struct dryi_plan_info *info)
+{
+    if (!job->offsets || dryi_plan_job_is_cancelled(job))
+        return DRY_ERR_CANCELLED;
+    if (!dryi_plan_job_is_of(job, h))
+        return DRY_ERR_ARGUMENT;
+    *info = (struct dryi_plan_info){.period = job->period,
+                                    .streams = job->stream_count,
+                                    .handed = job->handed,
+                                    .floor = job->floor,
+                                    .used_pages = job->pages};
+    for (uint32_t i = 0; i < h->step_count; i++) {
+        h->steps[i].offset = DRYI_HINT_NONE;
+        h->steps[i].heir = DRYI_STEP_NONE;
+        h->steps[i].is_handed = false;
+    }
+    for (size_t k = 0; k < job->count; k++) {
+        uint64_t end = job->offsets[k] + job->lives[k].size;
+        struct hints_step *step = &h->steps[job->lives[k].step];
+        step->offset = job->offsets[k];
+        step->is_handed = job->lives[k].is_handed;
+        step->heir = job->lives[k].heir;
+        info->height = end > info->height ? end : info->height;
+    }
+    h->state = HINTS_PLANNED;
+    h->periods = 0;
+    h->refused = 0;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_plan_wish *wish,
+                   struct dryi_plan_info *info)
+{
+    struct dryi_plan_job *job;
+    enum dry_status status = dryi_plan_job_create(h, wish, &job);
+    if (status == DRY_ERR_ARGUMENT)
+        return status;
+    if (status == DRY_OK) {
+        dryi_plan_job_run(job, &h->memory);
+        status = dryi_plan_job_take(job, h, info);
+        dryi_plan_job_destroy(job);
+    }
+    if (status != DRY_OK)
+        dryi_forecast_drop(h);
+    return status;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Periods of several streams.
+ *
+ * What a stream frees it may have again at once, another one only when the free is behind it:
+ * an event has passed, or the program made it wait. When that was so is seen in the periods
+ * before, and a place goes from stream to stream no earlier. Where streams can be made to
+ * wait, what was freed in one period is everybody's in the next: a wait between two periods
+ * holds nobody up that the program itself would not.
+ *
+ * So whether two lives may share a place depends on their streams, and they are packed by
+ * lists of pairs, not as intervals: one after the other, each into the lowest gap beside
+ * those it conflicts with, in several orders.
+ *
+ * Time is a circle: the period's end is its begin. Of two lives the earlier one must be usable
+ * for the later one's stream when that begins, and the later one for the earlier one's stream
+ * when that comes again.
+ *
+ * Cost: O(lives^2) an order in the worst case, mostly far less, for a search ends at the first
+ * gap; no further order is tried after LOOKS_MAX looks at a life.
+ */
+#include "place/forecast/forecast_inside.h"
+
+#include "base/bits.h"
+#include "base/memory.h"
+#include "base/sort.h"
+
+#define NEVER UINT32_MAX
+/* One more than 1/256 of all is good enough: a page's rounding is as much. */
+#define SPARE_SHIFT 8u
+#define LOOKS_MAX (UINT64_C(1) << 27) /* then no order more: half a second */
+
+/* --- from when on ------------------------------------------------------------------------- */
+
+/* The passes by pair of streams, each pair's in order of time: so epochs rise, too. */
+struct passes {
+    const struct dryi_forecast *h;
+    const uint32_t *streams;
+    uint32_t stream_count;
+    struct dryi_sort_item *items; /* twice: pair and index */
+    size_t count, capacity;
+    size_t first[DRYI_PLAN_STREAMS_MAX * (DRYI_PLAN_STREAMS_MAX + 1) + 1];
+};
+
+/* NEVER: none of the job's. */
+static uint32_t
+number_of(const struct passes *p, uint32_t stream)
+{
+    for (uint32_t n = 0; n < p->stream_count; n++) {
+        if (p->streams[n] == stream)
+            return n;
+    }
+    return stream == DRYI_HINT_ANYBODY ? p->stream_count : NEVER;
+}
+
+static const struct hints_pass *
+pass_at(const struct passes *p, uint32_t index)
+{
+    return &p->h->passes[index % HINTS_PASSES_MAX];
+}
+
+static bool
+sort_passes(struct passes *p, uint64_t since)
+{
+    uint64_t all = p->h->pass_count;
+    uint64_t oldest = all > HINTS_PASSES_MAX ? all - HINTS_PASSES_MAX : 0;
+    p->capacity = (size_t)(all - oldest) + 1;
+    p->items = dryi_memory_zalloc(&p->h->memory, p->capacity, 2 * sizeof *p->items);
+    if (!p->items)
+        return false;
+    for (uint64_t i = oldest; i < all; i++) {
+        uint32_t at = (uint32_t)(i % HINTS_PASSES_MAX);
+        const struct hints_pass *pass = pass_at(p, at);
+        uint32_t from = number_of(p, pass->from), to = number_of(p, pass->to);
+        if (pass->time < since || from >= p->stream_count || to == NEVER)
+            continue;
+        uint32_t pair = from * (p->stream_count + 1) + to;
+        p->items[p->count++] = (struct dryi_sort_item){pair, at};
+        p->first[pair + 1]++;
+    }
+    dryi_sort_items(p->items, p->items + p->capacity, p->count);
+    for (uint32_t pair = 0; pair < p->stream_count * (p->stream_count + 1); pair++)
+        p->first[pair + 1] += p->first[pair];
+    return true;
+}
+
+/* Epochs are told apart by their low bits: those of two periods are near each other. */
+static bool
+is_before(uint32_t epoch, uint32_t other)
+{
+    return other - epoch - 1 < UINT32_MAX / 2;
+}
+
+/* When what was freed in this epoch was known to be over; UINT64_MAX: not yet. */
+static uint64_t
+time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
+{
+    uint32_t pair = from * (p->stream_count + 1) + to;
+    size_t low = p->first[pair], end = p->first[pair + 1], high = end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before((uint32_t)pass_at(p, p->items[middle].value)->epoch, epoch))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end ? pass_at(p, p->items[low].value)->time : UINT64_MAX;
+}
+
+/* The record of the period before the last that a step was; NULL: it is not known. */
+static const struct hints_record *
+record_of_step(const struct dryi_forecast *h, uint32_t step)
+{
+    uint64_t number = h->now - 2 * (uint64_t)h->step_count + step;
+    if (h->now < 2 * (uint64_t)h->step_count || number < h->oldest)
+        return NULL;
+    const struct hints_record *record = hints_record_at(h, number);
+    return record->letter == h->steps[step].letter && record->epoch > 0 ? record : NULL;
+}
+
+/* Of a life: from which request of its period on `to` may have its place. */
+static uint32_t
+usable_from(const struct passes *p, const struct dryi_plan_life *life, uint32_t to)
+{
+    if (to == life->stream)
+        return life->end;
+    const struct hints_record *record = record_of_step(p->h, life->step);
+    if (!record)
+        return NEVER;
+    uint64_t by_all = time_of(p, life->stream, p->stream_count, record->epoch);
+    uint64_t by_one = time_of(p, life->stream, to, record->epoch);
+    uint64_t time = by_all < by_one ? by_all : by_one;
+    if (time == UINT64_MAX)
+        return NEVER;
+    time -= p->h->now - 2 * (uint64_t)p->h->step_count; /* within the two periods since */
+    return time > life->end ? (uint32_t)time : life->end;
+}
+
+enum dry_status
+dryi_plan_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
+                      struct dryi_plan_job *job)
+{
+    struct passes passes = {
+        .h = h, .streams = streams, .stream_count = job->stream_count};
+    uint64_t both = 2 * (uint64_t)h->step_count;
+    if (!sort_passes(&passes, h->now > both ? h->now - both : 0))
+        return DRY_ERR_MEMORY;
+    for (size_t k = 0; k < job->count; k++) {
+        for (uint32_t to = 0; to < job->stream_count; to++)
+            job->usable[k * job->stream_count + to] =
+                usable_from(&passes, &job->lives[k], to);
+    }
+    dryi_memory_free(&h->memory, passes.items, passes.capacity, 2 * sizeof *passes.items);
+    return DRY_OK;
+}
+
+/* --- packing ------------------------------------------------------------------------------ */
+
+struct packer {
+    struct dryi_plan_job *job;
+    const struct dry_memory *memory;
+    size_t obstacle_count;
+    uint64_t *offsets; /* of this order */
+    /* Numbers from job->count on are obstacles. */
+    uint32_t *placed; /* by offset */
+    size_t placed_count;
+    struct dryi_sort_item *items; /* twice: the order */
+    uint64_t height;
+    uint64_t looks; /* at lives that lie already */
+};
+
+static uint64_t
+offset_of(const struct packer *p, uint32_t k)
+{
+    return k < p->job->count ? p->offsets[k]
+                             : p->job->obstacles[k - p->job->count].offset;
+}
+
+static uint64_t
+size_of(const struct packer *p, uint32_t k)
+{
+    return k < p->job->count ? p->job->lives[k].size
+                             : p->job->obstacles[k - p->job->count].size;
+}
+
+/*
+ * From when on `stream` may lie where the life was: as seen, or after a wait. One waits at the
+ * begin of a period at the earliest, or so many requests later.
+ */
+static uint32_t
+find_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
+{
+    const struct dryi_plan_life *l = &job->lives[life];
+    uint32_t usable = job->usable[life * (size_t)job->stream_count + stream];
+    if (!job->can_wait || usable == l->end)
+        return usable;
+    uint32_t next = l->end <= job->period ? job->period : 2 * job->period;
+    uint32_t waited = job->distance < next - l->end ? l->end + job->distance : next;
+    return usable < waited ? usable : waited;
+}
+
+static bool
+may_follow(const struct dryi_plan_job *job, uint32_t first, uint32_t second)
+{
+    const struct dryi_plan_life *a = &job->lives[first], *b = &job->lives[second];
+    uint64_t again = (uint64_t)a->begin + job->period;
+    return find_usable(job, first, b->stream) <= b->begin &&
+           find_usable(job, second, a->stream) <= again;
+}
+
+bool
+dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b)
+{
+    return job->lives[a].begin < job->lives[b].begin ? !may_follow(job, a, b)
+                                                     : !may_follow(job, b, a);
+}
+
+/* Into the lowest gap. */
+static void
+place(struct packer *p, uint32_t life)
+{
+    uint64_t size = p->job->lives[life].size, cursor = 0;
+    size_t at = 0;
+    for (; at < p->placed_count; at++) {
+        uint32_t other = p->placed[at];
+        uint64_t offset = offset_of(p, other), end = offset + size_of(p, other);
+        if (offset >= cursor && offset - cursor >= size)
+            break;
+        if (end > cursor &&
+            (other >= p->job->count || dryi_plan_is_conflict(p->job, life, other)))
+            cursor = end;
+    }
+    p->looks += at;
+    p->offsets[life] = cursor;
+    p->height = cursor + size > p->height ? cursor + size : p->height;
+    for (at = p->placed_count++; at > 0 && offset_of(p, p->placed[at - 1]) > cursor; at--)
+        p->placed[at] = p->placed[at - 1];
+    p->placed[at] = life;
+}
+
+enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
+#define ORDER_COUNT 4
+
+/* What is sorted by, downwards. */
+static uint64_t
+weight_of(const struct dryi_plan_life *life, enum order order)
+{
+    uint64_t duration = life->end - life->begin;
+    switch (order) {
+    case BY_SIZE:
+        return life->size;
+    case BY_AREA:
+        return life->size / DRYI_PLAN_UNIT * duration;
+    case BY_LIFE:
+        return duration;
+    case BY_BEGIN:
+        break;
+    }
+    return UINT32_MAX - life->begin;
+}
+
+static void
+pack_in_order(struct packer *p, enum order order)
+{
+    const struct dryi_plan_job *job = p->job;
+    for (uint32_t k = 0; k < job->count; k++)
+        p->items[k] = (struct dryi_sort_item){~weight_of(&job->lives[k], order), k};
+    dryi_sort_items(p->items, p->items + job->count, job->count);
+    p->height = 0;
+    p->placed_count = 0;
+    for (size_t k = 0; k < p->obstacle_count; k++)
+        p->placed[p->placed_count++] = (uint32_t)(job->count + k);
+    for (size_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++)
+        place(p, p->items[k].value);
+}
+
+/* One order more, into `offsets` if it is better than *height. */
+static void
+try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *height)
+{
+    if (*height != UINT64_MAX && p->looks > LOOKS_MAX)
+        return;
+    pack_in_order(p, order);
+    if (p->height >= *height)
+        return;
+    *height = p->height;
+    for (size_t k = 0; k < p->job->count; k++)
+        offsets[k] = p->offsets[k];
+}
+
+/*
+ * Waits are the shorter the longer ago it was what they are for: the longest distance that
+ * will do.
+ */
+static void
+pack(struct packer *p, uint64_t *height)
+{
+    struct dryi_plan_job *job = p->job;
+    uint64_t target = job->floor + ((job->floor + job->taken) >> SPARE_SHIFT);
+    uint32_t best = job->period;
+    uint64_t top = UINT64_MAX;
+    *height = UINT64_MAX;
+    for (job->distance = job->period; *height > target; job->distance /= 4) {
+        uint64_t before = *height;
+        try_order(p, BY_SIZE, job->piece, height);
+        best = *height < before ? job->distance : best;
+        if (job->distance == 0 || !job->can_wait)
+            break;
+    }
+    job->distance = best;
+    for (unsigned order = BY_AREA; order<ORDER_COUNT && * height> target; order++)
+        try_order(p, (enum order)order, job->piece, height);
+    p->obstacle_count = job->obstacle_count;
+    for (unsigned order = 0; order < ORDER_COUNT && job->obstacle_count > 0; order++)
+        try_order(p, (enum order)order, job->fill, &top);
+}
+
+enum dry_status
+dryi_plan_pack_streams(struct dryi_plan_job *job, const struct dry_memory *memory,
+                       uint64_t *height)
+{
+    struct packer p = {.job = job, .memory = memory};
+    p.offsets = dryi_memory_zalloc(memory, job->capacity, sizeof *p.offsets);
+    p.placed = dryi_memory_zalloc(memory, job->capacity, sizeof *p.placed);
+    p.items = dryi_memory_zalloc(memory, job->capacity, 2 * sizeof *p.items);
+    bool has_memory = p.offsets && p.placed && p.items;
+    if (has_memory)
+        pack(&p, height);
+    dryi_memory_free(memory, p.offsets, job->capacity, sizeof *p.offsets);
+    dryi_memory_free(memory, p.placed, job->capacity, sizeof *p.placed);
+    dryi_memory_free(memory, p.items, job->capacity, 2 * sizeof *p.items);
+    return has_memory ? DRY_OK : DRY_ERR_MEMORY;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Requests: what a hit does, and the place as a whole.
+ */
+
+#include "place/paged/paged.h"
+
+#include "base/aside.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+#define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
+
+/* --- create and destroy ------------------------------------------------------------------- */
+
+static void
+paged_destroy(void *self)
+{
+    struct dryi_paged *p = self;
+    if (!p)
+        return;
+    for (uint32_t s = 0; s < p->stream_count; s++) {
+        for (uint32_t u = p->streams[s].first_use; u != NONE; u = p->uses[u].next)
+            p->device.ops->event_destroy(p->device.self, p->uses[u].event);
+    }
+    dryi_paged_spans_finish(p);
+    dryi_paged_finder_finish(p);
+    struct dry_memory m = p->memory;
+    dryi_paged_fronts_finish(p);
+    dryi_paged_shelves_finish(p);
+    dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
+    dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
+    dryi_memory_free(&m, p->owners, p->owner_capacity, sizeof *p->owners);
+    dryi_memory_free(&m, p->owner_nodes, p->owner_node_capacity, sizeof *p->owner_nodes);
+    dryi_memory_free(&m, p->scopes, p->scope_capacity, sizeof *p->scopes);
+    dryi_memory_free(&m, p->captures, p->capture_capacity, sizeof *p->captures);
+    dryi_memory_free(&m, p->spans, p->span_capacity, sizeof *p->spans);
+    dryi_memory_free(&m, p->pages, p->page_capacity, sizeof *p->pages);
+    dryi_memory_free(&m, p->stock, p->stock_capacity, sizeof *p->stock);
+    dryi_memory_free(&m, p->handles, p->handle_capacity, sizeof *p->handles);
+    dryi_memory_free(&m, p->run_parts, p->run_part_capacity, sizeof *p->run_parts);
+    dryi_memory_free(&m, p->streams, p->stream_capacity, sizeof *p->streams);
+    dryi_memory_free(&m, p->busy, p->busy_capacity, sizeof *p->busy);
+    dryi_memory_free(&m, p->progressed, p->progressed_capacity, sizeof *p->progressed);
+    dryi_memory_free(&m, p->orders, p->order_capacity, sizeof *p->orders);
+    dryi_memory_free(&m, p->uses, p->use_capacity, sizeof *p->uses);
+    dryi_map_finish(&p->shelf_ids);
+    dryi_map_finish(&p->stream_ids);
+    dryi_map_finish(&p->known);
+    dryi_map_finish(&p->recorded);
+    dryi_paged_planning_finish(p);
+    dryi_forecast_destroy(p->hints);
+    dryi_paged_plan_finish(p);
+    dryi_memory_free(&m, p, 1, sizeof *p);
+}
+
+static void
+paged_set_limit(void *self, uint64_t bytes, uint64_t mapped_bytes)
+{
+    struct dryi_paged *p = self;
+    uint64_t limit = bytes < mapped_bytes ? bytes : mapped_bytes;
+    p->limit_bytes = limit < RESERVED_LIMIT ? limit : RESERVED_LIMIT;
+}
+
+/* What the options say, until somebody sets another limit. */
+static void
+set_first_limit(struct dryi_paged *p)
+{
+    double fraction = p->conf.per_process_memory_fraction;
+    uint64_t limit = UINT64_MAX;
+    if (fraction < 1 && p->device_total != UINT64_MAX)
+        limit = (uint64_t)(fraction * (double)p->device_total + 0.5);
+    paged_set_limit(p, limit, UINT64_MAX);
+}
+
+#define SPAN_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
+
+static void
+size_up_device(struct dryi_paged *p)
+{
+    struct dry_device_traits traits;
+    p->device.ops->get_traits(p->device.self, &traits);
+    p->device_total = traits.total_bytes;
+    p->page_bytes = traits.page_bytes;
+    if (p->page_bytes > 0) {
+        p->page_mask = p->page_bytes - 1;
+        p->page_shift = dryi_log2_floor(p->page_bytes);
+    }
+    if (p->conf.span_bytes == 0)
+        p->conf.span_bytes =
+            p->device_total < SPAN_UNKNOWN ? p->device_total : SPAN_UNKNOWN;
+    if (p->conf.span_bytes < DRYI_GIB)
+        p->conf.span_bytes = DRYI_GIB;
+    set_first_limit(p);
+}
+
+static void
+init_maps(struct dryi_paged *p)
+{
+    dryi_map_init(&p->shelf_ids, &p->memory);
+    dryi_map_init(&p->stream_ids, &p->memory);
+    dryi_map_init(&p->known, &p->memory);
+    dryi_map_init(&p->recorded, &p->memory);
+    p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
+    p->dead_order = NONE;
+    p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
+    p->last_stream = p->first_fence = NONE;
+    p->first_fronted[0] = p->first_fronted[1] = NONE;
+    p->dead_owner = p->owners_by_id = p->first_idle = p->last_idle = NONE;
+    p->plan.span = NONE;
+    p->block_count = 1; /* NIL has none */
+}
+
+/* --- alloc -------------------------------------------------------------------------------- */
+
+/* Pages in stock lie in no segment: a snapshot's sums take them for the device's. */
+DRYI_ASIDE static void
+report_oom(struct dryi_paged *p, const struct request *r)
+{
+    struct dryi_place_event event = {
+        .action = DRY_ACTION_OOM,
+        .size = r->bytes,
+        .stream = p->streams[r->stream].value,
+        .pool = p->owners[r->arena / 2].id,
+        .segment = DRYI_NO_BLOCK,
+    };
+    uint64_t total_bytes;
+    p->device.ops->get_info(p->device.self, &event.addr, &total_bytes);
+    event.addr =
+        dryi_add_saturating(event.addr, (uint64_t)p->stock_count << p->page_shift);
+    if (p->observer.event)
+        p->observer.event(p->observer.self, &event);
+    p->ooms++;
+}
+
+static void
+hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    bool small = arena_is_small(r->arena);
+    if (!r->is_at_front)
+        dryi_paged_front_forget(p, b);
+    b->state = BLOCK_USED;
+    b->is_apart = false;
+    b->uses = NONE;
+    b->requested = r->size;
+    b->has_ticket = r->has_ticket;
+    if (r->has_ticket) {
+        b->bin_prev = r->ticket;
+        b->bin_next = r->heir;
+    }
+    tally_taken(p->tallies, small, b->size, r->size);
+    if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
+        dryi_paged_note_active(p);
+    dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
+}
+
+/* Where the request belongs; records for it to be cut. */
+static enum dry_status
+prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
+{
+    r->size = size;
+    r->has_ticket = r->is_at_front = false;
+    r->bytes = bytes_of(size);
+    r->stream = dryi_paged_stream_index(p, stream);
+    if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
+        return DRY_ERR_MEMORY;
+    uint32_t owner = p->scope_count ? dryi_paged_owner_for(p, r->stream) : 0;
+    r->arena = 2 * owner + (r->bytes <= p->conf.small_max);
+    r->shelf = dryi_paged_shelf_index(p, r->arena, r->stream);
+    return r->shelf == NONE ? DRY_ERR_MEMORY : DRY_OK;
+}
+
+/* From the front of its size, else the best of the stream's own shelf. */
+static inline uint32_t
+take_hit(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
+    if (top != NONE)
+        return top;
+    if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
+        return NONE; /* a better place may be worth some work */
+    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    return found == NONE ? NONE : dryi_paged_take_found(p, r, found);
+}
+
+#define PROCESS_HIT 4 /* streams looked at by every request while blocks wait */
+#define PROCESS_HIT_USES                                                                 \
+    8 /* of each; more of them, and frees do not come faster than they go */
+
+/* No block is at hand. */
+DRYI_ASIDE static enum dry_status
+serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
+{
+    uint32_t found;
+    p->hindered = DRY_OK;
+    enum dry_status status = dryi_paged_climb(p, r, &found);
+    if (status == DRY_ERR_NO_SPACE && arena_is_small(r->arena))
+        status = dryi_paged_take_larger(p, r, &found);
+    if (status == DRY_ERR_NO_SPACE && p->hindered != DRY_OK)
+        status = p->hindered;
+    if (status == DRY_ERR_NO_SPACE)
+        report_oom(p, r);
+    if (status != DRY_OK)
+        return status;
+    hand_out(p, r, found);
+    *block = found;
+    return DRY_OK;
+}
+
+/* Records for it are reserved. */
+static inline enum dry_status
+serve(struct dryi_paged *p, struct request *r, dryi_block *block)
+{
+    p->requests++;
+    if (p->waiting_uses > 0 || p->first_held != NONE)
+        dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);
+    uint32_t found = NONE;
+    if (p->hints && r->arena == 0 && !p->is_shared)
+        found = dryi_paged_take_planned(p, r);
+    if (found == NONE && r->bytes <= RESERVED_LIMIT)
+        found = take_hit(p, r);
+    if (found == NONE)
+        return serve_miss(p, r, block);
+    hand_out(p, r, found);
+    *block = found;
+    return DRY_OK;
+}
+
+static enum dry_status
+paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
+{
+    struct dryi_paged *p = self;
+    if (size >= REQUEST_LIMIT)
+        return DRY_ERR_ARGUMENT;
+    if (size == 0) {
+        *block = DRYI_NO_BLOCK;
+        return DRY_OK;
+    }
+    struct request r;
+    enum dry_status status = prepare(p, size, stream, &r);
+    return status == DRY_OK ? serve(p, &r, block) : status;
+}
+
+/* The same with its shelves at hand. */
+DRYI_FLAT DRYI_ASIDE static enum dry_status
+serve_front(struct dryi_front *front, uint64_t size, bool has_room,
+            struct dryi_front_block *got)
+{
+    struct dryi_paged *p = front->place;
+    if (size >= REQUEST_LIMIT)
+        return DRY_ERR_ARGUMENT;
+    if (!has_room || !dryi_paged_block_reserve(p, 0))
+        return DRY_ERR_MEMORY;
+    struct request r = {.size = size,
+                        .bytes = bytes_of(size),
+                        .stream = front->stream,
+                        .heir = NONE,
+                        .is_at_front = true};
+    r.arena = r.bytes <= p->conf.small_max;
+    r.shelf = front->shelf_ids[r.arena];
+    enum dry_status status = serve(p, &r, &got->block);
+    if (status != DRY_OK)
+        return status;
+    const struct block *b = &p->blocks[got->block];
+    got->address = b->addr;
+    if (r.arena == 0) {
+        got->is_kept = false;
+        got->is_known = dryi_paged_finder_note(p, got->block);
+        return DRY_OK;
+    }
+    got->is_known = b->known == KNOWN_KEPT;
+    got->is_kept = dryi_paged_front_keep(front, got->block);
+    return DRY_OK;
+}
+
+/* What is known is handed out as it is, unless every request must be looked at. */
+enum dry_status
+dryi_paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
+                       struct dryi_front_block *got)
+{
+    struct dryi_paged *p = front->place;
+    struct shelf *s = front->shelves[1];
+    size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
+    if (slot >= s->front_count || p->observer.event || p->waiting_uses > 0 ||
+        p->first_held != NONE)
+        return serve_front(front, size, has_room, got);
+    uint32_t block = dryi_paged_front_take_known(p, s, slot, size);
+    if (block == NONE)
+        return serve_front(front, size, has_room, got);
+    p->requests++;
+    tally_taken(p->tallies, true, bytes_of(size), size);
+    *got = (struct dryi_front_block){p->blocks[block].addr, block, true, true};
+    return DRY_OK;
+}
+
+static uint64_t
+paged_get_address(const void *self, dryi_block block)
+{
+    const struct dryi_paged *p = self;
+    return p->blocks[block].addr;
+}
+
+static void
+paged_set_observer(void *self, struct dryi_place_observer observer)
+{
+    struct dryi_paged *p = self;
+    p->observer = observer;
+}
+
+static uint64_t
+paged_round_size(const void *self, uint64_t size)
+{
+    (void)self;
+    return size > UINT64_MAX - GRAIN ? size : bytes_of(size);
+}
+
+static void
+paged_process_events(void *self)
+{
+    struct dryi_paged *p = self;
+    dryi_paged_process(p, p->busy_count, UINT32_MAX);
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+static const struct dryi_place_ops paged_ops = {
+    .destroy = paged_destroy,
+    .alloc = paged_alloc,
+    .free = dryi_paged_free,
+    .record_stream = dryi_paged_record_stream,
+    .stream_waits = dryi_paged_stream_waits,
+    .has_stream = dryi_paged_has_stream,
+    .stream_progressed = dryi_paged_stream_progressed,
+    .process_events = paged_process_events,
+    .empty_cache = dryi_paged_empty_cache,
+    .trim = dryi_paged_trim,
+    .set_limit = paged_set_limit,
+    .open_pool = dryi_paged_open_pool,
+    .begin_pool = dryi_paged_begin_pool,
+    .end_pool = dryi_paged_end_pool,
+    .release_pool = dryi_paged_release_pool,
+    .begin_capture = dryi_paged_begin_capture,
+    .end_capture = dryi_paged_end_capture,
+    .front_ask = dryi_paged_front_ask,
+    .front_flush = dryi_paged_front_flush,
+    .front_return = dryi_paged_front_return,
+    .front_share = dryi_paged_front_share,
+    .front_take = dryi_paged_front_take,
+    .front_put = dryi_paged_front_put,
+    .front_cut = dryi_paged_front_cut,
+    .front_merge = dryi_paged_front_merge,
+    .front_keep = dryi_paged_front_keep,
+    .front_holds = dryi_paged_front_holds,
+    .find = dryi_paged_find,
+    .front_balance = dryi_paged_front_balance,
+    .front_watch = dryi_paged_front_watch,
+    .get_address = paged_get_address,
+    .get_block = dryi_paged_get_block,
+    .get_stats = dryi_paged_get_stats,
+    .get_counters = dryi_paged_get_counters,
+    .reset_stats = dryi_paged_reset_stats,
+    .set_observer = paged_set_observer,
+    .round_size = paged_round_size,
+    .walk = dryi_paged_walk,
+    .take_job = dryi_paged_take_job,
+    .return_job = dryi_paged_return_job,
+    .check = dryi_paged_check,
+};
+
+enum dry_status
+dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *place,
+                  struct dry_error *err)
+{
+    struct dry_memory memory = dryi_memory_or_default(options->memory);
+    struct dryi_paged *p = dryi_memory_zalloc(&memory, 1, sizeof *p);
+    if (!p)
+        return dryi_fail_memory(err, "an allocator");
+    p->memory = memory;
+    p->device = options->device;
+    p->conf = options->conf;
+    p->budget = p->conf.budget;
+    p->observer = options->observer;
+    p->progress_is_told = options->progress_is_told;
+    p->streams_kept = options->streams_kept ? options->streams_kept : STREAMS_KEPT;
+    p->wants_job = options->wants_job;
+    init_maps(p);
+    size_up_device(p);
+    enum dry_status status = DRY_OK;
+    if (p->page_bytes > 0 && (!dryi_is_power_of_two(p->page_bytes) ||
+                              p->page_bytes < GRAIN || p->page_bytes > RESERVED_LIMIT))
+        status =
+            dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                      "pages of %llu bytes: a power of two from 512 to 2^42 is expected",
+                      (unsigned long long)p->page_bytes);
+    else if (dryi_paged_owner_make(p, (struct dryi_pool_id){0, 0}, 0) == NONE)
+        status = dryi_fail_memory(err, "an allocator");
+    else if (p->conf.plan && p->conf.remap && p->page_bytes > 0)
+        status = dryi_forecast_create(&p->memory, &p->hints, err);
+    if (status != DRY_OK) {
+        paged_destroy(p);
+        return status;
+    }
+    p->owners[0].users = 1;
+    *place = (struct dryi_place){
+        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
+    return DRY_OK;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Records of blocks: made, split, merged. Records are reserved before anything changes, and
+ * merging only gives some back, so that a free never takes memory.
+ */
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+_Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
+
+/* How far into `memory` the first whole line begins. */
+static size_t
+to_line(const unsigned char *memory)
+{
+    return -(uintptr_t)memory & (sizeof(struct block) - 1);
+}
+
+/* Each record in a line of its own: what is asked for may begin anywhere in a line. */
+bool
+dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
+{
+    size_t needed = (size_t)p->block_count + (count - p->dead.count);
+    size_t before = p->block_memory ? to_line(p->block_memory) : 0;
+    if (needed >= NONE || !dryi_memory_grow(&p->memory, &p->block_memory, &p->block_bytes,
+                                            (needed + 1) * sizeof *p->blocks, 1))
+        return false;
+    size_t now = to_line(p->block_memory);
+    if (p->blocks && now != before)
+        memmove(p->block_memory + now, p->block_memory + before,
+                p->block_count * sizeof *p->blocks);
+    bool is_first = !p->blocks;
+    p->blocks = (struct block *)(void *)(p->block_memory + now);
+    if (is_first)
+        p->blocks[NIL] = (struct block){.state = BLOCK_DEAD};
+    p->block_capacity = p->block_bytes / sizeof *p->blocks - 1;
+    return true;
+}
+
+static uint32_t
+pop_record(struct dryi_paged *p, struct records *dead)
+{
+    uint32_t block = dead->first;
+    dead->first = p->blocks[block].next;
+    dead->count--;
+    return block;
+}
+
+static void
+push_record(struct dryi_paged *p, struct records *dead, uint32_t block)
+{
+    p->blocks[block].next = dead->first;
+    dead->first = block;
+    dead->count++;
+}
+
+uint32_t
+dryi_paged_record_take(struct dryi_paged *p)
+{
+    if (p->dead.count > 0)
+        return pop_record(p, &p->dead);
+    DRYI_ASSERT(p->block_count < p->block_capacity);
+    p->blocks[p->block_count].state = BLOCK_DEAD;
+    return p->block_count++;
+}
+
+void
+dryi_paged_record_drop(struct dryi_paged *p, uint32_t block)
+{
+    push_record(p, &p->dead, block);
+}
+
+void
+dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
+{
+    while (s->dead.count > wanted)
+        push_record(p, &p->dead, pop_record(p, &s->dead));
+    while (s->dead.count < wanted &&
+           (p->dead.count > 0 || p->block_count < p->block_capacity))
+        push_record(p, &s->dead, dryi_paged_record_take(p));
+}
+
+uint32_t
+dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint32_t after,
+                      uint64_t addr, uint64_t size)
+{
+    struct shelf *s = p->shelves[shelf];
+    uint32_t block =
+        s->dead.count > 0 ? pop_record(p, &s->dead) : dryi_paged_record_take(p);
+    s->block_count++;
+    uint32_t next = after == NONE ? NONE : p->blocks[after].next;
+    struct block *b = &p->blocks[block];
+    b->addr = addr;
+    b->size = size;
+    b->epoch = 0;
+    b->prev = after;
+    b->next = next;
+    block_set_shelf(b, shelf);
+    b->span = span;
+    b->uses = NONE;
+    b->state = BLOCK_DEAD;
+    b->has_ticket = b->is_apart = false;
+    b->known = KNOWN_NOT;
+    if (after == NONE)
+        p->spans[span].first_block = block;
+    else
+        block_set_next(&p->blocks[after], block);
+    if (next != NONE)
+        block_set_prev(&p->blocks[next], block);
+    dryi_paged_note_begin(p, block);
+    return block;
+}
+
+void
+dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
+{
+    struct shelf *s = p->shelves[p->blocks[block].shelf];
+    s->block_count--;
+    p->blocks[block].state = BLOCK_DEAD;
+    push_record(p, s->has_records ? &s->dead : &p->dead, block);
+}
+
+uint32_t
+dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
+{
+    DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
+    uint64_t addr = p->blocks[block].addr + size;
+    uint32_t rest =
+        dryi_paged_block_make(p, p->blocks[block].shelf, p->blocks[block].span, block,
+                              addr, p->blocks[block].size - size);
+    p->blocks[rest].state = p->blocks[block].state;
+    p->blocks[rest].epoch = p->blocks[block].epoch;
+    p->blocks[rest].is_apart = p->blocks[block].is_apart;
+    p->blocks[block].size = size;
+    return rest;
+}
+
+void
+dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    uint32_t other = b->next;
+    const struct block *o = &p->blocks[other];
+    DRYI_ASSERT(block_end(b) == o->addr);
+    dryi_paged_block_assign(p, other, b->shelf);
+    dryi_paged_note_end(p, other);
+    b->size += o->size;
+    if (b->epoch < o->epoch)
+        b->epoch = o->epoch;
+    block_set_next(b, o->next);
+    if (b->next != NONE)
+        block_set_prev(&p->blocks[b->next], block);
+    dryi_paged_block_drop(p, other);
+}
+
+/*
+ * Before a capture ends, nothing that its streams free meanwhile is over: what is stays apart, and
+ * may be another stream's, if there is any here.
+ */
+static bool
+waits_for_capture(const struct dryi_paged *p, const struct block *b)
+{
+    const struct shelf *s = p->shelves[b->shelf];
+    return p->capture_count > 0 && (s->prev != NONE || s->next != NONE) &&
+           !dryi_paged_is_over(p, b) && dryi_paged_is_captured(p, s->stream);
+}
+
+/*
+ * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
+ * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
+ */
+DRYI_ASIDE static bool
+may_merge_foreign(const struct dryi_paged *p, const struct block *b,
+                  const struct block *o)
+{
+    uint32_t its = block_shelf_beside(o);
+    if (its == FENCED || p->shelves[b->shelf]->kind != SHELF_STREAM)
+        return false;
+    enum shelf_kind kind = p->shelves[its]->kind;
+    if (kind == SHELF_HOLES ||
+        (kind == SHELF_STREAM && (p->is_beside || !p->conf.reuse_passed)))
+        return false;
+    return o->state == b->state && !(o->is_apart | b->is_apart) &&
+           (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o)) &&
+           !waits_for_capture(p, b);
+}
+
+/* May `b`, on no shelf, take in its neighbour? */
+static inline bool
+may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
+{
+    if (other == NONE)
+        return false;
+    const struct block *o = &p->blocks[other];
+    if (block_shelf_beside(o) != b->shelf)
+        return may_merge_foreign(p, b, o);
+    return o->state == b->state && o->is_apart == b->is_apart &&
+           (!b->is_apart || o->epoch == b->epoch);
+}
+
+/* Off its shelf; an epoch of another stream is over. */
+static void
+take_over(struct dryi_paged *p, const struct block *b, uint32_t other)
+{
+    dryi_paged_shelf_remove(p, other);
+    if (p->blocks[other].shelf != b->shelf)
+        p->blocks[other].epoch = 0;
+}
+
+/* A free block on its shelf has another size: it changes its bin only if it must. */
+static void
+resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
+{
+    struct block *b = &p->blocks[block];
+    if (bin_of(b->size) == bin_of(size)) {
+        b->addr = addr;
+        b->size = size;
+        return;
+    }
+    dryi_paged_shelf_remove(p, block);
+    b->addr = addr;
+    b->size = size;
+    dryi_paged_shelf_insert(p, block);
+}
+
+uint32_t
+dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
+{
+    uint64_t addr = p->blocks[block].addr;
+    uint32_t before = p->blocks[block].prev, span = p->blocks[block].span;
+    DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
+    uint32_t first =
+        dryi_paged_block_make(p, p->blocks[block].shelf, span, before, addr, size);
+    if (before == NONE) { /* the maker knew of no next one */
+        block_set_next(&p->blocks[first], block);
+        block_set_prev(&p->blocks[block], first);
+    }
+    resize(p, block, addr + size, p->blocks[block].size - size);
+    dryi_paged_note_begin(p, block);
+    return first;
+}
+
+/* The neighbour, which stays where it is on its shelf, takes the block in. */
+static uint32_t
+grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
+{
+    const struct block *b = &p->blocks[block];
+    struct block *o = &p->blocks[other];
+    bool is_behind = b->next == other;
+    uint64_t addr = is_behind ? b->addr : o->addr;
+    dryi_paged_note_end(p, is_behind ? other : block);
+    if (o->epoch < b->epoch)
+        o->epoch = b->epoch;
+    if (b->prev != NONE)
+        block_set_next(&p->blocks[b->prev], b->next);
+    else
+        p->spans[b->span].first_block = b->next;
+    if (b->next != NONE)
+        block_set_prev(&p->blocks[b->next], b->prev);
+    resize(p, other, addr, o->size + b->size);
+    if (is_behind)
+        dryi_paged_note_begin(p, other);
+    dryi_paged_block_drop(p, block);
+    return other;
+}
+
+/* It and what it may merge with, whatever shelves that is on. */
+DRYI_ASIDE static uint32_t
+settle_all(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    while (may_merge(p, b, b->next)) {
+        take_over(p, b, b->next);
+        dryi_paged_block_absorb(p, block);
+    }
+    while (may_merge(p, b, b->prev)) {
+        uint32_t before = b->prev;
+        take_over(p, b, before);
+        dryi_paged_block_assign(p, before, b->shelf);
+        dryi_paged_block_absorb(p, before);
+        block = before;
+        b = &p->blocks[block];
+    }
+    dryi_paged_shelf_insert(p, block);
+    return block;
+}
+
+/* Neighbours of its own shelf have none to merge with themselves: there is no more to see. */
+uint32_t
+dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    uint32_t next = may_merge(p, b, b->next) ? b->next : NONE;
+    uint32_t prev = may_merge(p, b, b->prev) ? b->prev : NONE;
+    if (next == NONE && prev == NONE) {
+        dryi_paged_shelf_insert(p, block);
+        return block;
+    }
+    if ((next != NONE && p->blocks[next].shelf != b->shelf) ||
+        (prev != NONE && p->blocks[prev].shelf != b->shelf))
+        return settle_all(p, block);
+    if (prev == NONE)
+        return grow_neighbour(p, block, next);
+    if (next != NONE) {
+        dryi_paged_shelf_remove(p, next);
+        dryi_paged_block_absorb(p, block);
+    }
+    return grow_neighbour(p, block, prev);
+}
+
+void
+dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
+                      uint64_t epoch)
+{
+    dryi_paged_shelf_remove(p, block);
+    dryi_paged_block_assign(p, block, shelf);
+    p->blocks[block].epoch = epoch;
+    p->blocks[block].is_apart = false;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The invariants of place/paged.h, walked.
+ */
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+/* What a walk finds, to hold against what was counted: [0] large, [1] small. */
+struct sums {
+    int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
+    int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
+    uint64_t mapped_pages;
+    uint32_t *by_shelf; /* blocks of each */
+    uint32_t blocks, shelved, fronts, waiting, fences, pending_uses;
+};
+
+static const char *
+check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
+{
+    const struct block *b = &p->blocks[block];
+    if (b->state == BLOCK_DEAD || b->addr != addr ||
+        (b->size == 0) != (b->state == BLOCK_FENCE))
+        return "P1: the blocks of a span lie gapless in address order";
+    if (b->addr % GRAIN || b->size % GRAIN)
+        return "P1: blocks are multiples of 512 bytes";
+    if (b->state == BLOCK_HOLE && p->page_bytes > 0 &&
+        ((b->addr | b->size) & p->page_mask))
+        return "P1: holes begin and end at pages";
+    if (b->next == NONE)
+        return NULL;
+    const struct block *n = &p->blocks[b->next];
+    if (n->prev != block)
+        return "P1: links between blocks go both ways";
+    if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
+        b->shelf == n->shelf && !b->is_apart && !n->is_apart)
+        return "P2: two free neighbours of one shelf";
+    if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
+        b->state != BLOCK_HEIR)
+        return "P10: known blocks are used, on a front or wait for an heir";
+    if (b->known == KNOWN_FOUND && b->state == BLOCK_USED &&
+        (addr - p->finder.range.addr >= p->finder.range.size ||
+         dryi_paged_find(p, addr) != block))
+        return "P10: blocks that are said to be found are";
+    if (b->state != BLOCK_FREE && b->is_apart)
+        return "P2: free blocks alone are kept apart";
+    return NULL;
+}
+
+static bool
+is_of_stream(const struct dryi_paged *p, uint32_t block)
+{
+    return block != NONE && p->blocks[block].state != BLOCK_FENCE &&
+           p->shelves[p->blocks[block].shelf]->kind == SHELF_STREAM;
+}
+
+static const char *
+check_shelf(const struct dryi_paged *p, const struct span *span, const struct block *b)
+{
+    if (b->state != BLOCK_FENCE)
+        return b->shelf < p->shelf_count && p->shelves[b->shelf] &&
+                       p->shelves[b->shelf]->arena == span->arena
+                   ? NULL
+                   : "P3: a block lies on a shelf of its arena";
+    bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
+                     p->blocks[b->prev].shelf != p->blocks[b->next].shelf;
+    return is_needed && b->shelf == FENCED && p->is_shared
+               ? NULL
+               : "P9: a fence lies between blocks of two streams that share the place";
+}
+
+static const char *
+check_pages(const struct dryi_paged *p, const struct span *span, const struct block *b,
+            uint8_t *seen)
+{
+    if (!span->pages)
+        return b->state == BLOCK_HOLE ? "P4: a hole without pages" : NULL;
+    uint64_t from = page_floor(p, b->addr), to = page_ceil(p, block_end(b));
+    for (uint64_t at = from; at < to; at += p->page_bytes) {
+        uint32_t page = span->pages[(at - span->addr) >> p->page_shift];
+        if ((page == 0) != (b->state == BLOCK_HOLE) || page > p->page_slots)
+            return "P4: a page lies under every address that no hole covers";
+        if (page == 0 || at < b->addr) /* its block before has counted it */
+            continue;
+        if (seen[page - 1]++)
+            return "P4: a page lies under one address";
+    }
+    return NULL;
+}
+
+static void
+sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
+{
+    sums->blocks++;
+    sums->fences += b->state == BLOCK_FENCE;
+    if (b->state == BLOCK_FENCE)
+        return;
+    sums->by_shelf[b->shelf]++;
+    bool small = arena_is_small(p->shelves[b->shelf]->arena);
+    int64_t size = (int64_t)b->size;
+    sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
+    sums->fronts += b->state == BLOCK_FRONT;
+    sums->waiting += b->state == BLOCK_HEIR;
+    if (b->state != BLOCK_HOLE)
+        sums->mapped_bytes[small] += size;
+    if (b->state == BLOCK_USED) {
+        sums->allocation[small]++;
+        sums->allocated_bytes[small] += size;
+    }
+    if (b->state == BLOCK_PENDING) {
+        sums->pending[small]++;
+        sums->pending_bytes[small] += size;
+    }
+    if (b->state == BLOCK_USED || b->state == BLOCK_PENDING) {
+        sums->requested_bytes[small] += (int64_t)b->requested;
+    }
+}
+
+static const char *
+check_span(const struct dryi_paged *p, const struct span *span, struct sums *sums,
+           uint8_t *seen)
+{
+    uint64_t addr = span->addr;
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        const char *broken = check_order(p, at, addr);
+        if (!broken)
+            broken = check_shelf(p, span, b);
+        if (!broken && b->state != BLOCK_FENCE)
+            broken = check_pages(p, span, b, seen);
+        if (broken)
+            return broken;
+        sum_block(p, b, sums);
+        if (b->state == BLOCK_PENDING)
+            sums->pending_uses += b->uses;
+        addr = block_end(b);
+    }
+    if (addr != span->addr + span->size)
+        return "P1: the blocks of a span fill it";
+    sums->segments[arena_is_small(span->arena)] += span->pages == NULL;
+    for (size_t i = 0; span->pages && i < span->page_count; i++)
+        sums->mapped_pages += span->pages[i] != 0;
+    return NULL;
+}
+
+static const char *
+check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *count)
+{
+    const struct shelf *s = p->shelves[shelf];
+    bool is_set = s->bins[bin / 32] >> (bin % 32) & 1;
+    if (is_set != (s->heads[bin] != s->end) ||
+        (s->bins[bin / 32] != 0) != (s->octaves >> (bin / 32) & 1))
+        return "P3: a bin's bit is set exactly when the bin is not empty";
+    uint32_t prev = s->end;
+    for (uint32_t at = s->heads[bin]; at != s->end; at = p->blocks[at].bin_next) {
+        const struct block *b = &p->blocks[at];
+        bool fits = b->state == (s->kind == SHELF_HOLES ? BLOCK_HOLE : BLOCK_FREE);
+        if (!fits || b->shelf != shelf || bin_of(b->size) != bin || b->bin_prev != prev)
+            return "P3: a bin holds free blocks of its shelf and size";
+        prev = at;
+        ++*count;
+    }
+    return NULL;
+}
+
+/* Each block of a front is of its size, and on one front. */
+static const char *
+check_fronts(const struct dryi_paged *p, uint32_t shelf, uint32_t *count)
+{
+    const struct shelf *s = p->shelves[shelf];
+    uint32_t before = *count;
+    if (s->front_blocks > 0 && !s->is_fronted)
+        return "P3: a shelf with blocks on its front is known";
+    for (size_t i = 0; i < s->front_count; i++) {
+        for (uint32_t at = s->fronts[i]; at != NONE; at = p->blocks[at].bin_next) {
+            const struct block *b = &p->blocks[at];
+            if (b->state != BLOCK_FRONT || b->shelf != shelf ||
+                front_slot(s, b->size) != i || b->size != p->blocks[s->fronts[i]].size ||
+                ++*count - before > s->front_blocks)
+                return "P3: a front holds free blocks of its shelf and size";
+        }
+    }
+    return *count - before == s->front_blocks ? NULL : "P3: fronts are counted";
+}
+
+static bool
+is_counted(const struct dryi_paged *p, enum tally_name name, const int64_t sums[2])
+{
+    const struct tally *t = &p->tallies[name];
+    return t->current[0] == sums[0] && t->current[1] == sums[1] &&
+           t->all_peak >= sums[0] + sums[1] && t->peak[0] >= sums[0] &&
+           t->peak[1] >= sums[1];
+}
+
+static const char *
+check_sums(const struct dryi_paged *p, struct sums *sums)
+{
+    if (sums->mapped_pages + p->stock_count != p->page_count)
+        return "P4: every page lies under an address or in the stock";
+    sums->mapped_bytes[0] += (int64_t)(p->stock_count * p->page_bytes);
+    if (!is_counted(p, TALLY_ALLOCATION, sums->allocation) ||
+        !is_counted(p, TALLY_ALLOCATED_BYTES, sums->allocated_bytes) ||
+        !is_counted(p, TALLY_REQUESTED_BYTES, sums->requested_bytes) ||
+        !is_counted(p, TALLY_PENDING, sums->pending) ||
+        !is_counted(p, TALLY_PENDING_BYTES, sums->pending_bytes) ||
+        !is_counted(p, TALLY_RESERVED_BYTES, sums->mapped_bytes) ||
+        !is_counted(p, TALLY_SEGMENT, sums->segments))
+        return "P5: the statistics are those of a walk";
+    return NULL;
+}
+
+/* Those on a list without a block; NONE: one of them has one. */
+static uint32_t
+count_dead(const struct dryi_paged *p, const struct records *dead)
+{
+    uint32_t count = 0;
+    for (uint32_t at = dead->first; count < dead->count; at = p->blocks[at].next) {
+        if (at == NONE || p->blocks[at].state != BLOCK_DEAD)
+            return NONE;
+        count++;
+    }
+    return count;
+}
+
+static const char *
+check_records(const struct dryi_paged *p, const struct sums *sums)
+{
+    /* NIL has none, and each shelf one that is no block's. */
+    uint64_t count = (uint64_t)sums->blocks + count_dead(p, &p->dead) + 1;
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        const struct shelf *s = p->shelves[i];
+        if (!s)
+            continue;
+        count++;
+        if (s->dead.count > 0 && !s->has_records)
+            return "P9: records of a shelf are there for what is cut beside the place";
+        if (s->block_count != sums->by_shelf[i])
+            return "P3: the blocks of a shelf are counted";
+        count += count_dead(p, &s->dead);
+    }
+    if (sums->fences != p->fence_count)
+        return "P9: fences are counted";
+    return count == p->block_count ? NULL : "P9: a record is a block's, or on one list";
+}
+
+static const char *
+check_streams(const struct dryi_paged *p)
+{
+    uint32_t waiting = 0, uses = 0, dead = 0, orders = 0;
+    for (uint32_t i = 0; i < p->stream_count; i++) {
+        const struct stream *s = &p->streams[i];
+        uint64_t epoch = s->done;
+        uses += s->uses;
+        for (uint32_t o = s->orders; o != NONE; o = p->orders[o].next, orders++) {
+            if (p->orders[o].epoch >= p->streams[p->orders[o].on].epoch)
+                return "P6: nobody comes behind an epoch that has not ended";
+        }
+        for (uint32_t u = s->first_use; u != NONE; u = p->uses[u].next) {
+            if (p->uses[u].epoch <= epoch)
+                return "P6: events of a stream lie in the order of their epochs";
+            epoch = p->uses[u].epoch;
+            waiting += p->uses[u].block != NONE;
+        }
+        if (s->marked < epoch || s->epoch <= s->marked)
+            return "P6: an event ends its epoch";
+    }
+    for (uint32_t u = p->dead_use; u != NONE; u = p->uses[u].next)
+        dead++;
+    if (uses + dead != p->use_count || orders != p->known.count)
+        return "P6: a stream's uses are counted, and what it knows is its own";
+    return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
+}
+
+static const char *
+check_owners(const struct dryi_paged *p)
+{
+    uint32_t idle = 0, dead = 0, listed = 0;
+    for (uint32_t i = 0; i < p->owner_count; i++) {
+        const struct owner *o = &p->owners[i];
+        if (o->live && dryi_paged_owner_find(p, o->id) != i)
+            return "P11: a pool is found by its id";
+        idle += i > 0 && o->live && o->users == 0;
+        dead += !o->live;
+    }
+    uint32_t last = NONE;
+    for (uint32_t i = p->first_idle; i != NONE; i = p->owners[i].next) {
+        const struct owner *o = &p->owners[i];
+        if (!o->live || o->users > 0 || o->prev != last || ++listed > idle)
+            return "P11: pools that nobody uses are listed, and no others";
+        last = i;
+    }
+    if (listed != idle || listed != p->idle_count || last != p->last_idle)
+        return "P11: pools that nobody uses are listed, and no others";
+    listed = 0;
+    for (uint32_t i = p->dead_owner; i != NONE && listed <= dead; i = p->owners[i].next)
+        listed += !p->owners[i].live;
+    return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
+}
+
+/* Large ones apart from small ones. */
+static const char *
+check_fronted(const struct dryi_paged *p)
+{
+    uint32_t listed = 0, fronted = 0;
+    for (uint32_t i = 0; i < p->shelf_count; i++)
+        fronted += p->shelves[i] && p->shelves[i]->is_fronted;
+    for (int k = 0; k < 2; k++) {
+        uint32_t last = NONE;
+        for (uint32_t at = p->first_fronted[k]; at != NONE;
+             at = p->shelves[at]->next_fronted) {
+            const struct shelf *s = p->shelves[at];
+            if (!s->is_fronted || s->is_small != k || s->prev_fronted != last ||
+                ++listed > fronted)
+                return "P3: a shelf with a front is on the list of its kind";
+            last = at;
+        }
+    }
+    return listed == fronted ? NULL
+                             : "P3: a shelf with a front is on the list of its kind";
+}
+
+/* The shelves of a list: how many, NONE where it does not hold together. */
+static uint32_t
+count_shelves(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
+{
+    uint32_t count = 0, last = NONE;
+    for (uint32_t at = first; at != NONE && count <= p->shelf_count; count++) {
+        const struct shelf *s = p->shelves[at];
+        if (!s || s->kind != SHELF_STREAM ||
+            (of_stream ? s->stream : s->arena) != whose ||
+            (of_stream ? s->prev_of_stream : s->prev) != last)
+            return NONE;
+        last = at;
+        at = of_stream ? s->next_of_stream : s->next;
+    }
+    return count;
+}
+
+/* Or none. */
+static bool
+is_of_arena(const struct dryi_paged *p, uint32_t shelf, uint32_t arena)
+{
+    return shelf == NONE || (p->shelves[shelf] && p->shelves[shelf]->arena == arena);
+}
+
+static const char *
+check_shelves(const struct dryi_paged *p)
+{
+    uint64_t of_streams = 0, of_arenas = 0, shelves = 0, gone = 0;
+    for (uint32_t i = 0; i < p->stream_count; i++)
+        of_streams += count_shelves(p, p->streams[i].shelves, true, i);
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        const struct arena *a = &p->arenas[i];
+        of_arenas += count_shelves(p, a->shelves, false, i);
+        if (!is_of_arena(p, a->last_shelf, i) || !is_of_arena(p, a->steal_turn, i))
+            return "P12: what an arena remembers is a shelf of its own";
+    }
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        shelves += p->shelves[i] && p->shelves[i]->kind == SHELF_STREAM;
+        gone += !p->shelves[i];
+    }
+    for (uint32_t i = 0; i < p->gone_shelf_count; i++) {
+        if (p->shelves[p->gone_shelves[i]])
+            return "P12: a shelf that is gone leaves its place";
+    }
+    bool is_listed = of_streams == shelves && of_arenas == shelves;
+    return is_listed && p->shelf_ids.count == shelves && gone == p->gone_shelf_count
+               ? NULL
+               : "P12: a shelf is its stream's and its arena's, or is gone";
+}
+
+static const char *
+check_span_lists(const struct dryi_paged *p)
+{
+    uint32_t live = 0, listed = 0;
+    for (uint32_t i = 0; i < p->span_slots; i++)
+        live += p->spans[i].live;
+    for (uint32_t i = 0; i < p->arena_count; i++) {
+        uint32_t last = NONE;
+        for (uint32_t at = p->arenas[i].spans; at != NONE; at = p->spans[at].next) {
+            const struct span *s = &p->spans[at];
+            if (!s->live || s->arena != i || s->prev != last || ++listed > live)
+                return "P1: a span is on its arena's list";
+            last = at;
+        }
+    }
+    return listed == live ? NULL : "P1: a span is on its arena's list";
+}
+
+static const char *
+check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
+{
+    const char *broken = NULL;
+    uint32_t shelved = 0, fronts = 0;
+    for (uint32_t i = 0; i < p->span_slots && !broken; i++) {
+        if (p->spans[i].live)
+            broken = check_span(p, &p->spans[i], sums, seen);
+    }
+    for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
+        for (uint32_t bin = 0; p->shelves[i] && bin < BIN_COUNT && !broken; bin++)
+            broken = check_bin(p, i, bin, &shelved);
+        if (p->shelves[i] && !broken)
+            broken = check_fronts(p, i, &fronts);
+    }
+    if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
+        broken = "P3: a free block is on its shelf exactly once";
+    if (!broken)
+        broken = check_fronted(p);
+    if (!broken)
+        broken = check_shelves(p);
+    if (!broken)
+        broken = check_span_lists(p);
+    if (!broken)
+        broken = check_owners(p);
+    for (uint32_t i = 0; i < p->stock_count && !broken; i++) {
+        if (seen[p->stock[i]]++)
+            broken = "P4: a page in the stock lies under no address";
+    }
+    if (!broken)
+        broken = check_records(p, sums);
+    if (!broken)
+        broken = check_sums(p, sums);
+    if (!broken)
+        broken = dryi_paged_plan_check(p);
+    if (!broken)
+        broken = dryi_paged_heirs_check(p, sums->waiting);
+    return broken ? broken : check_streams(p);
+}
+
+enum dry_status
+dryi_paged_check(const void *self, struct dry_error *err)
+{
+    const struct dryi_paged *p = self;
+    size_t count = (size_t)p->page_slots + 1;
+    uint8_t *seen = dryi_memory_zalloc(&p->memory, count, 1);
+    struct sums sums = {0};
+    sums.by_shelf = dryi_memory_zalloc(&p->memory, p->shelf_count, sizeof *sums.by_shelf);
+    bool has_memory = seen && sums.by_shelf;
+    const char *broken = has_memory ? check_all(p, seen, &sums) : NULL;
+    dryi_memory_free(&p->memory, sums.by_shelf, p->shelf_count, sizeof *sums.by_shelf);
+    dryi_memory_free(&p->memory, seen, count, 1);
+    if (!has_memory)
+        return dryi_fail_memory(err, "a check");
+    return broken ? dryi_fail(err, DRY_ERR_FORMAT, "%s", broken) : DRY_OK;
+}

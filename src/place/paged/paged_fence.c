@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Whose the links between blocks are, while fronts are shared.
+ *
+ * A link between two blocks of one shelf is changed by whoever has that shelf's front; one that
+ * leads to a hole, or nowhere, by whoever has the front of its block. One between two streams'
+ * blocks would be both's, and is changed only with the place: so the first that has to puts a
+ * fence there, and from then on each of the two changes its own side of that, and needs nobody.
+ * A fence is a record without bytes. It goes when one of its neighbours comes to another shelf,
+ * or both to one request, or are merged by who is alone at the place, for the uses of one are
+ * over; and when nobody shares any more.
+ */
+
+#include "base/assert.h"
+#include "place/paged/paged_inside.h"
+
+/* --- links -------------------------------------------------------------------------------- */
+
+/*
+ * Nobody else changes this link of a block of the shelf. What it led to a moment ago may be a
+ * fence elsewhere by now, so it is read once more then; it cannot have become ours or a hole, for
+ * that needs our front.
+ */
+static bool
+is_link_ours(const struct dryi_paged *p, uint32_t shelf, const uint32_t *link)
+{
+    uint32_t other = link_beside(link);
+    if (other == NONE)
+        return true;
+    uint32_t its = block_shelf_beside(&p->blocks[other]);
+    if (its == FENCED)
+        return link_beside(link) == other;
+    return its == shelf || its == p->arenas[p->shelves[shelf]->arena].holes;
+}
+
+static bool
+is_free(const struct dryi_paged *p, uint32_t block)
+{
+    return block != NONE && p->blocks[block].state == BLOCK_FREE;
+}
+
+bool
+dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    if (!is_link_ours(p, b->shelf, &b->prev) || !is_link_ours(p, b->shelf, &b->next))
+        return false;
+    /* Between two free ones it takes in the next one, too. */
+    return !is_free(p, b->prev) || !is_free(p, b->next) ||
+           is_link_ours(p, b->shelf, &p->blocks[b->next].next);
+}
+
+/* --- fences ------------------------------------------------------------------------------- */
+
+static bool
+is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
+{
+    if (other == NONE)
+        return false;
+    uint32_t its = block_shelf_beside(&p->blocks[other]);
+    return its != p->blocks[block].shelf && its != FENCED &&
+           p->shelves[its]->kind == SHELF_STREAM;
+}
+
+/* Behind `prev`, where the second of the two begins. */
+static void
+put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
+{
+    uint32_t span = p->blocks[prev].span;
+    uint32_t fence = dryi_paged_block_make(p, shelf, span, prev, addr, 0);
+    p->blocks[fence].state = BLOCK_FENCE;
+    p->blocks[fence].bin_prev = NONE;
+    p->blocks[fence].bin_next = p->first_fence;
+    if (p->first_fence != NONE)
+        p->blocks[p->first_fence].bin_prev = fence;
+    p->first_fence = fence;
+    p->fence_count++;
+    p->shelves[shelf]->block_count--;
+    block_set_shelf(&p->blocks[fence], FENCED);
+}
+
+void
+dryi_paged_fence_off(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    if (is_between_streams(p, block, b->prev))
+        put_fence(p, b->shelf, b->prev, b->addr);
+    if (is_between_streams(p, block, b->next))
+        put_fence(p, b->shelf, block, block_end(b));
+}
+
+void
+dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
+{
+    if (fence == NONE || block_shelf_beside(&p->blocks[fence]) != FENCED)
+        return;
+    struct block *f = &p->blocks[fence];
+    if (f->bin_next != NONE)
+        p->blocks[f->bin_next].bin_prev = f->bin_prev;
+    *(f->bin_prev == NONE ? &p->first_fence : &p->blocks[f->bin_prev].bin_next) =
+        f->bin_next;
+    block_set_next(&p->blocks[f->prev], f->next);
+    block_set_prev(&p->blocks[f->next], f->prev);
+    uint32_t shelf = p->blocks[f->prev].shelf;
+    p->shelves[shelf]->block_count++;
+    block_set_shelf(f, shelf);
+    dryi_paged_block_drop(p, fence);
+    p->fence_count--;
+}
+
+void
+dryi_paged_fences_drop(struct dryi_paged *p)
+{
+    while (p->first_fence != NONE)
+        dryi_paged_fence_drop(p, p->first_fence);
+}
+
+/* What is on both sides of it is free, and one of the streams may have the other's. */
+static void
+merge_over(struct dryi_paged *p, uint32_t fence)
+{
+    uint32_t prev = p->blocks[fence].prev, next = p->blocks[fence].next;
+    if (p->blocks[prev].state != BLOCK_FREE || p->blocks[next].state != BLOCK_FREE)
+        return;
+    bool is_next_over = dryi_paged_is_over(p, &p->blocks[next]);
+    if (!p->conf.reuse_passed ||
+        (!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev])))
+        return;
+    uint32_t block = is_next_over ? prev : next;
+    dryi_paged_fence_drop(p, fence);
+    dryi_paged_shelf_remove(p, block);
+    dryi_paged_block_settle(p, block);
+}
+
+void
+dryi_paged_fences_merge(struct dryi_paged *p)
+{
+    if (p->requests - p->fences_request < p->fence_count)
+        return;
+    p->fences_request = p->requests;
+    /* The next one may go with what is merged: then the rest is for the next time. */
+    for (uint32_t at = p->first_fence, next;
+         at != NONE && p->blocks[at].state == BLOCK_FENCE; at = next) {
+        next = p->blocks[at].bin_next;
+        merge_over(p, at);
+    }
+}
+
+void
+dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block, uint32_t shelf)
+{
+    p->shelves[p->blocks[block].shelf]->block_count--;
+    p->shelves[shelf]->block_count++;
+    block_set_shelf(&p->blocks[block], shelf);
+    if (p->fence_count == 0)
+        return;
+    dryi_paged_fence_drop(p, p->blocks[block].prev);
+    dryi_paged_fence_drop(p, p->blocks[block].next);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Blocks by their addresses.
+ *
+ * Whoever frees a block tells its address alone. Small blocks lie anywhere: a pool keeps a table
+ * of them. Large ones are so long that at most one in use begins in each stretch of as many bytes as
+ * the largest small block has: arrays of these stretches lead to it, without a hash, without a
+ * search, and without a write when the block is freed, for what stands there is held against the
+ * block's own record. Nothing is ever taken out.
+ *
+ * So it is for the span that the default pool has had first; it is as large as the device, and
+ * others are rare. Cost: 4 bytes of the process a stretch, by default of 64 KiB, where pages have
+ * lain. Where there is no memory for them nothing is found, and tables do.
+ */
+
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+#define STRETCH_MIN                                                                      \
+    (UINT64_C(16) << 10) /* shorter ones would take more memory than tables */
+
+void
+dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span)
+{
+    const struct span *s = &p->spans[span];
+    if (p->conf.small_max < STRETCH_MIN)
+        return;
+    struct finder finder = {.range = {s->addr, s->size}, .span = span};
+    finder.shift = dryi_log2_floor(p->conf.small_max);
+    finder.count = (size_t)((s->size - 1) >> (finder.shift + LEAF_SHIFT)) + 1;
+    finder.leaves = dryi_memory_zalloc(&p->memory, finder.count, sizeof *finder.leaves);
+    if (finder.leaves)
+        p->finder = finder;
+}
+
+void
+dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo, uint64_t hi)
+{
+    const struct finder *f = &p->finder;
+    if (f->range.size == 0 || span != f->span)
+        return;
+    size_t first = (size_t)((lo - f->range.addr) >> (f->shift + LEAF_SHIFT));
+    size_t last = (size_t)((hi - 1 - f->range.addr) >> (f->shift + LEAF_SHIFT));
+    for (size_t i = first; i <= last; i++) {
+        if (!f->leaves[i])
+            f->leaves[i] =
+                dryi_memory_zalloc(&p->memory, LEAF_COUNT, sizeof *f->leaves[i]);
+    }
+}
+
+void
+dryi_paged_finder_finish(struct dryi_paged *p)
+{
+    struct finder *f = &p->finder;
+    for (size_t i = 0; i < f->count; i++)
+        dryi_memory_free(&p->memory, f->leaves[i], LEAF_COUNT, sizeof *f->leaves[i]);
+    dryi_memory_free(&p->memory, f->leaves, f->count, sizeof(uint32_t *));
+    *f = (struct finder){.count = 0};
+}
+
+/* The stretch says who began there last; whether that is so now, the block does. */
+static inline uint32_t
+find_used(const struct dryi_paged *p, uint64_t address)
+{
+    const uint32_t *begun = dryi_paged_finder_at(&p->finder, address);
+    if (!begun)
+        return NIL;
+    const struct block *b = &p->blocks[*begun]; /* of NIL a dead one */
+    bool is_it = b->addr == address && b->state == BLOCK_USED && b->known == KNOWN_FOUND;
+    return is_it ? *begun : NIL;
+}
+
+dryi_block
+dryi_paged_find(const void *self, uint64_t address)
+{
+    uint32_t block = find_used(self, address);
+    return block == NIL ? DRYI_NO_BLOCK : block;
+}
+
+DRYI_FLAT enum dry_status
+dryi_paged_free_found(void *self, uint64_t address)
+{
+    struct dryi_paged *p = self;
+    uint32_t block = find_used(p, address);
+    return block == NIL ? DRY_ERR_ARGUMENT : dryi_paged_free_used(p, block);
+}

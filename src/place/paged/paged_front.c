@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Fronts: free blocks kept whole for the next request of their size, stacks by size of the
+ * shelves of streams. A hit costs a record and no neighbours.
+ *
+ * The stacks of one stream of the default pool can be used beside the place while they are
+ * shared (place.h says with what care). Then take and put write nothing of the place but the
+ * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
+ * frees; and the front's own books. Cut and merge write the blocks and bins of the front's own
+ * shelves, and take records from there. Beside the place they change no link to another shelf's
+ * block; with it, they do, and everybody's memory may be cut and merged.
+ */
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* Of so many stacks, a bit of each, and what is wanted of each. */
+static size_t
+words_of(const struct shelf *s, size_t count)
+{
+    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
+}
+
+void
+dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
+{
+    size_t count = FRONT_LARGE_SIZES;
+    if (s->is_small)
+        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
+    s->fronts = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->fronts);
+    if (!s->fronts)
+        return;
+    s->front_count = count;
+    s->front_bits = s->fronts + count;
+    s->wanted = s->front_bits + (count + 31) / 32;
+    memset(s->fronts, 0xff, count * sizeof *s->fronts);
+}
+
+void
+dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    if (s->is_fronted)
+        return;
+    uint32_t *first = &p->first_fronted[s->is_small];
+    if (*first != NONE)
+        p->shelves[*first]->prev_fronted = shelf;
+    s->is_fronted = true;
+    s->prev_fronted = NONE;
+    s->next_fronted = *first;
+    *first = shelf;
+}
+
+void
+dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s)
+{
+    if (!s->is_fronted)
+        return;
+    if (s->prev_fronted == NONE)
+        p->first_fronted[s->is_small] = s->next_fronted;
+    else
+        p->shelves[s->prev_fronted]->next_fronted = s->next_fronted;
+    if (s->next_fronted != NONE)
+        p->shelves[s->next_fronted]->prev_fronted = s->prev_fronted;
+    s->is_fronted = false;
+}
+
+void
+dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s)
+{
+    dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
+                     sizeof *s->fronts);
+}
+
+void
+dryi_paged_fronts_finish(struct dryi_paged *p)
+{
+    while (p->fronts) {
+        struct dryi_front *f = p->fronts;
+        p->fronts = f->next;
+        dryi_memory_free(&p->memory, f, 1, sizeof *f);
+    }
+}
+
+void
+dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
+{
+    bool was_kept = b->known == KNOWN_KEPT;
+    b->known = KNOWN_NOT;
+    if (!was_kept)
+        return;
+    uint32_t stream = p->shelves[b->shelf]->stream;
+    p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
+}
+
+/* --- records ------------------------------------------------------------------------------ */
+
+#define RECORDS_MAX 64u /* that a shelf has for itself */
+#define RECORDS_LEVEL 32u
+
+static bool
+can_settle_beside(const struct dryi_paged *p, const struct shelf *s, uint32_t block)
+{
+    return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
+           dryi_paged_is_enclosed(p, block);
+}
+
+/* Records for a cut or a merge beside the place, and room for them, by who has it. */
+static void
+level_records(struct dryi_paged *p, struct shelf *s)
+{
+    if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
+        dryi_paged_records_level(p, s, RECORDS_LEVEL);
+}
+
+/* --- flushing ----------------------------------------------------------------------------- */
+
+/* The newest block of a stack becomes ordinary free memory: how much there is then. */
+static uint64_t
+flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
+{
+    uint32_t block = s->fronts[slot];
+    s->fronts[slot] = p->blocks[block].bin_next;
+    s->front_blocks--;
+    dryi_paged_front_forget(p, &p->blocks[block]);
+    p->blocks[block].state = BLOCK_FREE;
+    return p->blocks[dryi_paged_block_settle(p, block)].size;
+}
+
+/*
+ * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
+ * the place, until one would be merged with what is not this front's.
+ */
+struct flush {
+    uint64_t enough;
+    uint32_t most;
+    bool is_beside;
+    bool has_enough;
+};
+
+/* The stacks of one word of bits from `bit` on; true: it is the end. */
+static bool
+flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
+           struct flush *flush)
+{
+    uint32_t bits = s->front_bits[word] >> bit << bit;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
+        while (s->fronts[slot] != NONE) {
+            if (flush->is_beside && !can_settle_beside(p, s, s->fronts[slot]))
+                return true;
+            flush->has_enough = flush_block(p, s, slot) >= flush->enough;
+            if (flush->has_enough || --flush->most == 0)
+                return true;
+        }
+        s->front_bits[word] &= ~(bits & -bits);
+    }
+    return false;
+}
+
+void
+dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most)
+{
+    struct flush flush = {.enough = UINT64_MAX, .most = most};
+    bool is_over = most == 0;
+    for (size_t word = 0; s->front_blocks > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, &flush);
+}
+
+void
+dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s)
+{
+    dryi_paged_flush_some(p, s, UINT32_MAX);
+}
+
+/* Small blocks of the wanted size and up first, large ones in no order. */
+static void
+flush_from(struct dryi_paged *p, struct shelf *s, struct flush *flush)
+{
+    size_t slot = front_slot(s, flush->enough);
+    if (s->front_blocks == 0 || slot >= s->front_count)
+        return;
+    size_t words = (s->front_count + 31) / 32, first = slot / 32;
+    bool is_over = flush_word(p, s, first, slot % 32, flush);
+    for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, flush);
+    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
+        is_over = flush_word(p, s, word, 0, flush);
+}
+
+bool
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint32_t most)
+{
+    struct flush flush = {.enough = bytes, .most = most};
+    flush_from(p, p->shelves[shelf], &flush);
+    return flush.has_enough;
+}
+
+/* The shelves that may have any of small blocks, or of large ones: had they? */
+static bool
+flush_list(struct dryi_paged *p, bool is_small)
+{
+    bool any = false;
+    uint32_t at = p->first_fronted[is_small];
+    p->first_fronted[is_small] = NONE;
+    while (at != NONE) {
+        struct shelf *s = p->shelves[at];
+        uint32_t next = s->next_fronted;
+        any |= s->front_blocks > 0;
+        dryi_paged_flush_shelf(p, s);
+        s->is_fronted = false;
+        if (s->is_kept)
+            dryi_paged_front_note(p, at);
+        at = next;
+    }
+    return any;
+}
+
+void
+dryi_paged_flush_large(struct dryi_paged *p)
+{
+    dryi_paged_heirs_release(p);
+    (void)flush_list(p, false);
+}
+
+bool
+dryi_paged_flush(struct dryi_paged *p)
+{
+    bool any = dryi_paged_heirs_release(p);
+    any |= flush_list(p, false);
+    any |= flush_list(p, true);
+    return any;
+}
+
+/* --- beside the place --------------------------------------------------------------------- */
+
+/* Large blocks lie on fronts while those are shared. */
+static void
+share_front(struct dryi_paged *p, struct dryi_front *f)
+{
+    struct shelf *s = p->shelves[f->shelf_ids[0]];
+    if (p->is_shared && s->front_count == 0)
+        dryi_paged_front_make(p, s);
+    f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
+    if (!p->is_shared)
+        dryi_paged_flush_shelf(p, s);
+    for (int i = 0; i < 2; i++) {
+        s = p->shelves[f->shelf_ids[i]];
+        s->has_records = p->is_shared;
+        dryi_paged_records_level(p, s, p->is_shared ? RECORDS_LEVEL : 0);
+    }
+}
+
+struct dryi_front *
+dryi_paged_front_ask(void *self, uint64_t stream)
+{
+    struct dryi_paged *p = self;
+    uint32_t index = dryi_paged_stream_index(p, stream);
+    for (struct dryi_front *f = p->fronts; f; f = f->next) {
+        if (f->stream == index)
+            return f;
+    }
+    uint32_t ids[2] = {NONE, NONE};
+    for (uint32_t arena = 0; arena < 2 && index != NONE; arena++)
+        ids[arena] = dryi_paged_shelf_index(p, arena, index);
+    if (ids[0] == NONE || ids[1] == NONE)
+        return NULL;
+    struct dryi_front *f = dryi_memory_zalloc(&p->memory, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct dryi_front){.place = p, .stream = index, .next = p->fronts};
+    memcpy(f->shelf_ids, ids, sizeof ids);
+    for (int i = 0; i < 2; i++) {
+        p->shelves[ids[i]]->is_kept = true;
+        dryi_paged_front_note(p, ids[i]);
+    }
+    f->shelves[1] = p->shelves[ids[1]];
+    share_front(p, f);
+    p->fronts = f;
+    p->streams[index].has_front = true;
+    return f;
+}
+
+void
+dryi_paged_front_flush(struct dryi_front *front)
+{
+    for (int i = 0; i < 2; i++)
+        dryi_paged_flush_shelf(front->place, front->place->shelves[front->shelf_ids[i]]);
+}
+
+void
+dryi_paged_front_return(struct dryi_front *front)
+{
+    struct dryi_paged *p = front->place;
+    DRYI_ASSERT(!front->is_used); /* its books are balanced */
+    for (int i = 0; i < 2; i++) {
+        struct shelf *s = p->shelves[front->shelf_ids[i]];
+        s->is_kept = s->has_records = false;
+        dryi_paged_records_level(p, s, 0);
+    }
+    struct dryi_front **link = &p->fronts;
+    while (*link != front)
+        link = &(*link)->next;
+    *link = front->next;
+    p->streams[front->stream].has_front = false;
+    dryi_memory_free(&p->memory, front, 1, sizeof *front);
+}
+
+void
+dryi_paged_front_share(void *self, bool is_shared)
+{
+    struct dryi_paged *p = self;
+    if (is_shared && !p->is_shared && p->hints) {
+        dryi_forecast_drop(p->hints);
+        dryi_paged_heirs_release(p);
+        dryi_paged_plan_finish(p); /* what begins in its span is noted no more */
+    }
+    p->is_shared = is_shared;
+    if (!is_shared)
+        dryi_paged_fences_drop(p);
+    for (struct dryi_front *f = p->fronts; f; f = f->next)
+        share_front(p, f);
+}
+
+static struct shelf *
+shelf_for(const struct dryi_front *f, uint64_t bytes)
+{
+    return f->shelves[bytes <= f->place->conf.small_max];
+}
+
+/* Beside the place a front has its own books; else what it does is counted at once. */
+static struct tally *
+books_of(struct dryi_front *f)
+{
+    if (!f->place->is_shared)
+        return f->place->tallies;
+    f->is_used = true;
+    return f->books;
+}
+
+/* While shared. */
+static void
+count_taken(struct dryi_front *front, bool is_small, uint64_t bytes, uint64_t size)
+{
+    front->requests++;
+    front->is_used = true;
+    tally_taken(front->books, is_small, bytes, size);
+}
+
+/* Its block is freed in this epoch of the stream. */
+static void
+count_put(struct dryi_front *front, bool is_small, struct block *b)
+{
+    struct stream *stream = &front->place->streams[front->stream];
+    b->epoch = stream->epoch;
+    if (stream->freed != stream->epoch) /* its neighbours are other threads' */
+        stream->freed = stream->epoch;
+    tally_given(books_of(front), is_small, b->size, b->requested);
+}
+
+/*
+ * More than this front may take until its books are balanced with the others': peaks are what
+ * the budget grows by, and each front's own peak is at another time.
+ */
+static bool
+is_beyond_books(const struct dryi_front *front, uint64_t bytes)
+{
+    const struct tally *b = &front->books[TALLY_ALLOCATED_BYTES];
+    return b->current[0] + b->current[1] + (int64_t)bytes > front->place->book_max;
+}
+
+uint64_t
+dryi_paged_front_take(struct dryi_front *front, uint64_t size)
+{
+    struct dryi_paged *p = front->place;
+    uint64_t bytes = bytes_of(size);
+    struct shelf *s = shelf_for(front, bytes);
+    if (!p->is_shared || !s)
+        return 0;
+    if (!s->is_small)
+        dryi_paged_front_want(s, bytes);
+    if (is_beyond_books(front, bytes) || dryi_paged_front_top(p, s, bytes) == NONE)
+        return 0;
+    uint32_t block = dryi_paged_front_take_known(p, s, front_slot(s, bytes), size);
+    if (block == NONE)
+        return 0;
+    count_taken(front, s->is_small, bytes, size);
+    return p->blocks[block].addr;
+}
+
+static bool
+push(struct dryi_paged *p, struct shelf *s, uint32_t block)
+{
+    uint64_t bytes = p->blocks[block].size;
+    return (s->is_small || dryi_paged_front_wants(s, bytes)) &&
+           dryi_paged_front_push(p, s, block, bytes);
+}
+
+DRYI_FLAT bool
+dryi_paged_front_put(struct dryi_front *front, dryi_block block)
+{
+    struct dryi_paged *p = front->place;
+    struct block *b = &p->blocks[block];
+    if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event)
+        return false;
+    struct shelf *s = shelf_for(front, b->size);
+    if (!s || !push(p, s, block))
+        return false;
+    count_put(front, s->is_small, b);
+    return true;
+}
+
+/* --- beside other fronts ------------------------------------------------------------------ */
+
+/* What needs neither pages nor another stream: next time it will not need the place. */
+static uint32_t
+cut_fenced(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    if (found == NONE) {
+        uint32_t block = dryi_paged_take_own(p, r);
+        if (block != NONE || !dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+            return block;
+        found = dryi_paged_shelf_find(p, s, r->bytes);
+    }
+    dryi_paged_fence_off(p, found);
+    return dryi_paged_take_found(p, r, found);
+}
+
+static uint32_t
+cut_with_place(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    level_records(p, s);
+    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
+        return NONE; /* for more of them all records may move */
+    p->is_beside = true;
+    uint32_t block = cut_fenced(p, r);
+    p->is_beside = false;
+    return block;
+}
+
+/* The same, if nothing of it is anybody else's. */
+static uint32_t
+cut_beside(struct dryi_paged *p, const struct request *r)
+{
+    struct shelf *s = p->shelves[r->shelf];
+    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    if (found == NONE) {
+        struct flush flush = {.enough = r->bytes, .most = FLUSH_MAX, .is_beside = true};
+        flush_from(p, s, &flush);
+        if (flush.has_enough)
+            found = dryi_paged_shelf_find(p, s, r->bytes);
+    }
+    if (found == NONE || s->dead.count < RECORDS_ONCE ||
+        !dryi_paged_is_enclosed(p, found))
+        return NONE;
+    return dryi_paged_take_found(p, r, found);
+}
+
+/*
+ * Blocks that wait are looked after by every other request; on a full device pages decide where
+ * large ones lie.
+ */
+static bool
+may_cut(const struct dryi_front *front, const struct request *r)
+{
+    const struct dryi_paged *p = front->place;
+    return p->is_shared && p->waiting_uses == 0 && p->first_held == NONE &&
+           r->bytes <= RESERVED_LIMIT && !(p->is_full && !arena_is_small(r->arena)) &&
+           !is_beyond_books(front, r->bytes);
+}
+
+bool
+dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
+                     dryi_block *block)
+{
+    struct dryi_paged *p = front->place;
+    struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
+    bool is_small = r.bytes <= p->conf.small_max;
+    r.arena = is_small;
+    r.shelf = front->shelf_ids[is_small];
+    if (!may_cut(front, &r))
+        return false;
+    /* On the front if nobody kept its address. */
+    uint32_t found = dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes);
+    if (found == NONE)
+        found = has_place ? cut_with_place(p, &r) : cut_beside(p, &r);
+    if (found == NONE)
+        return false;
+    struct block *b = &p->blocks[found];
+    b->state = BLOCK_USED;
+    b->uses = NONE;
+    b->requested = size;
+    b->has_ticket = b->is_apart = false;
+    b->known = KNOWN_KEPT;
+    count_taken(front, is_small, b->size, size);
+    *block = found;
+    return true;
+}
+
+bool
+dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_place)
+{
+    struct dryi_paged *p = front->place;
+    struct block *b = &p->blocks[block];
+    bool is_small = b->size <= p->conf.small_max;
+    if (!p->is_shared || b->state != BLOCK_USED || b->uses != NONE || b->has_ticket ||
+        b->shelf != front->shelf_ids[is_small])
+        return false;
+    struct shelf *s = p->shelves[b->shelf];
+    if (has_place) {
+        p->is_beside = true;
+        level_records(p, s);
+        if (s->dead.count >= RECORDS_ONCE)
+            dryi_paged_fence_off(p, block);
+    } else if (!can_settle_beside(p, s, block)) {
+        return false;
+    }
+    count_put(front, is_small, b);
+    b->known = KNOWN_NOT;
+    b->state = BLOCK_FREE;
+    dryi_paged_block_settle(p, block);
+    if (has_place)
+        p->is_beside = false;
+    return true;
+}
+
+bool
+dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
+{
+    const struct dryi_paged *p = front->place;
+    struct block *b = &p->blocks[block];
+    bool small = b->size <= p->conf.small_max;
+    bool is_kept = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+                   b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
+    b->known = is_kept ? KNOWN_KEPT : KNOWN_NOT;
+    return is_kept;
+}
+
+bool
+dryi_paged_front_holds(const void *self, dryi_block block)
+{
+    const struct dryi_paged *p = self;
+    return p->blocks[block].state == BLOCK_FRONT;
+}
+
+void
+dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher)
+{
+    struct dryi_paged *p = self;
+    p->front_watcher = watcher;
+}
+
+/* --- books -------------------------------------------------------------------------------- */
+
+static void
+raise_to(int64_t *peak, int64_t value, int64_t most)
+{
+    value = value > most ? most : value;
+    if (*peak < value)
+        *peak = value;
+}
+
+/* The sum of what is in the books of one kind comes on top of what was counted. */
+static void
+close_book(struct dryi_paged *p, enum tally_name name, const struct tally *b)
+{
+    static const enum tally_name pendings[BOOK_COUNT] = {
+        TALLY_PENDING, TALLY_PENDING_BYTES, TALLY_COUNT};
+    struct tally *t = &p->tallies[name];
+    int64_t reserved = (int64_t)tally_all(p, TALLY_RESERVED_BYTES);
+    int64_t most = name == TALLY_ALLOCATION ? INT64_MAX : reserved;
+    int64_t all = t->current[0] + t->current[1];
+    if (pendings[name] != TALLY_COUNT && tally_all(p, pendings[name]) > 0) {
+        const int64_t *pending = p->tallies[pendings[name]].current;
+        struct active_peak *peak = &p->active_peaks[name];
+        raise_to(&peak->all_peak, all + b->all_peak + pending[0] + pending[1], most);
+        for (int i = 0; i < 2; i++)
+            raise_to(&peak->peak[i], t->current[i] + b->peak[i] + pending[i], most);
+    }
+    raise_to(&t->all_peak, all + b->all_peak, most);
+    for (int i = 0; i < 2; i++) {
+        raise_to(&t->peak[i], t->current[i] + b->peak[i], most);
+        t->current[i] += b->current[i];
+        t->freed[i] += b->freed[i];
+    }
+}
+
+static void
+add_book(struct tally *sum, struct tally *b)
+{
+    for (int i = 0; i < 2; i++) {
+        sum->current[i] += b->current[i];
+        sum->peak[i] += b->peak[i];
+        sum->freed[i] += b->freed[i];
+    }
+    sum->all_peak += b->all_peak;
+    *b = (struct tally){0};
+}
+
+#define BOOK_SHARE                                                                       \
+    64 /* of what is reserved: so much too high may a peak of all fronts be */
+#define BOOK_LEAST (2 * DRYI_MIB)
+
+/* Of so many fronts, and one that may be used from now on. */
+static int64_t
+most_of_a_book(const struct dryi_paged *p, size_t count)
+{
+    uint64_t most = tally_all(p, TALLY_RESERVED_BYTES) / BOOK_SHARE;
+    most = most > BOOK_LEAST ? most : BOOK_LEAST;
+    return (int64_t)(most / (count + 1));
+}
+
+uint64_t
+dryi_paged_front_balance(void *self, struct dryi_front *const *fronts, size_t count)
+{
+    struct dryi_paged *p = self;
+    struct tally sums[BOOK_COUNT] = {0};
+    int64_t most = most_of_a_book(p, count);
+    if (p->book_max != most) /* all fronts read it */
+        p->book_max = most;
+    uint64_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dryi_front *f = fronts[i];
+        if (!f->is_used)
+            continue;
+        for (int name = 0; name < BOOK_COUNT; name++)
+            add_book(&sums[name], &f->books[name]);
+        p->requests += f->requests;
+        f->requests = 0;
+        f->is_used = false;
+        used |= UINT64_C(1) << i;
+    }
+    for (int name = 0; used && name < BOOK_COUNT; name++)
+        close_book(p, (enum tally_name)name, &sums[name]);
+    return used;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Streams come and go, and nobody says when one is gone. A stream of which nothing is left, no
+ * block in use, no event under way and nothing free that its uses may not be over of, is
+ * forgotten, whether it is gone or not: its record, with its shelves, is the next new stream's.
+ * If it was not gone it is a new stream itself when it comes back. Its epochs go on, so that what
+ * others know of it stays true of whoever has the record then; what it knew itself is forgotten.
+ */
+
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+/*
+ * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that
+ * go to everybody. Mostly it is two looks, for each clears what keeps the next one from a record;
+ * twice what two fronts hold, so that nobody leaves more than the next one can clear.
+ */
+#define WORK_MAX 4096
+#define LOOK_MAX 256
+/* So many wait for an event: that each of them has one is worth a wait for the device. */
+#define MARK_LEAST 128
+
+/* What is left of that, and how many streams want an event. */
+struct look {
+    uint32_t work, looks, unmarked;
+};
+
+static bool
+spend(struct look *look, uint32_t work)
+{
+    bool is_there = look->work >= work;
+    look->work -= is_there ? work : look->work;
+    return is_there;
+}
+
+/* Its free blocks, all over, go to everybody: is it empty then? */
+static bool
+empty_shelf(struct dryi_paged *p, struct shelf *s, struct look *look)
+{
+    uint32_t everybody = p->arenas[s->arena].everybody;
+    if (s->block_count == 0 || !p->conf.reuse_passed)
+        return s->block_count == 0;
+    uint32_t before = s->front_blocks;
+    dryi_paged_flush_some(p, s, look->work);
+    (void)spend(look, before - s->front_blocks);
+    while (s->octaves != 0 && spend(look, 1)) {
+        uint32_t block = s->heads[bin_at_least(s, 0)];
+        dryi_paged_block_move(p, block, everybody, 0);
+        dryi_paged_block_settle(p, block);
+    }
+    return s->block_count == 0;
+}
+
+/* Where it was asked for since the last look, or has a front, it will be asked for again. */
+static bool
+may_be_left(struct dryi_paged *p, uint32_t stream)
+{
+    struct stream *s = &p->streams[stream];
+    bool was_asked = s->was_asked;
+    s->was_asked = false;
+    return !was_asked && !s->has_front && stream != p->last_stream;
+}
+
+/* Nothing waits for it, and what it has freed is over but for an event that says so. */
+static bool
+wants_event(const struct stream *s)
+{
+    return s->uses == 0 && s->freed > s->marked;
+}
+
+/* Is there nothing of it any more? */
+static bool
+is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
+{
+    dryi_paged_observe(p, stream);
+    const struct stream *s = &p->streams[stream];
+    look->unmarked += wants_event(s);
+    if (s->uses > 0 || s->freed > s->done)
+        return false;
+    for (uint32_t at = s->shelves; at != NONE; at = p->shelves[at]->next_of_stream) {
+        if (!spend(look, 1) || !empty_shelf(p, p->shelves[at], look))
+            return false;
+    }
+    return true;
+}
+
+/* The next of which nothing is left; NONE: not among those that were looked at. */
+static uint32_t
+find_left(struct dryi_paged *p, struct look *look)
+{
+    for (look->looks = LOOK_MAX; look->looks > 0 && look->work > 0; look->looks--) {
+        uint32_t stream = p->stream_turn = (p->stream_turn + 1) % p->stream_count;
+        if (may_be_left(p, stream) && is_over(p, stream, look))
+            return stream;
+    }
+    return NONE;
+}
+
+/* The device was waited for: all that the stream has freed is over. */
+static void
+end_epoch(struct stream *s)
+{
+    s->done = s->marked = s->epoch++;
+}
+
+/*
+ * Those that were looked at in vain have their events, or none is needed any more. Of streams that
+ * are gone none can be recorded, and who is gone is not known here: where that may be, the device
+ * is waited for, once for all of them.
+ */
+static void
+mark_left(struct dryi_paged *p)
+{
+    enum dry_status waited = DRY_ERR_UNSUPPORTED;
+    if (p->device.ops->wait_all) {
+        p->counters.driver_calls++;
+        waited = p->device.ops->wait_all(p->device.self);
+    }
+    p->next_mark = p->streams_made + MARK_LEAST; /* also where it was refused */
+    uint32_t stream = p->stream_turn;
+    for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
+        struct stream *s = &p->streams[stream];
+        bool is_asked = s->was_asked || s->has_front;
+        if (wants_event(s) && waited == DRY_OK)
+            end_epoch(s);
+        else if (wants_event(s) && waited == DRY_ERR_UNSUPPORTED && !is_asked)
+            (void)dryi_paged_mark(p, stream); /* else it stays what it is */
+        stream = stream == 0 ? p->stream_count - 1 : stream - 1;
+    }
+    p->stream_turn = stream; /* they are the next ones */
+}
+
+/* A record to be taken again; NONE: a new one is needed. Amid a capture nothing is asked. */
+static uint32_t
+take_record(struct dryi_paged *p)
+{
+    if (p->stream_count < p->streams_kept || p->capture_count > 0)
+        return NONE;
+    struct look look = {.work = WORK_MAX};
+    uint32_t stream = find_left(p, &look);
+    if (stream == NONE && look.unmarked >= MARK_LEAST &&
+        p->streams_made >= p->next_mark) {
+        mark_left(p);
+        stream = find_left(p, &look);
+    }
+    if (stream == NONE)
+        return NONE;
+    dryi_map_take(&p->stream_ids, p->streams[stream].value);
+    dryi_paged_orders_forget(p, stream);
+    return stream;
+}
+
+/* NONE: no memory. */
+static uint32_t
+make_record(struct dryi_paged *p)
+{
+    size_t count = (size_t)p->stream_count + 1;
+    if (!dryi_memory_grow(&p->memory, &p->streams, &p->stream_capacity, count,
+                          sizeof *p->streams) ||
+        !dryi_memory_grow(&p->memory, &p->progressed, &p->progressed_capacity, count,
+                          sizeof *p->progressed) ||
+        !dryi_memory_grow(&p->memory, &p->busy, &p->busy_capacity, count,
+                          sizeof *p->busy))
+        return NONE;
+    p->streams[p->stream_count] = (struct stream){
+        .epoch = 1, .first_use = NONE, .last_use = NONE, .shelves = NONE, .orders = NONE};
+    return p->stream_count;
+}
+
+static uint32_t
+make_stream(struct dryi_paged *p, uint64_t value)
+{
+    /* Taken before anything of another one is forgotten; where it is put is said below. */
+    if (!dryi_map_put(&p->stream_ids, value, NONE))
+        return NONE;
+    uint32_t stream = take_record(p);
+    if (stream == NONE)
+        stream = make_record(p);
+    if (stream == NONE) {
+        dryi_map_take(&p->stream_ids, value);
+        return NONE;
+    }
+    p->stream_count += stream == p->stream_count;
+    p->streams_made++;
+    p->streams[stream].value = value;
+    dryi_map_put(&p->stream_ids, value, stream); /* takes no memory, it is there */
+    return stream;
+}
+
+bool
+dryi_paged_has_stream(const void *self, uint64_t stream)
+{
+    const struct dryi_paged *p = self;
+    return dryi_map_find(&p->stream_ids, stream) != NULL;
+}
+
+uint32_t
+dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
+{
+    const uint32_t *known = dryi_map_find(&p->stream_ids, value);
+    uint32_t stream = known ? *known : make_stream(p, value);
+    if (stream == NONE)
+        return NONE;
+    p->streams[stream].was_asked = true;
+    return p->last_stream = stream;
+}

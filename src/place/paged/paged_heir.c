@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Heirs: a block whose place the plan gives whole to one later request of its stream is neither
+ * merged when it is freed nor cut out again for that request. It waits, known by the step of
+ * the plan that comes for it. Nobody else was to have it before. When the program does something
+ * else, and before a large request of the default pool has pages moved or made, or anybody has
+ * more than the budget, whatever waits is ordinary free memory again.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+static size_t
+words_of(uint32_t step_count)
+{
+    return (size_t)step_count / 64 + 1;
+}
+
+void
+dryi_paged_heirs_finish(struct dryi_paged *p)
+{
+    struct plan *plan = &p->plan;
+    const struct dry_memory *m = &p->memory;
+    dryi_memory_free(m, plan->waiting, plan->step_count, sizeof *plan->waiting);
+    dryi_memory_free(m, plan->waiting_steps, words_of(plan->step_count),
+                     sizeof *plan->waiting_steps);
+    plan->waiting = NULL;
+    plan->waiting_steps = NULL;
+    plan->step_count = 0;
+}
+
+bool
+dryi_paged_heirs_begin(struct dryi_paged *p, uint32_t step_count)
+{
+    struct plan *plan = &p->plan;
+    DRYI_ASSERT(plan->waiting_count == 0);
+    dryi_paged_heirs_finish(p);
+    plan->step_count = step_count;
+    plan->waiting = dryi_memory_zalloc(&p->memory, step_count, sizeof *plan->waiting);
+    plan->waiting_steps =
+        dryi_memory_zalloc(&p->memory, words_of(step_count), sizeof *plan->waiting_steps);
+    if (!plan->waiting || !plan->waiting_steps) {
+        dryi_paged_heirs_finish(p);
+        return false;
+    }
+    for (uint32_t i = 0; i < step_count; i++)
+        plan->waiting[i] = NONE;
+    return true;
+}
+
+void
+dryi_paged_heir_release(struct dryi_paged *p, uint32_t block)
+{
+    dryi_paged_heir_pop(p, p->blocks[block].bin_next);
+    p->blocks[block].known = KNOWN_NOT;
+    p->blocks[block].state = BLOCK_FREE;
+    dryi_paged_block_settle(p, block);
+}
+
+bool
+dryi_paged_heirs_release(struct dryi_paged *p)
+{
+    const struct plan *plan = &p->plan;
+    bool any = plan->waiting_count > 0;
+    for (uint32_t word = 0; plan->waiting_count > 0; word++) {
+        DRYI_ASSERT(word < words_of(plan->step_count));
+        uint64_t bits = plan->waiting_steps[word];
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t step = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            dryi_paged_heir_release(p, plan->waiting[step]);
+        }
+    }
+    return any;
+}
+
+const char *
+dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count)
+{
+    const struct plan *plan = &p->plan;
+    uint32_t waiting = 0;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        bool is_known = plan->waiting_steps[i / 64] >> (i % 64) & 1;
+        if (is_known != (plan->waiting[i] != NONE))
+            return "P8: the steps that a block waits for are known";
+        if (!is_known)
+            continue;
+        const struct block *b = &p->blocks[plan->waiting[i]];
+        const struct shelf *s = p->shelves[b->shelf];
+        if (b->state != BLOCK_HEIR || b->bin_next != i || b->span != plan->span ||
+            s->arena != 0 ||
+            (dryi_forecast_is_planned(p->hints) && !dryi_paged_is_heirs_place(p, s, b)))
+            return "P8: a block that waits for its heir is of the plan";
+        waiting++;
+    }
+    return waiting == plan->waiting_count && waiting == count
+               ? NULL
+               : "P8: what waits for its heir is known";
+}

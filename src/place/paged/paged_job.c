@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * How a plan comes about.
+ *
+ * At the begin of a period that has no plan a job is made: a copy of the period and of what
+ * lies in the span. The packing of it touches nothing of ours. Where nobody takes jobs it is
+ * done at once; else somebody does it elsewhere, and it is back at the begin of some later
+ * period. By then other things may lie in the span: a packing that meets more of them than a
+ * plan can do without is thrown away, and another job is made.
+ *
+ * Only with the packing at hand streams are waited for and pages move.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+/* --- what it is made around --------------------------------------------------------------- */
+
+/* Of the default pool's large ones, that with the most room for a plan; NONE. */
+static uint32_t
+choose_span(const struct dryi_paged *p)
+{
+    uint32_t best = NONE;
+    uint64_t best_room = 0;
+    for (uint32_t i = p->arenas[0].spans; i != NONE; i = p->spans[i].next) {
+        uint64_t room = 0;
+        for (uint32_t at = p->spans[i].first_block; at != NONE; at = p->blocks[at].next) {
+            if (p->blocks[at].state == BLOCK_FREE || p->blocks[at].state == BLOCK_HOLE)
+                room += p->blocks[at].size;
+        }
+        if (room > best_room) {
+            best = i;
+            best_room = room;
+        }
+    }
+    return best;
+}
+
+static bool
+is_taken(const struct block *b)
+{
+    return b->state != BLOCK_FREE && b->state != BLOCK_HOLE;
+}
+
+/* Runs of taken blocks into `obstacles`, if not NULL; how many there are. */
+static size_t
+list_obstacles(const struct dryi_paged *p, const struct span *span,
+               struct dryi_obstacle *obstacles)
+{
+    size_t count = 0;
+    uint64_t end = 0; /* of the last run */
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        if (!is_taken(b))
+            continue;
+        bool is_more = count > 0 && end == b->addr;
+        count += !is_more;
+        end = block_end(b);
+        if (!obstacles)
+            continue;
+        struct dryi_obstacle *o = &obstacles[count - 1];
+        if (!is_more)
+            *o = (struct dryi_obstacle){.offset = b->addr - span->addr};
+        o->size += b->size;
+    }
+    return count;
+}
+
+#define PEAK_SHARE 32
+
+/*
+ * Does the period come near the peak of all? A loop inside the true period mostly does not:
+ * what it leaves free is needed soon.
+ */
+static bool
+is_worth_it(const struct dryi_paged *p)
+{
+    uint64_t live =
+        tally_all(p, TALLY_ALLOCATED_BYTES) + tally_all(p, TALLY_PENDING_BYTES);
+    uint64_t peak = dryi_paged_active_peak(p);
+    return live + dryi_forecast_get_peak(p->hints) >= peak - peak / PEAK_SHARE;
+}
+
+/* Requests of a period, and runs of what is alive: more would take too long to pack. */
+#define PACKED_MAX 8192
+#define REST_FIRST 1024
+
+/* Plans wait for streams and move pages: one that was of no use makes the next one wait. */
+static void
+rest(struct dryi_paged *p)
+{
+    uint64_t taken = p->counters.hints_taken - p->plan_taken;
+    bool is_useful = p->counters.plans_made > 0 && taken > 2 * (uint64_t)p->plan.period;
+    p->plan_rest = is_useful || p->plan_rest == 0 ? REST_FIRST : 2 * p->plan_rest;
+    p->plan_earliest = p->requests + p->plan_rest;
+    p->plan_taken = p->counters.hints_taken;
+}
+
+/* --- the job ------------------------------------------------------------------------------ */
+
+/* The ranges, one more than there are; *count. NULL: no memory. */
+static struct dryi_obstacle *
+make_obstacles(struct dryi_paged *p, const struct span *span, size_t *count)
+{
+    *count = list_obstacles(p, span, NULL);
+    struct dryi_obstacle *obstacles =
+        dryi_memory_zalloc(&p->memory, *count + 1, sizeof *obstacles);
+    if (obstacles)
+        list_obstacles(p, span, obstacles);
+    return obstacles;
+}
+
+static void
+drop_obstacles(struct dryi_paged *p, struct dryi_obstacle *obstacles, size_t count)
+{
+    dryi_memory_free(&p->memory, obstacles, count + 1, sizeof *obstacles);
+}
+
+static enum dry_status
+create_job(struct dryi_paged *p, uint32_t span)
+{
+    size_t count;
+    struct dryi_obstacle *obstacles = make_obstacles(p, &p->spans[span], &count);
+    enum dry_status status = obstacles ? DRY_OK : DRY_ERR_MEMORY;
+    if (dryi_forecast_get_period(p->hints) + count > PACKED_MAX)
+        status = DRY_ERR_UNSUPPORTED;
+    struct dryi_plan_wish wish = {obstacles, count, p->page_bytes, p->conf.reuse_waiting};
+    if (status == DRY_OK)
+        status = dryi_plan_job_create(p->hints, &wish, &p->planning.job);
+    drop_obstacles(p, obstacles, count);
+    if (status != DRY_OK)
+        return status;
+    p->planning.state = JOB_WAITS;
+    p->planning.span = span;
+    p->planning.ordinal = p->spans[span].ordinal;
+    return DRY_OK;
+}
+
+static void
+end_job(struct dryi_paged *p)
+{
+    dryi_plan_job_destroy(p->planning.job);
+    p->planning.job = NULL;
+    p->planning.state = JOB_NONE;
+}
+
+void
+dryi_paged_planning_finish(struct dryi_paged *p)
+{
+    if (p->planning.state != JOB_OUT)
+        end_job(p);
+}
+
+struct dryi_plan_job *
+dryi_paged_take_job(void *self)
+{
+    struct dryi_paged *p = self;
+    if (p->planning.state != JOB_WAITS)
+        return NULL;
+    p->planning.state = JOB_OUT;
+    return p->planning.job;
+}
+
+void
+dryi_paged_return_job(void *self, struct dryi_plan_job *job)
+{
+    struct dryi_paged *p = self;
+    DRYI_ASSERT(p->planning.state == JOB_OUT && p->planning.job == job);
+    (void)job;
+    p->planning.state = JOB_IS_BACK;
+}
+
+/* --- the plan ----------------------------------------------------------------------------- */
+
+#define MET_SHARE 64 /* of a period's blocks may lie where something else does by now */
+#define MET_SPARE 4
+
+/* What the packing was made for is there still, and nearly nothing is in its way. */
+static bool
+is_valid(struct dryi_paged *p)
+{
+    const struct planning *planning = &p->planning;
+    const struct span *span = &p->spans[planning->span];
+    if (!span->live || span->ordinal != planning->ordinal)
+        return false;
+    size_t count;
+    struct dryi_obstacle *obstacles = make_obstacles(p, span, &count);
+    if (!obstacles)
+        return false;
+    size_t met = dryi_plan_job_count_met(planning->job, obstacles, count);
+    drop_obstacles(p, obstacles, count);
+    return met <= dryi_forecast_get_period(p->hints) / MET_SHARE + MET_SPARE;
+}
+
+/* Whatever fails on the way: there is no plan then, and the rest is as sound as before. */
+static bool
+adopt(struct dryi_paged *p)
+{
+    uint32_t span = p->planning.span;
+    struct dryi_plan_info info;
+    if (!dryi_paged_plan_begin(p, span) ||
+        dryi_plan_job_take(p->planning.job, p->hints, &info) != DRY_OK ||
+        info.height > p->spans[span].size)
+        return false;
+    rest(p);
+    p->plan.period = info.period;
+    p->plan.streams = info.streams;
+    p->plan.handed = info.handed;
+    return dryi_paged_heirs_begin(p, info.period) && dryi_paged_plan_settle(p);
+}
+
+/* False: there will be none for this period. */
+static bool
+request_job(struct dryi_paged *p)
+{
+    uint32_t span = is_worth_it(p) ? choose_span(p) : NONE;
+    if (span == NONE || create_job(p, span) != DRY_OK)
+        return false;
+    if (p->wants_job.call) {
+        p->wants_job.call(p->wants_job.self);
+        return true;
+    }
+    dryi_plan_job_run(p->planning.job, &p->memory);
+    p->planning.state = JOB_IS_BACK;
+    return true;
+}
+
+void
+dryi_paged_plan_make(struct dryi_paged *p)
+{
+    struct planning *planning = &p->planning;
+    if (p->requests < p->plan_earliest || planning->state == JOB_OUT)
+        return;                  /* it is known still when it begins anew */
+    dryi_paged_heirs_release(p); /* what is taken is packed around */
+    if (planning->state != JOB_NONE && !dryi_plan_job_is_of(planning->job, p->hints))
+        end_job(p);
+    if (planning->state == JOB_IS_BACK && !is_valid(p)) {
+        end_job(p);
+        rest(p);
+        return;
+    }
+    bool is_made = planning->state != JOB_NONE || request_job(p);
+    if (is_made && planning->state == JOB_WAITS)
+        return;
+    is_made = is_made && adopt(p);
+    end_job(p);
+    if (is_made)
+        p->counters.plans_made++;
+    else
+        dryi_forecast_pass_over(p->hints);
+}

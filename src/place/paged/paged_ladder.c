@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a miss does, from the cheap to the dear: other streams' blocks, pages of ours, new
+ * pages under the budget, pages from under free blocks, a wait put into a stream, new pages
+ * beyond the budget; and when device or limit refuse, everything that can be waited for.
+ */
+
+#include "base/assert.h"
+#include "place/paged/paged_inside.h"
+
+/* --- taking ------------------------------------------------------------------------------- */
+
+/*
+ * Are there more whole pages in the first `rest` bytes of a block than in its last? Where it
+ * begins within its page decides, and where its rest ends: no branch has to be foretold.
+ */
+static inline bool
+frees_more_behind(const struct dryi_paged *p, uint64_t addr, uint64_t rest,
+                  uint64_t bytes)
+{
+    uint64_t mask = p->page_mask; /* 0 without pages: then both are the same */
+    int64_t first = (int64_t)(((addr + rest) & ~mask) - ((addr + mask) & ~mask));
+    uint64_t begin = addr + bytes;
+    int64_t last = (int64_t)(((begin + rest) & ~mask) - ((begin + mask) & ~mask));
+    return (first > last) & (first > 0);
+}
+
+/*
+ * From a block on its shelf. The request lies at that end where more whole pages stay free:
+ * those can be taken away when they are needed elsewhere.
+ */
+static uint32_t
+take_from(struct dryi_paged *p, uint32_t block, uint64_t bytes)
+{
+    const struct block *b = &p->blocks[block];
+    uint64_t addr = b->addr, rest = b->size - bytes;
+    if (rest == 0) {
+        dryi_paged_shelf_remove(p, block);
+        return block;
+    }
+    if (frees_more_behind(p, addr, rest, bytes)) {
+        dryi_paged_shelf_remove(p, block);
+        return dryi_paged_carve(p, block, addr + rest, bytes);
+    }
+    return dryi_paged_block_cut(p, block, bytes);
+}
+
+static bool
+is_no_split(const struct dryi_paged *p, const struct request *r)
+{
+    uint32_t owner = r->arena / 2; /* the default pool, 0, has no flags */
+    return owner > 0 && (p->owners[owner].flags & DRYI_POOL_NO_SPLIT);
+}
+
+uint32_t
+dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t found)
+{
+    if (found == NONE)
+        return NONE;
+    DRYI_ASSERT(p->blocks[found].state == BLOCK_FREE);
+    uint64_t bytes = is_no_split(p, r) ? p->blocks[found].size : r->bytes;
+    uint32_t block = take_from(p, found, bytes);
+    p->blocks[block].state = BLOCK_USED;
+    dryi_paged_block_assign(p, block, r->shelf);
+    return block;
+}
+
+uint32_t
+dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t found = dryi_paged_shelf_find(p, p->shelves[r->shelf], r->bytes);
+    if (found == NONE)
+        found =
+            dryi_paged_shelf_find(p, p->shelves[p->arenas[r->arena].everybody], r->bytes);
+    return dryi_paged_take_found(p, r, found);
+}
+
+#define FOREIGN_MAX 64 /* shelves looked at */
+
+/*
+ * From another stream's shelf: what was freed up to the epoch behind which our stream is
+ * ordered, or up to the last that is over.
+ */
+static uint32_t
+take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
+{
+    uint32_t at = p->arenas[r->arena].shelves;
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
+        const struct shelf *s = p->shelves[at];
+        if (at == r->shelf || s->octaves == 0)
+            continue;
+        if (!ordered && p->streams[s->stream].first_use != NONE)
+            dryi_paged_observe(p, s->stream);
+        uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
+                                 : p->streams[s->stream].done;
+        if (ordered && epoch == 0)
+            continue; /* our stream comes behind nothing of that one */
+        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
+        if (found == NONE)
+            continue;
+        *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
+        return dryi_paged_take_found(p, r, found);
+    }
+    return NONE;
+}
+
+/* From another stream's shelf, where what it did is known to be over or to come before. */
+static uint32_t
+take_passed(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = NONE;
+    if (p->conf.reuse_ordered)
+        block = take_foreign(p, r, true);
+    if (block == NONE && p->conf.reuse_passed)
+        block = take_foreign(p, r, false);
+    return block;
+}
+
+/* Some free block that the request may have without a word to the device. */
+static uint32_t
+take_some(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = dryi_paged_take_own(p, r);
+    return block == NONE ? take_passed(p, r) : block;
+}
+
+#define EVENT_MAX 32 /* events looked at for the first that is late enough */
+
+enum dry_status
+dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
+{
+    enum dry_status status =
+        p->streams[on].marked < epoch ? dryi_paged_mark(p, on) : DRY_OK;
+    if (status != DRY_OK)
+        return status;
+    const struct stream *s = &p->streams[on];
+    uint32_t use = s->first_use;
+    if (use == NONE)
+        return DRY_OK; /* it is over */
+    for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
+        use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
+    if (!dryi_paged_learn(p, stream, on, 0))
+        return DRY_ERR_MEMORY;
+    p->counters.driver_calls++;
+    status = p->device.ops->stream_follow(p->device.self, p->streams[stream].value,
+                                          p->uses[use].event);
+    if (status != DRY_OK)
+        return status;
+    bool learnt = dryi_paged_learn(p, stream, on, p->uses[use].epoch);
+    DRYI_ASSERT(learnt);
+    (void)learnt;
+    return DRY_OK;
+}
+
+/* From another stream's shelf, our stream being made to wait for it. */
+static enum dry_status
+take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
+{
+    uint32_t at = p->arenas[r->arena].shelves;
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
+        const struct shelf *s = p->shelves[at];
+        uint32_t found = NONE;
+        if (at != r->shelf)
+            found = dryi_paged_shelf_find(p, s, r->bytes);
+        if (found == NONE || dryi_paged_is_captured(p, s->stream) ||
+            dryi_paged_is_captured(p, r->stream))
+            continue;
+        enum dry_status status =
+            dryi_paged_follow(p, r->stream, s->stream, p->streams[s->stream].epoch);
+        if (status == DRY_ERR_UNSUPPORTED)
+            continue; /* nobody can tell of that one */
+        if (status != DRY_OK)
+            return status;
+        p->counters.reused_waiting++;
+        *block = dryi_paged_take_found(p, r, found);
+        return DRY_OK;
+    }
+    return DRY_ERR_NO_SPACE;
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+#define WINDOW 1000 /* requests between two looks at how often pages moved */
+#define BUDGET_STEP 0.01
+#define MUCH 40 /* times the limit: then the budget grows by more than one step */
+#define BUDGET_MAX 64.0
+
+/* Pages that move too often are dearer than a few more of them. */
+static void
+adapt_budget(struct dryi_paged *p)
+{
+    uint64_t requests = p->requests - p->window_request;
+    if (requests < WINDOW)
+        return;
+    double rate = (double)p->window_remaps * 1000 / (double)requests;
+    double most = p->conf.budget + BUDGET_STEP;
+    if (rate > (double)p->conf.remap_limit * MUCH)
+        most = BUDGET_MAX;
+    if (rate > p->conf.remap_limit && p->budget < most)
+        p->budget += BUDGET_STEP;
+    else if (rate * 4 < p->conf.remap_limit && p->budget > p->conf.budget)
+        p->budget -= BUDGET_STEP;
+    if (p->budget < p->conf.budget)
+        p->budget = p->conf.budget;
+    p->window_request = p->requests;
+    p->window_remaps = 0;
+}
+
+#define SPARE_PAGES 2 /* the last one of either arena, however small the program */
+
+#define AHEAD_LEAST (256 * DRYI_MIB)
+
+/*
+ * A host that runs far ahead of its streams has ever more pending. Accepted is as much as ever
+ * was allocated, and a little for a program that has hardly begun.
+ */
+static uint64_t
+pending_accepted(const struct dryi_paged *p)
+{
+    uint64_t peak = (uint64_t)p->tallies[TALLY_ALLOCATED_BYTES].all_peak;
+    return peak > AHEAD_LEAST ? peak : AHEAD_LEAST;
+}
+
+/*
+ * Is one page more within the budget, with the request alive? What is pending now may be over
+ * before the request is served.
+ */
+static bool
+is_in_budget(const struct dryi_paged *p, const struct request *r)
+{
+    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES) + r->bytes;
+    uint64_t peak = dryi_paged_active_peak(p);
+    uint64_t accepted = live + pending_accepted(p);
+    if (peak > accepted)
+        peak = accepted;
+    uint64_t most = live > peak ? live : peak;
+    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES) + p->page_bytes;
+    return (double)reserved <= p->budget * (double)most ||
+           reserved <= most + SPARE_PAGES * p->page_bytes;
+}
+
+/* How far a request goes for its pages. */
+enum rung {
+    RUNG_TIGHT,  /* those of blocks whose uses are over, where memory is short */
+    RUNG_BUDGET, /* new ones under the budget, and those of blocks whose uses are over */
+    RUNG_WAIT,   /* those that can be waited for, and new ones beyond the budget */
+    RUNG_ALL,    /* all there are */
+    RUNG_LAST,   /* and those of pools that give theirs before an OOM */
+};
+
+/* New ones; NO_SPACE is no failure yet. */
+static enum dry_status
+create_pages(struct dryi_paged *p, const struct request *r, uint64_t want, bool any)
+{
+    enum dry_status status = DRY_OK;
+    while (p->stock_count < want && status == DRY_OK && (any || is_in_budget(p, r)))
+        status = dryi_paged_page_create(p);
+    return status == DRY_ERR_NO_SPACE ? DRY_OK : status;
+}
+
+static bool
+is_short(const struct dryi_paged *p, uint64_t want)
+{
+    return p->stock_count < want;
+}
+
+/* Pages from under free blocks; none in [keep_lo, keep_hi) of the spot. */
+static enum dry_status
+steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                enum steal_effort effort)
+{
+    return dryi_paged_steal(p, spot->fresh, page_floor(p, spot->addr),
+                            page_ceil(p, spot->addr + r->bytes), effort);
+}
+
+/*
+ * Whole pages lie under large blocks: what is kept of small ones on fronts is given up for them
+ * beyond the budget alone. Where many streams are, that is all of their fronts, and hardly ever
+ * would one page come of it before something is waited for.
+ */
+static enum dry_status
+flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                enum rung rung)
+{
+    bool is_beyond = rung != RUNG_BUDGET;
+    if (is_beyond)
+        dryi_paged_flush(p);
+    else
+        dryi_paged_flush_large(p);
+    return steal_pages_for(p, r, spot, is_beyond ? STEAL_WAIT : STEAL_OVER);
+}
+
+/* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
+static enum dry_status
+get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+          enum rung rung, bool *moved)
+{
+    uint64_t want = spot->fresh;
+    enum dry_status status = DRY_OK;
+    if (rung != RUNG_TIGHT)
+        status = create_pages(p, r, want, false);
+    if (status == DRY_OK && is_short(p, want) && p->conf.remap) {
+        *moved = true;
+        status = flush_and_steal(p, r, spot, rung);
+    }
+    if (status == DRY_OK && rung >= RUNG_WAIT)
+        status = create_pages(p, r, want, true);
+    if (status == DRY_OK && is_short(p, want) && rung >= RUNG_ALL) {
+        *moved = true;
+        status = steal_pages_for(p, r, spot, rung == RUNG_LAST ? STEAL_LENT : STEAL_ALL);
+    }
+    if (status == DRY_OK && is_short(p, want))
+        status = DRY_ERR_NO_SPACE;
+    return status;
+}
+
+enum dry_status
+dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                bool *moved)
+{
+    return get_pages(p, r, spot, RUNG_BUDGET, moved);
+}
+
+/* NO_SPACE: the device has no addresses for it, whatever may be given back now. */
+static enum dry_status
+reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
+{
+    for (bool oom = false;;) {
+        enum dry_status status = dryi_paged_span_reserve(p, r->arena, r->bytes, false);
+        if (status == DRY_ERR_NO_SPACE && dryi_paged_return_addresses(p, oom))
+            continue;
+        if (status == DRY_ERR_NO_SPACE)
+            status = dryi_paged_span_reserve(p, r->arena, r->bytes, true);
+        if (status != DRY_ERR_NO_SPACE || oom || rung != RUNG_LAST)
+            return status;
+        oom = true;
+    }
+}
+
+#define ATTEMPT_MAX 8
+
+/*
+ * By mapping pages. What was found is looked for anew when blocks have changed meanwhile; on the
+ * upper rungs as long as need be, for each turn but the last reserves addresses or brings pages.
+ */
+static enum dry_status
+take_mapped(struct dryi_paged *p, const struct request *r, enum rung rung,
+            uint32_t *block)
+{
+    static const enum search_kind kinds[] = {[RUNG_TIGHT] = SEARCH_TOUCH,
+                                             [RUNG_BUDGET] = SEARCH_FRESH,
+                                             [RUNG_WAIT] = SEARCH_FRESH,
+                                             [RUNG_ALL] = SEARCH_ALL,
+                                             [RUNG_LAST] = SEARCH_LAST};
+    for (unsigned i = 0; i < ATTEMPT_MAX || rung >= RUNG_ALL; i++) {
+        struct spot spot;
+        bool moved = false;
+        enum dry_status status = dryi_paged_spot_find(p, r, kinds[rung], &spot);
+        bool is_found = spot.block != NONE;
+        if (status == DRY_OK)
+            status = is_found ? get_pages(p, r, &spot, rung, &moved)
+                              : reserve_room(p, r, rung);
+        if (status != DRY_OK)
+            return status;
+        if (!is_found)
+            continue;
+        if (!moved)
+            return dryi_paged_spot_take(p, r, &spot, block);
+        if (rung == RUNG_TIGHT)
+            continue;
+        *block = dryi_paged_take_own(p, r); /* waiting may have freed what is enough */
+        if (*block != NONE)
+            return DRY_OK;
+    }
+    return DRY_ERR_NO_SPACE;
+}
+
+/* --- devices without pages ---------------------------------------------------------------- */
+
+#define SEGMENT_STEP (2 * DRYI_MIB)
+#define SEGMENT_LEAST (20 * DRYI_MIB)
+#define SEGMENT_OWN (10 * DRYI_MIB) /* from here a request gets its own */
+
+static enum dry_status
+take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
+{
+    uint64_t size = dryi_round_up(r->bytes, SEGMENT_STEP);
+    if (!arena_is_small(r->arena) && r->bytes < SEGMENT_OWN)
+        size = SEGMENT_LEAST;
+    enum dry_status status = dryi_paged_span_alloc(p, r->arena, size, r->shelf);
+    if (status == DRY_ERR_NO_SPACE && size == SEGMENT_LEAST) {
+        size = dryi_round_up(r->bytes, SEGMENT_STEP);
+        status = dryi_paged_span_alloc(p, r->arena, size, r->shelf);
+    }
+    if (status == DRY_OK)
+        *block = dryi_paged_take_own(p, r);
+    return status;
+}
+
+static enum dry_status
+take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t *block)
+{
+    if (p->page_bytes > 0)
+        return take_mapped(p, r, rung, block);
+    enum dry_status status = take_segment(p, r, block);
+    uint32_t from = 0;
+    while (status == DRY_ERR_NO_SPACE && rung >= RUNG_ALL &&
+           dryi_paged_return_span(p, rung == RUNG_LAST, &from))
+        status = take_segment(p, r, block);
+    return status;
+}
+
+/* --- before an OOM ------------------------------------------------------------------------ */
+
+/* From free memory, which may lie in blocks side by side, of several shelves. */
+static uint32_t
+take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind)
+{
+    struct spot spot;
+    uint32_t block = NONE;
+    enum dry_status status = dryi_paged_spot_find(p, r, kind, &spot);
+    if (status == DRY_OK && spot.block != NONE) {
+        if (block_end(&p->blocks[spot.block]) >= spot.addr + r->bytes)
+            return dryi_paged_take_found(p, r, spot.block);
+        status = dryi_paged_spot_take(p, r, &spot, &block);
+    }
+    return dryi_note_hindered(&p->hindered, status) == DRY_OK ? block : NONE;
+}
+
+/* Any free memory of its arena that the request may have: what bounded looks miss, too. */
+static uint32_t
+take_any(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = take_some(p, r);
+    return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
+}
+
+/* Without making a shelf, which pools that lend nothing would all get. */
+static bool
+has_free(const struct dryi_paged *p, uint32_t arena)
+{
+    const struct arena *a = &p->arenas[arena];
+    bool any = p->shelves[a->everybody]->octaves != 0;
+    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)
+        any = p->shelves[at]->octaves != 0;
+    return any;
+}
+
+/* Free blocks of private pools that serve others then. */
+static uint32_t
+take_lent(struct dryi_paged *p, const struct request *r)
+{
+    for (uint32_t owner = 1; owner < p->owner_count; owner++) {
+        const struct owner *o = &p->owners[owner];
+        if (!o->live || !(o->flags & DRYI_POOL_USE_ON_OOM) || owner == r->arena / 2)
+            continue;
+        struct request lent = *r;
+        lent.arena = 2 * owner + (r->arena & 1);
+        if (!has_free(p, lent.arena))
+            continue;
+        lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
+        if (lent.shelf == NONE) {
+            (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
+            continue;
+        }
+        uint32_t block = take_any(p, &lent);
+        if (block != NONE)
+            return block;
+    }
+    return NONE;
+}
+
+/* Whatever free block there is, of this pool or lent. */
+static uint32_t
+take_left(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t block = take_any(p, r);
+    return block == NONE ? take_lent(p, r) : block;
+}
+
+/*
+ * What can be waited for, oldest first and until it is enough. Each look goes over all blocks:
+ * it comes after twice as many waits as the last, or many events times many blocks would stand
+ * before an OOM.
+ */
+static uint32_t
+take_waited(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t skipped = NONE, block = NONE;
+    (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+    for (uint64_t waits = 1; block == NONE && dryi_paged_wait_oldest(p, &skipped);
+         waits++) {
+        if (!dryi_is_power_of_two(waits))
+            continue;
+        dryi_paged_sweep(p);
+        block = take_some(p, r);
+    }
+    return block;
+}
+
+/*
+ * Everything that can be waited for; then all there is, looked through thoroughly. After a
+ * failure nothing is left that another try could use, unless it was hindered.
+ */
+static enum dry_status
+climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
+{
+    p->retries++;
+    p->hindered = DRY_OK; /* what was refused so far is asked for again */
+    dryi_paged_release_held(p);
+    dryi_paged_flush(p);
+    *block = take_some(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
+    for (int round = 0; round < 2 && *block == NONE; round++)
+        *block = take_waited(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    dryi_paged_sweep(p);
+    *block = take_some(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    enum dry_status status = take_new(p, r, RUNG_ALL, block);
+    if (status != DRY_ERR_NO_SPACE)
+        return status;
+    *block = take_left(p, r); /* before pools that lend blocks lose them */
+    return *block != NONE ? DRY_OK : take_new(p, r, RUNG_LAST, block);
+}
+
+#define AHEAD_MAX 32 /* events waited for */
+
+/*
+ * Too much is pending, and the request is beyond the budget: the host is held back until the
+ * oldest events are over.
+ */
+static uint32_t
+take_held_back(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t skipped = NONE;
+    unsigned waits = 0;
+    while (waits < AHEAD_MAX && tally_all(p, TALLY_PENDING_BYTES) > pending_accepted(p) &&
+           dryi_paged_wait_oldest(p, &skipped))
+        waits++;
+    return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
+}
+
+#define PROCESS_MISS 64 /* streams looked at, most requests do not get here */
+
+/* What has completed behind the few streams that every request looks at. */
+static uint32_t
+take_completed(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t before = p->waiting_uses;
+    if (before == 0 || p->progress_is_told)
+        return NONE;
+    dryi_paged_process(p, PROCESS_MISS, UINT32_MAX);
+    return p->waiting_uses < before ? dryi_paged_take_own(p, r) : NONE;
+}
+
+/* Without a page, and without waiting for anything. */
+static uint32_t
+take_at_hand(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t everybody = p->arenas[r->arena].everybody;
+    uint32_t block = dryi_paged_take_found(
+        p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
+    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+        block = dryi_paged_take_own(p, r);
+    if (block == NONE)
+        block = take_passed(p, r);
+    /* What a captured stream freed stays beside what is over: this is what may be both. */
+    if (block == NONE && dryi_paged_is_captured(p, r->stream))
+        block = take_joined(p, r, SEARCH_JOINED);
+    return block;
+}
+
+/* What lies on fronts, before more is reserved than the budget has. */
+static uint32_t
+take_flushed(struct dryi_paged *p, const struct request *r)
+{
+    if (dryi_paged_flush_for(p, r->shelf, r->bytes, UINT32_MAX))
+        return dryi_paged_take_own(p, r);
+    return arena_is_small(r->arena) && dryi_paged_flush(p) ? dryi_paged_take_own(p, r)
+                                                           : NONE;
+}
+
+/* Nothing under the budget: the host waits, or a stream, or more is reserved. */
+static enum dry_status
+climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *block)
+{
+    *block = take_flushed(p, r);
+    if (*block == NONE)
+        *block = take_held_back(p, r);
+    if (*block == NONE && dryi_paged_gather(p))
+        *block = dryi_paged_take_own(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    enum dry_status status = DRY_ERR_NO_SPACE;
+    if (p->conf.reuse_waiting) {
+        status = take_waiting(p, r, block);
+        if (status == DRY_ERR_SYSTEM)
+            status = DRY_ERR_NO_SPACE; /* the ladder goes on without it */
+    }
+    if (status == DRY_ERR_NO_SPACE)
+        status = take_new(p, r, RUNG_WAIT, block);
+    if (status == DRY_ERR_NO_SPACE)
+        status = climb_to_the_top(p, r, block);
+    return status;
+}
+
+enum dry_status
+dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
+{
+    /* Beyond the limit there may still be a block from before it was lowered. */
+    if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
+        r->bytes > tally_all(p, TALLY_RESERVED_BYTES))
+        return DRY_ERR_NO_SPACE;
+    adapt_budget(p);
+    *block = take_completed(p, r);
+    if (*block == NONE && r->arena == 0 && dryi_paged_heirs_release(p))
+        *block = dryi_paged_take_own(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    if (!arena_is_small(r->arena) && dryi_paged_is_tight(p)) {
+        enum dry_status tight =
+            is_no_split(p, r) ? DRY_ERR_NO_SPACE : take_mapped(p, r, RUNG_TIGHT, block);
+        if (tight != DRY_ERR_NO_SPACE)
+            return tight;
+        *block = dryi_paged_take_own(p, r);
+        if (*block != NONE)
+            return DRY_OK;
+    }
+    *block = take_at_hand(p, r);
+    if (*block != NONE)
+        return DRY_OK;
+    if (p->fence_count > 0)
+        dryi_paged_fences_merge(p);
+    enum dry_status status = take_new(p, r, RUNG_BUDGET, block);
+    return status == DRY_ERR_NO_SPACE ? climb_beyond_budget(p, r, block) : status;
+}
+
+/*
+ * Small blocks need a page of their own, and there may be none where large holes still are; and
+ * addresses of their own.
+ */
+enum dry_status
+dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
+{
+    struct request large = *r;
+    large.arena = r->arena - 1;
+    large.bytes = (p->conf.small_max & ~(GRAIN - 1)) + GRAIN;
+    large.shelf = dryi_paged_shelf_index(p, large.arena, r->stream);
+    if (large.shelf == NONE || !dryi_paged_block_reserve(p, 0))
+        return DRY_ERR_MEMORY;
+    *block = take_left(p, &large);
+    enum dry_status status = DRY_OK;
+    if (*block == NONE)
+        status = take_new(p, &large, RUNG_LAST, block);
+    if (status == DRY_OK)
+        *r = large;
+    return status;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The place as a snapshot sees it: each mapped run of a span is a segment. Free neighbours
+ * are one block there, whatever shelves they lie on. Streams share segments: all of them are
+ * the default stream's, here and where they are told.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "place/paged/paged_inside.h"
+
+void
+dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info *info)
+{
+    const struct dryi_paged *p = self;
+    DRYI_ASSERT(block < p->block_count && p->blocks[block].state != BLOCK_DEAD);
+    const struct block *b = &p->blocks[block];
+    const struct span *span = &p->spans[b->span];
+    const struct shelf *s = p->shelves[b->shelf];
+    bool is_active = b->state == BLOCK_USED || b->state == BLOCK_PENDING;
+    *info = (struct dryi_block_info){
+        .addr = b->addr,
+        .size = b->size,
+        .requested = is_active ? b->requested : 0,
+        .stream = s->stream == NONE ? 0 : p->streams[s->stream].value,
+        .pool = p->owners[span->arena / 2].id,
+        .segment = span->ordinal,
+        .offset = b->addr - span->addr,
+        .allocated = b->state == BLOCK_USED,
+        .pending = b->state == BLOCK_PENDING,
+        .mapped = b->state != BLOCK_HOLE,
+        .is_large = !arena_is_small(span->arena),
+    };
+}
+
+/* What a walk needs: the caller's, and room for the blocks of the longest span. */
+struct walk {
+    const struct dryi_paged *p;
+    enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
+                             const struct dryi_block_info *blocks, size_t count);
+    void *visitor;
+    struct dryi_block_info *blocks;
+    size_t capacity;
+};
+
+static enum dry_status
+visit_run(struct walk *walk, const struct span *span, size_t count)
+{
+    const struct dryi_block_info *first = &walk->blocks[0], *last = first + (count - 1);
+    struct dryi_segment_info segment = {
+        .addr = first->addr,
+        .size = last->addr + last->size - first->addr,
+        .pool = first->pool,
+        .is_large = first->is_large,
+        .is_expandable = span->pages != NULL,
+        .segment = span->ordinal,
+    };
+    return walk->visit(walk->visitor, &segment, walk->blocks, count);
+}
+
+static bool
+is_free(const struct dryi_block_info *info)
+{
+    return info->mapped && !info->allocated && !info->pending;
+}
+
+static enum dry_status
+walk_span(struct walk *walk, const struct span *span)
+{
+    const struct dryi_paged *p = walk->p;
+    size_t count = 0;
+    enum dry_status status = DRY_OK;
+    for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
+         at = p->blocks[at].next) {
+        struct dryi_block_info info;
+        if (p->blocks[at].state == BLOCK_FENCE)
+            continue;
+        dryi_paged_get_block(p, at, &info);
+        if (info.mapped && count > 0 && is_free(&info) &&
+            is_free(&walk->blocks[count - 1])) {
+            walk->blocks[count - 1].size += info.size;
+        } else if (info.mapped) {
+            if (!dryi_memory_grow(&p->memory, &walk->blocks, &walk->capacity, count + 1,
+                                  sizeof *walk->blocks))
+                return DRY_ERR_MEMORY;
+            walk->blocks[count++] = info;
+        } else if (count > 0) {
+            status = visit_run(walk, span, count);
+            count = 0;
+        }
+    }
+    return status == DRY_OK && count > 0 ? visit_run(walk, span, count) : status;
+}
+
+/* By address: spans are sorted, blocks of a span are. */
+enum dry_status
+dryi_paged_walk(const void *self,
+                enum dry_status (*visit)(void *visitor,
+                                         const struct dryi_segment_info *segment,
+                                         const struct dryi_block_info *blocks,
+                                         size_t count),
+                void *visitor)
+{
+    const struct dryi_paged *p = self;
+    struct walk walk = {.p = p, .visit = visit, .visitor = visitor};
+    size_t count = 0, room = 2 * ((size_t)p->span_slots + 1);
+    struct dryi_sort_item *items = dryi_memory_zalloc(&p->memory, room, sizeof *items);
+    if (!items)
+        return DRY_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (p->spans[i].live)
+            items[count++] = (struct dryi_sort_item){.key = p->spans[i].addr, .value = i};
+    }
+    dryi_sort_items(items, items + count, count);
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < count && status == DRY_OK; i++)
+        status = walk_span(&walk, &p->spans[items[i].value]);
+    dryi_memory_free(&p->memory, walk.blocks, walk.capacity, sizeof *walk.blocks);
+    dryi_memory_free(&p->memory, items, room, sizeof *items);
+    return status;
+}

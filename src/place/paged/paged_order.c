@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a stream knows of another: up to which epoch of that one it comes behind. Where many wait
+ * for one, each of them knows all that those before it did: so what is known is a list of each
+ * stream, forgotten with it (paged_gone.c).
+ */
+
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+static uint64_t
+order_key(uint32_t stream, uint32_t on)
+{
+    return (uint64_t)stream << 32 | on;
+}
+
+uint64_t
+dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
+{
+    if (p->known.count == 0)
+        return 0;
+    const uint32_t *order = dryi_map_find(&p->known, order_key(stream, on));
+    return order ? p->orders[*order].epoch : 0;
+}
+
+/* NONE: no memory. */
+static uint32_t
+make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
+{
+    uint32_t order = p->dead_order;
+    if (order == NONE) {
+        order = p->order_count;
+        if (!dryi_memory_grow(&p->memory, &p->orders, &p->order_capacity,
+                              (size_t)order + 1, sizeof *p->orders))
+            return NONE;
+    }
+    if (!dryi_map_put(&p->known, order_key(stream, on), order))
+        return NONE;
+    if (order == p->dead_order)
+        p->dead_order = p->orders[order].next;
+    else
+        p->order_count++;
+    p->orders[order] = (struct order){.on = on, .next = p->streams[stream].orders};
+    p->streams[stream].orders = order;
+    return order;
+}
+
+bool
+dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
+{
+    const uint32_t *known = dryi_map_find(&p->known, order_key(stream, on));
+    uint32_t order = known ? *known : make_order(p, stream, on);
+    if (order != NONE && p->orders[order].epoch < epoch)
+        p->orders[order].epoch = epoch;
+    return order != NONE;
+}
+
+void
+dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream)
+{
+    uint32_t *first = &p->streams[stream].orders;
+    while (*first != NONE) {
+        uint32_t order = *first;
+        *first = p->orders[order].next;
+        dryi_map_take(&p->known, order_key(stream, p->orders[order].on));
+        p->orders[order].next = p->dead_order;
+        p->dead_order = order;
+    }
+}
+
+void
+dryi_paged_tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to, uint64_t epoch)
+{
+    if (p->hints)
+        dryi_forecast_passed(p->hints, from, to, epoch);
+}
+
+/* What one stream comes behind, the other does, too. */
+static bool
+pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
+{
+    for (uint32_t at = p->streams[from].orders; at != NONE; at = p->orders[at].next) {
+        uint32_t on = p->orders[at].on;
+        uint64_t epoch = p->orders[at].epoch;
+        if (on == to || epoch <= dryi_paged_known_epoch(p, to, on))
+            continue;
+        if (!dryi_paged_learn(p, to, on, epoch))
+            return false;
+        dryi_paged_tell_hints(p, on, to, epoch);
+    }
+    return true;
+}
+
+/* The epoch ends without an event: whoever comes behind it knows so from the program. */
+enum dry_status
+dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
+{
+    struct dryi_paged *p = self;
+    uint32_t to = dryi_paged_stream_index(p, stream);
+    uint32_t from = dryi_paged_stream_index(p, on);
+    if (to == NONE || from == NONE)
+        return DRY_ERR_MEMORY;
+    if (to == from)
+        return DRY_OK;
+    /* That is an order of the graph's nodes: what the streams were given before has none. */
+    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
+        return DRY_OK;
+    if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
+        return DRY_ERR_MEMORY;
+    dryi_paged_tell_hints(p, from, to, p->streams[from].epoch);
+    p->streams[from].epoch++;
+    return pass_on(p, from, to) ? DRY_OK : DRY_ERR_MEMORY;
+}

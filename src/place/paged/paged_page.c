@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Pages and spans: what comes from the device, and what lies under which address.
+ *
+ * A page is created into the stock, leaves it to lie under an address, and comes back when it
+ * is unmapped; it is released from the stock alone.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+void
+dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
+                       uint64_t *lo, uint64_t *hi)
+{
+    *lo = page_ceil(p, addr);
+    *hi = page_floor(p, end);
+    if (*hi < *lo)
+        *hi = *lo;
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+/* Room for one page more, also in the stock and in the list of handles of a call. */
+static bool
+reserve_page(struct dryi_paged *p)
+{
+    size_t needed = (size_t)p->page_slots + 1;
+    return needed < NONE &&
+           dryi_memory_grow(&p->memory, &p->pages, &p->page_capacity, needed,
+                            sizeof *p->pages) &&
+           dryi_memory_grow(&p->memory, &p->stock, &p->stock_capacity, needed,
+                            sizeof *p->stock) &&
+           dryi_memory_grow(&p->memory, &p->handles, &p->handle_capacity, needed,
+                            sizeof *p->handles);
+}
+
+static bool
+has_room_for(const struct dryi_paged *p, uint64_t bytes)
+{
+    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
+    return reserved <= p->limit_bytes && bytes <= p->limit_bytes - reserved;
+}
+
+/* Also beyond a reset of the statistics' peaks. */
+static void
+note_reserved(struct dryi_paged *p)
+{
+    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
+    if (p->counters.reserved_peak_bytes < reserved)
+        p->counters.reserved_peak_bytes = reserved;
+}
+
+enum dry_status
+dryi_paged_page_create(struct dryi_paged *p)
+{
+    if (!has_room_for(p, p->page_bytes)) {
+        p->is_full = true;
+        return DRY_ERR_NO_SPACE;
+    }
+    if (!reserve_page(p))
+        return DRY_ERR_MEMORY;
+    uint64_t handle;
+    p->counters.driver_calls++;
+    enum dry_status status = p->device.ops->create_page(p->device.self, &handle);
+    p->is_full = status == DRY_ERR_NO_SPACE;
+    if (status != DRY_OK)
+        return status;
+    uint32_t page = p->dead_page;
+    if (page != NONE)
+        p->dead_page = p->pages[page].next_dead;
+    else
+        page = p->page_slots++;
+    p->pages[page] = (struct page){.handle = handle};
+    p->stock[p->stock_count++] = page;
+    p->page_count++;
+    p->counters.pages_created++;
+    p->device_allocs++;
+    tally_add(p, TALLY_RESERVED_BYTES, false, p->page_bytes);
+    note_reserved(p);
+    return DRY_OK;
+}
+
+void
+dryi_paged_page_release(struct dryi_paged *p)
+{
+    DRYI_ASSERT(p->stock_count > 0);
+    uint32_t page = p->stock[--p->stock_count];
+    p->is_full = false;
+    p->counters.driver_calls++;
+    p->device.ops->release_page(p->device.self, p->pages[page].handle);
+    p->pages[page].next_dead = p->dead_page;
+    p->dead_page = page;
+    p->page_count--;
+    p->counters.pages_released++;
+    p->device_frees++;
+    tally_sub(p, TALLY_RESERVED_BYTES, false, p->page_bytes);
+}
+
+/* Pages of the stock are counted as large; those of the small arenas are not. */
+static void
+count_mapped(struct dryi_paged *p, bool small, uint64_t bytes, bool mapped)
+{
+    if (!small)
+        return;
+    tally_sub(p, TALLY_RESERVED_BYTES, mapped ? false : true, bytes);
+    tally_add(p, TALLY_RESERVED_BYTES, mapped, bytes);
+}
+
+enum dry_status
+dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
+{
+    if (!dryi_paged_block_reserve(p, 2))
+        return DRY_ERR_MEMORY;
+    struct span *span = &p->spans[p->blocks[block].span];
+    size_t count = (size_t)((hi - lo) >> p->page_shift);
+    p->counters.driver_calls++;
+    enum dry_status status = p->device.ops->unmap_pages(p->device.self, lo, count);
+    if (status != DRY_OK)
+        return status;
+    size_t first = (size_t)((lo - span->addr) >> p->page_shift);
+    for (size_t i = first + count; i-- > first;) {
+        p->stock[p->stock_count++] = span->pages[i] - 1;
+        span->pages[i] = 0;
+    }
+    count_mapped(p, arena_is_small(span->arena), hi - lo, false);
+    dryi_paged_tell(p, DRY_ACTION_SEGMENT_UNMAP, block, lo, hi - lo);
+    uint32_t hole = block;
+    dryi_paged_shelf_remove(p, block);
+    if (lo > p->blocks[block].addr) {
+        hole = dryi_paged_block_split(p, block, lo - p->blocks[block].addr);
+        dryi_paged_shelf_insert(p, block);
+    }
+    if (hi < block_end(&p->blocks[hole]))
+        dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
+    p->blocks[hole].state = BLOCK_HOLE;
+    p->blocks[hole].is_apart = false;
+    dryi_paged_block_assign(p, hole, p->arenas[span->arena].holes);
+    p->blocks[hole].epoch = 0;
+    dryi_paged_block_settle(p, hole);
+    return DRY_OK;
+}
+
+/* The part [lo, hi) of a hole on its shelf as a hole that is on none. */
+static uint32_t
+cut_hole(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi)
+{
+    dryi_paged_shelf_remove(p, hole);
+    if (lo > p->blocks[hole].addr) {
+        uint32_t rest = dryi_paged_block_split(p, hole, lo - p->blocks[hole].addr);
+        dryi_paged_shelf_insert(p, hole);
+        hole = rest;
+    }
+    if (hi < block_end(&p->blocks[hole]))
+        dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
+    return hole;
+}
+
+enum dry_status
+dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
+               uint32_t shelf, uint32_t *filled)
+{
+    struct span *span = &p->spans[p->blocks[hole].span];
+    uint32_t count = (uint32_t)((hi - lo) >> p->page_shift);
+    DRYI_ASSERT(count <= p->stock_count);
+    for (uint32_t i = 0; i < count; i++)
+        p->handles[i] = p->pages[p->stock[p->stock_count - 1 - i]].handle;
+    p->counters.driver_calls++;
+    enum dry_status status =
+        p->device.ops->map_pages(p->device.self, lo, p->handles, count);
+    if (status != DRY_OK)
+        return status;
+    size_t first = (size_t)((lo - span->addr) >> p->page_shift);
+    for (uint32_t i = 0; i < count; i++) {
+        struct page *page = &p->pages[p->stock[--p->stock_count]];
+        p->counters.pages_remapped += page->was_mapped;
+        p->window_remaps += page->was_mapped;
+        page->was_mapped = true;
+        span->pages[first + i] = p->stock[p->stock_count] + 1;
+    }
+    count_mapped(p, arena_is_small(span->arena), hi - lo, true);
+    dryi_paged_finder_extend(p, p->blocks[hole].span, lo, hi);
+    uint32_t block = cut_hole(p, hole, lo, hi);
+    p->blocks[block].state = BLOCK_FREE;
+    dryi_paged_block_assign(p, block, shelf);
+    p->blocks[block].epoch = 0;
+    dryi_paged_tell(p, DRY_ACTION_SEGMENT_MAP, block, lo, hi - lo);
+    *filled = dryi_paged_block_settle(p, block);
+    return DRY_OK;
+}
+
+/* --- spans -------------------------------------------------------------------------------- */
+
+/* A slot that can be filled without memory; NONE: there is none. */
+static uint32_t
+span_slot(struct dryi_paged *p)
+{
+    if (p->dead_span != NONE)
+        return p->dead_span;
+    if (!dryi_memory_grow(&p->memory, &p->spans, &p->span_capacity,
+                          (size_t)p->span_slots + 1, sizeof *p->spans))
+        return NONE;
+    return p->span_slots;
+}
+
+static void
+link_span(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct span span)
+{
+    if (slot == p->dead_span)
+        p->dead_span = p->spans[slot].next;
+    else
+        p->span_slots++;
+    span.live = true;
+    span.arena = arena;
+    span.ordinal = p->spans_made++;
+    span.prev = NONE;
+    span.next = p->arenas[arena].spans;
+    if (span.next != NONE)
+        p->spans[span.next].prev = slot;
+    p->arenas[arena].spans = slot;
+    p->spans[slot] = span;
+}
+
+#define SPAN_FIRST DRYI_GIB
+
+/*
+ * The default pool's are as large as the device. Of others the first is small and each later one
+ * as large as all before: they come by hundreds, and neither addresses nor records of their pages
+ * are without end.
+ */
+static uint64_t
+span_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
+{
+    uint64_t most = p->conf.span_bytes, bytes = 0;
+    for (uint32_t i = p->arenas[arena].spans; i != NONE && bytes < most;
+         i = p->spans[i].next)
+        bytes = dryi_add_saturating(bytes, p->spans[i].size);
+    if (bytes < SPAN_FIRST)
+        bytes = SPAN_FIRST;
+    if (arena / 2 == 0 || bytes > most)
+        bytes = most;
+    return page_ceil(p, size > bytes ? size : bytes);
+}
+
+static enum dry_status
+reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
+{
+    uint32_t slot = span_slot(p);
+    if (slot == NONE || !dryi_paged_block_reserve(p, 1))
+        return DRY_ERR_MEMORY;
+    struct span span = {.size = bytes, .page_count = (size_t)(bytes >> p->page_shift)};
+    span.pages = dryi_memory_zalloc(&p->memory, span.page_count, sizeof *span.pages);
+    if (!span.pages)
+        return DRY_ERR_MEMORY;
+    p->counters.driver_calls++;
+    enum dry_status status = p->device.ops->reserve(p->device.self, bytes, &span.addr);
+    if (status != DRY_OK) {
+        dryi_memory_free(&p->memory, span.pages, span.page_count, sizeof *span.pages);
+        return status;
+    }
+    if (span.addr & p->page_mask) { /* pages could not be mapped there */
+        p->device.ops->unreserve(p->device.self, span.addr, bytes);
+        dryi_memory_free(&p->memory, span.pages, span.page_count, sizeof *span.pages);
+        return DRY_ERR_SYSTEM;
+    }
+    link_span(p, slot, arena, span);
+    uint32_t hole =
+        dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, span.addr, bytes);
+    p->blocks[hole].state = BLOCK_HOLE;
+    dryi_paged_shelf_insert(p, hole);
+    if (arena == 0 && p->finder.range.size == 0)
+        dryi_paged_finder_begin(p, slot);
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size, bool least)
+{
+    uint64_t bytes = span_bytes(p, arena, size), enough = page_ceil(p, size);
+    enum dry_status status = DRY_ERR_NO_SPACE;
+    if (!least)
+        return reserve_bytes(p, arena, bytes);
+    while (status == DRY_ERR_NO_SPACE && bytes > enough) {
+        bytes = page_ceil(p, bytes / 2);
+        if (bytes < enough)
+            bytes = enough;
+        status = reserve_bytes(p, arena, bytes);
+    }
+    return status;
+}
+
+enum dry_status
+dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size, uint32_t shelf)
+{
+    if (!has_room_for(p, size))
+        return DRY_ERR_NO_SPACE;
+    uint32_t slot = span_slot(p);
+    if (slot == NONE || !dryi_paged_block_reserve(p, 1))
+        return DRY_ERR_MEMORY;
+    struct span span = {.size = size};
+    p->counters.driver_calls++;
+    enum dry_status status = p->device.ops->alloc(p->device.self, size, &span.addr);
+    if (status != DRY_OK)
+        return status;
+    link_span(p, slot, arena, span);
+    p->device_allocs++;
+    tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
+    tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
+    note_reserved(p);
+    uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, span.addr, size);
+    p->blocks[block].state = BLOCK_FREE;
+    dryi_paged_shelf_insert(p, block);
+    dryi_paged_tell(p, DRY_ACTION_SEGMENT_ALLOC, block, span.addr, size);
+    return DRY_OK;
+}
+
+void
+dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
+{
+    struct span *s = &p->spans[span];
+    bool small = arena_is_small(s->arena);
+    if (span == p->plan.span)
+        dryi_paged_plan_finish(p);
+    if (p->finder.range.size > 0 && span == p->finder.span)
+        dryi_paged_finder_finish(p);
+    p->counters.driver_calls++;
+    if (s->pages) {
+        p->device.ops->unreserve(p->device.self, s->addr, s->size);
+        dryi_memory_free(&p->memory, s->pages, s->page_count, sizeof *s->pages);
+    } else {
+        dryi_paged_tell(p, DRY_ACTION_SEGMENT_FREE, s->first_block, s->addr, s->size);
+        p->device.ops->free(p->device.self, s->addr, s->size);
+        p->device_frees++;
+        tally_sub(p, TALLY_RESERVED_BYTES, small, s->size);
+        tally_sub(p, TALLY_SEGMENT, small, 1);
+    }
+    dryi_paged_shelf_remove(p, s->first_block);
+    dryi_paged_block_drop(p, s->first_block);
+    if (s->prev == NONE)
+        p->arenas[s->arena].spans = s->next;
+    else
+        p->spans[s->prev].next = s->next;
+    if (s->next != NONE)
+        p->spans[s->next].prev = s->prev;
+    *s = (struct span){.next = p->dead_span};
+    p->dead_span = span;
+}
+
+/* Mapped runs are unmapped, their pages given back. */
+static void
+finish_pages(struct dryi_paged *p, const struct span *s)
+{
+    for (size_t i = 0; i < s->page_count;) {
+        size_t begin = i;
+        while (i < s->page_count && s->pages[i])
+            i++;
+        if (i == begin) {
+            i++;
+            continue;
+        }
+        enum dry_status status = p->device.ops->unmap_pages(
+            p->device.self, s->addr + ((uint64_t)begin << p->page_shift), i - begin);
+        (void)status; /* nothing is left to do about it: the addresses go next */
+        for (size_t k = begin; k < i; k++)
+            p->device.ops->release_page(p->device.self, p->pages[s->pages[k] - 1].handle);
+    }
+    p->device.ops->unreserve(p->device.self, s->addr, s->size);
+}
+
+void
+dryi_paged_spans_finish(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        struct span *s = &p->spans[i];
+        if (!s->live)
+            continue;
+        if (s->pages)
+            finish_pages(p, s);
+        else
+            p->device.ops->free(p->device.self, s->addr, s->size);
+        dryi_memory_free(&p->memory, s->pages, s->page_count, sizeof *s->pages);
+    }
+    while (p->stock_count > 0)
+        dryi_paged_page_release(p);
+}

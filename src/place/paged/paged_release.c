@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Giving back: free blocks to everybody, pages to the stock and from there to the device.
+ */
+
+#include "place/paged/paged_inside.h"
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+static void
+sweep_span(struct dryi_paged *p, const struct span *span)
+{
+    uint32_t everybody = p->arenas[span->arena].everybody;
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        if (b->state != BLOCK_FREE || b->shelf == everybody || !dryi_paged_is_over(p, b))
+            continue;
+        dryi_paged_block_move(p, at, everybody, 0);
+        at = dryi_paged_block_settle(p, at);
+    }
+}
+
+static void
+sweep_arena(struct dryi_paged *p, uint32_t arena)
+{
+    for (uint32_t i = p->arenas[arena].shelves; i != NONE; i = p->shelves[i]->next)
+        dryi_paged_flush_shelf(p, p->shelves[i]);
+    for (uint32_t i = p->arenas[arena].spans; i != NONE; i = p->spans[i].next)
+        sweep_span(p, &p->spans[i]);
+}
+
+void
+dryi_paged_sweep(struct dryi_paged *p)
+{
+    dryi_paged_flush(p); /* waiting may have filled the fronts anew */
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (p->spans[i].live)
+            sweep_span(p, &p->spans[i]);
+    }
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+/* What a steal is about. */
+struct steal {
+    uint64_t want;             /* pages in stock */
+    uint64_t keep_lo, keep_hi; /* not from here */
+    enum steal_effort effort;
+    uint32_t asked; /* the stream that was asked last */
+    uint32_t asks;  /* how often one was */
+};
+
+static bool
+is_waiting(const struct steal *steal)
+{
+    return steal->effort >= STEAL_WAIT;
+}
+
+/* Without bounds. */
+static bool
+is_thorough(const struct steal *steal)
+{
+    return steal->effort >= STEAL_ALL;
+}
+
+#define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
+#define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at, in turns */
+#define STEAL_IDLE_MAX 64    /* pools that nobody uses, in turns */
+
+/* Whole pages of a free block that may go: those before what is kept, else those behind. */
+static bool
+pages_of(const struct dryi_paged *p, const struct block *b, const struct steal *steal,
+         uint64_t *lo, uint64_t *hi)
+{
+    dryi_paged_whole_pages(p, b->addr, block_end(b), lo, hi);
+    if (*hi <= steal->keep_lo || *lo >= steal->keep_hi)
+        return *hi > *lo;
+    if (*lo < steal->keep_lo)
+        *hi = steal->keep_lo;
+    else
+        *lo = steal->keep_hi;
+    return *hi > *lo;
+}
+
+/* Its uses are over, or are now that they were waited for; *changed: lists have. */
+static bool
+make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *changed)
+{
+    const struct block *b = &p->blocks[block];
+    const struct shelf *s = p->shelves[b->shelf];
+    if (dryi_paged_is_over(p, b))
+        return true;
+    if (dryi_paged_is_captured(p, s->stream) ||
+        (!is_waiting(steal) && steal->asked == s->stream))
+        return false;
+    if (!is_thorough(steal) && steal->asks >= STEAL_ASK_MAX)
+        return false;
+    steal->asked = s->stream;
+    steal->asks++;
+    uint64_t done = p->streams[s->stream].done;
+    if (b->epoch > p->streams[s->stream].marked &&
+        dryi_paged_mark(p, s->stream) != DRY_OK)
+        return false;
+    if (is_waiting(steal))
+        dryi_paged_wait(p, s->stream, b->epoch);
+    else
+        dryi_paged_observe(p, s->stream);
+    *changed = p->streams[s->stream].done != done;
+    return false; /* looked at again, if so */
+}
+
+/* The end beside a hole, so that holes grow and blocks stay whole. */
+static enum dry_status
+unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint64_t count)
+{
+    uint64_t bytes = count << p->page_shift;
+    if (hi - lo > bytes) {
+        uint32_t next = p->blocks[block].next;
+        bool hole_behind = next != NONE && p->blocks[next].state == BLOCK_HOLE;
+        if (hole_behind && hi == block_end(&p->blocks[block]))
+            lo = hi - bytes;
+        else
+            hi = lo + bytes;
+    }
+    return dryi_paged_unmap(p, block, lo, hi);
+}
+
+#define STEAL_SCAN_MAX 256
+
+static enum dry_status
+steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
+{
+    const struct shelf *s = p->shelves[shelf];
+    uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
+    uint32_t least = bin_of(p->page_bytes);
+    unsigned looked = 0;
+    while (bin != NONE && bin >= least) {
+        bool changed = false;
+        for (uint32_t at = s->heads[bin], next; at != s->end && !changed; at = next) {
+            if (p->stock_count >= steal->want)
+                return DRY_OK;
+            if (!is_thorough(steal) && looked++ >= STEAL_SCAN_MAX)
+                return DRY_OK;
+            next = p->blocks[at].bin_next; /* stays there when `at` goes */
+            uint64_t lo, hi;
+            enum dry_status status = DRY_OK;
+            if (pages_of(p, &p->blocks[at], steal, &lo, &hi) &&
+                make_over(p, at, steal, &changed))
+                status = unmap_some(p, at, lo, hi, steal->want - p->stock_count);
+            if (status != DRY_OK)
+                return status;
+        }
+        if (changed)
+            bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
+        else
+            bin = bin == 0 ? NONE : dryi_paged_bin_at_most(s, bin - 1);
+    }
+    return DRY_OK;
+}
+
+/*
+ * From the shelves of streams: of many a part, and where that ended the next goes on. What is
+ * enough begins anew with the newest of them.
+ */
+static enum dry_status
+steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    uint32_t shelf =
+        a->steal_turn == NONE || is_thorough(steal) ? a->shelves : a->steal_turn;
+    unsigned looked = 0;
+    for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
+        bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
+        if (!is_thorough(steal) && is_much)
+            break;
+        if (p->stock_count >= steal->want) {
+            shelf = NONE;
+            break;
+        }
+        if (p->shelves[shelf]->octaves != 0)
+            status = steal_from_shelf(p, shelf, steal);
+    }
+    if (!is_thorough(steal))
+        a->steal_turn = shelf;
+    return status;
+}
+
+static enum dry_status
+steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
+{
+    if (!dryi_paged_gives_pages(p, arena, steal->effort == STEAL_LENT))
+        return DRY_OK;
+    enum dry_status status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
+    return status == DRY_OK ? steal_from_streams(p, &p->arenas[arena], steal) : status;
+}
+
+static enum dry_status
+steal_from_owner(struct dryi_paged *p, uint32_t owner, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1; arena++) {
+        if (status == DRY_OK && p->stock_count < steal->want)
+            status = steal_from_arena(p, arena, steal);
+    }
+    return status;
+}
+
+/* One is asked until it has no more, then the next: so that they come to be empty. */
+static enum dry_status
+steal_from_idle(struct dryi_paged *p, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    uint32_t most = p->idle_count;
+    if (!is_thorough(steal) && most > STEAL_IDLE_MAX)
+        most = STEAL_IDLE_MAX;
+    for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
+        status = steal_from_owner(p, p->first_idle, steal);
+        if (p->stock_count >= steal->want)
+            break;
+        dryi_paged_idle_turn(p);
+    }
+    return status;
+}
+
+static enum dry_status
+steal_pages(struct dryi_paged *p, struct steal *steal)
+{
+    if (p->page_bytes == 0)
+        return DRY_OK;
+    enum dry_status status = steal_from_owner(p, 0, steal);
+    if (status == DRY_OK && p->stock_count < steal->want)
+        status = steal_from_idle(p, steal);
+    bool is_last = steal->effort == STEAL_LENT;
+    for (uint32_t owner = 1; is_last && owner < p->owner_count; owner++) {
+        bool is_used = p->owners[owner].users > 0;
+        if (is_used && status == DRY_OK && p->stock_count < steal->want)
+            status = steal_from_owner(p, owner, steal);
+    }
+    return status;
+}
+
+enum dry_status
+dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo, uint64_t keep_hi,
+                 enum steal_effort effort)
+{
+    struct steal steal = {.want = want,
+                          .keep_lo = keep_lo,
+                          .keep_hi = keep_hi,
+                          .effort = effort,
+                          .asked = NONE};
+    return steal_pages(p, &steal);
+}
+
+/* --- cached memory ------------------------------------------------------------------------ */
+
+/* A span without anything in it: one hole, or free and over. */
+static bool
+is_empty_span(const struct dryi_paged *p, const struct span *span)
+{
+    const struct block *b = &p->blocks[span->first_block];
+    if (!span->live || b->next != NONE)
+        return false;
+    return b->state == BLOCK_HOLE ||
+           (!span->pages && b->state == BLOCK_FREE && dryi_paged_is_over(p, b));
+}
+
+bool
+dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from)
+{
+    while (p->capture_count == 0 && *from < p->span_slots) {
+        uint32_t span = (*from)++;
+        if (!p->spans[span].live || !is_empty_span(p, &p->spans[span]) ||
+            !dryi_paged_gives_pages(p, p->spans[span].arena, oom))
+            continue;
+        dryi_paged_span_return(p, span);
+        return true;
+    }
+    return false;
+}
+
+/* A pool without users and without memory is forgotten. */
+static void
+forget_pool(struct dryi_paged *p, uint32_t owner)
+{
+    bool is_begun = false;
+    for (size_t i = 0; i < p->scope_count; i++)
+        is_begun |= p->scopes[i].owner == owner;
+    if (!is_begun && p->arenas[2 * owner].spans == NONE &&
+        p->arenas[2 * owner + 1].spans == NONE)
+        dryi_paged_owner_drop(p, owner);
+}
+
+static void
+forget_pools(struct dryi_paged *p)
+{
+    for (uint32_t owner = p->first_idle, next; owner != NONE; owner = next) {
+        next = p->owners[owner].next;
+        forget_pool(p, owner);
+    }
+}
+
+/*
+ * The pages of a pool that nobody uses go to the stock, if its streams are done with them: under
+ * the budget nobody else would ask for them, and each has records and addresses.
+ */
+static enum dry_status
+empty_pool(struct dryi_paged *p, uint32_t owner, struct steal *steal)
+{
+    enum dry_status status = DRY_OK;
+    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1 && status == DRY_OK;
+         arena++) {
+        sweep_arena(p, arena); /* streams' blocks may share a page */
+        status = steal_from_arena(p, arena, steal);
+    }
+    return status;
+}
+
+static void
+return_empty_spans(struct dryi_paged *p, uint32_t arena)
+{
+    for (uint32_t span = p->arenas[arena].spans, next; span != NONE; span = next) {
+        next = p->spans[span].next;
+        if (is_empty_span(p, &p->spans[span]))
+            dryi_paged_span_return(p, span);
+    }
+}
+
+#define LOOKS_FOR_ONE_OPENED 4
+
+void
+dryi_paged_forget_idle_pools(struct dryi_paged *p)
+{
+    struct steal steal = {.want = p->page_count, .asked = NONE};
+    bool is_emptied = p->page_bytes > 0 && p->conf.remap;
+    if (p->capture_count > 0)
+        return;
+    uint64_t most = (uint64_t)p->opened * LOOKS_FOR_ONE_OPENED;
+    if (most > p->idle_count)
+        most = p->idle_count;
+    p->opened = 0;
+    for (uint64_t i = 0; i < most; i++) {
+        uint32_t owner = p->first_idle;
+        dryi_paged_idle_turn(p);
+        if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)
+            is_emptied =
+                false; /* the next request that needs pages meets the error, too */
+        return_empty_spans(p, 2 * owner);
+        return_empty_spans(p, 2 * owner + 1);
+        forget_pool(p, owner);
+    }
+}
+
+/* A part of what pools have that nobody uses. */
+static void
+empty_idle_pools(struct dryi_paged *p)
+{
+    struct steal steal = {.want = p->page_count, .asked = NONE};
+    for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
+        if (dryi_note_hindered(&p->hindered, empty_pool(p, owner, &steal)) != DRY_OK)
+            break;
+    }
+}
+
+static bool
+is_free_span(const struct dryi_paged *p, const struct span *span)
+{
+    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        if (b->state != BLOCK_HOLE &&
+            (b->state != BLOCK_FREE || !dryi_paged_is_over(p, b)))
+            return false;
+    }
+    return true;
+}
+
+/* Nothing of it is in use: its pages go to the stock. */
+static enum dry_status
+empty_span(struct dryi_paged *p, const struct span *span)
+{
+    enum dry_status status = DRY_OK;
+    sweep_span(p, span); /* streams' blocks may share a page */
+    for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
+         at = p->blocks[at].next) {
+        const struct block *b = &p->blocks[at];
+        uint64_t lo, hi;
+        dryi_paged_whole_pages(p, b->addr, block_end(b), &lo, &hi);
+        if (b->state == BLOCK_FREE && lo < hi)
+            status = dryi_paged_unmap(p, at, lo, hi);
+        if (p->blocks[at].state == BLOCK_DEAD)
+            at = span->first_block; /* it has become part of the hole before it */
+    }
+    return status;
+}
+
+/* Whoever's they are, if they may give pages now. */
+static void
+empty_free_spans(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        struct span *span = &p->spans[i];
+        if (!span->live || !span->pages ||
+            !dryi_paged_gives_pages(p, span->arena, true) || !is_free_span(p, span))
+            continue;
+        if (dryi_note_hindered(&p->hindered, empty_span(p, span)) != DRY_OK)
+            break;
+    }
+}
+
+bool
+dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
+{
+    bool any = false;
+    if (p->capture_count > 0)
+        return false;
+    if (oom)
+        empty_free_spans(p);
+    else
+        empty_idle_pools(p);
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]))
+            continue;
+        dryi_paged_span_return(p, i);
+        any = true;
+    }
+    forget_pools(p);
+    return any;
+}
+
+void
+dryi_paged_wait_all(struct dryi_paged *p)
+{
+    dryi_paged_release_held(
+        p); /* a capture's, where no event could be had when it ended */
+    /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
+    for (int round = 0; round < 2; round++) {
+        uint32_t skipped = NONE;
+        (void)dryi_paged_mark_all(p); /* what has no event stays where it is */
+        while (dryi_paged_wait_oldest(p, &skipped))
+            continue;
+    }
+    p->syncs++;
+}
+
+#define GATHER_SHARE 32    /* blocks and streams looked at for each request */
+#define GATHER_FACTOR 1.75 /* reserved bytes by the highest that ever were active */
+
+bool
+dryi_paged_gather(struct dryi_paged *p)
+{
+    uint64_t cost = (uint64_t)(p->block_count - p->dead.count) + p->stream_count;
+    if (p->requests - p->gathered_request < cost / GATHER_SHARE ||
+        (double)tally_all(p, TALLY_RESERVED_BYTES) <
+            GATHER_FACTOR * (double)dryi_paged_active_peak(p))
+        return false;
+    p->gathered_request = p->requests;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    return true;
+}
+
+enum dry_status
+dryi_paged_trim(void *self, uint64_t target)
+{
+    struct dryi_paged *p = self;
+    if (tally_all(p, TALLY_RESERVED_BYTES) <= target || p->capture_count > 0)
+        return DRY_OK;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    enum dry_status status = DRY_OK;
+    if (p->page_bytes > 0) {
+        uint64_t excess = tally_all(p, TALLY_RESERVED_BYTES) - target;
+        uint64_t want = (excess + p->page_mask) >> p->page_shift;
+        struct steal steal = {.want = want, .effort = STEAL_ALL, .asked = NONE};
+        status = steal_pages(p, &steal);
+        while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
+            dryi_paged_page_release(p);
+    }
+    for (uint32_t i = 0; i < p->span_slots; i++) {
+        if (p->spans[i].live && is_empty_span(p, &p->spans[i]) &&
+            dryi_paged_gives_pages(p, p->spans[i].arena, false) &&
+            (target == 0 || tally_all(p, TALLY_RESERVED_BYTES) > target))
+            dryi_paged_span_return(p, i);
+    }
+    forget_pools(p);
+    return status;
+}
+
+/* Private pools without users go with the default pool's memory. */
+enum dry_status
+dryi_paged_empty_cache(void *self, struct dryi_pool_id pool)
+{
+    struct dryi_paged *p = self;
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    if (owner != 0 && (owner == NONE || p->owners[owner].users > 0))
+        return DRY_OK;
+    return dryi_paged_trim(p, 0);
+}

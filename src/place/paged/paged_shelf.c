@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Shelves: free blocks by size, in 32 octaves of 32 bins, two words of bits leading to the
+ * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
+ * request is not rounded up to the next bin: its own is scanned for the best fit, over a
+ * bounded number of blocks, which places like an exact best fit at a bounded cost.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/paged/paged_inside.h"
+
+uint32_t
+dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
+{
+    uint32_t octave = bin / 32;
+    uint32_t bits = s->bins[octave] & (UINT32_MAX >> (31 - bin % 32));
+    if (bits == 0) {
+        uint32_t octaves = s->octaves & ((UINT32_C(1) << octave) - 1);
+        if (octaves == 0)
+            return NONE;
+        octave = 31 - (uint32_t)__builtin_clz(octaves);
+        bits = s->bins[octave];
+    }
+    return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
+}
+
+/*
+ * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
+ * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
+ * block's. Each shelf has its own: other threads are at other shelves.
+ */
+void
+dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    uint32_t bin = bin_of(b->size);
+    uint32_t head = s->heads[bin];
+    b->bin_prev = s->end;
+    b->bin_next = head;
+    p->blocks[head].bin_prev = block;
+    s->heads[bin] = block;
+    s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
+    s->octaves |= UINT32_C(1) << (bin / 32);
+}
+
+void
+dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    struct shelf *s = p->shelves[b->shelf];
+    uint32_t bin = bin_of(b->size), octave = bin / 32;
+    uint32_t next = b->bin_next, prev = b->bin_prev;
+    uint32_t end = s->end;
+    p->blocks[next].bin_prev = prev;
+    p->blocks[prev].bin_next = next;
+    uint32_t is_first = -(uint32_t)(prev == end);
+    uint32_t head = s->heads[bin] = (next & is_first) | (s->heads[bin] & ~is_first);
+    s->bins[octave] &= ~((uint32_t)(head == end) << (bin % 32));
+    s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
+}
+
+/* The smallest of the first blocks that are large enough, then the lowest. */
+static uint32_t
+scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64_t size)
+{
+    uint32_t at = s->heads[bin], best = NONE, end = s->end;
+    if (p->blocks[at].bin_next == end) /* mostly there is one alone */
+        return p->blocks[at].size >= size ? at : NONE;
+    uint64_t best_size = UINT64_MAX, best_addr = UINT64_MAX;
+    for (unsigned i = 0; at != end && i < SCAN_MAX; i++) {
+        const struct block *b = &p->blocks[at];
+        bool is_smaller = b->size < best_size;
+        bool is_lower = (b->size == best_size) & (b->addr < best_addr);
+        bool is_better = (b->size >= size) & (is_smaller | is_lower);
+        best = is_better ? at : best;
+        best_size = is_better ? b->size : best_size;
+        best_addr = is_better ? b->addr : best_addr;
+        at = b->bin_next;
+    }
+    return best;
+}
+
+uint32_t
+dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_t size)
+{
+    uint32_t own = bin_of(size);
+    uint32_t bin = bin_at_least(s, own);
+    if (bin == NONE)
+        return NONE;
+    uint32_t best = scan_bin(p, s, bin, size);
+    if (best != NONE || bin != own || own + 1 == BIN_COUNT)
+        return best;
+    bin = bin_at_least(s, own + 1);
+    return bin == NONE ? NONE : scan_bin(p, s, bin, size);
+}
+
+#define OLD_SCAN_MAX 64
+
+uint32_t
+dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
+                          uint64_t size, uint64_t epoch)
+{
+    unsigned looked = 0;
+    uint32_t bin = bin_at_least(s, bin_of(size));
+    while (bin != NONE && looked < OLD_SCAN_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < OLD_SCAN_MAX;
+             looked++) {
+            const struct block *b = &p->blocks[at];
+            if (b->size >= size && b->epoch <= epoch)
+                return at;
+            at = b->bin_next;
+        }
+        bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
+    }
+    return NONE;
+}
+
+/* --- shelves that come and go ------------------------------------------------------------- */
+
+/* Records for one are reserved. */
+static struct shelf *
+make_shelf(struct dryi_paged *p, uint32_t arena)
+{
+    struct shelf *s = dryi_memory_zalloc(&p->memory, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->arena = arena;
+    s->is_small = arena_is_small(arena);
+    s->prev = s->next = s->prev_of_stream = s->next_of_stream = NONE;
+    s->dead.first = NONE;
+    s->end = dryi_paged_record_take(p);
+    for (uint32_t bin = 0; bin < BIN_COUNT; bin++)
+        s->heads[bin] = s->end;
+    return s;
+}
+
+/* There is room for one more, and for the place of each when it is gone. */
+static bool
+reserve_shelf(struct dryi_paged *p)
+{
+    size_t count = (size_t)p->shelf_count + 1;
+    return dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity, count,
+                            sizeof(struct shelf *)) &&
+           dryi_memory_grow(&p->memory, &p->gone_shelves, &p->gone_shelf_capacity, count,
+                            sizeof *p->gone_shelves) &&
+           dryi_paged_block_reserve(p, 1);
+}
+
+uint32_t
+dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
+                      uint32_t stream)
+{
+    struct shelf *s = reserve_shelf(p) ? make_shelf(p, arena) : NULL;
+    if (!s)
+        return NONE;
+    s->kind = kind;
+    s->stream = stream;
+    if (kind == SHELF_STREAM && arena_is_small(arena) &&
+        !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
+        dryi_paged_front_make(p, s);
+    uint32_t shelf = p->shelf_count;
+    if (p->gone_shelf_count > 0)
+        shelf = p->gone_shelves[--p->gone_shelf_count];
+    else
+        p->shelf_count++;
+    p->shelves[shelf] = s;
+    return shelf;
+}
+
+static uint64_t
+shelf_key(uint32_t arena, uint32_t stream)
+{
+    return (uint64_t)arena << 32 | stream;
+}
+
+static void
+link_shelf(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    uint32_t *of_arena = &p->arenas[s->arena].shelves;
+    uint32_t *of_stream = &p->streams[s->stream].shelves;
+    s->next = *of_arena;
+    s->next_of_stream = *of_stream;
+    if (s->next != NONE)
+        p->shelves[s->next]->prev = shelf;
+    if (s->next_of_stream != NONE)
+        p->shelves[s->next_of_stream]->prev_of_stream = shelf;
+    *of_arena = *of_stream = shelf;
+}
+
+static void
+unlink_shelf(struct dryi_paged *p, const struct shelf *s)
+{
+    if (s->prev == NONE)
+        p->arenas[s->arena].shelves = s->next;
+    else
+        p->shelves[s->prev]->next = s->next;
+    if (s->next != NONE)
+        p->shelves[s->next]->prev = s->prev;
+    if (s->prev_of_stream == NONE)
+        p->streams[s->stream].shelves = s->next_of_stream;
+    else
+        p->shelves[s->prev_of_stream]->next_of_stream = s->next_of_stream;
+    if (s->next_of_stream != NONE)
+        p->shelves[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
+}
+
+/* Of a stream, and no block is of it. */
+static void
+drop_shelf(struct dryi_paged *p, uint32_t shelf)
+{
+    struct shelf *s = p->shelves[shelf];
+    struct arena *a = &p->arenas[s->arena];
+    if (a->last_shelf == shelf)
+        a->last_shelf = a->last_stream = NONE;
+    if (a->steal_turn == shelf)
+        a->steal_turn = s->next;
+    unlink_shelf(p, s);
+    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));
+    dryi_paged_front_unnote(p, s);
+    dryi_paged_front_finish(p, s);
+    dryi_paged_record_drop(p, s->end);
+    dryi_memory_free(&p->memory, s, 1, sizeof *s);
+    p->shelves[shelf] = NULL;
+    p->gone_shelves[p->gone_shelf_count++] = shelf;
+}
+
+#define LOOKS_FOR_ONE 4 /* shelves looked at, in turns, for each that is made */
+
+/*
+ * Every stream that meets a private pool gets a shelf there, and streams and pools come and go.
+ * One that nothing is of is made again if need be: so there are never many more than hold
+ * something, whoever is gone. Those of the stream that asks stay: its request may know them.
+ */
+static void
+drop_some(struct dryi_paged *p, uint32_t asking)
+{
+    for (int i = 0; i < LOOKS_FOR_ONE; i++) {
+        p->shelf_turn = (p->shelf_turn + 1) % p->shelf_count;
+        const struct shelf *s = p->shelves[p->shelf_turn];
+        if (s && s->kind == SHELF_STREAM && s->arena / 2 > 0 && s->stream != asking &&
+            s->block_count == 0)
+            drop_shelf(p, p->shelf_turn);
+    }
+}
+
+/* NONE: no memory. */
+static uint32_t
+make_shelf_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    uint64_t key = shelf_key(arena, stream);
+    if (arena / 2 > 0)
+        drop_some(p, stream);
+    if (!dryi_map_put(&p->shelf_ids, key, NONE))
+        return NONE;
+    uint32_t shelf = dryi_paged_shelf_make(p, arena, SHELF_STREAM, stream);
+    if (shelf == NONE) {
+        dryi_map_take(&p->shelf_ids, key);
+        return NONE;
+    }
+    dryi_map_put(&p->shelf_ids, key, shelf); /* takes no memory, it is there */
+    link_shelf(p, shelf);
+    return shelf;
+}
+
+uint32_t
+dryi_paged_shelf_known(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    const uint32_t *known = dryi_map_find(&p->shelf_ids, shelf_key(arena, stream));
+    return known ? *known : NONE;
+}
+
+uint32_t
+dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+{
+    struct arena *a = &p->arenas[arena];
+    uint32_t shelf = dryi_paged_shelf_known(p, arena, stream);
+    if (shelf == NONE)
+        shelf = make_shelf_of_stream(p, arena, stream);
+    if (shelf == NONE)
+        return NONE;
+    a->last_stream = stream;
+    return a->last_shelf = shelf;
+}
+
+void
+dryi_paged_shelves_finish(struct dryi_paged *p)
+{
+    for (uint32_t i = 0; i < p->shelf_count; i++) {
+        if (!p->shelves[i])
+            continue;
+        dryi_paged_front_finish(p, p->shelves[i]);
+        dryi_memory_free(&p->memory, p->shelves[i], 1, sizeof(struct shelf));
+    }
+    dryi_memory_free(&p->memory, p->shelves, p->shelf_capacity, sizeof(struct shelf *));
+    dryi_memory_free(&p->memory, p->gone_shelves, p->gone_shelf_capacity,
+                     sizeof *p->gone_shelves);
+}
+
+bool
+dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf, const struct block *b)
+{
+    if (b->shelf == shelf)
+        return true;
+    const struct shelf *own = p->shelves[shelf], *s = p->shelves[b->shelf];
+    if (s->kind != SHELF_STREAM)
+        return s->kind == SHELF_EVERYBODY;
+    if (dryi_paged_is_over(p, b) && p->conf.reuse_passed)
+        return true;
+    return own->kind == SHELF_STREAM && p->conf.reuse_ordered &&
+           b->epoch <= dryi_paged_known_epoch(p, own->stream, s->stream);
+}

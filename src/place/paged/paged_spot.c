@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where pages would do most good.
+ *
+ * Holes and the free blocks beside them are runs in which a request can lie once pages are
+ * under it. A run costs as many pages as its holes do under the request; at its edges the
+ * request shares pages with its neighbours. The candidates are runs around free blocks that
+ * hold what is left of the request beyond whole pages, around holes of about its size, and
+ * the fresh addresses at the end; the one with the fewest pages wins. Before an OOM all runs are
+ * candidates, however long: if pages could be had for any spot, they can for the one found then.
+ */
+
+#include "base/assert.h"
+#include "place/paged/paged_inside.h"
+
+#define REACH 16 /* blocks a run extends to either side, but before an OOM */
+#define SEED_MAX 32
+
+#define RUN_MAX (2 * REACH + 1)
+
+struct run {
+    uint32_t first, count; /* blocks */
+    uint64_t begin, end;
+    uint64_t free; /* bytes that have pages */
+    struct run_part *parts;
+};
+
+#define TRIED_COUNT 128u /* a power of two, more than a bounded search tries */
+
+/* What a search holds: the request, and the best so far (block NONE: nothing yet). */
+struct search {
+    const struct dryi_paged *p;
+    const struct request *r;
+    enum search_kind kind;
+    bool maps;              /* into holes */
+    bool gives;             /* pages of this arena may go elsewhere */
+    struct run_part *parts; /* room for so many */
+    size_t part_max;
+    struct spot best;
+    uint32_t tried[TRIED_COUNT]; /* first blocks of runs, hashed; NIL: none */
+};
+
+static bool
+is_part_of_run(const struct search *search, uint32_t block)
+{
+    if (block == NONE)
+        return false;
+    const struct dryi_paged *p = search->p;
+    const struct block *b = &p->blocks[block];
+    uint32_t shelf = search->r->shelf;
+    if (b->state == BLOCK_HOLE)
+        return search->maps;
+    return b->state == BLOCK_FREE &&
+           (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b));
+}
+
+/* The neighbours of a block, whatever fence is between. */
+static uint32_t
+block_before(const struct dryi_paged *p, uint32_t block)
+{
+    uint32_t prev = p->blocks[block].prev;
+    return prev != NONE && p->blocks[prev].state == BLOCK_FENCE ? p->blocks[prev].prev
+                                                                : prev;
+}
+
+static uint32_t
+block_behind(const struct dryi_paged *p, uint32_t block)
+{
+    uint32_t next = p->blocks[block].next;
+    return next != NONE && p->blocks[next].state == BLOCK_FENCE ? p->blocks[next].next
+                                                                : next;
+}
+
+/*
+ * Can pages of a free block lie elsewhere? Before an OOM all that can be waited for was: what is
+ * not over then stays where it is.
+ */
+static bool
+is_movable(const struct search *search, const struct block *b)
+{
+    const struct dryi_paged *p = search->p;
+    if (!search->gives || dryi_paged_is_over(p, b))
+        return search->gives;
+    return search->kind < SEARCH_ALL &&
+           !dryi_paged_is_captured(p, p->shelves[b->shelf]->stream);
+}
+
+static struct run_part
+make_part(const struct search *search, uint32_t block)
+{
+    const struct dryi_paged *p = search->p;
+    const struct block *b = &p->blocks[block];
+    struct run_part part = {.block = block,
+                            .is_hole = b->state == BLOCK_HOLE,
+                            .begin = b->addr,
+                            .end = block_end(b),
+                            .lo = b->addr};
+    if (part.is_hole)
+        part.hi = part.end;
+    else if (is_movable(search, b))
+        dryi_paged_whole_pages(p, b->addr, part.end, &part.lo, &part.hi);
+    else
+        part.hi = part.lo;
+    return part;
+}
+
+/* Of a run that was measured; most of those are not worth it. */
+static void
+make_parts(const struct search *search, struct run *run)
+{
+    uint32_t at = run->first;
+    for (uint32_t i = 0; i < run->count; i++, at = block_behind(search->p, at)) {
+        struct run_part *part = &run->parts[i];
+        *part = make_part(search, at);
+        if (i == 0)
+            continue;
+        const struct run_part *last = part - 1;
+        part->fresh = last->fresh + (last->is_hole ? last->hi - last->lo : 0);
+        part->movable = last->movable + (last->is_hole ? 0 : last->hi - last->lo);
+    }
+}
+
+/* Where the run around a block begins. */
+static uint32_t
+first_of_run(const struct search *search, uint32_t seed)
+{
+    const struct dryi_paged *p = search->p;
+    uint32_t first = seed;
+    for (unsigned i = 0; i < REACH; i++) {
+        uint32_t prev = block_before(p, first);
+        if (!is_part_of_run(search, prev))
+            break;
+        first = prev;
+    }
+    return first;
+}
+
+/* Most blocks of a run lead to the same one: it is tried once, as far as that is remembered. */
+static bool
+is_new_run(struct search *search, uint32_t first)
+{
+    uint32_t *tried = &search->tried[first % TRIED_COUNT];
+    bool is_new = *tried != first;
+    *tried = first;
+    return is_new;
+}
+
+static void
+measure_run(const struct search *search, uint32_t first, struct run *run)
+{
+    const struct dryi_paged *p = search->p;
+    *run = (struct run){
+        .first = first, .begin = p->blocks[first].addr, .parts = search->parts};
+    uint32_t at = first;
+    do {
+        const struct block *b = &p->blocks[at];
+        run->count++;
+        run->end = block_end(b);
+        run->free += b->state == BLOCK_HOLE ? 0 : b->size;
+        at = block_behind(p, at);
+    } while (run->count < search->part_max && is_part_of_run(search, at));
+}
+
+/*
+ * Where the last spot lay: the parts of its begin, and of its first and last page. Spots come in
+ * order, so that the parts of the next are there or further on.
+ */
+struct cursor {
+    uint32_t addr, lo, hi;
+};
+
+/* The last part that begins at or below the address; the first of what is below all. */
+static const struct run_part *
+find_part(const struct run *run, uint32_t *at, uint64_t addr)
+{
+    while (*at + 1 < run->count && run->parts[*at + 1].begin <= addr)
+        ++*at;
+    return &run->parts[*at];
+}
+
+/* Bytes of holes, and of pages that could lie elsewhere, below the address. */
+static void
+count_below(const struct run_part *part, uint64_t addr, uint64_t *fresh,
+            uint64_t *movable)
+{
+    uint64_t top = addr < part->hi ? addr : part->hi;
+    uint64_t here = top > part->lo ? top - part->lo : 0;
+    *fresh = part->fresh + (part->is_hole ? here : 0);
+    *movable = part->movable + (part->is_hole ? 0 : here);
+}
+
+/* What counts first in a search. */
+static uint64_t
+pages_of(const struct spot *spot, enum search_kind kind)
+{
+    return kind == SEARCH_FRESH ? spot->fresh : spot->cost;
+}
+
+/* Its pages, and if those are not too many the rest, but for the block. False: they are. */
+static bool
+measure_spot(const struct search *search, const struct run *run, struct cursor *cursor,
+             struct spot *spot)
+{
+    const struct dryi_paged *p = search->p;
+    uint64_t addr = spot->addr, end = addr + search->r->bytes;
+    uint64_t lo = page_floor(p, addr), hi = page_ceil(p, end);
+    uint64_t fresh[2], movable[2];
+    count_below(find_part(run, &cursor->lo, lo), lo, &fresh[0], &movable[0]);
+    count_below(find_part(run, &cursor->hi, hi), hi, &fresh[1], &movable[1]);
+    spot->fresh = (fresh[1] - fresh[0]) >> p->page_shift;
+    spot->cost = spot->fresh + ((movable[1] - movable[0]) >> p->page_shift);
+    if (search->best.block != NONE &&
+        pages_of(spot, search->kind) > pages_of(&search->best, search->kind))
+        return false;
+    spot->gaps = (addr > run->begin ? 1u : 0u) + (end < run->end ? 1u : 0u);
+    spot->slack = addr - (lo > run->begin ? lo : run->begin) +
+                  (hi < run->end ? hi : run->end) - end;
+    return true;
+}
+
+static bool
+is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
+{
+    if (pages_of(a, kind) != pages_of(b, kind))
+        return pages_of(a, kind) < pages_of(b, kind);
+    if (a->fresh != b->fresh)
+        return a->fresh < b->fresh;
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    if (a->gaps != b->gaps)
+        return a->gaps < b->gaps;
+    if (a->slack != b->slack)
+        return a->slack < b->slack;
+    return a->addr < b->addr;
+}
+
+static void
+try_spot(struct search *search, const struct run *run, struct cursor *cursor,
+         uint64_t addr)
+{
+    if (addr < run->begin || search->r->bytes > run->end - addr)
+        return;
+    struct spot spot = {.addr = addr};
+    if (!measure_spot(search, run, cursor, &spot) ||
+        (search->best.block != NONE && !is_better(&spot, &search->best, search->kind)))
+        return;
+    spot.block = find_part(run, &cursor->addr, addr)->block;
+    search->best = spot;
+}
+
+/* What of the request finds no room in the run's free blocks needs pages wherever it lies. */
+static bool
+may_be_better(const struct search *search, const struct run *run)
+{
+    const struct spot *best = &search->best;
+    if (best->block == NONE)
+        return true;
+    uint64_t bytes = search->r->bytes;
+    uint64_t least = bytes > run->free ? (bytes - run->free) >> search->p->page_shift : 0;
+    return least <= pages_of(best, search->kind);
+}
+
+static void
+try_before(struct search *search, const struct run *run, struct cursor *cursor,
+           uint64_t end)
+{
+    if (end >= run->begin + search->r->bytes)
+        try_spot(search, run, cursor, end - search->r->bytes);
+}
+
+/*
+ * Right behind and right before what bounds a part; but not at the end of a span that is a hole,
+ * where the request would be far from all others. Before an OOM the same of its whole pages: a spot
+ * whose ends lie between such bounds costs as much at one of them.
+ */
+static void
+try_part(struct search *search, const struct run *run, const struct run_part *part,
+         struct cursor *behind, struct cursor *before)
+{
+    bool is_all = search->kind >= SEARCH_ALL;
+    bool is_amid = search->p->blocks[part->block].next != NONE;
+    try_spot(search, run, behind, part->begin);
+    if (is_all && part->lo < part->hi && !part->is_hole) {
+        try_spot(search, run, behind, part->hi);
+        try_before(search, run, before, part->lo);
+    }
+    if (is_amid || (is_all && !part->is_hole))
+        try_before(search, run, before, part->end);
+}
+
+static void
+try_run(struct search *search, uint32_t seed)
+{
+    uint64_t bytes = search->r->bytes;
+    uint32_t first = first_of_run(search, seed);
+    if (!is_new_run(search, first))
+        return;
+    struct run run;
+    measure_run(search, first, &run);
+    if (run.end - run.begin < bytes || !may_be_better(search, &run))
+        return;
+    make_parts(search, &run);
+    struct cursor behind = {0}, before = {0};
+    for (uint32_t i = 0; i < run.count; i++)
+        try_part(search, &run, &run.parts[i], &behind, &before);
+}
+
+/* Blocks of a shelf from a size upwards: free ones only where a hole is beside them. */
+static void
+try_shelf(struct search *search, uint32_t shelf, uint64_t size)
+{
+    const struct dryi_paged *p = search->p;
+    const struct shelf *s = p->shelves[shelf];
+    unsigned looked = 0;
+    uint32_t bin = bin_at_least(s, bin_of(size));
+    while (bin != NONE && looked < SEED_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < SEED_MAX; looked++) {
+            const struct block *b = &p->blocks[at];
+            if (b->state == BLOCK_HOLE || search->kind != SEARCH_FRESH ||
+                (b->prev != NONE && p->blocks[b->prev].state == BLOCK_HOLE) ||
+                (b->next != NONE && p->blocks[b->next].state == BLOCK_HOLE))
+                try_run(search, at);
+            at = b->bin_next;
+        }
+        bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
+    }
+}
+
+/* Behind the run that begins there. */
+static uint32_t
+skip_run(const struct search *search, uint32_t first, size_t *count)
+{
+    uint32_t at = first;
+    for (*count = 0; is_part_of_run(search, at); ++*count)
+        at = block_behind(search->p, at);
+    return at;
+}
+
+/* The first block of the next run, from this one on; NONE. */
+static uint32_t
+next_run(const struct search *search, uint32_t at)
+{
+    while (at != NONE && !is_part_of_run(search, at))
+        at = block_behind(search->p, at);
+    return at;
+}
+
+/* The blocks of the longest run. */
+static size_t
+measure_longest(const struct search *search)
+{
+    const struct dryi_paged *p = search->p;
+    size_t longest = 0, count;
+    uint32_t span = p->arenas[search->r->arena].spans;
+    for (; span != NONE; span = p->spans[span].next) {
+        uint32_t at = next_run(search, p->spans[span].first_block);
+        for (; at != NONE; at = next_run(search, at)) {
+            at = skip_run(search, at, &count);
+            longest = count > longest ? count : longest;
+        }
+    }
+    return longest;
+}
+
+/* Every run, whole. */
+static enum dry_status
+try_all(struct dryi_paged *p, struct search *search)
+{
+    search->part_max = measure_longest(search);
+    if (!dryi_memory_grow(&p->memory, &p->run_parts, &p->run_part_capacity,
+                          search->part_max, sizeof *p->run_parts))
+        return DRY_ERR_MEMORY;
+    search->parts = p->run_parts;
+    size_t count;
+    uint32_t span = p->arenas[search->r->arena].spans;
+    for (; span != NONE; span = p->spans[span].next) {
+        uint32_t at = next_run(search, p->spans[span].first_block);
+        for (; at != NONE; at = next_run(search, at)) {
+            try_run(search, at);
+            at = skip_run(search, at, &count);
+        }
+    }
+    return DRY_OK;
+}
+
+/*
+ * What the bounded look did not come to: a hole that is sure to do, of the size's own bin if it is
+ * among the newest there, as a span is that was just reserved for the request.
+ */
+static void
+try_sure(struct search *search, uint32_t holes)
+{
+    const struct dryi_paged *p = search->p;
+    const struct shelf *s = p->shelves[holes];
+    uint64_t size = page_ceil(p, search->r->bytes);
+    uint32_t bin = bin_of(size), at = s->heads[bin];
+    for (unsigned i = 0; at != s->end && i < SEED_MAX; i++, at = p->blocks[at].bin_next) {
+        if (p->blocks[at].size < size)
+            continue;
+        try_run(search, at);
+        return;
+    }
+    uint32_t above = bin + 1 < BIN_COUNT ? bin_at_least(s, bin + 1) : NONE;
+    if (above != NONE)
+        try_run(search, s->heads[above]);
+}
+
+/* What is likely to be good, bounded. */
+static void
+try_some(struct search *search)
+{
+    const struct dryi_paged *p = search->p;
+    const struct request *r = search->r;
+    const struct arena *arena = &p->arenas[r->arena];
+    if (search->kind == SEARCH_JOINED) { /* of two blocks, one is half of it */
+        try_shelf(search, r->shelf, r->bytes / 2);
+        try_shelf(search, arena->everybody, r->bytes / 2);
+        return;
+    }
+    uint64_t rest = r->bytes & p->page_mask;
+    uint64_t whole = r->bytes - rest;
+    uint64_t least = whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
+    try_shelf(search, r->shelf, rest);
+    try_shelf(search, arena->everybody, rest);
+    try_shelf(search, arena->holes, least);
+    if (search->best.block == NONE)
+        try_sure(search, arena->holes);
+}
+
+enum dry_status
+dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_kind kind,
+                     struct spot *spot)
+{
+    struct run_part few[RUN_MAX];
+    struct search search = {.p = p,
+                            .r = r,
+                            .kind = kind,
+                            .parts = few,
+                            .part_max = RUN_MAX,
+                            .best.block = NONE};
+    enum dry_status status = DRY_OK;
+    search.maps = kind != SEARCH_FREE && kind != SEARCH_JOINED;
+    search.gives =
+        search.maps && dryi_paged_gives_pages(p, r->arena, kind == SEARCH_LAST);
+    if (kind >= SEARCH_ALL)
+        status = try_all(p, &search);
+    else
+        try_some(&search);
+    *spot = search.best;
+    return status;
+}
+
+/* --- taking ------------------------------------------------------------------------------- */
+
+/* Pages under every hole of the range; *block: the one that holds its begin then. */
+static enum dry_status
+fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+     uint32_t *block)
+{
+    uint64_t end = spot->addr + r->bytes;
+    uint64_t lo = page_floor(p, spot->addr), hi = page_ceil(p, end);
+    uint32_t at = *block = spot->block;
+    while (at != NONE && p->blocks[at].addr < end) {
+        const struct block *b = &p->blocks[at];
+        if (b->state == BLOCK_HOLE) {
+            uint64_t from = b->addr > lo ? b->addr : lo;
+            uint64_t to = block_end(b) < hi ? block_end(b) : hi;
+            enum dry_status status = dryi_paged_map(p, at, from, to, r->shelf, &at);
+            if (status != DRY_OK)
+                return status;
+            if (p->blocks[at].addr <= spot->addr)
+                *block = at;
+        }
+        at = p->blocks[at].next;
+    }
+    return DRY_OK;
+}
+
+uint32_t
+dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
+{
+    uint64_t end = addr + bytes;
+    if (addr > p->blocks[block].addr) {
+        uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
+        p->blocks[rest].state = BLOCK_USED;
+        dryi_paged_block_settle(p, block);
+        block = rest;
+    }
+    p->blocks[block].state = BLOCK_USED;
+    if (end < block_end(&p->blocks[block])) {
+        uint32_t rest = dryi_paged_block_split(p, block, bytes);
+        p->blocks[rest].state = BLOCK_FREE;
+        dryi_paged_block_settle(p, rest);
+    }
+    return block;
+}
+
+/* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for fronts. */
+static uint32_t
+count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)
+{
+    uint32_t at = spot->block, count = 0;
+    for (; at != NONE && p->blocks[at].addr < end; at = p->blocks[at].next)
+        count++;
+    return count < RUN_MAX ? RUN_MAX : count;
+}
+
+enum dry_status
+dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
+                     const struct spot *spot, uint32_t *block)
+{
+    uint64_t end = spot->addr + r->bytes;
+    if (!dryi_paged_block_reserve(p, 2 * count_parts(p, spot, end)))
+        return DRY_ERR_MEMORY;
+    uint32_t at;
+    enum dry_status status = fill(p, r, spot, &at);
+    if (status != DRY_OK)
+        return status;
+    dryi_paged_shelf_remove(p, at);
+    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
+    at = dryi_paged_carve(p, at, spot->addr, here - spot->addr);
+    while (block_end(&p->blocks[at]) < end) {
+        dryi_paged_fence_drop(p, p->blocks[at].next);
+        uint32_t next = p->blocks[at].next;
+        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
+        dryi_paged_shelf_remove(p, next);
+        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
+        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        dryi_paged_block_absorb(p, at);
+    }
+    dryi_paged_block_assign(p, at, r->shelf);
+    *block = at;
+    return DRY_OK;
+}

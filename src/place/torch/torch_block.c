@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Blocks: the free sets, best fit, split and merge.
+ *
+ * PyTorch keeps one set a pool ordered by (stream, size, registration counter, address); as
+ * no search ever crosses a stream, there is one tree a (pool, stream) here, with the key
+ * (size, tie). The tie is the address or, from 2.13 on, the counter of the segment before
+ * the offset in it, which orders the same way in one word.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/torch/torch_state.h"
+
+#define OFFSET_BITS 36 /* of the tie: offsets in units of 512 bytes, up to 32 TiB */
+
+bool
+dryi_torch_block_reserve(struct dryi_torch *t, size_t count)
+{
+    if (t->free_block_slots >= count)
+        return true;
+    size_t needed = t->block_count + (count - t->free_block_slots);
+    return needed < NONE &&
+           dryi_memory_grow(&t->memory, &t->blocks, &t->block_capacity, needed,
+                            sizeof *t->blocks) &&
+           dryi_memory_grow(&t->memory, &t->nodes, &t->node_capacity, needed,
+                            sizeof *t->nodes);
+}
+
+uint32_t
+dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
+                      uint64_t size)
+{
+    uint32_t block = t->free_block_slot;
+    if (block != NONE) {
+        t->free_block_slot = t->blocks[block].next;
+        t->free_block_slots--;
+    } else {
+        DRYI_ASSERT(t->block_count < t->block_capacity);
+        block = t->block_count++;
+    }
+    t->blocks[block] = (struct block){
+        .addr = addr,
+        .size = size,
+        .made = t->made_count++,
+        .prev = NONE,
+        .next = NONE,
+        .segment = segment,
+        .pool = t->lanes[t->segments[segment].lane].pool,
+        .stream = t->lanes[t->segments[segment].lane].stream,
+        .lane = t->segments[segment].lane,
+        .uses = NONE,
+        .live = true,
+        .mapped = true,
+    };
+    t->nodes[block] =
+        (struct dryi_order_node){.priority = (uint32_t)dryi_mix64(block ^ t->seed)};
+    return block;
+}
+
+void
+dryi_torch_block_drop(struct dryi_torch *t, uint32_t block)
+{
+    DRYI_ASSERT(!t->nodes[block].in_set);
+    t->blocks[block].live = false;
+    t->blocks[block].next = t->free_block_slot;
+    t->free_block_slot = block;
+    t->free_block_slots++;
+}
+
+void
+dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh)
+{
+    struct block *b = &t->blocks[block];
+    t->blocks[fresh].prev = block;
+    t->blocks[fresh].next = b->next;
+    if (b->next != NONE)
+        t->blocks[b->next].prev = fresh;
+    b->next = fresh;
+}
+
+static uint64_t
+tie_of(const struct dryi_torch *t, const struct block *block)
+{
+    if (t->rules->order_by_block)
+        return block->made;
+    if (!t->rules->order_by_counter)
+        return block->addr;
+    const struct segment *segment = &t->segments[block->segment];
+    return segment->counter << OFFSET_BITS |
+           (block->addr - segment->addr) / BLOCK_SIZE_MIN;
+}
+
+void
+dryi_torch_free_insert(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    t->nodes[block].major = b->size;
+    t->nodes[block].minor = tie_of(t, b);
+    b->gc_base = t->pools[b->pool].search_count;
+    dryi_order_insert(t->nodes, &t->lanes[b->lane].free_root, block);
+}
+
+void
+dryi_torch_free_remove(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    dryi_order_remove(t->nodes, &t->lanes[b->lane].free_root, block);
+}
+
+void
+dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    t->nodes[block].major = b->addr;
+    t->nodes[block].minor = 0;
+    dryi_order_insert(t->nodes, &t->lanes[b->lane].unmapped_root, block);
+}
+
+void
+dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    dryi_order_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
+}
+
+uint64_t
+dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other)
+{
+    if (other == NONE)
+        return 0;
+    struct block *dst = &t->blocks[block], *src = &t->blocks[other];
+    if (src->allocated || src->event_count > 0 || src->uses != NONE ||
+        src->mapped != dst->mapped)
+        return 0;
+    if (src->mapped)
+        dryi_torch_free_remove(t, other);
+    else
+        dryi_torch_unmapped_remove(t, other);
+    if (dst->prev == other) {
+        dst->addr = src->addr;
+        dst->prev = src->prev;
+        if (dst->prev != NONE)
+            t->blocks[dst->prev].next = block;
+        else
+            t->segments[dst->segment].first_block = block;
+    } else {
+        dst->next = src->next;
+        if (dst->next != NONE)
+            t->blocks[dst->next].prev = block;
+    }
+    uint64_t gained = src->size;
+    dst->size += gained;
+    dryi_torch_block_drop(t, other);
+    return gained;
+}
+
+/* What a free block could become: with the unmapped addresses behind it. */
+static uint64_t
+growable_size(const struct dryi_torch *t, uint32_t block)
+{
+    const struct block *b = &t->blocks[block];
+    const struct block *next = b->next != NONE ? &t->blocks[b->next] : NULL;
+    return b->size + (next && !next->mapped ? next->size : 0);
+}
+
+/*
+ * With expandable segments, the first fit may be the tail of a segment that can still grow.
+ * Prefer a following candidate that wastes less (active), or any from cudaMalloc (not).
+ */
+static uint32_t
+skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
+                bool may_expand)
+{
+    if (may_expand) {
+        uint32_t next = dryi_order_after(t->nodes, root, block);
+        while (block_is_expandable(t, &t->blocks[block]) && next != NONE &&
+               growable_size(t, next) < growable_size(t, block)) {
+            block = next;
+            next = dryi_order_after(t->nodes, root, block);
+        }
+        return block;
+    }
+    while (block != NONE && block_is_expandable(t, &t->blocks[block]))
+        block = dryi_order_after(t->nodes, root, block);
+    return block;
+}
+
+/* A block at or over max_split_size is only for requests of that kind, and nearly exact. */
+bool
+dryi_torch_may_have(const struct dryi_torch *t, uint64_t block_size, uint64_t size)
+{
+    if (size < t->conf.max_split_size)
+        return block_size < t->conf.max_split_size;
+    uint64_t slack =
+        t->rules->slack_is_option ? t->conf.max_non_split_rounding_size : FIXED_SLACK;
+    return block_size < size + slack; /* which may wrap, as it does there */
+}
+
+uint32_t
+dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
+{
+    uint32_t root = t->lanes[r->lane].free_root;
+    uint32_t block = dryi_order_at_least(t->nodes, root, r->rounded, 0);
+    if (block != NONE && block_is_expandable(t, &t->blocks[block]))
+        block = skip_expandable(t, root, block, r->expandable);
+    if (block == NONE || !dryi_torch_may_have(t, t->blocks[block].size, r->rounded))
+        return NONE;
+    return block;
+}
+
+uint32_t
+dryi_torch_free_take(struct dryi_torch *t, const struct request *r)
+{
+    if (t->has_limit && t->conf.garbage_collection_threshold > 0)
+        t->pools[r->pool].search_count++;
+    uint32_t block = dryi_torch_free_find(t, r);
+    if (block != NONE)
+        dryi_torch_free_remove(t, block);
+    return block;
+}
+
+static bool
+should_split(const struct dryi_torch *t, const struct block *block,
+             const struct request *r)
+{
+    if (t->owners[block->pool / 2].flags & DRYI_POOL_NO_SPLIT)
+        return false;
+    uint64_t remaining = block->size - r->rounded;
+    if (pool_is_small(block->pool) || r->expandable)
+        return remaining >= BLOCK_SIZE_MIN;
+    return r->rounded < t->conf.max_split_size && remaining > LARGE_SPLIT_REST;
+}
+
+/* The front becomes a block of its own; the rest keeps the record and is free again. */
+static uint32_t
+split_front(struct dryi_torch *t, uint32_t block, uint64_t size)
+{
+    uint32_t front =
+        dryi_torch_block_make(t, t->blocks[block].segment, t->blocks[block].addr, size);
+    struct block *rest = &t->blocks[block];
+    t->blocks[front].prev = rest->prev;
+    t->blocks[front].next = block;
+    if (rest->prev != NONE)
+        t->blocks[rest->prev].next = front;
+    else
+        t->segments[rest->segment].first_block = front;
+    rest->prev = front;
+    rest->addr += size;
+    rest->size -= size;
+    dryi_torch_free_insert(t, block);
+    return front;
+}
+
+/* inactive_split before anything else: peaks depend on the order. */
+static void
+count_use_of_split(struct dryi_torch *t, const struct block *used, bool was_split,
+                   uint64_t rest_size)
+{
+    if (block_is_expandable(t, used))
+        return;
+    struct dry_stats *s = &t->stats;
+    if (rest_size && was_split) {
+        dryi_torch_stat_change(&s->inactive_split_bytes, used->pool,
+                               -(int64_t)used->size);
+    } else if (rest_size) {
+        dryi_torch_stat_change(&s->inactive_split_bytes, used->pool, (int64_t)rest_size);
+        dryi_torch_stat_change(&s->inactive_split, used->pool, 1);
+    } else if (was_split) {
+        dryi_torch_stat_change(&s->inactive_split_bytes, used->pool,
+                               -(int64_t)used->size);
+        dryi_torch_stat_change(&s->inactive_split, used->pool, -1);
+    }
+}
+
+uint32_t
+dryi_torch_block_use(struct dryi_torch *t, uint32_t block, const struct request *r)
+{
+    bool was_split = block_is_split(&t->blocks[block]);
+    uint64_t rest_size = 0;
+    if (should_split(t, &t->blocks[block], r)) {
+        uint32_t front = split_front(t, block, r->rounded);
+        rest_size = t->blocks[block].size;
+        block = front;
+    }
+    struct block *used = &t->blocks[block];
+    count_use_of_split(t, used, was_split, rest_size);
+    used->allocated = true;
+    used->requested = r->size;
+    dryi_torch_tell(t, DRY_ACTION_ALLOC, used->segment, used->addr, r->size);
+    struct dry_stats *s = &t->stats;
+    dryi_torch_stat_change(&s->allocation, used->pool, 1);
+    dryi_torch_stat_change(&s->allocated_bytes, used->pool, (int64_t)used->size);
+    dryi_torch_stat_change(&s->active, used->pool, 1);
+    dryi_torch_stat_change(&s->active_bytes, used->pool, (int64_t)used->size);
+    dryi_torch_stat_change(&s->requested_bytes, used->pool, (int64_t)used->requested);
+    if (used->size >= t->conf.max_split_size)
+        dryi_torch_stat_add(&s->oversize_allocations, 1);
+    return block;
+}
+
+/* How inactive_split changes when a block comes back: one net change, not three. */
+struct split_change {
+    int64_t count, bytes;
+};
+
+static void
+count_free(struct dryi_torch *t, const struct block *b, int64_t size, int64_t requested,
+           struct split_change change)
+{
+    struct dry_stats *s = &t->stats;
+    if (!block_is_expandable(t, b)) {
+        if (change.count)
+            dryi_torch_stat_change(&s->inactive_split, b->pool, change.count);
+        if (change.bytes)
+            dryi_torch_stat_change(&s->inactive_split_bytes, b->pool, change.bytes);
+    }
+    dryi_torch_stat_change(&s->active, b->pool, -1);
+    dryi_torch_stat_change(&s->active_bytes, b->pool, -size);
+    dryi_torch_stat_change(&s->requested_bytes, b->pool, -requested);
+}
+
+void
+dryi_torch_block_free(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    DRYI_ASSERT(b->live && !b->allocated && b->event_count == 0 && b->uses == NONE);
+    int64_t size = (int64_t)b->size, requested = (int64_t)b->requested;
+    dryi_torch_tell(t, DRY_ACTION_FREE_COMPLETED, b->segment, b->addr, b->requested);
+    struct split_change change = {0};
+    uint32_t neighbours[2] = {b->prev, b->next};
+    for (int i = 0; i < 2; i++) {
+        uint64_t gained = dryi_torch_block_merge(t, block, neighbours[i]);
+        change.count -= gained > 0;
+        change.bytes -= (int64_t)gained;
+    }
+    dryi_torch_free_insert(t, block);
+    if (block_is_split(b)) {
+        change.count += 1;
+        change.bytes += (int64_t)b->size;
+    }
+    count_free(t, b, size, requested, change);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Segments: ranges from the device, whole (cudaMalloc) or page by page (expandable).
+ *
+ * An expandable segment reserves 9/8 of the device in addresses and maps pages of 2 MiB
+ * (small pool) or large_segment_size (large pool) at its end or in its holes, so that free
+ * memory of one stream stays in one piece. Pages go back only when cached memory is
+ * released as a whole.
+ */
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "place/torch/torch_state.h"
+
+bool
+dryi_torch_segment_reserve(struct dryi_torch *t, size_t count)
+{
+    return t->free_segment_slot != NONE ||
+           dryi_memory_grow(&t->memory, &t->segments, &t->segment_capacity,
+                            t->segment_slots + count, sizeof *t->segments);
+}
+
+uint32_t
+dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size, uint64_t page,
+                        uint32_t lane)
+{
+    uint32_t segment = t->free_segment_slot;
+    if (segment != NONE) {
+        t->free_segment_slot = t->segments[segment].next_free;
+    } else {
+        DRYI_ASSERT(t->segment_slots < t->segment_capacity);
+        segment = t->segment_slots++;
+    }
+    t->segments[segment] = (struct segment){
+        .addr = addr,
+        .size = size,
+        .page = page,
+        .counter = t->next_counter++,
+        .ordinal = t->segments_made++,
+        .lane = lane,
+        .live = true,
+    };
+    t->owners[t->lanes[lane].pool / 2].segments++;
+    uint32_t block = dryi_torch_block_make(t, segment, addr, size);
+    t->blocks[block].mapped = page == 0;
+    t->segments[segment].first_block = block;
+    return segment;
+}
+
+/* The segment's last block goes with it. */
+static void
+drop_segment(struct dryi_torch *t, uint32_t segment)
+{
+    struct segment *s = &t->segments[segment];
+    dryi_torch_block_drop(t, s->first_block);
+    dryi_torch_owner_lose(t, t->lanes[s->lane].pool / 2);
+    s->live = false;
+    s->next_free = t->free_segment_slot;
+    t->free_segment_slot = segment;
+}
+
+static void
+count_reserved(struct dryi_torch *t, uint32_t pool, int64_t bytes)
+{
+    t->total_bytes += (uint64_t)bytes;
+    t->owners[pool / 2].reserved_bytes += (uint64_t)bytes;
+    dryi_torch_stat_change(&t->stats.reserved_bytes, pool, bytes);
+    if (bytes > 0)
+        t->stats.num_device_alloc++;
+    else
+        t->stats.num_device_free++;
+}
+
+/* --- cudaMalloc ----------------------------------------------------------------------- */
+
+static enum dry_status
+alloc_whole(struct dryi_torch *t, const struct request *r, uint32_t *block)
+{
+    uint64_t addr;
+    enum dry_status status =
+        dryi_torch_driver(t)->alloc(t->device.self, r->alloc_size, &addr);
+    if (status != DRY_OK)
+        return status;
+    uint32_t segment = dryi_torch_segment_make(t, addr, r->alloc_size, 0, r->lane);
+    dryi_torch_stat_change(&t->stats.segment, r->pool, 1);
+    count_reserved(t, r->pool, (int64_t)r->alloc_size);
+    if (r->alloc_size >= t->conf.max_split_size)
+        dryi_torch_stat_add(&t->stats.oversize_segments, 1);
+    dryi_torch_tell(t, DRY_ACTION_SEGMENT_ALLOC, segment, addr, r->alloc_size);
+    *block = t->segments[segment].first_block;
+    return DRY_OK;
+}
+
+void
+dryi_torch_segment_free(struct dryi_torch *t, uint32_t block)
+{
+    struct block b = t->blocks[block];
+    DRYI_ASSERT(!b.allocated && !block_is_split(&b) && !block_is_expandable(t, &b));
+    dryi_torch_free_remove(t, block);
+    dryi_torch_driver(t)->free(t->device.self, b.addr, b.size);
+    dryi_torch_stat_change(&t->stats.segment, b.pool, -1);
+    count_reserved(t, b.pool, -(int64_t)b.size);
+    if (b.size >= t->conf.max_split_size)
+        dryi_torch_stat_add(&t->stats.oversize_segments, -1);
+    dryi_torch_tell(t, DRY_ACTION_SEGMENT_FREE, b.segment, b.addr, b.size);
+    drop_segment(t, b.segment);
+}
+
+/* --- expandable ----------------------------------------------------------------------- */
+
+uint64_t
+dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page)
+{
+    uint64_t total =
+        t->device_total == UINT64_MAX ? UNKNOWN_DEVICE_TOTAL : t->device_total;
+    uint64_t reach = total + total / 8;
+    uint64_t asked = reach;
+    if (t->conf.expandable_reserve_bytes)
+        asked = t->conf.expandable_reserve_bytes;
+    else if (t->conf.expandable_reserve_fraction > 0 &&
+             t->conf.expandable_reserve_fraction < 1.125)
+        asked = (uint64_t)(t->conf.expandable_reserve_fraction * (double)total);
+    return dryi_round_up(asked < reach ? asked : reach, page);
+}
+
+/* A block that a growing request may run through: free in every sense, mapped or not. */
+static bool
+is_usable(const struct dryi_torch *t, uint32_t block)
+{
+    return block != NONE && !t->blocks[block].allocated &&
+           t->blocks[block].event_count == 0 && t->blocks[block].uses == NONE;
+}
+
+static bool
+has_room(const struct dryi_torch *t, uint32_t block, uint64_t size)
+{
+    uint64_t room = 0;
+    while (room < size && is_usable(t, block)) {
+        room += t->blocks[block].size;
+        block = t->blocks[block].next;
+    }
+    return room >= size;
+}
+
+static enum dry_status
+make_expandable(struct dryi_torch *t, const struct request *r, uint32_t *block)
+{
+    uint64_t page = pool_is_small(r->pool) ? SMALL_SEGMENT : t->conf.large_segment_size;
+    uint64_t size = dryi_torch_expandable_reach(t, page);
+    uint64_t addr;
+    enum dry_status status = dryi_torch_driver(t)->reserve(t->device.self, size, &addr);
+    if (status != DRY_OK)
+        return status;
+    if (size < r->rounded) { /* no segment could ever hold it */
+        dryi_torch_driver(t)->unreserve(t->device.self, addr, size);
+        return DRY_ERR_NO_SPACE;
+    }
+    uint32_t segment = dryi_torch_segment_make(t, addr, size, page, r->lane);
+    *block = t->segments[segment].first_block;
+    dryi_torch_unmapped_insert(t, *block);
+    return DRY_OK;
+}
+
+uint32_t
+dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r)
+{
+    uint32_t root = t->lanes[r->lane].unmapped_root;
+    uint32_t unmapped = dryi_order_at_least(t->nodes, root, 0, 0);
+    while (unmapped != NONE) {
+        uint32_t start = unmapped;
+        if (is_usable(t, t->blocks[unmapped].prev))
+            start = t->blocks[unmapped].prev;
+        if (has_room(t, start, r->rounded))
+            return start;
+        unmapped = dryi_order_after(t->nodes, root, unmapped);
+    }
+    return NONE;
+}
+
+/*
+ * Map the front of an unmapped block, at least `size` bytes of it, rounded up to pages. The
+ * result, merged with its free neighbours, is in the free set and still called `block`.
+ */
+static enum dry_status
+map_front(struct dryi_torch *t, uint32_t block, uint64_t size)
+{
+    struct block *b = &t->blocks[block];
+    uint64_t page = t->segments[b->segment].page;
+    uint64_t mapped = dryi_round_up(size, page);
+    if (t->total_bytes > t->mapped_limit_bytes ||
+        mapped > t->mapped_limit_bytes - t->total_bytes)
+        return DRY_ERR_NO_SPACE;
+    enum dry_status status =
+        dryi_torch_driver(t)->map(t->device.self, b->addr, mapped, page);
+    if (status != DRY_OK)
+        return status;
+    uint64_t addr = b->addr;
+    dryi_torch_unmapped_remove(t, block);
+    b->mapped = true;
+    DRYI_ASSERT(mapped <= b->size);
+    if (mapped < b->size) {
+        uint32_t rest =
+            dryi_torch_block_make(t, b->segment, b->addr + mapped, b->size - mapped);
+        t->blocks[rest].mapped = false;
+        dryi_torch_block_link_after(t, block, rest);
+        dryi_torch_unmapped_insert(t, rest);
+        b->size = mapped;
+    }
+    dryi_torch_block_merge(t, block, b->prev);
+    dryi_torch_block_merge(t, block, b->next);
+    dryi_torch_free_insert(t, block);
+    count_reserved(t, b->pool, (int64_t)mapped);
+    dryi_torch_tell(t, DRY_ACTION_SEGMENT_MAP, b->segment, addr, mapped);
+    return DRY_OK;
+}
+
+static uint64_t
+min_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What was mapped before a failure stays mapped, as free memory: there is no way back. */
+static enum dry_status
+alloc_pages(struct dryi_torch *t, const struct request *r, uint32_t *found)
+{
+    enum dry_status status = DRY_OK;
+    uint32_t block = dryi_torch_expandable_find(t, r);
+    if (block == NONE)
+        status = make_expandable(t, r, &block);
+    if (status == DRY_OK && !t->blocks[block].mapped)
+        status = map_front(t, block, min_of(t->blocks[block].size, r->rounded));
+    while (status == DRY_OK && t->blocks[block].size < r->rounded) {
+        uint64_t missing = r->rounded - t->blocks[block].size;
+        block = t->blocks[block].next;
+        status = map_front(t, block, min_of(t->blocks[block].size, missing));
+    }
+    if (status != DRY_OK)
+        return status;
+    dryi_torch_free_remove(t, block);
+    *found = block;
+    return DRY_OK;
+}
+
+/* A part of a free block that stays mapped when its pages in the middle go. */
+static void
+keep_part(struct dryi_torch *t, uint32_t after, uint32_t segment, uint64_t addr,
+          uint64_t size)
+{
+    uint32_t part = dryi_torch_block_make(t, segment, addr, size);
+    if (after != NONE) {
+        dryi_torch_block_link_after(t, after, part);
+    } else {
+        uint32_t first = t->segments[segment].first_block;
+        t->blocks[part].next = first;
+        t->blocks[first].prev = part;
+        t->segments[segment].first_block = part;
+    }
+    dryi_torch_free_insert(t, part);
+}
+
+void
+dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block)
+{
+    struct block *b = &t->blocks[block];
+    struct segment *s = &t->segments[b->segment];
+    uint64_t begin = s->addr + dryi_round_up(b->addr - s->addr, s->page);
+    uint64_t end = s->addr + dryi_round_down(b->addr + b->size - s->addr, s->page);
+    if (begin >= end)
+        return;
+    enum dry_status status =
+        dryi_torch_driver(t)->stream_wait(t->device.self, t->streams[b->stream].value);
+    if (dryi_note_hindered(&t->hindered, status) != DRY_OK)
+        return; /* work may still go on there: it stays mapped */
+    dryi_torch_driver(t)->unmap(t->device.self, begin, end - begin, s->page);
+    dryi_torch_free_remove(t, block);
+    uint64_t old_begin = b->addr, old_end = b->addr + b->size;
+    b->addr = begin;
+    b->size = end - begin;
+    b->mapped = false;
+    if (old_begin < begin)
+        keep_part(t, b->prev, b->segment, old_begin, begin - old_begin);
+    if (end < old_end)
+        keep_part(t, block, b->segment, end, old_end - end);
+    dryi_torch_block_merge(t, block, b->prev);
+    dryi_torch_block_merge(t, block, b->next);
+    dryi_torch_unmapped_insert(t, block);
+    count_reserved(t, b->pool, -(int64_t)(end - begin));
+    dryi_torch_tell(t, DRY_ACTION_SEGMENT_UNMAP, b->segment, begin, end - begin);
+    if (!block_is_split(b)) {
+        dryi_torch_unmapped_remove(t, block);
+        dryi_torch_driver(t)->unreserve(t->device.self, s->addr, s->size);
+        drop_segment(t, b->segment);
+    }
+}
+
+/* --- both ------------------------------------------------------------------------------- */
+
+/* throw_on_cudamalloc_oom: refuse before asking the driver, and without any retry. */
+static bool
+is_rejected(const struct dryi_torch *t, uint64_t alloc_size)
+{
+    return t->total_bytes + alloc_size >
+           dryi_torch_allowed_bytes(&t->conf, t->device_total);
+}
+
+enum dry_status
+dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r, bool is_retry,
+                         uint32_t *block)
+{
+    if (is_retry)
+        t->stats.num_alloc_retries++;
+    if (r->alloc_size > TOTAL_LIMIT - t->total_bytes ||
+        (t->has_limit && t->total_bytes + r->alloc_size > t->limit_bytes))
+        return DRY_ERR_NO_SPACE;
+    if (is_rejected(t, r->alloc_size)) {
+        t->stats.num_oom_rejections++;
+        t->rejected = true;
+        return DRY_ERR_NO_SPACE;
+    }
+    if (!dryi_torch_block_reserve(t, 3) || !dryi_torch_segment_reserve(t, 1))
+        return DRY_ERR_MEMORY;
+    if (r->expandable)
+        return alloc_pages(t, r, block);
+    return alloc_whole(t, r, block);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * PyTorch's statistics reset, and the counters PyTorch has no name for.
+ */
+
+#include "place/torch/torch_state.h"
+
+static void
+reset_stat(struct dry_stat *stat, bool peaks, bool accumulated)
+{
+    if (peaks)
+        stat->peak = stat->current;
+    if (accumulated)
+        stat->allocated = stat->freed = 0;
+}
+
+static void
+reset_array(struct dry_stat_array *array, bool peaks, bool accumulated)
+{
+    reset_stat(&array->all, peaks, accumulated);
+    reset_stat(&array->small_pool, peaks, accumulated);
+    reset_stat(&array->large_pool, peaks, accumulated);
+}
+
+void
+dryi_torch_reset_stats(struct dryi_torch *t, bool peaks, bool accumulated)
+{
+    struct dry_stats *s = &t->stats;
+    struct dry_stat_array *arrays[] = {
+        &s->allocation,      &s->segment,
+        &s->active,          &s->inactive_split,
+        &s->allocated_bytes, &s->reserved_bytes,
+        &s->active_bytes,    &s->inactive_split_bytes,
+        &s->requested_bytes,
+    };
+    if (peaks && (uint64_t)s->reserved_bytes.all.peak > t->reserved_peak)
+        t->reserved_peak = (uint64_t)s->reserved_bytes.all.peak;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        reset_array(arrays[i], peaks, accumulated);
+    reset_stat(&s->oversize_allocations, peaks, accumulated);
+    reset_stat(&s->oversize_segments, peaks, accumulated);
+    if (!accumulated)
+        return;
+    s->num_alloc_retries = s->num_device_alloc = s->num_device_free = 0;
+    s->num_oom_rejections = s->num_ooms = s->num_sync_all_streams = 0;
+}
+
+void
+dryi_torch_get_counters(const struct dryi_torch *t, struct dryi_place_counters *counters)
+{
+    uint64_t peak = (uint64_t)t->stats.reserved_bytes.all.peak;
+    *counters = (struct dryi_place_counters){
+        .reserved_peak_bytes = peak > t->reserved_peak ? peak : t->reserved_peak,
+        .events_recorded = t->events_recorded,
+        .driver_calls = t->driver_calls,
+    };
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The judge: carries a plan out on paper, stage by stage, and writes down every byte and
+ * every nanosecond by the rules at the head of plan.h.
+ *
+ * A run is a list of items side by side: those of the plan, or those inside a range. Its
+ * forward pass goes through them in order, its backward pass in reverse; a range met on the
+ * way back is a run of its own, and when that is through, the way back goes on before the
+ * range. Items know what they are in and what is before them, so nothing has to be stacked.
+ *
+ * J1  held is the frame's persistent and input bytes, what saved stages whose backward is to
+ *     come hold, less what is away of it, and the outputs of ranges that wait.
+ * J2  away[i] is what stage i has on the host; not 0 only between the forward of stage i + 1
+ *     in the same run and its backward.
+ */
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/chain/plan_state.h"
+
+struct judge {
+    const struct dry_chain *chain;
+    const struct dry_stage *stages;
+    const struct dry_plan_item *items;
+    struct dryi_plan_link *links;
+    const struct dry_plan_observer *observer;
+    uint64_t *away;
+    uint64_t held;      /* H */
+    uint64_t gradients; /* G of the forward pass under way */
+    uint64_t grads;     /* of weights, of stages whose backward is over */
+    uint64_t leaving;   /* of the stage before: goes while this one runs */
+    enum dry_plan_phase forward_phase;
+    bool is_too_long;
+    struct dry_plan_cost cost;
+};
+
+/* --- steps -------------------------------------------------------------------------------- */
+
+static void
+tell(const struct judge *j, struct dry_plan_step step)
+{
+    step.time_ns = j->cost.time_ns;
+    j->observer->step(j->observer->self, &step);
+}
+
+/* `step` without its begin. Inline, so that without an observer none is made. */
+static inline void
+take(struct judge *j, struct dry_plan_step step)
+{
+    struct dry_plan_cost *cost = &j->cost;
+    if (step.needed_bytes > cost->peak_bytes) {
+        cost->peak_bytes = step.needed_bytes;
+        cost->peak_stage = step.stage;
+        cost->peak_phase = step.phase;
+    }
+    if (j->observer)
+        tell(j, step);
+    cost->recomputed_count += step.phase == DRY_PHASE_RECOMPUTE;
+    if (__builtin_add_overflow(cost->time_ns, step.duration_ns, &cost->time_ns) ||
+        cost->time_ns > UINT64_MAX >> 1)
+        j->is_too_long = true;
+}
+
+/* Stage i has run: what the one before it sends to the host has left. */
+static void
+let_leave(struct judge *j, uint32_t i)
+{
+    if (!j->leaving)
+        return;
+    j->away[i - 1] = j->leaving;
+    j->held -= j->leaving;
+    j->leaving = 0;
+}
+
+static void
+forward_saved(struct judge *j, uint32_t i, uint32_t option)
+{
+    const struct dry_stage *stage = &j->stages[i];
+    uint64_t saved = dryi_stage_saved_by(stage, option);
+    uint64_t tmp = dryi_stage_forward_tmp(stage, option);
+    uint64_t needed = j->held + j->gradients + saved + tmp;
+    let_leave(j, i);
+    j->held += saved;
+    j->leaving = dryi_stage_offload(stage, option);
+    take(j, (struct dry_plan_step){.phase = j->forward_phase,
+                                   .stage = i,
+                                   .is_saved = true,
+                                   .duration_ns = stage->forward_ns,
+                                   .needed_bytes = needed,
+                                   .held_bytes = j->held + j->gradients});
+}
+
+static void
+forward_range(struct judge *j, uint32_t first, uint32_t last)
+{
+    uint64_t input = 0; /* the first one's is held by whoever made it */
+    for (uint32_t i = first; i <= last; i++) {
+        const struct dry_stage *stage = &j->stages[i];
+        uint64_t bare = j->held + j->gradients;
+        uint64_t needed = bare + input + stage->output_bytes + stage->forward_tmp_bytes;
+        let_leave(j, i);
+        bare = j->held + j->gradients;
+        take(j, (struct dry_plan_step){.phase = j->forward_phase,
+                                       .stage = i,
+                                       .duration_ns = stage->forward_ns,
+                                       .needed_bytes = needed,
+                                       .held_bytes = bare + stage->output_bytes});
+        input = stage->output_bytes;
+    }
+    j->held += input;
+}
+
+static void
+backward_saved(struct judge *j, uint32_t i, uint32_t option)
+{
+    const struct dry_stage *stage = &j->stages[i];
+    uint64_t below =
+        i ? j->stages[i - 1].gradient_bytes : j->chain->frame.input_gradient_bytes;
+    uint64_t back = i ? j->away[i - 1] : 0;
+    uint64_t needed = j->held + back + j->grads + stage->gradient_bytes + below +
+                      dryi_stage_backward_tmp(stage, option) + stage->grads_bytes;
+    DRYI_ASSERT(j->away[i] == 0);
+    if (i)
+        j->away[i - 1] = 0;
+    j->held = j->held + back - dryi_stage_saved_by(stage, option);
+    j->grads += stage->grads_bytes;
+    take(j, (struct dry_plan_step){.phase = DRY_PHASE_BACKWARD,
+                                   .stage = i,
+                                   .duration_ns = dryi_stage_backward_ns(stage, option),
+                                   .needed_bytes = needed,
+                                   .held_bytes = j->held + j->grads + below});
+}
+
+static void
+optimizer_step(struct judge *j)
+{
+    const struct dry_chain_frame *frame = &j->chain->frame;
+    take(j, (struct dry_plan_step){.phase = DRY_PHASE_STEP,
+                                   .stage = (uint32_t)j->chain->count,
+                                   .needed_bytes = frame->persistent_bytes + j->grads +
+                                                   frame->step_bytes,
+                                   .held_bytes = frame->persistent_bytes});
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+static void
+forward_item(struct judge *j, const struct dry_plan_item *item)
+{
+    if (item->kind == DRY_PLAN_CHECKPOINT) {
+        forward_range(j, item->first, item->last);
+        return;
+    }
+    for (uint32_t i = item->first; i <= item->last; i++)
+        forward_saved(j, i, item->option);
+}
+
+static void
+forward_run(struct judge *j, uint32_t begin, uint32_t end)
+{
+    for (uint32_t at = begin; at < end; at += 1 + j->items[at].inner_count)
+        forward_item(j, &j->items[at]);
+    j->leaving = 0; /* nothing runs after the last one that it could hide behind */
+}
+
+static void
+backward_stages(struct judge *j, const struct dry_plan_item *item)
+{
+    for (uint32_t i = item->last + 1; i-- > item->first;)
+        backward_saved(j, i, item->option);
+}
+
+/* Forward again; returns the item to go back from. */
+static uint32_t
+enter_range(struct judge *j, uint32_t at)
+{
+    const struct dry_plan_item *range = &j->items[at];
+    const struct dry_stage *last = &j->stages[range->last];
+    j->held -= last->output_bytes;
+    j->gradients = last->gradient_bytes + j->grads;
+    j->forward_phase = DRY_PHASE_RECOMPUTE;
+    if (range->inner_count) {
+        forward_run(j, at + 1, at + 1 + range->inner_count);
+        return j->links[at].last_inner;
+    }
+    for (uint32_t i = range->first; i <= range->last; i++)
+        forward_saved(j, i, 0);
+    backward_stages(j, range);
+    return DRYI_NO_ITEM;
+}
+
+/* The item to go back from when this one is through: before it, or before what it is in. */
+static uint32_t
+step_back(const struct judge *j, uint32_t at)
+{
+    while (at != DRYI_NO_ITEM && j->links[at].prev == DRYI_NO_ITEM)
+        at = j->links[at].parent;
+    return at == DRYI_NO_ITEM ? DRYI_NO_ITEM : j->links[at].prev;
+}
+
+static void
+carry_out(struct judge *j, uint32_t count)
+{
+    const struct dry_chain_frame *frame = &j->chain->frame;
+    uint32_t at = 0;
+    for (uint32_t next = 0; next < count; next += 1 + j->items[next].inner_count)
+        at = next;
+    j->held = frame->persistent_bytes + frame->input_bytes;
+    j->gradients = j->stages[j->chain->count - 1].gradient_bytes;
+    forward_run(j, 0, count);
+    j->cost.held_bytes = j->held + j->gradients;
+    while (at != DRYI_NO_ITEM) {
+        uint32_t inner = DRYI_NO_ITEM;
+        if (j->items[at].kind == DRY_PLAN_CHECKPOINT)
+            inner = enter_range(j, at);
+        else
+            backward_stages(j, &j->items[at]);
+        at = inner != DRYI_NO_ITEM ? inner : step_back(j, at);
+    }
+    DRYI_ASSERT(j->held == frame->persistent_bytes + frame->input_bytes);
+    optimizer_step(j);
+}
+
+static enum dry_status
+judge_linked(struct judge *j, uint32_t count, struct dry_plan_cost *cost,
+             struct dry_error *err)
+{
+    enum dry_status status = dryi_plan_check(j->chain, j->items, count, j->links, err);
+    if (status != DRY_OK)
+        return status;
+    carry_out(j, count);
+    if (j->is_too_long)
+        return dryi_fail(err, DRY_ERR_LIMIT, "the plan's time is more than 63 bits");
+    j->cost.base_ns = j->chain->time_sum;
+    j->cost.extra_ns = j->cost.time_ns - j->cost.base_ns;
+    *cost = j->cost;
+    return DRY_OK;
+}
+
+static enum dry_status
+judge(struct judge *j, size_t count, const struct dry_memory *memory,
+      struct dry_plan_cost *cost, struct dry_error *err)
+{
+    if (j->chain->count == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "the chain has no stages");
+    if (count == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "the plan has no items");
+    if (count > INT32_MAX)
+        return dryi_fail(err, DRY_ERR_LIMIT, "the plan has %zu items, %d are allowed",
+                         count, INT32_MAX);
+    j->links = dryi_memory_zalloc(memory, count, sizeof *j->links);
+    j->away = dryi_memory_zalloc(memory, j->chain->count, sizeof *j->away);
+    enum dry_status status = j->links && j->away
+                                 ? judge_linked(j, (uint32_t)count, cost, err)
+                                 : dryi_fail_memory(err, "a plan's judgement");
+    dryi_memory_free(memory, j->links, count, sizeof *j->links);
+    dryi_memory_free(memory, j->away, j->chain->count, sizeof *j->away);
+    return status;
+}
+
+enum dry_status
+dry_plan_judge(const struct dry_chain *chain, const struct dry_plan_item *items,
+               size_t count, const struct dry_plan_observer *observer,
+               struct dry_plan_cost *cost, struct dry_error *err)
+{
+    struct judge j = {
+        .chain = chain, .stages = chain->stages, .items = items, .observer = observer};
+    return judge(&j, count, &chain->memory, cost, err);
+}
+
+enum dry_status
+dryi_plan_observe(const struct dryi_planning *p, const struct dry_plan_observer *observer,
+                  struct dry_plan_cost *cost)
+{
+    struct judge j = {.chain = p->chain,
+                      .stages = p->stages,
+                      .items = p->list.items,
+                      .observer = observer};
+    return judge(&j, p->list.count, &p->memory, cost, p->err);
+}

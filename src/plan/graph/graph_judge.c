@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The judge of sequences. Backwards, a value is there exactly where a later run has asked for
+ * it and no run has made it yet; so one pass from the last run to the first, with a mark a
+ * value, gives every need. What is asked for and never made is the error there can be.
+ */
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/graph/graph_state.h"
+
+#define NOBODY UINT32_MAX
+
+/* Marks a value as wanted from the run `use` backwards; what that adds to what is there. */
+static uint64_t
+want(const struct dry_graph *g, struct dryi_look *look, uint32_t rank, uint32_t use)
+{
+    if (look->is_wanted[rank])
+        return 0;
+    look->is_wanted[rank] = 1;
+    if (look->until)
+        look->until[rank] = use;
+    return dryi_graph_at(g, rank)->bytes;
+}
+
+static uint64_t
+begin_look(const struct dry_graph *g, size_t count, struct dryi_look *look)
+{
+    uint64_t held = 0;
+    look->peak = look->time = 0;
+    look->peak_run = 0;
+    look->missing = NOBODY;
+    memset(look->is_wanted, 0, g->count);
+    for (uint32_t rank = 0; rank < g->count; rank++) {
+        if (dryi_graph_at(g, rank)->is_output)
+            held += want(g, look, rank, (uint32_t)count);
+    }
+    return held;
+}
+
+void
+dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
+                struct dryi_look *look)
+{
+    uint64_t held = begin_look(g, count, look); /* after the run */
+    for (size_t p = count; p-- > 0;) {
+        uint32_t rank = runs[p];
+        const struct dry_graph_node *node = dryi_graph_at(g, rank);
+        bool is_read = look->is_wanted[rank];
+        if (look->last_use)
+            look->last_use[p] = is_read ? look->until[rank] : (uint32_t)p;
+        look->is_wanted[rank] = 0;
+        held += is_read ? 0 : node->bytes;
+        for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++)
+            held += want(g, look, g->inputs[e], (uint32_t)p);
+        look->needed[p] = held + node->tmp_bytes;
+        held -= node->bytes;
+        look->time = dryi_add_saturating(look->time, node->time_ns);
+        if (look->needed[p] >= look->peak) {
+            look->peak = look->needed[p];
+            look->peak_run = (uint32_t)p;
+        }
+    }
+    for (uint32_t rank = 0; rank < g->count && look->missing == NOBODY; rank++)
+        look->missing = look->is_wanted[rank] ? rank : NOBODY;
+}
+
+/* --- sequences ------------------------------------------------------------------------------- */
+
+bool
+dryi_runs_insert(const struct dry_memory *memory, struct dryi_runs *s, size_t at,
+                 uint32_t run)
+{
+    if (!dryi_memory_grow(memory, &s->runs, &s->capacity, s->count + 1, sizeof *s->runs))
+        return false;
+    memmove(s->runs + at + 1, s->runs + at, (s->count - at) * sizeof *s->runs);
+    s->runs[at] = run;
+    s->count++;
+    return true;
+}
+
+void
+dryi_runs_remove(struct dryi_runs *s, size_t at)
+{
+    s->count--;
+    memmove(s->runs + at, s->runs + at + 1, (s->count - at) * sizeof *s->runs);
+}
+
+bool
+dryi_runs_copy(const struct dry_memory *memory, struct dryi_runs *to,
+               const struct dryi_runs *from)
+{
+    if (!dryi_memory_grow(memory, &to->runs, &to->capacity, from->count,
+                          sizeof *to->runs))
+        return false;
+    if (from->count > 0)
+        memcpy(to->runs, from->runs, from->count * sizeof *to->runs);
+    to->count = from->count;
+    return true;
+}
+
+void
+dryi_runs_finish(const struct dry_memory *memory, struct dryi_runs *s)
+{
+    dryi_memory_free(memory, s->runs, s->capacity, sizeof *s->runs);
+    *s = (struct dryi_runs){0};
+}
+
+/* --- the public judge ------------------------------------------------------------------------- */
+
+struct judging {
+    const struct dry_graph *g;
+    const uint32_t *nodes; /* the caller's, node numbers */
+    uint32_t *runs;        /* ranks */
+    size_t count;
+    struct dryi_look look;
+    uint8_t *is_run; /* by rank */
+};
+
+static enum dry_status
+check_runs(struct judging *j, struct dry_error *err)
+{
+    const struct dry_graph *g = j->g;
+    for (size_t p = 0; p < j->count; p++) {
+        if (j->nodes[p] >= g->count)
+            return dryi_fail(err, DRY_ERR_ARGUMENT, "run %zu is of node %u, of %zu nodes",
+                             p, j->nodes[p], g->count);
+        uint32_t rank = j->runs[p] = g->rank[j->nodes[p]];
+        for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
+            if (!j->is_run[g->inputs[e]])
+                return dryi_fail(err, DRY_ERR_ARGUMENT,
+                                 "run %zu, of node %u, comes before its input, node %u",
+                                 p, j->nodes[p], g->order[g->inputs[e]]);
+        }
+        if (j->is_run[rank] && g->nodes[j->nodes[p]].is_fixed)
+            return dryi_fail(err, DRY_ERR_ARGUMENT,
+                             "run %zu is the second of node %u, which must not run twice",
+                             p, j->nodes[p]);
+        j->is_run[rank] = 1;
+    }
+    for (uint32_t rank = 0; rank < g->count; rank++) {
+        if (!j->is_run[rank])
+            return dryi_fail(err, DRY_ERR_ARGUMENT, "node %u never runs", g->order[rank]);
+    }
+    return DRY_OK;
+}
+
+/* What is held after a run is what the next one needs, without what that adds. */
+static void
+tell(struct judging *j, const struct dry_graph_observer *observer)
+{
+    const struct dry_graph *g = j->g;
+    struct dry_graph_step step = {0};
+    uint64_t held = 0;
+    memset(j->is_run, 0, g->count);
+    for (size_t p = 0; p < j->count; p++) {
+        uint32_t rank = j->runs[p];
+        const struct dry_graph_node *node = dryi_graph_at(g, rank);
+        held = j->look.needed[p] - node->tmp_bytes; /* and now all that ends here goes */
+        if (j->look.last_use[p] == p)
+            held -= node->bytes;
+        for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++) {
+            uint32_t input = g->inputs[e];
+            if (j->look.until[input] == p) /* the last of its present value */
+                held -= dryi_graph_at(g, input)->bytes;
+        }
+        step = (struct dry_graph_step){g->order[rank], j->is_run[rank], step.time_ns,
+                                       j->look.needed[p], held};
+        observer->step(observer->self, &step);
+        j->is_run[rank] = 1;
+        j->look.until[rank] = j->look.last_use[p];
+        step.time_ns += node->time_ns;
+    }
+}
+
+static enum dry_status
+judge(struct judging *j, const struct dry_graph_observer *observer,
+      struct dry_graph_cost *cost, struct dry_error *err)
+{
+    const struct dry_graph *g = j->g;
+    enum dry_status status = check_runs(j, err);
+    if (status != DRY_OK)
+        return status;
+    dryi_graph_look(g, j->runs, j->count, &j->look);
+    if (j->look.time > (uint64_t)INT64_MAX)
+        return dryi_fail(err, DRY_ERR_LIMIT, "all runs take more than 63 bits");
+    *cost = (struct dry_graph_cost){
+        .peak_bytes = j->look.peak,
+        .peak_run = j->look.peak_run,
+        .peak_node = j->count > 0 ? j->nodes[j->look.peak_run] : 0,
+        .time_ns = j->look.time,
+        .base_ns = g->base_ns,
+        .extra_ns = j->look.time - g->base_ns,
+        .run_count = j->count,
+        .rerun_count = j->count - g->count,
+    };
+    if (observer && observer->step)
+        tell(j, observer);
+    return DRY_OK;
+}
+
+enum dry_status
+dry_graph_judge(const struct dry_graph *graph, const uint32_t *runs, size_t count,
+                const struct dry_graph_observer *observer, struct dry_graph_cost *cost,
+                struct dry_error *err)
+{
+    const struct dry_memory *m = &graph->memory;
+    struct judging j = {.g = graph, .nodes = runs, .count = count};
+    if (!graph->is_sealed)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "the graph is not sealed");
+    if (count > UINT32_MAX - 1)
+        return dryi_fail(err, DRY_ERR_LIMIT, "%zu runs", count);
+    j.runs = dryi_memory_zalloc(m, count + 1, sizeof *j.runs);
+    j.is_run = dryi_memory_zalloc(m, graph->count + 1, 1);
+    j.look.is_wanted = dryi_memory_zalloc(m, graph->count + 1, 1);
+    j.look.needed = dryi_memory_zalloc(m, count + 1, sizeof *j.look.needed);
+    j.look.last_use = dryi_memory_zalloc(m, count + 1, sizeof *j.look.last_use);
+    j.look.until = dryi_memory_zalloc(m, graph->count + 1, sizeof *j.look.until);
+    bool is_fine = j.runs && j.is_run && j.look.is_wanted && j.look.needed &&
+                   j.look.last_use && j.look.until;
+    enum dry_status status = is_fine ? judge(&j, observer, cost, err)
+                                     : dryi_fail_memory(err, "a sequence's judge");
+    dryi_memory_free(m, j.look.until, graph->count + 1, sizeof *j.look.until);
+    dryi_memory_free(m, j.look.last_use, count + 1, sizeof *j.look.last_use);
+    dryi_memory_free(m, j.look.needed, count + 1, sizeof *j.look.needed);
+    dryi_memory_free(m, j.look.is_wanted, graph->count + 1, 1);
+    dryi_memory_free(m, j.is_run, graph->count + 1, 1);
+    dryi_memory_free(m, j.runs, count + 1, sizeof *j.runs);
+    return status;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is left to recompute, with a plan at hand: the relaxation of plan_one_sieve.c for
+ * ranges of any length that run again for nothing inside.
+ *
+ * When the last stage runs, a plan holds what its saved stages and the outputs of its ranges
+ * hold, and that stage's need. With a price for that and no other limit, the least of all lists
+ * of items, and of all with a given range, are bounds of nested plans too: what a range
+ * recomputes inside comes on top. So no better plan than the one at hand has a range whose
+ * list is not below it, and none recomputes more inside its ranges than the least of all lists
+ * is below it. On chains of hundreds of stages that is a few stages' time, which makes the
+ * rows of ranges short.
+ *
+ * Cost: stages and options times PRICES, at most.
+ */
+#include "plan/nested/plan_nested.h"
+
+#include "base/memory.h"
+
+#define PRICES 48u
+#define PRICE_MAX 0x1p60
+#define MARGIN 1e-10 /* of sums of 200,000 doubles and what they are differences of */
+#define NEVER 1e300
+
+struct line {
+    double time, held; /* time without what is held */
+};
+
+struct search {
+    struct dryi_nested_sieve *sieve;
+    double *rests; /* the least from a stage on, memory at its price */
+    double *held;  /* of a list that begins with a range to a stage, by that */
+    double price;
+};
+
+/* The last stage holds what it needs at most. */
+static double
+get_held(const struct dryi_nested *chain, uint32_t s, const struct dryi_nested_option *o)
+{
+    if (s + 1 < chain->count)
+        return (double)o->light;
+    uint64_t need = o->keep + chain->stages[s].end;
+    return (double)(need > o->back ? need : o->back);
+}
+
+static struct line
+save(const struct search *r, uint32_t s)
+{
+    const struct dryi_nested *chain = r->sieve->chain;
+    struct line best = {NEVER, 0};
+    for (uint32_t o = chain->stages[s].first; o < chain->stages[s + 1].first; o++) {
+        double held = get_held(chain, s, &chain->options[o]);
+        double time = (double)chain->options[o].redo + held * r->price;
+        if (time < best.time)
+            best = (struct line){time, held};
+    }
+    return best;
+}
+
+/* sieve->to, the rests, and the least of all: of one price. */
+static struct line
+relax(struct search *r)
+{
+    const struct dryi_nested *chain = r->sieve->chain;
+    double *to = r->sieve->to;
+    struct line rest = {0, 0};
+    uint32_t last = (uint32_t)chain->count - 1, end = last; /* the best range's end */
+    for (uint32_t s = last + 1; s-- > 0;) {
+        struct line best = save(r, s);
+        best.time += rest.time;
+        best.held += rest.held;
+        double output = (double)chain->stages[s].output;
+        to[s] = (double)chain->stages[s + 1].work + output * r->price + rest.time;
+        r->held[s] = output + rest.held;
+        if (chain->stages[s].fence <= s)
+            end = last;
+        else if (s < last && (end == last || to[s] < to[end]))
+            end = s;
+        double work = (double)chain->stages[s].work;
+        if (end < last && to[end] - work < best.time)
+            best = (struct line){to[end] - work, r->held[end]};
+        r->rests[s] = best.time;
+        rest = best;
+    }
+    rest.time -= rest.held * r->price;
+    return rest;
+}
+
+/* sieve->from: the least to every stage, less the work before it. */
+static void
+set_ways(const struct search *r)
+{
+    const struct dryi_nested *chain = r->sieve->chain;
+    double *from = r->sieve->from, best = NEVER; /* of those a range may begin with */
+    from[0] = 0;
+    for (uint32_t s = 0; s + 1 < chain->count; s++) {
+        const struct dryi_nested_stage *stage = &chain->stages[s];
+        double work = (double)stage->work, behind = (double)stage[1].work;
+        double saved = from[s] + work + save(r, s).time;
+        best = from[s] < best ? from[s] : best;
+        best = stage->fence <= s ? NEVER : best;
+        double range = best + behind + (double)stage->output * r->price;
+        from[s + 1] = (range < saved ? range : saved) - behind;
+    }
+}
+
+/* Sums at this price may be wrong by that. */
+static double
+get_slack(const struct search *r)
+{
+    const struct dryi_nested *chain = r->sieve->chain;
+    double held = (double)chain->room + (double)dryi_nested_get_all(chain);
+    return ((double)chain->stages[chain->count].work + held * r->price) * MARGIN;
+}
+
+/* Where the lines of two lists meet, of which one holds too much. */
+static void
+find_price(struct search *r)
+{
+    struct dryi_nested_sieve *sieve = r->sieve;
+    double room = (double)sieve->chain->room, best = 0;
+    struct line more = {0, (double)dryi_nested_get_all(sieve->chain)},
+                less = {sieve->limit, room};
+    for (unsigned k = 0; k < PRICES; k++) {
+        r->price = (less.time - more.time) / (more.held - less.held);
+        if (!(r->price > 0 && r->price < PRICE_MAX))
+            break;
+        struct line line = relax(r);
+        double sum = line.time + line.held * r->price, slack = get_slack(r);
+        double bound = sum - room * r->price - slack;
+        if (bound > sieve->bound) {
+            sieve->bound = bound;
+            best = r->price;
+        }
+        if (sum >= less.time + less.held * r->price - slack)
+            break;
+        *(line.held > room ? &more : &less) = line;
+    }
+    r->price = best;
+}
+
+bool
+dryi_nested_sieve_init(struct dryi_nested_sieve *sieve, const struct dryi_nested *chain,
+                       uint64_t limit_ns)
+{
+    const struct dry_memory *m = &chain->memory;
+    *sieve = (struct dryi_nested_sieve){.chain = chain, .limit = (double)limit_ns};
+    sieve->from = dryi_memory_zalloc(m, chain->count, sizeof *sieve->from);
+    sieve->to = dryi_memory_zalloc(m, chain->count, sizeof *sieve->to);
+    struct search r = {.sieve = sieve};
+    r.rests = dryi_memory_zalloc(m, chain->count, sizeof *r.rests);
+    r.held = dryi_memory_zalloc(m, chain->count, sizeof *r.held);
+    bool is_fine = sieve->from && sieve->to && r.rests && r.held;
+    if (is_fine) {
+        find_price(&r);
+        relax(&r);
+        set_ways(&r);
+        sieve->enough = sieve->limit + (double)chain->room * r.price + get_slack(&r);
+    }
+    dryi_memory_free(m, r.held, chain->count, sizeof *r.held);
+    dryi_memory_free(m, r.rests, chain->count, sizeof *r.rests);
+    if (!is_fine)
+        dryi_nested_sieve_finish(sieve);
+    return is_fine;
+}
+
+void
+dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve)
+{
+    if (!sieve->chain)
+        return;
+    const struct dry_memory *m = &sieve->chain->memory;
+    dryi_memory_free(m, sieve->to, sieve->chain->count, sizeof *sieve->to);
+    dryi_memory_free(m, sieve->from, sieve->chain->count, sizeof *sieve->from);
+    *sieve = (struct dryi_nested_sieve){0};
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Planning of one level: how many slots, at what price, and how long to search.
+ *
+ * What a byte is worth and a first plan come of one limit in the place of all, in one pass
+ * a price; the sieve then says which items a better plan can have, and only those are in tables
+ * and searched. Where bytes are short all along the chain, a table of few slots may say more
+ * than that: every price gives a lower bound, the bound rises to the right price and falls behind
+ * it, and with a good price few slots know nearly as much as many.
+ *
+ * Where all that a plan can hold is a whole number of slots, nothing is rounded: the table is
+ * exact, needs no price, and the first plan that it leads to is the best.
+ */
+#include "plan/one/plan_one.h"
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/chain/plan_state.h"
+
+#define PRICE_SLOTS 64u /* of a table that looks for the price, at least */
+#define PRICE_SHARE                                                                      \
+    3u /* of such slots are in what all needs beyond the memory, at least */
+/* What is looked for first: plans that take so little more than the bound. */
+#define NEAR_STAGES 4
+#define GOOD_PART 1024 /* of a plan's time: a rest that is not looked for elsewhere */
+#define LOOKS_FAR                                                                        \
+    (UINT64_C(1) << 20) /* after so many a plan is good that is better at all */
+#define LOOKS_MANY (UINT64_C(1) << 22) /* that no table looks at for a price */
+#define NEAR_LOOKS 24u                 /* a row: more only if that is little more */
+#define PRICE_MAX 0x1p51
+#define PRICE_LOOKS 40u     /* at most */
+#define PRICE_KNOWN 1.00025 /* of bounds: the sieve's price is fine */
+#define PRICE_NEAR 1.01     /* of bounds: to make small steps only */
+/* Cells of a table that is exact, if `slots` are too few: about 10 ms. */
+#define EXACT_CELLS (UINT64_C(1) << 20)
+/*
+ * Sums in a table: one or two seconds. Chains of thousands of stages get fewer slots then, which
+ * costs little, as prices pay for what is rounded.
+ */
+#define WORK_MAX (UINT64_C(1) << 31)
+#define SLOTS_MIN 32u
+#define WIDTH_MAX 1024u
+#define MOVES_MAX                                                                        \
+    1500000u /* looks at items, of all ways that a search keeps: some 10 ms */
+#define MOVES_LONG                                                                       \
+    (UINT64_C(1) << 25) /* the same of a few ways: looking farther takes longer */
+#define WIDTH_FEW 16u
+#define WAY_MOVES 8u /* so many does a way cost that is kept */
+
+struct planner {
+    struct dryi_planning *p;
+    struct dryi_one one;
+    struct dryi_one_plan plan;
+    struct dryi_one_sieve sieve;
+    uint64_t memory;
+    uint64_t slot;
+    uint64_t looks; /* at items, from all stages: at least 1 */
+    double price;   /* of a byte */
+};
+
+/* --- slots ------------------------------------------------------------------------------- */
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static double
+lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Divides all that a plan can hold. */
+static uint64_t
+unit_of(const struct dryi_one *one)
+{
+    uint64_t unit = 0;
+    for (size_t i = 0; i < one->count; i++) {
+        unit = dryi_common_divisor(unit, one->stages[i].output);
+        for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++)
+            unit = dryi_common_divisor(unit, one->options[k].held);
+    }
+    return unit ? unit : 1;
+}
+
+static uint64_t
+cells_of(const struct planner *r, uint64_t slot)
+{
+    return (uint64_t)r->one.row_count * 2 * (dryi_one_columns(r->memory, slot) + 1);
+}
+
+static uint64_t
+slot_of(uint64_t memory, uint64_t slots)
+{
+    return memory > slots ? (memory - 1) / slots + 1 : 1;
+}
+
+/* At items that pass the sieve. */
+static uint64_t
+count_looks(const struct planner *r)
+{
+    uint64_t looks = r->one.option_count;
+    for (size_t i = 0; i < r->one.count; i++) {
+        struct dryi_one_walk walk = {&r->one, &r->sieve, i, i, r->memory, {.moved = 0}};
+        while (dryi_one_walk_on(&walk))
+            looks++;
+    }
+    return looks;
+}
+
+/* As many slots as are asked for; less where that would take long. */
+static uint64_t
+count_slots(const struct planner *r)
+{
+    uint64_t slots = r->p->options.slots, most = WORK_MAX / r->looks;
+    most = most < SLOTS_MIN ? SLOTS_MIN : most;
+    return least(slots, most);
+}
+
+/* Half of the memory is left for the search. */
+static enum dry_status
+choose_slot(struct planner *r)
+{
+    uint64_t cells_max = r->p->options.table_bytes_max / sizeof(double) / 2;
+    uint64_t unit = unit_of(&r->one), slots = count_slots(r);
+    r->slot = slot_of(r->memory, slots);
+    bool is_fine = r->memory / EXACT_CELLS < unit &&
+                   cells_of(r, unit) <= least(cells_max, EXACT_CELLS);
+    if (unit >= r->slot || is_fine)
+        r->slot = unit;
+    while (slots > 1 && cells_of(r, r->slot) > cells_max) {
+        slots -= slots / 4 + 1;
+        r->slot = slot_of(r->memory, slots);
+    }
+    if (cells_of(r, r->slot) > cells_max)
+        return dryi_fail(r->p->err, DRY_ERR_LIMIT,
+                         "tables of %zu rows need %llu bytes even with one slot; "
+                         "table_bytes_max is %llu",
+                         r->one.row_count,
+                         (unsigned long long)cells_of(r, r->slot) * 2 * sizeof(double),
+                         (unsigned long long)r->p->options.table_bytes_max);
+    r->p->slots = (uint32_t)(r->memory ? (r->memory - 1) / r->slot + 1 : 1);
+    return DRY_OK;
+}
+
+/* --- prices ------------------------------------------------------------------------------ */
+
+struct pricing {
+    const struct planner *planner;
+    uint64_t slot;
+    size_t looks;
+    double price, bound; /* the best; the price is a byte's */
+    enum dry_status status;
+};
+
+/* Of a slot, a whole number; and no more than anything can take. */
+static double
+price_of(uint64_t slot, double price)
+{
+    double product = price * (double)slot;
+    return product < PRICE_MAX ? (double)(uint64_t)product : PRICE_MAX;
+}
+
+static enum dry_status
+make_table(const struct planner *r, uint64_t slot, double price, struct dryi_one_table *t)
+{
+    struct dryi_one_grid grid = {r->memory, slot, price_of(slot, price), &r->sieve};
+    return dryi_one_table_init(t, &r->one, &grid, r->p->err);
+}
+
+/* Is this price better? */
+static bool
+try_price(struct pricing *q, double price)
+{
+    if (q->status != DRY_OK || q->looks == 0)
+        return false;
+    q->looks--;
+    struct dryi_one_table t;
+    q->status = make_table(q->planner, q->slot, price, &t);
+    if (q->status != DRY_OK)
+        return false;
+    double bound = dryi_one_bound(&t, 0, 0, q->planner->memory);
+    dryi_one_table_finish(&t);
+    if (bound <= q->bound)
+        return false;
+    q->price = price;
+    q->bound = bound;
+    return true;
+}
+
+/* Up, else down, as long as it is better. */
+static void
+climb(struct pricing *q, double factor)
+{
+    if (try_price(q, q->price * factor)) {
+        while (try_price(q, q->price * factor))
+            continue;
+    } else {
+        while (try_price(q, q->price / factor))
+            continue;
+    }
+}
+
+/* Far too high: no plan would pay that. */
+static void
+descend(struct pricing *q)
+{
+    while (!try_price(q, q->price) && q->status == DRY_OK && q->looks > PRICE_LOOKS / 2)
+        q->price /= 4;
+}
+
+/*
+ * The sieve's, unless tables, which know all limits, say more: then the last factor is enough.
+ * Without the sieve's first what the floor's plan pays for the bytes that it does without.
+ */
+static enum dry_status
+choose_price(struct planner *r, uint64_t all_need)
+{
+    static const double factors[] = {2, 1.4142, 1.1892, 1.06};
+    const size_t count = sizeof factors / sizeof *factors;
+    struct pricing q = {.planner = r,
+                        .slot = slot_of(r->memory, PRICE_SLOTS),
+                        .looks = PRICE_LOOKS,
+                        .price = r->sieve.price};
+    q.slot = least(q.slot, (all_need - r->memory) / PRICE_SHARE);
+    q.slot = q.slot < r->slot ? r->slot : q.slot;
+    bool is_first = q.price <= 0;
+    if (is_first)
+        q.price = (double)r->plan.cost.extra / (double)(all_need - r->plan.cost.need);
+    r->price = q.price;
+    if (q.price <= 0 || (!is_first && r->looks > LOOKS_MANY))
+        return DRY_OK;
+    if (is_first)
+        descend(&q);
+    else
+        try_price(&q, q.price);
+    bool is_known = q.bound <= r->sieve.bound * PRICE_KNOWN;
+    bool is_near = q.bound <= r->sieve.bound * PRICE_NEAR;
+    for (size_t i = is_first ? 0 : is_near ? count - 1 : 2; i < count && !is_known; i++)
+        climb(&q, factors[i]);
+    r->price = q.price;
+    return q.status;
+}
+
+/* --- plans ------------------------------------------------------------------------------- */
+
+static bool
+push(struct dryi_planning *p, const struct dryi_one *one,
+     const struct dryi_one_plan *plan)
+{
+    dryi_plan_clear(p);
+    size_t i = 0;
+    for (size_t c = 0; c < plan->count; i = plan->choices[c].last + 1, c++) {
+        const struct dryi_one_choice *choice = &plan->choices[c];
+        uint32_t first = (uint32_t)i, last = (uint32_t)choice->last;
+        bool is_saved = choice->option != SIZE_MAX;
+        uint32_t option =
+            is_saved ? (uint32_t)(choice->option - one->stages[i].option) : 0;
+        if (!(is_saved ? dryi_plan_push_save(p, first, last, option)
+                       : dryi_plan_push_range(p, first, last)))
+            return false;
+    }
+    return true;
+}
+
+static void
+save_all(const struct dryi_one *one, struct dryi_one_plan *plan)
+{
+    for (size_t i = 0; i < one->count; i++)
+        plan->choices[i] = (struct dryi_one_choice){one->stages[i].option, i};
+    plan->count = one->count;
+    plan->cost = dryi_one_judge(one, plan->choices, plan->count);
+}
+
+/* The judge says where the floor is, and what is there. */
+static enum dry_status
+set_floor(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    r->plan.count = dryi_one_floor_plan(&r->one, r->plan.choices);
+    r->plan.cost = dryi_one_judge(&r->one, r->plan.choices, r->plan.count);
+    DRYI_ASSERT(r->plan.cost.need == r->one.floors[0]);
+    if (!push(p, &r->one, &r->plan))
+        return dryi_fail_memory(p->err, "a plan");
+    struct dry_plan_cost cost;
+    enum dry_status status = dryi_plan_price(p, &cost);
+    if (status == DRY_OK)
+        p->floor =
+            (struct dryi_plan_floor){cost.peak_bytes, cost.peak_stage, cost.peak_phase};
+    return status;
+}
+
+/* How many ways: as the memory for tables allows, and the time. */
+static size_t
+width_of(const struct planner *r, const struct dryi_one_table *t)
+{
+    uint64_t left =
+        r->p->options.table_bytes_max - 2 * r->one.row_count * t->stride * sizeof(double);
+    uint64_t width = left / ((r->one.row_count + 1) * dryi_one_way_bytes());
+    uint64_t moves = r->looks + WAY_MOVES * r->one.row_count;
+    uint64_t few = least(WIDTH_FEW, MOVES_LONG / moves), quick = MOVES_MAX / moves;
+    width = least(width, quick > few ? quick : few);
+    return width < WIDTH_MAX ? (size_t)(width ? width : 1) : WIDTH_MAX;
+}
+
+/* The bound is in whole units of time, as every plan's cost is. */
+static bool
+is_met(const struct planner *r, double bound)
+{
+    return (double)r->plan.cost.extra <= bound;
+}
+
+/* Of ranges that were not looked at only the sieve knows anything. */
+static void
+set_bound(struct planner *r, double bound, bool is_cut)
+{
+    struct dryi_planning *p = r->p;
+    if (is_cut || r->one.is_cut) {
+        p->window = (uint32_t)r->one.longest;
+        bound = r->sieve.bound;
+    }
+    uint64_t bound_ns = p->base_ns + ((uint64_t)bound << r->one.time_shift);
+    if (bound_ns > p->bound_ns)
+        p->bound_ns = bound_ns;
+}
+
+/* The last step is the one to the most, so that what is not needed before it is little. */
+static size_t
+wider(size_t width, size_t most)
+{
+    return 4 * width < most && 16 * width > most ? most : 4 * width;
+}
+
+/* By the table, with more and more ways. */
+static enum dry_status
+search(struct planner *r, const struct dryi_one_table *t, double bound)
+{
+    bool is_far = bound >= r->sieve.limit; /* a first plan is all that there can be */
+    size_t most = is_far ? 1 : width_of(r, t);
+    enum dry_status status = DRY_OK;
+    for (size_t width = 1; width <= most && status == DRY_OK;
+         width = wider(width, most)) {
+        if (r->plan.is_least || is_met(r, bound))
+            break;
+        double limit = (double)r->plan.cost.extra;
+        dryi_one_sieve_limit(&r->sieve, lesser(r->sieve.limit, limit));
+        status = dryi_one_search(t, r->memory, width, limit, &r->plan, r->p->err);
+    }
+    return status;
+}
+
+/* Plans that take less than the sieve's limit. */
+static enum dry_status
+plan_below(struct planner *r, uint64_t all_need)
+{
+    double limit = r->sieve.limit, bound;
+    struct dryi_one_table t;
+    r->looks = count_looks(r);
+    enum dry_status status = choose_slot(r);
+    if (status == DRY_OK && unit_of(&r->one) % r->slot != 0 && r->price <= 0)
+        status = choose_price(r, all_need);
+    if (status == DRY_OK)
+        status = make_table(r, r->slot, r->price, &t);
+    if (status != DRY_OK)
+        return status;
+    bound = dryi_one_bound(&t, 0, 0, r->memory);
+    bound = lesser(limit, bound > r->sieve.bound ? bound : r->sieve.bound);
+    status = search(r, &t, bound);
+    if (r->plan.is_least)
+        bound = (double)r->plan.cost.extra;
+    r->p->table_bytes = 2 * r->one.row_count * t.stride * sizeof(double);
+    set_bound(r, bound, t.is_cut);
+    dryi_one_table_finish(&t);
+    return status;
+}
+
+/* Near the bound first; as far from it as does not let much more pass. */
+static double
+choose_limit(struct planner *r, double most)
+{
+    double stage = r->sieve.work[r->one.count] / (double)r->one.count;
+    double above = NEAR_STAGES * stage + 1, bound = r->sieve.bound;
+    dryi_one_sieve_limit(&r->sieve, lesser(bound + above, most));
+    uint64_t looks = count_looks(r), enough = NEAR_LOOKS * r->one.row_count;
+    enough = looks + looks / 4 > enough ? looks + looks / 4 : enough;
+    while (bound + above < most) {
+        dryi_one_sieve_limit(&r->sieve, lesser(bound + 4 * above, most));
+        if (count_looks(r) > enough)
+            break;
+        above *= 4;
+    }
+    return lesser(bound + above, most);
+}
+
+/* Often it is a stage's time from the best there is. */
+static enum dry_status
+take_first(struct planner *r)
+{
+    const struct dry_memory *m = &r->one.memory;
+    struct dryi_one_plan first = {
+        .choices = dryi_memory_zalloc(m, r->one.count, sizeof *first.choices)};
+    if (!first.choices)
+        return dryi_fail_memory(r->p->err, "a plan");
+    first.count = dryi_one_sieve_plan(&r->sieve, first.choices);
+    first.cost = dryi_one_judge(&r->one, first.choices, first.count);
+    struct dryi_one_plan worse = first;
+    if (first.count > 0 && first.cost.extra < r->plan.cost.extra) {
+        worse = r->plan;
+        r->plan = first;
+    }
+    dryi_memory_free(m, worse.choices, r->one.count, sizeof *worse.choices);
+    return DRY_OK;
+}
+
+static enum dry_status
+plan_by_table(struct planner *r, uint64_t all_need)
+{
+    struct dryi_one_ends ends = {r->memory, all_need, r->plan.cost.need,
+                                 r->plan.cost.extra};
+    enum dry_status status = dryi_one_sieve_init(&r->sieve, &r->one, r->p->err);
+    if (status != DRY_OK)
+        return status;
+    dryi_one_sieve_set(&r->sieve, &ends);
+    status = take_first(r);
+    double first = (double)r->plan.cost.extra, limit = choose_limit(r, first);
+    bool is_last = false;
+    while (status == DRY_OK && !is_last) {
+        dryi_one_sieve_limit(&r->sieve, limit);
+        status = plan_below(r, all_need);
+        double found = (double)r->plan.cost.extra;
+        bool is_good = found - r->sieve.bound < found / GOOD_PART;
+        is_good = is_good || (found < first && r->looks > LOOKS_FAR);
+        is_last = is_good || limit >= first || found <= limit;
+        limit = lesser(limit + 7 * (limit - r->sieve.bound), first);
+    }
+    dryi_one_sieve_finish(&r->sieve);
+    return status;
+}
+
+static enum dry_status
+plan_equal(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    size_t *ends = dryi_memory_zalloc(&p->memory, p->count, sizeof *ends);
+    if (!ends)
+        return dryi_fail_memory(p->err, "a plan");
+    r->one.longest = r->one.count; /* one walk looks at so many */
+    dryi_one_plan_equal(&r->one, r->memory, ends, &r->plan);
+    set_bound(r, (double)r->plan.cost.extra, false);
+    dryi_memory_free(&p->memory, ends, p->count, sizeof *ends);
+    return DRY_OK;
+}
+
+static enum dry_status
+make_plan(struct planner *r)
+{
+    struct dryi_planning *p = r->p;
+    save_all(&r->one, &r->plan);
+    uint64_t all_need = r->plan.cost.need;
+    enum dry_status status = set_floor(r);
+    if (status != DRY_OK)
+        return status;
+    if (r->plan.cost.need > p->room_bytes)
+        return DRY_ERR_NO_SPACE;
+    r->memory = p->room_bytes;
+    if (all_need <= r->memory)
+        save_all(&r->one, &r->plan);
+    else if (dryi_one_is_equal(p->chain))
+        status = plan_equal(r);
+    else
+        status = plan_by_table(r, all_need);
+    if (status == DRY_OK && !push(p, &r->one, &r->plan))
+        return dryi_fail_memory(p->err, "a plan");
+    return status;
+}
+
+enum dry_status
+dryi_plan_one_level(struct dryi_planning *p)
+{
+    struct planner r = {.p = p};
+    enum dry_status status = dryi_one_init(&r.one, p->chain, &p->memory, p->err);
+    if (status != DRY_OK)
+        return status;
+    r.one.watch = p->watch;
+    r.plan.choices = dryi_memory_zalloc(&p->memory, p->count, sizeof *r.plan.choices);
+    status = r.plan.choices ? make_plan(&r) : dryi_fail_memory(p->err, "a plan");
+    dryi_memory_free(&p->memory, r.plan.choices, p->count, sizeof *r.plan.choices);
+    dryi_one_finish(&r.one);
+    return status;
+}

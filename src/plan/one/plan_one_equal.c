@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Equal stages, and a last one of any kind: planned without a table, in one walk.
+ *
+ * Of all plans that take as long, one has its ranges first, and every range but the last is as
+ * long as it can be:
+ *
+ *   - A saved stage before a range may change places with it. The range then begins where a
+ *     stage's saved bytes less are held; its gradients of weights are one stage's more, which
+ *     are no more than that. The saved stage then comes after the range's output, which is no
+ *     more than what the range's last stage needed in its place before.
+ *   - A range that could be one stage longer may take it from a range behind it, which then
+ *     needs no more, and which is gone if it had but one.
+ *
+ * So a plan is a number of stages that run twice, and each more of them holds no more at the
+ * end. The least number that fits is the best there is.
+ */
+#include "plan/one/plan_one.h"
+
+bool
+dryi_one_is_equal(const struct dry_chain *chain)
+{
+    const struct dry_stage *stage = &chain->stages[0];
+    if (chain->count < 2 || stage->is_fixed || stage->option_count > 0 ||
+        stage->grads_bytes > stage->saved_bytes)
+        return false;
+    for (size_t i = 1; i + 1 < chain->count; i++) {
+        if (chain->kinds[i] != chain->kinds[0])
+            return false;
+    }
+    return true;
+}
+
+/* From stage `first` on, what is held there: how far a range can go. */
+static size_t
+longest(const struct dryi_one *one, size_t first, uint64_t room)
+{
+    struct dryi_one_range range = {0};
+    size_t e = first;
+    for (; dryi_one_can_repeat(one, e, &range); e++) {
+        dryi_one_range_extend(&range, one, e, e == first);
+        if (range.need > room)
+            break;
+    }
+    return e;
+}
+
+/*
+ * Is there room for stages from `first` on, saved, and the last one's option, behind so much?
+ * Of equal stages the last needs the most, but that the chain's first makes another gradient.
+ */
+static bool
+fits(const struct dryi_one *one, size_t first, uint64_t held, size_t option,
+     uint64_t memory)
+{
+    size_t last = one->count - 1;
+    if (first == 0 && one->options[one->stages[0].option].need > memory)
+        return false;
+    if (first < last) {
+        held += (last - 1 - first) * one->stages[0].saved;
+        if (held + one->options[one->stages[last - 1].option].need > memory)
+            return false;
+        held += one->stages[0].saved;
+    }
+    return held + one->options[option].need <= memory;
+}
+
+/* How many run twice: more than `low`, at most `high`, where it fits. */
+static size_t
+least_count(const struct dryi_one *one, size_t low, size_t high, uint64_t held,
+            size_t option, uint64_t memory)
+{
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (fits(one, middle, held, option, memory))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+static void
+write_plan(const struct dryi_one *one, const size_t *ends, size_t count, size_t option,
+           struct dryi_one_plan *plan)
+{
+    plan->count = 0;
+    size_t i = 0;
+    for (size_t k = 0; k < count; k++, i = ends[k - 1])
+        plan->choices[plan->count++] =
+            (struct dryi_one_choice){.option = SIZE_MAX, .last = ends[k] - 1};
+    for (; i + 1 < one->count; i++)
+        plan->choices[plan->count++] =
+            (struct dryi_one_choice){.option = one->stages[i].option, .last = i};
+    plan->choices[plan->count++] = (struct dryi_one_choice){.option = option, .last = i};
+    plan->cost = dryi_one_judge(one, plan->choices, plan->count);
+}
+
+/* The best with this option of the last stage; `ends` has room for every stage. */
+static void
+plan_option(const struct dryi_one *one, uint64_t memory, size_t option, size_t *ends,
+            struct dryi_one_plan *plan)
+{
+    uint64_t output = one->stages[0].output, held = 0;
+    size_t count = 0, begin = 0;
+    while (begin + 1 < one->count && held <= memory) {
+        size_t end = longest(one, begin, memory - held);
+        if (end == begin)
+            return;
+        held += output;
+        ends[count++] = end;
+        if (fits(one, end, held, option, memory)) {
+            ends[count - 1] = least_count(one, begin, end, held, option, memory);
+            uint64_t extra =
+                ends[count - 1] * one->stages[0].forward + one->options[option].extra;
+            if (extra < plan->cost.extra)
+                write_plan(one, ends, count, option, plan);
+            return;
+        }
+        begin = end;
+    }
+}
+
+void
+dryi_one_plan_equal(const struct dryi_one *one, uint64_t memory, size_t *ends,
+                    struct dryi_one_plan *plan)
+{
+    size_t last = one->count - 1;
+    for (size_t k = one->stages[last].option; k < dryi_one_option_end(one, last); k++) {
+        if (fits(one, 0, 0, k, memory) && one->options[k].extra < plan->cost.extra)
+            write_plan(one, ends, 0, k, plan);
+        plan_option(one, memory, k, ends, plan);
+    }
+    plan->is_least = true;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From a table of lower bounds to a plan, in exact bytes.
+ *
+ * A way is the beginning of a plan: so much held, so much time on top. It leads through the
+ * stages from left to right; at each the ways that came to it are thinned out: those that
+ * hold no less and took no less than another, those that cannot become better than a plan
+ * that is there already, and if more than `width` are left, those of the highest bounds. Only
+ * the last loses anything: without it, what is found in the end is the best there is.
+ *
+ * No way ends before the end of the chain, as one is only gone where what is left of the
+ * memory is at least the floor behind it.
+ *
+ * Cost: width * stages * (options + length of ranges that fit).
+ */
+#include "plan/one/plan_one.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/sort.h"
+
+#define SPARE 4u         /* places a row, for each way that is kept */
+#define WAYS_OF_A_ROW 8u /* in a row of a search, that take as long as one of a table */
+#define FEW 64u          /* items that are sorted by insertion */
+
+struct way {
+    uint64_t held, extra;
+    double bound; /* of a whole plan that begins so */
+    size_t from;  /* the way before it */
+    struct dryi_one_choice choice;
+};
+
+struct search {
+    const struct dryi_one_table *t;
+    uint64_t memory;
+    double limit; /* of whole plans: only better ones are looked for */
+    size_t width, capacity;
+    struct way *ways; /* by row, `capacity` each, and as many more */
+    size_t way_capacity;
+    size_t *counts; /* by row */
+    double *worst;  /* by row: bounds that are no less were sorted out */
+    struct dryi_sort_item *items, *scratch;
+    bool is_thinned; /* a way was dropped that could have become the best */
+};
+
+/* By key; equal ones stay in order. */
+static void
+sort_items(struct search *s, size_t count)
+{
+    if (count > FEW) {
+        dryi_sort_items(s->items, s->scratch, count);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct dryi_sort_item item = s->items[i];
+        size_t at = i;
+        for (; at > 0 && s->items[at - 1].key > item.key; at--)
+            s->items[at] = s->items[at - 1];
+        s->items[at] = item;
+    }
+}
+
+/* Ways that none is better than, by what they hold; items[] says which. */
+static size_t
+sort_out_worse(struct search *s, const struct way *ways, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        s->items[i] = (struct dryi_sort_item){ways[i].held, (uint32_t)i};
+    sort_items(s, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct way *way = &ways[s->items[i].value];
+        if (kept > 0) {
+            const struct way *last = &ways[s->items[kept - 1].value];
+            if (last->extra <= way->extra)
+                continue;
+            kept -= last->held == way->held;
+        }
+        s->items[kept++] = s->items[i];
+    }
+    return kept;
+}
+
+/* Of the first `count` items the `width` of the lowest bounds. */
+static size_t
+sort_out_high(struct search *s, size_t row, const struct way *ways, size_t count)
+{
+    if (count <= s->width)
+        return count;
+    s->is_thinned = true;
+    for (size_t i = 0; i < count; i++) {
+        const double *bound = &ways[s->items[i].value].bound;
+        memcpy(&s->items[i].key, bound,
+               sizeof *bound); /* of the same order: not below 0 */
+    }
+    sort_items(s, count);
+    s->worst[row] = ways[s->items[s->width].value].bound;
+    return s->width;
+}
+
+static void
+thin_out(struct search *s, size_t row)
+{
+    struct way *ways = s->ways + row * s->capacity;
+    size_t count = sort_out_worse(s, ways, s->counts[row]);
+    count = sort_out_high(s, row, ways, count);
+    struct way *kept = s->ways + s->t->one->row_count * s->capacity; /* room beyond */
+    for (size_t i = 0; i < count; i++)
+        kept[i] = ways[s->items[i].value];
+    memcpy(ways, kept, count * sizeof *ways);
+    s->counts[row] = count;
+}
+
+static void
+add(struct search *s, size_t row, const struct way *way)
+{
+    if (s->counts[row] == s->capacity)
+        thin_out(s, row);
+    s->ways[row * s->capacity + s->counts[row]++] = *way;
+}
+
+/* An item of so much need and time, to a row of stage `to`, after the way. */
+struct move {
+    uint64_t need, held, time;
+    size_t to, row;
+    struct dryi_one_choice choice;
+};
+
+static void
+go(struct search *s, size_t from, const struct move *move)
+{
+    const struct way *way = &s->ways[from];
+    uint64_t left = s->memory - way->held;
+    if (move->need > left || move->held + s->t->one->floors[move->row] > left)
+        return;
+    struct way next = {.held = way->held + move->held,
+                       .extra = way->extra + move->time,
+                       .from = from,
+                       .choice = move->choice};
+    next.bound = (double)next.extra +
+                 dryi_one_bound(s->t, move->to, move->row, s->memory - next.held);
+    if (next.bound >= s->limit)
+        return;
+    if (next.bound < s->worst[move->row])
+        add(s, move->row, &next);
+    else
+        s->is_thinned = true;
+}
+
+static void
+go_all(struct search *s, size_t row, const struct move *move)
+{
+    size_t begin = row * s->capacity;
+    for (size_t i = 0; i < s->counts[row]; i++)
+        go(s, begin + i, move);
+}
+
+static void
+go_on_saving(struct search *s, size_t i, size_t row)
+{
+    const struct dryi_one *one = s->t->one;
+    for (size_t k = one->stages[i].option; k < dryi_one_option_end(one, i); k++) {
+        const struct dryi_one_option *o = &one->options[k];
+        if (!dryi_one_sieve_option(s->t->sieve, i, k))
+            continue;
+        struct move move = {o->need + one->moved[row], o->held, o->extra, i + 1, o->row,
+                            {.option = k, .last = i}};
+        go_all(s, row, &move);
+    }
+}
+
+/* The least that a way to the row holds, and the least time. */
+static struct way
+least_of(const struct search *s, size_t row)
+{
+    const struct way *ways = s->ways + row * s->capacity;
+    struct way least = ways[0];
+    for (size_t i = 1; i < s->counts[row]; i++) {
+        least.held = ways[i].held < least.held ? ways[i].held : least.held;
+        least.extra = ways[i].extra < least.extra ? ways[i].extra : least.extra;
+    }
+    return least;
+}
+
+static void
+go_on_repeating(struct search *s, size_t i, size_t row)
+{
+    const struct dryi_one *one = s->t->one;
+    struct way least = least_of(s, row);
+    struct dryi_one_walk walk = {
+        one, s->t->sieve, i, i, s->memory - least.held, {.moved = one->moved[row]}};
+    const struct dryi_one_range *range = &walk.range;
+    while (dryi_one_walk_on(&walk)) {
+        const struct dryi_one_stage *behind = &one->stages[walk.next];
+        if ((double)(least.extra + range->time) >= s->limit)
+            break;
+        struct move move = {range->need, behind[-1].output,
+                            range->time, walk.next,
+                            behind->row, {.option = SIZE_MAX, .last = walk.next - 1}};
+        go_all(s, row, &move);
+    }
+}
+
+/* False: whoever is told wants no more. */
+static bool
+run(struct search *s)
+{
+    const struct dryi_one *one = s->t->one;
+    memset(s->counts, 0, one->row_count * sizeof *s->counts);
+    for (size_t row = 0; row < one->row_count; row++)
+        s->worst[row] = DRYI_ONE_NEVER;
+    struct way begin = {.from = SIZE_MAX};
+    add(s, 0, &begin);
+    for (size_t i = 0; i < one->count; i++) {
+        for (size_t row = one->stages[i].row; row < one->stages[i + 1].row; row++) {
+            if (s->counts[row] == 0)
+                continue;
+            thin_out(s, row);
+            go_on_saving(s, i, row);
+            go_on_repeating(s, i, row);
+            if (!dryi_plan_go_on(one->watch, 1 + s->counts[row] / WAYS_OF_A_ROW))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* The way of the least time to the end; of several the one that holds least. */
+static const struct way *
+best_end(const struct search *s)
+{
+    const struct dryi_one *one = s->t->one;
+    const struct way *best = NULL;
+    for (size_t row = one->stages[one->count].row; row < one->row_count; row++) {
+        const struct way *ways = s->ways + row * s->capacity;
+        for (size_t i = 0; i < s->counts[row]; i++) {
+            if (!best || ways[i].extra < best->extra ||
+                (ways[i].extra == best->extra && ways[i].held < best->held))
+                best = &ways[i];
+        }
+    }
+    return best;
+}
+
+static void
+collect(const struct search *s, const struct way *end, struct dryi_one_plan *plan)
+{
+    plan->count = 0;
+    for (const struct way *w = end; w->from != SIZE_MAX; w = &s->ways[w->from])
+        plan->count++;
+    size_t i = plan->count;
+    for (const struct way *w = end; w->from != SIZE_MAX; w = &s->ways[w->from])
+        plan->choices[--i] = w->choice;
+    plan->cost = dryi_one_judge(s->t->one, plan->choices, plan->count);
+    DRYI_ASSERT(plan->cost.need <= s->memory && plan->cost.extra == end->extra);
+}
+
+static enum dry_status
+search(struct search *s, struct dryi_one_plan *plan)
+{
+    bool is_next =
+        s->limit == (double)plan->cost.extra; /* nothing lies between the two */
+    if (!run(s))
+        return DRY_ERR_CANCELLED;
+    const struct way *end = best_end(s);
+    if (end)
+        collect(s, end, plan);
+    bool is_all = end || is_next; /* that the limit lets through, if the sieve does too */
+    is_all = is_all && (double)plan->cost.extra <= s->t->sieve->limit;
+    plan->is_least = !s->is_thinned && is_all;
+    return DRY_OK;
+}
+
+static void
+give_back(struct search *s)
+{
+    const struct dry_memory *memory = &s->t->one->memory;
+    size_t rows = s->t->one->row_count;
+    dryi_memory_free(memory, s->scratch, s->capacity, sizeof *s->scratch);
+    dryi_memory_free(memory, s->items, s->capacity, sizeof *s->items);
+    dryi_memory_free(memory, s->worst, rows, sizeof *s->worst);
+    dryi_memory_free(memory, s->counts, rows, sizeof *s->counts);
+    dryi_memory_free(memory, s->ways, s->way_capacity, sizeof *s->ways);
+}
+
+enum dry_status
+dryi_one_search(const struct dryi_one_table *t, uint64_t memory, size_t width,
+                double limit, struct dryi_one_plan *plan, struct dry_error *err)
+{
+    const struct dry_memory *m = &t->one->memory;
+    size_t rows = t->one->row_count;
+    struct search s = {.t = t,
+                       .memory = memory,
+                       .width = width,
+                       .capacity = width * SPARE,
+                       .limit = (double)plan->cost.extra};
+    s.limit = limit < s.limit ? limit : s.limit;
+    bool has_ways = /* not zeroed: most of it may stay untouched */
+        dryi_memory_grow(m, &s.ways, &s.way_capacity, (rows + 1) * s.capacity,
+                         sizeof *s.ways);
+    s.counts = dryi_memory_zalloc(m, rows, sizeof *s.counts);
+    s.worst = dryi_memory_zalloc(m, rows, sizeof *s.worst);
+    s.items = dryi_memory_zalloc(m, s.capacity, sizeof *s.items);
+    s.scratch = dryi_memory_zalloc(m, s.capacity, sizeof *s.scratch);
+    enum dry_status status = DRY_OK;
+    if (has_ways && s.counts && s.worst && s.items && s.scratch)
+        status = search(&s, plan);
+    else
+        status = dryi_fail_memory(err, "a search for a plan");
+    give_back(&s);
+    return status;
+}
+
+size_t
+dryi_one_way_bytes(void)
+{
+    return SPARE * sizeof(struct way);
+}

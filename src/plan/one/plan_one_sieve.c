@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a byte is worth, and which items can be part of a good plan: with one limit in the
+ * place of all.
+ *
+ * When stage `at` runs backward, every plan holds what its items before it hold, and the need of
+ * the item that it is in beside them: that is within the memory. Leave every other limit
+ * away and give this one a price (Lagrangian relaxation): for any price, the least of
+ *
+ *     time + price * (held before `at` + need at `at` - memory)
+ *
+ * over all lists of items is a bound. The least of the items from a stage on, `rest`, and of
+ * those before it, `way`, are found in one pass each: the ranges from a stage are those to a
+ * stage in reach, and both ends of what is in reach only move one way, so that a queue
+ * has the best of them.
+ *
+ * With both, the least of all lists with one given item is a sum of three numbers. Where that
+ * is not below the time of a plan that is there already, no better plan has the item, and tables
+ * and searches need not look at it: of hundreds of ranges from a stage a few are left.
+ *
+ * The best price is where the lines of two lists meet, one that holds more than there is and
+ * one that does not, and no list is below that.
+ *
+ * Cost: stages and options times looks at prices.
+ */
+#include "plan/one/plan_one.h"
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+#define PRICES 48u
+/* Of sums of 200,000 doubles and what they are differences of. */
+#define MARGIN 1e-10
+#define PLAN_STEP 0x1p-20 /* of the price */
+#define PLAN_STEPS 8u
+#define PRICE_MAX 0x1p60
+
+/* A line: of a list of items, or of its end. */
+struct sum {
+    double time, held; /* time with what is held at its price */
+};
+
+/* Indices of the best so far and of what may be it when that is out of reach. */
+struct queue {
+    size_t *at;
+    size_t begin, end;
+};
+
+static void
+push(struct queue *q, const double *values, size_t i)
+{
+    while (q->end > q->begin && values[q->at[q->end - 1]] >= values[i])
+        q->end--;
+    q->at[q->end++] = i;
+}
+
+/* --- the chain --------------------------------------------------------------------------- */
+
+static void
+set_sums(struct dryi_one_sieve *s)
+{
+    const struct dryi_one *one = s->one;
+    uint64_t work = 0, saved = 0;
+    for (size_t i = 0; i < one->count; i++) {
+        s->work[i] = (double)work;
+        s->saved[i] = (double)saved;
+        work += one->stages[i].forward;
+        saved += one->stages[i].saved;
+    }
+    s->work[one->count] = (double)work;
+    s->saved[one->count] = (double)saved;
+}
+
+static bool
+has_offload(const struct dryi_one *one)
+{
+    return one->row_count > one->count + 1;
+}
+
+/* Before which stage ranges end, at most. A longer one needs more, and one that begins before. */
+static void
+set_reach(struct dryi_one_sieve *s)
+{
+    const struct dryi_one_stage *stages = s->one->stages;
+    size_t end = s->one->count - !has_offload(s->one);
+    uint64_t sum = 0; /* of i to before end */
+    for (size_t i = end; i < s->one->count; i++)
+        s->reach[i] = i;
+    for (size_t i = end; i-- > 0;) {
+        sum += stages[i].saved;
+        while (end > i && (stages[i].is_fixed || sum + stages[end - 1].back > s->memory))
+            sum -= stages[--end].saved;
+        s->reach[i] = end;
+    }
+}
+
+static void
+set_blocks(struct dryi_one_sieve *s)
+{
+    for (size_t b = 0; b < s->one->count / DRYI_ONE_BLOCK; b++) {
+        struct dryi_one_block *block = &s->blocks[b];
+        *block = (struct dryi_one_block){0};
+        for (size_t i = b * DRYI_ONE_BLOCK; i < (b + 1) * DRYI_ONE_BLOCK; i++)
+            dryi_one_range_extend(&block->range, s->one, i, i == 0);
+    }
+}
+
+/* --- the relaxation ---------------------------------------------------------------------- */
+
+static bool
+take_less(struct sum *best, double time, double held)
+{
+    if (time >= best->time)
+        return false;
+    *best = (struct sum){time, held};
+    return true;
+}
+
+/* What an option adds to the limited sum. */
+static double
+held_of(const struct dryi_one_sieve *s, size_t i, size_t k)
+{
+    const struct dryi_one_option *o = &s->one->options[k];
+    if (i > s->at)
+        return 0;
+    return i == s->at ? (double)o->need : (double)o->held;
+}
+
+/* What a range from i over `at` adds, at least: what it has saved there. */
+static double
+covered(const struct dryi_one_sieve *s, size_t i)
+{
+    return s->saved[s->at + 1] - s->saved[i] + (double)s->one->stages[s->at].back;
+}
+
+/* The least of stage i's options, which is item[i] from now on. */
+static struct sum
+save(struct dryi_one_sieve *s, size_t i)
+{
+    struct sum best = {DRYI_ONE_NEVER, 0};
+    for (size_t k = s->one->stages[i].option; k < dryi_one_option_end(s->one, i); k++) {
+        double held = held_of(s, i, k);
+        if (take_less(&best, (double)s->one->options[k].extra + held * s->price, held))
+            s->items[i] = (struct dryi_one_choice){k, i};
+    }
+    return best;
+}
+
+/* The least from every stage to `at` on; behind it nothing costs anything. */
+static struct sum
+set_rests(struct dryi_one_sieve *s)
+{
+    struct queue q = {.at = s->queue};
+    struct sum behind = {0, 0};
+    s->rest[s->at + 1] = 0;
+    for (size_t i = s->at + 1; i-- > 0;) {
+        struct sum best = save(s, i);
+        best.time += behind.time;
+        best.held += behind.held;
+        if (i < s->at) {
+            double output = (double)s->one->stages[i].output;
+            s->to[i] = s->work[i + 1] + output * s->price + behind.time;
+            s->held[i] = output + behind.held;
+            push(&q, s->to, i);
+        }
+        while (q.begin < q.end && q.at[q.begin] >= s->reach[i])
+            q.begin++;
+        if (q.begin < q.end) {
+            size_t e = q.at[q.begin];
+            if (take_less(&best, s->to[e] - s->work[i], s->held[e]))
+                s->items[i] = (struct dryi_one_choice){SIZE_MAX, e};
+        }
+        if (s->reach[i] > s->at) {
+            double held = covered(s, i), time = s->work[s->at + 1] - s->work[i];
+            if (take_less(&best, time + held * s->price, held))
+                s->items[i] = (struct dryi_one_choice){SIZE_MAX, s->at};
+        }
+        s->rest[i] = best.time;
+        behind = best;
+    }
+    return behind;
+}
+
+/* The least to every stage, less the time of all stages before it, and the rest behind `at`. */
+static void
+set_ways(struct dryi_one_sieve *s)
+{
+    struct queue q = {.at = s->queue};
+    s->from[0] = 0;
+    for (size_t i = 1; i <= s->at; i++) {
+        const struct dryi_one_stage *before = &s->one->stages[i - 1];
+        double best = s->from[i - 1] + s->work[i - 1] + save(s, i - 1).time;
+        push(&q, s->from, i - 1);
+        while (q.begin < q.end && s->reach[q.at[q.begin]] < i)
+            q.begin++;
+        if (q.begin < q.end) {
+            double range = s->from[q.at[q.begin]] + s->work[i];
+            range += (double)before->output * s->price;
+            best = range < best ? range : best;
+        }
+        s->from[i] = best - s->work[i];
+    }
+    for (size_t i = 0; i <= s->at; i++)
+        s->over[i] = s->from[i] + covered(s, i) * s->price;
+    for (size_t i = s->at + 1; i < s->one->count; i++)
+        s->over[i] = s->from[i] = s->rest[0] - s->work[i];
+    for (size_t i = s->at; i < s->one->count; i++) {
+        s->to[i] = s->work[i + 1];
+        s->rest[i + 1] = 0;
+    }
+}
+
+static void
+set_block_ends(struct dryi_one_sieve *s)
+{
+    for (size_t b = 0; b < s->one->count / DRYI_ONE_BLOCK; b++) {
+        double least = DRYI_ONE_NEVER;
+        for (size_t i = b * DRYI_ONE_BLOCK; i < (b + 1) * DRYI_ONE_BLOCK; i++)
+            least = s->to[i] < least ? s->to[i] : least;
+        s->blocks[b].least = least;
+    }
+}
+
+/* --- prices ------------------------------------------------------------------------------ */
+
+/* All lists hold at least 0, and what is nearest to the memory says most. */
+static double
+relax(struct dryi_one_sieve *s, struct sum *line)
+{
+    double memory = (double)s->memory * s->price;
+    *line = set_rests(s);
+    double slack = line->time + memory + s->work[s->one->count];
+    s->slack = (slack + s->saved[s->one->count] * s->price) * MARGIN;
+    double bound = line->time - memory;
+    line->time -= line->held * s->price;
+    return bound - s->slack;
+}
+
+/* Between one line that holds too much and one that does not. */
+static void
+find_price(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
+{
+    struct sum more = {0, (double)ends->all_need},
+               less = {(double)ends->floor_extra, (double)ends->floor_need};
+    double price = 0;
+    s->bound = 0;
+    for (unsigned k = 0; k < PRICES; k++) {
+        struct sum line;
+        s->price = (less.time - more.time) / (more.held - less.held);
+        if (!(s->price > 0 && s->price < PRICE_MAX))
+            break;
+        double bound = relax(s, &line);
+        if (bound > s->bound) {
+            s->bound = bound;
+            price = s->price;
+        }
+        double expected = less.time + less.held * s->price;
+        if (line.time + line.held * s->price >= expected - s->slack)
+            break; /* no line is below the two */
+        *(line.held > (double)s->memory ? &more : &less) = line;
+    }
+    s->price = price;
+}
+
+/* The stage that needs most when all is saved; of several the last. */
+static size_t
+find_peak(const struct dryi_one *one)
+{
+    uint64_t held = 0, most = 0;
+    size_t peak = 0;
+    for (size_t i = 0; i < one->count; i++) {
+        const struct dryi_one_option *o = &one->options[one->stages[i].option];
+        if (held + o->need >= most) {
+            most = held + o->need;
+            peak = i;
+        }
+        held += one->stages[i].saved;
+    }
+    return peak;
+}
+
+static void
+prepare(struct dryi_one_sieve *s)
+{
+    struct sum line;
+    relax(s, &line);
+    set_ways(s);
+    set_block_ends(s);
+}
+
+void
+dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
+{
+    s->memory = ends->memory;
+    set_reach(s);
+    s->at = find_peak(s->one);
+    find_price(s, ends);
+    if (s->at + 1 < s->one->count) {
+        double price = s->price, bound = s->bound;
+        size_t at = s->at;
+        s->at = s->one->count - 1;
+        find_price(s, ends);
+        if (bound >= s->bound) {
+            s->at = at;
+            s->price = price;
+            s->bound = bound;
+        }
+    }
+    prepare(s);
+    double whole = (double)(uint64_t)s->bound; /* as all plans' times are */
+    s->bound = s->bound > whole ? whole + 1 : whole;
+    dryi_one_sieve_limit(s, DRYI_ONE_NEVER);
+}
+
+/* The list of items of the least sum; behind `at` all are saved. */
+static size_t
+collect(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
+{
+    size_t count = 0, i = 0;
+    for (; i < s->one->count; i = choices[count++].last + 1) {
+        if (i > s->at)
+            save(s, i);
+        choices[count] = s->items[i];
+    }
+    return count;
+}
+
+/* The plan at a price, where it fits. */
+static size_t
+plan_at(struct dryi_one_sieve *s, double price, struct dryi_one_choice *choices)
+{
+    struct sum line;
+    s->price = price;
+    relax(s, &line);
+    size_t count = collect(s, choices);
+    return dryi_one_judge(s->one, choices, count).need <= s->memory ? count : 0;
+}
+
+/* Higher prices, until limits hold that were left away; then by halves to the least of those. */
+size_t
+dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
+{
+    double price = s->price, more = PLAN_STEP, low = 0, high = 0;
+    for (unsigned k = 0; k < PLAN_STEPS && high <= 0; k++) {
+        if (plan_at(s, price * (1 + more), choices) > 0)
+            high = more;
+        else
+            low = more;
+        more *= 8;
+    }
+    for (unsigned k = 0; k < PLAN_STEPS && low > 0 && high > 0; k++) {
+        double middle = (low + high) / 2;
+        if (plan_at(s, price * (1 + middle), choices) > 0)
+            high = middle;
+        else
+            low = middle;
+    }
+    size_t count = high > 0 ? plan_at(s, price * (1 + high), choices) : 0;
+    s->price = price;
+    prepare(s);
+    return count;
+}
+
+void
+dryi_one_sieve_limit(struct dryi_one_sieve *s, double limit)
+{
+    s->limit = limit;
+    s->enough = limit + (double)s->memory * s->price + s->slack;
+}
+
+bool
+dryi_one_sieve_option(const struct dryi_one_sieve *s, size_t i, size_t k)
+{
+    double time = (double)s->one->options[k].extra + held_of(s, i, k) * s->price;
+    return s->from[i] + s->work[i] + time + s->rest[i + 1] < s->enough;
+}
+
+/* --- walks ------------------------------------------------------------------------------- */
+
+/* A block of stages that no range of use ends in. */
+static bool
+skip(struct dryi_one_walk *w)
+{
+    const struct dryi_one_sieve *s = w->sieve;
+    size_t end = w->next + DRYI_ONE_BLOCK;
+    if (w->next % DRYI_ONE_BLOCK != 0 || w->next == w->first || end > s->reach[w->first])
+        return false;
+    const struct dryi_one_block *block = &s->blocks[w->next / DRYI_ONE_BLOCK];
+    const double *from = end <= s->at ? s->from : s->over;
+    if ((w->next < s->at && end > s->at) || from[w->first] + block->least < s->enough)
+        return false;
+    struct dryi_one_range *r = &w->range;
+    r->first = dryi_one_max(r->first, block->range.first);
+    r->again = dryi_one_max(r->again, r->sum + block->range.again);
+    r->back = dryi_one_max(r->back, r->sum + block->range.back);
+    r->sum += block->range.sum;
+    r->at_least = dryi_one_max(r->first, r->back);
+    r->time += block->range.time;
+    r->count += DRYI_ONE_BLOCK;
+    w->next = end;
+    return true;
+}
+
+bool
+dryi_one_walk_on(struct dryi_one_walk *w)
+{
+    const struct dryi_one_sieve *s = w->sieve;
+    while (dryi_one_can_repeat(w->one, w->next, &w->range)) {
+        if (s && skip(w)) {
+            if (w->range.at_least > w->memory)
+                return false;
+            continue;
+        }
+        size_t e = w->next++;
+        dryi_one_range_extend(&w->range, w->one, e, e == w->first);
+        if (w->range.at_least > w->memory)
+            return false;
+        if (!s || (e < s->at ? s->from : s->over)[w->first] + s->to[e] < s->enough)
+            return true;
+    }
+    return false;
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+enum dry_status
+dryi_one_sieve_init(struct dryi_one_sieve *s, const struct dryi_one *one,
+                    struct dry_error *err)
+{
+    const struct dry_memory *m = &one->memory;
+    *s = (struct dryi_one_sieve){.one = one};
+    s->sums = dryi_memory_zalloc(m, one->count + 1, DRYI_ONE_SUMS * sizeof *s->sums);
+    s->reach = dryi_memory_zalloc(m, one->count, sizeof *s->reach);
+    s->queue = dryi_memory_zalloc(m, one->count, sizeof *s->queue);
+    s->blocks = dryi_memory_zalloc(m, one->count / DRYI_ONE_BLOCK + 1, sizeof *s->blocks);
+    s->items = dryi_memory_zalloc(m, one->count, sizeof *s->items);
+    if (!s->items || !s->sums || !s->reach || !s->queue || !s->blocks) {
+        dryi_one_sieve_finish(s);
+        return dryi_fail_memory(err, "a plan's prices");
+    }
+    double **parts[DRYI_ONE_SUMS] = {&s->work, &s->saved, &s->from, &s->over,
+                                     &s->to,   &s->held,  &s->rest};
+    for (size_t i = 0; i < DRYI_ONE_SUMS; i++)
+        *parts[i] = s->sums + i * (one->count + 1);
+    set_sums(s);
+    set_blocks(s);
+    return DRY_OK;
+}
+
+void
+dryi_one_sieve_finish(struct dryi_one_sieve *s)
+{
+    if (!s->one)
+        return;
+    const struct dry_memory *m = &s->one->memory;
+    size_t count = s->one->count;
+    dryi_memory_free(m, s->items, count, sizeof *s->items);
+    dryi_memory_free(m, s->blocks, count / DRYI_ONE_BLOCK + 1, sizeof *s->blocks);
+    dryi_memory_free(m, s->queue, count, sizeof *s->queue);
+    dryi_memory_free(m, s->reach, count, sizeof *s->reach);
+    dryi_memory_free(m, s->sums, count + 1, DRYI_ONE_SUMS * sizeof *s->sums);
+    *s = (struct dryi_one_sieve){0};
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): turning back equal steps
+ * with room for so many states.
+ *
+ * With beta(c, r) = binomial(c + r, c), no step has to run more than r times again exactly if
+ * there are at most beta(c, r) of them. The first state is one of the c. A plan for l steps
+ * runs k of them and keeps the state there, turns back the l - k above it with one state less,
+ * then the k below it with all: a range of k stages whose inner items are the same again.
+ */
+#include <drystone/plan.h>
+
+#include "base/bits.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "plan/chain/plan_search.h"
+
+/* Of chains with so many stages every number of snapshots is tried. */
+#define TRY_ALL_MAX 256u
+
+/* binomial(a + b, a); UINT64_MAX: that or more. */
+static uint64_t
+binomial(uint64_t a, uint64_t b)
+{
+    uint64_t less = a < b ? a : b, more = a < b ? b : a, result = 1;
+    for (uint64_t i = 1; i <= less; i++) {
+        /* result * (more + i) / i, and i divides the product, which may be too large. */
+        uint64_t product;
+        if (more > UINT64_MAX - i)
+            return UINT64_MAX;
+        if (!__builtin_mul_overflow(result, more + i, &product)) {
+            result = product / i;
+            continue;
+        }
+        uint64_t common = dryi_common_divisor(result, i);
+        if (__builtin_mul_overflow(result / common, (more + i) / (i / common), &result))
+            return UINT64_MAX;
+    }
+    return result;
+}
+
+/* The smallest r with steps <= beta(snapshots, r); both at least 1. */
+static uint64_t
+repeats_of(uint64_t steps, uint64_t snapshots)
+{
+    uint64_t low = 0, high = steps - 1;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (binomial(snapshots, middle) >= steps)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+uint64_t
+dry_revolve_count(uint64_t steps, uint64_t snapshots)
+{
+    if (snapshots == 0)
+        return UINT64_MAX;
+    if (steps <= 1)
+        return 0;
+    if (snapshots >= steps)
+        snapshots = steps - 1; /* more are of no use */
+    uint64_t r = repeats_of(steps, snapshots), product, count;
+    /* Twice what is subtracted is never more than the product, where that is so large. */
+    if (__builtin_mul_overflow(r, steps, &product))
+        return UINT64_MAX;
+    count = product - binomial(snapshots + 1, r - 1);
+    return count > UINT64_MAX >> 1 ? UINT64_MAX : count;
+}
+
+/* --- plans -------------------------------------------------------------------------------- */
+
+/* Turn back stages first to first + count - 1; before that, a range is complete. */
+struct task {
+    uint32_t first, count, snapshots;
+    uint32_t repeats; /* are enough */
+    uint32_t closes;  /* DRYI_NO_ITEM: none */
+};
+
+struct tasks {
+    struct task *list;
+    size_t count, capacity;
+};
+
+static uint32_t
+smaller(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* As few as are enough; seldom fewer by more than one than those of the task this is of. */
+static void
+take_fewest_repeats(struct task *t)
+{
+    while (t->repeats > 1 && binomial(t->snapshots, t->repeats - 1) >= t->count)
+        t->repeats--;
+}
+
+/*
+ * Where the state is kept: the most steps below that r - 1 repeats turn back, and as many
+ * above as r repeats must.
+ */
+static uint32_t
+split_of(const struct task *t)
+{
+    if (t->snapshots == 1)
+        return t->count - 1;
+    uint64_t above = binomial(t->snapshots - 1, t->repeats - 1);
+    return smaller(binomial(t->snapshots, t->repeats - 1), t->count - above);
+}
+
+static bool
+push_task(struct dryi_planning *p, struct tasks *tasks, struct task task)
+{
+    if (!dryi_memory_grow(&p->memory, &tasks->list, &tasks->capacity, tasks->count + 1,
+                          sizeof *tasks->list))
+        return false;
+    tasks->list[tasks->count++] = task;
+    return true;
+}
+
+static bool
+do_task(struct dryi_planning *p, struct tasks *tasks, struct task t)
+{
+    if (t.closes != DRYI_NO_ITEM)
+        dryi_plan_close_range(p, t.closes);
+    if (t.count == 1)
+        return dryi_plan_push_save(p, t.first, t.first, 0);
+    take_fewest_repeats(&t);
+    uint32_t k = split_of(&t), item;
+    uint32_t left = t.snapshots > 1 ? t.snapshots - 1 : 1;
+    struct task above = {t.first + k, t.count - k, left, t.repeats, DRYI_NO_ITEM};
+    struct task below = {t.first, k, t.snapshots, t.repeats, DRYI_NO_ITEM};
+    if (!dryi_plan_open_range(p, t.first, t.first + k - 1, &item))
+        return false;
+    above.closes = item;
+    return push_task(p, tasks, above) && push_task(p, tasks, below);
+}
+
+static bool
+make_revolve(struct dryi_planning *p, uint64_t snapshots)
+{
+    struct tasks tasks = {0};
+    uint32_t repeats = (uint32_t)repeats_of(p->count, snapshots);
+    struct task all = {0, p->count, (uint32_t)snapshots, repeats, DRYI_NO_ITEM};
+    bool has_memory = push_task(p, &tasks, all);
+    while (has_memory && tasks.count) {
+        struct task task = tasks.list[--tasks.count];
+        has_memory = do_task(p, &tasks, task);
+    }
+    dryi_memory_free(&p->memory, tasks.list, tasks.capacity, sizeof *tasks.list);
+    return has_memory;
+}
+
+static enum dry_status
+check_stages(const struct dryi_planning *p)
+{
+    for (uint32_t i = 0; i + 1 < p->count; i++) {
+        if (p->kinds[i] != p->kinds[0])
+            return dryi_fail(p->err, DRY_ERR_ARGUMENT,
+                             "revolve wants equal stages (but the last): stage %u is "
+                             "not as stage 0",
+                             i);
+        if (p->stages[i].is_fixed)
+            return dryi_fail(p->err, DRY_ERR_ARGUMENT,
+                             "revolve runs every stage (but the last) again: stage %u "
+                             "must not",
+                             i);
+    }
+    return DRY_OK;
+}
+
+/* The fewest snapshots with which the judge sees an end. */
+static uint32_t
+fewest_snapshots(uint32_t count)
+{
+    uint32_t snapshots = 1;
+    while (dry_revolve_count(count, snapshots) > DRYI_PLAN_RUNS_MAX - count)
+        snapshots++;
+    return snapshots;
+}
+
+static enum dry_status
+try_all(struct dryi_plan_search *s, uint32_t low, uint32_t high)
+{
+    enum dry_status status = DRY_OK;
+    for (uint32_t snapshots = low; snapshots <= high && status == DRY_OK; snapshots++) {
+        struct dry_plan_cost cost;
+        status = dryi_plan_try(s, snapshots, &cost);
+    }
+    return status;
+}
+
+/* The most that fit, taking it that more snapshots take more bytes. */
+static enum dry_status
+bisect(struct dryi_plan_search *s, uint32_t low, uint32_t high)
+{
+    struct dry_plan_cost cost;
+    enum dry_status status = dryi_plan_try(s, low, &cost);
+    while (status == DRY_OK && low < high) {
+        uint32_t middle = high - (high - low) / 2;
+        status = dryi_plan_try(s, middle, &cost);
+        bool fits = status == DRY_OK && cost.peak_bytes <= s->p->options.budget_bytes;
+        if (fits)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return status;
+}
+
+/*
+ * More snapshots take less time and, as a rule, more bytes; not always, where gradients of
+ * weights grow on the way back.
+ */
+enum dry_status
+dryi_plan_revolve(struct dryi_planning *p)
+{
+    enum dry_status status = check_stages(p);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_plan_search search = {.p = p, .make = make_revolve, .prefers_time = true};
+    uint32_t low = fewest_snapshots(p->count), high = p->count > 2 ? p->count - 1 : 1;
+    status = p->count <= TRY_ALL_MAX ? try_all(&search, low, high)
+                                     : bisect(&search, low, high);
+    return status == DRY_OK ? dryi_plan_settle(&search) : status;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/anonymize/anonymize_rules.h"
+
+#include "trace/anonymize/alias.h"
+#include "trace/anonymize/public_text.h"
+
+/* Names in PyTorch's own files are Python's: any of these is one that is public. */
+static bool
+is_identifier(const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!dryi_is_word_char(name[i]) || (unsigned char)name[i] >= 0x80)
+            return false;
+    }
+    return length > 0;
+}
+
+bool
+dryi_text_is_public(const struct dry_anonymize_options *options, enum dryi_text_role role,
+                    const char *text, size_t length)
+{
+    bool keeps_code = !options->hash_all;
+    switch (role) {
+    case DRYI_TEXT_ROLE_TORCH_FUNCTION:
+    case DRYI_TEXT_ROLE_FUNCTION:
+        return dryi_public_python(text, length) ||
+               (keeps_code && dryi_public_cpp(text, length)) ||
+               (keeps_code && role == DRYI_TEXT_ROLE_TORCH_FUNCTION &&
+                is_identifier(text, length));
+    case DRYI_TEXT_ROLE_FILE:
+        return dryi_public_file(text, length);
+    case DRYI_TEXT_ROLE_TEXT:
+        return length == 0 || dryi_public_word(text, length);
+    case DRYI_TEXT_ROLE_ANNOTATION:
+        return length == 0 || (keeps_code && dryi_public_annotation(text, length));
+    case DRYI_TEXT_ROLE_SETTINGS:
+        return length == 0;
+    }
+    return false;
+}
+
+char
+dryi_text_letter(enum dryi_text_role role)
+{
+    if (role == DRYI_TEXT_ROLE_FUNCTION || role == DRYI_TEXT_ROLE_TORCH_FUNCTION)
+        return 'f';
+    return role == DRYI_TEXT_ROLE_FILE ? 'd' : 's';
+}
+
+bool
+dryi_piece_is_public(const struct dryi_piece *piece)
+{
+    switch (piece->kind) {
+    case DRYI_PIECE_MARK_UP:
+        return true;
+    case DRYI_PIECE_STRING:
+        return piece->text_length == 0 ||
+               dryi_public_word(piece->text, piece->text_length);
+    case DRYI_PIECE_BYTES:
+        return piece->text_length == 0;
+    case DRYI_PIECE_INT:
+        return piece->has_known_key || piece->bits <= DRYI_ALIAS_SMALL_MAX;
+    case DRYI_PIECE_FLOAT:
+        return piece->has_known_key;
+    }
+    return false;
+}
+
+size_t
+dryi_frame_tail(const struct dry_trace *trace,
+                const struct dry_anonymize_options *options,
+                const struct dry_frame *frame)
+{
+    size_t length;
+    const char *path = dry_trace_string(trace, frame->file, &length);
+    if (!path || options->hash_all || length > DRYI_PIECEWISE_BYTES_MAX)
+        return DRYI_NO_TAIL;
+    size_t tail = dryi_public_tail(path, length);
+    return tail < length ? tail : DRYI_NO_TAIL;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_ANONYMIZE_SEARCH_H
+#define DRYI_ANONYMIZE_SEARCH_H
+
+/*
+ * What must not be in an anonymous trace, and the search for it.
+ *
+ * All strings of the original are gathered, by the part they play. What is replaced gives
+ * words to search for; words that occur in what is kept, or in PyTorch's own vocabulary,
+ * are excused: `forward` may be a function of the user and one of PyTorch. (That each
+ * string was replaced where it had to be is checked apart from this, one by one.)
+ */
+
+#include <drystone/anonymize.h>
+
+#include "trace/anonymize/anonymize_rules.h"
+#include "trace/anonymize/words.h"
+#include "trace/model/trace.h"
+
+struct dryi_search {
+    const struct dry_trace *original;
+    const struct dry_anonymize_options *options;
+    struct dry_anonymize_proof *proof;
+    struct dry_memory memory;
+    struct dryi_words words;
+    struct dryi_intern seen; /* a letter for the part a string plays, and the string */
+    char *scratch;
+    size_t scratch_capacity;
+    bool is_failed; /* no memory, or `is_bad` */
+    bool is_bad;    /* unknown keys that are no run of opcodes */
+    /* Reading through the search: what was read last, for words across two reads. */
+    struct dry_source source;
+    unsigned char tail[DRYI_WORD_BYTES_MAX - 1];
+    size_t tail_count;
+    uint64_t byte_count;
+};
+
+void dryi_search_init(struct dryi_search *s, const struct dry_trace *original,
+                      const struct dry_anonymize_options *options,
+                      struct dry_anonymize_proof *proof);
+void dryi_search_finish(struct dryi_search *s);
+
+/* Gather and count everything. False: s->is_bad, or no memory. */
+bool dryi_search_gather(struct dryi_search *s);
+
+/* A source that gives what `source` gives, and searches it. */
+struct dry_source dryi_search_source(struct dryi_search *s,
+                                     const struct dry_source *source);
+
+/* Search all strings of the trace that was read. False: no memory. */
+bool dryi_search_strings(struct dryi_search *s, const struct dry_trace *again);
+
+/* Say what speaks against the result; the first finding stays. */
+__attribute__((format(printf, 2, 3))) void dryi_proof_refute(
+    struct dry_anonymize_proof *proof, const char *format, ...);
+
+#endif

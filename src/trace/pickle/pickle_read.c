@@ -1,0 +1,831 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The walk over a pickle, opcode by opcode.
+ *
+ * A pickle is a program for a stack machine. We run the part of it that builds data and
+ * refuse, by name, every opcode that could name code. One pass over a window of the file;
+ * nothing is kept but the stack, the memo and the columns (trace/pickle_walk.h). Opcodes:
+ * CPython, Lib/pickletools.py.
+ *
+ * What bounds it: an opcode adds at most one value, one mark or one memo entry, a claimed
+ * length is believed only as bytes arrive, open containers are counted, and all memory
+ * stands under options.memory_bytes_max.
+ *
+ * Cost: most of a snapshot is BINGET and LONG_BINGET of frames; runs of them are copied in
+ * an inner loop of a few instructions each.
+ */
+#include "trace/pickle/pickle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "trace/model/utf8.h"
+#include "trace/pickle/pickle_walk.h"
+
+#define ARGUMENT_BYTES_MAX 8u
+/* 64 bits and a byte for the sign. */
+#define LONG_BYTES_MAX 9u
+#define PROTOCOL_MIN 2u
+#define PROTOCOL_MAX 5u
+/* How far the two names after GLOBAL are looked for. */
+#define GLOBAL_BYTES_MAX 256u
+/* Marks beside those that unknown values may nest. */
+#define MARK_COUNT_MIN 16u
+
+/* Fixed bytes after an opcode that is accepted. */
+static size_t
+count_argument_bytes(uint8_t opcode)
+{
+    switch (opcode) {
+    case DRYI_OP_PROTO:
+    case DRYI_OP_BININT1:
+    case DRYI_OP_BINGET:
+    case DRYI_OP_BINPUT:
+    case DRYI_OP_LONG1:
+    case DRYI_OP_SHORT_BINUNICODE:
+    case DRYI_OP_SHORT_BINBYTES:
+        return 1;
+    case DRYI_OP_BININT2:
+        return 2;
+    case DRYI_OP_BININT:
+    case DRYI_OP_LONG_BINGET:
+    case DRYI_OP_LONG_BINPUT:
+    case DRYI_OP_LONG4:
+    case DRYI_OP_BINUNICODE:
+    case DRYI_OP_BINBYTES:
+        return 4;
+    case DRYI_OP_FRAME:
+    case DRYI_OP_BINFLOAT:
+    case DRYI_OP_BINUNICODE8:
+    case DRYI_OP_BINBYTES8:
+    case DRYI_OP_BYTEARRAY8:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as a pickle's numbers");
+
+static uint32_t
+read_u32(const unsigned char *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint64_t
+read_u64(const unsigned char *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static enum dry_status
+fail_truncated(struct dryi_walk *w, const char *what)
+{
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->in->window_offset + w->in->end,
+                        "the file ends inside %s at byte %llu", what,
+                        (unsigned long long)w->op_offset);
+}
+
+static enum dry_status
+fail_underflow(struct dryi_walk *w, const char *opcode)
+{
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                        "opcode %s finds too few values on the stack", opcode);
+}
+
+static enum dry_status
+fail_long(struct dryi_walk *w, uint64_t length)
+{
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                        "an integer of %llu bytes, expected at most 64 bits",
+                        (unsigned long long)length);
+}
+
+static bool
+grow_values(struct dryi_walk *w)
+{
+    return dryi_memory_grow(&w->memory, &w->values, &w->value_capacity,
+                            w->value_count + 1, sizeof *w->values);
+}
+
+static enum dry_status
+push(struct dryi_walk *w, uint64_t value)
+{
+    if (w->value_count == w->value_capacity && !grow_values(w))
+        return dryi_fail_memory(w->err, "the stack");
+    w->values[w->value_count++] = value;
+    return DRY_OK;
+}
+
+static enum dry_status
+push_wide(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t bits)
+{
+    if (!dryi_memory_grow(&w->memory, &w->wides, &w->wide_capacity, w->wide_count + 1,
+                          sizeof *w->wides))
+        return dryi_fail_memory(w->err, "large numbers");
+    w->wides[w->wide_count++] = bits;
+    return push(w, dryi_value(kind, w->wide_count - 1));
+}
+
+static enum dry_status
+push_int(struct dryi_walk *w, int64_t number)
+{
+    uint64_t value = dryi_value(DRYI_VALUE_INT, (uint64_t)number);
+    if ((int64_t)value >> DRYI_VALUE_KIND_BITS == number)
+        return push(w, value);
+    return push_wide(w, DRYI_VALUE_WIDE_INT, (uint64_t)number);
+}
+
+/* Two's complement of up to 64 bits and a sign; eight bytes may be read from `bytes`. */
+static enum dry_status
+push_long(struct dryi_walk *w, const unsigned char *bytes, size_t length)
+{
+    if (length == 0)
+        return push_int(w, 0);
+    uint64_t bits = read_u64(bytes);
+    unsigned unused = length < 8 ? 64 - 8 * (unsigned)length : 0;
+    if (length <= 8)
+        return push_int(w, (int64_t)(bits << unused) >> unused);
+    if (bytes[8] == 0)
+        return bits >> 63 ? push_wide(w, DRYI_VALUE_WIDE_UINT, bits)
+                          : push_int(w, (int64_t)bits);
+    if (bytes[8] == 0xff && bits >> 63)
+        return push_int(w, (int64_t)bits);
+    return fail_long(w, length);
+}
+
+/*
+ * A string that is not UTF-8 (the C++ dumper writes names as they are) is kept as Python
+ * keeps such bytes, escaped. Its raw bytes lead to the escaped string from then on.
+ */
+static enum dry_status
+escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
+              size_t length, uint32_t *id)
+{
+    size_t room = length * DRYI_UTF8_ESCAPE_BYTES;
+    char *escaped = dryi_memory_zalloc(&w->memory, room, 1);
+    if (!escaped)
+        return dryi_fail_memory(w->err, "strings");
+    *id = dryi_intern_put(&w->trace->strings, escaped,
+                          dryi_utf8_escape(escaped, bytes, length));
+    dryi_memory_free(&w->memory, escaped, room, 1);
+    if (*id == DRYI_INTERN_NONE || !dryi_map_put(&w->escaped, raw, *id))
+        return dryi_fail_memory(w->err, "strings");
+    return DRY_OK;
+}
+
+static enum dry_status
+push_string(struct dryi_walk *w, const unsigned char *bytes, size_t length,
+            enum dryi_value_kind kind)
+{
+    struct dryi_intern *strings = &w->trace->strings;
+    uint32_t known_count = strings->count;
+    uint32_t id = dryi_intern_put(strings, bytes, length);
+    if (id == DRYI_INTERN_NONE)
+        return dryi_fail_memory(w->err, "strings");
+    if (kind == DRYI_VALUE_STRING) {
+        enum dry_status status = DRY_OK;
+        /* A known one was looked at before, unless as opaque bytes. */
+        bool is_new = id == known_count || w->has_bytes;
+        const uint32_t *escaped =
+            w->escaped.count > 0 ? dryi_map_find(&w->escaped, id) : NULL;
+        if (escaped)
+            id = *escaped;
+        else if (is_new && !dryi_utf8_is_valid(bytes, length))
+            status = escape_string(w, id, bytes, length, &id);
+        if (status != DRY_OK)
+            return status;
+    }
+    w->has_bytes |= kind != DRYI_VALUE_STRING;
+    return push(w, dryi_value(kind, id));
+}
+
+/* `length` bytes follow the header, which is consumed. */
+static enum dry_status
+read_string(struct dryi_walk *w, uint64_t length, enum dryi_value_kind kind)
+{
+    struct dryi_input *in = w->in;
+    if (length > w->string_bytes_max)
+        return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset,
+                            "a string of %llu bytes, the limit is %zu",
+                            (unsigned long long)length, w->string_bytes_max);
+    enum dry_status status = dryi_input_fill(in, (size_t)length, w->err);
+    if (status != DRY_OK)
+        return status;
+    if (dryi_input_unread(in) < length)
+        return fail_truncated(w, "a string");
+    const unsigned char *bytes = in->window + in->at;
+    in->at += (size_t)length;
+    return push_string(w, bytes, (size_t)length, kind);
+}
+
+/* Near the end of the file the bytes are copied to where eight may be read. */
+static enum dry_status
+read_last_long(struct dryi_walk *w, size_t length)
+{
+    struct dryi_input *in = w->in;
+    unsigned char bytes[LONG_BYTES_MAX] = {0};
+    enum dry_status status = dryi_input_fill(in, LONG_BYTES_MAX, w->err);
+    if (status != DRY_OK)
+        return status;
+    if (dryi_input_unread(in) < length)
+        return fail_truncated(w, "an integer");
+    memcpy(bytes, in->window + in->at, length);
+    in->at += length;
+    return push_long(w, bytes, length);
+}
+
+static enum dry_status
+read_long(struct dryi_walk *w, uint64_t length)
+{
+    struct dryi_input *in = w->in;
+    if (length > LONG_BYTES_MAX)
+        return fail_long(w, length);
+    if (dryi_input_unread(in) < LONG_BYTES_MAX)
+        return read_last_long(w, (size_t)length);
+    const unsigned char *bytes = in->window + in->at;
+    in->at += (size_t)length;
+    return push_long(w, bytes, (size_t)length);
+}
+
+static enum dry_status
+read_float(struct dryi_walk *w, const unsigned char *argument)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < 8; i++)
+        bits = bits << 8 | argument[i];
+    return push_wide(w, DRYI_VALUE_FLOAT, bits);
+}
+
+static enum dry_status
+push_mark(struct dryi_walk *w)
+{
+    if (w->mark_count == w->depth_max + MARK_COUNT_MIN)
+        return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset, "%zu open marks",
+                            w->mark_count);
+    if (!dryi_memory_grow(&w->memory, &w->marks, &w->mark_capacity, w->mark_count + 1,
+                          sizeof *w->marks))
+        return dryi_fail_memory(w->err, "marks");
+    w->marks[w->mark_count++] = (struct dryi_mark){w->value_count, w->wide_count};
+    w->floor = w->value_count;
+    return DRY_OK;
+}
+
+/* The innermost mark, taken off; its values are values[*first..*first + *count). */
+static enum dry_status
+pop_mark(struct dryi_walk *w, const char *opcode, size_t *first, size_t *count)
+{
+    if (w->mark_count == 0)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode %s without a MARK", opcode);
+    *first = w->marks[--w->mark_count].value_count;
+    *count = w->value_count - *first;
+    w->floor = w->mark_count ? w->marks[w->mark_count - 1].value_count : 0;
+    return DRY_OK;
+}
+
+/* The same, with a value under the mark that takes what stands above it. */
+static enum dry_status
+pop_items(struct dryi_walk *w, const char *opcode, size_t *first, size_t *count)
+{
+    enum dry_status status = pop_mark(w, opcode, first, count);
+    if (status == DRY_OK && *first == w->floor)
+        return fail_underflow(w, opcode);
+    return status;
+}
+
+/* Numbers that were only needed by what is done now are given back. */
+static void
+drop_wides(struct dryi_walk *w, size_t count)
+{
+    if (count < w->wides_kept)
+        count = w->wides_kept;
+    if (count < w->wide_count)
+        w->wide_count = count;
+}
+
+static enum dry_status
+do_setitems(struct dryi_walk *w)
+{
+    size_t first = 0, count = 0;
+    enum dry_status status = pop_items(w, "SETITEMS", &first, &count);
+    if (status != DRY_OK)
+        return status;
+    if (count % 2)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode SETITEMS finds a key without a value");
+    status = dryi_object_fill(w, &w->values[first - 1], w->values + first, count / 2);
+    w->value_count = first;
+    drop_wides(w, w->marks[w->mark_count].wide_count);
+    return status;
+}
+
+static enum dry_status
+do_setitem(struct dryi_walk *w)
+{
+    if (w->value_count - w->floor < 3)
+        return fail_underflow(w, "SETITEM");
+    w->value_count -= 2;
+    uint64_t *top = w->values + w->value_count;
+    return dryi_object_fill(w, top - 1, top, 1);
+}
+
+static enum dry_status
+do_appends(struct dryi_walk *w)
+{
+    size_t first = 0, count = 0;
+    enum dry_status status = pop_items(w, "APPENDS", &first, &count);
+    if (status != DRY_OK)
+        return status;
+    w->value_count = first;
+    return dryi_object_append(w, w->values[first - 1], w->values + first, count);
+}
+
+static enum dry_status
+do_append(struct dryi_walk *w)
+{
+    if (w->value_count - w->floor < 2)
+        return fail_underflow(w, "APPEND");
+    uint64_t *top = w->values + --w->value_count;
+    return dryi_object_append(w, top[-1], top, 1);
+}
+
+static enum dry_status
+push_new(struct dryi_walk *w, enum dryi_value_kind kind)
+{
+    uint64_t value;
+    enum dry_status status = dryi_object_new(w, kind, &value);
+    return status == DRY_OK ? push(w, value) : status;
+}
+
+static enum dry_status
+make_tuple(struct dryi_walk *w, size_t first, size_t count)
+{
+    uint64_t tuple;
+    enum dry_status status = dryi_object_make_tuple(w, w->values + first, count, &tuple);
+    w->value_count = first;
+    return status == DRY_OK ? push(w, tuple) : status;
+}
+
+static enum dry_status
+do_short_tuple(struct dryi_walk *w, const char *opcode, size_t count)
+{
+    if (w->value_count - w->floor < count)
+        return fail_underflow(w, opcode);
+    return make_tuple(w, w->value_count - count, count);
+}
+
+/* TUPLE, LIST and DICT take everything above the mark. */
+static enum dry_status
+do_from_mark(struct dryi_walk *w, uint8_t opcode)
+{
+    size_t first = 0, count = 0;
+    enum dry_status status = pop_mark(w, dryi_opcode_name(opcode), &first, &count);
+    if (status != DRY_OK)
+        return status;
+    if (opcode == DRYI_OP_TUPLE)
+        return make_tuple(w, first, count);
+    if (opcode == DRYI_OP_DICT && count % 2)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode DICT finds a key without a value");
+    uint64_t value;
+    bool is_list = opcode == DRYI_OP_LIST;
+    status = dryi_object_new(w, is_list ? DRYI_VALUE_LIST : DRYI_VALUE_DICT, &value);
+    if (status != DRY_OK)
+        return status;
+    const uint64_t *items = w->values + first;
+    if (count)
+        status = is_list ? dryi_object_append(w, value, items, count)
+                         : dryi_object_fill(w, &value, items, count / 2);
+    w->value_count = first;
+    return status == DRY_OK ? push(w, value) : status;
+}
+
+static enum dry_status
+do_pop(struct dryi_walk *w)
+{
+    size_t first = 0, count = 0;
+    if (w->value_count == w->floor)
+        return pop_mark(w, "POP", &first, &count);
+    w->value_count--;
+    return DRY_OK;
+}
+
+/* The memo is filled in order: an index beyond its end would let a file claim memory. */
+static enum dry_status
+do_put(struct dryi_walk *w, size_t index)
+{
+    if (w->value_count == w->floor)
+        return fail_underflow(w, "MEMOIZE or BINPUT");
+    if (index > w->memo_count || index >= DRY_NONE)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "memo %zu is put, expected at most %zu", index,
+                            w->memo_count);
+    if (!dryi_memory_grow(&w->memory, &w->memo, &w->memo_capacity, index + 1,
+                          sizeof *w->memo))
+        return dryi_fail_memory(w->err, "the memo");
+    uint64_t value = w->values[w->value_count - 1];
+    dryi_object_note_memo(w, value, (uint32_t)index);
+    uint32_t entry = 0;
+    enum dry_status status = dryi_memo_entry(w, value, &entry);
+    w->memo[index] = entry;
+    if (index == w->memo_count)
+        w->memo_count++;
+    return status;
+}
+
+static enum dry_status
+fail_get(struct dryi_walk *w, size_t index)
+{
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                        "memo %zu is fetched, only %zu were put", index, w->memo_count);
+}
+
+/* Fetch what is not simply copied. */
+static enum dry_status
+get_special(struct dryi_walk *w, uint32_t entry)
+{
+    uint64_t value = entry;
+    if (dryi_value_is(value, DRYI_VALUE_FAR))
+        return push(w, w->far_words[dryi_value_payload(value)]);
+    if (dryi_value_kind(value) >= DRYI_VALUE_EVENT)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "%s is used a second time, expected each to be written once",
+                            dryi_value_noun(value));
+    dryi_object_share(w, value);
+    return push(w, value);
+}
+
+/* A fetch that is not one of a run: the last in the window, or one that needs a look. */
+static enum dry_status
+get_one(struct dryi_walk *w)
+{
+    struct dryi_input *in = w->in;
+    const unsigned char *p = in->window + in->at;
+    bool is_long = *p == DRYI_OP_LONG_BINGET;
+    size_t index = is_long ? read_u32(p + 1) : p[1];
+    in->at += is_long ? 5 : 2;
+    if (index >= w->memo_count)
+        return fail_get(w, index);
+    uint32_t entry = w->memo[index];
+    if (dryi_value_kind(entry) >= DRYI_VALUE_DICT)
+        return get_special(w, entry);
+    return push(w, entry);
+}
+
+/*
+ * Fetches from the one at in->at to the last of its run in the window. They come in runs
+ * as long as stacks, so the loop touches nothing but the window, the memo and the stack.
+ * Short and long ones are told apart by branches: they predict well, and p does not wait.
+ */
+static enum dry_status
+do_gets(struct dryi_walk *w)
+{
+    struct dryi_input *in = w->in;
+    const unsigned char *begin = in->window + in->at, *p = begin;
+    const unsigned char *end = in->window + in->end;
+    const uint32_t *memo = w->memo;
+    size_t memo_count = w->memo_count;
+    uint64_t *top = w->values + w->value_count;
+    const uint64_t *top_end = w->values + w->value_capacity;
+    while (end - p > (ptrdiff_t)ARGUMENT_BYTES_MAX && top < top_end) {
+        size_t index, length;
+        if (*p == DRYI_OP_LONG_BINGET) {
+            index = read_u32(p + 1);
+            length = 5;
+        } else if (*p == DRYI_OP_BINGET) {
+            index = p[1];
+            length = 2;
+        } else {
+            break;
+        }
+        if (index >= memo_count ||
+            (memo[index] & DRYI_VALUE_KIND_MASK) >= DRYI_VALUE_DICT)
+            break;
+        *top++ = memo[index];
+        p += length;
+    }
+    if (p == begin)
+        return get_one(w);
+    w->value_count = (size_t)(top - w->values);
+    in->at += (size_t)(p - begin);
+    return DRY_OK;
+}
+
+static enum dry_status
+do_proto(struct dryi_walk *w, unsigned protocol)
+{
+    if (w->op_offset != 0)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode PROTO, expected only at byte 0");
+    if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "pickle protocol %u, expected %u to %u", protocol,
+                            PROTOCOL_MIN, PROTOCOL_MAX);
+    w->trace->view.protocol = (int)protocol;
+    return DRY_OK;
+}
+
+/* One of the lines "torch.foo\nBar\n" after GLOBAL, as far as it is short; else "". */
+static void
+copy_line(char *to, size_t size, const unsigned char *bytes, size_t count, size_t *used)
+{
+    const unsigned char *end = count ? memchr(bytes, '\n', count) : NULL;
+    size_t length = end ? (size_t)(end - bytes) : 0;
+    *used = end ? length + 1 : count;
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, bytes, length);
+    to[length] = 0;
+}
+
+/* The two strings on the stack that STACK_GLOBAL would import. */
+static void
+copy_top_string(const struct dryi_walk *w, size_t from_top, char *to, size_t size)
+{
+    to[0] = 0;
+    if (w->value_count - w->floor < from_top)
+        return;
+    uint64_t value = w->values[w->value_count - from_top];
+    if (dryi_value_is(value, DRYI_VALUE_STRING))
+        snprintf(to, size, "%s",
+                 (const char *)dryi_intern_get(
+                     &w->trace->strings, (uint32_t)dryi_value_payload(value), NULL));
+}
+
+static enum dry_status
+refuse_global(struct dryi_walk *w, uint8_t opcode)
+{
+    struct dryi_input *in = w->in;
+    char module[48], name[48];
+    size_t used = 0;
+    if (opcode == DRYI_OP_STACK_GLOBAL) {
+        copy_top_string(w, 2, module, sizeof module);
+        copy_top_string(w, 1, name, sizeof name);
+    } else {
+        enum dry_status status = dryi_input_fill(in, GLOBAL_BYTES_MAX, w->err);
+        if (status != DRY_OK)
+            return status;
+        const unsigned char *bytes = in->window + in->at;
+        size_t count = dryi_input_unread(in);
+        if (count > GLOBAL_BYTES_MAX)
+            count = GLOBAL_BYTES_MAX;
+        copy_line(module, sizeof module, bytes, count, &used);
+        copy_line(name, sizeof name, bytes + used, count - used, &used);
+    }
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                        "opcode %s (%s %s) names code; a snapshot holds none",
+                        dryi_opcode_name(opcode), module, name);
+}
+
+static enum dry_status
+refuse(struct dryi_walk *w, uint8_t opcode)
+{
+    const char *name = dryi_opcode_name(opcode);
+    switch (opcode) {
+    case DRYI_OP_GLOBAL:
+    case DRYI_OP_INST:
+    case DRYI_OP_STACK_GLOBAL:
+        return refuse_global(w, opcode);
+    case DRYI_OP_REDUCE:
+    case DRYI_OP_BUILD:
+    case DRYI_OP_OBJ:
+    case DRYI_OP_NEWOBJ:
+    case DRYI_OP_NEWOBJ_EX:
+    case DRYI_OP_EXT1:
+    case DRYI_OP_EXT2:
+    case DRYI_OP_EXT4:
+    case DRYI_OP_PERSID:
+    case DRYI_OP_BINPERSID:
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode %s runs code; a snapshot holds none", name);
+    default:
+        break;
+    }
+    if (name)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode %s, which no snapshot uses", name);
+    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                        "byte 0x%02x, expected an opcode", opcode);
+}
+
+/* Opcodes that are rare in a snapshot, or in no snapshot we have seen but harmless. */
+static enum dry_status
+do_rare(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
+{
+    switch (opcode) {
+    case DRYI_OP_STOP:
+        return DRY_END;
+    case DRYI_OP_PROTO:
+        return do_proto(w, argument[0]);
+    case DRYI_OP_FRAME: /* only says how far to read ahead */
+        return DRY_OK;
+    case DRYI_OP_NONE:
+        return push(w, dryi_value(DRYI_VALUE_NONE, 0));
+    case DRYI_OP_NEWTRUE:
+    case DRYI_OP_NEWFALSE:
+        return push(w, dryi_value(DRYI_VALUE_BOOL, opcode == DRYI_OP_NEWTRUE));
+    case DRYI_OP_EMPTY_TUPLE:
+        return make_tuple(w, w->value_count, 0);
+    case DRYI_OP_TUPLE1:
+        return do_short_tuple(w, "TUPLE1", 1);
+    case DRYI_OP_TUPLE2:
+        return do_short_tuple(w, "TUPLE2", 2);
+    case DRYI_OP_TUPLE3:
+        return do_short_tuple(w, "TUPLE3", 3);
+    case DRYI_OP_TUPLE:
+    case DRYI_OP_LIST:
+    case DRYI_OP_DICT:
+        return do_from_mark(w, opcode);
+    case DRYI_OP_SETITEM:
+        return do_setitem(w);
+    case DRYI_OP_APPEND:
+        return do_append(w);
+    case DRYI_OP_POP:
+        return do_pop(w);
+    case DRYI_OP_LONG4:
+        return read_long(w, read_u32(argument));
+    case DRYI_OP_BINFLOAT:
+        return read_float(w, argument);
+    case DRYI_OP_BINUNICODE:
+        return read_string(w, read_u32(argument), DRYI_VALUE_STRING);
+    case DRYI_OP_BINUNICODE8:
+        return read_string(w, read_u64(argument), DRYI_VALUE_STRING);
+    case DRYI_OP_SHORT_BINBYTES:
+        return read_string(w, argument[0], DRYI_VALUE_BYTES);
+    case DRYI_OP_BINBYTES:
+        return read_string(w, read_u32(argument), DRYI_VALUE_BYTES);
+    case DRYI_OP_BINBYTES8:
+        return read_string(w, read_u64(argument), DRYI_VALUE_BYTES);
+    case DRYI_OP_BYTEARRAY8:
+        return read_string(w, read_u64(argument), DRYI_VALUE_BYTEARRAY);
+    default:
+        return refuse(w, opcode);
+    }
+}
+
+/*
+ * The opcodes of every snapshot. DRY_END after STOP. Each case steps over its opcode by a
+ * constant: where the next one begins is then known before this one has been looked up.
+ */
+static enum dry_status
+do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
+{
+    size_t *at = &w->in->at;
+    switch (opcode) {
+    case DRYI_OP_LONG_BINGET:
+    case DRYI_OP_BINGET:
+        return do_gets(w);
+    case DRYI_OP_BININT1:
+        *at += 2;
+        return push(w, dryi_value(DRYI_VALUE_INT, argument[0]));
+    case DRYI_OP_BININT2:
+        *at += 3;
+        return push(w,
+                    dryi_value(DRYI_VALUE_INT, argument[0] | (uint64_t)argument[1] << 8));
+    case DRYI_OP_BININT:
+        *at += 5;
+        return push_int(w, (int32_t)read_u32(argument));
+    case DRYI_OP_LONG1:
+        *at += 2;
+        return read_long(w, argument[0]);
+    case DRYI_OP_SHORT_BINUNICODE:
+        *at += 2;
+        return read_string(w, argument[0], DRYI_VALUE_STRING);
+    case DRYI_OP_MEMOIZE:
+        *at += 1;
+        return do_put(w, w->memo_count);
+    case DRYI_OP_BINPUT:
+        *at += 2;
+        return do_put(w, argument[0]);
+    case DRYI_OP_LONG_BINPUT:
+        *at += 5;
+        return do_put(w, read_u32(argument));
+    case DRYI_OP_EMPTY_DICT:
+        *at += 1;
+        return push_new(w, DRYI_VALUE_DICT);
+    case DRYI_OP_EMPTY_LIST:
+        *at += 1;
+        return push_new(w, DRYI_VALUE_LIST);
+    case DRYI_OP_MARK:
+        *at += 1;
+        return push_mark(w);
+    case DRYI_OP_SETITEMS:
+        *at += 1;
+        return do_setitems(w);
+    case DRYI_OP_APPENDS:
+        *at += 1;
+        return do_appends(w);
+    default:
+        *at += 1 + count_argument_bytes(opcode);
+        return do_rare(w, opcode, argument);
+    }
+}
+
+/* Bring the next opcode and its argument into the window. */
+static enum dry_status
+fill_opcode(struct dryi_walk *w)
+{
+    struct dryi_input *in = w->in;
+    enum dry_status status = dryi_input_fill(in, 1 + ARGUMENT_BYTES_MAX, w->err);
+    if (status != DRY_OK)
+        return status;
+    size_t unread = dryi_input_unread(in);
+    w->op_offset = dryi_input_offset(in);
+    if (unread == 0)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "the file ends before opcode STOP");
+    uint8_t opcode = in->window[in->at];
+    if (unread < 1 + count_argument_bytes(opcode))
+        return fail_truncated(w, dryi_opcode_name(opcode));
+    return DRY_OK;
+}
+
+static enum dry_status
+walk(struct dryi_walk *w)
+{
+    struct dryi_input *in = w->in;
+    enum dry_status status = DRY_OK;
+    while (status == DRY_OK) {
+        if (dryi_input_unread(in) < 1 + ARGUMENT_BYTES_MAX) {
+            status = fill_opcode(w);
+            if (status != DRY_OK)
+                break;
+        }
+        const unsigned char *p = in->window + in->at;
+        w->op_offset = dryi_input_offset(in);
+        status = do_opcode(w, *p, p + 1);
+    }
+    return status;
+}
+
+static enum dry_status
+finish_walk(struct dryi_walk *w)
+{
+    if (w->mark_count)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode STOP with %zu open marks", w->mark_count);
+    if (w->value_count != 1)
+        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
+                            "opcode STOP with %zu values, expected 1", w->value_count);
+    return dryi_top_take(w, w->values[0]);
+}
+
+static void
+free_walk(struct dryi_walk *w)
+{
+    const struct dry_memory *m = &w->memory;
+    for (size_t i = 0; i < w->object_count; i++)
+        dryi_memory_free(m, w->objects[i].items, w->objects[i].capacity,
+                         sizeof *w->objects[i].items);
+    dryi_memory_free(m, w->objects, w->object_capacity, sizeof *w->objects);
+    dryi_memory_free(m, w->values, w->value_capacity, sizeof *w->values);
+    dryi_memory_free(m, w->marks, w->mark_capacity, sizeof *w->marks);
+    dryi_map_finish(&w->escaped);
+    dryi_memory_free(m, w->memo, w->memo_capacity, sizeof *w->memo);
+    dryi_memory_free(m, w->far_words, w->far_capacity, sizeof *w->far_words);
+    dryi_memory_free(m, w->wides, w->wide_capacity, sizeof *w->wides);
+    dryi_memory_free(m, w->histories, w->history_capacity, sizeof *w->histories);
+    dryi_memory_free(m, w->frame_ids, w->frame_id_capacity, sizeof *w->frame_ids);
+    dryi_memory_free(m, w->extra, w->extra_capacity, 1);
+    dryi_memory_free(m, w->levels, w->level_capacity, sizeof *w->levels);
+}
+
+enum dry_status
+dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
+                 struct dry_trace_builder *builder, struct dry_error *err)
+{
+    struct dryi_walk w = {
+        .in = in,
+        .builder = builder,
+        .trace = builder->trace,
+        .memory = builder->trace->memory,
+        .err = err,
+        .depth_max = options->depth_max,
+        .string_bytes_max = options->string_bytes_max,
+        .first_free = DRY_NONE,
+        .lane_id = DRY_NONE,
+        .note_id = DRY_NONE,
+    };
+    dryi_map_init(&w.escaped, &w.memory);
+    enum dry_status status = dryi_walk_init_keys(&w);
+    if (status == DRY_OK && !grow_values(&w)) /* so that the stack is never NULL */
+        status = dryi_fail_memory(err, "the stack");
+    if (status == DRY_OK)
+        status = walk(&w);
+    if (status == DRY_END)
+        status = finish_walk(&w);
+    if (status == DRY_OK)
+        status = dryi_builder_check(builder, err);
+    free_walk(&w);
+    return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_COMMAND_H
+#define TOOL_COMMAND_H
+
+/*
+ * A command of the tool: one struct, defined in cmd_NAME.c, listed in main.c.
+ *
+ *     static const struct option_spec specs[] = {
+ *         {"capacity", 'c', "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
+ *          "the device's memory"},
+ *         ...
+ *     };
+ *     const struct command command_replay = {
+ *         .name = "replay", .summary = "...", .usage = "[options] FILE",
+ *         .examples = "drystone replay run.pickle --conf expandable_segments:True\n",
+ *         .options = specs, .option_count = sizeof specs / sizeof *specs, .run = run,
+ *     };
+ *
+ * Every command also understands --help and -h.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+
+/* What the process ends with. */
+enum exit_code {
+    EXIT_FINE = 0,
+    EXIT_FOUND = 1,   /* an OOM, a failed check */
+    EXIT_USAGE = 2,   /* the command line is wrong */
+    EXIT_INPUT = 3,   /* unreadable or refused input */
+    EXIT_MACHINE = 4, /* the machine refused: memory, a full disk */
+};
+
+struct command {
+    const char *name;
+    const char *summary;  /* one line, no full stop */
+    const char *usage;    /* what follows the name: "[options] FILE" */
+    const char *about;    /* more than the summary; NULL: nothing */
+    const char *examples; /* a line each; NULL: none */
+    const struct option_spec *options;
+    size_t option_count;
+    bool stops_at_operand; /* what follows the first operand is another program's */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit_code */
+};
+
+extern const struct command command_anonymize;
+extern const struct command command_demo;
+extern const struct command command_diff;
+extern const struct command command_doctor;
+extern const struct command command_estimate;
+extern const struct command command_explain;
+extern const struct command command_export;
+extern const struct command command_frag;
+extern const struct command command_info;
+extern const struct command command_pages;
+extern const struct command command_plan;
+extern const struct command command_recommend;
+extern const struct command command_replay;
+extern const struct command command_run;
+extern const struct command command_steps;
+extern const struct command command_top;
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+
+#include <stdlib.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/term.h"
+
+json_t *
+json_out_number(uint64_t value)
+{
+    return value <= INT64_MAX ? json_integer((json_int_t)value)
+                              : json_real((double)value);
+}
+
+json_t *
+json_out_text(const char *bytes, size_t length)
+{
+    if (!bytes)
+        return json_null();
+    char *text = malloc(length + 1);
+    if (!text)
+        return NULL;
+    size_t used = term_make_printable(text, length + 1, bytes, length);
+    json_t *string = json_stringn(text, used);
+    free(text);
+    return string;
+}
+
+int
+json_out_print(const char *command, json_t *root)
+{
+    if (!root)
+        return report_failure(command, NULL, EXIT_MACHINE, "no memory for the report");
+    int failed = json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_decref(root);
+    if (failed || fputc('\n', stdout) == EOF)
+        return report_failure(command, NULL, EXIT_MACHINE, "cannot write the report");
+    return EXIT_FINE;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/term.h"
+
+struct parser {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int next; /* index in argv */
+    unsigned char *values;
+    struct option_list *operands;
+    int exit_code;
+};
+
+enum size_kind { SIZE_FINE, SIZE_NONE, SIZE_TOO_LARGE };
+
+/* "12.5" into the whole and millionths; returns what follows. */
+static const char *
+read_decimal(const char *text, unsigned long long *whole, uint64_t *millionths)
+{
+    char *end;
+    uint64_t scale = 1000000;
+    *whole = strtoull(text, &end, 10);
+    *millionths = 0;
+    if (*end != '.')
+        return end;
+    for (end++; *end >= '0' && *end <= '9'; end++) {
+        scale /= 10; /* 0: finer than anyone means */
+        *millionths += scale * (uint64_t)(*end - '0');
+    }
+    return end;
+}
+
+static enum size_kind
+read_size(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "kmgtpe";
+    if (text[0] < '0' || text[0] > '9')
+        return SIZE_NONE;
+    unsigned long long whole;
+    uint64_t millionths;
+    unsigned shift = 0;
+    errno = 0;
+    const char *unit = read_decimal(text, &whole, &millionths);
+    bool is_too_large = errno == ERANGE;
+    unit += strspn(unit, " ");
+    const char *known = *unit ? strchr(units, *unit | 0x20) : NULL;
+    if (known) {
+        shift = 10 * (unsigned)(known - units + 1);
+        unit++;
+    }
+    bool is_unit = strcasecmp(unit, known ? "ib" : "b") == 0 || !*unit;
+    if (!is_unit || (millionths && shift == 0))
+        return SIZE_NONE;
+    uint64_t scale = UINT64_C(1) << shift;
+    uint64_t part =
+        millionths * (scale / 1000000) + millionths * (scale % 1000000) / 1000000;
+    if (is_too_large || whole > UINT64_MAX >> shift ||
+        __builtin_add_overflow((uint64_t)whole << shift, part, bytes))
+        return SIZE_TOO_LARGE;
+    return SIZE_FINE;
+}
+
+bool
+options_parse_size(const char *text, uint64_t *bytes)
+{
+    return read_size(text, bytes) == SIZE_FINE;
+}
+
+#define WORD_BYTES_MAX 32
+
+/* Insertions, deletions and changes from a to b; both shorter than WORD_BYTES_MAX. */
+static size_t
+edit_distance(const char *a, const char *b)
+{
+    size_t row[WORD_BYTES_MAX + 1];
+    size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+            size_t shorter = row[j - 1] < row[j] ? row[j - 1] : row[j];
+            diagonal = row[j];
+            row[j] = changed < shorter + 1 ? changed : shorter + 1;
+        }
+    }
+    return row[width];
+}
+
+void
+suggestion_consider(struct suggestion *suggestion, const char *candidate)
+{
+    size_t length = strlen(suggestion->word);
+    if (length >= WORD_BYTES_MAX || strlen(candidate) >= WORD_BYTES_MAX || length == 0)
+        return;
+    size_t distance = edit_distance(suggestion->word, candidate);
+    if (strncmp(candidate, suggestion->word, length) == 0)
+        distance = 1; /* an abbreviation */
+    if (distance > 1 + length / 4 ||
+        (suggestion->best && distance >= suggestion->distance))
+        return;
+    suggestion->best = candidate;
+    suggestion->distance = distance;
+}
+
+static bool
+append(struct parser *p, struct option_list *list, const char *value)
+{
+    if (!list->values) /* no list is longer than the command line */
+        list->values = calloc((size_t)p->argc, sizeof *list->values);
+    if (!list->values) {
+        p->exit_code = report_failure(p->command->name, NULL, EXIT_MACHINE, "no memory");
+        return false;
+    }
+    list->values[list->count++] = value;
+    return true;
+}
+
+__attribute__((format(printf, 2, 3))) static bool
+refuse(struct parser *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    p->exit_code = report_usage_args(p->command->name, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool
+store_int(struct parser *p, const struct option_spec *spec, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end)
+        return refuse(p, "--%s: '%s' is not a whole number", spec->name, text);
+    if (errno)
+        return refuse(p, "--%s: '%s' is more than 63 bits", spec->name, text);
+    int64_t stored = value;
+    memcpy(p->values + spec->where, &stored, sizeof stored);
+    return true;
+}
+
+static bool
+store(struct parser *p, const struct option_spec *spec, const char *text)
+{
+    unsigned char *at = p->values + spec->where;
+    uint64_t bytes;
+    enum size_kind size;
+    bool yes = true;
+    switch (spec->kind) {
+    case OPTION_FLAG:
+        memcpy(at, &yes, sizeof yes);
+        return true;
+    case OPTION_STRING:
+        memcpy(at, &text, sizeof text);
+        return true;
+    case OPTION_LIST:
+        return append(p, (struct option_list *)(void *)at, text);
+    case OPTION_SIZE:
+        size = read_size(text, &bytes);
+        if (size != SIZE_FINE)
+            return refuse(p,
+                          size == SIZE_NONE
+                              ? "--%s: '%s' is not a size such as 512MiB or 40GiB"
+                              : "--%s: '%s' is more than 64 bits of bytes",
+                          spec->name, text);
+        memcpy(at, &bytes, sizeof bytes);
+        return true;
+    case OPTION_INT:
+        return store_int(p, spec, text);
+    }
+    return false;
+}
+
+/* `value` is what stood after '=' or a letter, NULL if nothing did. */
+static bool
+take_option(struct parser *p, const struct option_spec *spec, const char *value)
+{
+    if (spec->kind == OPTION_FLAG && value)
+        return refuse(p, "--%s takes no value", spec->name);
+    if (spec->kind != OPTION_FLAG && !value) {
+        if (p->next == p->argc)
+            return refuse(p, "--%s needs a value: %s", spec->name, spec->argument);
+        value = p->argv[p->next++];
+    }
+    return store(p, spec, value);
+}
+
+static bool
+take_long(struct parser *p, const char *name)
+{
+    const struct command *c = p->command;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] ? name + length + 1 : NULL;
+    for (size_t i = 0; i < c->option_count; i++) {
+        const struct option_spec *spec = &c->options[i];
+        if (strlen(spec->name) == length && strncmp(spec->name, name, length) == 0)
+            return take_option(p, spec, value);
+    }
+    struct suggestion s = {.word = name};
+    for (size_t i = 0; i < c->option_count; i++)
+        suggestion_consider(&s, c->options[i].name);
+    if (s.best)
+        return refuse(p, "there is no option --%s; did you mean --%s?", name, s.best);
+    return refuse(p, "there is no option --%s", name);
+}
+
+/* -abc: flags together; the first option with a value takes the rest. */
+static bool
+take_letters(struct parser *p, const char *letters)
+{
+    const struct command *c = p->command;
+    while (*letters) {
+        const struct option_spec *spec = NULL;
+        for (size_t i = 0; i < c->option_count && !spec; i++) {
+            if (c->options[i].letter == *letters)
+                spec = &c->options[i];
+        }
+        if (!spec)
+            return refuse(p, "there is no option -%c", *letters);
+        letters++;
+        if (spec->kind != OPTION_FLAG)
+            return take_option(p, spec, *letters ? letters : NULL);
+        if (!take_option(p, spec, NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool
+take_word(struct parser *p, const char *word, bool *only_operands)
+{
+    if (*only_operands || word[0] != '-' || word[1] == '\0') {
+        *only_operands |= p->command->stops_at_operand;
+        return append(p, p->operands, word);
+    }
+    if (strcmp(word, "--") == 0) {
+        *only_operands = true;
+        return true;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        options_print_help(p->command, stdout);
+        p->exit_code = EXIT_FINE;
+        return false;
+    }
+    return word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
+}
+
+bool
+options_parse(const struct command *command, int argc, char **argv, void *values,
+              struct option_list *operands, int *exit_code)
+{
+    struct parser p = {.command = command,
+                       .argc = argc,
+                       .argv = argv,
+                       .next = 1,
+                       .values = values,
+                       .operands = operands};
+    *operands = (struct option_list){0};
+    bool only_operands = false;
+    while (p.next < argc) {
+        const char *word = argv[p.next++];
+        if (!take_word(&p, word, &only_operands)) {
+            *exit_code = p.exit_code;
+            return false;
+        }
+    }
+    return true;
+}
+
+int
+options_refuse_misuse(const struct command *command, const struct option_misuse *all,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].is_there)
+            return report_usage(command->name, "--%s is %s", all[i].option, all[i].why);
+    }
+    return EXIT_FINE;
+}
+
+int
+options_expect_one_file(const struct command *command, const struct option_list *operands)
+{
+    if (operands->count == 1)
+        return EXIT_FINE;
+    return report_usage(command->name, "%zu files are given, one is expected",
+                        operands->count);
+}
+
+void
+options_finish(const struct command *command, void *values, struct option_list *operands)
+{
+    free(operands->values);
+    *operands = (struct option_list){0};
+    for (size_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].kind != OPTION_LIST)
+            continue;
+        unsigned char *at = (unsigned char *)values + command->options[i].where;
+        struct option_list *list = (struct option_list *)(void *)at;
+        free(list->values);
+        *list = (struct option_list){0};
+    }
+}
+
+#define HELP_COLUMN 26
+#define HELP_WIDTH 80
+
+static void
+print_option(const struct option_spec *spec, FILE *out)
+{
+    int used =
+        spec->letter ? fprintf(out, "  -%c, ", spec->letter) : fprintf(out, "      ");
+    used += fprintf(out, "--%s", spec->name);
+    if (spec->argument)
+        used += fprintf(out, " %s", spec->argument);
+    if (used >= HELP_COLUMN)
+        used = fprintf(out, "\n") - 1;
+    fprintf(out, "%*s", HELP_COLUMN - used, "");
+    term_print_wrapped(out, spec->help, HELP_COLUMN, HELP_WIDTH);
+}
+
+static void
+print_examples(const char *examples, FILE *out)
+{
+    fprintf(out, "\nexamples:\n");
+    while (*examples) {
+        size_t length = strcspn(examples, "\n");
+        fprintf(out, "  %.*s\n", (int)length, examples);
+        examples += length + (examples[length] == '\n');
+    }
+}
+
+void
+options_print_help(const struct command *command, FILE *out)
+{
+    static const struct option_spec help = {
+        .name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "this text"};
+    fprintf(out, "usage: drystone %s %s\n\n", command->name, command->usage);
+    term_print_wrapped(out, command->summary, 0, HELP_WIDTH);
+    if (command->about) {
+        fprintf(out, "\n");
+        term_print_wrapped(out, command->about, 0, HELP_WIDTH);
+    }
+    fprintf(out, "\noptions:\n");
+    for (size_t i = 0; i < command->option_count; i++)
+        print_option(&command->options[i], out);
+    print_option(&help, out);
+    if (command->examples)
+        print_examples(command->examples, out);
+}
+
+const char *
+suggestion_write(const struct suggestion *suggestion, name_function *name_at,
+                 char text[SUGGESTION_BYTES])
+{
+    size_t used = 0;
+    if (suggestion->best) {
+        snprintf(text, SUGGESTION_BYTES, "; did you mean %s?", suggestion->best);
+        return text;
+    }
+    text[0] = '\0';
+    for (unsigned i = 0; name_at(i) && used < SUGGESTION_BYTES; i++)
+        used += (size_t)snprintf(text + used, SUGGESTION_BYTES - used, "%s%s",
+                                 i == 0           ? "; expected "
+                                 : name_at(i + 1) ? ", "
+                                                  : " or ",
+                                 name_at(i));
+    return text;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add_cell(struct table *t, const char *text, size_t length)
+{
+    if (t->cell_count == t->cell_capacity) {
+        size_t capacity = t->cell_capacity ? t->cell_capacity * 2 : 64;
+        char **cells = realloc(t->cells, capacity * sizeof *cells);
+        if (!cells) {
+            t->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->cell_capacity = capacity;
+    }
+    char *cell = malloc(length + 1);
+    if (!cell) {
+        t->failed = true;
+        return;
+    }
+    term_make_printable(cell, length + 1, text, length);
+    t->cells[t->cell_count++] = cell;
+}
+
+void
+table_init(struct table *table, const char *columns)
+{
+    *table = (struct table){.has_header = true};
+    while (*columns && table->column_count < TABLE_COLUMNS_MAX) {
+        table->is_number[table->column_count++] = *columns == '>';
+        size_t length = strcspn(columns, " ");
+        add_cell(table, columns + 1, length - 1);
+        if (!table->failed) {
+            char *cell = table->cells[table->cell_count - 1];
+            for (char *c = strchr(cell, '_'); c; c = strchr(c, '_'))
+                *c = ' ';
+        }
+        columns += length;
+        columns += strspn(columns, " ");
+    }
+}
+
+void
+table_add(struct table *table, const char *text)
+{
+    if (!table->failed)
+        add_cell(table, text, strlen(text));
+}
+
+#define OPERATION_COLUMNS 14u
+
+void
+table_add_operation(struct table *table, const char *bytes, size_t length)
+{
+    static const char space[] = "aten::";
+    char text[OPERATION_COLUMNS + 4];
+    if (length > sizeof space - 1 && memcmp(bytes, space, sizeof space - 1) == 0) {
+        bytes += sizeof space - 1;
+        length -= sizeof space - 1;
+    }
+    size_t limit = length > OPERATION_COLUMNS ? OPERATION_COLUMNS : sizeof text;
+    size_t used = term_make_printable(text, limit, bytes, length);
+    snprintf(text + used, sizeof text - used, "%s", used < length ? "…" : "");
+    table_add(table, text);
+}
+
+#define TEXT_COLUMNS_MIN 12u
+
+static size_t
+measure(const struct table *t, size_t widths[TABLE_COLUMNS_MAX])
+{
+    memset(widths, 0, TABLE_COLUMNS_MAX * sizeof *widths);
+    for (size_t i = 0; i < t->cell_count; i++) {
+        size_t columns = term_columns(t->cells[i]);
+        if (columns > widths[i % t->column_count])
+            widths[i % t->column_count] = columns;
+    }
+    size_t total = 0;
+    for (size_t i = 0; i < t->column_count; i++)
+        total += 2 + widths[i];
+    return total;
+}
+
+/* Take from the widest text columns what does not fit, but leave them readable. */
+static void
+shrink(const struct table *t, size_t widths[TABLE_COLUMNS_MAX], size_t total,
+       size_t limit)
+{
+    for (; total > limit; total--) {
+        size_t widest = t->column_count;
+        for (size_t i = 0; i < t->column_count; i++) {
+            if (!t->is_number[i] &&
+                (widest == t->column_count || widths[i] > widths[widest]))
+                widest = i;
+        }
+        if (widest == t->column_count || widths[widest] <= TEXT_COLUMNS_MIN)
+            return;
+        widths[widest]--;
+    }
+}
+
+/* The ends of names tell more than their middles. Returns the columns printed. */
+static size_t
+print_cut(const char *cell, size_t width, FILE *out)
+{
+    size_t columns = term_columns(cell);
+    if (columns <= width) {
+        fputs(cell, out);
+        return columns;
+    }
+    size_t front = (width - 1) / 3;
+    const char *middle = term_skip_columns(cell, front);
+    fwrite(cell, 1, (size_t)(middle - cell), out);
+    fputs("…", out);
+    fputs(term_skip_columns(cell, columns - (width - 1 - front)), out);
+    return width;
+}
+
+static bool
+is_wrapped(const struct table *t)
+{
+    return t->is_bounded && !t->is_number[t->column_count - 1];
+}
+
+static void
+print_cell(const struct table *t, size_t index, const size_t *widths, bool is_last,
+           FILE *out)
+{
+    size_t column = index % t->column_count;
+    size_t width = widths[column];
+    size_t columns = term_columns(t->cells[index]);
+    int blanks = columns < width ? (int)(width - columns) : 0;
+    fputs("  ", out);
+    if (t->is_number[column])
+        fprintf(out, "%*s", blanks, "");
+    print_cut(t->cells[index], width, out);
+    if (!t->is_number[column] && !is_last)
+        fprintf(out, "%*s", blanks, "");
+}
+
+/* Cells without text at a row's end are not printed, nor blanks for them. */
+static size_t
+count_cells(const struct table *t, size_t row)
+{
+    size_t count = t->column_count;
+    while (count > 1 && !*t->cells[row * t->column_count + count - 1])
+        count--;
+    return count;
+}
+
+/* Ends the line. `total`: the columns of all that are as wide as they want to be. */
+static void
+print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
+          const struct term *term)
+{
+    bool is_header = row == 0 && t->has_header;
+    size_t count = count_cells(t, row), first = row * t->column_count;
+    bool wraps = is_wrapped(t) && count == t->column_count && !is_header;
+    fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
+    for (size_t i = 0; i + wraps < count; i++)
+        print_cell(t, first + i, widths, i + 1 == count, term->out);
+    if (wraps) {
+        fputs("  ", term->out);
+        term_print_name(term->out, t->cells[first + count - 1],
+                        (int)(total - widths[count - 1]), term->width);
+        return;
+    }
+    fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
+    fputc('\n', term->out);
+}
+
+bool
+table_print(const struct table *table, const struct term *term)
+{
+    if (table->failed)
+        return false;
+    size_t widths[TABLE_COLUMNS_MAX];
+    size_t total = measure(table, widths);
+    if ((term->is_terminal || table->is_bounded) && !is_wrapped(table))
+        shrink(table, widths, total, (size_t)term->width);
+    size_t row_count = table->cell_count / table->column_count;
+    for (size_t row = 0; row < row_count; row++)
+        print_row(table, row, widths, total, term);
+    return true;
+}
+
+void
+table_finish(struct table *table)
+{
+    for (size_t i = 0; i < table->cell_count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct table){0};
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone explain`: the verdict, from a snapshot or from a message. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/explanation.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "explain/explain_report.h"
+#include "explain/message_report.h"
+#include "record/load.h"
+#include "record/study.h"
+
+#define SIZE_NOT_STATED UINT64_MAX
+
+struct values {
+    const char *at, *message;
+    uint64_t total;
+    int64_t device, runs, rows;
+    bool json;
+};
+
+static const struct option_spec specs[] = {
+    {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
+     "oom, peak, end, or the number of an event; default: the first out-of-memory, else "
+     "the "
+     "peak"},
+    {"message", 'm', "TEXT", OPTION_STRING, offsetof(struct values, message),
+     "explain an error message instead of a file; - reads a message or a whole log from "
+     "standard input"},
+    {"gpu-total", 0, "SIZE", OPTION_SIZE, offsetof(struct values, total),
+     "how large the device is, 79.2GiB: a snapshot does not say, and only with it memory "
+     "of "
+     "others can be told"},
+    {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
+     "the device; default: the one that ran out of memory, else the busiest"},
+    {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
+     "replays under other settings at most; 0: none; default 12"},
+    {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
+     "lines of owners shown; default 8"},
+    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
+     "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
+};
+
+static const char about_text[] =
+    "Says why the memory did not fit, at the moment it did not: the cause with the sums "
+    "that "
+    "prove it, who held the memory by line of source, the same code on other devices and "
+    "in "
+    "earlier steps, what to change with its effect in bytes, and how far all this can be "
+    "trusted.";
+
+struct session {
+    struct values values;
+    struct study study;
+};
+
+static int
+on_progress(void *self, size_t run_count, size_t run_max)
+{
+    struct session *s = self;
+    (void)run_max;
+    return progress_update(&s->study.progress, run_count);
+}
+
+static int
+report(const struct session *s, const struct dry_explanation *explanation)
+{
+    const struct study_device *d = &s->study.devices[s->study.main];
+    struct explain_report r = {
+        .file = s->study.path,
+        .trace = s->study.subject,
+        .view = dry_explanation_get_view(explanation),
+        .timeline = d->timeline,
+        .device_count = s->study.device_count,
+        .row_max = (size_t)s->values.rows,
+        .is_simulated = s->study.is_simulated,
+        .is_total_known = s->values.total != SIZE_NOT_STATED,
+    };
+    int code = EXIT_FINE;
+    if (s->values.json)
+        code = explain_report_print_json("explain", &r);
+    else if (!explain_report_print(&r))
+        code = report_failure("explain", s->study.path, EXIT_MACHINE, "no memory");
+    if (code == EXIT_FINE && r.view->findings[0].cause != DRY_CAUSE_NONE)
+        code = EXIT_FOUND;
+    return code;
+}
+
+/* All devices are opened even for one: its siblings tell how far it had come. */
+static int
+choose_device(struct session *s)
+{
+    if (s->values.device == STUDY_EVERY_DEVICE)
+        return EXIT_FINE;
+    for (size_t i = 0; i < s->study.device_count; i++) {
+        if (dry_timeline_get_view(s->study.devices[i].timeline)->device ==
+            s->values.device) {
+            s->study.main = i;
+            return EXIT_FINE;
+        }
+    }
+    return load_report_no_device("explain", s->study.path, s->study.trace,
+                                 s->values.device);
+}
+
+/* A failure is explained by what was there when it happened, one moment before. */
+static uint32_t
+at_failure(const struct dry_timeline_view *v, uint32_t moment)
+{
+    const uint8_t *action = dry_trace_get_view(v->trace)->action;
+    bool has_event = moment > 0 && moment <= v->event_count;
+    bool is_oom = has_event && action[v->first_event + moment - 1] == DRY_ACTION_OOM;
+    return is_oom ? moment - 1 : moment;
+}
+
+static int
+explain(struct session *s, const struct dry_explain_device *devices)
+{
+    struct dry_explain_options options;
+    dry_explain_options_init(&options);
+    options.devices = devices;
+    options.device_count = s->study.device_count;
+    options.subject = s->study.main;
+    if (s->values.total != SIZE_NOT_STATED)
+        options.total_bytes = s->values.total;
+    options.run_max = (size_t)s->values.runs;
+    options.is_simulated = s->study.is_simulated;
+    options.before_count = s->study.before_count;
+    options.progress = on_progress;
+    options.progress_self = s;
+    if (s->values.at) {
+        int code =
+            study_find_moment(&s->study, s->study.main, s->values.at, &options.moment);
+        if (code != EXIT_FINE)
+            return code;
+        options.moment = at_failure(
+            dry_timeline_get_view(devices[options.subject].timeline), options.moment);
+    }
+    struct dry_explanation *explanation = NULL;
+    struct dry_error err;
+    progress_begin(&s->study.progress, "replaying other settings", 0);
+    enum dry_status status = dry_explanation_create(&options, &explanation, &err);
+    progress_end(&s->study.progress);
+    if (status != DRY_OK)
+        return report_error("explain", s->study.path, &err);
+    int code = report(s, explanation);
+    dry_explanation_destroy(explanation);
+    return code;
+}
+
+static int
+explain_file(struct session *s, const char *path)
+{
+    int code = study_open(&s->study, "explain", path, STUDY_EVERY_DEVICE);
+    if (code == EXIT_FINE)
+        code = choose_device(s);
+    if (code == EXIT_FINE) {
+        struct dry_explain_device *devices =
+            calloc(s->study.device_count, sizeof *devices);
+        for (size_t i = 0; devices && i < s->study.device_count; i++) {
+            devices[i].replay = s->study.devices[i].replay;
+            devices[i].timeline = s->study.devices[i].timeline;
+        }
+        code = devices ? explain(s, devices)
+                       : report_failure("explain", path, EXIT_MACHINE, "no memory");
+        free(devices);
+    }
+    study_close(&s->study);
+    return code;
+}
+
+/* A message has one moment, one device, and says how large that is. */
+static int
+check_message_usage(const struct values *v, const struct option_list *operands)
+{
+    if (operands->count > 0)
+        return report_usage("explain", "--message and a file are given; one is expected");
+    const char *of_files = v->at                             ? "--at"
+                           : v->total != SIZE_NOT_STATED     ? "--gpu-total"
+                           : v->device != STUDY_EVERY_DEVICE ? "--device"
+                                                             : NULL;
+    if (of_files)
+        return report_usage("explain", "%s and --message: the message says that itself",
+                            of_files);
+    return EXIT_FINE;
+}
+
+static int
+check_usage(const struct values *v, const struct option_list *operands)
+{
+    int code = v->message ? check_message_usage(v, operands)
+                          : options_expect_one_file(&command_explain, operands);
+    if (code != EXIT_FINE)
+        return code;
+    if (v->total == 0)
+        return report_usage("explain", "--gpu-total 0: expected 1 or more");
+    if (v->runs < 0 || v->runs > 1000)
+        return report_usage("explain", "--runs %lld: expected 0 to 1000",
+                            (long long)v->runs);
+    if (v->rows < 1 || v->rows > 1000000)
+        return report_usage("explain", "--rows %lld: expected 1 or more",
+                            (long long)v->rows);
+    return EXIT_FINE;
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct session s = {.values = {.total = SIZE_NOT_STATED,
+                                   .device = STUDY_EVERY_DEVICE,
+                                   .runs = 12,
+                                   .rows = 8}};
+    struct option_list operands = {0};
+    int code;
+    if (options_parse(&command_explain, argc, argv, &s.values, &operands, &code)) {
+        const char *message = s.values.message;
+        code = check_usage(&s.values, &operands);
+        if (code == EXIT_FINE && message)
+            code =
+                message_report_run("explain", strcmp(message, "-") == 0 ? NULL : message,
+                                   NULL, s.values.json);
+        else if (code == EXIT_FINE)
+            code = explain_file(&s, operands.values[0]);
+    }
+    options_finish(&command_explain, &s.values, &operands);
+    return code;
+}
+
+const struct command command_explain = {
+    .name = "explain",
+    .summary = "the verdict: why it did not fit, who held it, what to change",
+    .usage = "[options] FILE",
+    .about = about_text,
+    .examples = "drystone explain oom.pickle\n"
+                "drystone explain oom.pickle --gpu-total 79.2GiB --json\n"
+                "drystone explain run.pickle --at 12345\n"
+                "drystone explain --message 'CUDA out of memory. Tried to allocate ...'\n"
+                "drystone explain --message - < train.log\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .run = run,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/json_out.h"
+#include "explain/explain_report.h"
+
+static json_t *
+number_or_null(uint64_t value, bool is_known)
+{
+    return is_known ? json_out_number(value) : json_null();
+}
+
+static json_t *
+text_of(const char *text)
+{
+    return text ? json_out_text(text, strlen(text)) : json_null();
+}
+
+static json_t *
+terms_of(const struct dry_proof_term *terms, unsigned count)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:o}", "name", terms[i].name,
+                                              "bytes", json_out_number(terms[i].bytes)));
+    return list;
+}
+
+static json_t *
+findings_of(const struct dry_explanation_view *v)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->finding_count; i++) {
+        const struct dry_finding *f = &v->findings[i];
+        json_t *proofs = json_array();
+        for (unsigned k = 0; k < f->proof_count; k++) {
+            const struct dry_proof *p = &f->proofs[k];
+            char relation[2] = {p->relation, '\0'};
+            json_array_append_new(
+                proofs, json_pack("{s:o, s:s, s:o, s:o, s:o}", "left",
+                                  terms_of(p->left, p->left_count), "relation", relation,
+                                  "right", terms_of(p->right, p->right_count),
+                                  "left_bytes", json_out_number(p->left_sum),
+                                  "right_bytes", json_out_number(p->right_sum)));
+        }
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:i, s:b, s:o, s:o, s:o}", "cause", dry_cause_name(f->cause),
+                      "confidence_percent", f->confidence, "assumed", f->is_assumed,
+                      "bytes", json_out_number(f->bytes), "proofs", proofs, "note",
+                      f->note[0] ? text_of(f->note) : json_null()));
+    }
+    return list;
+}
+
+static json_t *
+owners_of(const struct dry_explanation_view *v)
+{
+    size_t count;
+    const struct dry_owner *owners = dry_owners_get(v->owners, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct dry_owner *o = &owners[i];
+        json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o, s:o, s:I, s:o}", "line",
+                            json_out_text(o->name, o->name_length), "operation",
+                            o->what_length ? json_out_text(o->what, o->what_length)
+                                           : json_null(),
+                            "bytes", json_out_number(o->bytes), "requested_bytes",
+                            json_out_number(o->requested), "count", (json_int_t)o->count,
+                            "largest_bytes", json_out_number(o->largest)));
+    }
+    return list;
+}
+
+static json_t *
+siblings_of(const struct dry_explanation_view *v)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->sibling_count; i++) {
+        const struct dry_sibling *s = &v->siblings[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:i, s:b, s:b, s:o, s:o, s:o, s:I}", "device", (int)s->device,
+                      "subject", s->is_subject, "oom", s->has_oom, "peak_bytes",
+                      json_out_number(s->peak_bytes), "held_bytes",
+                      json_out_number(s->held_bytes), "typical_bytes",
+                      json_out_number(s->typical_bytes), "done", (json_int_t)s->done));
+    }
+    return list;
+}
+
+static json_t *
+caveats_of(uint32_t caveats)
+{
+    json_t *list = json_array();
+    for (uint32_t bit = 1; bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
+        if (caveats & bit)
+            json_array_append_new(list, json_string(dry_caveat_name(bit)));
+    }
+    return list;
+}
+
+static json_t *
+changes_of(const struct dry_explanation_view *v)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        bool is_setting = c->kind == DRY_CHANGE_SETTING;
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "kind",
+                      dry_change_kind_name(c->kind), "setting", text_of(c->setting),
+                      "caveats", caveats_of(c->caveats), "removes_oom", c->removes_oom,
+                      "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
+                      number_or_null(c->peak_bytes, is_setting), "oom_at_event",
+                      number_or_null(c->oom_event, c->oom_event != DRY_EVENT_NONE)));
+    }
+    return list;
+}
+
+static json_t *
+state_of(const struct dry_state *s)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reserved_bytes",
+        json_out_number(s->reserved), "active_bytes", json_out_number(s->active),
+        "allocated_bytes", json_out_number(s->allocated), "pending_bytes",
+        json_out_number(s->pending), "requested_bytes", json_out_number(s->requested),
+        "rounding_bytes", json_out_number(s->rounding), "releasable_bytes",
+        json_out_number(s->releasable), "stranded_bytes", json_out_number(s->stranded),
+        "private_free_bytes", json_out_number(s->private_free));
+}
+
+static json_t *
+oom_of(const struct explain_report *r)
+{
+    const struct dry_explanation_view *v = r->view;
+    if (v->moment_kind != DRY_MOMENT_AT_OOM)
+        return json_null();
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o}", "request_bytes",
+        json_out_number(v->request_bytes), "request_line",
+        v->request_line[0] ? text_of(v->request_line) : json_null(), "device_free_bytes",
+        json_out_number(v->device_free_bytes), "budget_bytes",
+        json_out_number(v->budget_bytes), "short_bytes", json_out_number(v->short_bytes),
+        "other_bytes", number_or_null(v->other_bytes, r->is_total_known), "number",
+        (json_int_t)v->oom_number, "next_event",
+        number_or_null(v->next_oom_event, v->next_oom_event != DRY_EVENT_NONE), "count",
+        (json_int_t)v->oom_count, "freed_after", (json_int_t)v->freed_after,
+        "end_active_bytes", json_out_number(v->end_active_bytes), "end_reserved_bytes",
+        json_out_number(v->end_reserved_bytes));
+}
+
+static json_t *
+categories_of(const struct dry_explanation_view *v)
+{
+    json_t *object = json_object();
+    for (unsigned c = 0; c < DRY_CATEGORY_COUNT; c++)
+        json_object_set_new(
+            object, dry_category_name((enum dry_category)c),
+            json_pack("{s:o, s:i}", "bytes", json_out_number(v->category_bytes[c]),
+                      "confidence_percent", (int)v->category_confidence[c]));
+    return object;
+}
+
+static json_t *
+step_of(const struct dry_explanation_view *v)
+{
+    if (v->step == DRY_NONE)
+        return json_null();
+    return json_pack("{s:I, s:I, s:o, s:o, s:s}", "index", (json_int_t)v->step,
+                     "allocations", (json_int_t)v->step_done,
+                     "allocations_of_a_whole_step",
+                     number_or_null(v->step_whole, v->step_whole > 0),
+                     "active_peak_bytes_of_a_whole_step",
+                     number_or_null(v->step_whole_peak_bytes, v->step_whole > 0),
+                     "source", dry_steps_source_name(dry_steps_get_source(v->steps)));
+}
+
+static json_t *
+trust_of(const struct dry_explanation_view *v)
+{
+    return json_pack("{s:s, s:b, s:b, s:o, s:I, s:o, s:o, s:o, s:I}", "level",
+                     dry_trust_name(v->trust), "checked", v->check->possible, "exact",
+                     v->check->exact, "reason",
+                     v->check->possible ? json_null() : text_of(v->check->reason),
+                     "unmatched_frees", (json_int_t)v->unmatched_frees, "ghost_bytes",
+                     json_out_number(v->ghost_bytes), "covered_bytes",
+                     json_out_number(v->covered_bytes), "unexplained_bytes",
+                     json_out_number(v->unexplained_bytes), "time_reversals",
+                     (json_int_t)v->time_reversals);
+}
+
+static json_t *
+moment_of(const struct dry_explanation_view *v)
+{
+    bool has_event = v->event != SIZE_MAX;
+    return json_pack("{s:s, s:o, s:I}", "kind", dry_moment_kind_name(v->moment_kind),
+                     "event", number_or_null(v->event, has_event), "time_us",
+                     (json_int_t)v->time_us);
+}
+
+int
+explain_report_print_json(const char *command, const struct explain_report *r)
+{
+    const struct dry_explanation_view *v = r->view;
+    json_t *root = json_pack(
+        "{s:s, s:o, s:i, s:I, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:o}",
+        "schema", "drystone.explain/1", "file", text_of(r->file), "device",
+        (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
+        r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
+        moment_of(v), "state", state_of(v->state), "oom", oom_of(r), "findings",
+        findings_of(v), "owners", owners_of(v), "categories", categories_of(v), "step",
+        step_of(v), "siblings", siblings_of(v), "projected_bytes",
+        number_or_null(v->projected_bytes, v->projected_bytes > 0), "changes",
+        changes_of(v), "trust", trust_of(v));
+    return json_out_print(command, root);
+}

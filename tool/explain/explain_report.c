@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/explain_report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/term.h"
+
+#define INDENT 4
+#define NAME_COLUMNS 18 /* of the figures at the top */
+
+struct printer {
+    const struct explain_report *report;
+    const struct dry_explanation_view *view;
+    struct term term;
+    bool failed;
+};
+
+/* A sentence, wrapped, after a mark that hangs to the left of it. */
+__attribute__((format(printf, 3, 4))) static void
+print_item(const struct printer *p, const char *mark, const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    int column = printf("  %s", mark);
+    int width = p->term.width < 100 ? p->term.width : 100;
+    if (column < INDENT)
+        column += printf("%*s", INDENT - column, "");
+    term_print_wrapped(stdout, text, column, width);
+}
+
+static void
+print_heading(const struct printer *p, const char *text)
+{
+    printf("\n%s%s%s\n", term_style(&p->term, TERM_BOLD), text,
+           term_style(&p->term, TERM_PLAIN));
+}
+
+/* --- the verdict -------------------------------------------------------------------------- */
+
+static const char *
+cause_words(enum dry_cause cause)
+{
+    static const char *const words[DRY_CAUSE_COUNT] = {
+        "nothing is wrong",
+        "capacity: it does not fit, however it is laid out",
+        "fragmentation: the bytes are free, but in pieces",
+        "stranded memory: the bytes are free where this request may not go",
+        "pending frees: the bytes waited for other streams",
+        "a limit: the device had room, but PyTorch was not allowed it",
+        "other memory: the device is full of what PyTorch did not allocate",
+        "a leak: every step leaves memory behind",
+        "a spike: this step asks for far more than any before it",
+        "imbalance: this device holds far more than the others",
+        "an overflow: the record has lost who holds the memory",
+        "unknown: the record does not carry a verdict",
+    };
+    return words[cause];
+}
+
+static void
+print_where(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    char number[TERM_NUMBER_BYTES];
+    const char *style =
+        term_style(&p->term, v->moment_kind == DRY_MOMENT_AT_OOM ? TERM_RED : TERM_BOLD);
+    switch (v->moment_kind) {
+    case DRY_MOMENT_AT_OOM:
+        printf("%sOUT OF MEMORY%s at event %zu", style, term_style(&p->term, TERM_PLAIN),
+               v->event);
+        break;
+    case DRY_MOMENT_AT_PEAK:
+        printf("%sAt the peak%s, after event %zu", style,
+               term_style(&p->term, TERM_PLAIN), v->event);
+        break;
+    case DRY_MOMENT_AT_EVENT:
+        printf("%sAfter event %zu%s", style, v->event, term_style(&p->term, TERM_PLAIN));
+        break;
+    case DRY_MOMENT_AT_END:
+        printf("%sAt the end%s", style, term_style(&p->term, TERM_PLAIN));
+        if (v->event != SIZE_MAX)
+            printf(", after event %zu", v->event);
+        else
+            printf(": the segments alone are known");
+        break;
+    }
+    if (v->event != SIZE_MAX && v->time_us > 0)
+        printf(" (+%s)", term_format_time((uint64_t)v->time_us, number));
+    printf("\n");
+}
+
+static void
+print_verdict(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    const struct dry_finding *f = &v->findings[0];
+    enum term_style style = f->cause == DRY_CAUSE_NONE ? TERM_GREEN : TERM_RED;
+    printf("%sVERDICT%s  ", term_style(&p->term, style),
+           term_style(&p->term, TERM_PLAIN));
+    term_print_wrapped(stdout, cause_words(f->cause), 9, p->term.width);
+    for (size_t i = 1; i < v->finding_count; i++) {
+        bool is_end = f->cause == DRY_CAUSE_LEAK || f->cause == DRY_CAUSE_SPIKE ||
+                      f->cause == DRY_CAUSE_IMBALANCE || f->cause == DRY_CAUSE_OVERFLOW ||
+                      f->cause == DRY_CAUSE_OTHER_MEMORY;
+        const char *word = v->findings[i].cause == DRY_CAUSE_CAPACITY && is_end
+                               ? "so that:"
+                               : "besides:";
+        printf("%-9s", word);
+        char text[160];
+        snprintf(text, sizeof text, "%s%s", cause_words(v->findings[i].cause),
+                 v->findings[i].is_assumed ? " (assumed)" : "");
+        term_print_wrapped(stdout, text, 9, p->term.width);
+    }
+}
+
+/* --- the figures -------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void
+print_figure(const char *name, uint64_t bytes, const char *format, ...)
+{
+    char number[TERM_NUMBER_BYTES], text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    printf("  %-*s%11s  ", NAME_COLUMNS, name, term_format_bytes(bytes, number));
+    char safe[600];
+    term_make_printable(safe, sizeof safe, text, strlen(text));
+    term_print_name(stdout, safe, NAME_COLUMNS + 15, 80);
+}
+
+static void
+print_oom_figures(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    char number[TERM_NUMBER_BYTES];
+    print_figure("asked for", v->request_bytes, "%s",
+                 v->request_line[0] ? v->request_line : "by a line that is not recorded");
+    print_figure("free on the device", v->device_free_bytes,
+                 "so PyTorch could have had %s",
+                 term_format_bytes(v->budget_bytes, number));
+    if (v->short_bytes > 0)
+        print_figure("short by", v->short_bytes, "for this request alone");
+    else
+        print_figure("left over", v->budget_bytes - v->state->active - v->request_bytes,
+                     "in sum: it would have fitted");
+    if (v->other_bytes > 0)
+        print_figure("not PyTorch's", v->other_bytes, "the rest of the device");
+}
+
+static void
+print_figures(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    const struct dry_state *s = v->state;
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES], c[TERM_NUMBER_BYTES];
+    size_t count = 0;
+    for (size_t i = 0; i < s->block_count; i++)
+        count += s->blocks[i].state != DRY_BLOCK_INACTIVE;
+    printf("\n");
+    print_figure("reserved", s->reserved, "= active + releasable + stranded");
+    print_figure("  active", s->active, "in %s block%s; %s of it is rounding",
+                 term_format_count(count, a), count == 1 ? "" : "s",
+                 term_format_bytes(s->rounding, b));
+    if (s->pending > 0)
+        print_figure("    pending", s->pending, "of it: freed, waiting for streams");
+    print_figure("  releasable", s->releasable, "free; given back before anything fails");
+    print_figure("  stranded", s->stranded, "%s",
+                 s->private_free
+                     ? "free, but beside something in use, or in private pools"
+                     : "free, but beside something in use");
+    if (v->moment_kind == DRY_MOMENT_AT_OOM)
+        print_oom_figures(p);
+    if (v->unexplained_bytes > 0)
+        print_figure("unexplained", v->unexplained_bytes,
+                     "alive by the events, but outside of every known segment");
+    if (v->freed_after > 0 && v->end_active_bytes < s->active / 2)
+        print_item(p, "",
+                   "%s block%s given back after it; the end of the file shows "
+                   "%s active of %s reserved: that is not what failed.",
+                   term_format_count(v->freed_after, a),
+                   v->freed_after == 1 ? " was" : "s were",
+                   term_format_bytes(v->end_active_bytes, b),
+                   term_format_bytes(v->end_reserved_bytes, c));
+}
+
+/* --- why ---------------------------------------------------------------------------------- */
+
+static size_t
+add_terms(char *text, size_t capacity, const struct dry_proof_term *terms, unsigned count,
+          const uint64_t *sum)
+{
+    char number[TERM_NUMBER_BYTES];
+    size_t used = 0;
+    for (unsigned i = 0; i < count && used < capacity; i++)
+        used +=
+            (size_t)snprintf(text + used, capacity - used, "%s%s %s", i > 0 ? " + " : "",
+                             term_format_bytes(terms[i].bytes, number), terms[i].name);
+    if (count > 1 && sum && used < capacity)
+        used += (size_t)snprintf(text + used, capacity - used, " = %s",
+                                 term_format_bytes(*sum, number));
+    return used < capacity ? used : capacity;
+}
+
+static void
+print_proof(const struct printer *p, const struct dry_proof *proof)
+{
+    char left[240], right[240];
+    bool is_equation = proof->relation == '=';
+    add_terms(left, sizeof left, proof->left, proof->left_count,
+              is_equation ? NULL : &proof->left_sum);
+    add_terms(right, sizeof right, proof->right, proof->right_count,
+              is_equation ? NULL : &proof->right_sum);
+    bool is_short = strlen(left) + strlen(right) + 3 + INDENT < 80;
+    print_item(p, "  ", "%s%s%c %s", left, is_short ? " " : "\n", proof->relation, right);
+}
+
+static void
+print_findings(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    if (v->findings[0].cause == DRY_CAUSE_NONE)
+        return;
+    print_heading(p, "why");
+    for (size_t i = 0; i < v->finding_count; i++) {
+        const struct dry_finding *f = &v->findings[i];
+        print_item(p, "", "%s (%u %% sure%s)", dry_cause_name(f->cause), f->confidence,
+                   f->is_assumed ? ", from an assumed size" : "");
+        for (unsigned k = 0; k < f->proof_count; k++)
+            print_proof(p, &f->proofs[k]);
+        if (f->note[0])
+            print_item(p, "  ", "%s", f->note);
+    }
+}
+
+/* --- who ---------------------------------------------------------------------------------- */
+
+static void
+add_owner(struct table *t, const struct dry_owner *o, uint64_t total)
+{
+    char number[TERM_NUMBER_BYTES], text[256];
+    table_add(t, term_format_bytes(o->bytes, number));
+    snprintf(text, sizeof text, "%.1f %%",
+             total ? 100.0 * (double)o->bytes / (double)total : 0.0);
+    table_add(t, text);
+    table_add(t, term_format_count(o->count, number));
+    table_add(t, term_format_bytes(o->largest, number));
+    term_make_printable(text, sizeof text, o->name, o->name_length);
+    size_t used = strlen(text);
+    if (o->what_length > 0 && used + 4 < sizeof text)
+        snprintf(text + used, sizeof text - used, " (%.*s)", (int)o->what_length,
+                 o->what);
+    table_add(t, text);
+}
+
+static void
+add_rest(struct table *t, const struct dry_owner *owners, size_t from, size_t count,
+         uint64_t total)
+{
+    struct dry_owner rest = {.name = "", .what = ""};
+    char name[64], number[TERM_NUMBER_BYTES];
+    if (from >= count)
+        return;
+    for (size_t i = from; i < count; i++) {
+        rest.bytes += owners[i].bytes;
+        rest.count += owners[i].count;
+        rest.largest =
+            owners[i].largest > rest.largest ? owners[i].largest : rest.largest;
+    }
+    snprintf(name, sizeof name, "(%s other%s)", term_format_count(count - from, number),
+             count - from == 1 ? "" : "s");
+    rest.name = name;
+    rest.name_length = strlen(name);
+    add_owner(t, &rest, total);
+}
+
+static void
+print_owners(struct printer *p)
+{
+    size_t count;
+    const struct dry_owner *owners = dry_owners_get(p->view->owners, &count);
+    uint64_t total = dry_owners_total(p->view->owners);
+    size_t shown = count < p->report->row_max ? count : p->report->row_max;
+    if (count == 0)
+        return;
+    print_heading(p, "who held it");
+    struct table t;
+    table_init(&t, ">bytes >share >count >largest <line");
+    t.is_bounded = true;
+    for (size_t i = 0; i < shown; i++)
+        add_owner(&t, &owners[i], total);
+    add_rest(&t, owners, shown, count, total);
+    p->failed |= !table_print(&t, &p->term);
+    table_finish(&t);
+}
+
+static void
+print_categories(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    char text[400], number[TERM_NUMBER_BYTES];
+    size_t used = 0;
+    uint64_t known = 0;
+    for (unsigned c = 1; c < DRY_CATEGORY_COUNT; c++)
+        known += v->category_bytes[c];
+    if (known == 0)
+        return;
+    for (unsigned c = 0; c < DRY_CATEGORY_COUNT && used < sizeof text; c++) {
+        unsigned i = (c + 1) % DRY_CATEGORY_COUNT; /* unknown comes last */
+        if (v->category_bytes[i] == 0)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", used ? ", " : "",
+                             dry_category_name((enum dry_category)i),
+                             term_format_bytes(v->category_bytes[i], number));
+        if (i != DRY_CATEGORY_UNKNOWN && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, " (%u %%)",
+                                     v->category_confidence[i]);
+    }
+    print_item(p, "", "What it is for (and how sure): %s.", text);
+}
+
+/* --- elsewhere ---------------------------------------------------------------------------- */
+
+static void
+print_siblings(struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    char number[TERM_NUMBER_BYTES], text[64];
+    if (v->sibling_count < 2)
+        return;
+    print_heading(p, "the same code on the other devices");
+    struct table t;
+    table_init(&t, "<device >peak >at_these_lines >each >done <");
+    for (size_t i = 0; i < v->sibling_count; i++) {
+        const struct dry_sibling *s = &v->siblings[i];
+        snprintf(text, sizeof text, "%d", (int)s->device);
+        table_add(&t, text);
+        table_add(&t, term_format_bytes(s->peak_bytes, number));
+        table_add(&t, term_format_bytes(s->held_bytes, number));
+        table_add(&t, term_format_bytes(s->typical_bytes, number));
+        table_add(&t, term_format_count(s->done, number));
+        table_add(&t, s->is_subject ? (s->has_oom ? "<- out of memory" : "<- this one")
+                      : s->has_oom  ? "out of memory"
+                                    : "");
+    }
+    p->failed |= !table_print(&t, &p->term);
+    table_finish(&t);
+    if (v->projected_bytes > 0)
+        print_item(p, "",
+                   "At the pace of the fullest of them this device would have "
+                   "needed about %s.",
+                   term_format_bytes(v->projected_bytes, number));
+}
+
+static void
+print_progress(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
+    if (v->step == DRY_NONE || v->moment_kind != DRY_MOMENT_AT_OOM)
+        return;
+    bool is_marked = dry_steps_get_source(v->steps) != DRY_STEPS_PERIODICITY;
+    char peak[TERM_NUMBER_BYTES];
+    if (v->step_whole > 0)
+        print_item(p, "",
+                   "It was in step %u%s, %s allocation%s into it; the whole step before "
+                   "made %s and reached %s.",
+                   v->step, is_marked ? "" : " of a rhythm",
+                   term_format_count(v->step_done, a), v->step_done == 1 ? "" : "s",
+                   term_format_count(v->step_whole, b),
+                   term_format_bytes(v->step_whole_peak_bytes, peak));
+}
+
+/* --- what to change ----------------------------------------------------------------------- */
+
+static void
+print_caveats(const struct printer *p, uint32_t caveats)
+{
+    for (uint32_t bit = 1; bit != 0 && bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
+        if (caveats & bit)
+            print_item(p, "     ", "but: %s", dry_caveat_text(bit));
+    }
+}
+
+static void
+print_setting(const struct printer *p, const char *mark, const struct dry_change *c)
+{
+    char peak[TERM_NUMBER_BYTES], less[TERM_NUMBER_BYTES];
+    char effect[160];
+    if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
+        snprintf(effect, sizeof effect,
+                 "replayed: gets past this failure, but not past the one at event %zu",
+                 c->oom_event);
+    else if (c->removes_oom)
+        snprintf(effect, sizeof effect,
+                 "replayed: gets past this failure, %s reserved "
+                 "at the peak",
+                 term_format_bytes(c->peak_bytes, peak));
+    else
+        snprintf(effect, sizeof effect, "replayed: %s less reserved at the peak, %s",
+                 term_format_bytes(c->bytes, less),
+                 term_format_bytes(c->peak_bytes, peak));
+    print_item(p, mark, "PYTORCH_CUDA_ALLOC_CONF=%s  (%s)",
+               c->setting[0] ? c->setting : "''", effect);
+    print_caveats(p, c->caveats);
+}
+
+static const char *
+change_words(enum dry_change_kind kind)
+{
+    switch (kind) {
+    case DRY_CHANGE_OWNERS:
+        return "The lines above and the request must shrink by %s together: a smaller "
+               "batch "
+               "or sequence, lower precision, sharding.";
+    case DRY_CHANGE_CHECKPOINT:
+        return "Recompute activations (torch.utils.checkpoint): %s of them are alive "
+               "here.";
+    case DRY_CHANGE_LEAK:
+        return "Let go of what earlier steps left behind: %s here (drystone steps names "
+               "the lines).";
+    case DRY_CHANGE_BALANCE:
+        return "Split the work evenly: about %s for each device.";
+    case DRY_CHANGE_LIMIT:
+        return "Raise the memory fraction: the device has %s more.";
+    case DRY_CHANGE_OTHER:
+        return "Free %s of what is not PyTorch's: other processes, NCCL, CUDA contexts, "
+               "libraries that allocate by themselves.";
+    case DRY_CHANGE_STREAMS:
+        return "Free %s earlier: wait for the other stream before the tensors go, or use "
+               "them on one stream (record_stream keeps them until it is done).";
+    case DRY_CHANGE_POOL:
+        return "%s lie free where this request may not go: allocate on the same stream, "
+               "share one graph pool, or empty the other before.";
+    case DRY_CHANGE_RECORD:
+        return "%s are older than the record: record again from the program's start, "
+               "with a larger max_entries.";
+    case DRY_CHANGE_SETTING:
+    case DRY_CHANGE_NO_SETTING:
+        break;
+    }
+    return NULL;
+}
+
+static void
+print_no_setting(const struct printer *p, const char *mark, const struct dry_change *c)
+{
+    char number[TERM_NUMBER_BYTES];
+    size_t count = 0;
+    if (c->bytes > 0) {
+        print_item(p, mark,
+                   "No allocator setting can help: packed without a gap, %s "
+                   "would still be missing.",
+                   term_format_bytes(c->bytes, number));
+        return;
+    }
+    if (p->view->settings)
+        dry_recommend_get_candidates(p->view->settings, &count);
+    print_item(p, mark,
+               "No allocator setting helps: %zu %s replayed (drystone recommend shows "
+               "%s).",
+               count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
+}
+
+static void
+print_changes(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    if (v->change_count == 0)
+        return;
+    print_heading(p, "what to change");
+    for (size_t i = 0; i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        char mark[24], number[TERM_NUMBER_BYTES], text[400];
+        snprintf(mark, sizeof mark, "%zu. ", i + 1);
+        if (c->kind == DRY_CHANGE_SETTING) {
+            print_setting(p, mark, c);
+        } else if (c->kind == DRY_CHANGE_NO_SETTING) {
+            print_no_setting(p, mark, c);
+        } else {
+            const char *words = change_words(c->kind), *gap = strstr(words, "%s");
+            snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words,
+                     term_format_bytes(c->bytes, number), gap + 2,
+                     c->removes_oom ? " That removes the failure." : "");
+            print_item(p, mark, "%s", text);
+            if (c->setting) {
+                char safe[400];
+                term_make_printable(safe, sizeof safe, c->setting, strlen(c->setting));
+                print_item(p, "     ", "replayed with PYTORCH_CUDA_ALLOC_CONF=%s",
+                           safe[0] ? safe : "''");
+                if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
+                    print_item(p, "     ", "but not past the failure at event %zu",
+                               c->oom_event);
+            }
+        }
+    }
+}
+
+/* --- trust -------------------------------------------------------------------------------- */
+
+static void
+print_trust(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    const struct dry_replay_check *c = v->check;
+    char ghosts[TERM_NUMBER_BYTES], text[400];
+    uint64_t active = dry_owners_total(v->owners);
+    size_t used = 0;
+    if (c->possible)
+        used += (size_t)snprintf(text, sizeof text, "the replay is %s",
+                                 c->exact ? "exact" : "not exact");
+    else
+        used += (size_t)snprintf(text, sizeof text, "not checked: %s", c->reason);
+    snprintf(text + used, sizeof text - used,
+             "; %u free%s allocation; stacks for %.0f %% of the active bytes; "
+             "%s from before the recording%s",
+             v->unmatched_frees,
+             v->unmatched_frees == 1 ? " without its" : "s without their",
+             active ? 100.0 * (double)v->covered_bytes / (double)active : 100.0,
+             term_format_bytes(v->ghost_bytes, ghosts),
+             v->time_reversals ? "; times go backwards" : "");
+    char safe[400];
+    term_make_printable(safe, sizeof safe, text, strlen(text));
+    const char *style =
+        term_style(&p->term, v->trust == DRY_TRUST_HIGH ? TERM_GREEN : TERM_YELLOW);
+    printf("\n%s%s trust%s\n", style, dry_trust_name(v->trust),
+           term_style(&p->term, TERM_PLAIN));
+    print_item(p, "", "%s", safe);
+}
+
+/* Where the others are, if there are several. */
+static void
+print_failures(const struct printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    const struct dry_timeline_view *t = dry_timeline_get_view(p->report->timeline);
+    if (v->oom_count < 2)
+        return;
+    bool has_next = v->next_oom_event != DRY_EVENT_NONE;
+    if (v->oom_number > 0)
+        printf("         number %u of %u", v->oom_number, v->oom_count);
+    else
+        printf("         it ran out of memory %u times", v->oom_count);
+    printf("; the %s: --at %zu\n", has_next ? "next" : "first",
+           has_next ? v->next_oom_event : t->first_event + t->oom_event);
+}
+
+static void
+print_header(const struct printer *p)
+{
+    const struct explain_report *r = p->report;
+    char number[TERM_NUMBER_BYTES], of[32] = "";
+    size_t events = dry_timeline_get_view(r->timeline)->event_count;
+    if (r->device_count > 1)
+        snprintf(of, sizeof of, " of %zu", r->device_count);
+    term_print_subject(&p->term, r->file, TERM_PLAIN, "device %d%s, %s %sevent%s",
+                       (int)p->view->device, of, term_format_count(events, number),
+                       r->is_simulated ? "simulated " : "", events == 1 ? "" : "s");
+    if (r->is_simulated)
+        printf("requests alone, placed by PyTorch's rules on a simulated device\n");
+    print_where(p);
+    print_failures(p);
+}
+
+bool
+explain_report_print(const struct explain_report *report)
+{
+    struct printer p = {.report = report, .view = report->view};
+    term_init(&p.term, stdout);
+    print_header(&p);
+    print_verdict(&p);
+    print_figures(&p);
+    print_findings(&p);
+    print_owners(&p);
+    print_categories(&p);
+    print_progress(&p);
+    print_siblings(&p);
+    print_changes(&p);
+    print_trust(&p);
+    return !p.failed;
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/message_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/message.h>
+
+#include "base/command.h"
+#include "base/json_out.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/term.h"
+
+#define DISTINCT_MAX 64
+#define LABELS_MAX 16
+#define READ_BYTES ((size_t)256 << 10)
+
+/* One message, as often as it stands there: ranks that fail alike are told once. */
+struct label {
+    uint64_t offset;
+    char text[DRY_MESSAGE_LABEL_BYTES];
+};
+
+struct entry {
+    struct dry_message message;
+    size_t count;
+    struct label labels[LABELS_MAX]; /* by place in the end */
+    size_t label_count;
+};
+
+struct report {
+    const char *command, *path; /* path NULL: a text was given */
+    uint64_t bytes_read;
+    size_t count, left_out, entry_count;
+    struct entry entries[DISTINCT_MAX];
+    struct progress progress;
+};
+
+/* --- collecting --------------------------------------------------------------------------- */
+
+static void
+add_label(struct entry *e, const struct dry_message *m)
+{
+    if (!m->label[0] || e->label_count == LABELS_MAX)
+        return;
+    for (size_t i = 0; i < e->label_count; i++) {
+        if (strcmp(e->labels[i].text, m->label) == 0)
+            return;
+    }
+    struct label *label = e->labels + e->label_count++;
+    label->offset = m->offset;
+    memcpy(label->text, m->label, sizeof label->text);
+}
+
+static int
+collect(void *self, const struct dry_message *m)
+{
+    struct report *r = self;
+    r->count++;
+    for (size_t i = 0; i < r->entry_count; i++) {
+        struct entry *e = r->entries + i;
+        if (!dry_message_is_same(&e->message, m))
+            continue;
+        e->count++;
+        if (m->offset < e->message.offset)
+            e->message = *m;
+        add_label(e, m);
+        return 0;
+    }
+    if (r->entry_count == DISTINCT_MAX) {
+        r->left_out++;
+        return 0;
+    }
+    struct entry *e = r->entries + r->entry_count++;
+    *e = (struct entry){.message = *m, .count = 1};
+    add_label(e, m);
+    return 0;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    uint64_t x = ((const struct entry *)a)->message.offset;
+    uint64_t y = ((const struct entry *)b)->message.offset;
+    return (x > y) - (x < y);
+}
+
+static int
+compare_labels(const void *a, const void *b)
+{
+    uint64_t x = ((const struct label *)a)->offset;
+    uint64_t y = ((const struct label *)b)->offset;
+    return (x > y) - (x < y);
+}
+
+/* A finder hands messages out by their ends. */
+static void
+sort_by_place(struct report *r)
+{
+    qsort(r->entries, r->entry_count, sizeof *r->entries, compare_places);
+    for (size_t i = 0; i < r->entry_count; i++) {
+        struct entry *e = r->entries + i;
+        qsort(e->labels, e->label_count, sizeof *e->labels, compare_labels);
+    }
+}
+
+static int
+feed_file(struct report *r, struct dry_message_finder *finder, FILE *file)
+{
+    char *buffer = malloc(READ_BYTES);
+    if (!buffer)
+        return report_failure(r->command, r->path, EXIT_MACHINE, "no memory");
+    enum dry_status status = DRY_OK;
+    size_t got;
+    progress_begin(&r->progress, "reading", 0);
+    while (status == DRY_OK && (got = fread(buffer, 1, READ_BYTES, file)) > 0) {
+        r->bytes_read += got;
+        status = dry_message_finder_feed(finder, buffer, got);
+        progress_update(&r->progress, r->bytes_read);
+    }
+    progress_end(&r->progress);
+    free(buffer);
+    if (ferror(file))
+        return report_failure(r->command, r->path, EXIT_INPUT, "cannot read: %s",
+                              strerror(errno));
+    return EXIT_FINE;
+}
+
+static int
+feed_path(struct report *r, struct dry_message_finder *finder)
+{
+    if (strcmp(r->path, "-") == 0)
+        return feed_file(r, finder, stdin);
+    FILE *file = fopen(r->path, "rbe");
+    if (!file)
+        return report_failure(r->command, r->path, EXIT_INPUT, "cannot open: %s",
+                              strerror(errno));
+    int code = feed_file(r, finder, file);
+    fclose(file);
+    return code;
+}
+
+static int
+collect_all(struct report *r, const char *text)
+{
+    struct dry_message_options options;
+    dry_message_options_init(&options);
+    options.found = collect;
+    options.found_self = r;
+    struct dry_message_finder *finder;
+    struct dry_error err;
+    if (dry_message_finder_create(&options, &finder, &err) != DRY_OK)
+        return report_error(r->command, r->path, &err);
+    int code = EXIT_FINE;
+    if (text) {
+        r->bytes_read = strlen(text);
+        if (dry_message_finder_feed(finder, text, (size_t)r->bytes_read) != DRY_OK)
+            code = EXIT_MACHINE; /* collect() never cancels */
+    } else {
+        code = feed_path(r, finder);
+    }
+    if (dry_message_finder_end(finder) != DRY_OK)
+        code = EXIT_MACHINE;
+    dry_message_finder_destroy(finder);
+    sort_by_place(r);
+    return code;
+}
+
+/* --- text --------------------------------------------------------------------------------- */
+
+/* "1.95 GiB", or with its sign: "-1.95 GiB". */
+static const char *
+format_sum(int64_t bytes, char text[TERM_NUMBER_BYTES + 1])
+{
+    uint64_t size = bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes;
+    text[0] = '-';
+    term_format_bytes(size, text + (bytes < 0));
+    return text;
+}
+
+static void
+print_number(const char *what, const struct dry_message_size *size, const char *note)
+{
+    char text[TERM_NUMBER_BYTES];
+    if (size->known == DRY_MESSAGE_ABSENT)
+        return;
+    printf("  %-32s %12s%s\n", what,
+           size->known == DRY_MESSAGE_BEYOND ? "not known"
+                                             : term_format_bytes(size->bytes, text),
+           note);
+}
+
+static void
+print_processes(const struct dry_message *m, const struct dry_message_judgement *j)
+{
+    for (size_t i = 0; i < m->other_count; i++) {
+        char what[48];
+        snprintf(what, sizeof what, "process %" PRIu64, m->others[i].pid);
+        print_number(what, &m->others[i].bytes,
+                     (int32_t)i == j->this_process ? "  (must be this process)" : "");
+    }
+    if (m->other_dropped)
+        printf("  and %zu more process%s\n", m->other_dropped,
+               m->other_dropped == 1 ? "" : "es");
+}
+
+static void
+print_numbers(const struct dry_message *m, const struct dry_message_judgement *j)
+{
+    print_number("asked of the device", &m->tried, "");
+    print_number("the device's memory", &m->total, "");
+    print_number("free on the device", &m->free, "");
+    print_number("this process in all", &m->process, "");
+    print_processes(m, j);
+    if (m->form == DRY_MESSAGE_ASYNC && m->allowed.known == DRY_MESSAGE_BEYOND)
+        printf("  %-32s %12s\n", "the limit", "none");
+    else
+        print_number(m->form == DRY_MESSAGE_MPS ? "the high watermark" : "the limit",
+                     &m->allowed, "");
+    print_number("allocated by PyTorch", &m->allocated, "");
+    print_number("of it free in private pools", &m->private_pools, "");
+    print_number("reserved, not allocated", &j->unallocated,
+                 m->unallocated.known == DRY_MESSAGE_ABSENT ? "  (worked out)" : "");
+    print_number("reserved by PyTorch", &m->reserved, "");
+    print_number("this process, not PyTorch", &j->non_pytorch,
+                 m->non_pytorch.known == DRY_MESSAGE_ABSENT ? "  (worked out)" : "");
+}
+
+static void
+print_head(const struct term *term, const struct report *r, const struct entry *e)
+{
+    const struct dry_message *m = &e->message;
+    printf("%s", term_style(term, TERM_BOLD));
+    if (r->path)
+        term_print_text(stdout, r->path, strlen(r->path));
+    else
+        printf("message");
+    printf("%s: line %" PRIu64 ", byte %" PRIu64, term_style(term, TERM_PLAIN), m->line,
+           m->offset);
+    if (m->has_device)
+        printf(", device %" PRIu32, m->device);
+    for (size_t i = 0; i < e->label_count && i < 4; i++) {
+        printf(", ");
+        term_print_text(stdout, e->labels[i].text, strlen(e->labels[i].text));
+    }
+    if (e->label_count > 4)
+        printf(" ...");
+    if (e->count > 1)
+        printf(", %zu times", e->count);
+    printf("\n");
+    if (m->releases)
+        printf("  reads like PyTorch %s%s\n", m->releases,
+               m->is_cut ? ", cut short" : "");
+    else if (m->is_cut)
+        printf("  cut short\n");
+}
+
+/* "capacity", or "fragmentation, or stranded or pending". */
+static void
+print_verdict(const struct term *term, const struct dry_message_judgement *j)
+{
+    enum term_style style = j->cause == DRY_CAUSE_UNKNOWN ? TERM_YELLOW : TERM_RED;
+    printf("verdict  %s%s%s", term_style(term, style), dry_cause_name(j->cause),
+           term_style(term, TERM_PLAIN));
+    const char *between = ", or ";
+    for (int cause = 0; cause < DRY_CAUSE_COUNT; cause++) {
+        if (!(j->alternatives >> cause & 1))
+            continue;
+        printf("%s%s", between, dry_cause_name((enum dry_cause)cause));
+        between = " or ";
+    }
+    if (j->cause != DRY_CAUSE_UNKNOWN && !j->is_certain)
+        printf(" (not certain)");
+    printf("\n");
+}
+
+static void
+print_terms(const struct dry_message_term *terms, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[TERM_NUMBER_BYTES];
+        printf("      %c %-32s %12s\n",
+               terms[i].sign < 0 ? '-'
+               : i               ? '+'
+                                 : ' ',
+               dry_message_quantity_text(terms[i].quantity),
+               term_format_bytes((uint64_t)terms[i].value.bytes, text));
+    }
+}
+
+/* "= 1.00 MiB", with the interval where rounding matters at all. */
+static void
+print_sum(const struct dry_message_sum *sum)
+{
+    char text[TERM_NUMBER_BYTES + 1], half[TERM_NUMBER_BYTES];
+    printf("      = %-32s %12s", "", format_sum(sum->bytes, text));
+    uint64_t width = (uint64_t)(sum->high - sum->low) / 2;
+    if (width > 0)
+        printf("  +- %s", term_format_bytes(width, half));
+    printf("\n");
+}
+
+static void
+print_proofs(const struct term *term, const struct dry_message_judgement *j)
+{
+    for (size_t i = 0; i < j->proof_count; i++) {
+        const struct dry_message_proof *p = j->proofs + i;
+        char line[240];
+        snprintf(line, sizeof line, "%s%s", dry_message_reason_text(p->reason),
+                 p->term_count ? ":" : ".");
+        printf("  ");
+        term_print_wrapped(stdout, line, 2, term->width);
+        if (p->term_count) {
+            print_terms(p->terms, p->term_count);
+            print_sum(&p->sum);
+        }
+    }
+}
+
+static void
+print_checks(const struct term *term, const struct dry_message_judgement *j)
+{
+    static const char *const results[] = {"agree", "agree, within rounding",
+                                          "CONTRADICT EACH OTHER"};
+    if (j->check_count == 0)
+        return;
+    printf("do the numbers agree?\n");
+    for (size_t i = 0; i < j->check_count; i++) {
+        const struct dry_message_check *c = j->checks + i;
+        char text[TERM_NUMBER_BYTES + 1];
+        bool fails = c->result == DRY_MESSAGE_FAILS;
+        printf("  %-40s %12s  %s%s%s\n", dry_message_equation_text(c->equation),
+               format_sum(c->remainder.bytes, text),
+               fails ? term_style(term, TERM_RED) : "", results[c->result],
+               fails ? term_style(term, TERM_PLAIN) : "");
+        if (fails)
+            print_terms(c->terms, c->term_count);
+    }
+}
+
+/* At the margin and alone in its lines, so that it can be pasted as it is. */
+static void
+print_code(const struct term *term, const char *code)
+{
+    printf("%s%s%s\n", term_style(term, TERM_GREEN), code, term_style(term, TERM_PLAIN));
+}
+
+static void
+print_steps(const struct term *term, const struct dry_message_judgement *j)
+{
+    printf("next\n");
+    for (size_t i = 0; i < j->step_count; i++) {
+        const struct dry_message_step *s = j->steps + i;
+        char line[512];
+        bool is_if = s->cause != DRY_CAUSE_NONE && s->cause != j->cause;
+        snprintf(line, sizeof line, "%s%s%s%s", is_if ? "If it is " : "",
+                 is_if ? dry_cause_name(s->cause) : "", is_if ? ": " : "", s->why);
+        printf("  %zu. ", i + 1);
+        term_print_wrapped(stdout, line, 5, term->width);
+        if (j->steps[i].code)
+            print_code(term, j->steps[i].code);
+    }
+}
+
+/* The same steps are not said again for each of several messages. */
+static bool
+has_same_steps(const struct dry_message_judgement *a,
+               const struct dry_message_judgement *b)
+{
+    if (a->step_count != b->step_count)
+        return false;
+    for (size_t i = 0; i < a->step_count; i++) {
+        if (a->steps[i].why != b->steps[i].why || a->steps[i].code != b->steps[i].code)
+            return false;
+    }
+    return true;
+}
+
+static void
+print_report(const struct report *r)
+{
+    struct term term;
+    term_init(&term, stdout);
+    struct dry_message_judgement last = {0}, j = {0};
+    for (size_t i = 0; i < r->entry_count; i++) {
+        const struct entry *e = r->entries + i;
+        last = j;
+        dry_message_judge(&e->message, &j);
+        if (i > 0)
+            printf("\n");
+        print_head(&term, r, e);
+        print_numbers(&e->message, &j);
+        print_verdict(&term, &j);
+        print_proofs(&term, &j);
+        print_checks(&term, &j);
+        if (i > 0 && has_same_steps(&last, &j))
+            printf("next     as for the message above\n");
+        else
+            print_steps(&term, &j);
+    }
+    if (r->left_out)
+        printf("\n%zu more message%s not shown\n", r->left_out,
+               r->left_out == 1 ? " is" : "s are");
+}
+
+/* --- JSON --------------------------------------------------------------------------------- */
+
+static json_t *
+make_text(const char *text)
+{
+    return text ? json_out_text(text, strlen(text)) : json_null();
+}
+
+static json_t *
+make_size(const struct dry_message_size *s)
+{
+    if (s->known == DRY_MESSAGE_ABSENT)
+        return json_null();
+    if (s->known == DRY_MESSAGE_BEYOND)
+        return json_string("beyond");
+    return json_pack("{s:o, s:o, s:o}", "bytes", json_out_number(s->bytes), "low",
+                     json_out_number(s->low), "high", json_out_number(s->high));
+}
+
+static json_t *
+make_sum(const struct dry_message_sum *s)
+{
+    return json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)s->bytes, "low",
+                     (json_int_t)s->low, "high", (json_int_t)s->high);
+}
+
+/* Appends and releases `item`; on failure the list becomes NULL, as do those around it. */
+static json_t *
+append(json_t *list, json_t *item)
+{
+    if (!list) {
+        json_decref(item);
+        return NULL;
+    }
+    if (json_array_append_new(list, item) == 0) /* takes the item, whatever comes */
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *
+make_terms(const struct dry_message_term *terms, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        list = append(list,
+                      json_pack("{s:s, s:i, s:I, s:I, s:I}", "name",
+                                dry_message_quantity_name(terms[i].quantity), "sign",
+                                terms[i].sign, "bytes", (json_int_t)terms[i].value.bytes,
+                                "low", (json_int_t)terms[i].value.low, "high",
+                                (json_int_t)terms[i].value.high));
+    return list;
+}
+
+static json_t *
+make_processes(const struct dry_message *m, const struct dry_message_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < m->other_count; i++)
+        list = append(list, json_pack("{s:o, s:o, s:b}", "pid",
+                                      json_out_number(m->others[i].pid), "memory",
+                                      make_size(&m->others[i].bytes), "is_this",
+                                      (int32_t)i == j->this_process));
+    return list;
+}
+
+static json_t *
+make_hints(uint32_t hints)
+{
+    static const char *const names[] = {"expandable_segments", "max_split_size_mb",
+                                        "expandable_segments_reserve", "empty_cache",
+                                        "high_watermark_ratio"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (hints >> i & 1)
+            list = append(list, json_string(names[i]));
+    }
+    return list;
+}
+
+static json_t *
+make_labels(const struct entry *e)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < e->label_count; i++)
+        list = append(list, make_text(e->labels[i].text));
+    return list;
+}
+
+static json_t *
+make_verdict(const struct dry_message_judgement *j)
+{
+    json_t *list = json_array();
+    for (int cause = 0; cause < DRY_CAUSE_COUNT; cause++) {
+        if (j->alternatives >> cause & 1)
+            list = append(list, json_string(dry_cause_name((enum dry_cause)cause)));
+    }
+    return json_pack("{s:s, s:b, s:o}", "cause", dry_cause_name(j->cause), "is_certain",
+                     j->is_certain, "alternatives", list);
+}
+
+static json_t *
+make_proofs(const struct dry_message_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->proof_count; i++) {
+        const struct dry_message_proof *p = j->proofs + i;
+        list = append(list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "reason",
+                                      dry_message_reason_name(p->reason), "cause",
+                                      dry_cause_name(p->cause), "text",
+                                      dry_message_reason_text(p->reason), "terms",
+                                      make_terms(p->terms, p->term_count), "sum",
+                                      p->term_count ? make_sum(&p->sum) : json_null()));
+    }
+    return list;
+}
+
+static json_t *
+make_checks(const struct dry_message_judgement *j)
+{
+    static const char *const results[] = {"holds", "open", "fails"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->check_count; i++) {
+        const struct dry_message_check *c = j->checks + i;
+        list = append(list, json_pack("{s:s, s:s, s:o, s:o}", "equation",
+                                      dry_message_equation_name(c->equation), "result",
+                                      results[c->result], "terms",
+                                      make_terms(c->terms, c->term_count), "remainder",
+                                      make_sum(&c->remainder)));
+    }
+    return list;
+}
+
+static json_t *
+make_steps(const struct dry_message_judgement *j)
+{
+    static const char *const languages[] = {NULL, "shell", "python"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->step_count; i++) {
+        const struct dry_message_step *s = j->steps + i;
+        list = append(list,
+                      json_pack("{s:s, s:s, s:o, s:o}", "cause", dry_cause_name(s->cause),
+                                "why", s->why, "code", make_text(s->code), "language",
+                                make_text(languages[s->language])));
+    }
+    return list;
+}
+
+static json_t *
+make_derived(const struct dry_message_judgement *j)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "reserved", make_size(&j->reserved),
+                     "unallocated", make_size(&j->unallocated), "process",
+                     make_size(&j->process), "others", make_size(&j->others),
+                     "non_pytorch", make_size(&j->non_pytorch));
+}
+
+static json_t *
+make_message(const struct entry *e)
+{
+    const struct dry_message *m = &e->message;
+    struct dry_message_judgement j;
+    dry_message_judge(m, &j);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:b,"
+        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
+        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "count", json_out_number(e->count), "offset", json_out_number(m->offset), "line",
+        json_out_number(m->line), "labels", make_labels(e), "form",
+        dry_message_form_name(m->form), "backend", dry_message_backend_name(m->backend),
+        "device", m->has_device ? json_out_number(m->device) : json_null(), "releases",
+        make_text(m->releases), "is_cut", m->is_cut, "tried", make_size(&m->tried),
+        "total", make_size(&m->total), "free", make_size(&m->free), "process",
+        make_size(&m->process), "allowed", make_size(&m->allowed), "allocated",
+        make_size(&m->allocated), "private_pools", make_size(&m->private_pools),
+        "unallocated", make_size(&m->unallocated), "reserved", make_size(&m->reserved),
+        "non_pytorch", make_size(&m->non_pytorch), "expandable_reserve",
+        make_size(&m->expandable_reserve), "processes", make_processes(m, &j),
+        "processes_left_out", json_out_number(m->other_dropped), "hints",
+        make_hints(m->hints), "derived", make_derived(&j), "verdict", make_verdict(&j),
+        "proofs", make_proofs(&j), "checks", make_checks(&j), "steps", make_steps(&j));
+}
+
+static int
+print_json(const struct report *r)
+{
+    json_t *messages = json_array();
+    for (size_t i = 0; i < r->entry_count; i++)
+        messages = append(messages, make_message(r->entries + i));
+    json_t *root = NULL;
+    if (messages)
+        root = json_pack(
+            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "drystone.message/1", "file",
+            make_text(r->path), "bytes_read", json_out_number(r->bytes_read), "count",
+            json_out_number(r->count), "distinct", json_out_number(r->entry_count),
+            "left_out", json_out_number(r->left_out), "messages", messages);
+    return json_out_print(r->command, root);
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+int
+message_report_run(const char *command, const char *text, const char *path, bool json)
+{
+    struct report *r = calloc(1, sizeof *r);
+    if (!r)
+        return report_failure(command, path, EXIT_MACHINE, "no memory");
+    r->command = command;
+    r->path = text ? NULL : path ? path : "-";
+    int code = collect_all(r, text);
+    if (code == EXIT_FINE && r->count == 0)
+        code = report_failure(command, r->path, EXIT_INPUT,
+                              "no out-of-memory message in the %" PRIu64 " byte%s read",
+                              r->bytes_read, r->bytes_read == 1 ? "" : "s");
+    else if (code == EXIT_FINE && json)
+        code = print_json(r);
+    else if (code == EXIT_FINE)
+        print_report(r);
+    if (code == EXIT_FINE)
+        code = EXIT_FOUND;
+    free(r);
+    return code;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_TOP_REPORT_H
+#define TOOL_TOP_REPORT_H
+
+/* What `drystone top` found, for people and for machines. */
+
+#include <stdbool.h>
+
+#include <drystone/owners.h>
+
+#include "record/moment.h"
+#include "record/study.h"
+
+struct top_report {
+    const char *file;
+    const struct study *study;
+    size_t device; /* in the study */
+    struct moment moment;
+    const struct dry_owners *owners;
+    enum dry_owner_key key;
+    bool is_inverted, has_stacks;
+    size_t row_limit; /* SIZE_MAX: all */
+};
+
+/* False: there was no memory for the table. */
+bool top_report_print(const struct top_report *report);
+/* An exit code. */
+int top_report_print_json(const struct top_report *report);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone export`: a recording into the files of other tools. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/output.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/term.h"
+#include "export/export.h"
+#include "record/moment.h"
+
+#define SLICES_DEFAULT 200000
+
+static const struct export_format *const formats[] = {
+    &export_perfetto, &export_chrome, &export_speedscope, &export_folded, &export_sqlite,
+    &export_csv,      &export_svg,    &export_pickle,     &export_json,
+};
+#define FORMAT_COUNT (sizeof formats / sizeof(const struct export_format *))
+
+struct values {
+    const char *format, *output, *at, *view, *axis;
+    int64_t device, slices;
+    uint64_t min_size;
+    bool every_point;
+};
+
+static const struct option_spec specs[] = {
+    {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
+     "the file to write; - is standard output"},
+    {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
+     "perfetto, chrome, speedscope, folded, sqlite, csv, svg, pickle or json; default: "
+     "what OUT's ending says"},
+    {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
+     "oom, peak, end or the number of an event, for speedscope, folded, sqlite, json and "
+     "the map; default: the OOM, else the peak"},
+    {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
+     "one device; default: all, and for svg the busiest"},
+    {"view", 0, "VIEW", OPTION_STRING, offsetof(struct values, view),
+     "svg: timeline (the default) or map"},
+    {"axis", 0, "AXIS", OPTION_STRING, offsetof(struct values, axis),
+     "svg: the timeline by events (the default) or by time"},
+    {"slices", 0, "N", OPTION_INT, offsetof(struct values, slices),
+     "perfetto, chrome: at most N allocations a device, those with most bytes x life; "
+     "default 200000"},
+    {"min-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min_size),
+     "perfetto, chrome: no allocations below SIZE; default 1MiB where there are more "
+     "than N, else 0"},
+    {"every-point", 0, NULL, OPTION_FLAG, offsetof(struct values, every_point),
+     "perfetto, chrome: counters at every event, however many there are"},
+};
+
+static const char about_text[] =
+    "Writes FILE for Perfetto, Chrome's tracing, speedscope, flame graphs, SQL, "
+    "spreadsheets, as a picture or as PyTorch's snapshot. OUT appears when it is whole; "
+    "what is left out is said on standard error.";
+
+struct session {
+    struct values values;
+    const struct export_format *format;
+    const char *path;
+    struct study study;
+    struct export_names names;
+    struct export_job job;
+    uint32_t *moments;
+};
+
+/* --- formats ------------------------------------------------------------------------------ */
+
+static bool
+has_ending(const char *name, const char *ending)
+{
+    size_t length = strlen(name), end = strlen(ending);
+    if (length < end)
+        return false;
+    return strcasecmp(name + length - end, ending) == 0;
+}
+
+/* The longest ending counts: .chrome.json is not .json. */
+static const struct export_format *
+find_by_ending(const char *output)
+{
+    const struct export_format *best = NULL;
+    size_t best_length = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        for (size_t k = 0; k < 3 && formats[i]->endings[k]; k++) {
+            const char *ending = formats[i]->endings[k];
+            if (strlen(ending) > best_length && has_ending(output, ending)) {
+                best = formats[i];
+                best_length = strlen(ending);
+            }
+        }
+    }
+    return best;
+}
+
+static int
+find_format(struct session *s)
+{
+    const char *name = s->values.format;
+    if (!name) {
+        s->format = find_by_ending(s->values.output);
+        if (s->format)
+            return EXIT_FINE;
+        return report_usage("export",
+                            "-o %s: no format has this ending; --format says it",
+                            s->values.output);
+    }
+    struct suggestion suggestion = {.word = name};
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(formats[i]->name, name) == 0)
+            s->format = formats[i];
+        suggestion_consider(&suggestion, formats[i]->name);
+    }
+    if (s->format)
+        return EXIT_FINE;
+    return report_usage("export", "there is no format '%s'%s%s%s", name,
+                        suggestion.best ? "; did you mean '" : "",
+                        suggestion.best ? suggestion.best : "",
+                        suggestion.best ? "'?" : "");
+}
+
+/* --- usage -------------------------------------------------------------------------------- */
+
+static int
+check_word(const char *option, const char *word, const char *first, const char *second)
+{
+    if (!word || strcmp(word, first) == 0 || strcmp(word, second) == 0)
+        return EXIT_FINE;
+    return report_usage("export", "--%s %s: expected %s or %s", option, word, first,
+                        second);
+}
+
+/* An option that would change nothing is a mistake. */
+static int
+check_meaning(const struct session *s)
+{
+    const struct values *v = &s->values;
+    const struct export_format *f = s->format;
+    bool is_svg = f == &export_svg;
+    bool is_map = v->view && strcmp(v->view, "map") == 0;
+    const char *idle = NULL;
+    if (v->at && !f->needs_moment && !(is_svg && is_map))
+        idle = "at";
+    else if (v->view && !is_svg)
+        idle = "view";
+    else if (v->axis && (!is_svg || is_map))
+        idle = "axis";
+    else if (v->slices != SLICES_DEFAULT && !f->is_for_time_lines)
+        idle = "slices";
+    else if (v->min_size != UINT64_MAX && !f->is_for_time_lines)
+        idle = "min-size";
+    else if (v->every_point && !f->is_for_time_lines)
+        idle = "every-point";
+    else if (v->device != STUDY_EVERY_DEVICE && f == &export_pickle)
+        idle = "device";
+    if (!idle)
+        return EXIT_FINE;
+    return report_usage("export", "--%s means nothing to %s%s", idle, f->name,
+                        is_svg ? is_map ? " --view map" : " --view timeline" : "");
+}
+
+static int
+check_output(const struct session *s)
+{
+    bool is_stdout = strcmp(s->values.output, "-") == 0;
+    if (is_stdout && s->format->is_database)
+        return report_usage("export", "-o -: a database needs a file of its own");
+    if (is_stdout && !s->format->is_text && isatty(STDOUT_FILENO))
+        return report_usage("export", "-o -: %s is nothing for a terminal",
+                            s->format->name);
+    return EXIT_FINE;
+}
+
+static int
+check_usage(struct session *s, const struct option_list *operands)
+{
+    const struct values *v = &s->values;
+    int code = options_expect_one_file(&command_export, operands);
+    if (code != EXIT_FINE)
+        return code;
+    if (!v->output)
+        return report_usage("export", "where to? -o OUT says it");
+    if (v->slices < 0)
+        return report_usage("export", "--slices %lld: expected 0 or more",
+                            (long long)v->slices);
+    code = check_word("view", v->view, "timeline", "map");
+    if (code == EXIT_FINE)
+        code = check_word("axis", v->axis, "events", "time");
+    if (code == EXIT_FINE)
+        code = find_format(s);
+    if (code == EXIT_FINE)
+        code = check_meaning(s);
+    if (code == EXIT_FINE && output_is_input(v->output, operands->values[0]))
+        code = report_usage("export", "-o %s: that is the input", v->output);
+    return code == EXIT_FINE ? check_output(s) : code;
+}
+
+/* --- moments ------------------------------------------------------------------------------ */
+
+/* An OOM or an event need not be of every device: others are then not shown. */
+static bool
+is_of_device(const struct session *s, size_t device)
+{
+    const struct dry_timeline_view *v = export_view(&s->job, device);
+    enum moment_reason reason = moment_find_reason(v, s->values.at);
+    if (reason == MOMENT_OOM)
+        return v->oom_count > 0;
+    if (reason != MOMENT_EVENT)
+        return true;
+    errno = 0;
+    unsigned long long event = strtoull(s->values.at, NULL, 10);
+    return errno == 0 && event >= v->first_event &&
+           event - v->first_event < v->event_count;
+}
+
+static int
+find_moments(struct session *s)
+{
+    struct study *study = &s->study;
+    bool is_of_any = false;
+    for (size_t i = 0; i < study->device_count; i++)
+        is_of_any = is_of_any || is_of_device(s, i);
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < study->device_count && code == EXIT_FINE; i++) {
+        s->moments[i] = DRY_NONE;
+        if (!is_of_any || is_of_device(s, i))
+            code = study_find_moment(study, i, s->values.at, &s->moments[i]);
+    }
+    if (s->values.at && !is_of_device(s, s->job.main)) {
+        for (size_t i = study->device_count; i-- > 0;)
+            s->job.main = is_of_device(s, i) ? i : s->job.main;
+    }
+    return code;
+}
+
+const char *
+export_moment_name(const struct export_job *job, size_t device,
+                   char name[EXPORT_NAME_BYTES])
+{
+    switch (moment_find_reason(export_view(job, device), job->at)) {
+    case MOMENT_OOM:
+        return "the OOM";
+    case MOMENT_PEAK:
+        return "the peak of active bytes";
+    case MOMENT_END:
+        return "the end";
+    case MOMENT_EVENT:
+        break;
+    }
+    snprintf(name, EXPORT_NAME_BYTES, "event %.20s", job->at);
+    return name;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+/* Perfetto unfolds a trace to several times its size, within the 2 GiB of a browser's tab. */
+#define BIG_BYTES (UINT64_C(500) << 20)
+
+static int
+write_output(struct session *s)
+{
+    struct output out;
+    int code = output_open(&out, "export", s->values.output);
+    if (code != EXIT_FINE)
+        return code;
+    s->job.database_path = output_part_path(&out);
+    struct dry_sink sink = output_sink(&out);
+    struct progress progress;
+    struct writer w;
+    progress_begin(&progress, "writing", 0);
+    writer_init(&w, &sink, &progress);
+    if (s->format->is_database && !s->job.database_path)
+        writer_fail(&w, DRY_ERR_UNSUPPORTED, "a database cannot be written to a device");
+    if (w.status == DRY_OK)
+        s->format->write(&s->job, &w);
+    struct dry_error err;
+    enum dry_status status = writer_finish(&w, &err);
+    progress_end(&progress);
+    char size[TERM_NUMBER_BYTES];
+    if (status == DRY_OK && s->format->is_for_time_lines && w.written > BIG_BYTES)
+        export_note(&s->job,
+                    "%s written: browsers may fail to open it; --slices and --min-size "
+                    "make it smaller",
+                    term_format_bytes(w.written, size));
+    code = output_close(&out, status, &err);
+    /* What failed is the output or this machine, not the input. */
+    return code == EXIT_INPUT && status == DRY_ERR_SYSTEM ? EXIT_MACHINE : code;
+}
+
+static int
+export_study(struct session *s)
+{
+    s->moments = calloc(s->study.device_count + 1, sizeof *s->moments);
+    if (!s->moments)
+        return report_failure("export", s->path, EXIT_MACHINE, "no memory");
+    struct dry_error err;
+    if (export_names_init(&s->names, s->study.devices[0].timeline, &err) != DRY_OK)
+        return report_error("export", s->path, &err);
+    bool is_one = s->values.device != STUDY_EVERY_DEVICE;
+    s->job = (struct export_job){
+        .study = &s->study,
+        .path = s->path,
+        .end_device = s->study.device_count,
+        .main = s->study.main,
+        .moments = s->moments,
+        .at = s->values.at,
+        .names = &s->names,
+        .slice_max = (uint64_t)s->values.slices,
+        .min_bytes = s->values.min_size,
+        .is_map = s->values.view && strcmp(s->values.view, "map") == 0,
+        .is_by_time = s->values.axis && strcmp(s->values.axis, "time") == 0,
+        .is_every_point = s->values.every_point,
+    };
+    int code = find_moments(s);
+    if (code != EXIT_FINE)
+        return code;
+    if (s->study.is_simulated)
+        export_note(&s->job,
+                    "it records no addresses: shown is what PyTorch's rules make "
+                    "of its requests");
+    if (s->format->cuts_strings)
+        export_note_strings(&s->job);
+    if (s->format->is_of_one_device && !is_one && s->study.device_count > 1)
+        export_note(&s->job, "shown is device %d of %zu; --device takes another",
+                    (int)export_view(&s->job, s->job.main)->device,
+                    s->study.device_count);
+    return write_output(s);
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct session s = {.values = {.device = STUDY_EVERY_DEVICE,
+                                   .slices = SLICES_DEFAULT,
+                                   .min_size = UINT64_MAX}};
+    struct option_list operands = {0};
+    int code;
+    if (options_parse(&command_export, argc, argv, &s.values, &operands, &code)) {
+        code = check_usage(&s, &operands);
+        if (code == EXIT_FINE) {
+            s.path = operands.values[0];
+            code = study_open(&s.study, "export", s.path, s.values.device);
+            if (code == EXIT_FINE)
+                code = export_study(&s);
+            study_close(&s.study);
+        }
+    }
+    export_names_finish(&s.names);
+    free(s.moments);
+    options_finish(&command_export, &s.values, &operands);
+    return code;
+}
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "for Perfetto, Chrome, speedscope, SQL, spreadsheets; a picture",
+    .usage = "[options] FILE -o OUT",
+    .about = about_text,
+    .examples = "drystone export run.pickle -o run.pftrace\n"
+                "drystone export run.pickle -o oom.speedscope.json --at oom\n"
+                "drystone export run.pickle -f folded -o - | flamegraph.pl >peak.svg\n"
+                "drystone export run.pickle -o map.svg --view map\n"
+                "drystone export run.pickle -o run.sqlite\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .run = run,
+};

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone doctor`: what of this machine stands in the way, and what mends it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/root.h"
+#include "base/term.h"
+#include "machine/doctor_files.h"
+#include "machine/doctor_report.h"
+#include "machine/need.h"
+
+#define JOURNAL "/var/lib/drystone/doctor.journal"
+#define NO_PID INT64_MIN
+#define NEEDS_MAX 4096
+#define WORD_MAX 256
+
+struct values {
+    struct option_list needs, env;
+    const char *purpose, *root, *journal;
+    uint64_t page_bytes;
+    int64_t node, pid;
+    bool all, json, apply, undo, yes;
+};
+
+static const struct option_spec specs[] = {
+    {"for", 'f', "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
+     "training, inference (both on a GPU) or cpu; default: training"},
+    {"need", 'n', "WHAT", OPTION_LIST, offsetof(struct values, needs),
+     "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', or a "
+     "size, 4GiB; several apart by ';' or by giving it again"},
+    {"node", 0, "N", OPTION_INT, offsetof(struct values, node),
+     "the node that it shall lie on; default: any"},
+    {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
+     "of the pages it shall have; default: the kernel's default, mostly 2MiB"},
+    {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
+     "a variable of the program that will run, beside those of this command; may be "
+     "given several times"},
+    {"pid", 'p', "N", OPTION_INT, offsetof(struct values, pid),
+     "look at process N, which runs: its limits, its malloc, and the variables it was "
+     "started with instead of those of this command"},
+    {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
+     "show what is good too"},
+    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
+     "print JSON, schema drystone.doctor/1, see drystone-doctor(1)"},
+    {"root", 0, "DIR", OPTION_STRING, offsetof(struct values, root),
+     "read another machine's /sys and /proc from below DIR, and no environment"},
+    {"apply", 0, NULL, OPTION_FLAG, offsetof(struct values, apply),
+     "after showing them and asking, write the values that mend; of ID... alone, if any "
+     "are given"},
+    {"undo", 0, NULL, OPTION_FLAG, offsetof(struct values, undo),
+     "go back to what was there before --apply"},
+    {"yes", 'y', NULL, OPTION_FLAG, offsetof(struct values, yes),
+     "do not ask, for scripts"},
+    {"journal", 0, "FILE", OPTION_STRING, offsetof(struct values, journal),
+     "what --apply writes and --undo reads; default: " JOURNAL ", below DIR"},
+};
+
+static const char about_text[] = "Reads what the machine has and allows, from /sys and "
+                                 "/proc, and says what of it stands in the way of large "
+                                 "tensors in host memory: what is, what should be, why, "
+                                 "the command that mends it, how to undo that, how to "
+                                 "make it last. With ID... only these. Changes nothing "
+                                 "unless --apply says so.";
+
+struct session {
+    struct values values;
+    struct dry_doctor_options options;
+    const char *root;
+    char *journal; /* its name */
+    uint64_t *needs;
+    struct dry_doctor_variable *variables;
+    char **texts; /* of the variables */
+    size_t text_count;
+    struct dry_doctor *doctor;
+    struct option_list operands;
+};
+
+static int
+no_memory(void)
+{
+    return report_failure("doctor", NULL, EXIT_MACHINE, "no memory");
+}
+
+/* --- the command line --------------------------------------------------------------------- */
+
+static int
+read_purpose(struct session *s)
+{
+    const char *purpose = s->values.purpose;
+    for (unsigned i = 0; purpose && i < DRY_DOCTOR_PURPOSE_COUNT; i++) {
+        if (strcmp(dry_doctor_purpose_name((enum dry_doctor_purpose)i), purpose) == 0) {
+            s->options.purpose = (enum dry_doctor_purpose)i;
+            return EXIT_FINE;
+        }
+    }
+    return purpose
+               ? report_usage("doctor", "--for %s: expected training, inference or cpu",
+                              purpose)
+               : EXIT_FINE;
+}
+
+/* One of several, apart by semicolons. */
+static int
+read_need(struct session *s, const char *text, size_t length)
+{
+    char one[WORD_MAX];
+    const char *wrong = "it is too long";
+    if (s->options.need_count == NEEDS_MAX)
+        return report_usage("doctor", "--need: %d regions are the most", NEEDS_MAX);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    if (length < sizeof one) {
+        memcpy(one, text, length);
+        one[length] = '\0';
+        wrong = need_parse(one, &s->needs[s->options.need_count]);
+    }
+    if (wrong)
+        return report_usage("doctor", "--need '%.*s': %s", (int)length, text, wrong);
+    s->options.need_count++;
+    return EXIT_FINE;
+}
+
+static int
+read_needs(struct session *s)
+{
+    int code = EXIT_FINE;
+    s->needs = calloc(NEEDS_MAX, sizeof *s->needs);
+    if (!s->needs)
+        return no_memory();
+    s->options.needs_bytes = s->needs;
+    for (size_t i = 0; i < s->values.needs.count && code == EXIT_FINE; i++) {
+        const char *at = s->values.needs.values[i];
+        while (code == EXIT_FINE) {
+            size_t length = strcspn(at, ";");
+            code = read_need(s, at, length);
+            if (!at[length])
+                break;
+            at += length + 1;
+        }
+    }
+    return code;
+}
+
+static size_t
+count_variables(void)
+{
+    size_t count = 0;
+    while (environ && environ[count])
+        count++;
+    return count;
+}
+
+/* "NAME=VALUE"; what has no '=' is left out. */
+static bool
+add_variable(struct session *s, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals)
+        return true;
+    char *copy = strdup(text);
+    if (!copy)
+        return false;
+    copy[equals - text] = '\0';
+    s->texts[s->text_count++] = copy;
+    s->variables[s->options.variable_count++] =
+        (struct dry_doctor_variable){copy, copy + (equals - text) + 1};
+    return true;
+}
+
+/* Another machine's programs, and those that run, do not have our environment. */
+static int
+read_variables(struct session *s)
+{
+    bool has_ours = !s->values.root && !s->options.process;
+    size_t ours = has_ours ? count_variables() : 0;
+    size_t given = s->values.env.count;
+    s->texts = calloc(ours + given + 1, sizeof *s->texts);
+    s->variables = calloc(ours + given + 1, sizeof *s->variables);
+    if (!s->texts || !s->variables)
+        return no_memory();
+    for (size_t i = 0; i < ours; i++)
+        if (!add_variable(s, environ[i]))
+            return no_memory();
+    for (size_t i = 0; i < given; i++) {
+        if (!strchr(s->values.env.values[i], '='))
+            return report_usage("doctor", "--env %s: expected NAME=VALUE",
+                                s->values.env.values[i]);
+        if (!add_variable(s, s->values.env.values[i]))
+            return no_memory();
+    }
+    if (has_ours || given)
+        s->options.variables = s->variables;
+    return EXIT_FINE;
+}
+
+static int
+read_journal_name(struct session *s)
+{
+    const char *name = s->values.journal ? s->values.journal : JOURNAL;
+    const char *root = s->values.journal ? "" : s->root;
+    size_t capacity = strlen(root) + strlen(name) + 1;
+    s->journal = malloc(capacity);
+    if (!s->journal)
+        return no_memory();
+    snprintf(s->journal, capacity, "%s%s", root, name);
+    return EXIT_FINE;
+}
+
+static int
+check_values(const struct values *v)
+{
+    if (v->apply && v->undo)
+        return report_usage("doctor", "--apply and --undo: expected one of them");
+    if ((v->apply || v->undo) && v->json)
+        return report_usage("doctor",
+                            "--json shows, it does not go with --apply or --undo");
+    if (v->node < DRY_DOCTOR_ANY_NODE || v->node > INT32_MAX)
+        return report_usage("doctor", "--node %lld: expected a node's number",
+                            (long long)v->node);
+    if (v->pid != NO_PID && (v->pid < 1 || v->pid > INT32_MAX))
+        return report_usage("doctor", "--pid %lld: expected a process's number",
+                            (long long)v->pid);
+    if (v->page_bytes & (v->page_bytes - 1))
+        return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
+    if (v->journal && !*v->journal)
+        return report_usage("doctor", "--journal: expected a file's name");
+    return root_check("doctor", v->root);
+}
+
+static int
+read_values(struct session *s)
+{
+    int code = check_values(&s->values);
+    s->root = s->values.root ? s->values.root : "";
+    s->options.root = s->root;
+    s->options.node = (int32_t)s->values.node;
+    s->options.page_bytes = s->values.page_bytes;
+    s->options.process = s->values.pid == NO_PID ? 0 : s->values.pid;
+    if (code == EXIT_FINE)
+        code = read_purpose(s);
+    if (code == EXIT_FINE)
+        code = read_needs(s);
+    if (code == EXIT_FINE)
+        code = read_variables(s);
+    return code == EXIT_FINE ? read_journal_name(s) : code;
+}
+
+/* --- what is shown ------------------------------------------------------------------------ */
+
+/* Each operand must be a finding's id. */
+static int
+check_ids(const struct session *s)
+{
+    for (size_t i = 0; i < s->operands.count; i++) {
+        struct dry_doctor_finding f;
+        struct suggestion like = {.word = s->operands.values[i]};
+        bool is_there = false;
+        for (size_t j = 0; j < dry_doctor_get_finding_count(s->doctor); j++) {
+            dry_doctor_get_finding(s->doctor, j, &f);
+            suggestion_consider(&like, f.id);
+            is_there = is_there || strcmp(f.id, like.word) == 0;
+        }
+        if (!is_there)
+            return report_usage("doctor", "there is no finding '%s'%s%s%s", like.word,
+                                like.best ? "; did you mean '" : "",
+                                like.best ? like.best : "", like.best ? "'?" : "");
+    }
+    return EXIT_FINE;
+}
+
+static struct doctor_report
+make_report(const struct session *s)
+{
+    return (struct doctor_report){
+        .doctor = s->doctor,
+        .purpose = s->options.purpose,
+        .root = s->root,
+        .process = s->options.process,
+        .needs_bytes = s->needs,
+        .need_count = s->options.need_count,
+        .ids = s->operands.values,
+        .id_count = s->operands.count,
+        .shows_good = s->values.all,
+    };
+}
+
+static int
+show(const struct session *s)
+{
+    struct doctor_report r = make_report(s);
+    int code = EXIT_FINE;
+    if (s->values.json)
+        code = doctor_report_print_json(&r);
+    else if (!doctor_report_print(&r))
+        code = no_memory();
+    if (code == EXIT_FINE && doctor_report_count(&r, DRY_DOCTOR_WRONG))
+        code = EXIT_FOUND;
+    return code;
+}
+
+/* --- what is changed ---------------------------------------------------------------------- */
+
+/* EXIT_FINE: yes. */
+static int
+ask(const struct session *s, const char *question)
+{
+    char answer[16] = "";
+    if (s->values.yes)
+        return EXIT_FINE;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return report_usage("doctor", "nobody is there to be asked; --yes does it");
+    printf("%s [y/N] ", question);
+    fflush(stdout);
+    if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
+        printf("nothing was changed\n");
+        return EXIT_FOUND;
+    }
+    return EXIT_FINE;
+}
+
+/* The changes of the findings asked for, as entries of a journal. */
+static int
+collect(const struct session *s, struct journal *changes)
+{
+    struct doctor_report r = make_report(s);
+    struct dry_error err;
+    for (size_t i = 0; i < dry_doctor_get_finding_count(s->doctor); i++) {
+        struct dry_doctor_finding f;
+        dry_doctor_get_finding(s->doctor, i, &f);
+        for (size_t j = 0; j < f.change_count && doctor_report_has(&r, f.id); j++) {
+            struct dry_doctor_change c;
+            dry_doctor_get_change(s->doctor, f.first_change + j, &c);
+            if (journal_add(changes, f.id, c.path, c.old_value, c.new_value, &err) !=
+                DRY_OK)
+                return report_error("doctor", NULL, &err);
+        }
+    }
+    return EXIT_FINE;
+}
+
+static void
+print_entries(const struct journal *journal, bool is_back)
+{
+    for (size_t i = 0; i < journal->count; i++) {
+        const struct journal_entry *e =
+            &journal->entries[is_back ? journal->count - 1 - i : i];
+        printf("%s: %s\n  %s -> %s\n", e->id, e->path,
+               is_back ? e->new_value : e->old_value,
+               is_back ? e->old_value : e->new_value);
+    }
+}
+
+static int
+open_journal(const struct session *s, struct doctor_files *files, struct journal *journal)
+{
+    struct dry_error err;
+    doctor_files_init(files, s->root, s->journal);
+    if (doctor_files_read_journal(files, journal, &err) != DRY_OK)
+        return report_error("doctor", s->journal, &err);
+    return EXIT_FINE;
+}
+
+static void
+print_counts(const struct apply_count *counts, const char *done)
+{
+    printf("%zu %s, %zu refused, %zu left alone\n", counts->done, done, counts->refused,
+           counts->left);
+}
+
+static void
+print_way_back(const struct session *s)
+{
+    printf("to go back: drystone doctor --undo");
+    if (*s->root) {
+        printf(" --root ");
+        term_print_text(stdout, s->root, strlen(s->root));
+    }
+    if (s->values.journal) {
+        printf(" --journal ");
+        term_print_text(stdout, s->journal, strlen(s->journal));
+    }
+    putchar('\n');
+}
+
+static int
+write_changes(const struct session *s, const struct journal *changes)
+{
+    struct doctor_files files;
+    struct journal journal = {0};
+    struct apply_count counts;
+    int code = open_journal(s, &files, &journal);
+    if (code == EXIT_FINE)
+        code = ask(s, "write these?");
+    if (code == EXIT_FINE) {
+        code = apply_changes(&files.table, &journal, changes->entries, changes->count,
+                             stdout, &counts);
+        print_counts(&counts, "written");
+        if (journal.count)
+            print_way_back(s);
+    }
+    journal_finish(&journal);
+    return code;
+}
+
+static int
+apply(const struct session *s)
+{
+    struct journal changes = {0};
+    int code = collect(s, &changes);
+    if (code == EXIT_FINE && changes.count == 0) {
+        printf("there is nothing that a write mends\n");
+    } else if (code == EXIT_FINE) {
+        print_entries(&changes, false);
+        code = write_changes(s, &changes);
+    }
+    journal_finish(&changes);
+    return code;
+}
+
+static int
+undo(const struct session *s)
+{
+    struct doctor_files files;
+    struct journal journal = {0};
+    struct apply_count counts;
+    int code = open_journal(s, &files, &journal);
+    if (code == EXIT_FINE && journal.count == 0) {
+        printf("there is nothing to undo\n");
+    } else if (code == EXIT_FINE) {
+        print_entries(&journal, true);
+        code = ask(s, "go back to these?");
+        if (code == EXIT_FINE) {
+            code = apply_undo(&files.table, &journal, stdout, &counts);
+            print_counts(&counts, "undone");
+        }
+    }
+    journal_finish(&journal);
+    return code;
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static int
+examine(struct session *s)
+{
+    struct dry_error err;
+    if (dry_doctor_create(&s->options, &s->doctor, &err) != DRY_OK) {
+        bool is_refused = err.status == DRY_ERR_SYSTEM &&
+                          (err.os_errno == EACCES || err.os_errno == EPERM);
+        return is_refused ? report_failure("doctor", NULL, EXIT_MACHINE, "%s", err.text)
+                          : report_error("doctor", NULL, &err);
+    }
+    int code = check_ids(s);
+    if (code != EXIT_FINE)
+        return code;
+    return s->values.apply ? apply(s) : show(s);
+}
+
+static void
+finish(struct session *s)
+{
+    dry_doctor_destroy(s->doctor);
+    for (size_t i = 0; i < s->text_count; i++)
+        free(s->texts[i]);
+    free(s->texts);
+    free(s->variables);
+    free(s->needs);
+    free(s->journal);
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct session s = {.values = {.node = DRY_DOCTOR_ANY_NODE, .pid = NO_PID}};
+    int code;
+    dry_doctor_options_init(&s.options);
+    if (options_parse(&command_doctor, argc, argv, &s.values, &s.operands, &code)) {
+        code = read_values(&s);
+        if (code == EXIT_FINE && s.values.undo && s.operands.count)
+            code =
+                report_usage("doctor", "--undo goes back with all, not with '%s' alone",
+                             s.operands.values[0]);
+        if (code == EXIT_FINE)
+            code = s.values.undo ? undo(&s) : examine(&s);
+    }
+    finish(&s);
+    options_finish(&command_doctor, &s.values, &s.operands);
+    return code;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "what of this machine slows or stops host memory, and what mends it",
+    .usage = "[options] [ID...]",
+    .about = about_text,
+    .examples = "drystone doctor\n"
+                "drystone doctor --need '1024,1024,1024 float32' --node 0\n"
+                "drystone doctor --for cpu --env MALLOC_CONF=thp:always\n"
+                "drystone doctor --pid 4321\n"
+                "drystone doctor --apply thp-enabled\n"
+                "drystone doctor --undo\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .run = run,
+};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone run`: starts a program where and how its memory is fastest. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/root.h"
+#include "base/term.h"
+#include "machine/run_plan.h"
+#include "machine/run_report.h"
+#include "machine/run_start.h"
+#include "machine/run_watch.h"
+
+struct values {
+    const char *node, *membind, *malloc, *profile, *thp, *omp_threads, *root;
+    bool interleave, omp_bind, prove, strict, quiet, dry_run, json;
+};
+
+#define AT(member) offsetof(struct values, member)
+
+static const struct option_spec specs[] = {
+    {"node", 'N', "WHERE", OPTION_STRING, AT(node),
+     "where CPUs and memory are bound: a node's number, gpu:K for the node of a GPU, "
+     "auto "
+     "(default), none"},
+    {"membind", 0, "HOW", OPTION_STRING, AT(membind),
+     "prefer (default): memory of other nodes when the node is full; strict: none"},
+    {"interleave", 0, NULL, OPTION_FLAG, AT(interleave),
+     "spread memory over all nodes, page by page"},
+    {"malloc", 'm', "NAME", OPTION_STRING, AT(malloc),
+     "auto (default), jemalloc, tcmalloc, mimalloc, glibc, keep"},
+    {"profile", 'p', "NAME", OPTION_STRING, AT(profile),
+     "how malloc keeps memory: balanced (default), throughput, many-workers"},
+    {"thp", 0, "HOW", OPTION_STRING, AT(thp),
+     "transparent huge pages: auto (default), always, advised, never, keep"},
+    {"omp-threads", 0, "N", OPTION_STRING, AT(omp_threads),
+     "OpenMP's threads: a number, auto (default): a core each, keep"},
+    {"omp-bind", 0, NULL, OPTION_FLAG, AT(omp_bind),
+     "bind OpenMP's threads to cores; not for programs that fork workers"},
+    {"prove", 0, NULL, OPTION_FLAG, AT(prove),
+     "watch the program, and say afterwards what of this took effect"},
+    {"strict", 0, NULL, OPTION_FLAG, AT(strict),
+     "with --prove: end with 1 if something did not, and the program with 0"},
+    {"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), "do not print what is set"},
+    {"dry-run", 0, NULL, OPTION_FLAG, AT(dry_run),
+     "print what would be set, start nothing"},
+    {"json", 0, NULL, OPTION_FLAG, AT(json),
+     "with --dry-run: print JSON, schema drystone.run/1, see drystone-run(1)"},
+    {"root", 0, "DIR", OPTION_STRING, AT(root),
+     "with --dry-run: a folder with another machine's /sys, /proc and libraries"},
+};
+
+static const char about_text[] =
+    "Starts PROGRAM bound to CPUs and memory near its GPU, with a malloc that keeps "
+    "large "
+    "blocks, with huge pages and a fitting number of threads. What is set already is "
+    "respected. What is set is printed on standard error; --prove looks whether it took "
+    "effect.";
+
+/* --- the command line --------------------------------------------------------------------- */
+
+/* The index of a word in a list that ends with NULL, or -1, which is said. */
+static int
+find_word(const char *option, const char *word, const char *const *words)
+{
+    struct suggestion s = {.word = word};
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(word, words[i]) == 0)
+            return i;
+        suggestion_consider(&s, words[i]);
+    }
+    if (s.best)
+        report_usage("run", "%s '%s': did you mean '%s'?", option, word, s.best);
+    else
+        report_usage("run", "%s '%s': expected one of those in the help", option, word);
+    return -1;
+}
+
+static bool
+read_malloc(const char *word, struct run_options *to)
+{
+    static const char *const words[] = {"auto",     "keep",     "glibc", "jemalloc",
+                                        "tcmalloc", "mimalloc", NULL};
+    int i = find_word("--malloc", word, words);
+    to->malloc_choice = i <= 0   ? RUN_CHOOSE_AUTO
+                        : i == 1 ? RUN_CHOOSE_KEEP
+                                 : RUN_CHOOSE_ONE;
+    to->malloc = i > 1 ? (enum run_malloc)(RUN_MALLOC_GLIBC + i - 2) : RUN_MALLOC_NONE;
+    return i >= 0;
+}
+
+static bool
+read_omp(const char *word, struct run_options *to)
+{
+    if (strcmp(word, "auto") == 0 || strcmp(word, "keep") == 0) {
+        to->omp_choice = word[0] == 'a' ? RUN_CHOOSE_AUTO : RUN_CHOOSE_KEEP;
+        return true;
+    }
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(word, &end, 10);
+    if (errno || *end || word[0] < '1' || word[0] > '9' || n > 1000000) {
+        report_usage("run", "--omp-threads '%s': expected auto, keep or a number", word);
+        return false;
+    }
+    to->omp_choice = RUN_CHOOSE_ONE;
+    to->omp_threads = (uint32_t)n;
+    return true;
+}
+
+static bool
+read_options(const struct values *v, struct run_options *to)
+{
+    static const char *const profiles[] = {"balanced", "throughput", "many-workers",
+                                           NULL};
+    static const char *const thps[] = {"auto",  "always", "advised",
+                                       "never", "keep",   NULL};
+    static const char *const membinds[] = {"prefer", "strict", NULL};
+    int profile = find_word("--profile", v->profile, profiles);
+    int thp = profile < 0 ? -1 : find_word("--thp", v->thp, thps);
+    int membind = thp < 0 ? -1 : find_word("--membind", v->membind, membinds);
+    if (membind < 0 || !read_malloc(v->malloc, to) || !read_omp(v->omp_threads, to))
+        return false;
+    to->node = v->node;
+    to->interleaves = v->interleave;
+    to->is_strict = membind == 1;
+    to->profile = (enum run_profile)profile;
+    to->thp = (enum run_thp)thp;
+    to->binds_omp = v->omp_bind;
+    return true;
+}
+
+static int
+check_values(const struct values *v, size_t word_count)
+{
+    if (word_count == 0 && !v->dry_run)
+        return report_usage("run", "no program is given");
+    if ((v->json || *v->root) && !v->dry_run)
+        return report_usage("run", "--%s is for --dry-run alone",
+                            v->json ? "json" : "root");
+    if (v->strict && !v->prove)
+        return report_usage("run", "--strict is for --prove alone");
+    if (v->interleave && strcmp(v->membind, "strict") == 0)
+        return report_usage("run",
+                            "--interleave and --membind strict exclude each other");
+    return root_check("run", v->root);
+}
+
+/* --- the work ----------------------------------------------------------------------------- */
+
+static int
+start(const struct values *v, struct run_plan *plan, const struct option_list *words)
+{
+    char **argv = calloc(words->count + 1, sizeof *argv);
+    if (!argv)
+        return report_failure("run", NULL, EXIT_MACHINE, "no memory");
+    for (size_t i = 0; i < words->count; i++)
+        argv[i] = (char *)(uintptr_t)words->values[i]; /* exec() does not change them */
+    bool is_strict = plan->memory_mode == RUN_MEMORY_BIND;
+    run_apply(plan);
+    if (is_strict && plan->memory_mode != RUN_MEMORY_BIND) {
+        free(argv);
+        return report_failure("run", NULL, EXIT_MACHINE,
+                              "--membind strict: the system refuses it");
+    }
+    if (!v->quiet)
+        run_report_plan(plan, stderr);
+    int code;
+    if (v->prove) {
+        code = run_watch(plan, argv, v->strict);
+    } else {
+        run_set_variables(plan);
+        code = run_become(argv);
+        report_failure("run", argv[0], (enum exit_code)code, "%s", strerror(errno));
+    }
+    free(argv);
+    return code;
+}
+
+static int
+plan_and_run(const struct values *v, const struct run_options *options,
+             const struct dry_topology *topology, const struct option_list *words)
+{
+    struct run_machine *machine = calloc(1, sizeof *machine);
+    struct run_plan *plan = calloc(1, sizeof *plan);
+    struct run_refusal refusal;
+    int code;
+    if (!machine || !plan) {
+        code = report_failure("run", NULL, EXIT_MACHINE, "no memory");
+    } else {
+        run_machine_read(machine, topology, v->root);
+        run_plan_make(plan, options, machine, &refusal);
+        code = refusal.exit_code;
+        if (code != EXIT_FINE)
+            report_failure("run", NULL, (enum exit_code)code, "%s", refusal.text);
+        else if (!v->dry_run)
+            code = start(v, plan, words);
+        else if (v->json)
+            code = run_report_json(plan, words->values, words->count);
+        else
+            run_report_plan(plan, stdout);
+    }
+    free(machine);
+    free(plan);
+    return code;
+}
+
+static int
+look_and_run(const struct values *v, const struct run_options *options,
+             const struct option_list *words)
+{
+    struct dry_topology_options topology_options;
+    struct dry_topology *topology;
+    struct dry_error err;
+    dry_topology_options_init(&topology_options);
+    topology_options.root = v->root;
+    if (dry_topology_create(&topology_options, &topology, &err) != DRY_OK)
+        return report_error("run", NULL, &err);
+    int code = plan_and_run(v, options, topology, words);
+    dry_topology_destroy(topology);
+    return code;
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct values values = {
+        .node = "auto",
+        .membind = "prefer",
+        .malloc = "auto",
+        .profile = "balanced",
+        .thp = "auto",
+        .omp_threads = "auto",
+        .root = "",
+    };
+    struct run_options options = {.node = NULL};
+    struct option_list words = {0};
+    int code;
+    if (options_parse(&command_run, argc, argv, &values, &words, &code)) {
+        code = check_values(&values, words.count);
+        if (code == EXIT_FINE)
+            code = read_options(&values, &options)
+                       ? look_and_run(&values, &options, &words)
+                       : EXIT_USAGE;
+    }
+    options_finish(&command_run, &values, &words);
+    return code;
+}
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "start a program near its GPU, with a malloc and pages that are fast",
+    .usage = "[options] [--] PROGRAM [ARGUMENTS]",
+    .about = about_text,
+    .examples = "drystone run -- python train.py\n"
+                "drystone run --node gpu:2 --membind strict -- python serve.py\n"
+                "drystone run --malloc jemalloc --profile throughput --prove -- ./bench\n"
+                "drystone run --dry-run\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .stops_at_operand = true,
+    .run = run,
+};

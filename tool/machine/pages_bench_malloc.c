@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tensors are allocated aligned, filled and freed. What that costs under other mallocs is
+ * measured by a child of ours, started by `drystone run` as any program would be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "machine/pages_bench.h"
+
+#define ALIGNMENT 64 /* PyTorch's on the CPU */
+#define TIMES_MAX 64
+#define ANSWER_MAX 65536
+#define CHILD_ROUNDS_MAX 3
+
+uint64_t
+bench_malloc_bytes(size_t index)
+{
+    static const uint64_t mib[BENCH_SIZES] = {1, 6, 32, 64};
+    return mib[index] << 20;
+}
+
+int
+bench_measure_malloc(double ns[BENCH_SIZES])
+{
+    static const size_t times[BENCH_SIZES] = {TIMES_MAX, 32, 16, 10};
+    for (size_t k = 0; k < BENCH_SIZES; k++) {
+        double values[TIMES_MAX];
+        uint64_t bytes = bench_malloc_bytes(k);
+        for (size_t i = 0; i < times[k] + 2; i++) { /* the first two are warming up */
+            void *at;
+            double begin = bench_now_ns();
+            if (posix_memalign(&at, ALIGNMENT, bytes) != 0)
+                return report_failure("pages", NULL, EXIT_MACHINE, "no memory");
+            memset(at, (int)i, bytes);
+            __asm__ volatile("" : : "r"(at) : "memory"); /* it is read, for all we know */
+            free(at);
+            values[i % times[k]] = bench_now_ns() - begin;
+        }
+        ns[k] = bench_median(values, times[k]);
+    }
+    return EXIT_FINE;
+}
+
+/* --- children ----------------------------------------------------------------------------- */
+
+#define WORDS_MAX 32
+
+struct words {
+    char *list[WORDS_MAX + 1];
+    size_t count;
+};
+
+static void
+add_word(struct words *w, const char *word)
+{
+    if (w->count < WORDS_MAX)
+        w->list[w->count++] = (char *)(uintptr_t)word; /* exec() does not change them */
+    w->list[w->count] = NULL;
+}
+
+static void
+make_words(struct words *w, const struct bench_malloc *m)
+{
+    static const char self[] = "/proc/self/exe";
+    static const char *const before[] = {"run",  "--quiet",       "--node",
+                                         "none", "--omp-threads", "keep"};
+    static const char *const measure[] = {"pages",  "bench",  "--only",
+                                          "malloc", "--here", "--json"};
+    w->count = 0;
+    add_word(w, self);
+    for (size_t i = 0; m->is_run && i < sizeof before / sizeof *before; i++)
+        add_word(w, before[i]);
+    for (size_t i = 0; m->is_run && i < 2 && m->options[i]; i++)
+        add_word(w, m->options[i]);
+    if (m->is_run) {
+        add_word(w, "--");
+        add_word(w, self);
+    }
+    for (size_t i = 0; i < sizeof measure / sizeof *measure; i++)
+        add_word(w, measure[i]);
+}
+
+/* What would set up a malloc, so that each child begins as on a fresh machine. */
+static void
+clear_variables(void)
+{
+    static const char *const names[] = {"LD_PRELOAD",
+                                        "MALLOC_CONF",
+                                        "GLIBC_TUNABLES",
+                                        "MALLOC_ARENA_MAX",
+                                        "MALLOC_TOP_PAD_",
+                                        "MALLOC_MMAP_THRESHOLD_",
+                                        "MALLOC_MMAP_MAX_",
+                                        "MALLOC_TRIM_THRESHOLD_",
+                                        "TCMALLOC_RELEASE_RATE",
+                                        "MIMALLOC_PURGE_DELAY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+}
+
+static void
+become(struct words *words, int to_parent)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
+        dup2(to_parent, STDOUT_FILENO) >= 0) {
+        clear_variables();
+        execv(words->list[0], words->list);
+    }
+    _exit(EXIT_MACHINE);
+}
+
+/* What a child prints, up to ANSWER_MAX; true: it ended well. */
+static bool
+ask_child(const struct bench_malloc *m, char answer[ANSWER_MAX])
+{
+    struct words words;
+    int ends[2], status = -1;
+    make_words(&words, m);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0)
+        become(&words, ends[1]);
+    close(ends[1]);
+    size_t used = 0;
+    ssize_t got = 0;
+    while (child > 0 && used + 1 < ANSWER_MAX &&
+           ((got = read(ends[0], answer + used, ANSWER_MAX - 1 - used)) > 0 ||
+            (got < 0 && errno == EINTR)))
+        used += got > 0 ? (size_t)got : 0;
+    answer[used] = '\0';
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FINE;
+}
+
+static bool
+read_answer(const char *answer, double ns[BENCH_SIZES])
+{
+    json_t *root = json_loads(answer, 0, NULL);
+    const json_t *list = json_object_get(root, "here");
+    bool is_whole = json_array_size(list) == BENCH_SIZES;
+    for (size_t i = 0; i < BENCH_SIZES && is_whole; i++) {
+        ns[i] = json_number_value(json_object_get(json_array_get(list, i), "ns"));
+        is_whole = ns[i] > 0;
+    }
+    json_decref(root);
+    return is_whole;
+}
+
+static void
+measure_child(struct bench_malloc *m, size_t rounds)
+{
+    double all[BENCH_SIZES][CHILD_ROUNDS_MAX];
+    char answer[ANSWER_MAX];
+    for (size_t r = 0; r < rounds; r++) {
+        double ns[BENCH_SIZES];
+        if (!ask_child(m, answer) || !read_answer(answer, ns))
+            return;
+        for (size_t i = 0; i < BENCH_SIZES; i++)
+            all[i][r] = ns[i];
+    }
+    for (size_t i = 0; i < BENCH_SIZES; i++)
+        m->ns[i] = bench_median(all[i], rounds);
+    m->is_measured = true;
+}
+
+int
+bench_measure_mallocs(struct bench *bench)
+{
+    static const struct bench_malloc all[BENCH_MALLOCS] = {
+        {.name = "as it is"},
+        {.name = "run", .is_run = true},
+        {.name = "run -p throughput",
+         .is_run = true,
+         .options = {"--profile", "throughput"}},
+        {.name = "run -p many-workers",
+         .is_run = true,
+         .options = {"--profile", "many-workers"}},
+        {.name = "run -m glibc", .is_run = true, .options = {"--malloc", "glibc"}},
+        {.name = "run -m jemalloc", .is_run = true, .options = {"--malloc", "jemalloc"}},
+        {.name = "run -m tcmalloc", .is_run = true, .options = {"--malloc", "tcmalloc"}},
+        {.name = "run -m mimalloc", .is_run = true, .options = {"--malloc", "mimalloc"}},
+    };
+    for (size_t i = 0; i < BENCH_MALLOCS; i++) {
+        struct bench_malloc *m = &bench->mallocs[bench->malloc_count++];
+        *m = all[i];
+        measure_child(m, bench->rounds < CHILD_ROUNDS_MAX ? bench->rounds
+                                                          : CHILD_ROUNDS_MAX);
+        progress_update(&bench->progress, ++bench->step);
+    }
+    if (bench->mallocs[0].is_measured)
+        return EXIT_FINE;
+    return report_failure("pages", NULL, EXIT_MACHINE, "cannot start itself as a child");
+}

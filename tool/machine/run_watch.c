@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine/run_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "machine/run_prove.h"
+#include "machine/run_start.h"
+
+#define FIRST_NS INT64_C(5000000)
+#define LAST_NS INT64_C(30000000000)
+#define COST_PART 50 /* of the time between looks; the kernel's walk is counted */
+
+struct watch {
+    const struct run_plan *plan;
+    char *const *words;
+    pid_t program;
+    sigset_t signals, before;
+    struct run_proof *proof;
+    struct run_sample *sample;
+    int64_t begin_ns, wait_ns;
+};
+
+static int64_t
+read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void
+block_signals(struct watch *w)
+{
+    static const int signals[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP,
+                                  SIGQUIT, SIGUSR1, SIGUSR2};
+    sigemptyset(&w->signals);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaddset(&w->signals, signals[i]);
+    sigprocmask(SIG_BLOCK, &w->signals, &w->before);
+}
+
+/* In the child. The pipe closes by itself if the program starts. */
+static void
+become_child(const struct watch *w, int to_parent)
+{
+    sigprocmask(SIG_SETMASK, &w->before, NULL);
+    run_set_variables(w->plan);
+    int code = run_become(w->words);
+    int error = errno;
+    if (write(to_parent, &error, sizeof error) != sizeof error)
+        code = RUN_CANNOT_START;
+    _exit(code);
+}
+
+/* EXIT_FINE: it runs. What fails is said. */
+static int
+start_child(struct watch *w)
+{
+    int ends[2], error = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return report_failure("run", NULL, EXIT_MACHINE, "%s", strerror(errno));
+    w->program = fork();
+    if (w->program == 0)
+        become_child(w, ends[1]);
+    error = w->program < 0 ? errno : 0;
+    close(ends[1]);
+    ssize_t got = 0;
+    if (w->program > 0)
+        while ((got = read(ends[0], &error, sizeof error)) < 0 && errno == EINTR)
+            continue;
+    close(ends[0]);
+    if (w->program < 0)
+        return report_failure("run", NULL, EXIT_MACHINE, "%s", strerror(error));
+    if (got != sizeof error)
+        return EXIT_FINE;
+    int status;
+    while (waitpid(w->program, &status, 0) < 0 && errno == EINTR)
+        continue;
+    int code = error == ENOENT || error == ENOTDIR ? RUN_NOT_FOUND : RUN_CANNOT_START;
+    return report_failure("run", w->words[0], (enum exit_code)code, "%s",
+                          strerror(error));
+}
+
+static int64_t
+smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * The next look is due when the time since the start has doubled, or the fiftieth is kept,
+ * whichever comes first: so a short program is seen when it is large, too.
+ */
+static void
+look(struct watch *w)
+{
+    int64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    if (run_sample_read(w->sample, w->program, w->plan))
+        run_proof_take(w->proof, w->sample);
+    int64_t cost = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
+    int64_t passed = read_clock(CLOCK_MONOTONIC) - w->begin_ns;
+    w->wait_ns = smaller(passed, LAST_NS);
+    if (w->wait_ns < cost * COST_PART)
+        w->wait_ns = smaller(passed, cost * COST_PART);
+    if (w->wait_ns < FIRST_NS)
+        w->wait_ns = FIRST_NS;
+}
+
+/* Until the program has ended; its status. */
+static int
+wait_for_program(struct watch *w)
+{
+    w->begin_ns = read_clock(CLOCK_MONOTONIC);
+    int64_t due = w->begin_ns + w->wait_ns;
+    for (;;) {
+        int status;
+        pid_t ended = waitpid(w->program, &status, WNOHANG);
+        if (ended == w->program)
+            return status;
+        int64_t left = due - read_clock(CLOCK_MONOTONIC);
+        siginfo_t info;
+        if (left <= 0) {
+            look(w);
+            due = read_clock(CLOCK_MONOTONIC) + w->wait_ns;
+            continue;
+        }
+        struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        int signal = sigtimedwait(&w->signals, &info, &t);
+        /* From the kernel it is the terminal's, which the program has had as well. */
+        if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
+            kill(w->program, signal);
+    }
+}
+
+static int
+code_of(int status)
+{
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    fprintf(stderr, "drystone: run: signal %d (%s) ended the program\n", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
+}
+
+int
+run_watch(const struct run_plan *plan, char *const *words, bool is_strict)
+{
+    struct watch w = {.plan = plan, .words = words, .wait_ns = FIRST_NS};
+    w.proof = calloc(1, sizeof *w.proof);
+    w.sample = calloc(1, sizeof *w.sample);
+    int code = EXIT_FINE;
+    if (!w.proof || !w.sample)
+        code = report_failure("run", NULL, EXIT_MACHINE, "no memory");
+    block_signals(&w);
+    if (code == EXIT_FINE)
+        code = start_child(&w);
+    if (code == EXIT_FINE) {
+        code = code_of(wait_for_program(&w));
+        bool is_so = run_proof_judge(w.proof, plan);
+        run_proof_print(w.proof, stderr);
+        if (!is_so && is_strict && code == EXIT_FINE)
+            code = EXIT_FOUND;
+    }
+    sigprocmask(SIG_SETMASK, &w.before, NULL);
+    free(w.proof);
+    free(w.sample);
+    return code;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Layers of dry_source, each reading from the one before it:
+ *
+ *     file -> gzip or zstd, if the first bytes say so -> JSON, likewise
+ *
+ * To look at first bytes without taking them, file and stream share struct chunk, a
+ * buffer that one side fills and the other empties.
+ */
+#include "record/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/fail.h"
+#include "record/json_source.h"
+
+#define CHUNK_BYTES ((size_t)256 << 10)
+
+struct chunk {
+    unsigned char *bytes;
+    size_t at, end;
+};
+
+enum packing { PLAIN, GZIP, ZSTD };
+
+struct input {
+    int fd;
+    bool owns_fd;
+    bool is_file_at_end;
+    bool is_at_fault;
+    uint64_t file_bytes, read_bytes; /* read_bytes: of the file, into `packed` */
+    enum packing packing;
+    bool has_zlib;
+    bool is_member_open; /* gzip, zstd: begun and not ended */
+    z_stream zlib;
+    ZSTD_DStream *zstd;
+    struct chunk packed;   /* as it stands in the file */
+    struct chunk unpacked; /* what was looked at to know JSON */
+    struct json_source *json;
+};
+
+static enum dry_status
+fail_stream(struct input *in, struct dry_error *err, const char *what)
+{
+    static const char *const names[] = {[GZIP] = "gzip", [ZSTD] = "zstd"};
+    uint64_t byte = in->read_bytes - (in->packed.end - in->packed.at);
+    in->is_at_fault = true;
+    return fail_at(err, DRY_ERR_FORMAT, byte, "%s stream broken at byte %llu: %s",
+                   names[in->packing], (unsigned long long)byte, what);
+}
+
+/* --- the file --- */
+
+static enum dry_status
+read_file(struct input *in, void *buffer, size_t capacity, size_t *got,
+          struct dry_error *err)
+{
+    ssize_t count;
+    do {
+        count = read(in->fd, buffer, capacity);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) {
+        in->is_at_fault = true;
+        return fail_at(err, DRY_ERR_SYSTEM, in->read_bytes, "cannot read: %s",
+                       strerror(errno));
+    }
+    in->is_file_at_end = count == 0;
+    in->read_bytes += (uint64_t)count;
+    *got = (size_t)count;
+    return DRY_OK;
+}
+
+/* More packed bytes behind those that are left; none left over means the end. */
+static enum dry_status
+fill_packed(struct input *in, struct dry_error *err)
+{
+    struct chunk *c = &in->packed;
+    memmove(c->bytes, c->bytes + c->at, c->end - c->at);
+    c->end -= c->at;
+    c->at = 0;
+    size_t got = 0;
+    enum dry_status status =
+        read_file(in, c->bytes + c->end, CHUNK_BYTES - c->end, &got, err);
+    c->end += got;
+    return status;
+}
+
+/* Pipes give few bytes at a time: go on until `count` are there or the file ends. */
+static enum dry_status
+fill_packed_to(struct input *in, size_t count, struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
+    while (status == DRY_OK && in->packed.end - in->packed.at < count &&
+           !in->is_file_at_end)
+        status = fill_packed(in, err);
+    return status;
+}
+
+static size_t
+take(struct chunk *c, void *buffer, size_t capacity)
+{
+    size_t count = c->end - c->at < capacity ? c->end - c->at : capacity;
+    if (count)
+        memcpy(buffer, c->bytes + c->at, count);
+    c->at += count;
+    return count;
+}
+
+/* --- gzip and zstd --- */
+
+static bool
+is_gzip(const struct chunk *c)
+{
+    return c->end - c->at >= 2 && memcmp(c->bytes + c->at, "\x1f\x8b", 2) == 0;
+}
+
+/*
+ * Between members or frames: another one, zeros behind gzip to a block's end (tapes, tar), or
+ * the end.
+ */
+static enum dry_status
+begin_member(struct input *in, struct dry_error *err)
+{
+    struct chunk *c = &in->packed;
+    for (;;) {
+        enum dry_status status = fill_packed_to(in, 2, err);
+        if (status != DRY_OK || c->at == c->end)
+            return status;
+        if (in->packing == ZSTD || is_gzip(c))
+            break;
+        if (c->bytes[c->at] != 0)
+            return fail_stream(in, err, "bytes after its end that are no second stream");
+        c->at++;
+    }
+    if (in->packing == GZIP)
+        inflateReset(&in->zlib);
+    in->is_member_open = true;
+    return DRY_OK;
+}
+
+static enum dry_status
+inflate_some(struct input *in, struct dry_error *err)
+{
+    struct chunk *c = &in->packed;
+    in->zlib.next_in = c->bytes + c->at;
+    in->zlib.avail_in = (unsigned)(c->end - c->at);
+    int result = inflate(&in->zlib, Z_NO_FLUSH);
+    c->at = c->end - in->zlib.avail_in;
+    if (result == Z_STREAM_END)
+        in->is_member_open = false;
+    else if (result == Z_MEM_ERROR)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to unpack gzip");
+    else if (result != Z_OK && result != Z_BUF_ERROR)
+        return fail_stream(in, err, in->zlib.msg ? in->zlib.msg : "not gzip's format");
+    return DRY_OK;
+}
+
+static enum dry_status
+decompress_some(struct input *in, void *buffer, size_t capacity, size_t *got,
+                struct dry_error *err)
+{
+    struct chunk *c = &in->packed;
+    ZSTD_inBuffer from = {c->bytes, c->end, c->at};
+    ZSTD_outBuffer to = {buffer, capacity, 0};
+    size_t result = ZSTD_decompressStream(in->zstd, &to, &from);
+    c->at = from.pos;
+    *got = to.pos;
+    if (ZSTD_isError(result))
+        return fail_stream(in, err, ZSTD_getErrorName(result));
+    in->is_member_open = result != 0;
+    return DRY_OK;
+}
+
+/* One call of the unpacker; *got may be 0 though there is more. */
+static enum dry_status
+unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
+            struct dry_error *err)
+{
+    if (in->packing == ZSTD)
+        return decompress_some(in, buffer, capacity, got, err);
+    size_t room = capacity < CHUNK_BYTES ? capacity : CHUNK_BYTES;
+    in->zlib.next_out = buffer;
+    in->zlib.avail_out = (unsigned)room;
+    enum dry_status status = inflate_some(in, err);
+    *got = room - in->zlib.avail_out;
+    return status;
+}
+
+/*
+ * What the unpacker still holds comes out before more is read; at the end of the file
+ * nothing may be left open.
+ */
+static enum dry_status
+unpack(struct input *in, void *buffer, size_t capacity, size_t *got,
+       struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
+    *got = 0;
+    while (status == DRY_OK && *got == 0) {
+        if (!in->is_member_open)
+            status = begin_member(in, err);
+        if (status == DRY_OK && !in->is_member_open)
+            return DRY_OK;
+        if (status == DRY_OK)
+            status = unpack_some(in, buffer, capacity, got, err);
+        if (status != DRY_OK || *got || in->packed.at < in->packed.end)
+            continue;
+        if (in->is_file_at_end && in->is_member_open)
+            return fail_stream(in, err, "it ends too early, the file was cut off");
+        status = fill_packed(in, err);
+    }
+    return status;
+}
+
+/* The bytes of a pickle, a text or JSON, behind the packing. */
+static enum dry_status
+read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
+              struct dry_error *err)
+{
+    struct input *in = self;
+    *got = take(&in->unpacked, buffer, capacity);
+    if (*got)
+        return DRY_OK;
+    if (in->packing != PLAIN)
+        return unpack(in, buffer, capacity, got, err);
+    *got = take(&in->packed, buffer, capacity);
+    return *got ? DRY_OK : read_file(in, buffer, capacity, got, err);
+}
+
+/* --- opening --- */
+
+static enum dry_status
+open_file(struct input *in, const char *path, struct dry_error *err)
+{
+    struct stat info;
+    in->owns_fd = strcmp(path, "-") != 0;
+    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (in->fd < 0 || fstat(in->fd, &info) < 0)
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot open: %s",
+                       strerror(errno));
+    in->file_bytes = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+    in->packed.bytes = malloc(CHUNK_BYTES);
+    if (!in->packed.bytes)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+    return fill_packed_to(in, 4, err);
+}
+
+static enum dry_status
+open_packing(struct input *in, struct dry_error *err)
+{
+    const struct chunk *c = &in->packed;
+    bool has_memory = true;
+    if (is_gzip(c)) {
+        in->packing = GZIP;
+        in->has_zlib = inflateInit2(&in->zlib, 15 + 16) == Z_OK; /* 16: gzip's header */
+        in->is_member_open = true;
+        has_memory = in->has_zlib;
+    } else if (c->end - c->at >= 4 && memcmp(c->bytes, "\x28\xb5\x2f\xfd", 4) == 0) {
+        in->packing = ZSTD;
+        in->zstd = ZSTD_createDStream();
+        in->is_member_open = true;
+        has_memory = in->zstd != NULL;
+    }
+    if (has_memory)
+        return DRY_OK;
+    return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to unpack a file");
+}
+
+/* Take first bytes into `unpacked` to look at them; they are read from there later. */
+static enum dry_status
+peek(struct input *in, struct dry_error *err)
+{
+    unsigned char *bytes = malloc(CHUNK_BYTES);
+    if (!bytes)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+    size_t got = 0;
+    enum dry_status status = read_unpacked(in, bytes, CHUNK_BYTES, &got, err);
+    in->unpacked = (struct chunk){.bytes = bytes, .end = got};
+    return status;
+}
+
+static bool
+looks_like_json(const struct chunk *c)
+{
+    size_t i = c->at;
+    while (i < c->end && strchr(" \t\r\n", c->bytes[i]) && c->bytes[i])
+        i++;
+    return i < c->end && (c->bytes[i] == '{' || c->bytes[i] == '[');
+}
+
+static enum dry_status
+open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
+{
+    struct dry_source text = {.read = read_unpacked, .self = in};
+    enum dry_status status = peek(in, err);
+    if (status != DRY_OK || !looks_like_json(&in->unpacked))
+        return status;
+    status = json_source_create(&text, memory_bytes_max, &in->json, err);
+    in->is_at_fault = status != DRY_OK;
+    return status;
+}
+
+enum dry_status
+input_open(const char *path, uint64_t memory_bytes_max, struct input **opened,
+           struct dry_source *source, struct dry_error *err)
+{
+    struct input *in = calloc(1, sizeof *in);
+    if (!in)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+    in->fd = -1;
+    enum dry_status status = open_file(in, path, err);
+    if (status == DRY_OK)
+        status = open_packing(in, err);
+    if (status == DRY_OK)
+        status = open_json(in, memory_bytes_max, err);
+    if (status != DRY_OK) {
+        input_close(in);
+        return status;
+    }
+    *source = in->json ? (struct dry_source){.read = json_source_read, .self = in->json}
+                       : (struct dry_source){.read = read_unpacked, .self = in};
+    *opened = in;
+    return DRY_OK;
+}
+
+void
+input_close(struct input *in)
+{
+    if (!in)
+        return;
+    json_source_destroy(in->json);
+    if (in->has_zlib)
+        inflateEnd(&in->zlib);
+    ZSTD_freeDStream(in->zstd);
+    free(in->packed.bytes);
+    free(in->unpacked.bytes);
+    if (in->owns_fd && in->fd >= 0)
+        close(in->fd);
+    free(in);
+}
+
+void
+input_describe(const struct input *in, struct input_description *description)
+{
+    static const char *const formats[3][2] = {
+        [PLAIN] = {"", "JSON"},
+        [GZIP] = {"gzip", "gzip, JSON"},
+        [ZSTD] = {"zstd", "zstd, JSON"},
+    };
+    *description = (struct input_description){
+        .format = formats[in->packing][in->json != NULL],
+        .is_unpacked = in->packing != PLAIN,
+        .is_converted = in->json != NULL,
+        .is_at_fault = in->is_at_fault,
+        .file_bytes = in->file_bytes,
+        .consumed_bytes = in->read_bytes - (in->packed.end - in->packed.at),
+    };
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/progress.h"
+#include "base/report.h"
+
+/* Progress counts bytes of the file, whatever comes out of them. */
+struct watch {
+    const struct input *in;
+    struct progress progress;
+};
+
+static int
+show_progress(void *self, uint64_t byte_count)
+{
+    (void)byte_count;
+    struct watch *w = self;
+    struct input_description d;
+    input_describe(w->in, &d);
+    return progress_update(&w->progress, d.consumed_bytes);
+}
+
+/* What a container may use (cgroup v2, then v1), if this is one and has a limit. */
+static uint64_t
+memory_of_container(void)
+{
+    static const char *const paths[] = {
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    };
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && bytes == 0; i++) {
+        char line[32];
+        FILE *file = fopen(paths[i], "re");
+        if (file && fgets(line, sizeof line, file))
+            bytes = strtoull(line, NULL, 10); /* 0 for "max" */
+        if (file)
+            fclose(file);
+    }
+    return bytes ? bytes : UINT64_MAX;
+}
+
+/* A packed file may unfold without end: three quarters of the machine, then it is refused. */
+static uint64_t
+memory_for_traces(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = memory_of_container();
+    if (pages > 0 && page_bytes > 0 && (uint64_t)pages < bytes / (uint64_t)page_bytes)
+        bytes = (uint64_t)pages * (uint64_t)page_bytes;
+    return bytes / 4 * 3;
+}
+
+/*
+ * No honest file unfolds like a bomb: columns and tables take a few times its own bytes,
+ * and packing by more than 64 was never met. Small files are given 4 GiB all the same.
+ */
+#define UNFOLDING_MAX 64
+#define MEMORY_FOR_SMALL_FILES (UINT64_C(4) << 30)
+
+static uint64_t
+memory_for_file(uint64_t file_bytes)
+{
+    uint64_t bytes = memory_for_traces(), fair = MEMORY_FOR_SMALL_FILES;
+    if (file_bytes == 0) /* a pipe */
+        return bytes;
+    if (file_bytes > fair / UNFOLDING_MAX)
+        fair = file_bytes < UINT64_MAX / UNFOLDING_MAX ? file_bytes * UNFOLDING_MAX
+                                                       : UINT64_MAX;
+    return bytes < fair ? bytes : fair;
+}
+
+static enum dry_status
+read_trace(const struct input *in, const struct dry_source *source, const char *path,
+           struct dry_trace **trace, struct dry_error *err)
+{
+    char what[512];
+    snprintf(what, sizeof what, "reading %s", path);
+    struct input_description d;
+    input_describe(in, &d);
+    struct watch watch = {.in = in};
+    progress_begin(&watch.progress, what, d.file_bytes);
+    struct dry_trace_options options;
+    dry_trace_options_init(&options);
+    options.memory_bytes_max = memory_for_file(d.file_bytes);
+    options.progress = show_progress;
+    options.progress_self = &watch;
+    enum dry_status status = dry_trace_read(source, &options, trace, err);
+    progress_end(&watch.progress);
+    return status;
+}
+
+/* The reader counts bytes of what it was given, which need not be bytes of the file. */
+static int
+report_unread(const char *command, const char *path, const struct input_description *d,
+              struct dry_error *err)
+{
+    uint64_t offset = err->offset;
+    bool is_of_file = !d->is_unpacked && !d->is_converted;
+    if (offset == DRY_NO_OFFSET || (is_of_file && !d->is_at_fault))
+        return report_error(command, path, err);
+    err->offset = DRY_NO_OFFSET;
+    if (d->is_converted || d->is_at_fault) /* the stream's text names its byte */
+        return report_error(command, path, err);
+    char text[sizeof err->text];
+    snprintf(text, sizeof text, "%s", err->text);
+    snprintf(err->text, sizeof err->text, "byte %llu of the unpacked data: %.180s",
+             (unsigned long long)offset, text);
+    return report_error(command, path, err);
+}
+
+int
+load_trace(const char *command, const char *path, struct dry_trace **trace,
+           struct input_description *about)
+{
+    struct dry_error err = {.offset = DRY_NO_OFFSET};
+    struct input *in = NULL;
+    struct dry_source source;
+    if (input_open(path, memory_for_traces() / 2, &in, &source, &err) != DRY_OK) {
+        err.offset = DRY_NO_OFFSET; /* where it matters, the text names it */
+        return report_error(command, path, &err);
+    }
+    enum dry_status status = read_trace(in, &source, path, trace, &err);
+    struct input_description d;
+    input_describe(in, &d);
+    if (about)
+        *about = d;
+    int code = status == DRY_OK ? EXIT_FINE : report_unread(command, path, &d, &err);
+    input_close(in);
+    return code;
+}
+
+/* In order, the host behind all others; its memory is of another kind. */
+static size_t
+count_devices(const struct dry_trace_view *v)
+{
+    size_t count = v->device_count;
+    return count > 0 && v->devices[count - 1].device == DRY_DEVICE_HOST ? count - 1
+                                                                        : count;
+}
+
+int
+load_report_no_device(const char *command, const char *path,
+                      const struct dry_trace *trace, int64_t device)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(trace);
+    size_t count = count_devices(v);
+    long long missing = device;
+    if (count == 0)
+        return report_usage(command, "%s has no device %lld, nor any other", path,
+                            missing);
+    int first = v->devices[0].device, last = v->devices[count - 1].device;
+    if (count == 1)
+        return report_usage(command, "%s has no device %lld; there is one in it, %d",
+                            path, missing, first);
+    return report_usage(command, "%s has no device %lld; there are %zu in it, %d to %d",
+                        path, missing, count, first, last);
+}
+
+static bool
+has_device(const struct dry_trace_view *v, int64_t device)
+{
+    for (size_t i = 0; i < v->device_count; i++) {
+        if (v->devices[i].device == device)
+            return true;
+    }
+    return false;
+}
+
+int
+load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
+            struct dry_replay **replay)
+{
+    struct dry_replay_options options;
+    struct dry_error err;
+    const char *command = wanted->command;
+    dry_replay_options_init(&options);
+    if (dry_trace_get_view(trace)->device_count == 0)
+        return report_failure(command, wanted->path, EXIT_INPUT,
+                              "nothing to replay: no events and no segments");
+    if (wanted->compat && strcmp(wanted->compat, "auto") != 0)
+        options.compat = wanted->compat;
+    if (wanted->device != LOAD_BUSIEST_DEVICE) {
+        if (wanted->device < 0)
+            return report_usage(command, "--device %lld: expected 0 or more",
+                                (long long)wanted->device);
+        if (!has_device(dry_trace_get_view(trace), wanted->device))
+            return load_report_no_device(command, wanted->path, trace, wanted->device);
+        options.device = (int32_t)wanted->device;
+    }
+    options.progress = progress_update;
+    options.progress_self = wanted->progress;
+    enum dry_status status = dry_replay_create(trace, &options, replay, &err);
+    if (status == DRY_ERR_ARGUMENT)
+        return report_usage(command, "%s", err.text);
+    return status == DRY_OK ? EXIT_FINE : report_error(command, wanted->path, &err);
+}

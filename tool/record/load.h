@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_LOAD_H
+#define TOOL_LOAD_H
+
+/* From a path to a trace and its replay, with progress and with the failure said. */
+
+#include <drystone/replay.h>
+#include <drystone/trace.h>
+
+#include "base/progress.h"
+#include "record/input.h"
+
+/*
+ * Read `path` ("-" is standard input) for `command`. Returns an exit_code: EXIT_FINE and
+ * *trace is the caller's to destroy, or another one and the reason is on standard error.
+ * `about`, if not NULL, tells of the file.
+ */
+int load_trace(const char *command, const char *path, struct dry_trace **trace,
+               struct input_description *about);
+
+/* --device named none that the trace has: says which there are. Returns EXIT_USAGE. */
+int load_report_no_device(const char *command, const char *path,
+                          const struct dry_trace *trace, int64_t device);
+
+/* Which replay of a trace is wanted. */
+struct load_replay {
+    const char *command, *path;
+    int64_t device;            /* LOAD_BUSIEST_DEVICE, the default of --device */
+    const char *compat;        /* NULL and "auto": the release that fits the record */
+    struct progress *progress; /* the replay goes on to report to it */
+};
+#define LOAD_BUSIEST_DEVICE INT64_MIN
+
+/* As load_trace(); the trace must outlive *replay. */
+int load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
+                struct dry_replay **replay);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/study.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "record/load.h"
+#include "record/moment.h"
+
+/* What PyTorch would have done with a program of which only the requests are known. */
+static int
+simulate(struct study *s)
+{
+    struct dry_replay *replay = NULL;
+    struct dry_error err;
+    enum dry_status status = dry_replay_create(s->trace, NULL, &replay, &err);
+    if (status == DRY_OK)
+        s->before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
+    if (status == DRY_OK)
+        status = dry_replay_record(replay, NULL, &s->recorded, &err);
+    dry_replay_destroy(replay);
+    s->is_simulated = true;
+    s->subject = s->recorded;
+    return status == DRY_OK ? EXIT_FINE : report_error(s->command, s->path, &err);
+}
+
+static int
+open_device(struct study *s, int32_t device)
+{
+    struct study_device *d = &s->devices[s->device_count];
+    struct dry_replay_options options;
+    dry_replay_options_init(&options);
+    options.device = device;
+    options.progress = progress_update;
+    options.progress_self = &s->progress;
+    struct dry_error err;
+    enum dry_status status = dry_replay_create(s->subject, &options, &d->replay, &err);
+    if (status == DRY_OK)
+        status = dry_timeline_create(d->replay, NULL, &d->timeline, &err);
+    s->device_count++;
+    return status == DRY_OK ? EXIT_FINE : report_error(s->command, s->path, &err);
+}
+
+static bool
+is_busier(const struct study_device *a, const struct study_device *b)
+{
+    const struct dry_timeline_view *x = dry_timeline_get_view(a->timeline);
+    const struct dry_timeline_view *y = dry_timeline_get_view(b->timeline);
+    if ((x->oom_count > 0) != (y->oom_count > 0))
+        return x->oom_count > 0;
+    if (x->event_count != y->event_count)
+        return x->event_count > y->event_count;
+    return x->segment_count > y->segment_count;
+}
+
+static int
+open_devices(struct study *s, int64_t wanted)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(s->subject);
+    int code = EXIT_FINE;
+    s->devices = calloc(v->device_count + 1, sizeof *s->devices);
+    if (!s->devices)
+        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+    progress_begin(&s->progress, "replaying", 0);
+    for (size_t i = 0; i < v->device_count && code == EXIT_FINE; i++) {
+        int32_t device = v->devices[i].device;
+        if (device == DRY_DEVICE_HOST ||
+            (wanted != STUDY_EVERY_DEVICE && device != wanted))
+            continue;
+        code = open_device(s, device);
+        if (code == EXIT_FINE &&
+            is_busier(&s->devices[s->device_count - 1], &s->devices[s->main]))
+            s->main = s->device_count - 1;
+    }
+    progress_end(&s->progress);
+    return code;
+}
+
+int
+study_open(struct study *s, const char *command, const char *path, int64_t device)
+{
+    *s = (struct study){.command = command, .path = path};
+    if (device != STUDY_EVERY_DEVICE && device < 0)
+        return report_usage(command, "--device %lld: expected 0 or more",
+                            (long long)device);
+    int code = load_trace(command, path, &s->trace, NULL);
+    if (code != EXIT_FINE)
+        return code;
+    const struct dry_trace_view *v = dry_trace_get_view(s->trace);
+    s->subject = s->trace;
+    if (v->kind != DRY_TRACE_SNAPSHOT && v->kind != DRY_TRACE_BUILT &&
+        v->device_count > 0)
+        code = simulate(s);
+    if (code == EXIT_FINE)
+        code = open_devices(s, device);
+    if (code == EXIT_FINE && s->device_count == 0)
+        code = device == STUDY_EVERY_DEVICE
+                   ? report_failure(command, path, EXIT_INPUT,
+                                    "nothing to look at: no events and no segments")
+                   : load_report_no_device(command, path, s->trace, device);
+    return code;
+}
+
+void
+study_close(struct study *s)
+{
+    for (size_t i = 0; i < s->device_count; i++) {
+        dry_timeline_destroy(s->devices[i].timeline);
+        dry_replay_destroy(s->devices[i].replay);
+    }
+    free(s->devices);
+    dry_trace_destroy(s->recorded);
+    dry_trace_destroy(s->trace);
+    *s = (struct study){0};
+}
+
+/* An event is counted in the file; the state after it is one moment later. */
+static int
+find_event(const struct study *s, const struct dry_timeline_view *v, const char *at,
+           uint32_t *moment)
+{
+    char *end;
+    errno = 0;
+    unsigned long long event = strtoull(at, &end, 10);
+    if (at[0] < '0' || at[0] > '9' || *end || errno)
+        return report_usage(
+            s->command, "--at %s: expected oom, peak, end or the number of an event", at);
+    if (v->event_count == 0)
+        return report_usage(s->command, "--at %s: device %d has no events in this file",
+                            at, (int)v->device);
+    if (event < v->first_event || event - v->first_event >= v->event_count)
+        return report_usage(s->command,
+                            "--at %s: device %d has the %sevents %zu to %zu of this file",
+                            at, (int)v->device, s->is_simulated ? "simulated " : "",
+                            v->first_event, v->first_event + v->event_count - 1);
+    *moment = (uint32_t)(event - v->first_event) + 1;
+    return EXIT_FINE;
+}
+
+int
+study_find_moment(const struct study *s, size_t device, const char *at, uint32_t *moment)
+{
+    const struct dry_timeline_view *v =
+        dry_timeline_get_view(s->devices[device].timeline);
+    switch (moment_find_reason(v, at)) {
+    case MOMENT_OOM:
+        if (v->oom_count == 0)
+            return report_usage(
+                s->command, "--at oom: device %d did not run out of memory in this file",
+                (int)v->device);
+        *moment = v->oom_event; /* before it: what was there when it failed */
+        return EXIT_FINE;
+    case MOMENT_PEAK:
+        *moment = v->peaks[DRY_CURVE_ACTIVE].moment;
+        return EXIT_FINE;
+    case MOMENT_END:
+        *moment = v->dump_moment;
+        return EXIT_FINE;
+    case MOMENT_EVENT:
+        break;
+    }
+    return find_event(s, v, at, moment);
+}
