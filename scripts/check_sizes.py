@@ -34,6 +34,8 @@ def hold_functions(root):
 def hold_files(root):
     files, header = rulers.Ceilings("files"), rulers.Ceilings("header")
     for top in FOLDERS:
+        if not (root / top).exists():
+            continue
         for folder in [root / top, *sorted((root / top).rglob("*/"))]:
             if "corpus" in folder.parts:
                 continue

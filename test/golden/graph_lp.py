@@ -20,7 +20,7 @@ RANDOM = 60
 
 
 def solve_by_cbc(lp, answer):
-    subprocess.run(["cbc", lp, "solve", "solution", answer], check=True, timeout=120,
+    subprocess.run(["cbc", lp, "solve", "solution", answer], check=True, timeout=1800,
                    stdout=subprocess.DEVNULL)
     first = answer.read_text().splitlines()[0]
     if "Infeasible" in first or "infeasible" in first:
@@ -30,7 +30,7 @@ def solve_by_cbc(lp, answer):
 
 
 def solve_by_glpsol(lp, answer):
-    subprocess.run(["glpsol", "--lp", lp, "-o", answer], check=True, timeout=120,
+    subprocess.run(["glpsol", "--lp", lp, "-o", answer], check=True, timeout=1800,
                    stdout=subprocess.DEVNULL)
     text = answer.read_text()
     status = re.search(r"^Status:\s+(.*)$", text, re.M).group(1)
@@ -45,7 +45,7 @@ SOLVERS = {"cbc": solve_by_cbc, "glpsol": solve_by_glpsol}
 def write(program, folder, *args):
     """The file, and the best time by our own search; None: there is no plan."""
     run = subprocess.run([program, *map(str, args)], check=True, capture_output=True,
-                         text=True, timeout=120)
+                         text=True, timeout=1800)
     lp = folder / "graph.lp"
     lp.write_text(run.stdout)
     assert max(map(len, run.stdout.splitlines())) <= 255, "a line is too long"

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 tool = pathlib.Path(sys.argv[1]).resolve()
-LIMIT_S = 200
+LIMIT_S = 1800
 LINE = b"packing, searches so far: "
 WIPE = b"\r\x1b[K"
 

@@ -25,7 +25,7 @@ is_sanitized = b"__asan_init" in tool.read_bytes()
 
 def run(*words, env=None, **more):
     return subprocess.run([tool, "run", *words], env=CLEAN | (env or {}), text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60, **more)
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=1800, **more)
 
 
 def check(name, condition, done=None):
@@ -93,7 +93,7 @@ def signals():
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
             child.stdout.readline()
             child.send_signal(signal.SIGTERM)
-            _, errors = child.communicate(timeout=60)
+            _, errors = child.communicate(timeout=1800)
         check("SIGTERM reaches the program", child.returncode == 9)
         check("and the proof comes all the same", not prove or b"proven" in errors)
 

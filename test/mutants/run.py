@@ -8,13 +8,18 @@ test knows from outside or the part's own check. Each piece must be there exactl
 mutant that no longer applies is a failure too. The tests pass on an unchanged copy first;
 those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
 
-    run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a -- cc [ARGUMENTS]
+    run.py --root SOURCES --build FOLDER --libraries SUPPORT.a DRYSTONE.a [--changed] -- cc ...
+
+With --changed only mutants of what differs from the merge base with the main branch are run:
+their file, their test, or their entry here. Where git cannot tell, all are.
 """
 import argparse
+import ast
 import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -1225,7 +1230,9 @@ PROGRAMS = {
     "test_knapsack": ("test/unit/plan/knapsack/test_knapsack.c", ["plan/knapsack/*"]),
     "test_graph": ("test/unit/plan/graph/test_graph.c", ["plan/graph/*"]),
 }
-SECONDS = 120
+# A mutant without end is ended by the work it has done, so that a busy machine ends nothing
+# else; one that sleeps for ever by a wait that no machine is too busy for.
+PROCESSOR_SECONDS, WALL_SECONDS = 120, 1800
 RUN = re.compile(r"\[ RUN +\] (\w+)")
 FAILED = re.compile(r"\[ +(?:FAILED|ERROR) +\] (\w+)")
 
@@ -1257,12 +1264,17 @@ def link(setup, folder, program):
     return binary
 
 
+def limit_work():
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+
+
 def run(program, rounds):
     """(passed, the test that failed first or ran last, the last line that says why)."""
     env = dict(os.environ, DRY_TEST_ROUNDS=str(rounds), CMOCKA_MESSAGE_OUTPUT="stdout")
     try:
-        done = subprocess.run([str(program)], env=env, timeout=SECONDS,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run([str(program)], env=env, timeout=WALL_SECONDS,
+                              preexec_fn=limit_work, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
         text, passed = done.stdout.decode(errors="replace"), done.returncode == 0
     except subprocess.TimeoutExpired as stopped:
         text, passed = (stopped.stdout or b"").decode(errors="replace") + "\nno end", False
@@ -1327,11 +1339,47 @@ def check_all(setup, chosen):
                 failed += 1
         if failed:
             return failed
-        for name, (caught, wrong) in zip(chosen, pool.map(
-                lambda name: check_mutant(setup, name), chosen)):
-            print(f"{name}: {caught or wrong}", flush=True)
+        results = pool.map(lambda name: check_mutant(setup, name), chosen)
+        for number, (name, (caught, wrong)) in enumerate(zip(chosen, results), 1):
+            print(f"{number}/{len(chosen)} {name}: {'WRONG: ' + wrong if wrong else caught}",
+                  flush=True)
             failed += wrong is not None
     return failed
+
+
+def git(setup, *words):
+    """What it prints, or None."""
+    done = subprocess.run(["git", "-C", str(setup.root), *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def entries_at(setup, commit):
+    """The table of mutants as it was, or an empty one."""
+    here = pathlib.Path(__file__).resolve().relative_to(setup.root.resolve())
+    text = git(setup, "show", f"{commit}:{here.as_posix()}")
+    for node in ast.parse(text or "").body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "MUTANTS":
+            return ast.literal_eval(node.value)
+    return {}
+
+
+def changed_mutants(setup):
+    for branch in ("origin/HEAD", "origin/main", "main"):
+        base = git(setup, "merge-base", "HEAD", branch)
+        if base:
+            break
+    else:
+        return list(MUTANTS)
+    base = base.strip()
+    names = git(setup, "diff", "--name-only", base)
+    if names is None:
+        return list(MUTANTS)
+    changed = {pathlib.PurePath(name).name for name in names.splitlines()}
+    old = entries_at(setup, base)
+    return [name for name, entry in MUTANTS.items()
+            if entry[0] in changed or old.get(name) != entry
+            or pathlib.PurePath(PROGRAMS[entry[3]][0]).name in changed]
 
 
 def main():
@@ -1341,13 +1389,15 @@ def main():
     parser.add_argument("--libraries", nargs="+", required=True)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--only")
+    parser.add_argument("--changed", action="store_true")
     parser.add_argument("cc", nargs="+")
     setup = parser.parse_args()
-    chosen = [name for name in MUTANTS if setup.only in (None, name)]
+    chosen = [name for name in (changed_mutants(setup) if setup.changed else MUTANTS)
+              if setup.only in (None, name)]
     shutil.rmtree(setup.build, ignore_errors=True)
     (setup.build / "unchanged").mkdir(parents=True)
     failed = check_all(setup, chosen)
-    print(f"{len(chosen)} mutants, {failed} wrong")
+    print(f"{len(chosen)} of {len(MUTANTS)} mutants, {failed} wrong")
     return 1 if failed else 0
 
 

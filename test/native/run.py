@@ -55,7 +55,7 @@ def run_one(program, words):
     """(calls, failures of them), or None and what differs is told."""
     env = os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR"}
     done = subprocess.run([program, *words], capture_output=True, text=True, env=env,
-                          timeout=600, check=False)
+                          timeout=1800, check=False)
     found = DONE.search(done.stdout)
     if done.returncode == REFUSED:
         print(f"not known to this release: {words[0]!r}: {done.stdout.splitlines()[0]}")

@@ -577,7 +577,7 @@ class Ranks(unittest.TestCase):
             words = [sys.executable, "-W", "ignore", "-c", text]
             ranks = [subprocess.Popen([*words, str(rank), folder + "/meeting"],
                                       stdout=subprocess.PIPE, text=True) for rank in range(2)]
-            said = [rank.communicate(timeout=100)[0].splitlines() for rank in ranks]
+            said = [rank.communicate(timeout=1800)[0].splitlines() for rank in ranks]
         for lines in said:
             self.assertEqual(lines, ["differ: ranks [1] have another plan than rank 0: share() "
                                      "it first", "[2, 2] True"])

@@ -60,7 +60,7 @@ def boot(kernel, tool, starter):
         path = pathlib.Path(folder) / "initrd"
         path.write_bytes(initramfs(tool, starter))
         try:
-            done = subprocess.run(machine.command(kernel, str(path)), timeout=280,
+            done = subprocess.run(machine.command(kernel, str(path)), timeout=1800,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, check=False)
             return done.stdout.decode(errors="replace")

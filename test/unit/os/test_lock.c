@@ -50,6 +50,9 @@ nap(long ns)
 static struct stage *
 make_stage(void)
 {
+    /* A thread that is not woken is a failure, not a wait; each test has its own minute, of
+       which it needs a fraction of a second. */
+    alarm(60);
     struct stage *s = calloc(1, sizeof *s);
     assert_non_null(s);
     dryi_lock_init(&s->lock);
@@ -515,7 +518,6 @@ fence_refused_from_the_beginning(void **state)
 int
 main(void)
 {
-    alarm(30); /* a thread that is not woken is a failure, not a wait */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_takes_and_gives),
         cmocka_unit_test(lock_held_alone_holds_against_the_next_thread),
