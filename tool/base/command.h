@@ -7,7 +7,7 @@
  *
  *     static const struct option_spec specs[] = {
  *         {"capacity", 'c', "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
- *          "the device's memory"},
+ *          .help = "the device's memory"},
  *         ...
  *     };
  *     const struct command command_replay = {

@@ -17,6 +17,7 @@ struct parser {
     int next; /* index in argv */
     unsigned char *values;
     struct option_list *operands;
+    uint64_t given; /* a bit an option of the table */
     int exit_code;
 };
 
@@ -137,6 +138,37 @@ refuse(struct parser *p, const char *format, ...)
     return false;
 }
 
+#define BOUND_BYTES 32
+
+/* "100"; of a size in the largest unit that it is whole in: "16MiB". */
+static const char *
+write_bound(const struct option_spec *spec, int64_t bound, char text[BOUND_BYTES])
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    for (; spec->kind == OPTION_SIZE && bound && bound % 1024 == 0; unit++)
+        bound /= 1024;
+    snprintf(text, BOUND_BYTES, "%lld%s", (long long)bound, units[unit]);
+    return text;
+}
+
+/* Check `number`, which was typed as `text`, against the bounds of its row. */
+static bool
+check_range(struct parser *p, const struct option_spec *spec, int64_t number,
+            const char *text)
+{
+    bool has_max = spec->max != 0 && spec->max != NO_MAX;
+    bool has_range = spec->min != 0 || spec->max != 0;
+    char min[BOUND_BYTES], max[BOUND_BYTES];
+    if (!has_range || (number >= spec->min && (!has_max || number <= spec->max)))
+        return true;
+    write_bound(spec, spec->min, min);
+    if (!has_max)
+        return refuse(p, "--%s %s: expected %s or more", spec->name, text, min);
+    return refuse(p, "--%s %s: expected %s to %s", spec->name, text, min,
+                  write_bound(spec, spec->max, max));
+}
+
 static bool
 store_int(struct parser *p, const struct option_spec *spec, const char *text)
 {
@@ -148,7 +180,25 @@ store_int(struct parser *p, const struct option_spec *spec, const char *text)
     if (errno)
         return refuse(p, "--%s: '%s' is more than 63 bits", spec->name, text);
     int64_t stored = value;
+    if (!check_range(p, spec, stored, text))
+        return false;
     memcpy(p->values + spec->where, &stored, sizeof stored);
+    return true;
+}
+
+static bool
+store_size(struct parser *p, const struct option_spec *spec, const char *text)
+{
+    uint64_t bytes;
+    enum size_kind kind = read_size(text, &bytes);
+    if (kind == SIZE_NONE)
+        return refuse(p, "--%s: '%s' is not a size such as 512MiB or 40GiB", spec->name,
+                      text);
+    if (kind == SIZE_TOO_LARGE)
+        return refuse(p, "--%s: '%s' is more than 64 bits of bytes", spec->name, text);
+    if (!check_range(p, spec, bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX, text))
+        return false;
+    memcpy(p->values + spec->where, &bytes, sizeof bytes);
     return true;
 }
 
@@ -156,9 +206,8 @@ static bool
 store(struct parser *p, const struct option_spec *spec, const char *text)
 {
     unsigned char *at = p->values + spec->where;
-    uint64_t bytes;
-    enum size_kind size;
     bool yes = true;
+    p->given |= UINT64_C(1) << (spec - p->command->options);
     switch (spec->kind) {
     case OPTION_FLAG:
         memcpy(at, &yes, sizeof yes);
@@ -169,15 +218,7 @@ store(struct parser *p, const struct option_spec *spec, const char *text)
     case OPTION_LIST:
         return append(p, (struct option_list *)(void *)at, text);
     case OPTION_SIZE:
-        size = read_size(text, &bytes);
-        if (size != SIZE_FINE)
-            return refuse(p,
-                          size == SIZE_NONE
-                              ? "--%s: '%s' is not a size such as 512MiB or 40GiB"
-                              : "--%s: '%s' is more than 64 bits of bytes",
-                          spec->name, text);
-        memcpy(at, &bytes, sizeof bytes);
-        return true;
+        return store_size(p, spec, text);
     case OPTION_INT:
         return store_int(p, spec, text);
     }
@@ -258,6 +299,67 @@ take_word(struct parser *p, const char *word, bool *only_operands)
     return word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
 }
 
+/* Whether `name` is one of `names`, which are apart by spaces. */
+static bool
+is_among(const char *name, const char *names)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " ");
+        if (word == length && memcmp(at, name, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+/* Whether a given option asks for something: a number at its `min` does not. */
+static bool
+is_asking(const struct parser *p, const struct option_spec *spec)
+{
+    int64_t number;
+    if (spec->kind != OPTION_INT)
+        return true;
+    memcpy(&number, p->values + spec->where, sizeof number);
+    return number != spec->min;
+}
+
+/* Whether one of `names` was given; NULL: none. `asks`: only if it asks for something. */
+static bool
+is_one_there(const struct parser *p, const char *names, bool asks)
+{
+    for (size_t i = 0; names && i < p->command->option_count; i++) {
+        const struct option_spec *spec = &p->command->options[i];
+        if ((p->given >> i & 1) != 0 && is_among(spec->name, names) &&
+            (!asks || is_asking(p, spec)))
+            return true;
+    }
+    return false;
+}
+
+static bool
+check_ties_of(struct parser *p, const struct option_spec *spec)
+{
+    bool refuses = !is_one_there(p, spec->unless, false);
+    for (size_t i = 0; i < OPTION_REFUSALS_MAX && refuses; i++) {
+        if (is_one_there(p, spec->refuses[i].others, true))
+            return refuse(p, "--%s is %s", spec->name, spec->refuses[i].why);
+    }
+    if (spec->needs.others && !is_one_there(p, spec->needs.others, true))
+        return refuse(p, "--%s is %s", spec->name, spec->needs.why);
+    return true;
+}
+
+static bool
+check_ties(struct parser *p)
+{
+    for (size_t i = 0; i < p->command->option_count; i++) {
+        if ((p->given >> i & 1) != 0 && !check_ties_of(p, &p->command->options[i]))
+            return false;
+    }
+    return true;
+}
+
 bool
 options_parse(const struct command *command, int argc, char **argv, void *values,
               struct option_list *operands, int *exit_code)
@@ -269,15 +371,13 @@ options_parse(const struct command *command, int argc, char **argv, void *values
                        .values = values,
                        .operands = operands};
     *operands = (struct option_list){0};
-    bool only_operands = false;
-    while (p.next < argc) {
-        const char *word = argv[p.next++];
-        if (!take_word(&p, word, &only_operands)) {
-            *exit_code = p.exit_code;
-            return false;
-        }
-    }
-    return true;
+    bool only_operands = false, is_good = true;
+    while (p.next < argc && is_good)
+        is_good = take_word(&p, argv[p.next++], &only_operands);
+    is_good = is_good && check_ties(&p);
+    if (!is_good)
+        *exit_code = p.exit_code;
+    return is_good;
 }
 
 int

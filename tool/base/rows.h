@@ -10,9 +10,6 @@
 
 #define ROWS_NOT_GIVEN INT64_MIN /* the default of --rows */
 
-/* An exit_code; what is wrong is said. */
-int rows_check(const char *command, int64_t rows);
-
 /* The most rows to show; SIZE_MAX: all, which 0 asks for. */
 size_t rows_limit(int64_t rows, bool is_json);
 

@@ -24,22 +24,26 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     "oom, peak, end, or the number of an event, in each; default: the out-of-memory if "
-     "there is one, else the peak"},
+     .help = "oom, peak, end, or the number of an event, in each; default: the "
+             "out-of-memory if "
+             "there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
-     "line (the default), function, module, category or size"},
+     .help = "line (the default), function, module, category or size"},
     {"min", 'm', "SIZE", OPTION_SIZE, offsetof(struct values, min),
-     "show owners that differ by this much; default 64 MiB, or 1 % of the largest total "
-     "if that is less"},
+     .help = "show owners that differ by this much; default 64 MiB, or 1 % of the "
+             "largest total "
+             "if that is less"},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
-     "how many owners, 0 for all; default 20, with --json all"},
+     .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device of each file; default: one that ran out of memory, else the one with "
-     "the most events"},
+     .help = "the device of each file; default: one that ran out of memory, else the one "
+             "with "
+             "the most events",
+     .max = NO_MAX},
     {"fail-above", 0, "SIZE", OPTION_SIZE, offsetof(struct values, fail_above),
-     "end with 1 if a total or an owner differs by more"},
+     .help = "end with 1 if a total or an owner differs by more"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.diff/1, see drystone-diff(1)"},
+     .help = "print JSON, schema drystone.diff/1, see drystone-diff(1)"},
 };
 
 static const char about_text[] =
@@ -94,8 +98,7 @@ check_usage(struct session *s, const struct option_list *operands)
     if (operands->count == 1 && s->values.device != STUDY_EVERY_DEVICE)
         return report_usage("diff", "--device: one device of one file has nothing to be "
                                     "compared with");
-    int code = rows_check("diff", s->values.rows);
-    return code == EXIT_FINE ? find_key(s) : code;
+    return find_key(s);
 }
 
 /* --- subjects ----------------------------------------------------------------------------- */

@@ -12,8 +12,6 @@
 #include "record/load.h"
 #include "record/study.h"
 
-#define SIZE_NOT_STATED UINT64_MAX
-
 struct values {
     const char *at, *message;
     uint64_t total;
@@ -21,26 +19,34 @@ struct values {
     bool json;
 };
 
+static const char of_file[] = "of a file: the message of --message says that itself";
+
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     "oom, peak, end, or the number of an event; default: the first out-of-memory, else "
-     "the "
-     "peak"},
+     .help = "oom, peak, end, or the number of an event; default: the first "
+             "out-of-memory, else "
+             "the "
+             "peak",
+     .refuses = {{"message", of_file}}},
     {"message", 'm', "TEXT", OPTION_STRING, offsetof(struct values, message),
-     "explain an error message instead of a file; - reads a message or a whole log from "
-     "standard input"},
+     .help = "explain an error message instead of a file; - reads a message or a whole "
+             "log from "
+             "standard input"},
     {"gpu-total", 0, "SIZE", OPTION_SIZE, offsetof(struct values, total),
-     "how large the device is, 79.2GiB: a snapshot does not say, and only with it memory "
-     "of "
-     "others can be told"},
+     .help = "how large the device is, 79.2GiB: a snapshot does not say, and only with "
+             "it memory "
+             "of "
+             "others can be told",
+     .min = 1, .refuses = {{"message", of_file}}},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one that ran out of memory, else the busiest"},
+     .help = "the device; default: the one that ran out of memory, else the busiest",
+     .max = NO_MAX, .refuses = {{"message", of_file}}},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
-     "replays under other settings at most; 0: none; default 12"},
+     .help = "replays under other settings at most; 0: none; default 12", .max = 1000},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     "lines of owners shown; default 8"},
+     .help = "lines of owners shown; default 8", .min = 1, .max = 1000000},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
+     .help = "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
 };
 
 static const char about_text[] =
@@ -76,7 +82,7 @@ report(const struct session *s, const struct dry_explanation *explanation)
         .device_count = s->study.device_count,
         .row_max = (size_t)s->values.rows,
         .is_simulated = s->study.is_simulated,
-        .is_total_known = s->values.total != SIZE_NOT_STATED,
+        .is_total_known = s->values.total != NOT_GIVEN,
     };
     int code = EXIT_FINE;
     if (s->values.json)
@@ -123,7 +129,7 @@ explain(struct session *s, const struct dry_explain_device *devices)
     options.devices = devices;
     options.device_count = s->study.device_count;
     options.subject = s->study.main;
-    if (s->values.total != SIZE_NOT_STATED)
+    if (s->values.total != NOT_GIVEN)
         options.total_bytes = s->values.total;
     options.run_max = (size_t)s->values.runs;
     options.is_simulated = s->study.is_simulated;
@@ -171,47 +177,22 @@ explain_file(struct session *s, const char *path)
     return code;
 }
 
-/* A message has one moment, one device, and says how large that is. */
-static int
-check_message_usage(const struct values *v, const struct option_list *operands)
-{
-    if (operands->count > 0)
-        return report_usage("explain", "--message and a file are given; one is expected");
-    const char *of_files = v->at                             ? "--at"
-                           : v->total != SIZE_NOT_STATED     ? "--gpu-total"
-                           : v->device != STUDY_EVERY_DEVICE ? "--device"
-                                                             : NULL;
-    if (of_files)
-        return report_usage("explain", "%s and --message: the message says that itself",
-                            of_files);
-    return EXIT_FINE;
-}
-
 static int
 check_usage(const struct values *v, const struct option_list *operands)
 {
-    int code = v->message ? check_message_usage(v, operands)
-                          : options_expect_one_file(&command_explain, operands);
-    if (code != EXIT_FINE)
-        return code;
-    if (v->total == 0)
-        return report_usage("explain", "--gpu-total 0: expected 1 or more");
-    if (v->runs < 0 || v->runs > 1000)
-        return report_usage("explain", "--runs %lld: expected 0 to 1000",
-                            (long long)v->runs);
-    if (v->rows < 1 || v->rows > 1000000)
-        return report_usage("explain", "--rows %lld: expected 1 or more",
-                            (long long)v->rows);
+    if (!v->message)
+        return options_expect_one_file(&command_explain, operands);
+    if (operands->count > 0)
+        return report_usage("explain", "--message and a file are given; one is expected");
     return EXIT_FINE;
 }
 
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.total = SIZE_NOT_STATED,
-                                   .device = STUDY_EVERY_DEVICE,
-                                   .runs = 12,
-                                   .rows = 8}};
+    struct session s = {
+        .values = {
+            .total = NOT_GIVEN, .device = STUDY_EVERY_DEVICE, .runs = 12, .rows = 8}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_explain, argc, argv, &s.values, &operands, &code)) {

@@ -13,16 +13,18 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     "oom, peak, end, or the number of an event; default: the first out-of-memory, else "
-     "the peak"},
+     .help = "oom, peak, end, or the number of an event; default: the first "
+             "out-of-memory, else "
+             "the peak"},
     {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, map),
-     "draw every segment, not only those that pin most"},
+     .help = "draw every segment, not only those that pin most"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one that ran out of memory, else the busiest"},
+     .help = "the device; default: the one that ran out of memory, else the busiest",
+     .max = NO_MAX},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     "pools and pinning segments shown; default 10"},
+     .help = "pools and pinning segments shown; default 10", .min = 1, .max = 1000000},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.frag/1, see drystone-frag(1)"},
+     .help = "print JSON, schema drystone.frag/1, see drystone-frag(1)"},
 };
 
 static const char about_text[] =
@@ -96,9 +98,6 @@ run(int argc, char **argv)
     int code;
     if (options_parse(&command_frag, argc, argv, &values, &operands, &code)) {
         code = options_expect_one_file(&command_frag, &operands);
-        if (code == EXIT_FINE && (values.rows < 1 || values.rows > 1000000))
-            code = report_usage("frag", "--rows %lld: expected 1 to 1000000",
-                                (long long)values.rows);
         if (code == EXIT_FINE)
             code = frag_file(&values, operands.values[0]);
     }

@@ -14,14 +14,17 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one that ran out of memory, else the busiest"},
+     .help = "the device; default: the one that ran out of memory, else the busiest",
+     .max = NO_MAX},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
-     "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
-     "out of memory"},
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
+             "if it ran "
+             "out of memory",
+     .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
-     "steps and leak suspects shown; default 12"},
+     .help = "steps and leak suspects shown; default 12", .min = 1, .max = 1000000},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.steps/1, see drystone-steps(1)"},
+     .help = "print JSON, schema drystone.steps/1, see drystone-steps(1)"},
 };
 
 static const char about_text[] =
@@ -85,11 +88,6 @@ run(int argc, char **argv)
     int code;
     if (options_parse(&command_steps, argc, argv, &values, &operands, &code)) {
         code = options_expect_one_file(&command_steps, &operands);
-        if (code == EXIT_FINE && (values.rows < 1 || values.rows > 1000000))
-            code = report_usage("steps", "--rows %lld: expected 1 to 1000000",
-                                (long long)values.rows);
-        if (code == EXIT_FINE && values.capacity == 0)
-            code = report_usage("steps", "--capacity 0: no program runs on nothing");
         if (code == EXIT_FINE)
             code = show_steps(&values, operands.values[0]);
     }

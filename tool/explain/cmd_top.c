@@ -20,21 +20,24 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     "oom, peak, end, or the number of an event: the state after it; default: the "
-     "out-of-memory if there is one, else the peak"},
+     .help =
+         "oom, peak, end, or the number of an event: the state after it; default: the "
+         "out-of-memory if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
-     "line (the default), function, module, stack, category, size or step"},
+     .help = "line (the default), function, module, stack, category, size or step"},
     {"inverted", 'i', NULL, OPTION_FLAG, offsetof(struct values, is_inverted),
-     "by the outermost frame of the user's code instead of the innermost"},
+     .help = "by the outermost frame of the user's code instead of the innermost"},
     {"stacks", 's', NULL, OPTION_FLAG, offsetof(struct values, has_stacks),
-     "also show the stack of each owner's largest allocation"},
+     .help = "also show the stack of each owner's largest allocation"},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
-     "how many owners, 0 for all; default 20, with --json all"},
+     .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: one that ran out of memory, else the one with the most "
-     "events"},
+     .help =
+         "the device; default: one that ran out of memory, else the one with the most "
+         "events",
+     .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.top/1, see drystone-top(1)"},
+     .help = "print JSON, schema drystone.top/1, see drystone-top(1)"},
 };
 
 static const char about_text[] =
@@ -71,9 +74,6 @@ static int
 check_usage(struct session *s, const struct option_list *operands)
 {
     int code = options_expect_one_file(&command_top, operands);
-    if (code != EXIT_FINE)
-        return code;
-    code = rows_check("top", s->values.rows);
     return code == EXIT_FINE ? find_key(s) : code;
 }
 

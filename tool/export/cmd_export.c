@@ -32,27 +32,32 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
-     "the file to write; - is standard output"},
+     .help = "the file to write; - is standard output"},
     {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
-     "perfetto, chrome, speedscope, folded, sqlite, csv, svg, pickle or json; default: "
-     "what OUT's ending says"},
+     .help = "perfetto, chrome, speedscope, folded, sqlite, csv, svg, pickle or json; "
+             "default: "
+             "what OUT's ending says"},
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     "oom, peak, end or the number of an event, for speedscope, folded, sqlite, json and "
-     "the map; default: the OOM, else the peak"},
+     .help = "oom, peak, end or the number of an event, for speedscope, folded, sqlite, "
+             "json and "
+             "the map; default: the OOM, else the peak"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "one device; default: all, and for svg the busiest"},
+     .help = "one device; default: all, and for svg the busiest", .max = NO_MAX},
     {"view", 0, "VIEW", OPTION_STRING, offsetof(struct values, view),
-     "svg: timeline (the default) or map"},
+     .help = "svg: timeline (the default) or map"},
     {"axis", 0, "AXIS", OPTION_STRING, offsetof(struct values, axis),
-     "svg: the timeline by events (the default) or by time"},
+     .help = "svg: the timeline by events (the default) or by time"},
     {"slices", 0, "N", OPTION_INT, offsetof(struct values, slices),
-     "perfetto, chrome: at most N allocations a device, those with most bytes x life; "
-     "default 200000"},
+     .help = "perfetto, chrome: at most N allocations a device, those with most bytes x "
+             "life; "
+             "default 200000",
+     .max = NO_MAX},
     {"min-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min_size),
-     "perfetto, chrome: no allocations below SIZE; default 1MiB where there are more "
-     "than N, else 0"},
+     .help =
+         "perfetto, chrome: no allocations below SIZE; default 1MiB where there are more "
+         "than N, else 0"},
     {"every-point", 0, NULL, OPTION_FLAG, offsetof(struct values, every_point),
-     "perfetto, chrome: counters at every event, however many there are"},
+     .help = "perfetto, chrome: counters at every event, however many there are"},
 };
 
 static const char about_text[] =
@@ -186,9 +191,6 @@ check_usage(struct session *s, const struct option_list *operands)
         return code;
     if (!v->output)
         return report_usage("export", "where to? -o OUT says it");
-    if (v->slices < 0)
-        return report_usage("export", "--slices %lld: expected 0 or more",
-                            (long long)v->slices);
     code = check_word("view", v->view, "timeline", "map");
     if (code == EXIT_FINE)
         code = check_word("axis", v->axis, "events", "time");

@@ -15,7 +15,6 @@
 #include "machine/need.h"
 
 #define JOURNAL "/var/lib/drystone/doctor.journal"
-#define NO_PID INT64_MIN
 #define NEEDS_MAX 4096
 #define WORD_MAX 256
 
@@ -23,41 +22,49 @@ struct values {
     struct option_list needs, env;
     const char *purpose, *root, *journal;
     uint64_t page_bytes;
-    int64_t node, pid;
+    int64_t node, pid; /* of no process: 0 */
     bool all, json, apply, undo, yes;
 };
 
 static const struct option_spec specs[] = {
     {"for", 'f', "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
-     "training, inference (both on a GPU) or cpu; default: training"},
+     .help = "training, inference (both on a GPU) or cpu; default: training"},
     {"need", 'n', "WHAT", OPTION_LIST, offsetof(struct values, needs),
-     "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', or a "
-     "size, 4GiB; several apart by ';' or by giving it again"},
+     .help =
+         "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', or a "
+         "size, 4GiB; several apart by ';' or by giving it again"},
     {"node", 0, "N", OPTION_INT, offsetof(struct values, node),
-     "the node that it shall lie on; default: any"},
+     .help = "the node that it shall lie on; default: any", .min = DRY_DOCTOR_ANY_NODE,
+     .max = INT32_MAX},
     {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
-     "of the pages it shall have; default: the kernel's default, mostly 2MiB"},
+     .help = "of the pages it shall have; default: the kernel's default, mostly 2MiB"},
     {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
-     "a variable of the program that will run, beside those of this command; may be "
-     "given several times"},
+     .help =
+         "a variable of the program that will run, beside those of this command; may be "
+         "given several times"},
     {"pid", 'p', "N", OPTION_INT, offsetof(struct values, pid),
-     "look at process N, which runs: its limits, its malloc, and the variables it was "
-     "started with instead of those of this command"},
+     .help = "look at process N, which runs: its limits, its malloc, and the variables "
+             "it was "
+             "started with instead of those of this command",
+     .min = 1, .max = INT32_MAX},
     {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
-     "show what is good too"},
+     .help = "show what is good too"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.doctor/1, see drystone-doctor(1)"},
+     .help = "print JSON, schema drystone.doctor/1, see drystone-doctor(1)",
+     .refuses = {{"apply undo", "for looking: it goes with no --apply or --undo"}}},
     {"root", 0, "DIR", OPTION_STRING, offsetof(struct values, root),
-     "read another machine's /sys and /proc from below DIR, and no environment"},
+     .help = "read another machine's /sys and /proc from below DIR, and no environment"},
     {"apply", 0, NULL, OPTION_FLAG, offsetof(struct values, apply),
-     "after showing them and asking, write the values that mend; of ID... alone, if any "
-     "are given"},
+     .help = "after showing them and asking, write the values that mend; of ID... alone, "
+             "if any "
+             "are given",
+     .refuses = {{"undo", "the opposite of --undo: expected one of them"}}},
     {"undo", 0, NULL, OPTION_FLAG, offsetof(struct values, undo),
-     "go back to what was there before --apply"},
+     .help = "go back to what was there before --apply"},
     {"yes", 'y', NULL, OPTION_FLAG, offsetof(struct values, yes),
-     "do not ask, for scripts"},
+     .help = "do not ask, for scripts"},
     {"journal", 0, "FILE", OPTION_STRING, offsetof(struct values, journal),
-     "what --apply writes and --undo reads; default: " JOURNAL ", below DIR"},
+     .help = "what --apply writes and --undo reads; default: " JOURNAL ", below DIR"},
 };
 
 static const char about_text[] = "Reads what the machine has and allows, from /sys and "
@@ -214,17 +221,6 @@ read_journal_name(struct session *s)
 static int
 check_values(const struct values *v)
 {
-    if (v->apply && v->undo)
-        return report_usage("doctor", "--apply and --undo: expected one of them");
-    if ((v->apply || v->undo) && v->json)
-        return report_usage("doctor",
-                            "--json shows, it does not go with --apply or --undo");
-    if (v->node < DRY_DOCTOR_ANY_NODE || v->node > INT32_MAX)
-        return report_usage("doctor", "--node %lld: expected a node's number",
-                            (long long)v->node);
-    if (v->pid != NO_PID && (v->pid < 1 || v->pid > INT32_MAX))
-        return report_usage("doctor", "--pid %lld: expected a process's number",
-                            (long long)v->pid);
     if (v->page_bytes & (v->page_bytes - 1))
         return report_usage("doctor", "--page-size: expected a power of two, like 2MiB");
     if (v->journal && !*v->journal)
@@ -240,7 +236,7 @@ read_values(struct session *s)
     s->options.root = s->root;
     s->options.node = (int32_t)s->values.node;
     s->options.page_bytes = s->values.page_bytes;
-    s->options.process = s->values.pid == NO_PID ? 0 : s->values.pid;
+    s->options.process = s->values.pid;
     if (code == EXIT_FINE)
         code = read_purpose(s);
     if (code == EXIT_FINE)
@@ -476,7 +472,7 @@ finish(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.node = DRY_DOCTOR_ANY_NODE, .pid = NO_PID}};
+    struct session s = {.values = {.node = DRY_DOCTOR_ANY_NODE}};
     int code;
     dry_doctor_options_init(&s.options);
     if (options_parse(&command_doctor, argc, argv, &s.values, &s.operands, &code)) {

@@ -8,6 +8,9 @@
 #include "machine/pages_bench.h"
 #include "machine/pages_report.h"
 
+#define BYTES_MIN (INT64_C(16) << 20)
+#define BYTES_MAX (INT64_C(32) << 30) /* words are counted in 32 bits */
+
 struct values {
     uint64_t bytes;
     int64_t rounds;
@@ -17,18 +20,19 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"bytes", 0, "SIZE", OPTION_SIZE, offsetof(struct values, bytes),
-     "bench: of each kind of pages; default 1GiB"},
+     .help = "bench: of each kind of pages; default 1GiB", .min = BYTES_MIN,
+     .max = BYTES_MAX},
     {"rounds", 0, "N", OPTION_INT, offsetof(struct values, rounds),
-     "bench: medians of so many; default 7"},
+     .help = "bench: medians of so many; default 7", .min = 1, .max = BENCH_ROUNDS_MAX},
     {"only", 0, "WHAT", OPTION_STRING, offsetof(struct values, only),
-     "bench: pages or malloc alone"},
+     .help = "bench: pages or malloc alone"},
     {"here", 0, NULL, OPTION_FLAG, offsetof(struct values, here),
-     "bench --only malloc: that of this process alone"},
+     .help = "bench --only malloc: that of this process alone"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schemas drystone.pages/1 and drystone.pages-bench/1, see "
-     "drystone-pages(1)"},
+     .help = "print JSON, schemas drystone.pages/1 and drystone.pages-bench/1, see "
+             "drystone-pages(1)"},
     {"root", 0, "DIR", OPTION_STRING, offsetof(struct values, root),
-     "list what the machine has whose /sys and /proc lie there"},
+     .help = "list what the machine has whose /sys and /proc lie there"},
 };
 
 static const char about_text[] = "Lists the kinds and sizes of pages that this machine "
@@ -38,9 +42,6 @@ static const char about_text[] = "Lists the kinds and sizes of pages that this m
                                  "what a tensor's memory costs under each malloc that "
                                  "'drystone run' sets up. It takes "
                                  "about a minute; nothing else should run.";
-
-#define BYTES_MIN (UINT64_C(16) << 20)
-#define BYTES_MAX (UINT64_C(32) << 30) /* words are counted in 32 bits */
 
 static int
 measure(const struct values *v, const struct dry_topology_view *view)
@@ -105,11 +106,6 @@ check(const struct values *v, const struct option_list *words, bool *is_bench)
         return report_usage("pages", "--only is for 'bench'");
     if (*is_bench && *v->root)
         return report_usage("pages", "--root: another machine cannot be measured");
-    if (v->rounds < 1 || v->rounds > BENCH_ROUNDS_MAX)
-        return report_usage("pages", "--rounds %lld: expected 1 to %d",
-                            (long long)v->rounds, BENCH_ROUNDS_MAX);
-    if (v->bytes < BYTES_MIN || v->bytes > BYTES_MAX)
-        return report_usage("pages", "--bytes: expected 16MiB to 32GiB");
     return root_check("pages", v->root);
 }
 

@@ -22,34 +22,39 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"node", 'N', "WHERE", OPTION_STRING, AT(node),
-     "where CPUs and memory are bound: a node's number, gpu:K for the node of a GPU, "
-     "auto "
-     "(default), none"},
+     .help =
+         "where CPUs and memory are bound: a node's number, gpu:K for the node of a GPU, "
+         "auto "
+         "(default), none"},
     {"membind", 0, "HOW", OPTION_STRING, AT(membind),
-     "prefer (default): memory of other nodes when the node is full; strict: none"},
+     .help =
+         "prefer (default): memory of other nodes when the node is full; strict: none"},
     {"interleave", 0, NULL, OPTION_FLAG, AT(interleave),
-     "spread memory over all nodes, page by page"},
+     .help = "spread memory over all nodes, page by page"},
     {"malloc", 'm', "NAME", OPTION_STRING, AT(malloc),
-     "auto (default), jemalloc, tcmalloc, mimalloc, glibc, keep"},
+     .help = "auto (default), jemalloc, tcmalloc, mimalloc, glibc, keep"},
     {"profile", 'p', "NAME", OPTION_STRING, AT(profile),
-     "how malloc keeps memory: balanced (default), throughput, many-workers"},
+     .help = "how malloc keeps memory: balanced (default), throughput, many-workers"},
     {"thp", 0, "HOW", OPTION_STRING, AT(thp),
-     "transparent huge pages: auto (default), always, advised, never, keep"},
+     .help = "transparent huge pages: auto (default), always, advised, never, keep"},
     {"omp-threads", 0, "N", OPTION_STRING, AT(omp_threads),
-     "OpenMP's threads: a number, auto (default): a core each, keep"},
+     .help = "OpenMP's threads: a number, auto (default): a core each, keep"},
     {"omp-bind", 0, NULL, OPTION_FLAG, AT(omp_bind),
-     "bind OpenMP's threads to cores; not for programs that fork workers"},
+     .help = "bind OpenMP's threads to cores; not for programs that fork workers"},
     {"prove", 0, NULL, OPTION_FLAG, AT(prove),
-     "watch the program, and say afterwards what of this took effect"},
+     .help = "watch the program, and say afterwards what of this took effect"},
     {"strict", 0, NULL, OPTION_FLAG, AT(strict),
-     "with --prove: end with 1 if something did not, and the program with 0"},
-    {"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), "do not print what is set"},
+     .help = "with --prove: end with 1 if something did not, and the program with 0",
+     .needs = {"prove", "for --prove alone"}},
+    {"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), .help = "do not print what is set"},
     {"dry-run", 0, NULL, OPTION_FLAG, AT(dry_run),
-     "print what would be set, start nothing"},
+     .help = "print what would be set, start nothing"},
     {"json", 0, NULL, OPTION_FLAG, AT(json),
-     "with --dry-run: print JSON, schema drystone.run/1, see drystone-run(1)"},
+     .help = "with --dry-run: print JSON, schema drystone.run/1, see drystone-run(1)",
+     .needs = {"dry-run", "for --dry-run alone"}},
     {"root", 0, "DIR", OPTION_STRING, AT(root),
-     "with --dry-run: a folder with another machine's /sys, /proc and libraries"},
+     .help = "with --dry-run: a folder with another machine's /sys, /proc and libraries",
+     .needs = {"dry-run", "for --dry-run alone"}},
 };
 
 static const char about_text[] =
@@ -137,11 +142,6 @@ check_values(const struct values *v, size_t word_count)
 {
     if (word_count == 0 && !v->dry_run)
         return report_usage("run", "no program is given");
-    if ((v->json || *v->root) && !v->dry_run)
-        return report_usage("run", "--%s is for --dry-run alone",
-                            v->json ? "json" : "root");
-    if (v->strict && !v->prove)
-        return report_usage("run", "--strict is for --prove alone");
     if (v->interleave && strcmp(v->membind, "strict") == 0)
         return report_usage("run",
                             "--interleave and --membind strict exclude each other");

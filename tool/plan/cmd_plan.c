@@ -28,38 +28,42 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"budget", 'b', "SIZE", OPTION_SIZE, offsetof(struct values, budget),
-     "what the plan may use of the device, weights and all: 40GiB; default: what FILE "
-     "says"},
+     .help = "what the plan may use of the device, weights and all: 40GiB; default: what "
+             "FILE "
+             "says"},
     {"method", 'm', "NAME", OPTION_STRING, offsetof(struct values, method),
-     "one-level, nested, none, block, every, sqrt, greedy or revolve; default one-level"},
+     .help = "one-level, nested, none, block, every, sqrt, greedy or revolve; default "
+             "one-level"},
     {"every", 0, "N", OPTION_INT, offsetof(struct values, every),
-     "of every: each N-th stage is run again; default 2"},
+     .help = "of every: each N-th stage is run again; default 2"},
     {"slots", 0, "N", OPTION_INT, offsetof(struct values, slots),
-     "of one-level and nested: the tables have the budget in N parts; default 500"},
+     .help =
+         "of one-level and nested: the tables have the budget in N parts; default 500"},
     {"window", 0, "N", OPTION_INT, offsetof(struct values, window),
-     "of nested: ranges with ranges in them have N stages at most; default: doubled from "
-     "16 until nothing changes"},
+     .help = "of nested: ranges with ranges in them have N stages at most; default: "
+             "doubled from "
+             "16 until nothing changes"},
     {"table-max", 0, "SIZE", OPTION_SIZE, offsetof(struct values, table_max),
-     "the tables' memory at most; default 256MiB"},
+     .help = "the tables' memory at most; default 256MiB"},
     {"compare", 'c', NULL, OPTION_FLAG, offsetof(struct values, compare),
-     "all methods side by side"},
+     .help = "all methods side by side"},
     {"curve", 0, NULL, OPTION_FLAG, offsetof(struct values, curve),
-     "what more memory saves of the time, from the least budget on"},
+     .help = "what more memory saves of the time, from the least budget on"},
     {"timeline", 't', NULL, OPTION_FLAG, offsetof(struct values, timeline),
-     "memory over the step"},
+     .help = "memory over the step"},
     {"explain", 'e', NULL, OPTION_FLAG, offsetof(struct values, explain),
-     "in words: what binds, what the next budgets buy"},
+     .help = "in words: what binds, what the next budgets buy"},
     {"svg", 0, "OUT", OPTION_STRING, offsetof(struct values, svg),
-     "the timeline as a picture"},
+     .help = "the timeline as a picture"},
     {"out", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
-     "write the plan, as --json prints it; - is standard output"},
+     .help = "write the plan, as --json prints it; - is standard output"},
     {"lp", 0, "OUT", OPTION_STRING, offsetof(struct values, lp),
-     "of a graph: the same problem as a mixed integer program, for solvers from "
-     "elsewhere"},
+     .help = "of a graph: the same problem as a mixed integer program, for solvers from "
+             "elsewhere"},
     {"judge", 'j', "FILE", OPTION_STRING, offsetof(struct values, judge),
-     "make no plan: say what this one costs on the chain"},
+     .help = "make no plan: say what this one costs on the chain"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.plan/1, see drystone-plan(1)"},
+     .help = "print JSON, schema drystone.plan/1, see drystone-plan(1)"},
 };
 
 static const char about_text[] =

@@ -30,18 +30,19 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
-     "where the result goes, a pickle; it is there only once it is verified"},
+     .help = "where the result goes, a pickle; it is there only once it is verified"},
     {"key", 0, "STR", OPTION_STRING, offsetof(struct values, key),
-     "the key of the hash, so that several files (the ranks of one job) get the same "
-     "names; keep it to yourself; default: random, used once and forgotten"},
+     .help =
+         "the key of the hash, so that several files (the ranks of one job) get the same "
+         "names; keep it to yourself; default: random, used once and forgotten"},
     {"hash-all", 0, NULL, OPTION_FLAG, offsetof(struct values, hash_all),
-     "replace the functions and files of PyTorch as well"},
+     .help = "replace the functions and files of PyTorch as well"},
     {"drop-lines", 0, NULL, OPTION_FLAG, offsetof(struct values, drop_lines),
-     "make all line numbers 0"},
+     .help = "make all line numbers 0"},
     {"keep-times", 0, NULL, OPTION_FLAG, offsetof(struct values, keep_times),
-     "keep the times; default: they begin at 0"},
+     .help = "keep the times; default: they begin at 0"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.anonymize/1, see drystone-anonymize(1)"},
+     .help = "print JSON, schema drystone.anonymize/1, see drystone-anonymize(1)"},
 };
 
 static const char about_text[] =

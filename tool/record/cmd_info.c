@@ -19,7 +19,7 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.info/1, see drystone-info(1)"},
+     .help = "print JSON, schema drystone.info/1, see drystone-info(1)"},
 };
 
 static const char about_text[] =

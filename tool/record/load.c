@@ -187,9 +187,6 @@ load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
     if (wanted->compat && strcmp(wanted->compat, "auto") != 0)
         options.compat = wanted->compat;
     if (wanted->device != LOAD_BUSIEST_DEVICE) {
-        if (wanted->device < 0)
-            return report_usage(command, "--device %lld: expected 0 or more",
-                                (long long)wanted->device);
         if (!has_device(dry_trace_get_view(trace), wanted->device))
             return load_report_no_device(command, wanted->path, trace, wanted->device);
         options.device = (int32_t)wanted->device;

@@ -82,9 +82,6 @@ int
 study_open(struct study *s, const char *command, const char *path, int64_t device)
 {
     *s = (struct study){.command = command, .path = path};
-    if (device != STUDY_EVERY_DEVICE && device < 0)
-        return report_usage(command, "--device %lld: expected 0 or more",
-                            (long long)device);
     int code = load_trace(command, path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;

@@ -18,9 +18,9 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, out),
-     "where the snapshot goes; default drystone-demo.pickle"},
+     .help = "where the snapshot goes; default drystone-demo.pickle"},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
-     "training steps, 2 to 1000; default 6"},
+     .help = "training steps, 2 to 1000; default 6", .min = 2, .max = 1000},
 };
 
 static const char about_text[] =
@@ -150,9 +150,6 @@ say_where_to_go(const char *path)
 static int
 run_demo(const struct values *values)
 {
-    if (values->steps < 2 || values->steps > 1000)
-        return report_usage("demo", "--steps %lld: expected 2 to 1000",
-                            (long long)values->steps);
     int code = record(values->out, values->steps);
     if (code == EXIT_FINE) {
         printf(

@@ -12,8 +12,7 @@
 #include "record/load.h"
 #include "replay/recommend_report.h"
 
-#define RUNS_NOT_GIVEN INT64_MIN /* as many as the library thinks right */
-
+/* 0 where nothing was given: the library knows its defaults. */
 struct values {
     struct option_list without;
     const char *goal, *compat;
@@ -24,27 +23,34 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"goal", 'g', "GOAL", OPTION_STRING, offsetof(struct values, goal),
-     "fit: the smallest device on which it does not fail; peak: the lowest peak of "
-     "reserved "
-     "memory; stable: the fewest retries, then the least driver time; default: fit where "
-     "a capacity is "
-     "known or the record ran out of memory, else peak"},
+     .help =
+         "fit: the smallest device on which it does not fail; peak: the lowest peak of "
+         "reserved "
+         "memory; stable: the fewest retries, then the least driver time; default: fit "
+         "where "
+         "a capacity is "
+         "known or the record ran out of memory, else peak"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
-     "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
-     "out of memory, else no limit"},
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
+             "if it ran "
+             "out of memory, else no limit",
+     .min = 1},
     {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, without),
-     "what cannot be used: expandable, gc or split; may be given several times"},
+     .help = "what cannot be used: expandable, gc or split; may be given several times"},
     {"min-gain", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min_gain),
-     "less is no gain; default: 64MiB or 1 % of the peak, whichever is more"},
+     .help = "less is no gain; default: 64MiB or 1 % of the peak, whichever is more"},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
-     "replay the program N times at most; default: 48, fewer for very long programs"},
+     .help =
+         "replay the program N times at most; default: 48, fewer for very long programs",
+     .min = 1},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
-     "the release of PyTorch whose rules apply, like 2.11; default auto: the one that "
-     "reproduces the record"},
+     .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
+             "that "
+             "reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one with the most events"},
+     .help = "the device; default: the one with the most events", .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.recommend/1, see drystone-recommend(1)"},
+     .help = "print JSON, schema drystone.recommend/1, see drystone-recommend(1)"},
 };
 
 static const char about_text[] =
@@ -111,15 +117,10 @@ read_options(struct session *s, const struct option_list *operands)
     int code = options_expect_one_file(&command_recommend, operands);
     if (code != EXIT_FINE)
         return code;
-    if (v->capacity == 0)
-        return report_usage("recommend", "--capacity 0: no program runs on nothing");
-    if (v->runs != RUNS_NOT_GIVEN && v->runs < 1)
-        return report_usage("recommend", "--runs %lld: expected 1 or more",
-                            (long long)v->runs);
     dry_recommend_options_init(&s->options);
-    s->options.capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
+    s->options.capacity_bytes = v->capacity;
     s->options.min_gain_bytes = v->min_gain;
-    s->options.run_max = v->runs == RUNS_NOT_GIVEN ? 0 : (size_t)v->runs;
+    s->options.run_max = (size_t)v->runs;
     code = read_goal(s);
     return code == EXIT_FINE ? read_without(s) : code;
 }
@@ -191,9 +192,7 @@ recommend_for_file(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE,
-                                   .capacity = NOT_GIVEN,
-                                   .runs = RUNS_NOT_GIVEN}};
+    struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_recommend, argc, argv, &s.values, &operands, &code)) {

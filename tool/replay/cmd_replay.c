@@ -24,32 +24,42 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"conf", 'c', "STR", OPTION_LIST, offsetof(struct values, confs),
-     "also run under these settings, written as in PYTORCH_CUDA_ALLOC_CONF; may be given "
-     "several times; '' is the default"},
+     .help = "also run under these settings, written as in PYTORCH_CUDA_ALLOC_CONF; may "
+             "be given "
+             "several times; '' is the default"},
     {"place", 'p', "PLACE", OPTION_LIST, offsetof(struct values, places),
-     "who decides where a request goes: torch, paged (Drystone's own), or offline (all "
-     "lifetimes known); may be given several times, each runs under every --conf; "
-     "PLACE:STR runs under STR alone"},
+     .help =
+         "who decides where a request goes: torch, paged (Drystone's own), or offline "
+         "(all "
+         "lifetimes known); may be given several times, each runs under every --conf; "
+         "PLACE:STR runs under STR alone"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
-     "bytes the device has for PyTorch: 40GiB; default: what the record shows, if it ran "
-     "out of memory, else no limit"},
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
+             "if it ran "
+             "out of memory, else no limit",
+     .min = 1},
     {"find-capacity", 0, NULL, OPTION_FLAG, offsetof(struct values, find_capacity),
-     "find the smallest device on which each run does not fail, in steps of 2 MiB, "
-     "whatever --capacity is"},
+     .help =
+         "find the smallest device on which each run does not fail, in steps of 2 MiB, "
+         "whatever --capacity is"},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
-     "the release of PyTorch whose rules apply, like 2.11; default auto: the one that "
-     "reproduces the record"},
+     .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
+             "that "
+             "reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "the device; default: the one with the most events"},
+     .help = "the device; default: the one with the most events", .max = NO_MAX},
     {"steady-from", 0, "N", OPTION_INT, offsetof(struct values, steady_from),
-     "also report on the part from event N on, when the first steps are over"},
+     .help = "also report on the part from event N on, when the first steps are over",
+     .max = NO_MAX},
     {"check-order", 0, NULL, OPTION_FLAG, offsetof(struct values, check_order),
-     "also prove that nothing is reused, unmapped or moved before its last use is over"},
+     .help = "also prove that nothing is reused, unmapped or moved before its last use "
+             "is over"},
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
-     "write every decision of the one run to OUT, a line each (at most one --conf and "
-     "one --place)"},
+     .help = "write every decision of the one run to OUT, a line each (at most one "
+             "--conf and "
+             "one --place)"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
+     .help = "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
 };
 
 static const char about_text[] =
@@ -337,10 +347,6 @@ check_usage(const struct session *s, const struct option_list *operands)
     int code = options_expect_one_file(&command_replay, operands);
     if (code != EXIT_FINE)
         return code;
-    if (s->values.capacity == 0)
-        return report_usage("replay", "--capacity 0: no program runs on nothing");
-    if (s->values.steady_from < 0 && s->values.steady_from != INT64_MIN)
-        return report_usage("replay", "--steady-from: events are counted from 0");
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0 &&
         (s->values.json || s->values.find_capacity))
         return report_usage("replay",
@@ -359,7 +365,7 @@ run(int argc, char **argv)
 {
     struct session s = {.values = {.device = LOAD_BUSIEST_DEVICE,
                                    .capacity = NOT_GIVEN,
-                                   .steady_from = INT64_MIN}};
+                                   .steady_from = NO_NUMBER}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_replay, argc, argv, &s.values, &operands, &code)) {

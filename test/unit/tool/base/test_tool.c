@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/command.h"
 #include "base/table.h"
@@ -18,12 +19,15 @@ struct values {
 };
 
 static const struct option_spec specs[] = {
-    {"json", 'j', NULL, OPTION_FLAG, offsetof(struct values, json), "print JSON"},
-    {"conf", 'c', "STR", OPTION_STRING, offsetof(struct values, conf), "the settings"},
-    {"place", 'p', "NAME", OPTION_LIST, offsetof(struct values, places), "where"},
-    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity), "how much"},
+    {"json", 'j', NULL, OPTION_FLAG, offsetof(struct values, json), .help = "print JSON"},
+    {"conf", 'c', "STR", OPTION_STRING, offsetof(struct values, conf),
+     .help = "the settings"},
+    {"place", 'p', "NAME", OPTION_LIST, offsetof(struct values, places), .help = "where"},
+    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
+     .help = "how much"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     "a help text so long that it does not fit the line that it begins on, by far"},
+     .help =
+         "a help text so long that it does not fit the line that it begins on, by far"},
 };
 
 static const struct command command = {
@@ -103,6 +107,189 @@ wrong_command_lines_end_with_2(void **state)
         assert_false(PARSE(&v, &files, &code, wrong[i]));
         assert_int_equal(code, EXIT_USAGE);
         options_finish(&command, &v, &files);
+    }
+}
+
+/* --- bounds and ties ---------------------------------------------------------------------- */
+
+struct bound_values {
+    int64_t free, least, any, few, stage;
+    uint64_t many, size, span;
+    bool judge, map, quick;
+};
+
+#define AT(member) offsetof(struct bound_values, member)
+
+static const struct option_spec bound_specs[] = {
+    {"free", 0, "N", OPTION_INT, AT(free), .help = "no bounds"},
+    {"least", 'l', "N", OPTION_INT, AT(least), .help = "1 or more", .min = 1},
+    {"any", 0, "N", OPTION_INT, AT(any), .help = "0 or more", .max = NO_MAX},
+    {"few", 0, "N", OPTION_INT, AT(few), .help = "-1 to 3", .min = -1, .max = 3},
+    {"many", 0, "N", OPTION_INT, AT(many), .help = "devices", .min = 1},
+    {"size", 0, "SIZE", OPTION_SIZE, AT(size), .help = "1 or more", .min = 1},
+    {"span", 0, "SIZE", OPTION_SIZE, AT(span), .help = "4KiB to 1GiB", .min = 4096,
+     .max = 1 << 30},
+    {"stage", 0, "N", OPTION_INT, AT(stage), .help = "of many", .max = NO_MAX,
+     .needs = {"many quick", "of --many, or of --quick"}},
+    {"map", 'm', NULL, OPTION_FLAG, AT(map), .help = "a map",
+     .refuses = {{"judge any", "of no judge"}, {"quick", "slow"}}, .unless = "few"},
+    {"quick", 'q', NULL, OPTION_FLAG, AT(quick), .help = "quick"},
+    {"judge", 0, NULL, OPTION_FLAG, AT(judge), .help = "a judge"},
+};
+
+static const struct command bound_command = {
+    .name = "bound",
+    .summary = "numbers with bounds",
+    .usage = "[options]",
+    .options = bound_specs,
+    .option_count = sizeof bound_specs / sizeof *bound_specs,
+};
+
+#define BOUND_MESSAGE_BYTES 256
+
+/* Parse a line of words that stand apart by a space, with stderr in `message`. */
+static bool
+parse_bound(const char *line, struct bound_values *values,
+            char message[BOUND_MESSAGE_BYTES])
+{
+    char copy[256] = "bound ", *argv[16] = {NULL}, *rest;
+    int argc = 0, code = -1;
+    strcat(copy, line);
+    while (argc < 15 && (argv[argc] = strtok_r(argc ? NULL : copy, " ", &rest)))
+        argc++;
+    FILE *caught = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    assert_non_null(caught);
+    assert_true(kept >= 0 && dup2(fileno(caught), STDERR_FILENO) >= 0);
+    struct option_list operands;
+    bool ok = options_parse(&bound_command, argc, argv, values, &operands, &code);
+    fflush(stderr);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(caught);
+    message[fread(message, 1, BOUND_MESSAGE_BYTES - 1, caught)] = '\0';
+    assert_int_equal(fclose(caught), 0);
+    assert_int_equal(code, ok ? -1 : EXIT_USAGE);
+    options_finish(&bound_command, values, &operands);
+    return ok;
+}
+
+static void
+expect_bound(const char *line, const char *expected)
+{
+    struct bound_values values = {0};
+    char message[BOUND_MESSAGE_BYTES], whole[BOUND_MESSAGE_BYTES] = "";
+    bool ok = parse_bound(line, &values, message);
+    assert_int_equal(ok, !expected);
+    if (expected)
+        snprintf(whole, sizeof whole, "drystone: bound: %s\ntry: drystone bound --help\n",
+                 expected);
+    assert_string_equal(message, whole);
+}
+
+static void
+numbers_keep_to_their_bounds(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "--free -9223372036854775808 --free=9223372036854775807",
+        "--least 1 -l9223372036854775807",
+        "--any 0 --any=9223372036854775807",
+        "--few=-1 --few 3",
+        "--size 1 --size=18446744073709551615",
+        "--span 4KiB --span=1GiB",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        expect_bound(good[i], NULL);
+    expect_bound("--least 0", "--least 0: expected 1 or more");
+    expect_bound("--least=-7", "--least -7: expected 1 or more");
+    expect_bound("-l0", "--least 0: expected 1 or more");
+    expect_bound("--any -1", "--any -1: expected 0 or more");
+    expect_bound("--few -2", "--few -2: expected -1 to 3");
+    expect_bound("--few=4", "--few 4: expected -1 to 3");
+    expect_bound("--size 0", "--size 0: expected 1 or more");
+    expect_bound("--span 4095", "--span 4095: expected 4KiB to 1GiB");
+    expect_bound("--span=1.5g", "--span 1.5g: expected 4KiB to 1GiB");
+    expect_bound("--span 16383PiB", "--span 16383PiB: expected 4KiB to 1GiB");
+    expect_bound("--few 9 --least 0 --stage 1", "--few 9: expected -1 to 3");
+    expect_bound("--least x --few 9", "--least: 'x' is not a whole number");
+}
+
+/* A default may lie outside: it stands for what was not given. */
+static void
+defaults_are_not_held_against_bounds(void **state)
+{
+    (void)state;
+    struct bound_values v = {.least = NO_NUMBER, .few = 99, .size = 0, .span = NOT_GIVEN};
+    char message[BOUND_MESSAGE_BYTES];
+    assert_true(parse_bound("--many 7", &v, message));
+    assert_true(v.least == NO_NUMBER && v.few == 99 && v.size == 0);
+    assert_true(v.span == NOT_GIVEN && v.many == 7);
+    assert_false(parse_bound("--few 4 --span 0", &v, message));
+    assert_true(v.few == 99 && v.span == NOT_GIVEN); /* nor is a wrong one stored */
+}
+
+static void
+options_are_tied_to_others(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"--stage 0 --many 2", "--many=2 --stage=0",
+                                       "--stage 1 -q",       "--map",
+                                       "--map --any 0",      "--quick --judge",
+                                       "-mq --few 0",        "--judge --map --few -1"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        expect_bound(good[i], NULL);
+    expect_bound("--stage 0", "--stage is of --many, or of --quick");
+    expect_bound("--stage=0 --judge", "--stage is of --many, or of --quick");
+    expect_bound("--stage 0 --many 1", "--stage is of --many, or of --quick");
+    expect_bound("--map --judge", "--map is of no judge");
+    expect_bound("--judge -m", "--map is of no judge");
+    expect_bound("--any=1 --map", "--map is of no judge");
+    expect_bound("-qm", "--map is slow");
+    expect_bound("-qm --judge", "--map is of no judge");
+    expect_bound("--map --quick --least 3", "--map is slow");
+    expect_bound("--judge --map --stage 1", "--stage is of --many, or of --quick");
+}
+
+/* "judge any" names two options. */
+static void
+check_names(const struct command *c, const char *names)
+{
+    for (const char *at = names; at && *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " "), found = 0;
+        for (size_t i = 0; i < c->option_count; i++)
+            found += strlen(c->options[i].name) == length &&
+                     memcmp(c->options[i].name, at, length) == 0;
+        assert_int_equal(found, 1);
+        at += length;
+    }
+}
+
+static void
+tables_of_the_commands_are_sound(void **state)
+{
+    (void)state;
+    static const struct command *const all[] = {
+        &command_anonymize, &command_demo,    &command_diff,   &command_doctor,
+        &command_estimate,  &command_explain, &command_export, &command_frag,
+        &command_info,      &command_pages,   &command_plan,   &command_recommend,
+        &command_replay,    &command_run,     &command_steps,  &command_top};
+    for (size_t i = 0; i < sizeof all / sizeof(const struct command *); i++) {
+        assert_true(all[i]->option_count <= OPTIONS_MAX);
+        for (size_t k = 0; k < all[i]->option_count; k++) {
+            const struct option_spec *s = &all[i]->options[k];
+            bool has_number = s->kind == OPTION_INT || s->kind == OPTION_SIZE;
+            assert_true(has_number || (s->min == 0 && s->max == 0));
+            assert_true(s->max == 0 || s->min < s->max);
+            assert_true(s->kind != OPTION_SIZE || s->min >= 0);
+            assert_true(!s->needs.others == !s->needs.why);
+            check_names(all[i], s->needs.others);
+            check_names(all[i], s->unless);
+            for (size_t r = 0; r < OPTION_REFUSALS_MAX; r++) {
+                assert_true(!s->refuses[r].others == !s->refuses[r].why);
+                check_names(all[i], s->refuses[r].others);
+            }
+        }
     }
 }
 
@@ -380,6 +567,10 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_mix),
         cmocka_unit_test(wrong_command_lines_end_with_2),
+        cmocka_unit_test(numbers_keep_to_their_bounds),
+        cmocka_unit_test(defaults_are_not_held_against_bounds),
+        cmocka_unit_test(options_are_tied_to_others),
+        cmocka_unit_test(tables_of_the_commands_are_sound),
         cmocka_unit_test(sizes_are_binary_and_checked),
         cmocka_unit_test(near_words_are_suggested),
         cmocka_unit_test(help_fits_80_columns),
