@@ -14,67 +14,20 @@
 #include "base/term.h"
 #include "plan/graph_json.h"
 #include "plan/graph_report.h"
+#include "plan/plan_options.h"
 #include "plan/plan_report.h"
 
 #define POINTS_MAX 256
 #define ADVICE_STAGES_MAX 1000 /* beyond, ranges in ranges take long and gain little */
 
-struct values {
-    const char *method, *svg, *out, *judge, *lp;
-    uint64_t budget, table_max;
-    int64_t every, slots, window;
-    bool curve, compare, timeline, explain, json;
-};
-
-static const struct option_spec specs[] = {
-    {"budget", 'b', "SIZE", OPTION_SIZE, offsetof(struct values, budget),
-     .help = "what the plan may use of the device, weights and all: 40GiB; default: what "
-             "FILE "
-             "says"},
-    {"method", 'm', "NAME", OPTION_STRING, offsetof(struct values, method),
-     .help = "one-level, nested, none, block, every, sqrt, greedy or revolve; default "
-             "one-level"},
-    {"every", 0, "N", OPTION_INT, offsetof(struct values, every),
-     .help = "of every: each N-th stage is run again; default 2"},
-    {"slots", 0, "N", OPTION_INT, offsetof(struct values, slots),
-     .help =
-         "of one-level and nested: the tables have the budget in N parts; default 500"},
-    {"window", 0, "N", OPTION_INT, offsetof(struct values, window),
-     .help = "of nested: ranges with ranges in them have N stages at most; default: "
-             "doubled from "
-             "16 until nothing changes"},
-    {"table-max", 0, "SIZE", OPTION_SIZE, offsetof(struct values, table_max),
-     .help = "the tables' memory at most; default 256MiB"},
-    {"compare", 'c', NULL, OPTION_FLAG, offsetof(struct values, compare),
-     .help = "all methods side by side"},
-    {"curve", 0, NULL, OPTION_FLAG, offsetof(struct values, curve),
-     .help = "what more memory saves of the time, from the least budget on"},
-    {"timeline", 't', NULL, OPTION_FLAG, offsetof(struct values, timeline),
-     .help = "memory over the step"},
-    {"explain", 'e', NULL, OPTION_FLAG, offsetof(struct values, explain),
-     .help = "in words: what binds, what the next budgets buy"},
-    {"svg", 0, "OUT", OPTION_STRING, offsetof(struct values, svg),
-     .help = "the timeline as a picture"},
-    {"out", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
-     .help = "write the plan, as --json prints it; - is standard output"},
-    {"lp", 0, "OUT", OPTION_STRING, offsetof(struct values, lp),
-     .help = "of a graph: the same problem as a mixed integer program, for solvers from "
-             "elsewhere"},
-    {"judge", 'j', "FILE", OPTION_STRING, offsetof(struct values, judge),
-     .help = "make no plan: say what this one costs on the chain"},
-    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
-     .help = "print JSON, schema drystone.plan/1, see drystone-plan(1)"},
-};
-
 static const char about_text[] =
     "FILE is a chain of stages with their times and bytes, see drystone-chain(5). The "
-    "plan "
-    "says which stages keep what their backward needs and which are run again, so that "
-    "the "
-    "step fits the budget and takes the least time. Its peak is judged in exact bytes.";
+    "plan says which stages keep what their backward needs and which are run again, so "
+    "that the step fits the budget and takes the least time. Its peak is judged in exact "
+    "bytes.";
 
 struct session {
-    struct values values;
+    struct plan_values values;
     struct dry_plan_options options;
     const char *path;
     struct chain_file chain;
@@ -85,157 +38,6 @@ struct session {
     struct dry_plan_point *points;
     struct plan_report report;
 };
-
-/* --- the command line --------------------------------------------------------------------- */
-
-static const char *
-method_at(unsigned i)
-{
-    return i < DRY_METHOD_COUNT ? dry_method_name((enum dry_plan_method)i) : NULL;
-}
-
-static int
-read_method(struct session *s)
-{
-    const char *name = s->values.method;
-    struct suggestion suggestion = {.word = name};
-    char expected[SUGGESTION_BYTES];
-    if (!name)
-        return EXIT_FINE;
-    for (unsigned i = 0; method_at(i); i++) {
-        if (strcmp(method_at(i), name) == 0) {
-            s->options.method = (enum dry_plan_method)i;
-            return EXIT_FINE;
-        }
-        suggestion_consider(&suggestion, method_at(i));
-    }
-    return report_usage("plan", "there is no method '%s'%s", name,
-                        suggestion_write(&suggestion, method_at, expected));
-}
-
-/* 0 where it was not given; the library knows the defaults. */
-static int
-read_number(const char *option, int64_t value, int64_t most, uint32_t *to)
-{
-    if (value == NO_NUMBER)
-        return EXIT_FINE;
-    if (value < 1 || value > most)
-        return report_usage("plan", "--%s %lld: expected 1 to %lld", option,
-                            (long long)value, (long long)most);
-    *to = (uint32_t)value;
-    return EXIT_FINE;
-}
-
-static int
-read_numbers(struct session *s)
-{
-    const struct values *v = &s->values;
-    int code = read_number("every", v->every, DRY_CHAIN_STAGES_MAX, &s->options.every);
-    if (code == EXIT_FINE)
-        code = read_number("slots", v->slots, 1 << 20, &s->options.slots);
-    if (code == EXIT_FINE)
-        code = read_number("window", v->window, DRY_CHAIN_STAGES_MAX, &s->options.window);
-    if (v->table_max != NOT_GIVEN)
-        s->options.table_bytes_max = v->table_max;
-    return code;
-}
-
-static bool
-is_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
-/* What is written; two of them must not be one file. */
-static int
-check_writes(const struct session *s)
-{
-    const struct values *v = &s->values;
-    const struct {
-        const char *option, *path;
-    } writes[] = {
-        {"json", v->json ? "-" : NULL}, {"out", v->out}, {"svg", v->svg}, {"lp", v->lp}};
-    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
-        const char *path = writes[i].path;
-        if (path && (output_is_input(path, s->path) ||
-                     (v->judge && output_is_input(path, v->judge))))
-            return report_usage("plan", "%s is read: it cannot be written to", path);
-        for (size_t k = 0; path && k < i; k++) {
-            const char *other = writes[k].path;
-            if (is_stdout(path) && is_stdout(other))
-                return report_usage(
-                    "plan", "--%s%s and --%s%s both write standard output",
-                    writes[k].option, k ? " -" : "", writes[i].option, " -");
-            if (other && !is_stdout(path) && !is_stdout(other) &&
-                (strcmp(path, other) == 0 || output_is_input(path, other)))
-                return report_usage("plan", "--%s and --%s are one file",
-                                    writes[k].option, writes[i].option);
-        }
-    }
-    return EXIT_FINE;
-}
-
-/* One stream is read once, and written once. */
-static int
-check_streams(const struct session *s)
-{
-    if (is_stdout(s->values.judge) && is_stdout(s->path)) /* "-" is either's */
-        return report_usage("plan", "the chain and --judge are both standard input");
-    return check_writes(s);
-}
-
-/* An option that would change nothing is a mistake. */
-static int
-check_use(const struct session *s)
-{
-    static const char judge[] = "of planning: --judge looks at a plan that is there";
-    static const char text[] = "of the report, whose place something else takes";
-    const struct values *v = &s->values;
-    enum dry_plan_method m = s->options.method;
-    bool is_any = v->compare && !v->judge; /* all methods are asked */
-    bool has_tables = m == DRY_METHOD_ONE_LEVEL || m == DRY_METHOD_NESTED;
-    bool is_replaced = v->json || is_stdout(v->out) || is_stdout(v->svg);
-    bool has_json = v->json || v->out;
-    const struct option_misuse all[] = {
-        {"method", v->judge && v->method, judge},
-        {"compare", v->judge && v->compare, judge},
-        {"curve", v->judge && v->curve, judge},
-        {"slots", v->judge && v->slots != NO_NUMBER, judge},
-        {"window", v->judge && v->window != NO_NUMBER, judge},
-        {"table-max", v->judge && v->table_max != NOT_GIVEN, judge},
-        {"every", v->judge && v->every != NO_NUMBER, judge},
-        {"curve", v->curve && !has_tables, "of the methods one-level and nested"},
-        {"every", v->every != NO_NUMBER && m != DRY_METHOD_EVERY && !is_any,
-         "of --method every"},
-        {"slots", v->slots != NO_NUMBER && !has_tables && !is_any,
-         "of the methods one-level and nested"},
-        {"table-max", v->table_max != NOT_GIVEN && !has_tables && !is_any,
-         "of the methods one-level and nested"},
-        {"window", v->window != NO_NUMBER && m != DRY_METHOD_NESTED && !is_any,
-         "of --method nested"},
-        {"explain", v->explain && is_replaced, text},
-        {"timeline", v->timeline && is_replaced && !has_json, text},
-        {"compare", v->compare && is_replaced && !has_json, text},
-        {"curve", v->curve && is_replaced && !has_json, text},
-    };
-    return options_refuse_misuse(&command_plan, all, sizeof all / sizeof *all);
-}
-
-static int
-read_options(struct session *s, const struct option_list *operands)
-{
-    int code = options_expect_one_file(&command_plan, operands);
-    if (code != EXIT_FINE)
-        return code;
-    s->path = operands->values[0];
-    dry_plan_options_init(&s->options);
-    code = read_method(s);
-    if (code == EXIT_FINE)
-        code = read_numbers(s);
-    if (code == EXIT_FINE)
-        code = check_use(s);
-    return code == EXIT_FINE ? check_streams(s) : code;
-}
 
 /* --- reading ------------------------------------------------------------------------------ */
 
@@ -279,7 +81,7 @@ read_plan(struct session *s)
 static int
 choose_budget(struct session *s)
 {
-    const struct values *v = &s->values;
+    const struct plan_values *v = &s->values;
     if (v->budget != NOT_GIVEN)
         s->options.budget_bytes = v->budget;
     else if (s->chain.budget.is_given)
@@ -420,7 +222,7 @@ draw_curve(struct session *s)
 static int
 make_report(struct session *s)
 {
-    const struct values *v = &s->values;
+    const struct plan_values *v = &s->values;
     enum dry_plan_method m = s->options.method;
     bool has_curve = m == DRY_METHOD_ONE_LEVEL || m == DRY_METHOD_NESTED;
     int code = choose_budget(s);
@@ -476,8 +278,8 @@ print(const struct session *s)
 {
     if (s->values.json)
         return write_json(s, "-");
-    bool is_drawn = is_stdout(s->values.svg) && s->report.outcome != PLAN_NONE;
-    if (is_drawn || is_stdout(s->values.out))
+    bool is_drawn = plan_is_stdout(s->values.svg) && s->report.outcome != PLAN_NONE;
+    if (is_drawn || plan_is_stdout(s->values.out))
         return EXIT_FINE; /* something else stands there */
     return plan_report_print(&s->report);
 }
@@ -525,9 +327,8 @@ plan_chain(struct session *s, json_t *tree)
 static int
 plan_graph(struct session *s, json_t *tree)
 {
-    const struct values *v = &s->values;
-    bool has_number = v->every != NO_NUMBER || v->slots != NO_NUMBER ||
-                      v->window != NO_NUMBER || v->table_max != NOT_GIVEN;
+    const struct plan_values *v = &s->values;
+    bool has_number = v->every || v->slots || v->window || v->table_max != NOT_GIVEN;
     if (v->method || v->judge || v->svg || v->compare || v->curve || v->timeline ||
         v->explain || has_number)
         return report_usage("plan",
@@ -555,15 +356,16 @@ plan_for_file(struct session *s)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.budget = NOT_GIVEN,
-                                   .table_max = NOT_GIVEN,
-                                   .every = NO_NUMBER,
-                                   .slots = NO_NUMBER,
-                                   .window = NO_NUMBER}};
+    struct session s = {.path = NULL};
     struct option_list operands = {0};
     int code;
+    plan_values_init(&s.values);
     if (options_parse(&command_plan, argc, argv, &s.values, &operands, &code)) {
-        code = read_options(&s, &operands);
+        code = options_expect_one_file(&command_plan, &operands);
+        if (code == EXIT_FINE) {
+            s.path = operands.values[0];
+            code = plan_values_read(&s.values, s.path, &s.options);
+        }
         if (code == EXIT_FINE)
             code = plan_for_file(&s);
     }
@@ -585,7 +387,7 @@ const struct command command_plan = {
                 "drystone plan gpt2.json --budget 40GiB --out plan.json\n"
                 "drystone plan gpt2.json --judge plan.json\n"
                 "drystone plan gpt2.json --budget 40GiB --compare\n",
-    .options = specs,
-    .option_count = sizeof specs / sizeof *specs,
+    .options = plan_option_specs,
+    .option_count = PLAN_OPTION_COUNT,
     .run = run,
 };
