@@ -278,6 +278,7 @@ tables_of_the_commands_are_sound(void **state)
         assert_true(all[i]->option_count <= OPTIONS_MAX);
         for (size_t k = 0; k < all[i]->option_count; k++) {
             const struct option_spec *s = &all[i]->options[k];
+            assert_non_null(s->name); /* a count beyond the rows */
             bool has_number = s->kind == OPTION_INT || s->kind == OPTION_SIZE;
             assert_true(has_number || (s->min == 0 && s->max == 0));
             assert_true(s->max == 0 || s->min < s->max);
