@@ -25,20 +25,17 @@ struct values {
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event, in each; default: the "
-             "out-of-memory if "
-             "there is one, else the peak"},
+             "out-of-memory if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
      .help = "line (the default), function, module, category or size"},
     {"min", 'm', "SIZE", OPTION_SIZE, offsetof(struct values, min),
      .help = "show owners that differ by this much; default 64 MiB, or 1 % of the "
-             "largest total "
-             "if that is less"},
+             "largest total if that is less"},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device of each file; default: one that ran out of memory, else the one "
-             "with "
-             "the most events",
+             "with the most events",
      .max = NO_MAX},
     {"fail-above", 0, "SIZE", OPTION_SIZE, offsetof(struct values, fail_above),
      .help = "end with 1 if a total or an owner differs by more"},
@@ -48,9 +45,8 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Compares the owners of the memory that is active at the peak (or --at): of two to "
-    "64 "
-    "files, which may be runs or ranks, or of the devices of one file. Paths, addresses "
-    "and shifted line numbers do not count.";
+    "64 files, which may be runs or ranks, or of the devices of one file. Paths, "
+    "addresses and shifted line numbers do not count.";
 
 struct subject {
     struct dry_steps *steps;

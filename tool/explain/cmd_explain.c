@@ -24,19 +24,14 @@ static const char of_file[] = "of a file: the message of --message says that its
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event; default: the first "
-             "out-of-memory, else "
-             "the "
-             "peak",
+             "out-of-memory, else the peak",
      .refuses = {{"message", of_file}}},
     {"message", 'm', "TEXT", OPTION_STRING, offsetof(struct values, message),
      .help = "explain an error message instead of a file; - reads a message or a whole "
-             "log from "
-             "standard input"},
+             "log from standard input"},
     {"gpu-total", 0, "SIZE", OPTION_SIZE, offsetof(struct values, total),
      .help = "how large the device is, 79.2GiB: a snapshot does not say, and only with "
-             "it memory "
-             "of "
-             "others can be told",
+             "it memory of others can be told",
      .min = 1, .refuses = {{"message", of_file}}},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: the one that ran out of memory, else the busiest",
@@ -51,11 +46,9 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Says why the memory did not fit, at the moment it did not: the cause with the sums "
-    "that "
-    "prove it, who held the memory by line of source, the same code on other devices and "
-    "in "
-    "earlier steps, what to change with its effect in bytes, and how far all this can be "
-    "trusted.";
+    "that prove it, who held the memory by line of source, the same code on other "
+    "devices and in earlier steps, what to change with its effect in bytes, and how far "
+    "all this can be trusted.";
 
 struct session {
     struct values values;

@@ -14,8 +14,7 @@ struct values {
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end, or the number of an event; default: the first "
-             "out-of-memory, else "
-             "the peak"},
+             "out-of-memory, else the peak"},
     {"map", 0, NULL, OPTION_FLAG, offsetof(struct values, map),
      .help = "draw every segment, not only those that pin most"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),

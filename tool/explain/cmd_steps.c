@@ -18,8 +18,7 @@ static const struct option_spec specs[] = {
      .max = NO_MAX},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran "
-             "out of memory",
+             "if it ran out of memory",
      .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "steps and leak suspects shown; default 12", .min = 1, .max = 1000000},

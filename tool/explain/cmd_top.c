@@ -20,9 +20,8 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
-     .help =
-         "oom, peak, end, or the number of an event: the state after it; default: the "
-         "out-of-memory if there is one, else the peak"},
+     .help = "oom, peak, end, or the number of an event: the state after it; default: "
+             "the out-of-memory if there is one, else the peak"},
     {"by", 'b', "KEY", OPTION_STRING, offsetof(struct values, by),
      .help = "line (the default), function, module, stack, category, size or step"},
     {"inverted", 'i', NULL, OPTION_FLAG, offsetof(struct values, is_inverted),
@@ -32,9 +31,8 @@ static const struct option_spec specs[] = {
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
      .help = "how many owners, 0 for all; default 20, with --json all", .max = NO_MAX},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     .help =
-         "the device; default: one that ran out of memory, else the one with the most "
-         "events",
+     .help = "the device; default: one that ran out of memory, else the one with the "
+             "most events",
      .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.top/1, see drystone-top(1)"},

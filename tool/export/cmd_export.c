@@ -35,12 +35,10 @@ static const struct option_spec specs[] = {
      .help = "the file to write; - is standard output"},
     {"format", 'f', "FORMAT", OPTION_STRING, offsetof(struct values, format),
      .help = "perfetto, chrome, speedscope, folded, sqlite, csv, svg, pickle or json; "
-             "default: "
-             "what OUT's ending says"},
+             "default: what OUT's ending says"},
     {"at", 'a', "WHEN", OPTION_STRING, offsetof(struct values, at),
      .help = "oom, peak, end or the number of an event, for speedscope, folded, sqlite, "
-             "json and "
-             "the map; default: the OOM, else the peak"},
+             "json and the map; default: the OOM, else the peak"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "one device; default: all, and for svg the busiest", .max = NO_MAX},
     {"view", 0, "VIEW", OPTION_STRING, offsetof(struct values, view),
@@ -49,13 +47,11 @@ static const struct option_spec specs[] = {
      .help = "svg: the timeline by events (the default) or by time"},
     {"slices", 0, "N", OPTION_INT, offsetof(struct values, slices),
      .help = "perfetto, chrome: at most N allocations a device, those with most bytes x "
-             "life; "
-             "default 200000",
+             "life; default 200000",
      .max = NO_MAX},
     {"min-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, min_size),
-     .help =
-         "perfetto, chrome: no allocations below SIZE; default 1MiB where there are more "
-         "than N, else 0"},
+     .help = "perfetto, chrome: no allocations below SIZE; default 1MiB where there are "
+             "more than N, else 0"},
     {"every-point", 0, NULL, OPTION_FLAG, offsetof(struct values, every_point),
      .help = "perfetto, chrome: counters at every event, however many there are"},
 };

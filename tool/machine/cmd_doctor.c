@@ -30,22 +30,19 @@ static const struct option_spec specs[] = {
     {"for", 'f', "PURPOSE", OPTION_STRING, offsetof(struct values, purpose),
      .help = "training, inference (both on a GPU) or cpu; default: training"},
     {"need", 'n', "WHAT", OPTION_LIST, offsetof(struct values, needs),
-     .help =
-         "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', or a "
-         "size, 4GiB; several apart by ';' or by giving it again"},
+     .help = "memory to be had in huge pages: shape and type, '1024,1024,1024 float32', "
+             "or a size, 4GiB; several apart by ';' or by giving it again"},
     {"node", 0, "N", OPTION_INT, offsetof(struct values, node),
      .help = "the node that it shall lie on; default: any", .min = DRY_DOCTOR_ANY_NODE,
      .max = INT32_MAX},
     {"page-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, page_bytes),
      .help = "of the pages it shall have; default: the kernel's default, mostly 2MiB"},
     {"env", 'e', "NAME=VALUE", OPTION_LIST, offsetof(struct values, env),
-     .help =
-         "a variable of the program that will run, beside those of this command; may be "
-         "given several times"},
+     .help = "a variable of the program that will run, beside those of this command; may "
+             "be given several times"},
     {"pid", 'p', "N", OPTION_INT, offsetof(struct values, pid),
      .help = "look at process N, which runs: its limits, its malloc, and the variables "
-             "it was "
-             "started with instead of those of this command",
+             "it was started with instead of those of this command",
      .min = 1, .max = INT32_MAX},
     {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
      .help = "show what is good too"},
@@ -56,8 +53,7 @@ static const struct option_spec specs[] = {
      .help = "read another machine's /sys and /proc from below DIR, and no environment"},
     {"apply", 0, NULL, OPTION_FLAG, offsetof(struct values, apply),
      .help = "after showing them and asking, write the values that mend; of ID... alone, "
-             "if any "
-             "are given",
+             "if any are given",
      .refuses = {{"undo", "the opposite of --undo: expected one of them"}}},
     {"undo", 0, NULL, OPTION_FLAG, offsetof(struct values, undo),
      .help = "go back to what was there before --apply"},
@@ -67,12 +63,11 @@ static const struct option_spec specs[] = {
      .help = "what --apply writes and --undo reads; default: " JOURNAL ", below DIR"},
 };
 
-static const char about_text[] = "Reads what the machine has and allows, from /sys and "
-                                 "/proc, and says what of it stands in the way of large "
-                                 "tensors in host memory: what is, what should be, why, "
-                                 "the command that mends it, how to undo that, how to "
-                                 "make it last. With ID... only these. Changes nothing "
-                                 "unless --apply says so.";
+static const char about_text[] =
+    "Reads what the machine has and allows, from /sys and /proc, and says what of it "
+    "stands in the way of large tensors in host memory: what is, what should be, why, "
+    "the command that mends it, how to undo that, how to make it last. With ID... only "
+    "these. Changes nothing unless --apply says so.";
 
 struct session {
     struct values values;

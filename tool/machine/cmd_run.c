@@ -22,10 +22,8 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"node", 'N', "WHERE", OPTION_STRING, AT(node),
-     .help =
-         "where CPUs and memory are bound: a node's number, gpu:K for the node of a GPU, "
-         "auto "
-         "(default), none"},
+     .help = "where CPUs and memory are bound: a node's number, gpu:K for the node of a "
+             "GPU, auto (default), none"},
     {"membind", 0, "HOW", OPTION_STRING, AT(membind),
      .help =
          "prefer (default): memory of other nodes when the node is full; strict: none"},
@@ -59,10 +57,9 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Starts PROGRAM bound to CPUs and memory near its GPU, with a malloc that keeps "
-    "large "
-    "blocks, with huge pages and a fitting number of threads. What is set already is "
-    "respected. What is set is printed on standard error; --prove looks whether it took "
-    "effect.";
+    "large blocks, with huge pages and a fitting number of threads. What is set already "
+    "is respected. What is set is printed on standard error; --prove looks whether it "
+    "took effect.";
 
 /* --- the command line --------------------------------------------------------------------- */
 

@@ -32,9 +32,8 @@ static const struct option_spec specs[] = {
     {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, out),
      .help = "where the result goes, a pickle; it is there only once it is verified"},
     {"key", 0, "STR", OPTION_STRING, offsetof(struct values, key),
-     .help =
-         "the key of the hash, so that several files (the ranks of one job) get the same "
-         "names; keep it to yourself; default: random, used once and forgotten"},
+     .help = "the key of the hash, so that several files (the ranks of one job) get the "
+             "same names; keep it to yourself; default: random, used once and forgotten"},
     {"hash-all", 0, NULL, OPTION_FLAG, offsetof(struct values, hash_all),
      .help = "replace the functions and files of PyTorch as well"},
     {"drop-lines", 0, NULL, OPTION_FLAG, offsetof(struct values, drop_lines),

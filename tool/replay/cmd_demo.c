@@ -25,11 +25,9 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Trains a 12-layer transformer of 124 million weights on the simulated device: "
-    "forward, "
-    "backward and Adam, with one longer batch in the middle. Writes what the allocator "
-    "did "
-    "as a PyTorch snapshot, reads that file back, proves the replay against it, and runs "
-    "the same requests under six settings.";
+    "forward, backward and Adam, with one longer batch in the middle. Writes what the "
+    "allocator did as a PyTorch snapshot, reads that file back, proves the replay "
+    "against it, and runs the same requests under six settings.";
 
 /* GPT-2 small in float32, at a batch that a 24 GiB card takes. */
 static const struct demo_model model = {

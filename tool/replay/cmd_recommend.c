@@ -23,17 +23,13 @@ struct values {
 
 static const struct option_spec specs[] = {
     {"goal", 'g', "GOAL", OPTION_STRING, offsetof(struct values, goal),
-     .help =
-         "fit: the smallest device on which it does not fail; peak: the lowest peak of "
-         "reserved "
-         "memory; stable: the fewest retries, then the least driver time; default: fit "
-         "where "
-         "a capacity is "
-         "known or the record ran out of memory, else peak"},
+     .help = "fit: the smallest device on which it does not fail; peak: the lowest peak "
+             "of reserved memory; stable: the fewest retries, then the least driver "
+             "time; default: fit where a capacity is known or the record ran out of "
+             "memory, else peak"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran "
-             "out of memory, else no limit",
+             "if it ran out of memory, else no limit",
      .min = 1},
     {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, without),
      .help = "what cannot be used: expandable, gc or split; may be given several times"},
@@ -45,8 +41,7 @@ static const struct option_spec specs[] = {
      .min = 1},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that "
-             "reproduces the record"},
+             "that reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: the one with the most events", .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -55,9 +50,8 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Searches PYTORCH_CUDA_ALLOC_CONF by replay: runs the requests of FILE under "
-    "settings "
-    "made for the sizes it asks for, and says which one helps, by how much, what stands "
-    "against it, or why none can.";
+    "settings made for the sizes it asks for, and says which one helps, by how much, "
+    "what stands against it, or why none can.";
 
 struct session {
     struct values values;

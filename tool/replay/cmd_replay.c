@@ -25,27 +25,21 @@ struct values {
 static const struct option_spec specs[] = {
     {"conf", 'c', "STR", OPTION_LIST, offsetof(struct values, confs),
      .help = "also run under these settings, written as in PYTORCH_CUDA_ALLOC_CONF; may "
-             "be given "
-             "several times; '' is the default"},
+             "be given several times; '' is the default"},
     {"place", 'p', "PLACE", OPTION_LIST, offsetof(struct values, places),
-     .help =
-         "who decides where a request goes: torch, paged (Drystone's own), or offline "
-         "(all "
-         "lifetimes known); may be given several times, each runs under every --conf; "
-         "PLACE:STR runs under STR alone"},
+     .help = "who decides where a request goes: torch, paged (Drystone's own), or "
+             "offline (all lifetimes known); may be given several times, each runs under "
+             "every --conf; PLACE:STR runs under STR alone"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran "
-             "out of memory, else no limit",
+             "if it ran out of memory, else no limit",
      .min = 1},
     {"find-capacity", 0, NULL, OPTION_FLAG, offsetof(struct values, find_capacity),
-     .help =
-         "find the smallest device on which each run does not fail, in steps of 2 MiB, "
-         "whatever --capacity is"},
+     .help = "find the smallest device on which each run does not fail, in steps of 2 "
+             "MiB, whatever --capacity is"},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that "
-             "reproduces the record"},
+             "that reproduces the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: the one with the most events", .max = NO_MAX},
     {"steady-from", 0, "N", OPTION_INT, offsetof(struct values, steady_from),
@@ -56,8 +50,7 @@ static const struct option_spec specs[] = {
              "is over"},
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
      .help = "write every decision of the one run to OUT, a line each (at most one "
-             "--conf and "
-             "one --place)"},
+             "--conf and one --place)"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
 };
@@ -65,9 +58,8 @@ static const struct option_spec specs[] = {
 static const char about_text[] =
     "Rebuilds the allocator's state from FILE, replays every request and proves itself: "
     "under the recorded settings every recorded address, every segment event and the "
-    "final "
-    "layout must come out again; the verdict stands on top. Then runs the same requests "
-    "under other settings, and by other allocators than PyTorch's.";
+    "final layout must come out again; the verdict stands on top. Then runs the same "
+    "requests under other settings, and by other allocators than PyTorch's.";
 
 struct session {
     struct values values;
