@@ -24,7 +24,7 @@
 
 #include "base/options.h"
 
-/* What the process ends with. */
+/* The exit status of the process. */
 enum exit_code {
     EXIT_FINE = 0,
     EXIT_FOUND = 1,   /* an OOM, a failed check */

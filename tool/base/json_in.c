@@ -14,8 +14,8 @@
 
 #define TREE_BYTES_MAX (UINT64_C(1) << 30)
 /*
- * What jansson 2.14 takes, rounded up, for what begins with the character: an empty object
- * has 240 bytes, an empty list 128, a key is a pair and its slots.
+ * The memory that jansson 2.14 takes for a value, by the character that begins it, rounded
+ * up: an empty object has 240 bytes, an empty list 128. A key is a pair and its slots.
  */
 #define OBJECT_BYTES 256u
 #define LIST_BYTES 144u
@@ -52,7 +52,7 @@ write_way(const struct json_at *at, char way[WAY_BYTES])
     }
 }
 
-/* What is open at an offset, from outside: its key or index there. */
+/* A value that is open at an offset, the outermost first: its key or index there. */
 struct open {
     bool is_object;
     const char *key; /* NULL: none yet */
@@ -96,7 +96,10 @@ find_open(const char *text, size_t end, struct open *opened)
     return depth;
 }
 
-/* Of what does not parse: where in it the offset is; empty at the top, or deep inside. */
+/*
+ * Write the way to offset `end` of a text that does not parse; empty at the top, or too
+ * deep inside.
+ */
 static void
 write_way_to(const char *text, size_t end, char way[WAY_BYTES])
 {
@@ -310,7 +313,7 @@ json_in_fail(struct json_in *in, const struct json_at *at, const char *format, .
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* What is there instead of what was expected. */
+/* Fail with the value that is there instead of `expected`. */
 static void
 refuse_type(struct json_in *in, const struct json_at *at, const char *expected)
 {

@@ -3,13 +3,14 @@
 #define TOOL_JSON_IN_H
 
 /*
- * JSON that people and programs write for us, read strictly: a key that is not known, a
- * number that is negative, too large or no number at all is refused with the way to it,
+ * JSON that people and programs write for us, read strictly. A key that is not known is
+ * refused with the way to it, and so is a number that is negative, too large or none at
+ * all:
  *
  *     stages[3].options[0].saved: -1 is negative
  *
- * A reader takes what it needs and asks once, at the end, whether all went well: the first
- * failure stays, and what is read after it is 0, false or "".
+ * A reader takes what it needs and asks once, at the end, whether all went well. The first
+ * failure stays; values that are read after it are 0, false or "".
  *
  *     struct json_in in = {.err = err};
  *     struct json_at stages = json_in_key(&root, "stages");
@@ -75,7 +76,7 @@ uint64_t json_in_unsigned_or(struct json_in *in, const struct json_at *at,
                              uint64_t absent);
 /* Microseconds, whole or with a fraction, as nanoseconds. */
 uint64_t json_in_time(struct json_in *in, const struct json_at *at);
-/* From 0 up to 1, without 1, in millionths. */
+/* Read a number from 0 up to 1, without 1. Returns millionths. */
 uint32_t json_in_millionths(struct json_in *in, const struct json_at *at);
 bool json_in_flag(struct json_in *in, const struct json_at *at, bool absent);
 /* `absent` may be NULL. */

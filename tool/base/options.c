@@ -299,7 +299,7 @@ take_word(struct parser *p, const char *word, bool *only_operands)
     return word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
 }
 
-/* Whether `name` is one of `names`, which are apart by spaces. */
+/* Tell whether `name` is one of `names`, which are apart by spaces. */
 static bool
 is_among(const char *name, const char *names)
 {
@@ -313,7 +313,7 @@ is_among(const char *name, const char *names)
     return false;
 }
 
-/* Whether a given option asks for something: a number at its `min` does not. */
+/* Tell whether a given option asks for something: a number at its `min` does not. */
 static bool
 is_asking(const struct parser *p, const struct option_spec *spec)
 {
@@ -324,7 +324,9 @@ is_asking(const struct parser *p, const struct option_spec *spec)
     return number != spec->min;
 }
 
-/* Whether one of `names` was given; NULL: none. `asks`: only if it asks for something. */
+/*
+ * Tell whether one of `names` was given; NULL: none. `asks`: only if it asks for something.
+ */
 static bool
 is_one_there(const struct parser *p, const char *names, bool asks)
 {

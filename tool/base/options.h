@@ -6,8 +6,8 @@
  * A command's options come from one table, which also prints their help.
  *
  * The values go into a struct of the command's own, at each option's offset; the command
- * sets the defaults first. `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE` and `--`
- * mean what they mean elsewhere; options and operands may be mixed.
+ * sets the defaults first. The forms `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`
+ * and `--` mean what they mean elsewhere; options and operands may be mixed.
  *
  * A row also says which numbers an option takes and which other options it goes with. The
  * parser checks both, so a command checks only conditions on values and on its files.
@@ -110,7 +110,10 @@ void suggestion_consider(struct suggestion *suggestion, const char *candidate);
 
 /* Names by their numbers from 0 on; NULL behind the last. */
 typedef const char *name_function(unsigned index);
-/* What ends the message of a word that is none of them: "; did you mean fp32?", or all. */
+/*
+ * Write the end of a message about a word that is none of them: "; did you mean fp32?", or
+ * all.
+ */
 #define SUGGESTION_BYTES 240
 const char *suggestion_write(const struct suggestion *suggestion, name_function *name_at,
                              char text[SUGGESTION_BYTES]);

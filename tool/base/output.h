@@ -6,8 +6,8 @@
  * A file that a command writes, as the library's sink.
  *
  * A file appears whole or not at all: it is written beside its place under another name
- * ("OUT.part-PID") and takes its place at the end, if nothing failed. What is not a plain
- * file (a pipe, a device) is written directly.
+ * ("OUT.part-PID") and takes its place at the end, if nothing failed. Anything that is no
+ * plain file (a pipe, a device) is written directly.
  */
 
 #include <stdbool.h>
@@ -22,13 +22,18 @@ struct output {
     FILE *file;   /* a part may be read back, too */
 };
 
-/* Whether both are names of one file: a typing error must not cost a recording. `input` may
-   be "-", standard input. */
+/*
+ * Tell whether both are names of one file: a typing error must not cost a recording.
+ * `input` may be "-", standard input.
+ */
 bool output_is_input(const char *path, const char *input);
 
 /* `path` "-" is standard output. An exit_code; what failed is on standard error. */
 int output_open(struct output *out, const char *command, const char *path);
-/* Where the bytes are until output_close(), for those who write files by name; else NULL. */
+/*
+ * Return the name of the file that has the bytes until output_close(), for those who write
+ * files by name; NULL: written directly.
+ */
 const char *output_part_path(const struct output *out);
 /* The sink is valid until output_close(). */
 struct dry_sink output_sink(struct output *out);

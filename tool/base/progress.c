@@ -21,7 +21,7 @@ end_by_signal(int number)
     raise(number); /* SA_RESETHAND: nobody handles it any more */
 }
 
-/* Who ignores interrupts, or handles them, goes on to. */
+/* Catch interrupts. A process that ignores or handles them goes on to. */
 static void
 catch_interrupt(struct progress *p)
 {

@@ -3,7 +3,7 @@
 #define TOOL_REPORT_H
 
 /*
- * What goes wrong, said once, on standard error:
+ * Failures, said once, on standard error:
  *
  *     drystone: COMMAND: FILE: byte N: what is wrong and what was expected
  *

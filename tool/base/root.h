@@ -3,8 +3,9 @@
 #define TOOL_ROOT_H
 
 /*
- * Of --root, the folder with another machine's files: EXIT_FINE if it can be read, or is NULL or
- * "" (this machine). Else an exit code; what is wrong has been said.
+ * Check --root, the folder with another machine's files. Returns EXIT_FINE if `root` can be
+ * read, or is NULL or "" (this machine); else an exit code, and the reason is on standard
+ * error.
  */
 int root_check(const char *command, const char *root);
 

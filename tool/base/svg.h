@@ -3,8 +3,9 @@
 #define TOOL_SVG_H
 
 /*
- * What pictures are made of: rectangles in paths, lines, text, a legend. Dark on white, no
- * scripts, nothing from outside; what colours say is also said by position, hatching or text.
+ * The parts of pictures: rectangles in paths, lines, text, a legend. Dark on white, no
+ * scripts, nothing from outside; what colours say is also said by position, hatching or
+ * text.
  */
 
 #include <stdbool.h>

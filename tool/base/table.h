@@ -3,8 +3,9 @@
 #define TOOL_TABLE_H
 
 /*
- * Aligned columns: text to the left, numbers to the right, and on a terminal no line longer
- * than it is wide: the widest text column gives way, losing the middle of its longest cells.
+ * Aligned columns: text to the left, numbers to the right. On a terminal no line is longer
+ * than it is wide: the widest text column gives way, losing the middle of its longest
+ * cells.
  *
  *     struct table t;
  *     table_init(&t, "<pool >segments >bytes");
@@ -37,8 +38,8 @@ void table_init(struct table *table, const char *columns);
 /* The next cell, made printable; a row ends by itself. */
 void table_add(struct table *table, const char *text);
 /*
- * The same for the operation of an owner, "aten::relu", in a narrow column: the namespace
- * that nearly all of them share is left out, and what is too long is cut.
+ * Add the operation of an owner, "aten::relu", in a narrow column. The namespace that
+ * nearly all of them share is left out, and a text that is too long is cut.
  */
 void table_add_operation(struct table *table, const char *bytes, size_t length);
 /* Two blanks before and between columns. False: there was no memory. */

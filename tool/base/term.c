@@ -60,7 +60,10 @@ measure_character(const unsigned char *s, size_t left)
     return is_code && !is_control ? length : 0;
 }
 
-/* What is no text: a byte, or three that stand for one (Python's "surrogateescape"). */
+/*
+ * Return the length of bytes that are no text: one, or three that stand for one (Python's
+ * "surrogateescape").
+ */
 static size_t
 measure_surrogate(const unsigned char *bytes, size_t length)
 {

@@ -38,9 +38,9 @@ size_t term_make_printable(char *to, size_t capacity, const char *bytes, size_t 
 void term_print_text(FILE *out, const char *bytes, size_t length);
 
 /*
- * A report's first line, "run.pickle: device 0, 97 events", the file's name in `style`.
- * Where the two are too long together the rest is a line of its own, in a pipe too; of a
- * name that is longer than a line its end is shown.
+ * Print a report's first line, "run.pickle: device 0, 97 events", the file's name in
+ * `style`. If the two are too long together, the rest is a line of its own, in a pipe too.
+ * A name that is longer than a line shows its end.
  */
 __attribute__((format(printf, 4, 5))) void term_print_subject(const struct term *term,
                                                               const char *file,

@@ -117,7 +117,7 @@ writer_format(struct writer *w, const char *format, ...)
 
 /* --- foreign text ------------------------------------------------------------------------- */
 
-/* What a character is written as; NULL: as itself. */
+/* The text that a character is written as; NULL: itself. */
 typedef const char *(*escape_fn)(char c);
 
 static const char *

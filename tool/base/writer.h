@@ -50,7 +50,7 @@ __attribute__((format(printf, 2, 3))) void writer_format(struct writer *w,
 void writer_text(struct writer *w, const char *bytes, size_t length);
 /* Between quotes; NULL: null. '<' is written so that it can stand inside HTML. */
 void writer_json(struct writer *w, const char *bytes, size_t length);
-/* As content or as an attribute's value; characters XML forbids are '?'. */
+/* Write XML, content or an attribute's value; characters that XML forbids become '?'. */
 void writer_xml(struct writer *w, const char *bytes, size_t length);
 /*
  * A field of RFC 4180, always quoted. One that a spreadsheet would take for a formula gets

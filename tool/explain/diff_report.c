@@ -55,7 +55,7 @@ count_shown(const struct diff_report *r)
     return shown;
 }
 
-/* What the rows that are shown leave of a subject's total. */
+/* Return the bytes of a subject's total that the first `shown` rows leave. */
 static uint64_t
 rest_of(const struct diff_report *r, size_t shown, uint32_t subject)
 {
@@ -171,7 +171,7 @@ add_word_pair(struct table *t, const char *word, uint64_t a, uint64_t b)
     table_add(t, "");
 }
 
-/* What a name says behind the owner gets the column of the operation. */
+/* Add the name of an owner. The words behind it get the column of the operation. */
 static void
 add_owner(struct table *t, const struct dry_diff_row *row)
 {
@@ -384,7 +384,7 @@ print_facts(const struct diff_report *r)
     print_names(r, "not known of all:", 0);
 }
 
-/* What is nowhere else. */
+/* Print what each subject has and no other. */
 static void
 print_only(const struct diff_report *r)
 {

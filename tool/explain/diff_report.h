@@ -2,7 +2,7 @@
 #ifndef TOOL_DIFF_REPORT_H
 #define TOOL_DIFF_REPORT_H
 
-/* What `drystone diff` found, for people and for machines. */
+/* The report of `drystone diff`, for people and for machines. */
 
 #include <stdbool.h>
 

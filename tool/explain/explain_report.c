@@ -536,7 +536,7 @@ print_trust(const struct printer *p)
     print_item(p, "", "%s", safe);
 }
 
-/* Where the others are, if there are several. */
+/* Print where the other failures are, if there are several. */
 static void
 print_failures(const struct printer *p)
 {

@@ -75,7 +75,7 @@ pool_active(const struct dry_state_pool *p)
     return p->allocated + p->pending;
 }
 
-/* Of the active bytes, those that nobody asked for. */
+/* Return the active bytes that nobody asked for. */
 static uint64_t
 pool_rounding(const struct dry_state_pool *p)
 {
@@ -104,7 +104,7 @@ print_pool_sums(const struct frag_report *r, size_t shown, const struct term *te
     return is_done;
 }
 
-/* What is inside the active bytes, and what the free ones look like. */
+/* Print what is inside the active bytes, and what the free ones look like. */
 static bool
 print_pool_details(const struct frag_report *r, size_t shown, const struct term *term)
 {
@@ -164,7 +164,7 @@ draw_segment(const struct dry_state *s, const struct dry_state_segment *segment,
             double begin = from > (double)c ? from : (double)c;
             double end = to < (double)c + 1 ? to : (double)c + 1;
             used[c] += end - begin;
-            /* What is there at all is shown: a small block is what pins. */
+            /* A block of any size is shown: small ones are what pins. */
             if (map[c] == '.')
                 map[c] = ':';
             if (b->state == DRY_BLOCK_PENDING_FREE)

@@ -3,7 +3,7 @@
 #define TOOL_MESSAGE_REPORT_H
 
 /*
- * What out-of-memory messages in a text say, for people and for machines.
+ * The report on out-of-memory messages in a text, for people and for machines.
  *
  * JSON, schema drystone.message/1:
  *

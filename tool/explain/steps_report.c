@@ -15,14 +15,16 @@
 
 /* --- figures ------------------------------------------------------------------------------ */
 
-/* What most of the whole steps behind the first are like: medians. */
+/* Medians of the whole steps behind the first. */
 struct steady {
     uint32_t count;
     uint64_t peak, churn, kept, time_us;
     double temporary; /* share of the allocations */
 };
 
-/* From this step's beginning to the next one's; 0 where the clock went back. */
+/*
+ * Return the time from this step's beginning to the next one's; 0 if the clock went back.
+ */
 static uint64_t
 duration_of(const struct dry_step *steps, uint32_t count, uint32_t i)
 {

@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* What the rows show and what is left over: together the total. */
+/* The sums of the rows that are shown and of the rest: together the total. */
 struct totals {
     size_t row_count, shown;
     uint64_t bytes, requested, rest_bytes, rest_requested;

@@ -2,7 +2,7 @@
 #ifndef TOOL_TOP_REPORT_H
 #define TOOL_TOP_REPORT_H
 
-/* What `drystone top` found, for people and for machines. */
+/* The report of `drystone top`, for people and for machines. */
 
 #include <stdbool.h>
 

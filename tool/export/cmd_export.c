@@ -287,7 +287,7 @@ write_output(struct session *s)
                     "make it smaller",
                     term_format_bytes(w.written, size));
     code = output_close(&out, status, &err);
-    /* What failed is the output or this machine, not the input. */
+    /* A failure of the system is that of the output or this machine, not of the input. */
     return code == EXIT_INPUT && status == DRY_ERR_SYSTEM ? EXIT_MACHINE : code;
 }
 

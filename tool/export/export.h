@@ -71,7 +71,7 @@ export_view(const struct export_job *job, size_t device)
 const char *export_moment_name(const struct export_job *job, size_t device,
                                char name[EXPORT_NAME_BYTES]);
 
-/* What an export leaves out or bends, said on standard error in one line. */
+/* Say on standard error, in one line, what an export leaves out or bends. */
 __attribute__((format(printf, 2, 3))) void export_note(const struct export_job *job,
                                                        const char *format, ...);
 void export_note_slices(const struct export_job *job,

@@ -229,7 +229,7 @@ write_scopes(struct chrome *c)
 
 /* --- allocations -------------------------------------------------------------------------- */
 
-/* From the line it is known by outwards. */
+/* Write the stack from the line that it is known by outwards. */
 static void
 put_stack(struct chrome *c, const struct dry_allocation *a)
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_EXPORT_NAMES_H
 #define TOOL_EXPORT_NAMES_H
 
-/* What stacks, frames, streams and pools are called where a short name is needed. */
+/* Short names of stacks, frames, streams and pools. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ uint32_t export_names_site(const struct export_names *names, uint32_t stack);
 /* "models.py:174 update_nodes", "autograd DivBackward0", printable. */
 const char *export_frame_name(const struct export_names *names, uint32_t frame,
                               char name[EXPORT_NAME_BYTES]);
-/* That of its site; else "(before the recording)", "(no stack)". */
+/* Return the name of its site; else "(before the recording)", "(no stack)". */
 const char *export_allocation_name(const struct export_names *names,
                                    const struct dry_allocation *allocation,
                                    char name[EXPORT_NAME_BYTES]);
@@ -54,12 +54,13 @@ struct export_stack_part {
 size_t export_stack_text(const struct export_names *names,
                          const struct export_stack_part *part, char *to, size_t capacity,
                          bool *is_cut);
-/* Where in its stack the site is; 0 if there is none. */
+/* Return the position of the site in its stack; 0 if there is none. */
 size_t export_site_position(const struct export_names *names, uint32_t stack);
 
 /*
- * A file can say a long string once and mean it a million times, so what repeats strings
- * cuts them: where a name is shown, as such a name; where a table of frames is written, here.
+ * A file can say a long string once and mean it a million times, so a format that repeats
+ * strings cuts them. A name that is shown is cut as the names above; a string in a table of
+ * frames is cut here.
  */
 #define EXPORT_STRING_BYTES 4096
 /* How much of a string to write: whole characters. */

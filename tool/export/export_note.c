@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exports leave out, in words. */
+/* The notes of export.h: what exports leave out, in words. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

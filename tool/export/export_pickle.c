@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A snapshot as PyTorch writes it. Of a trace without addresses it is the snapshot that
+ * A snapshot as PyTorch writes it. For a trace without addresses it is the snapshot that
  * PyTorch would have recorded by the rules of the replay.
  */
 #include "export/export.h"

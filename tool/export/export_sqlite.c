@@ -196,7 +196,7 @@ put_string(struct database *d, uint32_t string)
     put_bytes(d, text, text ? length : 0);
 }
 
-/* What is a word in any honest file. */
+/* Write a string that is a word in any honest file. */
 static void
 put_short(struct database *d, uint32_t string)
 {

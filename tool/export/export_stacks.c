@@ -5,7 +5,10 @@
 
 #include "export/export.h"
 
-/* By stack two sums, of its allocs and of its frees, and two for those without one. */
+/*
+ * Two sums a stack, of its allocs and of its frees, and two for allocations without a
+ * stack.
+ */
 struct collector {
     const struct dry_timeline_view *view;
     const struct dry_trace *trace;

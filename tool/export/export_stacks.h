@@ -34,7 +34,10 @@ bool export_sums_collect(struct export_sums *sums, const struct export_job *job,
                          size_t device);
 void export_sums_finish(struct export_sums *sums);
 
-/* What stands in place of, or outside of, the stack; NULL for EXPORT_ROOT_NONE. */
+/*
+ * Return the name that stands in place of, or outside of, the stack; NULL for
+ * EXPORT_ROOT_NONE.
+ */
 const char *export_sum_root(const struct export_sum *sum);
 
 #endif

@@ -132,7 +132,7 @@ add_peak(void *self, uint32_t number)
     return DRY_OK;
 }
 
-/* What begins and ends in each column; then what is there. */
+/* Sum up by slot what begins and ends in each column; then what is there. */
 static void
 sum_up_slots(struct picture *p)
 {
@@ -302,7 +302,7 @@ write_tall(struct picture *p, unsigned slot, uint64_t *laid)
         const uint32_t columns[] = {d->runs[i].column, d->runs[end - 1].column_end};
         if (svg_owners_slot(&p->owners, a) != slot)
             continue;
-        /* Of a short life, the edges on both sides would be all that is seen. */
+        /* The edges on both sides would be all that is seen of a short life. */
         if ((columns[1] - columns[0]) * p->column_pixels >= TALL_PIXELS)
             write_edge(p, laid, columns, a->size);
         for (uint32_t k = columns[0]; k < columns[1]; k++)
@@ -311,7 +311,9 @@ write_tall(struct picture *p, unsigned slot, uint64_t *laid)
     writer_put(p->w, "\"/>\n");
 }
 
-/* What was there before lies at the bottom, then the largest areas. */
+/*
+ * Write the areas: memory that was there before lies at the bottom, then come the largest.
+ */
 static void
 write_stack(struct picture *p)
 {

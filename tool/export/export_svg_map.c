@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory map as a picture: every pool with its segments, to a scale of its own, one after
- * the other by address. Free bytes are hatched; segments that little keeps from being given
- * back are outlined and numbered; and what an OOM asked for lies under each pool, to the
- * pool's scale, so that "does not fit" can be seen.
+ * The memory map as a picture: every pool with its segments, to a scale of its own, one
+ * after the other by address. Free bytes are hatched; segments that little keeps from being
+ * given back are outlined and numbered. The bytes that an OOM asked for lie under each
+ * pool, to the pool's scale, so that "does not fit" can be seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,9 +122,9 @@ lay_map(struct map *m)
 /* --- blocks ------------------------------------------------------------------------------- */
 
 /*
- * What is drawn: a block, or neighbours that are too narrow to be drawn alone. These count
- * as used by their largest used block, because a little that is used is what holds a
- * segment.
+ * A piece as it is drawn: a block, or neighbours that are too narrow to be drawn alone.
+ * These count as used by their largest used block, because a little that is used is what
+ * holds a segment.
  */
 enum cell_kind { CELL_FREE, CELL_USED, CELL_PENDING };
 struct cell {
@@ -284,7 +284,7 @@ write_pool(struct map *m, uint32_t index)
         write_request(m, index);
 }
 
-/* Those that are drawn, the worst first, numbered. */
+/* Write the pinning segments that are drawn, the worst first, numbered. */
 static size_t
 write_pinners(struct map *m, double y)
 {

@@ -3,7 +3,7 @@
 #define TOOL_EXPORT_TIME_H
 
 /*
- * What the time lines of other viewers need: times that never fall, counters, and slices
+ * The needs of the time lines of other viewers: times that never fall, counters, and slices
  * that fit under each other.
  */
 
@@ -132,7 +132,7 @@ uint32_t export_lanes_place(struct export_lanes *lanes, const struct export_span
 /* Slices by size: the smallest leave half of the lanes to the others. */
 #define EXPORT_CLASSES 4u
 const char *export_class_name(uint32_t class);
-/* Those without room leave; they count as left out. */
+/* Place the slices in lanes. Slices without room leave, and count as left out. */
 void export_slices_place(struct export_slices *slices, struct export_lanes *lanes,
                          const struct dry_timeline_view *view);
 

@@ -2,7 +2,7 @@
 #ifndef TOOL_SVG_OWNERS_H
 #define TOOL_SVG_OWNERS_H
 
-/* Who has which colour in a picture of memory: the lines that hold most have one each. */
+/* The colours of a picture of memory: the lines that hold most have one each. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -46,7 +46,7 @@ take_other(const struct apply_files *files, struct journal *journal, const char 
     }
 }
 
-/* What was not written need not be undone. */
+/* Forget the last entry: a change that was not written need not be undone. */
 static void
 forget_last(const struct apply_files *files, struct journal *journal)
 {
@@ -133,7 +133,7 @@ apply_changes(const struct apply_files *files, struct journal *journal,
     return code == EXIT_FINE ? code_of(counts) : code;
 }
 
-/* Whether the entry is dealt with. */
+/* Undo an entry. Returns whether it is dealt with. */
 static bool
 undo_one(const struct apply_files *files, const struct journal_entry *e, FILE *out,
          struct apply_count *counts)

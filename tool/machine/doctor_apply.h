@@ -33,13 +33,16 @@ struct apply_count {
 };
 
 /*
- * Writes the `count` changes, whose entries go behind those of the journal. What happens is
- * said on `out`, a line each. An exit_code.
+ * Write the `count` changes, whose entries go behind those of the journal. A line on `out`
+ * says what happens to each. Returns an exit_code.
  */
 int apply_changes(const struct apply_files *files, struct journal *journal,
                   const struct journal_entry *changes, size_t count, FILE *out,
                   struct apply_count *counts);
-/* Goes back in reverse order. What cannot be undone stays in the journal. An exit_code. */
+/*
+ * Go back in reverse order. A change that cannot be undone stays in the journal. Returns an
+ * exit_code.
+ */
 int apply_undo(const struct apply_files *files, struct journal *journal, FILE *out,
                struct apply_count *counts);
 

@@ -3,7 +3,8 @@
 #define TOOL_DOCTOR_JOURNAL_H
 
 /*
- * What was written, in order, with what was there before: a text of lines
+ * The values that were written, in order, with those that were there before: a text of
+ * lines
  *
  *     drystone.doctor.journal/1
  *     thp-enabled /sys/kernel/mm/transparent_hugepage/enabled never madvise

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What doctor found, for programs: schema drystone.doctor/1, see drystone-doctor(1). */
+/*
+ * The findings of doctor for programs: schema drystone.doctor/1, see drystone-doctor(1).
+ */
 #include <string.h>
 
 #include "base/json_out.h"

@@ -63,7 +63,10 @@ print_text(const struct page *p, const char *label, const char *text)
     return true;
 }
 
-/* Where a line of at most `room` ends: before a blank, else behind a comma or colon. */
+/*
+ * Return the length of a line of at most `room`: it ends before a blank, else behind a
+ * comma or colon.
+ */
 static size_t
 find_cut(const char *line, size_t room)
 {
@@ -76,7 +79,7 @@ find_cut(const char *line, size_t room)
     return 0;
 }
 
-/* What is too long goes on in the next line, as a shell reads it. */
+/* Print a command. If it is too long it goes on in the next line, as a shell reads it. */
 static void
 print_command(FILE *out, const char *line, size_t length)
 {
@@ -98,7 +101,7 @@ print_command(FILE *out, const char *line, size_t length)
     fputc('\n', out);
 }
 
-/* Of a file: as it is, nearer to the edge if it is long. */
+/* Print a line of a file as it is, nearer to the edge if it is long. */
 static void
 print_file_line(FILE *out, const char *line, size_t length)
 {
@@ -108,7 +111,7 @@ print_file_line(FILE *out, const char *line, size_t length)
     fputc('\n', out);
 }
 
-/* What is no command, broken between words. */
+/* Print a text that is no command, broken between words. */
 static void
 print_advice(FILE *out, const char *line, size_t length)
 {
@@ -213,7 +216,7 @@ print_topics(const struct page *p)
 
 /* --- head and needs ----------------------------------------------------------------------- */
 
-/* Whose machine, for what, and what is known of it. */
+/* Print whose machine it is, for what, and what is known of it. */
 static void
 print_machine(const struct page *p)
 {

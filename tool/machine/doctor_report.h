@@ -2,7 +2,7 @@
 #ifndef TOOL_DOCTOR_REPORT_H
 #define TOOL_DOCTOR_REPORT_H
 
-/* What doctor found, for people and for programs. */
+/* The findings of doctor, for people and for programs. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct doctor_report {
     bool shows_good;
 };
 
-/* Whether a finding is among those asked for. */
+/* Tell whether a finding is among those asked for. */
 bool doctor_report_has(const struct doctor_report *r, const char *id);
 /* How many of a verdict. */
 size_t doctor_report_count(const struct doctor_report *r,

@@ -60,7 +60,10 @@ set_part(void *argument)
     return NULL;
 }
 
-/* What no thread is to be had for is set here. */
+/*
+ * Set the memory by threads, and here the parts that no thread is to be had for. Returns
+ * nanoseconds.
+ */
 static double
 set_all(void *address, uint64_t bytes, uint32_t thread_count)
 {
@@ -82,14 +85,14 @@ set_all(void *address, uint64_t bytes, uint32_t thread_count)
     return bench_now_ns() - begin;
 }
 
-/* Where the next load goes: `count` is below 2^32. */
+/* Return the index of the next load; `count` is below 2^32. */
 static uint64_t
 scale(uint64_t x, uint64_t count)
 {
     return (x >> 32) * count >> 32;
 }
 
-/* By the time of this thread: loads wait for nobody, and others may run. */
+/* Measure by the time of this thread: loads wait for nobody, and others may run. */
 static double
 load_at_random(const uint64_t *words, uint64_t count)
 {
@@ -118,7 +121,9 @@ load_in_chain(const uint64_t *words, uint64_t count)
     return x == 1 ? 0 : ns / LOADS;
 }
 
-/* What registering with a device begins with; 0 where it is not allowed. */
+/*
+ * Measure locking, which registering with a device begins with; 0 if it is not allowed.
+ */
 static void
 lock_all(const struct dry_pages_info *info, double *lock_ns, double *unlock_ns)
 {
@@ -148,8 +153,8 @@ fill(const struct bench *b, const struct dry_pages_size *size, struct dry_pages 
 }
 
 /*
- * What a guest gives back, its hypervisor may take within seconds, and then the next who fills
- * it pays for that: it is filled once before it is measured.
+ * Measure once. The hypervisor may take within seconds what its guest gives back, and then
+ * the next who fills it pays for that. So the memory is filled once before it is measured.
  */
 static int
 run_round(const struct bench *b, const struct dry_pages_size *size,
@@ -253,7 +258,7 @@ sum_up(struct bench_pages *to, const struct bench_pages *rounds, size_t count)
             to->huge_bytes = rounds[i].huge_bytes;
 }
 
-/* Of those there are, the ones that can be had for so many bytes. */
+/* List the kinds that can be had for so many bytes, of those there are. */
 static size_t
 list_kinds(const struct bench *b, struct dry_pages_size kinds[BENCH_KINDS_MAX])
 {

@@ -3,9 +3,10 @@
 #define TOOL_PAGES_BENCH_H
 
 /*
- * What pages and malloc give on this machine. Of each kind of pages, in turn and several times:
- * filling by dry_pages_create(), memset() of the same memory by as many threads as there are
- * CPUs, random loads, locking, giving back; and pinning, where there is a driver for it.
+ * The yield of pages and malloc on this machine. These are measured of each kind of pages,
+ * in turn and several times: filling by dry_pages_create(), memset() of the same memory by
+ * as many threads as there are CPUs, random loads, locking, giving back. Pinning is
+ * measured, too, if there is a driver for it.
  */
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ struct bench_pages {
 };
 
 #define BENCH_SIZES 4
-/* What is allocated, filled and freed. */
+/* Return the bytes that are allocated, filled and freed. */
 uint64_t bench_malloc_bytes(size_t index);
 
 struct bench_malloc {

@@ -3,7 +3,7 @@
 
 /* More tells no more; and while a driver pins, others wait for it. */
 #define PIN_BYTES_MAX (UINT64_C(1) << 30)
-/* What an arena is a multiple of on all machines; less is rounded by the cache itself. */
+/* An arena is a multiple of this on all machines; less is rounded by the cache itself. */
 #define UNIT_BYTES (UINT64_C(2) << 20)
 
 static bool

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Tensors are allocated aligned, filled and freed. What that costs under other mallocs is
+ * Tensors are allocated aligned, filled and freed. The cost of that under other mallocs is
  * measured by a child of ours, started by `drystone run` as any program would be.
  */
 #include <errno.h>
@@ -91,7 +91,7 @@ make_words(struct words *w, const struct bench_malloc *m)
         add_word(w, measure[i]);
 }
 
-/* What would set up a malloc, so that each child begins as on a fresh machine. */
+/* Clear what would set up a malloc, so that each child begins as on a fresh machine. */
 static void
 clear_variables(void)
 {
@@ -121,7 +121,7 @@ become(struct words *words, int to_parent)
     _exit(EXIT_MACHINE);
 }
 
-/* What a child prints, up to ANSWER_MAX; true: it ended well. */
+/* Read what a child prints, up to ANSWER_MAX. True: it ended well. */
 static bool
 ask_child(const struct bench_malloc *m, char answer[ANSWER_MAX])
 {

@@ -28,7 +28,7 @@ add_size(struct table *t, const char *where, const struct dry_pages_size *size)
     table_add(t, is_pool ? term_format_count(size->growth_count, text) : "");
 }
 
-/* Of a node, pools alone differ. */
+/* Add the sizes of the machine or of a node, whose pools alone differ. */
 static void
 add_sizes(struct table *t, const char *root, int32_t node)
 {
@@ -261,7 +261,10 @@ print_kinds(const struct bench *b, const struct term *term)
     return is_done;
 }
 
-/* What a GPU copies from at full speed; only where there is its driver. */
+/*
+ * Print the pinning of memory, from which a GPU copies at full speed; only if there is its
+ * driver.
+ */
 static bool
 print_pinning(const struct bench *b, const struct term *term)
 {

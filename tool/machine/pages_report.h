@@ -6,15 +6,21 @@
 
 #include "machine/pages_bench.h"
 
-/* What pages there are, of the machine and of each node; each returns an exit code. */
+/*
+ * Print what pages there are, of the machine and of each node. Each function returns an
+ * exit code.
+ */
 int pages_report_list(const struct dry_topology_view *view, const char *root);
 int pages_report_list_json(const struct dry_topology_view *view, const char *root);
 
-/* What was measured. Schema drystone.pages-bench/1. */
+/* Print what was measured. The schema is drystone.pages-bench/1. */
 int pages_report_bench(const struct bench *bench, const struct dry_topology_view *view);
 int pages_report_bench_json(const struct bench *bench,
                             const struct dry_topology_view *view);
-/* Of malloc in this process: {"here": [...]} in the same schema, or a line each. */
+/*
+ * Print the times of malloc in this process: {"here": [...]} in the same schema, or a line
+ * each.
+ */
 int pages_report_here(const double ns[BENCH_SIZES], bool is_json);
 
 #endif

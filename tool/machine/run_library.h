@@ -3,17 +3,17 @@
 #define TOOL_RUN_LIBRARY_H
 
 /*
- * Where the libraries lie that replace malloc: in a virtual environment, in conda's, in what
- * LD_LIBRARY_PATH names, under the home, and where distributions put them, Debian's folders
- * of an architecture included; there in lib/ and in the folders that pip makes.
+ * The places of libraries that replace malloc: a virtual environment, conda's, what
+ * LD_LIBRARY_PATH names, the home, and the folders of distributions, Debian's of an
+ * architecture included. In each of them lib/ and the folders that pip makes are looked at.
  */
 
 #include "machine/run_machine.h"
 
 /*
- * Fills machine->libraries; its `variable` is set. The first place that has one wins, and in
- * it the highest version. Taken is only a shared ELF object of this program's own
- * architecture, whose path the loader can be told (LD_PRELOAD knows no quoting).
+ * Fill machine->libraries; its `variable` is set. The first place that has a library wins,
+ * and in it the highest version. Only a shared ELF object of this program's own
+ * architecture is taken, whose path the loader can be told (LD_PRELOAD knows no quoting).
  */
 void run_libraries_find(struct run_machine *machine, const char *root);
 

@@ -3,8 +3,9 @@
 #define TOOL_RUN_MACHINE_H
 
 /*
- * What `drystone run` looks at before it decides: the machine, what is set already, and the
- * libraries that could stand in for malloc. Nothing of it is started or changed.
+ * The things that `drystone run` looks at before it decides: the machine, what is set
+ * already, and the libraries that could stand in for malloc. Nothing of it is started or
+ * changed.
  */
 
 #include <stdbool.h>
@@ -22,7 +23,7 @@ enum run_malloc {
 };
 /* "jemalloc" ...; NULL for NONE. */
 const char *run_malloc_name(enum run_malloc kind);
-/* Whose library a path names, by its file name: "/x/libjemalloc.so.2". */
+/* Tell whose library a path names, by its file name: "/x/libjemalloc.so.2". */
 enum run_malloc run_malloc_of_path(const char *path, size_t length);
 
 #define RUN_PATH_MAX 1024
@@ -53,7 +54,7 @@ struct run_machine {
 };
 
 /*
- * Of this machine, or of the folders below `root` ("" is this one): `root` stands before
+ * Read this machine, or the folders below `root` ("" is this one): `root` stands before
  * paths of files that are read, never in what the program is told. The topology is the
  * caller's and must outlive `machine`.
  */

@@ -3,9 +3,10 @@
 #define TOOL_RUN_PLAN_H
 
 /*
- * What `drystone run` will set, and why: decided from options, the machine and what is set
- * already, and from nothing else, so that the same input always gives the same plan.
- * run_start.h does it, run_prove.h holds what came of it against the plan.
+ * The plan of what `drystone run` will set, and why. It is decided from options, the
+ * machine and what is set already, and from nothing else, so that the same input always
+ * gives the same plan. The plan is carried out by run_start.h, and run_prove.h holds what
+ * came of it against the plan.
  */
 
 #include <stdbool.h>

@@ -3,11 +3,12 @@
 /*
  * Which malloc, and how it is set up.
  *
- * A tensor of 32 MiB that is allocated, filled and freed costs its page faults, not malloc: what
- * helps is to keep the pages and to have huge ones. Times of that, as measured, of glibc's
- * default: glibc with raised thresholds 1/10, jemalloc that never gives back 1/11, with a decay
- * of 30 s and thp:always 1/6, tcmalloc 1/11; jemalloc with the line in common use, with a
- * decay of 30 s alone, and mimalloc 2.0: no gain at all.
+ * A tensor of 32 MiB that is allocated, filled and freed costs its page faults, not malloc:
+ * what helps is to keep the pages and to have huge ones. Times of that as measured, in
+ * parts of glibc's default: glibc with raised thresholds 1/10, tcmalloc 1/11, jemalloc that
+ * never gives back 1/11, with a decay of 30 s and thp:always 1/6. There is no gain at all
+ * from jemalloc with the line in common use, or with a decay of 30 s alone, and from
+ * mimalloc 2.0.
  *
  * jemalloc 5.3.0 is not chosen by itself: a large loss against 5.2.1 was reported with PyTorch
  * (jemalloc issue 2395), and the cause is not known.
@@ -79,7 +80,7 @@ append(struct text *text, const char *format, ...)
     text->used += (size_t)n;
 }
 
-/* Whether "name=..." is among those set, which colons separate. */
+/* Tell whether "name=..." is among those set, which colons separate. */
 static bool
 has_tunable(const char *set, const char *name)
 {

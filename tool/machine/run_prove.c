@@ -7,7 +7,7 @@
 #include "base/term.h"
 #include "machine/run_report.h"
 
-/* Of less anonymous memory nothing follows: stacks and small blocks are never huge. */
+/* Nothing follows from less anonymous memory: stacks and small blocks are never huge. */
 #define TELLING_BYTES (UINT64_C(32) << 20)
 #define FEW_BYTES (UINT64_C(1) << 20)
 #define SHARE_MIN 90      /* of 100, on the nodes that were asked for */
@@ -62,7 +62,10 @@ percent_of(uint64_t part, uint64_t whole)
     return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
 
-/* Of the plan's nodes: how much lies there, and on that which has least of it. */
+/*
+ * The memory on the plan's nodes: how much lies there, and on the node that has least of
+ * it.
+ */
 struct shares {
     uint64_t whole, there, least;
     size_t count;

@@ -3,9 +3,9 @@
 #define TOOL_RUN_PROVE_H
 
 /*
- * What was seen of a program, held against the plan. The samples of a program that has grown
- * tell more than those of one that begins, so the last one counts in which it held at least
- * half of the most it ever held; but a thread that has ever left its CPUs has left them.
+ * The samples of a program, held against the plan. Samples of a program that has grown tell
+ * more than those of one that begins. So the last one counts in which it held at least half
+ * of the most it ever held; but a thread that has ever left its CPUs has left them.
  */
 
 #include <stdio.h>

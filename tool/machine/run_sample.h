@@ -3,8 +3,8 @@
 #define TOOL_RUN_SAMPLE_H
 
 /*
- * What /proc says of a running program: of its processes, the one that holds most memory, for
- * a script's interpreter is often a grandchild.
+ * A sample of a running program from /proc. It is that of the process which holds most
+ * memory, for a script's interpreter is often a grandchild.
  */
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ struct run_sample {
     unsigned mallocs; /* bit k: a library of enum run_malloc k is mapped */
     uint64_t anonymous_bytes, huge_bytes;
     int is_thp_enabled; /* 0, 1; -1: not known */
-    /* Of anonymous memory. */
+    /* Anonymous memory, by node. */
     uint64_t node_bytes[DRY_TOPOLOGY_NODES_MAX];
     bool has_variable[RUN_SETTINGS_MAX]; /* as the plan sets it */
 };

@@ -9,12 +9,15 @@
 
 #include "machine/run_plan.h"
 
-/* As env(1): the program was found and cannot be started, or was not found. */
+/*
+ * The exit codes of env(1): the program was found and cannot be started, or was not found.
+ */
 enum { RUN_CANNOT_START = 126, RUN_NOT_FOUND = 127 };
 
 /*
- * What the system refuses becomes RUN_LEFT in the plan, with the reason, and the rest is done
- * all the same. Variables are not set yet: they are the program's alone.
+ * Do what the plan says. A setting that the system refuses becomes RUN_LEFT in the plan,
+ * with the reason, and the rest is done all the same. Variables are not set yet: they are
+ * the program's alone.
  */
 void run_apply(struct run_plan *plan);
 void run_set_variables(const struct run_plan *plan);

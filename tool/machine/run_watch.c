@@ -62,7 +62,7 @@ become_child(const struct watch *w, int to_parent)
     _exit(code);
 }
 
-/* EXIT_FINE: it runs. What fails is said. */
+/* Start the program. EXIT_FINE: it runs. A failure is said. */
 static int
 start_child(struct watch *w)
 {
@@ -98,8 +98,9 @@ smaller(int64_t a, int64_t b)
 }
 
 /*
- * The next look is due when the time since the start has doubled, or the fiftieth is kept,
- * whichever comes first: so a short program is seen when it is large, too.
+ * Look at the program. The next look is due when the time since the start has doubled, or
+ * the fiftieth is kept, whichever comes first. So a short program is seen when it is large,
+ * too.
  */
 static void
 look(struct watch *w)
@@ -136,7 +137,9 @@ wait_for_program(struct watch *w)
         }
         struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
         int signal = sigtimedwait(&w->signals, &info, &t);
-        /* From the kernel it is the terminal's, which the program has had as well. */
+        /*
+         * A signal from the kernel is the terminal's, which the program has had as well.
+         */
         if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
             kill(w->program, signal);
     }

@@ -14,8 +14,9 @@
 #include "machine/run_plan.h"
 
 /*
- * The program's exit status, 128 and its signal if one ended it, 126 or 127 as
- * run_become(). `is_strict`: a plan that did not take effect makes a status of 0 a 1.
+ * Start the program and watch it. Returns its exit status, 128 and its signal if one ended
+ * it, 126 or 127 as run_become(). If `is_strict`, a plan that did not take effect makes a
+ * status of 0 a 1.
  */
 int run_watch(const struct run_plan *plan, char *const *words, bool is_strict);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two things are translated. What autograd was seen to save has a module's input in it and
- * not always its output; a chain has it the other way round, so the outputs of two
- * neighbours go into a stage's bytes, and the first of equal stages may differ from the
- * others. Gradients that the backward allocates belong to stages; what of them no stage
- * claims is charged from the beginning, which is never too little.
+ * Two things are translated. The tensors that autograd was seen to save have a module's
+ * input among them and not always its output; a chain has it the other way round. So the
+ * outputs of two neighbours go into a stage's bytes, and the first of equal stages may
+ * differ from the others. Gradients that the backward allocates belong to stages; gradients
+ * that no stage claims are charged from the beginning, which is never too little.
  */
 #include "plan/chain_json.h"
 
@@ -65,7 +65,7 @@ struct reader {
     size_t policy_capacity;
 };
 
-/* What of a stage the conversion needs, beside the struct itself. */
+/* The facts of a stage that the conversion needs, beside the struct itself. */
 struct stage_form {
     uint64_t repeat;
     bool has_input, has_output; /* are they among what is saved? */
@@ -162,7 +162,7 @@ read_grads(struct reader *r, const struct json_at *persistent)
     r->are_grads_lazy = read_choice(r, &at, "alloc", words, true);
 }
 
-/* Of "grads", what stages claim is theirs: it is known only when all are read. */
+/* Take from "grads" what stages claim is theirs: it is known only when all are read. */
 static void
 claim_grads(struct reader *r, const struct json_at *root)
 {

@@ -14,13 +14,13 @@
 
 #include "base/json_in.h"
 
-/* What a plan may use: the device less what is kept aside. */
+/* The bytes that a plan may use: the device less what is kept aside. */
 struct chain_budget {
     bool is_given;
     uint64_t bytes, device_bytes;
 };
 
-/* What an option keeps that was made of a stage's operations. */
+/* The calls that an option keeps, if it was made of a stage's operations. */
 struct chain_policy {
     uint64_t first, count; /* stages */
     size_t option;         /* from 1 */
@@ -30,7 +30,9 @@ struct chain_policy {
 struct chain_file {
     struct dry_chain *chain;
     struct chain_budget budget;
-    /* Of what is there whatever the plan; gradients that backward allocates are not. */
+    /*
+     * Bytes that are there whatever the plan; gradients that backward allocates are not.
+     */
     uint64_t params_bytes, grads_bytes, optimizer_bytes, buffers_bytes;
     struct chain_policy *policies; /* by stages, then options */
     size_t policy_count;
@@ -52,7 +54,10 @@ DRY_CHECK_RESULT enum dry_status chain_json_read(const char *text, size_t length
 void chain_budget_read(struct json_in *in, const struct json_at *root,
                        struct chain_budget *budget);
 void chain_file_finish(struct chain_file *file);
-/* Of a stage's option, counted from 1; the file's. NULL: it was not made of operations. */
+/*
+ * Return the policy of a stage's option, counted from 1; it is the file's. NULL: the option
+ * was not made of operations.
+ */
 json_t *chain_find_policy(const struct chain_file *file, size_t stage, size_t option);
 
 /* The name of a stage, made printable; "" where it has none. */

@@ -169,7 +169,10 @@ make_policy(const struct reader *r, const uint32_t *calls, const uint8_t *is_kep
     return policy;
 }
 
-/* To keep as many bytes as the stage saves, or more, is no gain. */
+/*
+ * Take the points of a curve. A point that keeps as many bytes as the stage saves, or more,
+ * is no gain.
+ */
 static void
 take_points(const struct reader *r, const struct dry_keep_curve *curve,
             const uint32_t *calls)

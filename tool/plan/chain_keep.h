@@ -2,7 +2,7 @@
 #ifndef TOOL_CHAIN_KEEP_H
 #define TOOL_CHAIN_KEEP_H
 
-/* What a stage is made of, "operations", and which of them are worth keeping. */
+/* The "operations" that a stage is made of, and which of them are worth keeping. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +14,12 @@
 #include "base/json_in.h"
 
 #define CHAIN_KEEP_POINTS_MAX 8u
-/* Of a stage, and of all stages: what they take to be solved is seconds at most. */
+/* Limits of a stage, and of all stages: solving takes seconds at most. */
 #define CHAIN_KEEP_OPERATIONS_MAX 1024u
 #define CHAIN_KEEP_OPERATIONS_SUM 16384u
 #define CHAIN_KEEP_INPUTS_SUM 65536u
 
-/* What the stages before have used of the limits. */
+/* The part of the limits that the stages before have used. */
 struct chain_keep_used {
     size_t operations, inputs;
 };

@@ -49,7 +49,9 @@ read_card(struct session *s)
 
 /* --- the model ---------------------------------------------------------------------------- */
 
-/* What a file contradicts itself in is the file's fault, whatever the options. */
+/*
+ * Check the model with plain options: a contradiction within the file is the file's fault.
+ */
 static int
 check_file(struct session *s)
 {

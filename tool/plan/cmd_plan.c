@@ -194,7 +194,9 @@ compare(struct session *s)
     s->report.row_count = DRY_METHOD_COUNT;
 }
 
-/* Of the whole chain, whatever the budget: it shows what others would buy. */
+/*
+ * Make the curve of the whole chain, whatever the budget: it shows what others would buy.
+ */
 static int
 draw_curve(struct session *s)
 {
@@ -323,7 +325,7 @@ plan_chain(struct session *s, json_t *tree)
     return code == EXIT_FINE ? report(s) : code;
 }
 
-/* Of a graph there are fewer ways to plan and to look at a plan. */
+/* Plan a graph. There are fewer ways to do that, and to look at the plan. */
 static int
 plan_graph(struct session *s, json_t *tree)
 {

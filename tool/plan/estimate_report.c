@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "base/term.h"
 
-/* Where the texts behind words in the margin begin. */
+/* The column at which the texts behind words in the margin begin. */
 #define COLUMN 12
 /* Formulas longer than this are shown by their numbers alone. */
 #define FORMULA_COLUMNS 37u
@@ -187,7 +187,7 @@ print_phases(const struct view *v)
     return done;
 }
 
-/* What is there at the peak, the most first. */
+/* Print what is there at the peak, the most first. */
 static void
 print_parts(const struct view *v)
 {

@@ -25,7 +25,7 @@ struct estimate_report {
 bool estimate_report_print(const struct estimate_report *report);
 /* An exit code, as json_out_print(). */
 int estimate_report_print_json(const struct estimate_report *report);
-/* As a chain that `drystone plan` reads (estimate_chain.c); an exit code. */
+/* Print a chain that `drystone plan` reads (estimate_chain.c). Returns an exit code. */
 int estimate_report_print_chain(const struct estimate_report *report);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A view has no bytes, and keeps the bytes of what it is a view of. That becomes an edge: who
- * reads a view also reads its base, so that the base is there as long as the view is.
+ * A view has no bytes, and keeps the bytes of what it is a view of. The tie becomes an
+ * edge: a reader of the view also reads its base, so that the base is there as long as the
+ * view is.
  */
 #include "plan/graph_json.h"
 
@@ -176,7 +177,7 @@ read_order(struct reader *r, const struct json_at *root)
                      r->node_count);
     if (r->in.status != DRY_OK)
         return;
-    /* What is left of the bases is not needed any more. */
+    /* The bases are not needed any more: their array takes the order. */
     for (size_t i = 0; i < count && r->in.status == DRY_OK; i++) {
         struct json_at at = json_in_element(&list, i);
         uint64_t node = json_in_unsigned(&r->in, &at);

@@ -20,7 +20,7 @@ struct graph_file {
     struct chain_budget budget;
 };
 
-/* Whether a tree says that it is one. */
+/* Tell whether a tree says that it is a graph. */
 bool graph_json_is(const json_t *tree);
 
 /* FORMAT, with the key's way; LIMIT. graph_file_finish() is due after DRY_OK. */

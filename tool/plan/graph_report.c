@@ -60,7 +60,9 @@ choose_budget(struct graph_plan *g)
     return EXIT_FINE;
 }
 
-/* What the library plans with: the budget without what is always there. */
+/*
+ * Return the bytes that the library plans with: the budget without what is always there.
+ */
 static uint64_t
 room_of(const struct graph_plan *g)
 {
@@ -83,7 +85,10 @@ note_round(void *self, uint64_t step, uint64_t best_ns)
     return progress_update(&teller->progress, step ? step : ++teller->first);
 }
 
-/* Where there is no plan: what none does without, and what the order needs as it is. */
+/*
+ * Find the limits if there is no plan: what none does without, and what the order needs as
+ * it is.
+ */
 static void
 look_at_limits(struct graph_plan *g)
 {
@@ -162,7 +167,7 @@ print_again(const struct graph_plan *g, const struct again *again, size_t count)
         printf("  (%zu more: --json has the sequence)\n", count - shown);
 }
 
-/* What is run again, the most time first. */
+/* Print what is run again, the most time first. */
 static int
 print_table(const struct graph_plan *g)
 {
@@ -369,7 +374,7 @@ write_piece(void *self, const char *text, size_t length)
     return f->status != DRY_OK;
 }
 
-/* What the solver may use is the budget without what is always there. */
+/* Write the problem. The solver may use the budget without what is always there. */
 static int
 write_lp(const struct graph_plan *g)
 {
@@ -389,7 +394,7 @@ write_lp(const struct graph_plan *g)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-/* What no plan does without, and what is enough for sure. */
+/* Refuse the budget: say what no plan does without, and what is enough for sure. */
 static int
 refuse_budget(const struct graph_plan *g)
 {

@@ -26,7 +26,7 @@ struct reader {
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* What was found, for a message; texts are cut. */
+/* Describe what was found, for a message; texts are cut. */
 static void
 describe(const json_t *value, char text[48])
 {
@@ -123,7 +123,7 @@ read_named(struct reader *r, const struct number *n, struct dry_model *model)
 
 /* --- families ----------------------------------------------------------------------------- */
 
-/* What Transformers' classes do that their configuration need not say. */
+/* The things that Transformers' classes do and their configuration need not say. */
 struct family {
     const char *type; /* of "model_type" */
     bool is_encoder, is_gated, is_rms, is_tied, has_bias, has_qkv_bias, has_positions;

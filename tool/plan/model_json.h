@@ -5,10 +5,11 @@
 /*
  * A model's configuration as it lies on disk.
  *
- * Two shapes are read: the config.json of Hugging Face's Transformers, as it is (GPT-2, Llama,
- * Mistral, Mixtral, Qwen2, Qwen3, GPT-NeoX, BERT, DeepSeek-V2 and -V3, and whatever uses their
- * keys), and a list of layers of a convolutional net. Keys that nobody knows are left alone;
- * an object "drystone" says what a configuration does not. drystone-estimate(1) has the keys.
+ * Two shapes are read: the config.json of Hugging Face's Transformers, as it is, and a list
+ * of layers of a convolutional net. The first is that of GPT-2, Llama, Mistral, Mixtral,
+ * Qwen2, Qwen3, GPT-NeoX, BERT, DeepSeek-V2 and -V3, and whatever uses their keys. Keys
+ * that nobody knows are left alone; an object "drystone" says what a configuration does
+ * not. drystone-estimate(1) has the keys.
  *
  * Errors     FORMAT: no JSON, or a value that cannot be, with the path of its key; LIMIT: more
  *            layers than an estimate takes.
@@ -30,7 +31,7 @@ struct model_json {
 /* `json` is there to be finished in any case. */
 enum dry_status model_json_parse(const char *text, size_t length, struct model_json *json,
                                  struct dry_error *err);
-/* Of a file; "-" is standard input. SYSTEM: it cannot be read. */
+/* Read a file; "-" is standard input. SYSTEM: it cannot be read. */
 enum dry_status model_json_read(const char *path, struct model_json *json,
                                 struct dry_error *err);
 void model_json_finish(struct model_json *json);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan in words: what the peak is made of and who makes it, why no smaller budget does,
- * what the next budgets buy, and where checkpoints are of no more use.
+ * A plan in words: what the peak is made of and who makes it, and why no smaller budget
+ * does. Then what the next budgets buy, and where checkpoints are of no more use.
  */
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ measure_peak(const struct plan_report *r, struct finder *f, struct dry_error *er
                           err);
 }
 
-/* What the peak is made of: always there, held by others, its own. */
+/* Say what the peak is made of: always there, held by others, its own. */
 static int
 explain_peak(const struct plan_report *r)
 {
@@ -73,14 +73,14 @@ explain_peak(const struct plan_report *r)
     return EXIT_FINE;
 }
 
-/* As a loss has none. */
+/* Tell whether a stage has no output, as a loss has none. */
 static bool
 has_no_output(const struct plan_report *r, size_t stage)
 {
     return dry_chain_get_stage(r->input->chain, stage)->output_bytes == 0;
 }
 
-/* Who binds the least budget, and what would lower it. */
+/* Say which stage binds the least budget, and what would lower it. */
 static void
 explain_floor(const struct plan_report *r)
 {
@@ -107,7 +107,10 @@ explain_floor(const struct plan_report *r)
         plan_print_item("", "The plan is there already.");
 }
 
-/* What a program would want to know of a smaller or a larger budget begins at a tenth. */
+/*
+ * Tell whether `p` needs more bytes than `than` and saves a tenth of the extra time or
+ * more, from where a reader would want to know.
+ */
 static bool
 saves_time(const struct dry_plan_cost *than, const struct dry_plan_cost *p)
 {
@@ -181,7 +184,10 @@ explain_rest(const struct plan_report *r)
                         term_format_bytes(s->budget_bytes - s->cost.peak_bytes, rest));
 }
 
-/* Of a budget that nothing fits: what the least would cost, and where nothing is run again. */
+/*
+ * Say, if nothing fits the budget, what the least would cost, and where nothing is run
+ * again.
+ */
 static void
 explain_price(const struct plan_report *r)
 {

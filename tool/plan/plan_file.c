@@ -2,8 +2,8 @@
 
 /*
  * The tree of items becomes a list in the same order, walked with a stack of our own. While
- * it is walked, every item must begin where the one before it ended, and within its range:
- * so no text makes more items than stages, ranges and runs of options it holds, and the
+ * it is walked, every item must begin where the one before it ended, and within its range.
+ * So no text makes more items than stages, ranges and runs of options it holds, and the
  * work is a look at every stage for each range that it lies in.
  */
 #include "plan/plan_file.h"
@@ -95,7 +95,7 @@ read_range(struct reader *r, const struct json_at *at, struct level *level,
     return true;
 }
 
-/* From 1; 0: none of this name. */
+/* Return the option's number, from 1; 0: there is none of this name. */
 static uint32_t
 find_option(const struct dry_stage *stage, const char *id)
 {

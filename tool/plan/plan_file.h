@@ -30,10 +30,10 @@ struct plan_file {
 };
 
 /*
- * FORMAT, with the key's way: what is no plan, or covers the chain's stages twice, not at
- * all or out of order, or names an option that a stage has not, or one made of operations
- * with others than it keeps. plan_file_finish() is due
- * after DRY_OK.
+ * Read a plan of the chain `input`. FORMAT, with the key's way: no plan, or one that covers
+ * the chain's stages twice, not at all or out of order. FORMAT, too: an option that a stage
+ * has not, or one made of operations with others than it keeps. After DRY_OK,
+ * plan_file_finish() is due.
  */
 DRY_CHECK_RESULT enum dry_status plan_file_read(const char *text, size_t length,
                                                 const struct chain_file *input,

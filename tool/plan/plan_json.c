@@ -262,7 +262,9 @@ make_points(const struct plan_report *r)
     return list;
 }
 
-/* What only a plan that was made here has; its numbers would be invented for another. */
+/*
+ * Put what only a plan that was made here has; its numbers would be invented for another.
+ */
 static bool
 put_planned(const struct plan_report *r, json_t *root)
 {
@@ -280,7 +282,7 @@ put_planned(const struct plan_report *r, json_t *root)
     return failed == 0;
 }
 
-/* Of a budget that nothing fits there is only the least. */
+/* Put the least budget, which is all there is if nothing fits. */
 static bool
 put_infeasible(const struct plan_report *r, json_t *root)
 {

@@ -29,7 +29,7 @@ void plan_values_init(struct plan_values *values);
 int plan_values_read(const struct plan_values *values, const char *path,
                      struct dry_plan_options *options);
 
-/* Whether `path` is given and names standard output. */
+/* Tell whether `path` is given and names standard output. */
 bool plan_is_stdout(const char *path);
 
 #endif

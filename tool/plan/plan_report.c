@@ -117,7 +117,7 @@ print_budget(const struct plan_report *r)
                     term_format_bytes(f->device_bytes - f->bytes, aside));
 }
 
-/* What the class says of the plan. */
+/* Say what the class tells of the plan. */
 static const char *
 describe_class(enum dry_plan_class plan_class)
 {
@@ -184,7 +184,10 @@ print_cost(const struct plan_report *r)
                         plan_format_share(c->extra_ns, c->base_ns, more), again);
 }
 
-/* What a file says of itself; a plan that was changed by hand has another hash. */
+/*
+ * Print the hashes, and what a file says of itself; a plan that was changed by hand has
+ * another hash.
+ */
 static void
 print_hashes(const struct plan_report *r)
 {

@@ -2,7 +2,7 @@
 #ifndef TOOL_PLAN_REPORT_H
 #define TOOL_PLAN_REPORT_H
 
-/* What `drystone plan` found, as text, as JSON and as pictures. */
+/* The report of `drystone plan`, as text, as JSON and as pictures. */
 
 #include <stdbool.h>
 #include <stddef.h>

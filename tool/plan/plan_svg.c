@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A step under a plan as a picture: above, the memory over time, what is always there, what
- * is held and what a stage needs while it runs; below, which stage runs when. The size of
- * the file follows the pixels, not the steps.
+ * A step under a plan as a picture. Above is the memory over time: what is always there,
+ * what is held and what a stage needs while it runs. Below is which stage runs when. The
+ * size of the file follows the pixels, not the steps.
  */
 #include <math.h>
 #include <stdio.h>
@@ -163,7 +163,10 @@ height_of(const struct picture *p, size_t column, enum height height)
     return bytes > p->always ? bytes : p->always;
 }
 
-/* From what lies below it; a box for neighbouring columns of the same heights. */
+/*
+ * Write the area between a height and the one that lies below it; neighbouring columns of
+ * the same heights are one box.
+ */
 static void
 write_area(const struct picture *p, enum height height, const char *fill)
 {

@@ -35,7 +35,7 @@ column_of(const struct plan_timeline *t, uint64_t at)
     return column < t->column_count ? column : t->column_count - 1;
 }
 
-/* What of a column lies between two points of the span. */
+/* Return the share of a column that lies between two points of the span. */
 static double
 overlap(const struct plan_timeline *t, size_t column, uint64_t begin, uint64_t end)
 {

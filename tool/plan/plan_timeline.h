@@ -3,9 +3,9 @@
 #define TOOL_PLAN_TIMELINE_H
 
 /*
- * What a plan does over time, in so many columns: the memory follows the columns and not the
- * steps, of which a nested plan may have very many. Where no stage takes any time, the axis
- * counts steps. The optimizer's step has no time in a plan and stands apart.
+ * The course of a plan over time, in so many columns: the memory follows the columns and
+ * not the steps, of which a nested plan may have very many. If no stage takes any time, the
+ * axis counts steps. The optimizer's step has no time in a plan and stands apart.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 struct plan_column {
     uint64_t needed_bytes; /* the most */
     uint64_t held_bytes;   /* the most that was held when a step of it began */
-    /* By phase: how much of the column, and the stages; none: low is above high. */
+    /* The share of each phase in the column, and its stages; none: low is above high. */
     double share[PLAN_TIMELINE_PHASES];
     uint32_t low[PLAN_TIMELINE_PHASES], high[PLAN_TIMELINE_PHASES];
 };

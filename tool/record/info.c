@@ -94,7 +94,10 @@ can_have_stack(enum dry_action action)
     return action <= DRY_ACTION_SEGMENT_UNMAP || action == DRY_ACTION_OOM;
 }
 
-/* Where nothing was recorded, a file may hold a list without frames: that tells as much. */
+/*
+ * Tell whether a stack has frames. If nothing was recorded, a file may hold a list without
+ * any: that tells as much as no list.
+ */
 static bool
 has_frames(const struct dry_trace *trace, uint32_t stack)
 {
@@ -169,7 +172,9 @@ collect_events(struct info *info, struct info_device *d, const struct dry_trace 
     return true;
 }
 
-/* What the events leave in use against what the segments hold in use. */
+/*
+ * Hold the blocks that the events leave in use against those that the segments hold in use.
+ */
 static void
 compare_ends(struct info_device *d, const struct dry_trace_view *v,
              const struct dry_trace_device *part, struct address_set *live)
@@ -189,7 +194,7 @@ compare_ends(struct info_device *d, const struct dry_trace_view *v,
 
 /* --- segments ------------------------------------------------------------------------ */
 
-/* What makes a group, in the order it is sorted by. */
+/* The key of a group, in the order it is sorted by. */
 struct segment_key {
     int32_t device;
     uint32_t lane;

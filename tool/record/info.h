@@ -2,7 +2,9 @@
 #ifndef TOOL_INFO_H
 #define TOOL_INFO_H
 
-/* What is in a trace, counted: the facts behind `drystone info`, without their words. */
+/*
+ * The content of a trace, counted: the facts behind `drystone info`, without their words.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -255,7 +255,10 @@ print_text_line(const char *name, const char *bytes, size_t length)
     printf("\n");
 }
 
-/* Of a pool of ours: PyTorch's settings were not in force. False: it is not. */
+/*
+ * Print the settings of a pool of ours, under which PyTorch's were not in force. False: it
+ * is none.
+ */
 static bool
 print_placement(const struct info_report *s)
 {

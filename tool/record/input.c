@@ -5,8 +5,8 @@
  *
  *     file -> gzip or zstd, if the first bytes say so -> JSON, likewise
  *
- * To look at first bytes without taking them, file and stream share struct chunk, a
- * buffer that one side fills and the other empties.
+ * File and stream share struct chunk, a buffer that one side fills and the other empties,
+ * so that first bytes can be looked at without being taken.
  */
 #include "record/input.h"
 
@@ -195,8 +195,8 @@ unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
 }
 
 /*
- * What the unpacker still holds comes out before more is read; at the end of the file
- * nothing may be left open.
+ * Fill `buffer` with unpacked bytes. Bytes that the unpacker still holds come out before
+ * more is read; at the end of the file nothing may be left open.
  */
 static enum dry_status
 unpack(struct input *in, void *buffer, size_t capacity, size_t *got,

@@ -5,9 +5,9 @@
 /*
  * A file as the library wants it: unpacked, and a pickle or a text trace.
  *
- * What the first bytes say is believed, not the name: gzip (several members too) and zstd
- * (several frames too) are unpacked on the way, JSON of a snapshot's shape is turned into
- * the pickle it would have been, so that the library's one reader judges the shape.
+ * The first bytes are believed, not the name: gzip (several members too) and zstd (several
+ * frames too) are unpacked on the way. JSON of a snapshot's shape is turned into the pickle
+ * it would have been, so that the library's one reader judges the shape.
  *
  *     struct input *in;
  *     struct dry_source source;

@@ -16,9 +16,9 @@
 
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
 /*
- * What jansson 2.14 takes of memory, rounded up (an empty object has 240 bytes, an empty
- * array 128): a key is a pair and its slots, an element a slot and a node; a text exists
- * a second time in the buffer that it grew in.
+ * The memory that jansson 2.14 takes, rounded up: an empty object has 240 bytes, an empty
+ * array 128. A key is a pair and its slots, an element a slot and a node; a text exists a
+ * second time in the buffer that it grew in.
  */
 #define OBJECT_BYTES 256u
 #define ARRAY_BYTES 144u
@@ -31,7 +31,7 @@
 #define WINDOW_BYTES ((size_t)64 << 10)
 #define HELD_BYTES 48
 
-/* What a pickle of JSON needs (CPython, Lib/pickletools.py). */
+/* The opcodes that a pickle of JSON needs (CPython, Lib/pickletools.py). */
 enum opcode {
     OP_PROTO = 0x80,
     OP_STOP = '.',
@@ -69,7 +69,7 @@ struct json_source {
 
 /*
  * The text on its way to jansson, which knows no integer above 2^63 - 1, though snapshots
- * hold some (a line or a size that went below zero). Those below 2^64 are handed on as a
+ * hold some (a line or a size that went below zero). Integers below 2^64 are handed on as a
  * string that begins with a NUL, and become integers again on the way out. A positive
  * integer is held back until its end is seen; everything else passes byte by byte.
  */

@@ -5,10 +5,10 @@
 /*
  * JSON in, the opcodes of a pickle out.
  *
- * The whole text is parsed first (jansson) and held as a tree while the pickle is read
- * from it piece by piece, so JSON is for files of a size one would look at: more than 1
- * GiB of text is refused with advice. Integers beyond 64 bits with a sign, and nesting
- * beyond 100, are refused.
+ * The whole text is parsed first (jansson) and held as a tree while the pickle is read from
+ * it piece by piece. So JSON is for files of a size one would look at: more than 1 GiB of
+ * text is refused with advice. Integers beyond 64 bits with a sign, and nesting beyond 100,
+ * are refused.
  */
 
 #include <drystone/status.h>

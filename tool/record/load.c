@@ -26,7 +26,10 @@ show_progress(void *self, uint64_t byte_count)
     return progress_update(&w->progress, d.consumed_bytes);
 }
 
-/* What a container may use (cgroup v2, then v1), if this is one and has a limit. */
+/*
+ * Return the bytes that a container may use (cgroup v2, then v1), if this is one and has a
+ * limit; else UINT64_MAX.
+ */
 static uint64_t
 memory_of_container(void)
 {

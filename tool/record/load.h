@@ -2,7 +2,9 @@
 #ifndef TOOL_LOAD_H
 #define TOOL_LOAD_H
 
-/* From a path to a trace and its replay, with progress and with the failure said. */
+/*
+ * The way from a path to a trace and its replay, with progress and with the failure said.
+ */
 
 #include <drystone/replay.h>
 #include <drystone/trace.h>
@@ -31,7 +33,9 @@ struct load_replay {
 };
 #define LOAD_BUSIEST_DEVICE INT64_MIN
 
-/* As load_trace(); the trace must outlive *replay. */
+/*
+ * Make the replay of a trace, which must outlive *replay. Returns as load_trace() does.
+ */
 int load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
                 struct dry_replay **replay);
 

@@ -18,7 +18,10 @@ struct moment {
 /* "event", "oom", "peak", "end": what --at is given, and keys in JSON. */
 const char *moment_reason_name(enum moment_reason reason);
 
-/* What --at means: NULL is the OOM if there is one, else the peak; other words are events. */
+/*
+ * Return the meaning of --at: NULL is the OOM if there is one, else the peak; other words
+ * are events.
+ */
 enum moment_reason moment_find_reason(const struct dry_timeline_view *view,
                                       const char *at);
 

@@ -9,7 +9,9 @@
 #include "record/load.h"
 #include "record/moment.h"
 
-/* What PyTorch would have done with a program of which only the requests are known. */
+/*
+ * Record what PyTorch would have done with a program of which only the requests are known.
+ */
 static int
 simulate(struct study *s)
 {

@@ -3,9 +3,9 @@
 #define TOOL_STUDY_H
 
 /*
- * From a path to what the reporting commands look at: the trace, a replay and a timeline of
- * each device. A trace without addresses (plain, RMM, lifetimes) is first run through
- * PyTorch's rules and recorded, so that it has some; `is_simulated` says so.
+ * The things that reporting commands look at, made from a path: the trace, a replay and a
+ * timeline of each device. A trace without addresses (plain, RMM, lifetimes) is first run
+ * through PyTorch's rules and recorded, so that it has some; `is_simulated` says so.
  */
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct study {
     const struct dry_trace *subject; /* the one the timelines are of */
     bool is_simulated;
     uint32_t before_count; /* of `recorded`: allocations that were there before `trace` */
-    /* Those asked for; pinned host memory is never among them. */
+    /* The devices asked for; pinned host memory is never among them. */
     struct study_device *devices;
     size_t device_count;
     size_t main;              /* the busiest of them */

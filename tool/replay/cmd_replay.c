@@ -73,13 +73,16 @@ struct session {
 
 /* --- runs --------------------------------------------------------------------------------- */
 
-/* What was asked for: a place, and settings or NULL. */
+/* One run that was asked for: a place, and settings or NULL. */
 struct wish {
     const char *label, *place, *conf;
     bool begin_anew;
 };
 
-/* What the user got wrong is said as usage, with the settings it was about. */
+/*
+ * Report why a run failed. A mistake of the user's is said as usage, with the settings it
+ * was about.
+ */
 static int
 report_run(const struct session *s, const struct dry_run_options *options,
            const struct dry_error *err)

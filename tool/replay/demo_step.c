@@ -256,8 +256,8 @@ update_weights(struct writer *w, uint32_t step)
 }
 
 /*
- * The step that fragments: half as long again as the others, so that cached blocks fit
- * nowhere, with samples for a log that are taken in the middle of it and stay.
+ * Train one step. The middle one fragments: it is half as long again as the others, so that
+ * cached blocks fit nowhere. Samples for a log are taken in the middle of it and stay.
  */
 static void
 train_step(struct writer *w, uint32_t step)

@@ -3,8 +3,8 @@
 #define TOOL_DEMO_STEP_H
 
 /*
- * What a transformer asks of its allocator while it trains: every request of the weights,
- * forward, backward and Adam of a GPT, tensor by tensor, with the line that asked.
+ * Every request of a transformer to its allocator while it trains: weights, forward,
+ * backward and Adam of a GPT, tensor by tensor, with the line that asked.
  */
 
 #include <drystone/trace.h>

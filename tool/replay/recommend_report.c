@@ -12,7 +12,7 @@
 #include "base/term.h"
 
 #define ROWS_MAX 12u
-/* Where the text of the head and of the recommendation begins. */
+/* The column at which the text of the head and of the recommendation begins. */
 #define COLUMN 12
 
 struct view {
@@ -301,7 +301,7 @@ figure_of(const struct view *v, const struct dry_candidate *c, bool *is_device)
     return *is_device ? c->runs_on_bytes : c->run.reserved_peak_bytes;
 }
 
-/* What it gains, in the figure of the goal. */
+/* Print what `best` gains, in the figure of the goal. */
 static void
 print_because(const struct view *v, const struct dry_candidate *best)
 {
@@ -323,7 +323,7 @@ print_because(const struct view *v, const struct dry_candidate *best)
                    retries, best->is_default ? "no more" : "less");
 }
 
-/* What the driver would have to do, against the recorded settings. */
+/* Print what the driver would have to do, against the recorded settings. */
 static void
 print_cost(const struct view *v, const struct dry_candidate *best)
 {

@@ -40,7 +40,7 @@ print_mismatch(const struct dry_mismatch *m)
     term_print_wrapped(stdout, safe, 28, 80);
 }
 
-/* What had to be guessed, or is not as simple as it looks. */
+/* Print what had to be guessed, or is not as simple as it looks. */
 static void
 print_notes(const struct dry_replay_check *c)
 {
@@ -126,7 +126,7 @@ print_other_devices(const struct replay_report *r)
     printf(" with events: choose by --device N\n");
 }
 
-/* Whose they are goes without saying only of PyTorch's. */
+/* Print the recorded settings; only PyTorch's go without saying whose they are. */
 static void
 print_recorded_settings(const struct dry_replay_recorded *rec)
 {
@@ -170,7 +170,7 @@ print_recorded(const struct replay_report *r)
     printf("\n");
 }
 
-/* What the figures take of a terminal's width at most; the settings get the rest. */
+/* The columns that the figures take of a terminal at most; the settings get the rest. */
 #define FIGURE_COLUMNS 58
 #define PLACE_FIGURE_COLUMNS 66
 
@@ -201,7 +201,10 @@ add_row(struct table *t, const struct replay_report *r, const struct replay_row 
     add_verdict(t, r, run);
 }
 
-/* Where places are compared: beside what was live, and what the driver had to do. */
+/*
+ * Add a row that compares places: the peak beside what was live, and what the driver had to
+ * do.
+ */
 static void
 add_place_row(struct table *t, const struct replay_report *r,
               const struct replay_row *row)
@@ -429,7 +432,7 @@ add_stat(void *self, const char *key, int64_t value)
     json_object_set_new(self, key, json_integer(value));
 }
 
-/* Of a packing: it has no pools, no splits, no retries. */
+/* Add a figure of a packing, which has no pools, no splits, no retries. */
 static void
 add_packed_stat(void *self, const char *key, int64_t value)
 {
@@ -483,7 +486,7 @@ make_order(const struct dry_run *run)
         run->order_fault_count ? make_text(run->first_order_fault) : json_null());
 }
 
-/* What PyTorch's figures have no name for. */
+/* Add the figures that PyTorch has no name for. */
 static json_t *
 add_place_keys(json_t *made, const struct dry_run *run)
 {
