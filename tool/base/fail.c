@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in fail.h. The library has the same in src/base/fail.h, which the tool
+ * does not see.
+ */
 #include "base/fail.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
 #ifndef TOOL_FAIL_H
 #define TOOL_FAIL_H
 
+/* Failures of the tool's own readers, in the library's form. */
+
 #include <stdint.h>
 
 #include <drystone/status.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in options.h. Words are looked up in the table one by one, and a bit a
+ * row notes which options were given, for the ties. A near name is suggested by its edit
+ * distance (Wagner and Fischer 1974, one row kept). Cost: the words times the rows.
+ */
 #include "base/options.h"
 
 #include <errno.h>

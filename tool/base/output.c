@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in output.h. The part is renamed over the target at the end, which is one
+ * step for whoever looks.
+ */
 #include "base/output.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in progress.h. */
 #include "base/progress.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in report.h. */
 #include "base/report.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in root.h. */
 #include "base/root.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in svg.h. */
 #include "base/svg.h"
 
 #include <math.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in table.h. All cells are kept until the table is printed, because the
+ * widths of columns follow from them.
+ */
 #include "base/table.h"
 
 #include <stdlib.h>

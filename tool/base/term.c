@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in term.h. UTF-8 is decoded as RFC 3629 has it: no overlong forms, no
+ * surrogates.
+ */
 #include "base/term.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in writer.h. */
 #include "base/writer.h"
 
 #include <stdarg.h>

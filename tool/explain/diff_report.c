@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in diff_report.h: figures, words, text, JSON, in this order. */
 #include "explain/diff_report.h"
 
 #include <inttypes.h>

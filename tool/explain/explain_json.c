@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone explain --json`, schema drystone.explain/1, see drystone-explain(1). */
 #include <string.h>
 
 #include "base/json_out.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in explain_report.h; this is the text, explain_json.c the JSON. */
 #include "explain/explain_report.h"
 
 #include <inttypes.h>

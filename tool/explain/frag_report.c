@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in frag_report.h. */
 #include "explain/frag_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in message_report.h. The text is fed to the finder piece by piece; equal
+ * messages are counted as one, with the labels of the ranks that had it.
+ */
 #include "explain/message_report.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in steps_report.h. */
 #include "explain/steps_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in top_report.h. */
 #include "explain/top_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in export_life.h. */
 #include "export/export_life.h"
 
 struct export_point

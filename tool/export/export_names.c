@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in export_names.h. A table by stack has the frame that each stack is
+ * known by, made once.
+ */
 #include "export/export_names.h"
 
 #include <stdio.h>

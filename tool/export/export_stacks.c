@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in export_stacks.h. An array by stack takes the sums, and is then sorted.
+ * Cost: the allocations alive, and the sorting of the stacks.
+ */
 #include "export/export_stacks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in export_steps.h. */
 #include "export/export_steps.h"
 
 #include <stddef.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in export_time.h. A curve is a difference array summed up; it is thinned
+ * to the lowest, highest and last moment of each piece. The allocations shown are kept in a
+ * heap of the best, the worst on top: O(n log k) for k of n.
+ */
 #include "export/export_time.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in proto.h. */
 #include "export/proto.h"
 
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in svg_owners.h. Weights lie in an array by frame; each colour takes the
+ * heaviest that is left, one walk over the frames a colour.
+ */
 #include "export/svg_owners.h"
 
 #include <stdio.h>

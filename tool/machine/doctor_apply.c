@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in doctor_apply.h. */
 #include "machine/doctor_apply.h"
 
 #include <stdbool.h>

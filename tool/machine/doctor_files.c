@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in doctor_files.h. Paths are opened folder by folder with O_NOFOLLOW; the
+ * journal is written beside its place, synced and renamed.
+ */
 #include "machine/doctor_files.h"
 
 #include <errno.h>

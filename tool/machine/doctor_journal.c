@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in doctor_journal.h. */
 #include "machine/doctor_journal.h"
 
 #include <stdbool.h>

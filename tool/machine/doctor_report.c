@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in doctor_report.h; this is the text, doctor_json.c the JSON. */
 #include "machine/doctor_report.h"
 
 #include <stdio.h>

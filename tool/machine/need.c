@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in need.h. */
 #include "machine/need.h"
 
 #include <string.h>

@@ -2,6 +2,8 @@
 #ifndef TOOL_NEED_H
 #define TOOL_NEED_H
 
+/* The words of `drystone doctor --need`: the bytes that a tensor takes. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in pages_bench.h. A round measures a kind of pages once, rounds go over
+ * all kinds in turn, and each figure is the median of its rounds.
+ */
 #include "machine/pages_bench.h"
 
 #include <pthread.h>

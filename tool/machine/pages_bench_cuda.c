@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pinning, measured: the part of pages_bench.h that needs a driver. A cache of pinned
+ * memory is warmed, then cleared; the times are scaled to the bytes of the bench.
+ */
 #include "machine/pages_bench.h"
 
 /* More tells no more; and while a driver pins, others wait for it. */

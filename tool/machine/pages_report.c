@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in pages_report.h. */
 #include "machine/pages_report.h"
 
 #include <stdio.h>

@@ -2,6 +2,8 @@
 #ifndef TOOL_PAGES_REPORT_H
 #define TOOL_PAGES_REPORT_H
 
+/* The reports of `drystone pages` and of its bench, for people and for programs. */
+
 #include <drystone/topology.h>
 
 #include "machine/pages_bench.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in run_machine.h. */
 #include "machine/run_machine.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in run_plan.h: the node, huge pages and threads. Which malloc is chosen
+ * stands in run_plan_malloc.c.
+ */
 #include "machine/run_plan.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in run_prove.h. */
 #include "machine/run_prove.h"
 
 #include <stdarg.h>

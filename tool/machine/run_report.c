@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in run_report.h. */
 #include "machine/run_report.h"
 
 #include <string.h>

@@ -2,6 +2,8 @@
 #ifndef TOOL_RUN_REPORT_H
 #define TOOL_RUN_REPORT_H
 
+/* The plan of `drystone run`, shown: a table for people, JSON for programs. */
+
 #include <stdio.h>
 
 #include "machine/run_plan.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in run_watch.h. The program is a child; look() says when the parent takes
+ * a sample of it.
+ */
 #include "machine/run_watch.h"
 
 #include <errno.h>

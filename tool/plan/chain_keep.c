@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in chain_keep.h. The choice of operations is a knapsack that the library
+ * solves (drystone/knapsack.h). The points of its curve of bytes and time become the
+ * options of the stage.
+ */
 #include "plan/chain_keep.h"
 
 #include <stdlib.h>

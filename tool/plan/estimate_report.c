@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in estimate_report.h. */
 #include "plan/estimate_report.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in graph_report.h. */
 #include "plan/graph_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in model_json.h. A table of families says what configurations leave
+ * unsaid; the first wrong value stays as the failure.
+ */
 #include "plan/model_json.h"
 
 #include <stdbool.h>

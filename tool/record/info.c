@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in info.h. A hash set of addresses follows the blocks that the events
+ * leave in use; segments are sorted into groups. Cost: O(events + blocks), and the sorting
+ * of segments.
+ */
 #include "record/info.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in load.h. */
 #include "record/load.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in moment.h. */
 #include "record/moment.h"
 
 #include <stdio.h>

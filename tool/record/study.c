@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in study.h. */
 #include "record/study.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in demo_step.h. */
 #include "replay/demo_step.h"
 
 #include <stdbool.h>

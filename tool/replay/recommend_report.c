@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in recommend_report.h: head, table, recommendation, JSON, in this order.
+ */
 #include "replay/recommend_report.h"
 
 #include <inttypes.h>

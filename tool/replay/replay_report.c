@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in replay_report.h: text, then JSON. */
 #include "replay/replay_report.h"
 
 #include <inttypes.h>
