@@ -3,9 +3,19 @@
 #define DRY_CATEGORIES_H
 
 /*
- * What an allocation is for: weights, optimizer state, gradients, activations, temporaries,
- * inputs; each with a confidence. Explicit marks come first, then the shape of its life
- * within the steps, and words in its stack only as a last resort.
+ * Say what an allocation is for: weights, optimizer state, gradients, activations,
+ * temporaries or inputs, each with a confidence.
+ *
+ *     struct dry_categories *categories;
+ *     if (dry_categories_create(timeline, steps, NULL, &categories, &err) != DRY_OK) ...
+ *     const struct dry_category_guess *guesses = dry_categories_get(categories);
+ *     for (uint32_t i = 0; i < view->allocation_count; i++)
+ *         use(&view->allocations[i], guesses[i].category, guesses[i].confidence);
+ *     dry_categories_destroy(categories);
+ *
+ * Explicit marks come first, then the shape of an allocation's life within the steps.
+ * Words in its stack decide only as a last resort. A life's shape is read like this
+ * (confidence in percent):
  *
  *     born                    given back                       it is          confidence
  *     before the first step   never                            weights        85
@@ -23,19 +33,28 @@
  *     anywhere                in the same pass                 temporaries    70 to 95
  *     first in its step       at the step's end                inputs         75
  *
- * Which pass it was is told by Optimizer.step annotations, by autograd's engine and
- * torch.optim in the stacks, or by the engine's thread having no Python stack; where nothing
- * names a pass, by memory's rise to a peak and its return in reverse, for 15 less, and not
- * surely around the peak. An allocation of a doubtful life, cut off by the window's end say,
- * is what three of four others of its stack and size are (70). Without a backward pass, what
- * lives within a step is an activation for 55 or a temporary; what outlives steps, such as a
- * cache of keys and values, stays unknown. So does what later steps leave behind.
+ * "At once" is a life of at most 8 further allocations.
+ *
+ * The pass (forward, backward, update) is told by Optimizer.step annotations or by names
+ * in the stacks: autograd's engine, torch.optim. The engine's thread tells it as well, by
+ * having no Python stack. If nothing names a pass, memory's rise to a peak and its return in
+ * reverse tell it. The confidence is then less by 15, and around the peak the pass is not
+ * sure.
+ *
+ * A life is doubtful if, say, the window's end cuts it off. Its allocation is then what
+ * three of four other allocations of its stack and size are, at 70. Without a backward pass, an
+ * allocation that lives within a step is an activation at 55, or a temporary. An
+ * allocation that outlives steps, such as a cache of keys and values, stays unknown
+ * there. So does everything that later steps leave behind.
  *
  * Weights and optimizer state that are both older than the window look the same: both are
- * called weights, for 50.
+ * called weights, at 50.
  *
  * Ownership  create / destroy; timeline and steps must outlive the categories.
- * Threads    Read by any number at once.
+ * Errors     An allocation that nothing tells is no error: its category is UNKNOWN.
+ * Threads    Any number may read at once.
+ * Units      Confidences in percent.
+ * Cost       All of it is in dry_categories_create(); reading is O(1).
  */
 
 #include <drystone/steps.h>
@@ -50,25 +69,31 @@ struct dry_categories;
 enum dry_category {
     DRY_CATEGORY_UNKNOWN,
     DRY_CATEGORY_WEIGHTS,
-    DRY_CATEGORY_OPTIMIZER, /* its state */
+    DRY_CATEGORY_OPTIMIZER, /* the optimizer's state */
     DRY_CATEGORY_GRADIENTS,
     DRY_CATEGORY_ACTIVATIONS,
     DRY_CATEGORY_TEMPORARIES,
     DRY_CATEGORY_INPUTS,
 };
 #define DRY_CATEGORY_COUNT 7
-/* "unknown", "weights", "optimizer", "gradients", "activations", "temporaries", "inputs". */
+/*
+ * Return the name: "unknown", "weights", "optimizer", "gradients", "activations",
+ * "temporaries", "inputs".
+ */
 DRY_API const char *dry_category_name(enum dry_category category);
 
+/* The strongest evidence for a category, which the guess rests on. */
 enum dry_category_evidence {
     DRY_EVIDENCE_NONE,
     DRY_EVIDENCE_MARK,  /* user_metadata or a category key says so */
-    DRY_EVIDENCE_SCOPE, /* an annotation: born inside Optimizer.step */
+    DRY_EVIDENCE_SCOPE, /* an annotation: it was born inside Optimizer.step */
     DRY_EVIDENCE_LIFE,  /* the shape of its life */
     DRY_EVIDENCE_WORDS, /* names in its stack */
 };
+/* Return the name of an evidence. */
 DRY_API const char *dry_category_evidence_name(enum dry_category_evidence evidence);
 
+/* The category of one allocation. */
 struct dry_category_guess {
     uint8_t category;   /* enum dry_category */
     uint8_t evidence;   /* enum dry_category_evidence */
@@ -80,20 +105,25 @@ struct dry_categories_options {
     size_t struct_size; /* set by dry_categories_options_init() */
     const struct dry_memory *memory;
 };
+/* Set all options to their defaults. */
 DRY_API void dry_categories_options_init(struct dry_categories_options *options);
 
 /*
- * The steps are those of this timeline. O(events + allocations log allocations). Fails with
+ * Guess the category of every allocation of `timeline`. `steps` must be those of this
+ * timeline. The result is *categories. O(events + allocations log allocations). Errors:
  * MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_categories_create(
     const struct dry_timeline *timeline, const struct dry_steps *steps,
     const struct dry_categories_options *options, struct dry_categories **categories,
     struct dry_error *err);
-/* NULL is fine. */
+/* End the categories. NULL is fine. */
 DRY_API void dry_categories_destroy(struct dry_categories *categories);
 
-/* By number of the timeline's allocations, of which there are as many. */
+/*
+ * Return the guesses, one for each of the timeline's allocations, in the order of their
+ * numbers.
+ */
 DRY_API const struct dry_category_guess *dry_categories_get(
     const struct dry_categories *categories);
 

@@ -3,25 +3,30 @@
 #define DRY_DIFF_H
 
 /*
- * What differs: runs, ranks, or the devices of one file, owner by owner.
+ * Compare runs, ranks, or the devices of one file, owner by owner.
  *
  *     struct dry_diff_subject subjects[] = {{a, moment_of_a}, {b, moment_of_b}};
  *     if (dry_diff_create(subjects, 2, NULL, &diff, &err) != DRY_OK) ...
  *     const struct dry_diff_row *rows = dry_diff_get_rows(diff, &count);
  *
- * Two files never share addresses, paths or line numbers, so owners are matched by what they
- * mean. A file counts by its last components, as many as tell it from the others of its
- * subject; what is before them (home folders, environments, site-packages, eggs) and the
- * hashes of compiled code do not. Functions are matched by name. The lines of a function are
- * matched by the shift that brings most of them together, none if that is as good; if there
- * is a shift, the source was edited, and lines left over on both sides are paired in order
- * where they are equally many. Subjects of one trace ran the same source: their lines must
- * be equal.
+ * A subject is one device at one moment. Two files never share addresses, paths or line
+ * numbers, so owners are matched by meaning. A file counts by its last components: as
+ * many as tell it from the other files of its subject. The components before them (home
+ * folders, environments, site-packages, eggs) and the hashes of compiled code do not
+ * count. Functions are matched by name.
  *
- * Ownership  create / destroy; the timelines and their traces must outlive the diff. Names
- *            belong to it, as with owners: bytes of the file.
- * Threads    Read by any number at once.
+ * The lines of a function are matched by the shift that brings most of them together; by
+ * no shift if that is as good. A shift means that the source was edited: if as many lines
+ * are then left over on both sides, they are paired in order. Subjects of one trace ran
+ * the same source: their lines must be equal.
+ *
+ * Ownership  create / destroy; the timelines and their traces must outlive the diff.
+ *            Names belong to the diff and are bytes of the file, as in
+ *            <drystone/owners.h>.
+ * Errors     ARGUMENT, MEMORY; see dry_diff_create().
+ * Threads    Any number may read at once.
  * Units      Bytes.
+ * Cost       All of it is in dry_diff_create(); reading is O(1), or as the function says.
  */
 
 #include <drystone/owners.h>
@@ -35,7 +40,7 @@ struct dry_diff;
 
 #define DRY_DIFF_SUBJECTS_MAX 64u
 
-/* What is compared: a device at a moment. */
+/* A subject: a device at a moment. */
 struct dry_diff_subject {
     const struct dry_timeline *timeline;
     uint32_t moment;
@@ -52,54 +57,64 @@ struct dry_diff_cell {
     uint64_t bytes;
 };
 
+/* An owner over all subjects. */
 struct dry_diff_row {
-    const char *name; /* as in the first subject that has it; zero-terminated */
+    const char *name; /* in the first subject that has the owner; zero-terminated */
     size_t name_length;
-    const char *what; /* there */
+    const char *what; /* in the same subject */
     size_t what_length;
-    /* Over all subjects; those without it count as 0. */
-    uint64_t min, median, max;         /* median: the lower one of an even number */
-    uint32_t min_subject, max_subject; /* the first ones */
-    uint32_t outlier;                  /* the first one farthest from the median */
-    size_t cell_count;                 /* subjects that have it */
-    const struct dry_diff_cell *cells; /* by subject */
+    /* Bytes over all subjects; a subject without the owner counts as 0. */
+    uint64_t min, median, max;         /* of an even number, the lower median */
+    uint32_t min_subject, max_subject; /* the first with min, and with max */
+    uint32_t outlier;                  /* the first subject farthest from the median */
+    size_t cell_count;                 /* subjects that have the owner */
+    const struct dry_diff_cell *cells; /* in the order of subjects */
 };
 
 /* A setting or a count that may differ. */
 struct dry_diff_fact {
     const char *name;          /* "PYTORCH_CUDA_ALLOC_CONF", "streams", ... */
-    const char *const *values; /* by subject; "unknown" where a file does not say */
-    int is_known;              /* in all subjects */
-    int is_equal;              /* those that are known */
+    const char *const *values; /* by subject; "unknown" if a file does not say */
+    int is_known;              /* known in all subjects */
+    int is_equal;              /* equal in all subjects that know it */
 };
 
 struct dry_diff_options {
     size_t struct_size; /* set by dry_diff_options_init() */
     const struct dry_memory *memory;
-    /* Default DRY_OWNER_LINE. Not STACK and not STEP, which mean nothing elsewhere. */
+    /*
+     * Default DRY_OWNER_LINE. STACK and STEP cannot be compared: they mean nothing in
+     * another file.
+     */
     enum dry_owner_key key;
 };
+/* Set all options to their defaults. */
 DRY_API void dry_diff_options_init(struct dry_diff_options *options);
 
 /*
- * 1 to DRY_DIFF_SUBJECTS_MAX subjects. O(owners log owners + frames of the traces).
- * ARGUMENT: too few or too many, a moment beyond the dump, a key that cannot be compared.
+ * Compare the `count` subjects, 1 to DRY_DIFF_SUBJECTS_MAX. The result is *diff. O(owners
+ * log owners + frames of the traces). Errors: ARGUMENT (too few or too many subjects, a
+ * moment beyond the dump, a key that cannot be compared), MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_diff_create(
     const struct dry_diff_subject *subjects, size_t count,
     const struct dry_diff_options *options, struct dry_diff **diff,
     struct dry_error *err);
-/* NULL is fine. */
+/* End the diff. NULL is fine. */
 DRY_API void dry_diff_destroy(struct dry_diff *diff);
 
-/* All owners of all subjects, the widest spread (max - min) first; ties by name. */
+/*
+ * Return all owners of all subjects, the widest spread (max - min) first; ties by name.
+ */
 DRY_API const struct dry_diff_row *dry_diff_get_rows(const struct dry_diff *diff,
                                                      size_t *count);
-/* The bytes of a row in a subject; 0 if it has none. O(log subjects). */
+/*
+ * Return the bytes of `row` in `subject`; 0 if the owner is not there. O(log subjects).
+ */
 DRY_API uint64_t dry_diff_bytes(const struct dry_diff_row *row, uint32_t subject);
-/* Active bytes by subject at its moment. */
+/* Return the active bytes of each subject at its moment. */
 DRY_API const uint64_t *dry_diff_get_totals(const struct dry_diff *diff, size_t *count);
-/* The recorded settings, and counts of streams and private pools. */
+/* Return the recorded settings, and the counts of streams and private pools. */
 DRY_API const struct dry_diff_fact *dry_diff_get_facts(const struct dry_diff *diff,
                                                        size_t *count);
 

@@ -2,7 +2,7 @@
 #ifndef DRY_DRYSTONE_H
 #define DRY_DRYSTONE_H
 
-/* Everything public, bottom up. Each header also stands alone. */
+/* Include everything public, bottom up. Each header also stands alone. */
 
 #include <drystone/memory.h>
 #include <drystone/status.h>
