@@ -3,8 +3,8 @@
 #define DRY_EXPLANATION_H
 
 /*
- * The verdict: why the memory did not fit at a moment, with the sums that prove it, who held
- * it, and what would change it.
+ * The verdict: why the memory did not fit at a moment, the sums that prove it, who held
+ * the memory, and changes that would help.
  *
  *     struct dry_explain_options options;
  *     dry_explain_options_init(&options);
@@ -17,20 +17,25 @@
  *         use(v->findings[i].cause);
  *     dry_explanation_destroy(e);
  *
- * The order of the questions. Is the request larger than what PyTorch could have had, were
- * everything packed? Then it is capacity, and the next question is why so much was alive: a
- * leak, a spike, an imbalance between devices, or is the beginning lost? Else the bytes were
- * there: in blocks of the request's own pool but in pieces (fragmentation), in other pools
- * or streams (stranded), waiting for streams (pending), behind a limit, or with somebody
- * else. Every finding carries its sums; what they do not explain is `unexplained`.
+ * The first question: is the request larger than what PyTorch could have had, were
+ * everything packed? If so, the cause is capacity, and the next question is why so much
+ * was alive. The answers are a leak, a spike, an imbalance between devices, or a lost
+ * beginning. If not, the bytes were there. They lay in blocks of the request's own pool
+ * but in pieces (fragmentation), or in other pools or streams (stranded). Or they waited
+ * for streams (pending), lay behind a limit, or were with somebody else. Every finding
+ * carries its sums; bytes that they do not explain are `unexplained_bytes`.
  *
- * Settings are not argued about but run: each candidate is replayed on a device as large as
- * the recorded one, unless the sums alone prove that none can help.
+ * Settings are not argued about but run: each candidate is replayed on a device as large
+ * as the recorded one. No replay runs if the sums alone prove that no setting can help.
+ *
+ * Moments are those of <drystone/timeline.h>. A sibling is the same code on another
+ * device.
  *
  * Ownership  create / destroy; the timelines and replays must outlive the explanation.
- * Errors     Nothing to find is a finding: NONE.
+ * Errors     A moment with nothing to find is no error: its finding is NONE.
  * Threads    Create: one at a time per replay. The view: any number.
  * Units      Bytes.
+ * Cost       O(events) and the replays, in dry_explanation_create(); reading is O(1).
  */
 
 #include <drystone/categories.h>
@@ -55,43 +60,55 @@ struct dry_explain_device {
 
 #define DRY_MOMENT_AUTO UINT32_MAX /* the OOM, else the peak, else the end */
 
+/* The moment to explain, and the devices to compare. */
 struct dry_explain_options {
     size_t struct_size; /* set by dry_explain_options_init() */
     const struct dry_memory *memory;
-    const struct dry_explain_device
-        *devices; /* all of the program: siblings are compared */
+    /* Required: all devices of the program. Siblings are compared. */
+    const struct dry_explain_device *devices;
     size_t device_count;
-    size_t subject; /* which of them is explained */
-    /* Of its timeline; default DRY_MOMENT_AUTO. The moment before an OOM stands for it. */
+    size_t subject; /* index of the device that is explained */
+    /*
+     * A moment of the subject's timeline; default DRY_MOMENT_AUTO. The moment before an
+     * OOM stands for the OOM.
+     */
     uint32_t moment;
-    /* Of the device, if the caller knows; 0: a snapshot does not. At least what is reserved
-       at the peak. */
+    /*
+     * The device's memory, if the caller knows it; 0: unknown, as a snapshot does not say
+     * it. At least the bytes reserved at the peak.
+     */
     uint64_t total_bytes;
-    size_t run_max; /* replays under other settings at most; 0: none; default 12 */
-    int (*progress)(void *self, size_t run_count,
-                    size_t run_max); /* other than 0 cancels */
+    /* At most so many replays under other settings; 0: none; default 12. */
+    size_t run_max;
+    int (*progress)(
+        void *self, size_t run_count,
+        size_t run_max); /* Called before each replay; a result other than 0 cancels. */
     void *progress_self;
     /*
-     * The record of the subject is dry_replay_record()'s, of a trace that holds requests
-     * alone: that it can be replayed proves nothing, and is not claimed. Its first
+     * The subject's record is dry_replay_record()'s, of a trace that holds requests
+     * alone. A successful replay of it proves nothing, and no proof is claimed. Its first
      * `before_count` allocations were there before the trace began (`live_before`).
      */
     int is_simulated;
     uint32_t before_count;
 };
+/* Set all options to their defaults. */
 DRY_API void dry_explain_options_init(struct dry_explain_options *options);
 
 /* The numbers of all enums here are fixed for ever; new ones are only appended. */
 enum dry_moment_kind {
     DRY_MOMENT_AT_OOM,
-    DRY_MOMENT_AT_PEAK, /* of the active curve */
+    DRY_MOMENT_AT_PEAK, /* the peak of the active curve */
     DRY_MOMENT_AT_EVENT,
-    DRY_MOMENT_AT_END, /* without events nothing but the segments is known */
+    DRY_MOMENT_AT_END, /* without events, only the segments are known */
 };
-/* "oom", "peak", "event", "end". */
+/* Return the name of a kind: "oom", "peak", "event", "end". */
 DRY_API const char *dry_moment_kind_name(enum dry_moment_kind kind);
 
-/* left terms = left sum, compared with right terms = right sum. */
+/*
+ * A proof: the left terms add up to left_sum, the right terms to right_sum, and
+ * `relation` holds between the two sums.
+ */
 #define DRY_PROOF_TERMS_MAX 4
 struct dry_proof_term {
     const char *name; /* static: "active", "asked for" ... */
@@ -105,14 +122,15 @@ struct dry_proof {
 };
 
 #define DRY_PROOFS_MAX 3
+/* A cause that was found, with its proofs. */
 struct dry_finding {
     enum dry_cause cause;
-    uint8_t confidence; /* percent: 100 where the sums leave no other reading */
+    uint8_t confidence; /* percent; 100: the sums leave no other reading */
     uint8_t is_assumed; /* a figure in the sums is a guess, see `note` */
     unsigned proof_count;
     struct dry_proof proofs[DRY_PROOFS_MAX];
-    uint64_t bytes; /* what it costs: short by, stranded, leaked, ... */
-    char note[200]; /* one sentence more, where numbers alone do not say it; may be "" */
+    uint64_t bytes; /* the cost of the finding: short by, stranded, leaked, ... */
+    char note[200]; /* one further sentence if numbers alone do not say it; else "" */
 };
 
 /* The same code on another device. */
@@ -120,15 +138,17 @@ struct dry_sibling {
     int32_t device;
     int is_subject, has_oom;
     uint64_t peak_bytes;
-    uint64_t held_bytes;    /* alive on it at its own peak, at the subject's main lines */
-    uint64_t typical_bytes; /* of one allocation there: the mean */
-    uint32_t done;          /* allocations made at the line that failed */
+    /* Alive on it at its own peak, allocated at the subject's main lines. */
+    uint64_t held_bytes;
+    uint64_t typical_bytes; /* the mean of one allocation there */
+    uint32_t done;          /* allocations made there at the line that failed */
 };
 
+/* Changes to the program, and the meaning of `bytes` in each. */
 enum dry_change_kind {
-    DRY_CHANGE_SETTING,    /* `setting` in PYTORCH_CUDA_ALLOC_CONF, replayed */
-    DRY_CHANGE_NO_SETTING, /* no setting helps: `bytes` is what is missing even so */
-    DRY_CHANGE_OWNERS,     /* the largest lines: `bytes` is what they must shrink by */
+    DRY_CHANGE_SETTING,    /* set `setting` in PYTORCH_CUDA_ALLOC_CONF; it was replayed */
+    DRY_CHANGE_NO_SETTING, /* no setting helps: even then, `bytes` are missing */
+    DRY_CHANGE_OWNERS,     /* the largest lines: they must shrink by `bytes` */
     DRY_CHANGE_CHECKPOINT, /* recompute activations: `bytes` of them are alive */
     DRY_CHANGE_LEAK,       /* stop the growth: `bytes` a step */
     DRY_CHANGE_BALANCE,    /* an even split: `bytes` for each device */
@@ -138,48 +158,61 @@ enum dry_change_kind {
     DRY_CHANGE_POOL,       /* `bytes` lie free in other pools or streams */
     DRY_CHANGE_RECORD,     /* record longer: the beginning is lost */
 };
+/* Return the name of a kind of change, a key for machines. */
 DRY_API const char *dry_change_kind_name(enum dry_change_kind kind);
 
+/* A change that would help. */
 struct dry_change {
     enum dry_change_kind kind;
     const char *setting; /* SETTING: the option string; else NULL */
-    uint32_t caveats;    /* DRY_CAVEAT_…: when not to use it */
-    int removes_oom;     /* shown by replay (SETTING) or by the sum */
-    uint64_t bytes; /* the effect, as the kind says; SETTING: less reserved at the peak */
-    uint64_t peak_bytes; /* SETTING: reserved at the peak of its run */
-    /* Of what was replayed: where that fails nevertheless, in the trace's events; or
-       DRY_EVENT_NONE. */
+    uint32_t caveats;    /* DRY_CAVEAT_… bits: when not to use it */
+    int removes_oom;     /* a replay (SETTING) or the sum shows it */
+    /*
+     * The effect, as the kind says; for SETTING, by how much less is reserved at the
+     * peak.
+     */
+    uint64_t bytes;
+    uint64_t peak_bytes; /* SETTING: bytes reserved at the peak of its run */
+    /*
+     * The event at which a replayed setting fails nevertheless, in the trace's events, or
+     * DRY_EVENT_NONE.
+     */
     size_t oom_event;
 };
 
+/* How far the record can be trusted. */
 enum dry_trust { DRY_TRUST_HIGH, DRY_TRUST_MEDIUM, DRY_TRUST_LOW };
+/* Return the name of a trust: "high", "medium", "low". */
 DRY_API const char *dry_trust_name(enum dry_trust trust);
 
+/* The explanation, to read from. "Then" is at the moment explained. */
 struct dry_explanation_view {
     int32_t device;
     enum dry_moment_kind moment_kind;
     uint32_t moment;
-    size_t event;                  /* of the file; SIZE_MAX: none */
-    int64_t time_us;               /* since the first event; at most what fits */
-    const struct dry_state *state; /* then */
+    size_t event;                  /* in the trace's events; SIZE_MAX: none */
+    int64_t time_us;               /* since the first event; clipped to what fits */
+    const struct dry_state *state; /* the device's memory then */
 
-    /* At an OOM; else 0. */
+    /* At an OOM; otherwise 0. */
     uint64_t request_bytes;     /* rounded */
-    uint64_t device_free_bytes; /* what the driver had left */
-    uint64_t budget_bytes;  /* reserved + free on the device: all PyTorch could have */
-    uint64_t short_bytes;   /* of the device, for this request alone; 0: enough, in sum */
-    uint32_t request_stack; /* DRY_NONE */
-    const char *request_line; /* as an owner is named; "" */
-    uint64_t other_bytes;     /* total - budget; 0: none, or the total was not stated */
-    uint64_t
-        unexplained_bytes; /* alive by the events, but in no segment or overlapping */
-    uint32_t freed_after;  /* blocks given back after the OOM: the end is not the OOM */
+    uint64_t device_free_bytes; /* bytes that the driver had left */
+    /* Reserved + free on the device: all that PyTorch could have. */
+    uint64_t budget_bytes;
+    /* Bytes that the device lacks for this request alone; 0: enough in sum. */
+    uint64_t short_bytes;
+    uint32_t request_stack;   /* DRY_NONE */
+    const char *request_line; /* the line that asked, named as an owner is; "": unknown */
+    uint64_t other_bytes;     /* total - budget; 0: none, or no total was stated */
+    /* Alive by the events, but in no segment or overlapping another allocation. */
+    uint64_t unexplained_bytes;
+    uint32_t freed_after; /* blocks freed after the OOM: the end is not the OOM */
     uint64_t end_active_bytes, end_reserved_bytes;
     uint32_t oom_number;   /* counted from 1 */
-    size_t next_oom_event; /* of the file; DRY_EVENT_NONE */
+    size_t next_oom_event; /* in the trace's events; DRY_EVENT_NONE */
     uint32_t oom_count;    /* of the device, whatever the moment */
 
-    /* The first is the verdict; the others are true besides. At least one. */
+    /* At least one. The first is the verdict; the others hold besides it. */
     size_t finding_count;
     const struct dry_finding *findings;
 
@@ -187,35 +220,42 @@ struct dry_explanation_view {
     const struct dry_steps *steps;
     const struct dry_categories *categories;
     uint64_t category_bytes[DRY_CATEGORY_COUNT];
-    uint8_t
-        category_confidence[DRY_CATEGORY_COUNT]; /* percent: the mean over the bytes */
-    uint32_t step;                               /* of the moment; DRY_NONE */
-    uint32_t step_done;                          /* allocations made in it */
-    uint32_t step_whole;            /* in the last whole step before it; 0: none */
-    uint64_t step_whole_peak_bytes; /* active, at the peak of that step */
-    uint64_t projected_bytes; /* peak if it had gone on like a sibling; 0: not known */
+    /* Percent: the mean over the bytes of the category. */
+    uint8_t category_confidence[DRY_CATEGORY_COUNT];
+    uint32_t step;      /* the moment's step; DRY_NONE */
+    uint32_t step_done; /* allocations made in this step so far */
+    /* Allocations made in the last whole step before; 0: no such step. */
+    uint32_t step_whole;
+    uint64_t step_whole_peak_bytes; /* active bytes at the peak of the last whole step */
+    /* The peak if this device had gone on like a sibling; 0: not known. */
+    uint64_t projected_bytes;
 
     size_t sibling_count; /* 0: alone */
     const struct dry_sibling *siblings;
 
     size_t change_count; /* the most promising first */
     const struct dry_change *changes;
-    const struct dry_recommendation *settings; /* what was replayed; NULL: nothing */
+    const struct dry_recommendation *settings; /* the replayed settings; NULL: none */
 
     enum dry_trust trust;
-    const struct dry_replay_check *check; /* not `possible` of a simulation's record */
-    uint64_t ghost_bytes;                 /* alive then, from before the recording */
-    uint64_t covered_bytes; /* alive then, with the stack of its allocation */
+    const struct dry_replay_check *check; /* not `possible` for a simulation's record */
+    uint64_t ghost_bytes;   /* alive then, and allocated before the recording */
+    uint64_t covered_bytes; /* Alive then, and the stack of the allocation is known. */
     uint32_t unmatched_frees;
     uint32_t time_reversals;
 };
 
-/* O(events) and the replays. CANCELLED, MEMORY, ARGUMENT (no device, a moment beyond,
-   a total that is less than what is reserved). */
+/*
+ * Explain the moment that `options` name; the result is *explanation. O(events) and the
+ * replays. Errors: CANCELLED, MEMORY, ARGUMENT (no device, a moment beyond the dump, a
+ * total that is less than the bytes reserved), and those of the replays.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_explanation_create(
     const struct dry_explain_options *options, struct dry_explanation **explanation,
     struct dry_error *err);
+/* End the explanation. NULL is fine. */
 DRY_API void dry_explanation_destroy(struct dry_explanation *explanation);
+/* Return the explanation's view, which lives as long as the explanation. */
 DRY_API const struct dry_explanation_view *dry_explanation_get_view(
     const struct dry_explanation *explanation);
 
