@@ -3,8 +3,8 @@
 #define DRY_GRAPH_H
 
 /*
- * A computation as a graph of operations, and an order to run them in, some of them more than
- * once, so that what is in memory at a time fits.
+ * A computation as a graph of operations, and an order to run them in, some of them more
+ * than once, so that memory fits at every moment.
  *
  *     struct dry_graph *graph;
  *     struct dry_graph_plan *plan;
@@ -20,23 +20,27 @@
  *     if (dry_graph_plan_create(graph, &options, &plan, &err) == DRY_OK)
  *         runs = dry_graph_plan_get_runs(plan, &count);
  *
- * A plan is a sequence of runs: every node at least once, after its inputs. What a run makes is
- * there from the run to the last run that reads it before its node runs again, and not longer;
- * what an output makes, from its last run to the end. Exactly, run p of node v needs
+ * A node's value is what a run of it makes. A sequence is a list of runs: every node at
+ * least once, after its inputs. A plan is a sequence within a budget.
  *
- *     bytes of all values that are there after p's beginning: inputs of v, what v makes, and
- *     what was made before p and is read after it (or is an output)  +  tmp_bytes(v)
+ * A value is held from its run to the last run that reads it before its node runs again,
+ * and not longer. An output's value is held from its last run to the end. Exactly, run p
+ * of node v needs
  *
- * and the peak is the most that any run needs. It is Checkmate's account of memory (Jain et
- * al., MLSys 2020), without what is always there: take that off the budget.
+ *     bytes of all values held after p's beginning: inputs of v, the value of v, and
+ *     values made before p and read after it (or outputs)  +  tmp_bytes(v)
  *
- * Unlike a chain's plan (<drystone/plan.h>) this may drop a value and keep what was made of it,
- * which a program can do and PyTorch's autograd cannot.
+ * and the peak is the most that any run needs. It is Checkmate's account of memory (Jain
+ * et al., MLSys 2020), without memory that is always there: take that off the budget.
+ *
+ * Unlike a chain's plan (<drystone/plan.h>) this may drop a value and keep another made
+ * of it, which a program can do and PyTorch's autograd cannot.
  *
  * Ownership  create / destroy; names are copied. A plan holds no pointer to its graph.
- * Errors     ARGUMENT: a cycle, an edge to nowhere, an order that is none, a sequence that runs
- *            a node before its inputs; the text names the node. LIMIT: sums beyond 63 bits,
- *            more nodes or edges than below. NO_SPACE: see dry_graph_plan_create().
+ * Errors     ARGUMENT: a cycle, an edge to nowhere, an order that is none, a sequence
+ *            that runs a node before its inputs; the text names the node. LIMIT: sums
+ *            beyond 63 bits, more nodes or edges than below. NO_SPACE: see
+ *            dry_graph_plan_create(). MEMORY.
  * Threads    One at a time until the graph is sealed; then any number may read.
  * Units      Bytes, nanoseconds; any other unit of time does as well.
  */
@@ -59,62 +63,74 @@ struct dry_graph;
 #define DRY_GRAPH_NODES_MAX 100000u
 #define DRY_GRAPH_EDGES_MAX 1000000u
 
+/* An operation. */
 struct dry_graph_node {
     const char *name;   /* NULL: none */
-    uint64_t time_ns;   /* of a run */
-    uint64_t bytes;     /* of what it makes */
-    uint64_t tmp_bytes; /* while it runs, beyond that */
+    uint64_t time_ns;   /* of one run */
+    uint64_t bytes;     /* of its value */
+    uint64_t tmp_bytes; /* while it runs, beyond its inputs and its value */
     bool is_fixed;      /* must not run twice */
-    bool is_output;     /* what it makes stays to the end */
+    bool is_output;     /* its value is held to the end */
 };
 
-/* memory NULL: malloc. */
+/* Make an empty graph. A `memory` of NULL is malloc. Errors: MEMORY. */
 DRY_API enum dry_status dry_graph_create(const struct dry_memory *memory,
                                          struct dry_graph **graph, struct dry_error *err);
-/* NULL is fine. */
+/* End the graph. NULL is fine. */
 DRY_API void dry_graph_destroy(struct dry_graph *graph);
-/* The node gets the next number, from 0. */
+/*
+ * Add `node`, which gets the next number, from 0. Errors: ARGUMENT (the graph is sealed),
+ * LIMIT, MEMORY.
+ */
 DRY_API enum dry_status dry_graph_add(struct dry_graph *graph,
                                       const struct dry_graph_node *node,
                                       struct dry_error *err);
-/* `to` reads what `from` makes. Both must be there; twice is once. */
+/*
+ * Let node `to` read the value of node `from`. Both must be there; an edge added twice
+ * counts once. Errors: ARGUMENT, LIMIT, MEMORY.
+ */
 DRY_API enum dry_status dry_graph_connect(struct dry_graph *graph, uint32_t from,
                                           uint32_t to, struct dry_error *err);
 /*
- * No more nodes and edges. `order` has all nodes once, each after its inputs: the order in
- * which they run for the first time. NULL: that of their numbers, or where an edge goes back,
- * of those whose inputs are there the least number first. Failed: as before.
+ * Seal the graph: it takes no more nodes and edges. `order` has all nodes once, each
+ * after its inputs; it is the order of first runs. An `order` of NULL is that of the
+ * numbers. If an edge goes back in it, the least number among the nodes whose inputs are
+ * there comes next. A failed call leaves the graph as it was. Errors: ARGUMENT, MEMORY.
  */
 DRY_API enum dry_status dry_graph_seal(struct dry_graph *graph, const uint32_t *order,
                                        struct dry_error *err);
 
+/* Return the number of nodes. */
 DRY_API size_t dry_graph_get_count(const struct dry_graph *graph);
-/* NULL beyond the last; valid until the next add. */
+/* Return node `index`; NULL beyond the last. It is valid until the next add. */
 DRY_API const struct dry_graph_node *dry_graph_get_node(const struct dry_graph *graph,
                                                         uint32_t index);
-/* The order; NULL before the graph is sealed. */
+/* Return the order of first runs; NULL before the graph is sealed. */
 DRY_API const uint32_t *dry_graph_get_order(const struct dry_graph *graph);
 
 /* --- sequences --------------------------------------------------------------------------- */
 
+/* The cost of a sequence. */
 struct dry_graph_cost {
     uint64_t peak_bytes;
-    uint64_t peak_run;  /* where in the sequence, the first time */
-    uint32_t peak_node; /* and what runs there */
+    uint64_t peak_run;  /* index of the first run that needs peak_bytes */
+    uint32_t peak_node; /* the node that runs there */
     uint64_t time_ns;   /* of all runs */
     uint64_t base_ns;   /* of all nodes, once each */
     uint64_t extra_ns;  /* time_ns - base_ns */
     uint64_t run_count, rerun_count;
 };
 
+/* One run, as an observer hears of it. */
 struct dry_graph_step {
     uint32_t node;
     bool is_rerun;
     uint64_t time_ns;      /* when it begins */
     uint64_t needed_bytes; /* while it runs */
-    uint64_t held_bytes;   /* after it */
+    uint64_t held_bytes;   /* after it ended */
 };
 
+/* A listener to the runs of a sequence. */
 struct dry_graph_observer {
     void (*step)(void *self,
                  const struct dry_graph_step *step); /* NULL: nobody watches */
@@ -122,8 +138,9 @@ struct dry_graph_observer {
 };
 
 /*
- * What a sequence costs, and whether it is one; the graph must be sealed. observer may be NULL;
- * it hears of every run in order. Time: O(runs and their inputs).
+ * Check that the `count` runs are a sequence, and compute its cost into *cost. If
+ * `observer` is not NULL, it hears of every run in order. Requires a sealed graph. Time:
+ * O(runs and their inputs). Errors: ARGUMENT, LIMIT, MEMORY.
  */
 DRY_API enum dry_status dry_graph_judge(const struct dry_graph *graph,
                                         const uint32_t *runs, size_t count,
@@ -133,55 +150,63 @@ DRY_API enum dry_status dry_graph_judge(const struct dry_graph *graph,
 
 /* --- planning ---------------------------------------------------------------------------- */
 
+/* Options of dry_graph_plan_create(). */
 struct dry_graph_options {
     size_t struct_size;    /* set by dry_graph_options_init() */
     uint64_t budget_bytes; /* UINT64_MAX, the default: no limit */
     /*
-     * Rounds of the local search, of 100,000 looks at runs each on average at most; default
-     * 10,000, which is up to 5 seconds. They are counted and not timed, so that the same
-     * options give the same plan, on every machine.
+     * Rounds of the local search, each of at most 100,000 looks at runs on average;
+     * default 10,000, which take up to 5 seconds. Rounds are counted and not timed, so
+     * the same options give the same plan on every machine.
      */
     uint64_t steps;
-    uint64_t seed; /* of its choices; default 1 */
-    uint64_t
-        state_max; /* of the exact search, tried on graphs of 32 nodes at most; default
-                           2^20, some 100 bytes each; 0: it is not tried */
+    uint64_t seed; /* of the local search's choices; default 1 */
     /*
-     * Called after every round with the least time so far; UINT64_MAX: no plan yet. Before the
-     * first one is over, while bounds and first plans are made, it is called now and then with
-     * a step of 0. Other than 0 ends the search with what it has.
+     * Most states of the exact search, some 100 bytes each; default 2^20; 0: no exact
+     * search. It is tried on graphs of at most 32 nodes.
+     */
+    uint64_t state_max;
+    /*
+     * Called after every round with the least time so far; UINT64_MAX: no plan yet.
+     * Before the first round ends, while bounds and first plans are made, it is called
+     * now and then with a step of 0. A result other than 0 ends the search with the best
+     * plan so far.
      */
     int (*progress)(void *self, uint64_t step, uint64_t best_ns);
     void *progress_self;
 };
 
+/* Set all options to their defaults. */
 DRY_API void dry_graph_options_init(struct dry_graph_options *options);
 
 /* The numbers of all enums here are fixed for ever; new ones are only appended. */
+/* The method that found the plan. */
 enum dry_graph_method {
     DRY_GRAPH_ORDER,  /* the order fits as it is */
-    DRY_GRAPH_EXACT,  /* the exact search ended */
+    DRY_GRAPH_EXACT,  /* the exact search, which came to its end */
     DRY_GRAPH_SEARCH, /* the local search */
 };
 #define DRY_GRAPH_METHOD_COUNT 3
 
-/* "order", "exact", "search". */
+/* Return the name of a method: "order", "exact", "search". */
 DRY_API const char *dry_graph_method_name(enum dry_graph_method method);
 
+/* A plan's summary. */
 struct dry_graph_summary {
     enum dry_graph_method method;
     struct dry_graph_cost cost;
     uint64_t budget_bytes;
     /*
-     * No sequence with first runs in the order takes less; the plan is within cost.time_ns -
-     * bound_ns of the best. By the exact search; else all nodes once, and what must be run
-     * again because at some node's first run not all that is read later has room.
+     * No sequence with first runs in the order takes less: the plan is within
+     * cost.time_ns - bound_ns of the best. The bound comes from the exact search. Without
+     * it, the bound is all nodes once, and the reruns forced because at some node's first
+     * run not all values read later have room.
      */
     uint64_t bound_ns;
-    bool is_proved;       /* nothing is better */
-    uint64_t floor_bytes; /* as dry_graph_get_floor() */
+    bool is_proved;       /* no sequence with first runs in the order is better */
+    uint64_t floor_bytes; /* as dry_graph_get_floor() says */
     uint32_t floor_node;
-    uint64_t order_bytes; /* what the order needs, each node once */
+    uint64_t order_bytes; /* the peak of the order, each node once */
     uint64_t steps, states;
     uint64_t hash; /* of the sequence */
 };
@@ -189,52 +214,64 @@ struct dry_graph_summary {
 struct dry_graph_plan;
 
 /*
- * A sequence within the budget that takes little time; the graph must be sealed. First runs are
- * in the order. NO_SPACE: the budget is below floor_bytes, or the exact search proved that
- * there is none, or none was found; the text says which. CANCELLED: progress() ended the search
- * before there was one.
+ * Find a sequence within options->budget_bytes that takes little time, with first runs in
+ * the graph's order; the result is *plan. Requires a sealed graph. NO_SPACE: the budget
+ * is below floor_bytes, or the exact search proved that no sequence fits, or none was
+ * found; the text says which. CANCELLED: progress() ended the search before there was a
+ * plan. Also ARGUMENT, MEMORY.
  *
- * Where the order does not fit, the exact search (A*, by resident sets) is tried on small
- * graphs. Else values are run again before their next use where they relieve the peak for the
- * least time (greedy), and another start is the eviction of what is cheap, large and not used
- * for long (as DTR does, Kirisame et al., ICLR 2021, but knowing the future). The local search
- * takes some reruns out and repairs the sequence otherwise, by chance, and keeps what is
- * better. Nodes run as often as it takes.
- * Time: O(steps * runs); 1,000 nodes take seconds.
+ * If the order does not fit, small graphs are tried by the exact search (A*, by resident
+ * sets). Otherwise, a greedy start runs values again before their next use, at the points
+ * that relieve the peak for the least time. Another start evicts values that are cheap,
+ * large and not used for long, as DTR does (Kirisame et al., ICLR 2021), but knowing the
+ * future. The local search takes some reruns out by chance, repairs the sequence in
+ * another way, and keeps the better one. Nodes run as often as it takes. Time: O(steps *
+ * runs); 1,000 nodes take seconds.
  */
 DRY_API enum dry_status dry_graph_plan_create(const struct dry_graph *graph,
                                               const struct dry_graph_options *options,
                                               struct dry_graph_plan **plan,
                                               struct dry_error *err);
-/* NULL is fine. */
+/* End the plan. NULL is fine. */
 DRY_API void dry_graph_plan_destroy(struct dry_graph_plan *plan);
+/* Return the plan's summary. */
 DRY_API const struct dry_graph_summary *dry_graph_plan_get_summary(
     const struct dry_graph_plan *plan);
+/* Return the plan's runs, as node numbers, and their *count. */
 DRY_API const uint32_t *dry_graph_plan_get_runs(const struct dry_graph_plan *plan,
                                                 size_t *count);
 
 /*
- * What no sequence can do without: the most that a node needs for itself, its inputs, its
- * workspace and all that is read later and must not run twice; or what all outputs have. *node
- * is that node, or the last. The graph must be sealed and have a node; node may be NULL.
+ * Return the bytes below which no sequence exists, the larger of two numbers. One is the
+ * most that a node needs: its inputs, value and workspace, and all values that are read
+ * later and must not be made twice. The other is the bytes of all outputs. Sets *node to
+ * the node that needs the most, or to the last one; `node` may be NULL. Requires a sealed
+ * graph with a node.
  */
 DRY_API uint64_t dry_graph_get_floor(const struct dry_graph *graph, uint32_t *node);
 
 /* --- export ------------------------------------------------------------------------------ */
 
+/* A receiver of text. */
 struct dry_graph_writer {
     int (*write)(void *self, const char *text, size_t length); /* other than 0: stop */
     void *self;
 };
 
 /*
- * The same problem as a mixed integer program in the LP format of CPLEX, for solvers from
- * elsewhere (cbc, glpsol, highs): Checkmate's (section 4.4), with stages that advance the
- * frontier. Variables: R_t_i, the i-th of the order is run in stage t; S_t_i, it is held into
- * stage t; F_t_i_k, it is freed in stage t after k; U_t_k, bytes after k of stage t, in units
- * of the greatest common divisor of all sizes. Its optimum is the least time where no node is
- * run twice in a stage, so at least the least time of all.
- * LIMIT: more than 300 nodes. CANCELLED: the writer said stop.
+ * Write the same problem as a mixed integer program in the LP format of CPLEX, for
+ * solvers from elsewhere (cbc, glpsol, highs). It is Checkmate's program (section 4.4),
+ * with stages that advance the frontier. Its variables, with i and k as places in the
+ * order:
+ *
+ *     R_t_i     i is run in stage t
+ *     S_t_i     i is held into stage t
+ *     F_t_i_k   i is freed in stage t after k
+ *     U_t_k     bytes after k of stage t, in units of the greatest common divisor of all sizes
+ *
+ * Its optimum is the least time if no node is run twice in a stage, so it is at least the
+ * least time of all. LIMIT: more than 300 nodes. CANCELLED: the writer said stop. Also
+ * MEMORY.
  */
 DRY_API enum dry_status dry_graph_write_lp(const struct dry_graph *graph,
                                            uint64_t budget_bytes,

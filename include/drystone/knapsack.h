@@ -3,7 +3,8 @@
 #define DRY_KNAPSACK_H
 
 /*
- * Which operations of a block keep their results for the backward, and which are run again.
+ * Decide which operations of a block keep their results for the backward, and which run
+ * again.
  *
  *     struct dry_keep_item items[] = {{.bytes = 32 << 20, .time_ns = 900000}, ...};
  *     struct dry_keep_problem problem = {.items = items, .item_count = 7};
@@ -14,24 +15,28 @@
  *     options.budget_bytes = 100 << 20;
  *     if (dry_keep_solve(&problem, &options, is_kept, &result, &err) == DRY_OK) ...
  *
- * Items are results of operations, in the order in which these run. What is not kept is run
- * again during the backward, from the block's input, which is always there. Exactly:
+ * An item is the result of an operation; items are in the order in which the operations
+ * run. An item that is not kept is run again during the backward, from the block's input,
+ * which is always there. Exactly:
  *
- *   An item is run again if it is not kept and either the backward reads it (all are read but
- *   those with is_unread) or it is an input of an item that is run again. Each is run again
- *   once. The cost is the sum of time_ns of what is run again, and the bytes are those of what
- *   is kept.
+ *   An item is run again if it is not kept and is wanted. It is wanted if the backward
+ *   reads it, or if it is an input of an item that is run again. The backward reads all
+ *   items but those with is_unread. Each is run again once. The cost is the sum of time_ns
+ *   of the items run again; the bytes are those of the items kept.
  *
- * So an item that no backward reads may be worth keeping: what was made of it can then be made
- * again without its own inputs. Where all items are read, inputs make no difference, and this
- * is the 0/1 knapsack: the most time kept within the budget, as PyTorch's solvers for
- * torch._functorch's activation memory budget decide it (runtime is time_ns, memory is bytes).
+ * So an item that no backward reads may be worth keeping: an item made of it can then be
+ * made again without its own inputs. If all items are read, inputs make no difference,
+ * and this is the 0/1 knapsack: the most time kept within the budget. PyTorch's solvers
+ * for torch._functorch's activation memory budget decide it the same way (runtime is
+ * time_ns, memory is bytes).
  *
- * Ownership  The caller's arrays; nothing is held.
- * Errors     ARGUMENT: an input that does not come before its user, a tie to a later item, a
- *            group that is both always and never kept. LIMIT: sums beyond 63 bits, more items
- *            or inputs than below. NO_SPACE: what is always kept exceeds the budget. MEMORY.
- * Threads    Any; no state. The same input gives the same answer, on every machine.
+ * Ownership  The arrays are the caller's; nothing is held.
+ * Errors     ARGUMENT: an input that does not come before its user, a tie to a later
+ *            item, a group that is both always and never kept. LIMIT: sums beyond 63
+ *            bits, more items or inputs than below. NO_SPACE: the items always kept
+ *            exceed the budget. MEMORY.
+ * Threads    Any; there is no state. The same input gives the same answer, on every
+ *            machine.
  * Units      Bytes, nanoseconds; any other unit does as well.
  */
 
@@ -50,19 +55,27 @@ extern "C" {
 #define DRY_KEEP_INPUTS_MAX 10000000u
 
 /* The numbers of all enums here are fixed for ever; new ones are only appended. */
+/* A rule for one item. */
 enum dry_keep_rule {
-    DRY_KEEP_FREE,   /* as is best */
-    DRY_KEEP_ALWAYS, /* must not run twice */
-    DRY_KEEP_NEVER,  /* is run again where it is needed: views, what is next to free */
+    DRY_KEEP_FREE,   /* kept if that is best */
+    DRY_KEEP_ALWAYS, /* always kept: must not run twice */
+    /*
+     * Never kept, and run again when it is wanted: views, and results that cost almost
+     * nothing.
+     */
+    DRY_KEEP_NEVER,
 };
 
+/* The result of one operation. */
 struct dry_keep_item {
-    uint64_t bytes;   /* held if it is kept */
-    uint64_t time_ns; /* to run it again */
-    uint32_t group;   /* items of the same group are all kept or none; 0: of no group */
-    uint32_t
-        tied_to; /* n: kept if and only if item n - 1, an earlier one, is: what is written
-                         in place, or shares its storage; 0: to none */
+    uint64_t bytes;   /* held if the item is kept */
+    uint64_t time_ns; /* the time of running it again */
+    uint32_t group;   /* items of one group are all kept or none; 0: no group */
+    /*
+     * n: the item is kept if and only if item n - 1 is, an earlier one: it is written in
+     * place, or shares its storage. 0: no tie.
+     */
+    uint32_t tied_to;
     uint32_t rule;      /* enum dry_keep_rule */
     uint32_t is_unread; /* 1: no backward reads it */
 };
@@ -72,38 +85,48 @@ struct dry_keep_input {
     uint32_t from, to;
 };
 
+/* Items, and what each is made of. */
 struct dry_keep_problem {
     const struct dry_keep_item *items;
     size_t item_count;
-    const struct dry_keep_input *inputs; /* in any order; twice is once */
+    /* In any order; an input given twice counts once. */
+    const struct dry_keep_input *inputs;
     size_t input_count;
 };
 
+/* Options of the solvers. */
 struct dry_keep_options {
     size_t struct_size; /* set by dry_keep_options_init() */
     const struct dry_memory *memory;
-    uint64_t budget_bytes; /* for what is kept; UINT64_MAX, the default: no limit */
+    uint64_t budget_bytes; /* for the items kept; UINT64_MAX, the default: no limit */
     /*
-     * Looks at items by the search, about 3 * 10^8 a second; default 10^8. It ends a search
-     * that has not proved its answer by then, and the bound says how far off it can be.
+     * Most looks at items by the search, about 3 * 10^8 a second; default 10^8. A search
+     * that has not proved its answer by then ends, and bound_ns says how far off the
+     * answer can be.
      */
     uint64_t effort;
 };
 
+/* Set all options to their defaults. */
 DRY_API void dry_keep_options_init(struct dry_keep_options *options);
 
+/* A choice's cost, and its proof. */
 struct dry_keep_result {
     uint64_t kept_bytes, recompute_ns;
-    uint64_t recomputed_bytes; /* of what is run again: there at once at the most */
+    uint64_t recomputed_bytes; /* of the items run again: at most all are there at once */
     uint64_t kept_count, recomputed_count;
-    uint64_t floor_bytes; /* of what must be kept */
-    uint64_t
-        bound_ns;   /* no choice within the budget takes less; recompute_ns if proved */
-    uint64_t nodes; /* of the search */
-    bool is_proved; /* nothing is better */
+    uint64_t floor_bytes; /* of the items that must be kept */
+    /* No choice within the budget takes less; equal to recompute_ns if proved. */
+    uint64_t bound_ns;
+    uint64_t nodes; /* nodes that the search visited */
+    bool is_proved; /* no choice is better */
 };
 
-/* What a choice costs; floor_bytes, bound_ns, nodes and is_proved are 0. Time: O(items + inputs). */
+/*
+ * Compute the cost of the choice `is_kept`, one byte an item, into *result; its
+ * floor_bytes, bound_ns, nodes and is_proved are 0. A `memory` of NULL is malloc. Time:
+ * O(items + inputs). Errors: ARGUMENT, LIMIT, MEMORY.
+ */
 DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
                                        const uint8_t *is_kept,
                                        const struct dry_memory *memory,
@@ -111,20 +134,26 @@ DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
                                        struct dry_error *err);
 
 /*
- * The choice within the budget that takes the least time, into is_kept[item_count], 0 or 1.
- * Branch and bound by the fractional knapsack (Dantzig 1957) of the items whose need is
- * certain, and where items depend on each other by a minimum cut at the best price of a byte.
- * What that does not settle within the effort is, where all items are read, filled in by a
- * table over a grid of 10,000 parts of the budget, and judged exactly. Problems of some 60 free
- * items are settled as a rule, plain ones of some hundreds. options NULL: no limit, all is kept
- * that helps.
+ * Find the choice within the budget that takes the least time. The choice goes to
+ * is_kept[item_count], 0 or 1 for each item; its cost goes to *result. With `options`
+ * NULL there is no limit, and every item that helps is kept.
+ *
+ * The method is branch and bound, by the fractional knapsack (Dantzig 1957) of the items
+ * that are certainly wanted. If items depend on each other, the bound is a minimum cut at
+ * the best price of a byte. If the effort ends first and all items are read, a table
+ * fills in the rest. The table lies over a grid of 10,000 parts of the budget, and its
+ * choice is judged exactly. Problems of some 60 free items are solved to the end as a
+ * rule, plain ones of some hundreds. Errors: ARGUMENT, LIMIT, NO_SPACE, MEMORY.
  */
 DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,
                                        uint8_t *is_kept, struct dry_keep_result *result,
                                        struct dry_error *err);
 
-/* The 0/1 knapsack alone: bytes[count] and time_ns[count], nothing else. */
+/*
+ * Solve the 0/1 knapsack alone: `count` items with bytes[count] and time_ns[count], and
+ * nothing else. Results and errors are those of dry_keep_solve(), without a text.
+ */
 DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *time_ns,
                                        size_t count,
                                        const struct dry_keep_options *options,
@@ -132,20 +161,25 @@ DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *ti
 
 /* --- the curve --------------------------------------------------------------------------- */
 
+/* Room for the points of a curve. */
 struct dry_keep_curve {
-    struct dry_keep_result *points; /* room for `capacity`, 2 at least; filled */
+    struct dry_keep_result *points; /* room for `capacity` points, 2 at least; filled */
     uint8_t *is_kept; /* point k's choice begins at k * item_count; NULL: not wanted */
     size_t capacity;
-    size_t count; /* filled: how many there are */
+    size_t count; /* filled: the number of points */
 };
 
 /*
- * From what must be kept to where nothing is gained by keeping more (options->budget_bytes at
- * most): the lower convex hull of the choices for 33 budgets in equal steps, thinned to
- * `capacity` points, of which each time the one is left out that changes the hull's area the
- * least. Ascending in kept_bytes, descending in recompute_ns. Each is a dry_stage_option:
- * saved_bytes = kept_bytes, recompute_ns, and at most recomputed_bytes more of
- * backward_tmp_bytes. The effort is for all budgets together.
+ * Compute the curve of least time over budgets, into *curve. It goes from the items that
+ * must be kept to the point beyond which keeping more gains nothing,
+ * options->budget_bytes at most. The curve is the lower convex hull of the choices for 33
+ * budgets in equal steps. It is thinned to `capacity` points: each time, the point is
+ * left out that changes the hull's area the least. Points ascend in kept_bytes and
+ * descend in recompute_ns.
+ *
+ * Each point is a dry_stage_option: saved_bytes = kept_bytes, recompute_ns, and at most
+ * recomputed_bytes more of backward_tmp_bytes. The effort is for all budgets together.
+ * Errors: ARGUMENT also for a `capacity` below 2; otherwise those of dry_keep_solve().
  */
 DRY_API enum dry_status dry_keep_curve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,
