@@ -3,8 +3,8 @@
 #define DRY_MESSAGE_H
 
 /*
- * "CUDA out of memory. Tried to allocate ...": find such messages in a text, read their
- * numbers, see whether they agree, and say what they prove.
+ * Find messages such as "CUDA out of memory. Tried to allocate ..." in a text, read their
+ * numbers, check whether these agree, and say what they prove.
  *
  *     struct dry_message m;
  *     struct dry_message_judgement j;
@@ -14,19 +14,21 @@
  *     }
  *
  * A log of any size goes through a finder piece by piece, or whole through
- * dry_message_find(). What is read: PyTorch's texts from 1.0 on, for CUDA, HIP, XPU, MPS and
- * NPU, with the native allocator and with cudaMallocAsync. Blanks and line ends may stand
- * anywhere, even inside words; colours, time stamps, comment signs and the marks of ranks
- * ("[rank3]:", "(worker pid=17)", "0: ") at the beginning of a line are passed over, and the
- * lines of different ranks may alternate.
+ * dry_message_find(). The reader knows PyTorch's texts from 1.0 on, for CUDA, HIP, XPU,
+ * MPS and NPU, with the native allocator and with cudaMallocAsync. Blanks and line ends
+ * may stand anywhere, even inside words. At the beginning of a line, the reader passes
+ * over colours, time stamps, comment signs and the marks of ranks ("[rank3]:", "(worker
+ * pid=17)", "0: "). The lines of different ranks may alternate.
  *
- * Numbers in a message are rounded. Each comes with the interval it stands for, all sums are
- * sums of intervals, and a verdict that the intervals do not carry is not certain.
+ * Numbers in a message are rounded. Each comes with the interval it stands for, and all
+ * sums are sums of intervals. A verdict that the intervals do not carry is not certain.
  *
  * Ownership  A message and a judgement are plain data. A finder is created and destroyed.
  * Errors     A text without a message is no error: nothing is handed out, or DRY_END.
  * Threads    One at a time per finder; the rest may be called from any thread.
  * Units      Bytes.
+ * Cost       Finding is O(length of the text) and takes about 120 KiB; judging takes no
+ *            memory.
  */
 
 #include <stdbool.h>
@@ -43,25 +45,29 @@ extern "C" {
 
 /* --- a message ---------------------------------------------------------------------------- */
 
+/* The state of a number. */
 enum dry_message_known {
     DRY_MESSAGE_ABSENT, /* the text has no such number */
     DRY_MESSAGE_KNOWN,
     /*
-     * Printed, but 256 PiB or more: no amount of memory. "17179869184.00 GiB" is 2^64, which
-     * NVML gives where it cannot tell (Windows, WSL) and cudaMallocAsync for "no limit".
+     * Printed, but 256 PiB or more: no amount of memory. "17179869184.00 GiB" is 2^64.
+     * NVML gives it if it cannot tell (Windows, WSL), cudaMallocAsync for "no limit".
      */
     DRY_MESSAGE_BEYOND,
 };
 
 /*
- * "1.95 GiB" is 2093796557 bytes, give or take half a unit of the last digit. "N bytes" is
- * exact. "GB" stands for 2^30 bytes in old texts of MPS and for anything elsewhere: the
- * interval then holds 10^9 too.
+ * A number of the text, and the interval it stands for.
+ *
+ *     "1.95 GiB"   2093796557 bytes, give or take half a unit of the last digit
+ *     "N bytes"    exact
+ *     "GB"         2^30 bytes in old texts of MPS; anything elsewhere, so that the
+ *                  interval holds 10^9 too
  */
 struct dry_message_size {
     enum dry_message_known known;
     uint64_t bytes;     /* as printed */
-    uint64_t low, high; /* what may have been printed so, both included */
+    uint64_t low, high; /* The values that may have been printed so, both included. */
 };
 
 /* The numbers are fixed for ever, in all enums below; new ones are only appended. */
@@ -76,8 +82,10 @@ enum dry_message_form {
     DRY_MESSAGE_DRIVER,   /* "CUDA error: out of memory": not from the allocator */
 };
 #define DRY_MESSAGE_FORM_COUNT 8
-DRY_API const char *dry_message_form_name(enum dry_message_form form); /* "modern" ... */
+/* Return the name of a form: "modern" ... */
+DRY_API const char *dry_message_form_name(enum dry_message_form form);
 
+/* The backend that a text is of. */
 enum dry_message_backend {
     DRY_MESSAGE_BACKEND_UNKNOWN, /* "Out of memory. Tried to allocate ..." */
     DRY_MESSAGE_CUDA,
@@ -87,6 +95,7 @@ enum dry_message_backend {
     DRY_MESSAGE_NPU,
 };
 #define DRY_MESSAGE_BACKEND_COUNT 6
+/* Return the name of a backend. */
 DRY_API const char *dry_message_backend_name(enum dry_message_backend backend);
 
 /* The variable that the text tells to set. */
@@ -97,7 +106,7 @@ enum dry_message_variable {
     DRY_MESSAGE_VARIABLE_HIP,     /* PYTORCH_HIP_ALLOC_CONF */
 };
 
-/* What the text advises; bits. */
+/* Bits: advice of the text. */
 #define DRY_MESSAGE_HINT_EXPANDABLE 1u  /* expandable_segments:True */
 #define DRY_MESSAGE_HINT_MAX_SPLIT 2u   /* max_split_size_mb */
 #define DRY_MESSAGE_HINT_RESERVE 4u     /* expandable_segments_reserve: they are on */
@@ -107,6 +116,7 @@ enum dry_message_variable {
 #define DRY_MESSAGE_PROCESSES_MAX 16
 #define DRY_MESSAGE_LABEL_BYTES 32
 
+/* A message: every number that the text has. */
 struct dry_message {
     enum dry_message_form form;
     enum dry_message_backend backend;
@@ -114,21 +124,28 @@ struct dry_message {
     uint32_t device;
     bool is_cut; /* the text ends before its form does */
 
-    struct dry_message_size tried; /* of the driver: a request of 1.5 MiB reads 20 MiB */
+    /* Asked of the driver: a request of 1.5 MiB reads 20 MiB. */
+    struct dry_message_size tried;
     struct dry_message_size total; /* of the device */
-    struct dry_message_size free; /* of the device, after all that was cached went back */
-    struct dry_message_size process; /* this process, what PyTorch did not allocate too */
-    struct dry_message_size allowed; /* by the memory fraction, or MPS' high watermark */
+    /* of the device, after the whole cache was given back */
+    struct dry_message_size free;
+    /* of this process, including memory that PyTorch did not allocate */
+    struct dry_message_size process;
+    /* allowed by the memory fraction, or by MPS' high watermark */
+    struct dry_message_size allowed;
     /*
-     * What the program holds. From 2.2 on it includes `private_pools`, the bytes that are
-     * free inside private pools, because a CUDA graph may still use them.
+     * Bytes that the program holds. In texts from 2.2 on they include `private_pools`,
+     * the bytes that are free inside private pools, because a CUDA graph may still use
+     * them.
      */
     struct dry_message_size allocated;
     struct dry_message_size private_pools;
-    struct dry_message_size unallocated;        /* reserved and not allocated */
-    struct dry_message_size reserved;           /* both; only CLASSIC and MPS print it */
-    struct dry_message_size non_pytorch;        /* "other allocations" of MPS */
-    struct dry_message_size expandable_reserve; /* addresses of one expandable segment */
+    struct dry_message_size unallocated; /* reserved and not allocated */
+    /* Allocated and unallocated; only CLASSIC and MPS print it. */
+    struct dry_message_size reserved;
+    struct dry_message_size non_pytorch; /* "other allocations" of MPS */
+    /* Addresses reserved for one expandable segment. */
+    struct dry_message_size expandable_reserve;
 
     /* "Process 17 has 1.00 GiB memory in use", in the text's order. */
     struct {
@@ -141,8 +158,9 @@ struct dry_message {
     enum dry_message_variable variable;
     uint32_t hints;
     /*
-     * Releases of PyTorch whose text reads so, "2.2 to 2.4"; NULL where that is not known.
-     * From the wording and the name of the exception; bounds are meant wide.
+     * The releases of PyTorch whose text reads so, "2.2 to 2.4"; NULL: not known. They
+     * follow from the wording and the name of the exception, and their bounds are meant
+     * wide.
      */
     const char *releases;
 
@@ -152,63 +170,84 @@ struct dry_message {
 };
 
 /*
- * The same message in other words: all that was read is equal, the place and the label apart.
+ * Return whether `a` and `b` are the same message: all numbers and words read are equal.
+ * Place (`offset`, `line`) and label do not count.
  */
 DRY_API bool dry_message_is_same(const struct dry_message *a,
                                  const struct dry_message *b);
 
 /* --- finding ------------------------------------------------------------------------------ */
 
+/* Options of finding. */
 struct dry_message_options {
     size_t struct_size; /* set by dry_message_options_init() */
     const struct dry_memory *memory;
     /*
-     * Called for each message, in the order in which their ends are certain: with lines of
-     * several ranks, not always that of `offset`. Other than 0 ends the search, CANCELLED.
-     * The message is the finder's and is gone after the call.
+     * Required: called for each message, in the order in which their ends are certain. If
+     * lines of several ranks alternate, this is not always the order of `offset`. A
+     * result other than 0 ends the search with CANCELLED. The message is the finder's and
+     * is gone after the call.
      */
     int (*found)(void *self, const struct dry_message *message);
     void *found_self;
 };
 
+/* Set all options to their defaults; the caller must then set `found`. */
 DRY_API void dry_message_options_init(struct dry_message_options *options);
 
 struct dry_message_finder;
 
-/* Takes about 120 KiB, once. Errors: ARGUMENT (no `found`), UNSUPPORTED, MEMORY. */
+/*
+ * Make a finder, which takes about 120 KiB, once. Errors: ARGUMENT (no `found`),
+ * UNSUPPORTED, MEMORY.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_create(
     const struct dry_message_options *options, struct dry_message_finder **finder,
     struct dry_error *err);
 
-/* The next bytes of the text; pieces may end anywhere. O(count). Errors: CANCELLED. */
+/*
+ * Feed the next `count` bytes of the text; pieces may end anywhere. O(count). Errors:
+ * CANCELLED.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_feed(
     struct dry_message_finder *finder, const char *bytes, size_t count);
 
-/* The text is over: what is still open is handed out. A finder then begins anew. */
+/*
+ * End the text: messages that are still open are handed out. The finder then begins anew.
+ * Errors: CANCELLED.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_finder_end(
     struct dry_message_finder *finder);
 
-/* NULL is fine. */
+/* End the finder. NULL is fine. */
 DRY_API void dry_message_finder_destroy(struct dry_message_finder *finder);
 
-/* All messages of a text in memory, by a finder. */
+/*
+ * Find all messages of a text in memory, by a finder. Errors: those of the finder's
+ * calls.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_find(
     const char *text, size_t length, const struct dry_message_options *options,
     struct dry_error *err);
 
-/* The first one. DRY_END: there is none. `memory` NULL: malloc. Errors: MEMORY. */
+/*
+ * Find the first message of a text in memory; the result is *message. A `memory` of NULL
+ * is malloc. DRY_END: the text has no message. Errors: MEMORY.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_message_parse(
     const char *text, size_t length, const struct dry_memory *memory,
     struct dry_message *message, struct dry_error *err);
 
 /*
- * Drystone's own text: the shape of PyTorch's newest, so that tools that read that one read
- * ours. Writes at most `capacity` bytes with the zero and returns the length of the whole
- * text, like snprintf; `text` may be NULL if `capacity` is 0.
+ * Write a message as Drystone's own text: it has the shape of PyTorch's newest text, so
+ * that tools for that one can read it. At most `capacity` bytes are written, with the
+ * zero. Returns the length of the whole text, like snprintf; `text` may be NULL if
+ * `capacity` is 0.
  *
- * Reading it gives the message again, the place and the label apart, if it was MODERN,
- * REJECTED or HUGE and its numbers were read from PyTorch's units. CLASSIC, ASYNC and MPS
- * become MODERN, with `unallocated` worked out where it can be.
+ * Reading the text gives the message again, except for place and label, under two
+ * conditions. The message was MODERN, REJECTED or HUGE, and its numbers were read from
+ * PyTorch's units.
+ * CLASSIC, ASYNC and MPS become MODERN, with `unallocated` computed if possible.
  */
 DRY_API size_t dry_message_write(const struct dry_message *message, char *text,
                                  size_t capacity);
@@ -218,9 +257,10 @@ DRY_API size_t dry_message_write(const struct dry_message *message, char *text,
 /* A sum of rounded numbers; may be below zero. */
 struct dry_message_sum {
     int64_t bytes;     /* of the numbers as printed */
-    int64_t low, high; /* what the intervals allow */
+    int64_t low, high; /* the bounds that the intervals allow */
 };
 
+/* A quantity that the sums are made of. */
 enum dry_message_quantity {
     DRY_MESSAGE_TRIED,
     DRY_MESSAGE_TOTAL,
@@ -237,11 +277,13 @@ enum dry_message_quantity {
     DRY_MESSAGE_EXPANDABLE_RESERVE,
 };
 #define DRY_MESSAGE_QUANTITY_COUNT 13
-/* "private_pools": a key for machines; "free in private pools": for people. */
+/* Return the key of a quantity, for machines: "private_pools". */
 DRY_API const char *dry_message_quantity_name(enum dry_message_quantity quantity);
+/* Return the words for a quantity, for people: "free in private pools". */
 DRY_API const char *dry_message_quantity_text(enum dry_message_quantity quantity);
 
 #define DRY_MESSAGE_TERMS_MAX 5
+/* A quantity in a sum. */
 struct dry_message_term {
     enum dry_message_quantity quantity;
     int sign; /* 1 or -1 */
@@ -249,28 +291,33 @@ struct dry_message_term {
 };
 
 /*
- * What must be so if the numbers are of one moment. (That no more is reserved than allowed
- * need not be: a limit can be set late.)
+ * An equation that must hold if the numbers are of one moment. (Reserved bytes need not
+ * be at most the allowed ones: a limit can be set late.)
  */
 enum dry_message_equation {
-    DRY_MESSAGE_EQ_DEVICE,  /* total - free - process - others >= 0 */
-    DRY_MESSAGE_EQ_PROCESS, /* process - allocated - unallocated >= 0: non-PyTorch bytes */
-    DRY_MESSAGE_EQ_PYTORCH, /* total - free - reserved >= 0: all that is not PyTorch's */
-    DRY_MESSAGE_EQ_POOLS,   /* allocated - private_pools >= 0 */
-    DRY_MESSAGE_EQ_FREE,    /* total - free >= 0 */
+    DRY_MESSAGE_EQ_DEVICE, /* total - free - process - others >= 0 */
+    /* process - allocated - unallocated >= 0: non-PyTorch bytes */
+    DRY_MESSAGE_EQ_PROCESS,
+    /* total - free - reserved >= 0: all bytes that are not PyTorch's */
+    DRY_MESSAGE_EQ_PYTORCH,
+    DRY_MESSAGE_EQ_POOLS,     /* allocated - private_pools >= 0 */
+    DRY_MESSAGE_EQ_FREE,      /* total - free >= 0 */
     DRY_MESSAGE_EQ_ALLOCATED, /* reserved - allocated >= 0 */
 };
 #define DRY_MESSAGE_EQUATION_COUNT 6
+/* Return the key of an equation. */
 DRY_API const char *dry_message_equation_name(enum dry_message_equation equation);
-/* What the remainder is, "held by nobody the text names". */
+/* Return the words for an equation's remainder: "held by nobody the text names". */
 DRY_API const char *dry_message_equation_text(enum dry_message_equation equation);
 
+/* The result of checking an equation. */
 enum dry_message_result {
     DRY_MESSAGE_HOLDS, /* for all values that may have been printed so */
-    DRY_MESSAGE_OPEN,  /* for some */
-    DRY_MESSAGE_FAILS, /* for none */
+    DRY_MESSAGE_OPEN,  /* for some of these values */
+    DRY_MESSAGE_FAILS, /* for none of these values */
 };
 
+/* A check of one equation. */
 struct dry_message_check {
     enum dry_message_equation equation;
     enum dry_message_result result;
@@ -285,17 +332,20 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_REJECTED,
     DRY_MESSAGE_REASON_REQUEST_EXCEEDS_DEVICE, /* tried - total > 0 */
     DRY_MESSAGE_REASON_LIVE_EXCEEDS_DEVICE,    /* allocated + tried - total > 0 */
-    DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH, /* tried - unallocated - free > 0: the shortage */
+    /* tried - unallocated - free > 0: the shortage */
+    DRY_MESSAGE_REASON_LIVE_EXCEEDS_REACH,
     DRY_MESSAGE_REASON_LIMIT,              /* reserved + tried - allowed > 0 */
     DRY_MESSAGE_REASON_LIMIT_LIVE,         /* allocated + tried - allowed > 0 */
     DRY_MESSAGE_REASON_LIMIT_PIECES,       /* allowed - allocated - tried >= 0 */
     DRY_MESSAGE_REASON_WATERMARK,          /* MPS: held + tried - allowed > 0 */
     DRY_MESSAGE_REASON_EXPANDABLE_RESERVE, /* tried - expandable_reserve > 0 */
-    DRY_MESSAGE_REASON_SHORT,          /* tried - free > 0: new memory needed, missing */
-    DRY_MESSAGE_REASON_PIECES,         /* unallocated - (tried - free) >= 0 */
-    DRY_MESSAGE_REASON_WHICH_PIECES,   /* another stream's, or pending: not printed */
-    DRY_MESSAGE_REASON_SMALL_POOL,     /* tried is 2 MiB: a segment of small blocks */
-    DRY_MESSAGE_REASON_SECOND_REQUEST, /* unallocated + free - tried < tried: nearly full */
+    DRY_MESSAGE_REASON_SHORT,  /* tried - free > 0: new memory needed, missing */
+    DRY_MESSAGE_REASON_PIECES, /* unallocated - (tried - free) >= 0 */
+    /* The pieces are another stream's, or pending: not printed. */
+    DRY_MESSAGE_REASON_WHICH_PIECES,
+    DRY_MESSAGE_REASON_SMALL_POOL, /* tried is 2 MiB: a segment of small blocks */
+    /* unallocated + free - tried < tried: nearly full */
+    DRY_MESSAGE_REASON_SECOND_REQUEST,
     DRY_MESSAGE_REASON_OTHER_PROCESSES, /* others - shortage >= 0 */
     DRY_MESSAGE_REASON_NON_PYTORCH,     /* non_pytorch - 1 GiB - shortage >= 0 */
     DRY_MESSAGE_REASON_NOT_PYTORCH,     /* total - free - reserved - 1 GiB - shortage */
@@ -310,29 +360,32 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_DRIVER, /* not from PyTorch's allocator */
 };
 #define DRY_MESSAGE_REASON_COUNT 27
+/* Return the key of a reason. */
 DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
-/* One sentence, without a full stop. */
+/* Return the words for a reason: one sentence, without a full stop. */
 DRY_API const char *dry_message_reason_text(enum dry_message_reason reason);
 
+/* A reason with its sum. */
 struct dry_message_proof {
     enum dry_message_reason reason;
-    enum dry_cause cause; /* what it speaks for; DRY_CAUSE_NONE: it is a remark */
+    enum dry_cause cause; /* the cause it speaks for; DRY_CAUSE_NONE: it is a remark */
     struct dry_message_term terms[DRY_MESSAGE_TERMS_MAX]; /* none for a remark in words */
     size_t term_count;
     struct dry_message_sum sum;
 };
 
+/* The language of lines to paste. */
 enum dry_message_language {
     DRY_MESSAGE_WORDS, /* no code */
     DRY_MESSAGE_SHELL,
     DRY_MESSAGE_PYTHON,
 };
 
-/* What to do next: why, and lines to paste. All strings are constants. */
+/* A next thing to do: why, and lines to paste. All strings are constants. */
 struct dry_message_step {
-    enum dry_cause cause; /* that it is for; NONE: for any */
+    enum dry_cause cause; /* the cause that it is for; NONE: for any */
     const char *why;
-    const char *code; /* lines apart by newlines; NULL: none */
+    const char *code; /* lines separated by newlines; NULL: none */
     enum dry_message_language language;
 };
 
@@ -340,37 +393,53 @@ struct dry_message_step {
 #define DRY_MESSAGE_PROOFS_MAX 12
 #define DRY_MESSAGE_STEPS_MAX 12
 
+/* The verdict on a message, and its proofs. */
 struct dry_message_judgement {
     /*
-     * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN where the numbers
-     * do not carry one. A text shows one moment: a leak, a spike or an imbalance, and what
-     * waits for other streams, it cannot show.
+     * CAPACITY, FRAGMENTATION, STRANDED, LIMIT, OTHER_MEMORY, or UNKNOWN if the numbers
+     * carry none of them. A text shows one moment: it cannot show a leak, a spike, an
+     * imbalance, or bytes that wait for other streams.
      */
     enum dry_cause cause;
     bool is_certain; /* its sums hold for all values that may have been printed so */
-    /* Bit 1 << dry_cause: "or this", the text cannot tell. A certain cause may have some:
-       in which pool the free bytes lay, or when they came back, no text says. */
+    /*
+     * Bits 1 << dry_cause: further causes that the text cannot exclude. A certain cause
+     * may have some, since no text says in which pool the free bytes lay, or when they
+     * came back.
+     */
     uint32_t alternatives;
 
-    /* Worked out where the text has the parts; ABSENT else. */
+    /* Computed if the text has the parts; otherwise ABSENT. */
     struct dry_message_size reserved, unallocated, process, others, non_pytorch;
-    /* others[this_process] must be this process, seen from outside a container; -1: none. */
+    /*
+     * Index in `others` of the process that must be this one, seen from outside a
+     * container; -1: none.
+     */
     int32_t this_process;
 
     struct dry_message_check checks[DRY_MESSAGE_CHECKS_MAX];
     size_t check_count;
-    struct dry_message_proof proofs[DRY_MESSAGE_PROOFS_MAX]; /* the deciding one first */
+    /* The deciding proof first. */
+    struct dry_message_proof proofs[DRY_MESSAGE_PROOFS_MAX];
     size_t proof_count;
     struct dry_message_step steps[DRY_MESSAGE_STEPS_MAX]; /* in order */
     size_t step_count;
 };
 
 /*
- * Check the numbers against each other, name the cause as far as they carry it, and lay out
- * what to do. Takes no memory and cannot fail. The rules, in order: a size no device has; a
- * limit; a request the device had room for; what is alive and asked for against what PyTorch
- * could reach; pieces. `private_pools` and the order of release before the text is made are
- * those of c10/cuda/CUDACachingAllocator.cpp.
+ * Check the numbers of `message` against each other, name the cause as far as they carry
+ * it, and lay out what to do. The result is *judgement. Takes no memory and cannot fail.
+ *
+ * The rules, in order:
+ *
+ *     a size that no device has
+ *     a limit
+ *     a request that the device had room for
+ *     bytes alive and asked for, against the bytes that PyTorch could reach
+ *     pieces
+ *
+ * The meaning of `private_pools` and the order of release before the text is made are those
+ * of c10/cuda/CUDACachingAllocator.cpp.
  */
 DRY_API void dry_message_judge(const struct dry_message *message,
                                struct dry_message_judgement *judgement);

@@ -3,7 +3,7 @@
 #define DRY_OWNERS_H
 
 /*
- * Who holds the memory: allocations summed up by the line, function, module, stack,
+ * Sum up who holds the memory: allocations by the line, function, module, stack,
  * category, size or step that they come from.
  *
  *     struct dry_owners_options options;
@@ -11,17 +11,24 @@
  *     options.moment = view->peaks[DRY_CURVE_ACTIVE].moment;
  *     if (dry_owners_create(timeline, &options, &owners, &err) != DRY_OK) ...
  *     const struct dry_owner *rows = dry_owners_get(owners, &count);
+ *     dry_owners_destroy(owners);
  *
- * A stack's owner is its innermost frame of the user's own code: not of PyTorch, not of
- * Python's library or an installed package, not of C++. Where there is none, the innermost
- * of an installed package; then of what torch.compile made, of PyTorch's Python files, of
- * Python's library. A stack without Python belongs to its node of the backward graph
- * ("autograd DivBackward0"), else to the first C++ function that is not PyTorch's,
- * CPython's or the C library's, else to the operation.
+ * A stack's owner is its innermost frame of the user's own code: not of PyTorch, Python's
+ * library, an installed package or C++. If no frame is the user's, it is the innermost frame
+ * of the first kind that the stack has:
  *
- * `what` is the operation that the owner called: the outermost named by a C++ frame below
- * Python ("aten::mul"), else the innermost Python function below the owner that is no
- * wrapper ("relu"), else "".
+ *     an installed package
+ *     code that torch.compile made
+ *     PyTorch's Python files
+ *     Python's library
+ *
+ * A stack without Python belongs to its node of the backward graph
+ * ("autograd DivBackward0"). If there is no node, it belongs to the first C++ function that
+ * is not PyTorch's, CPython's or the C library's, and otherwise to the operation.
+ *
+ * `what` is the operation that the owner called: the outermost that a C++ frame below
+ * Python names ("aten::mul"). If there is none, it is the innermost Python function below
+ * the owner that is no wrapper ("relu"), or "".
  *
  * Allocations without an owner are summed up under a name in parentheses:
  *
@@ -31,14 +38,17 @@
  *     (no stack)               stacks were not recorded
  *     (in no step)             by step: born behind the last one
  *
- * A block older than the window of which only its free has a stack goes by that of the
- * free, apart from the others: its name ends in " (freed there)".
+ * For some blocks older than the window, only the free has a stack. They go by the free's
+ * stack, apart from the others: their name ends in " (freed there)".
  *
  * Ownership  create / destroy; the timeline and its trace must outlive the owners. Names
- *            belong to them: bytes of the file, not made safe for a terminal, at most
- *            1,023; longer parts lose their middle to "\xe2\x80\xa6".
- * Threads    Read by any number at once.
- * Units      Bytes. Sums that pass 2^64, which only hostile files have, stay at UINT64_MAX.
+ *            belong to the owners. They are bytes of the file, not made safe for a
+ *            terminal, at most 1,023; longer parts lose their middle to "\xe2\x80\xa6".
+ * Errors     ARGUMENT, MEMORY; see dry_owners_create().
+ * Threads    Any number may read at once.
+ * Units      Bytes. Sums that pass 2^64, which only hostile files have, stay at
+ *            UINT64_MAX.
+ * Cost       All of it is in dry_owners_create(); reading is O(1).
  */
 
 #include <drystone/timeline.h>
@@ -51,6 +61,7 @@ struct dry_owners;
 struct dry_steps;      /* <drystone/steps.h> */
 struct dry_categories; /* <drystone/categories.h> */
 
+/* The property by which allocations are summed up. */
 enum dry_owner_key {
     DRY_OWNER_LINE,     /* "models.py:174 update_nodes" */
     DRY_OWNER_FUNCTION, /* "models.py update_nodes" */
@@ -58,80 +69,97 @@ enum dry_owner_key {
     DRY_OWNER_STACK,    /* every frame; the name has the user's: "a.py:3 f < b.py:7 g" */
     DRY_OWNER_CATEGORY, /* "activations"; needs `categories` */
     DRY_OWNER_SIZE,     /* "4096 B": by requested size, equal sizes together */
-    DRY_OWNER_STEP,     /* "step 3": the one it was born in; needs `steps` */
+    DRY_OWNER_STEP,     /* "step 3": the step of the birth; needs `steps` */
 };
 #define DRY_OWNER_KEY_COUNT 7
-/* "line", "function", "module", "stack", "category", "size", "step". */
+/*
+ * Return the name of a key: "line", "function", "module", "stack", "category", "size",
+ * "step".
+ */
 DRY_API const char *dry_owner_key_name(enum dry_owner_key key);
 
+/* An owner and its sums. */
 struct dry_owner {
     const char *name; /* zero-terminated; never empty */
     size_t name_length;
     const char *what; /* the operation of the largest allocation; "" */
     size_t what_length;
-    uint64_t bytes, requested; /* of the blocks alive: rounded, and as asked */
+    uint64_t bytes, requested; /* of the blocks alive: rounded, and as asked for */
     uint32_t count;
     uint64_t largest;
-    uint32_t largest_allocation; /* of the timeline: a specimen */
-    uint32_t frame; /* of the trace, where the key is a line, a function or a module and
-                       there is a stack; else DRY_NONE */
-    uint32_t stack; /* of the specimen; DRY_NONE */
+    uint32_t largest_allocation; /* the largest allocation's number in the timeline */
+    /*
+     * The frame in the trace, if the key is a line, a function or a module and there is a
+     * stack; otherwise DRY_NONE.
+     */
+    uint32_t frame;
+    uint32_t stack;      /* of the largest allocation; DRY_NONE */
     uint32_t is_of_free; /* the stacks are those of the frees */
 };
 
+/* The moment and the key. */
 struct dry_owners_options {
     size_t struct_size; /* set by dry_owners_options_init() */
     const struct dry_memory *memory;
     enum dry_owner_key key; /* default DRY_OWNER_LINE */
-    uint32_t moment;        /* alive then; default 0 */
-    /* Only those born at or after this moment; 0, the default: all that are alive. */
+    uint32_t moment;        /* allocations alive at this moment; default 0 */
+    /*
+     * Only allocations born at or after this moment; 0, the default: all that are alive.
+     */
     uint32_t born_from;
-    /* By the outermost frame of the user's code instead of the innermost; lines, functions
-     * and modules only. */
+    /*
+     * Take the outermost frame of the user's code instead of the innermost; for lines,
+     * functions and modules only.
+     */
     int is_inverted;
     const struct dry_steps *steps;
     const struct dry_categories *categories;
 };
+/* Set all options to their defaults. */
 DRY_API void dry_owners_options_init(struct dry_owners_options *options);
 
 /*
- * O(alive log alive + stacks and frames of the trace). ARGUMENT: a moment beyond the dump,
- * or a key without what it needs.
+ * Sum up the allocations of `timeline` that `options` name; the result is *owners.
+ * O(alive log alive + stacks and frames of the trace). Errors: ARGUMENT (a moment beyond
+ * the dump, or a key without what it needs), MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_owners_create(
     const struct dry_timeline *timeline, const struct dry_owners_options *options,
     struct dry_owners **owners, struct dry_error *err);
-/* NULL is fine. */
+/* End the owners. NULL is fine. */
 DRY_API void dry_owners_destroy(struct dry_owners *owners);
 
-/* The largest first; ties by name. Their bytes add up to the total. */
+/* Return the owners, the largest first; ties by name. Their bytes add up to the total. */
 DRY_API const struct dry_owner *dry_owners_get(const struct dry_owners *owners,
                                                size_t *count);
+/* Return the bytes of all owners. */
 DRY_API uint64_t dry_owners_total(const struct dry_owners *owners);
 
 /*
- * The name that a stack of the trace goes by, and its operation, whether or not it holds
- * anything: "models.py:174 update_nodes (aten::relu)", "(no stack)". Bytes of the file; cut
- * and zero-terminated. `capacity` is at least 1. Returns the length.
+ * Write the name of a stack's owner, and its operation, whether or not the stack holds
+ * anything: "models.py:174 update_nodes (aten::relu)", "(no stack)". `stack` is the
+ * trace's. The text is bytes of the file, cut to `capacity`, which is at least 1, and
+ * zero-terminated. Returns its length.
  */
 DRY_API size_t dry_owners_write_line(const struct dry_owners *owners, uint32_t stack,
                                      char *text, size_t capacity);
 
 /*
- * The frame that a stack of the trace goes by, whether or not it holds anything; DRY_NONE for
- * DRY_NONE and for a stack without frames. O(1).
+ * Return the frame of a stack's owner, whether or not the stack holds anything. `stack`
+ * is the trace's. DRY_NONE for DRY_NONE, and for a stack without frames. O(1).
  */
 DRY_API uint32_t dry_owners_find_frame(const struct dry_owners *owners, uint32_t stack);
 
-/* Whose code a frame of the trace is. */
+/* The owner of a frame's code. */
 enum dry_frame_kind {
     DRY_FRAME_NATIVE,    /* C++ */
     DRY_FRAME_LIBRARY,   /* Python's own library */
     DRY_FRAME_TORCH,     /* PyTorch's Python files */
-    DRY_FRAME_GENERATED, /* by torch.compile, or by exec() of a library */
+    DRY_FRAME_GENERATED, /* made by torch.compile, or by exec() of a library */
     DRY_FRAME_PACKAGE,   /* another installed package */
     DRY_FRAME_USER,
 };
+/* Return the kind of a frame of the trace. */
 DRY_API enum dry_frame_kind dry_owners_frame_kind(const struct dry_owners *owners,
                                                   uint32_t frame);
 
