@@ -293,10 +293,13 @@ DRY_API enum dry_status dry_plan_curve(const struct dry_chain *chain,
                                        size_t *count, struct dry_error *err);
 
 /*
- * Return the extra forwards that it takes to turn back `steps` equal steps with room for
- * `snapshots` states, the first counted (Griewank and Walther 2000, TOMS 799). They are r
- * * steps - binomial(snapshots + r, r - 1) for the smallest r with steps <=
- * binomial(snapshots + r, r). UINT64_MAX: more than 63 bits, or no snapshot.
+ * Return the extra forwards that turning back `steps` equal steps takes with room for
+ * `snapshots` states, the first counted (Griewank and Walther 2000, TOMS 799):
+ *
+ *     r * steps - binomial(snapshots + r, r - 1)
+ *
+ * for the smallest r with steps <= binomial(snapshots + r, r). UINT64_MAX: more than 63
+ * bits, or no snapshot.
  */
 DRY_API uint64_t dry_revolve_count(uint64_t steps, uint64_t snapshots);
 

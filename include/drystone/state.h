@@ -5,18 +5,29 @@
 /*
  * The memory of a device at one moment: the map, and the sums that a verdict rests on.
  *
+ *     struct dry_state *state;
+ *     uint32_t moment = view->peaks[DRY_CURVE_RESERVED].moment;
+ *     if (dry_state_create(timeline, moment, &state, &err) != DRY_OK) ...
+ *     for (size_t i = 0; i < state->segment_count; i++)
+ *         use(&state->segments[i]);
+ *     dry_state_destroy(state);
+ *
  *     reserved = active + releasable + stranded
  *     active   = allocated + pending
  *
- * releasable: free segments, and whole free pages of expandable ones, in the default pools:
- * what the allocator gives back by itself before it fails. stranded: free, but in a segment
- * that holds something else, or in a private pool.
+ * Pending bytes are freed and wait for a stream. Releasable bytes are free segments, and
+ * whole free pages of expandable ones, in the default pools: the allocator gives them
+ * back by itself before it fails. Stranded bytes are free, but in a segment that holds
+ * something else, or in a private pool. An unused byte is pinned if it cannot go back to
+ * the device because its segment is partly used.
  *
  * At the dump the state is the file's segments, block for block.
  *
- * Ownership  create / destroy; it does not need the timeline any more.
- * Threads    Read by any number at once.
+ * Ownership  create / destroy; the state does not need the timeline any more.
+ * Errors     ARGUMENT, MEMORY; see dry_state_create().
+ * Threads    Any number may read at once.
  * Units      Bytes.
+ * Cost       O(alive), in dry_state_create().
  */
 
 #include <drystone/timeline.h>
@@ -25,9 +36,10 @@
 extern "C" {
 #endif
 
+/* A block of a segment, in use or free. */
 struct dry_state_block {
     uint64_t address, size, requested;
-    uint32_t allocation; /* of the timeline; DRY_NONE for a free block */
+    uint32_t allocation; /* the timeline's number; DRY_NONE for a free block */
     enum dry_block_state state;
 };
 
@@ -35,13 +47,16 @@ struct dry_state_block {
 struct dry_state_segment {
     uint64_t address, size;
     uint64_t allocated, pending, releasable, largest_free;
-    size_t first_block, block_count; /* gapless, by address */
-    uint32_t pool;                   /* in `pools` */
+    size_t first_block, block_count; /* without gaps, by address */
+    uint32_t pool;                   /* index in `pools` */
     uint32_t lane;
     uint8_t is_large, is_expandable, is_private;
 };
 
-/* A market of its own: blocks serve requests of their stream, pool and size class only. */
+/*
+ * A pool: a lane and a size class. Blocks serve requests of their own stream, pool and
+ * size class only.
+ */
 struct dry_state_pool {
     uint32_t lane;
     uint8_t is_large, is_private;
@@ -52,21 +67,26 @@ struct dry_state_pool {
 };
 
 /*
- * A segment that holds free bytes beside used ones: what it pins, and for how much. Pinned
- * by used is the bytes that would be freed for each byte moved. Of a run of expandable
- * pages, the pages that are partly used count, and all blocks that touch them. Segments of
- * private pools are listed too, though what is free there returns only with the pool.
+ * A segment that holds free bytes beside used ones: the free bytes that it pins, and the
+ * used ones that pin them. pinned / used is the number of bytes that would be freed for
+ * each byte moved. In a run of expandable pages, the pages that are partly used count,
+ * and all blocks that touch them. Segments of private pools are listed too, though free
+ * bytes there return only with the pool.
  */
 struct dry_pinner {
-    size_t segment;      /* in the state */
+    size_t segment;      /* index in `segments` */
     uint32_t used_count; /* blocks in use or pending */
-    uint64_t used;       /* their bytes: what would have to move */
+    uint64_t used;       /* their bytes, which would have to move */
     uint64_t pinned;     /* free bytes that cannot go back before */
 };
 
-/* Loosely held: what a segment pins is so many times what would have to move. */
+/*
+ * A segment is loosely held if it pins at least so many times the bytes that would have
+ * to move.
+ */
 #define DRY_PINNER_LOOSE 16u
 
+/* The state: every field is to be read only. */
 struct dry_state {
     uint32_t moment;
     int32_t device;
@@ -74,11 +94,11 @@ struct dry_state {
     uint64_t releasable, stranded;
     uint64_t rounding;     /* active, but not requested */
     uint64_t private_free; /* of the stranded: in private pools */
-    uint64_t
-        unplaced_bytes; /* alive outside of every known segment; not in the sums above */
+    /* Alive outside of every known segment; not in the sums above. */
+    uint64_t unplaced_bytes;
     uint32_t unplaced_count;
-    uint32_t overlap_count; /* allocations that overlap another: bent to fit */
-    uint64_t page_bytes;    /* of expandable segments' large pools */
+    uint32_t overlap_count; /* allocations that overlap another; they were bent to fit */
+    uint64_t page_bytes;    /* a page of expandable segments' large pools */
 
     size_t segment_count;
     const struct dry_state_segment *segments; /* by address */
@@ -87,18 +107,22 @@ struct dry_state {
     size_t pool_count;
     const struct dry_state_pool *pools; /* the largest first */
     size_t pinner_count;
-    const struct dry_pinner *pinners; /* those that pin most for each byte moved, first */
-    /* The first so many are loosely held; what they pin, and for how much. */
+    /* those that pin most for each byte moved come first */
+    const struct dry_pinner *pinners;
+    /* The first so many pinners are loosely held; the sums over these are below. */
     size_t loose_count;
     uint64_t loose_pinned, loose_used;
     uint32_t loose_blocks;
 };
 
-/* O(alive). ARGUMENT: a moment beyond the dump. */
+/*
+ * Compute the state of the timeline's device at `moment`; the result is *state. O(alive).
+ * Errors: ARGUMENT (a moment beyond the dump), MEMORY.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_state_create(
     const struct dry_timeline *timeline, uint32_t moment, struct dry_state **state,
     struct dry_error *err);
-/* NULL is fine. */
+/* End the state. NULL is fine. */
 DRY_API void dry_state_destroy(struct dry_state *state);
 
 #ifdef __cplusplus
