@@ -77,8 +77,8 @@ DRY_API void dry_replay_options_init(struct dry_replay_options *options);
 /*
  * Make a program of one device's part of `trace`, and check it against the record; the
  * result is *replay. `options` NULL: the defaults. Errors: ARGUMENT (the trace has no
- * such device, an unknown release), UNSUPPORTED (pinned host memory), LIMIT (too many events), CANCELLED,
- * MEMORY.
+ * such device, an unknown release), UNSUPPORTED (pinned host memory), LIMIT (too many
+ * events), CANCELLED, MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_create(
     const struct dry_trace *trace, const struct dry_replay_options *options,

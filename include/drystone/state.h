@@ -68,10 +68,10 @@ struct dry_state_pool {
 
 /*
  * A segment that holds free bytes beside used ones: the free bytes that it pins, and the
- * used ones that pin them. pinned / used is the number of bytes that would be freed for
- * each byte moved. In a run of expandable pages, the pages that are partly used count,
- * and all blocks that touch them. Segments of private pools are listed too, though free
- * bytes there return only with the pool.
+ * used ones that pin them. Each byte moved would free pinned / used bytes. In a run of
+ * expandable pages, the pages that are partly used count, and all blocks that touch them.
+ * Segments of private pools are listed too, though free bytes there return only with the
+ * pool.
  */
 struct dry_pinner {
     size_t segment;      /* index in `segments` */

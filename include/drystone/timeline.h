@@ -12,22 +12,26 @@
  *     use(v->peaks[DRY_CURVE_ALLOCATED].bytes);
  *     dry_timeline_destroy(timeline);
  *
- * Moments. Time is counted in events of the device: moment m is the state after the first m
+ * Time is counted in events of the device: moment m is the state after the first m
  * events. Moment 0 is the beginning of the window; moment event_count is after the last
- * event; moment event_count + 1, `dump_moment`, is the state that the segments at the end of
- * the file describe: they are listed a little later than the last event. A life is the
- * moments begin <= m < end.
+ * event. Moment event_count + 1, `dump_moment`, is the state of the segments at the end
+ * of the file, which are listed a little later than the last event. A life is the moments
+ * begin <= m < end. A ghost is an allocation that was alive before the window. An
+ * allocation is in use until it is freed, and pending until its bytes are reusable.
  *
- * What the record says wins: addresses and lives are those of the events, sizes at the end
- * those of the file's segments. In between, the size of a block is what the replay found
- * where it reproduced the block's address, else the rounded request. A record that
- * contradicts itself still gives a timeline; `damage` counts what had to be bent.
+ * The record wins: addresses and lives are those of the events, sizes at the end are
+ * those of the file's segments. In between, the size of a block is the one that the
+ * replay found, if the replay reproduced the block's address; otherwise it is the rounded
+ * request. A record that contradicts itself still gives a timeline; the counts under
+ * "Damage" say what had to be bent.
  *
  * Ownership  create / destroy; the replay and its trace must outlive the timeline.
- * Errors     UNSUPPORTED: a trace without addresses (record it first, dry_replay_record()).
- *            LIMIT: sizes that no device has (an allocation over 128 TiB).
+ * Errors     UNSUPPORTED: a trace without addresses (record it first,
+ *            dry_replay_record()). LIMIT: sizes that no device has (an allocation over
+ *            128 TiB). MEMORY.
  * Threads    Any number at once, after creation.
  * Units      Bytes; microseconds.
+ * Cost       O(events) to create; each function says its own.
  */
 
 #include <stddef.h>
@@ -52,18 +56,18 @@ struct dry_allocation {
     uint64_t address;
     uint64_t size;      /* of its block */
     uint64_t requested; /* as the program asked */
-    uint32_t begin;     /* moment; 0: alive before the window */
-    uint32_t freed;     /* moment the program gave it back; DRY_MOMENT_NEVER */
-    uint32_t end;       /* moment its bytes were reusable; DRY_MOMENT_NEVER */
-    uint32_t lane;      /* of the trace: its stream, and its pool where that is known */
-    uint32_t stack;     /* of the trace; DRY_NONE */
-    uint32_t flags;     /* DRY_ALLOCATION_… */
+    uint32_t begin;     /* a moment; 0: alive before the window */
+    uint32_t freed;     /* the moment at which the program freed it; DRY_MOMENT_NEVER */
+    uint32_t end;   /* the moment at which its bytes were reusable; DRY_MOMENT_NEVER */
+    uint32_t lane;  /* of the trace: its stream, and its pool if that is known */
+    uint32_t stack; /* of the trace; DRY_NONE */
+    uint32_t flags; /* DRY_ALLOCATION_… */
 };
-#define DRY_ALLOCATION_GHOST 1u /* alive before the window */
-#define DRY_ALLOCATION_STACK_OF_FREE                                                     \
-    2u /* `stack` is that of its free: no other is known */
-#define DRY_ALLOCATION_SIZE_GUESSED 4u /* `size` is the rounded request, unconfirmed */
-#define DRY_ALLOCATION_FREE_LOST 8u /* its end is not in the record, but must have been */
+#define DRY_ALLOCATION_GHOST 1u         /* alive before the window */
+#define DRY_ALLOCATION_STACK_OF_FREE 2u /* `stack` is the free's: no other is known */
+#define DRY_ALLOCATION_SIZE_GUESSED 4u  /* `size` is the rounded request, unconfirmed */
+/* The allocation's end is not in the record, but must have happened. */
+#define DRY_ALLOCATION_FREE_LOST 8u
 
 /* A segment, or mapped pages of an expandable one, while nothing about it changes. */
 struct dry_timeline_segment {
@@ -73,21 +77,24 @@ struct dry_timeline_segment {
     uint8_t is_large, is_expandable;
 };
 
+/* A curve over the moments. */
 enum dry_curve {
-    DRY_CURVE_RESERVED,  /* from the device */
+    DRY_CURVE_RESERVED,  /* reserved from the device */
     DRY_CURVE_ACTIVE,    /* blocks in use or pending, rounded */
     DRY_CURVE_ALLOCATED, /* blocks in use, rounded: memory_allocated() */
-    DRY_CURVE_REQUESTED, /* what the program asked, of the active blocks */
+    DRY_CURVE_REQUESTED, /* bytes as the program asked, of the active blocks */
 };
 #define DRY_CURVE_COUNT 4
-/* "reserved", "active", "allocated", "requested". */
+/* Return the name of a curve: "reserved", "active", "allocated", "requested". */
 DRY_API const char *dry_curve_name(enum dry_curve curve);
 
+/* The highest point of a curve. */
 struct dry_peak {
     uint64_t bytes;
-    uint32_t moment; /* the first with that many */
+    uint32_t moment; /* the first moment with that many */
 };
 
+/* The timeline, to read from. */
 struct dry_timeline_view {
     const struct dry_trace *trace;
     int32_t device;
@@ -95,10 +102,10 @@ struct dry_timeline_view {
     uint32_t event_count; /* of the device */
     uint32_t dump_moment; /* event_count + 1 */
 
-    /* Those born in the window come first, in order of birth; then the ghosts. */
-    uint32_t allocation_count, ghost_count; /* allocation_count: with the ghosts */
+    /* Allocations born in the window come first, in order of birth; then the ghosts. */
+    uint32_t allocation_count, ghost_count; /* allocation_count includes the ghosts */
     const struct dry_allocation *allocations;
-    /* By event: the allocation it begins or ends; DRY_NONE for other events. */
+    /* For each event, the allocation it begins or ends; DRY_NONE for other events. */
     const uint32_t *event_allocation;
 
     uint32_t segment_count;
@@ -106,9 +113,9 @@ struct dry_timeline_view {
 
     struct dry_peak peaks[DRY_CURVE_COUNT];
     uint32_t oom_count;
-    uint32_t oom_event; /* the first, counted in the device; DRY_NONE */
+    uint32_t oom_event; /* the first, counted in the device's events; DRY_NONE */
 
-    /* Damage: 0 in a sound record, but for frees of what is older than the window. */
+    /* Damage: 0 in a sound record, except for frees of blocks older than the window. */
     uint32_t lost_frees;        /* allocs at an address still in use */
     uint32_t inferred_frees;    /* in use after the last event, but not in the segments */
     uint32_t unmatched_frees;   /* frees of blocks older than the window */
@@ -121,43 +128,56 @@ struct dry_timeline_options {
     const struct dry_memory *memory;
 };
 
+/* Set all options to their defaults. */
 DRY_API void dry_timeline_options_init(struct dry_timeline_options *options);
 
-/* O(events). */
+/*
+ * Make the timeline of the device in `replay`; the result is *timeline. O(events).
+ * Errors: UNSUPPORTED, LIMIT, MEMORY, as above.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_timeline_create(
     struct dry_replay *replay, const struct dry_timeline_options *options,
     struct dry_timeline **timeline, struct dry_error *err);
-/* NULL is fine. */
+/* End the timeline. NULL is fine. */
 DRY_API void dry_timeline_destroy(struct dry_timeline *timeline);
 
+/* Return the view, which lives as long as the timeline. */
 DRY_API const struct dry_timeline_view *dry_timeline_get_view(
     const struct dry_timeline *timeline);
 
-/* The height of a curve at a moment (at most dump_moment). O(256). */
+/* Return the height of `curve` at `moment`, which is at most dump_moment. O(256). */
 DRY_API uint64_t dry_timeline_height(const struct dry_timeline *timeline,
                                      enum dry_curve curve, uint32_t moment);
 
 /*
- * The allocations alive at a moment, in order of their numbers: calls `visit` with each.
- * O(alive + log) by a tree of latest ends, which is why no checkpoints are kept: any moment
- * costs what it shows. A status other than OK from `visit` ends the walk and is returned.
+ * Call `visit` with `self` and each allocation alive at `moment`, in order of their
+ * numbers. A status other than OK from `visit` ends the walk and is returned. O(alive +
+ * log), by a tree of latest ends. This is why no checkpoints are kept: any moment costs
+ * what it shows.
  */
 DRY_API enum dry_status dry_timeline_visit_alive(
     const struct dry_timeline *timeline, uint32_t moment,
     enum dry_status (*visit)(void *self, uint32_t allocation), void *self);
 
-/* The same for segments and mapped pages, by number. */
+/*
+ * Call `visit` with `self` and each segment or run of mapped pages there at `moment`, by
+ * number, as dry_timeline_visit_alive() does.
+ */
 DRY_API enum dry_status dry_timeline_visit_segments(
     const struct dry_timeline *timeline, uint32_t moment,
     enum dry_status (*visit)(void *self, uint32_t segment), void *self);
 
 /*
- * The moment before the first event that is not earlier than this time; dump_moment if all
- * are earlier. Times of a record may go backwards: of events that do, the first counts.
+ * Return the moment before the first event that is not earlier than `time_us`;
+ * dump_moment if all are earlier. Times of a record may go backwards; the first such
+ * event in the file's order counts.
  */
 DRY_API uint32_t dry_timeline_find_time(const struct dry_timeline *timeline,
                                         int64_t time_us);
-/* The time of the event before a moment: of the first event for moment 0. 0: no events. */
+/*
+ * Return the time of the event before `moment`; for moment 0, that of the first event. 0:
+ * there are no events.
+ */
 DRY_API int64_t dry_timeline_time(const struct dry_timeline *timeline, uint32_t moment);
 
 /* --- pictures ----------------------------------------------------------------------------- */
@@ -169,22 +189,25 @@ struct dry_axis {
     uint32_t is_time;
 };
 
+/* A curve within one column. */
 struct dry_curve_column {
     uint64_t min, max, last;
-    uint32_t begin,
-        end; /* the moments it stands for; begin == end: none, heights carry on */
-    uint32_t max_moment; /* the first with the maximum */
+    /* The column's moments. begin == end: it has none, and heights carry on. */
+    uint32_t begin, end;
+    uint32_t max_moment; /* the first moment with the maximum */
 };
 
 /*
- * A curve at a pixel's width: the columns together hold every moment of the axis, so the
- * true peak is always in one. `columns` has room for column_count. O(events / 256 + 512 a
- * column). ARGUMENT: an empty axis, or one beyond the dump (`to` is dump_moment + 1 at most).
+ * Compute `curve` over `axis` at a pixel's width, into `columns`, which has room for
+ * column_count. The columns together hold every moment of the axis, so the true peak is
+ * always in one. O(events / 256 + 512 a column). ARGUMENT: an empty axis, or one beyond
+ * the dump (`to` is dump_moment + 1 at most).
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_timeline_curve(
     const struct dry_timeline *timeline, enum dry_curve curve,
     const struct dry_axis *axis, struct dry_curve_column *columns, struct dry_error *err);
 
+/* The order in which a drawing stacks allocations. */
 enum dry_stacking {
     DRY_STACKING_BIRTH,      /* the oldest at the bottom */
     DRY_STACKING_LONG_LIVED, /* the longest life at the bottom: the least sliding */
@@ -194,33 +217,38 @@ enum dry_stacking {
 struct dry_drawing_run {
     uint32_t allocation;
     uint32_t column, column_end;
-    uint64_t bottom; /* bytes below it; it is as high as its size */
+    uint64_t bottom; /* bytes below it; its height is its size */
 };
 
+/* One column of a drawing. */
 struct dry_drawing_column {
-    uint32_t moment;      /* sampled where the active curve is highest in the column */
-    uint32_t small_count; /* alive there, but smaller than min_bytes: on top, undivided */
+    uint32_t moment; /* sampled where the active curve is highest in the column */
+    /* Alive there, but smaller than min_bytes: they lie on top, undivided. */
+    uint32_t small_count;
     uint64_t small_bytes;
     uint64_t active_bytes;
 };
 
+/* A drawing, to read from. */
 struct dry_drawing {
     uint32_t column_count;
     const struct dry_drawing_column *columns;
     size_t run_count;
-    const struct dry_drawing_run *runs; /* by allocation's place from the bottom up */
+    /* by the allocation's place, from the bottom up */
+    const struct dry_drawing_run *runs;
 };
 
 /*
- * The stack of live allocations at sampled columns. Allocations smaller than `min_bytes`
- * (a pixel's worth) are summed up. O(ghosts + columns log + cells drawn): allocations that
- * no column shows cost nothing.
+ * Draw the stack of live allocations at sampled columns of `axis`, in the order
+ * `stacking`; the result is *drawing. Allocations smaller than `min_bytes` (a pixel's
+ * worth) are summed up. O(ghosts + columns log + cells drawn): allocations that no column
+ * shows cost nothing. Errors: ARGUMENT, as for dry_timeline_curve(); MEMORY.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create(
     const struct dry_timeline *timeline, const struct dry_axis *axis,
     enum dry_stacking stacking, uint64_t min_bytes, struct dry_drawing **drawing,
     struct dry_error *err);
-/* NULL is fine. */
+/* End the drawing. NULL is fine. */
 DRY_API void dry_drawing_destroy(struct dry_drawing *drawing);
 
 #ifdef __cplusplus
