@@ -3,12 +3,12 @@
 #define DRY_TRACE_H
 
 /*
- * What happened to the memory of a program: events, the segments at the end, and who asked.
+ * The record of a program's memory: its events, the segments at the end, and who asked.
  *
- * A trace is read from a file (a PyTorch memory snapshot, a plain trace, RMM's log, a CSV of
- * lifetimes) or built call by call, and never changes afterwards. Events lie in columns, in
- * the order of the file, which is the truth inside a device; stacks, frames and strings are
- * interned, so equal things have equal numbers.
+ * A trace is read from a file or built call by call, and never changes afterwards. The
+ * file is a PyTorch memory snapshot, a plain trace, RMM's log, or a CSV of lifetimes.
+ * Events lie in columns, in the order of the file, which is the truth inside a device.
+ * Stacks, frames and strings are interned, so equal things have equal numbers.
  *
  *     struct dry_trace *trace;
  *     if (dry_trace_read(&source, NULL, &trace, &err) != DRY_OK) ...
@@ -17,13 +17,21 @@
  *         use(v->action[i], v->size[i]);
  *     dry_trace_destroy(trace);
  *
- * Ownership  dry_trace_read() and dry_trace_builder_finish() give the caller a trace, ended
- *            with dry_trace_destroy(). Everything a view points to belongs to the trace.
- * Errors     Reading is total: whatever the bytes are, it ends in a trace or in one status
- *            with a text and, where there is one, the byte. Nothing in a file is executed,
- *            and no memory is taken in proportion to a number the file merely claims.
+ * A lane is a stream and a pool. A field that is said to be a string, a stack, a frame, a
+ * lane or a note is an index of that table; DRY_NONE is no entry. The field `extra` holds
+ * keys that the library does not know, kept for the writer. The window is the time that the
+ * events cover.
+ *
+ * Ownership  dry_trace_read() and dry_trace_builder_finish() give the caller a trace,
+ *            ended with dry_trace_destroy(). Everything that a view points to belongs to
+ *            the trace.
+ * Errors     Reading is total: whatever the bytes are, it ends in a trace or in one
+ *            status with a text and, if there is one, the byte. Nothing in a file is
+ *            executed, and no memory is taken in proportion to a number that the file
+ *            merely claims.
  * Threads    A trace may be used by any number of threads at once. A builder: one.
  * Units      Sizes and addresses in bytes, times in microseconds.
+ * Cost       O(bytes) to read and to write; O(1) to look up.
  */
 
 #include <stddef.h>
@@ -43,8 +51,8 @@ struct dry_trace_builder;
 #define DRY_NONE UINT32_MAX
 
 /*
- * Where bytes come from. Each call sets *got to 1..capacity bytes, or to 0 at the end.
- * A failing read fills err itself and returns a negative status.
+ * A source of bytes. Each call of `read` sets *got to 1..capacity bytes, or to 0 at the
+ * end. A failing read fills err itself and returns a negative status.
  */
 struct dry_source {
     enum dry_status (*read)(void *self, void *buffer, size_t capacity, size_t *got,
@@ -52,51 +60,58 @@ struct dry_source {
     void *self;
 };
 
-/* Where bytes go: all of them, or a negative status with err filled. */
+/*
+ * A sink of bytes: `write` takes all of them, or fills err and returns a negative status.
+ */
 struct dry_sink {
     enum dry_status (*write)(void *self, const void *bytes, size_t count,
                              struct dry_error *err);
     void *self;
 };
 
+/* The origin of a trace. */
 enum dry_trace_kind {
     DRY_TRACE_SNAPSHOT,  /* PyTorch's torch.cuda.memory._snapshot() */
     DRY_TRACE_PLAIN,     /* `op id size stream time_us [label]`, drystone-trace(5) */
     DRY_TRACE_RMM,       /* RMM's logging_resource_adaptor CSV */
     DRY_TRACE_LIFETIMES, /* `id,lower,upper,size` CSV */
-    DRY_TRACE_BUILT,     /* by a dry_trace_builder */
+    DRY_TRACE_BUILT,     /* made by a dry_trace_builder */
 };
 
 /*
- * PyTorch's actions (c10/core/CachingDeviceAllocator.h, TraceEntry) and, after them, those
- * that a program states and a snapshot cannot. `addr` is an address in a snapshot; in the
- * other kinds it is the id of the allocation, unique among those that live at once.
+ * Actions: first those of PyTorch (c10/core/CachingDeviceAllocator.h, TraceEntry), then
+ * those that a program states and a snapshot cannot. `addr` is an address in a snapshot.
+ * In the other kinds it is the id of the allocation, unique among those that live at
+ * once.
  */
 enum dry_action {
-    DRY_ACTION_ALLOC,          /* size: as requested; addr: where it was put */
+    DRY_ACTION_ALLOC,          /* size: as requested; addr: the address it was given */
     DRY_ACTION_FREE_REQUESTED, /* the program gave it back */
-    DRY_ACTION_FREE_COMPLETED, /* no stream uses it any more: reusable */
-    DRY_ACTION_SEGMENT_ALLOC,  /* from the driver, whole */
+    DRY_ACTION_FREE_COMPLETED, /* no stream uses it any more: it is reusable */
+    DRY_ACTION_SEGMENT_ALLOC,  /* a whole segment from the driver */
     DRY_ACTION_SEGMENT_FREE,
     DRY_ACTION_SEGMENT_MAP, /* pages of an expandable segment */
     DRY_ACTION_SEGMENT_UNMAP,
     DRY_ACTION_SNAPSHOT,
     DRY_ACTION_OOM, /* size: rounded request; addr: bytes free on the device */
     DRY_ACTION_ANNOTATE,
-    DRY_ACTION_OTHER,         /* an action of a later release: its name is in the note */
+    DRY_ACTION_OTHER,         /* an action of a later release; its name is in the note */
     DRY_ACTION_LIVE,          /* plain: alive before the window */
     DRY_ACTION_RECORD_STREAM, /* plain: the lane's stream uses it too */
-    DRY_ACTION_STREAM_END,    /* plain: what is recorded on the lane's stream is done */
-    DRY_ACTION_EMPTY_CACHE,   /* plain: the program called empty_cache() */
-    DRY_ACTION_POOL_BEGIN,    /* plain: allocations go to the lane's pool from here */
+    DRY_ACTION_STREAM_END,  /* plain: everything recorded on the lane's stream is done */
+    DRY_ACTION_EMPTY_CACHE, /* plain: the program called empty_cache() */
+    DRY_ACTION_POOL_BEGIN,  /* plain: allocations go to the lane's pool from here */
     DRY_ACTION_POOL_END,
 };
 #define DRY_ACTION_COUNT 17
 
-/* "alloc", "free_requested" ..., as PyTorch writes them where it does. */
+/*
+ * Return the name of an action, "alloc", "free_requested" ..., as PyTorch writes it if
+ * PyTorch has it.
+ */
 DRY_API const char *dry_action_name(enum dry_action action);
 
-/* A market of its own: memory moves neither between streams nor between pools. */
+/* A lane: memory moves neither between streams nor between pools. */
 struct dry_lane {
     uint64_t stream;         /* the stream's pointer value, 0 is the default stream */
     uint64_t pool_a, pool_b; /* PyTorch's pool id; (0, 0) is the default pool */
@@ -104,18 +119,19 @@ struct dry_lane {
     uint32_t reserved;
 };
 
-/* What is rarely there. Strings are DRY_NONE when the key was absent. */
+/* Rare facts of an event. Strings are DRY_NONE if the key was absent. */
 struct dry_note {
-    uint32_t action_name;     /* of a DRY_ACTION_OTHER */
-    uint32_t compile_context; /* string */
-    uint32_t user_metadata;   /* string; in a plain trace its label */
-    uint32_t forward_stack;   /* stack */
+    uint32_t action_name;     /* a string: the name of a DRY_ACTION_OTHER */
+    uint32_t compile_context; /* a string */
+    uint32_t user_metadata;   /* a string; in a plain trace its label */
+    uint32_t forward_stack;   /* a stack */
     uint32_t extra;           /* keys unknown to us, kept for the writer */
     uint32_t flags;           /* DRY_NOTE_… */
 };
 #define DRY_NOTE_NO_TIME 1u /* the event carried no time_us */
-#define DRY_NOTE_NO_ADDR 2u /* nor an address */
+#define DRY_NOTE_NO_ADDR 2u /* the event carried no address */
 
+/* A frame of a stack. */
 struct dry_frame {
     uint32_t name, file; /* strings, DRY_NONE if absent */
     uint32_t extra;      /* unknown keys (fx_…), kept for the writer */
@@ -124,12 +140,14 @@ struct dry_frame {
 
 enum dry_block_state {
     DRY_BLOCK_INACTIVE,
-    DRY_BLOCK_ACTIVE,       /* "active_allocated" */
-    DRY_BLOCK_PENDING_FREE, /* "active_pending_free", in older files "active_awaiting_free" */
+    DRY_BLOCK_ACTIVE, /* "active_allocated" */
+    /* "active_pending_free", in older files "active_awaiting_free". */
+    DRY_BLOCK_PENDING_FREE,
 };
 
+/* A block of a segment at the end. */
 struct dry_trace_block {
-    uint64_t address; /* computed from the segment where the file has none */
+    uint64_t address; /* computed from the segment if the file has none */
     uint64_t size, requested_size;
     uint32_t stack; /* DRY_NONE if absent */
     uint32_t forward_stack;
@@ -137,6 +155,7 @@ struct dry_trace_block {
     enum dry_block_state state;
 };
 
+/* A segment at the end. */
 struct dry_trace_segment {
     uint64_t address, total_size;
     uint64_t allocated_size, active_size, requested_size; /* as the file says */
@@ -147,10 +166,11 @@ struct dry_trace_segment {
     size_t first_block, block_count;
     int32_t device;
     uint8_t is_large, is_expandable;
-    uint8_t pool_id_known, expandable_known; /* keys present: absent in files of 2023 */
+    /* 1: the key is present; files of 2023 lack it. */
+    uint8_t pool_id_known, expandable_known;
 };
 
-/* record_function scopes: PyTorch's external_annotations. */
+/* A record_function scope: PyTorch's external_annotations. */
 struct dry_trace_annotation {
     int64_t time_us;
     uint32_t name, stage; /* strings; stage is "START" or "END" */
@@ -166,10 +186,10 @@ struct dry_trace_device {
 };
 #define DRY_DEVICE_HOST (-1)
 
-/* `allocator_settings`; a snapshot does not export the others. */
+/* `allocator_settings`; a snapshot exports no other settings. */
 struct dry_trace_settings {
     uint32_t known; /* 0: the file has none (before about 2.1) */
-    uint32_t conf;  /* string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
+    uint32_t conf;  /* a string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
     int64_t max_split_size; /* -1: unlimited */
     double garbage_collection_threshold;
     uint32_t expandable_segments;
@@ -178,9 +198,9 @@ struct dry_trace_settings {
     uint32_t extra;                        /* all other keys, kept for the writer */
 };
 
-/* A key or an action we do not know, and how often it was met. */
+/* A key or an action that the library does not know, and how often it was met. */
 struct dry_trace_unknown {
-    uint32_t name;  /* string */
+    uint32_t name;  /* a string */
     uint32_t where; /* DRY_UNKNOWN_… */
     uint64_t count;
 };
@@ -219,8 +239,8 @@ struct dry_trace_view {
     const struct dry_trace_unknown *unknowns;
     struct dry_trace_settings settings;
     uint32_t top_extra; /* top-level keys unknown to us, kept for the writer */
-    uint32_t
-        is_bare_list;    /* the file was a list of segments, memory_snapshot()'s shape */
+    /* The file was a list of segments, memory_snapshot()'s shape. */
+    uint32_t is_bare_list;
     uint32_t has_traces; /* the file has a device_traces key */
     uint32_t has_settings, has_annotations, has_host;
 
@@ -229,66 +249,84 @@ struct dry_trace_view {
     const struct dry_frame *frames;
 };
 
+/* Return the view, which lives as long as the trace. */
 DRY_API const struct dry_trace_view *dry_trace_get_view(const struct dry_trace *trace);
 
-/* A string's bytes, zero-terminated besides; *length may be NULL. NULL for DRY_NONE. */
+/*
+ * Return the bytes of `string`, zero-terminated besides; NULL for DRY_NONE. *length is
+ * their number; `length` may be NULL.
+ */
 DRY_API const char *dry_trace_string(const struct dry_trace *trace, uint32_t string,
                                      size_t *length);
 
-/* A stack's frames, innermost first. NULL and 0 for DRY_NONE. */
+/*
+ * Return the frames of `stack`, innermost first, and their *count; NULL and 0 for
+ * DRY_NONE.
+ */
 DRY_API const uint32_t *dry_trace_stack(const struct dry_trace *trace, uint32_t stack,
                                         size_t *count);
 
-/* A note; for DRY_NONE one in which everything is absent. */
+/* Return a note; for DRY_NONE one in which everything is absent. */
 DRY_API const struct dry_note *dry_trace_note(const struct dry_trace *trace,
                                               uint32_t note);
 
+/* Options of reading. */
 struct dry_trace_options {
     size_t struct_size; /* set by dry_trace_options_init() */
     const struct dry_memory *memory;
-    uint64_t memory_bytes_max; /* for the trace and while reading; default no limit */
+    uint64_t memory_bytes_max; /* for the trace and while reading; default: no limit */
     uint32_t depth_max;        /* nesting of unknown values; default 64 */
     uint32_t string_bytes_max; /* one string; default 16 MiB */
-    /* Called about every 16 MiB with the bytes read so far; other than 0 cancels. */
+    /*
+     * Called about every 16 MiB with the bytes read so far; a result other than 0
+     * cancels.
+     */
     int (*progress)(void *self, uint64_t byte_count);
     void *progress_self;
 };
 
+/* Set all options to their defaults. */
 DRY_API void dry_trace_options_init(struct dry_trace_options *options);
 
 /*
- * Read a trace; the format is known by its first bytes. A pickle is walked, never run:
- * every opcode that could name code (GLOBAL, REDUCE, ...) is refused with its name and
- * byte. `options` NULL: the defaults. O(bytes). Fails with FORMAT (err->offset says where),
- * LIMIT, MEMORY, CANCELLED or what the source returned.
+ * Read a trace from `source` to its end; the result is *trace. The first bytes tell the
+ * format. A pickle is walked, never run: every opcode that could name code (GLOBAL,
+ * REDUCE, ...) is refused with its name and byte. `options` NULL: the defaults. O(bytes).
+ * Errors: FORMAT (err->offset says where), LIMIT, MEMORY, CANCELLED, or what the source
+ * returned.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_read(
     const struct dry_source *source, const struct dry_trace_options *options,
     struct dry_trace **trace, struct dry_error *err);
 
-/* NULL is fine. */
+/* End the trace. NULL is fine. */
 DRY_API void dry_trace_destroy(struct dry_trace *trace);
 
 /*
- * Write a trace as PyTorch writes its snapshots (pickle protocol 4), for every kind of
- * trace that has addresses: SNAPSHOT and BUILT; others are UNSUPPORTED. What was read
- * is written: reading it again gives an equal trace, and CPython's unpickler an equal
- * object, but for lists of pool ids (tuples here) and the 2023 shape (made modern).
+ * Write a trace to `sink` as PyTorch writes its snapshots (pickle protocol 4). The kinds
+ * of trace that have addresses can be written, SNAPSHOT and BUILT; others are
+ * UNSUPPORTED. Everything that was read is written. Reading it again gives an equal trace,
+ * and CPython's unpickler an equal object. There are two exceptions: lists of pool ids
+ * become tuples, and the 2023 shape is made modern. Errors: UNSUPPORTED, MEMORY, or what
+ * the sink returned.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_write(const struct dry_trace *trace,
                                                          const struct dry_sink *sink,
                                                          struct dry_error *err);
 
 /*
- * Building. Calls after a failed one return the same status, so that only finish needs a
- * check. Ids returned are those of the trace; DRY_NONE after a failure.
+ * Options of a builder. Calls after a failed one return the same status, so that only
+ * dry_trace_builder_finish() needs a check. The ids that they return are those of the
+ * trace; DRY_NONE after a failure.
  */
 struct dry_trace_builder_options {
     size_t struct_size;
     const struct dry_memory *memory;
-    enum dry_trace_kind kind; /* default DRY_TRACE_BUILT: addresses are addresses */
+    /* Default DRY_TRACE_BUILT, in which addresses are addresses. */
+    enum dry_trace_kind kind;
 };
 
+/* An event to add. */
 struct dry_event {
     enum dry_action action;
     uint64_t addr, size;
@@ -296,37 +334,64 @@ struct dry_event {
     uint32_t lane, stack, note; /* DRY_NONE for no stack or note */
 };
 
+/* Set all options to their defaults. */
 DRY_API void dry_trace_builder_options_init(struct dry_trace_builder_options *options);
+/* Make a builder, *builder. `options` NULL: the defaults. Errors: MEMORY. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_builder_create(
     const struct dry_trace_builder_options *options, struct dry_trace_builder **builder,
     struct dry_error *err);
+/* End a builder without a trace. NULL is fine. */
 DRY_API void dry_trace_builder_destroy(struct dry_trace_builder *builder);
 
+/*
+ * Add a string of `length` bytes, and return its number; equal strings have equal
+ * numbers.
+ */
 DRY_API uint32_t dry_trace_add_string(struct dry_trace_builder *builder,
                                       const char *bytes, size_t length);
+/* Add a frame, and return its number. */
 DRY_API uint32_t dry_trace_add_frame(struct dry_trace_builder *builder,
                                      const struct dry_frame *frame);
+/* Add a stack of `count` frames, innermost first, and return its number. */
 DRY_API uint32_t dry_trace_add_stack(struct dry_trace_builder *builder,
                                      const uint32_t *frames, size_t count);
+/* Add a lane, and return its number. */
 DRY_API uint32_t dry_trace_add_lane(struct dry_trace_builder *builder,
                                     const struct dry_lane *lane);
+/* Add a note, and return its number. */
 DRY_API uint32_t dry_trace_add_note(struct dry_trace_builder *builder,
                                     const struct dry_note *note);
-/* Events of one device come one after the other: begin the device, then its events. */
+/*
+ * Begin a device: the events added after this call are the device's, and come one after
+ * the other. Without a call, the first event begins device 0. Errors: ARGUMENT (a
+ * `device` below -1), MEMORY.
+ */
 DRY_API enum dry_status dry_trace_begin_device(struct dry_trace_builder *builder,
                                                int32_t device);
+/*
+ * Add an event to the device begun last. Errors: ARGUMENT (an unknown action, lane, stack
+ * or note), MEMORY.
+ */
 DRY_API enum dry_status dry_trace_add_event(struct dry_trace_builder *builder,
                                             const struct dry_event *event);
-/* A segment with its blocks (first_block and block_count are set here). */
+/*
+ * Add a segment with its `block_count` blocks; first_block and block_count are set here.
+ * Errors: ARGUMENT, MEMORY.
+ */
 DRY_API enum dry_status dry_trace_add_segment(struct dry_trace_builder *builder,
                                               const struct dry_trace_segment *segment,
                                               const struct dry_trace_block *blocks,
                                               size_t block_count);
+/* Add an annotation. */
 DRY_API enum dry_status dry_trace_add_annotation(
     struct dry_trace_builder *builder, const struct dry_trace_annotation *annotation);
+/* Set the settings of the trace. */
 DRY_API enum dry_status dry_trace_set_settings(struct dry_trace_builder *builder,
                                                const struct dry_trace_settings *settings);
-/* The trace, and the end of the builder whether or not this succeeds. */
+/*
+ * End the builder, whether or not this succeeds, and give its trace, *trace. Errors: the
+ * first failure of a call before, MEMORY.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_builder_finish(
     struct dry_trace_builder *builder, struct dry_trace **trace, struct dry_error *err);
 
