@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * pages: 64 MiB of the largest pages to be had, and where it lies.
+ * pages: take 64 MiB of the largest pages to be had, and print where they lie.
  *
  *     cc pages.c $(pkg-config --cflags --libs drystone)
  */
@@ -22,7 +22,7 @@ main(void)
     struct dry_error err;
     dry_pages_options_init(&options);
     options.bytes = UINT64_C(64) << 20;
-    options.kind = DRY_PAGES_POOL; /* and by PREFER whatever is next to it */
+    options.kind = DRY_PAGES_POOL; /* PREFER, the default: or the next smaller pages */
     if (dry_pages_create(&options, &pages, &report, &err) != DRY_OK) {
         fprintf(stderr, "pages: %s\n", err.text);
         return 1;

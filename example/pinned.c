@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * pinned: a batch in page-locked memory, and where the pinned bytes are.
+ * pinned: put a batch into page-locked memory, and print where the pinned bytes are.
  *
  *     cc pinned.c $(pkg-config --cflags --libs drystone)
  */
@@ -27,7 +27,7 @@ main(void)
     struct dry_pinned_stats stats;
     struct dry_error err;
     void *batch;
-    dry_pinned_options_init(&options); /* a GPU's driver, or mlock */
+    dry_pinned_options_init(&options); /* a GPU's driver pins, or mlock */
     options.arena_bytes = UINT64_C(2) << 20;
     if (dry_pinned_create(&options, &pinned, &err) != DRY_OK) {
         fprintf(stderr, "pinned: %s\n", err.text);

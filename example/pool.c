@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * pool: a caching allocator on the host's own memory. On a GPU only the device differs:
- * dry_cuda_open() in <drystone/cuda.h>.
+ * pool: run a caching allocator on the host's own memory. On a GPU only the device
+ * differs: dry_cuda_open() in <drystone/cuda.h>.
  *
  *     cc pool.c $(pkg-config --cflags --libs drystone)
  */

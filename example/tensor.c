@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * tensor: a tensor on huge pages of a pool, or what the pool lacks for it.
+ * tensor: make a tensor on huge pages of a pool, or print what the pool lacks for it.
  *
  *     cc tensor.c $(pkg-config --cflags --libs drystone)
  *     ./a.out bfloat16 1024 1024 256
@@ -16,7 +16,10 @@
 
 #define DIMENSIONS_MAX 8
 
-/* "DTYPE NUMBER...", else the example of the field; 0 is success. */
+/*
+ * Read "DTYPE NUMBER..." into `form` and `shape`; without arguments, take a shape and
+ * type as an example. Returns 0 on success.
+ */
 static int
 read_form(int argc, char **argv, int64_t shape[DIMENSIONS_MAX],
           struct dry_tensor_form *form)
@@ -43,7 +46,7 @@ read_form(int argc, char **argv, int64_t shape[DIMENSIONS_MAX],
     return 0;
 }
 
-/* What an administrator would have to type. */
+/* Print what an administrator would have to type. */
 static void
 print_need(const struct dry_tensor_options *options)
 {
@@ -60,7 +63,7 @@ print_need(const struct dry_tensor_options *options)
     }
 }
 
-/* A consumer: reads what it was given, and gives it back. */
+/* Consume a tensor: read it, and give it back. */
 static void
 consume(struct dry_dlpack_versioned *managed)
 {

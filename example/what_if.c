@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * what_if FILE CONF: how much would PyTorch have reserved under these settings?
+ * what_if FILE CONF: print how much PyTorch would have reserved under these settings.
  *
  *     cc what_if.c $(pkg-config --cflags --libs drystone)
  */
@@ -15,7 +15,7 @@ read_file(void *self, void *buffer, size_t capacity, size_t *got, struct dry_err
 {
     (void)err;
     *got = fread(buffer, 1, capacity, self);
-    return DRY_OK; /* a short file will be refused by the reader */
+    return DRY_OK; /* the reader refuses a short file */
 }
 
 static int

@@ -28,7 +28,7 @@ struct bytes_source {
 struct dry_source bytes_source_init(struct bytes_source *from, const void *bytes,
                                     size_t count);
 
-/* What is read from these bytes; the test fails where they are refused. */
+/* Read a trace from these bytes; the test fails if they are refused. */
 struct dry_trace *bytes_read_trace(const void *bytes, size_t count);
 
 struct bytes_sink {
@@ -39,11 +39,16 @@ struct bytes_sink {
     bool failed;
 };
 
-/* The write number `writes` and all later ones fail with SYSTEM; SIZE_MAX: none. */
+/*
+ * Begin a sink. The write number `writes` and all later ones fail with SYSTEM; SIZE_MAX:
+ * none.
+ */
 struct dry_sink bytes_sink_init(struct bytes_sink *to, size_t writes);
 void bytes_sink_finish(struct bytes_sink *to);
 
-/* All of a file of $DRY_TEST_TRACES (`name` like "plain/x.trace"); NULL if it is absent.
+/*
+ * Read the whole file `name`, like "plain/x.trace", of $DRY_TEST_TRACES; NULL if it is
+ * absent.
  */
 unsigned char *bytes_of_trace(const char *name, size_t *count);
 

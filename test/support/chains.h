@@ -3,9 +3,9 @@
 #define TEST_CHAINS_H
 
 /*
- * Small chains and what is true of them, found without any of the planners' ideas: a naive
- * judge that keeps every tensor by itself, all one-level plans, and the shortest way through
- * all states of memory.
+ * Small chains and the truth about them, found without any of the planners' ideas. There
+ * are a naive judge that keeps every tensor by itself, all one-level plans, and the
+ * shortest way through all states of memory.
  */
 
 #include <stdbool.h>
@@ -25,12 +25,15 @@ struct chains_form {
     uint32_t options_max;            /* of a stage */
     uint32_t bytes_max, ns_max;      /* of an output, of a forward; 0: 6 and 6 */
     bool has_frame, has_tmp, has_grads, has_fixed, has_offload;
-    bool has_own_tmp; /* options: for their forwards */
+    bool has_own_tmp; /* options have their own forward_tmp_bytes */
 };
 
 struct dry_chain *chains_make(struct random *r, const struct chains_form *form);
 
-/* A chain by rows, all of them `count` long; NULL: zeros. Gradients are the outputs'. */
+/*
+ * A chain by rows, all of them `count` long; NULL: zeros. A gradient of NULL is the
+ * output's size.
+ */
 struct chains_rows {
     size_t count;
     const uint64_t *forward, *backward, *output, *saved;
@@ -40,39 +43,43 @@ struct chains_rows {
 
 struct dry_chain *chains_of_rows(const struct chains_rows *rows);
 
-/* A random plan that may be nested; `items` has room for `capacity`. Returns how many. */
+/*
+ * Make a random plan that may be nested; `items` has room for `capacity`. Returns the
+ * number of items.
+ */
 size_t chains_random_plan(struct random *r, const struct dry_chain *chain,
                           struct dry_plan_item *items, size_t capacity);
 
 /* --- truth -------------------------------------------------------------------------------- */
 
 /*
- * What a valid plan costs, by a list of operations on tensors, each of them there or not. Dies
- * where an operation wants a tensor that is not there.
+ * Compute the cost of a valid plan by a list of operations on tensors, each of them there
+ * or not. Dies if an operation needs a tensor that is not there.
  */
 struct dry_plan_cost chains_judge(const struct dry_chain *chain,
                                   const struct dry_plan_item *items, size_t count);
 
-/* No plan of the class is better in both. */
+/* A plan that no plan of the class beats in both figures. */
 struct chains_point {
     uint64_t peak_bytes, time_ns;
 };
 
 /*
- * All plans of one level, options included (at most 12 stages, few options): the best of them,
- * bytes ascending, time descending. `points` has room for CHAINS_POINTS_MAX.
+ * Try all plans of one level, including options (at most 12 stages, few options), and
+ * write the best to `points`, bytes ascending, time descending. `points` has room for
+ * CHAINS_POINTS_MAX. Returns their number.
  */
 #define CHAINS_POINTS_MAX 4096u
 size_t chains_one_level(const struct dry_chain *chain, struct chains_point *points);
 
-/* The least time within a budget; UINT64_MAX: nothing fits. */
+/* Return the least time within a budget; UINT64_MAX: nothing fits. */
 uint64_t chains_least_time(const struct chains_point *points, size_t count,
                            uint64_t budget_bytes);
 
 /*
- * The least time of all ways to run and free, persistent or not, in which the input of a stage
- * that saves is kept; at most 6 stages, none of them fixed, nothing offloaded. UINT64_MAX:
- * nothing fits.
+ * Return the least time of all ways to run and free, persistent or not, in which the
+ * input of a stage that saves is kept. The chain has at most 6 stages, none of them
+ * fixed, nothing offloaded. UINT64_MAX: nothing fits.
  */
 uint64_t chains_optimum(const struct dry_chain *chain, uint64_t budget_bytes);
 

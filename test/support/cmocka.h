@@ -2,7 +2,7 @@
 #ifndef TEST_CMOCKA_H
 #define TEST_CMOCKA_H
 
-/* cmocka wants these four before it. */
+/* cmocka needs these four before it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
 #define TEST_FAILING_MEMORY_H
 
 /*
- * A dry_memory whose n-th request fails, and that knows what was not given back. The whole
- * pattern of a torture test:
+ * A dry_memory whose n-th request fails, and that counts what was not given back. The
+ * whole pattern of a torture test:
  *
  *     for (size_t n = 0;; n++) {
  *         struct failing_memory fm;
@@ -29,7 +29,10 @@ struct failing_memory {
     bool failed; /* one request was refused */
 };
 
-/* `n` SIZE_MAX: never fails, only counts. Shrinking and freeing never fail. */
+/*
+ * Begin. An `n` of SIZE_MAX never fails and only counts. Shrinking and freeing never
+ * fail.
+ */
 struct dry_memory failing_memory_init(struct failing_memory *fm, size_t n);
 void failing_memory_finish(struct failing_memory *fm);
 

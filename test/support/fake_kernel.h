@@ -3,9 +3,9 @@
 #define TEST_FAKE_KERNEL_H
 
 /*
- * A dryi_kernel of a machine that is not there: files of /sys and /proc from a table, nodes
- * with pools of huge pages, limits, calls that are forbidden; the memory itself is real base
- * pages. And any call can be refused:
+ * A dryi_kernel of a machine that does not exist: files of /sys and /proc from a table,
+ * nodes with pools of huge pages, limits, forbidden calls. The memory itself is real base
+ * pages. Any call can be refused:
  *
  *     for (size_t n = 0;; n++) {
  *         fake_kernel_init(&fake);
@@ -15,7 +15,7 @@
  *         if (!fake.has_refused) break;
  *     }
  *
- * As the real one, it says yes to a mapping of a pool by what the pool has as a whole, and
+ * Like the real one, it grants a mapping of a pool by the pages of the whole pool, and
  * finds out about nodes when pages are taken.
  */
 
@@ -65,10 +65,10 @@ struct fake_kernel {
     uint64_t cgroup_pages, cgroup_reservations; /* what is still allowed */
     int bind_errno, query_errno, huge_errno, populate_errno, collapse_errno;
     unsigned weights[2]; /* of nodes; none: before Linux 6.9 */
-    uint64_t huge_part;  /* of 100: what of transparent regions is huge */
+    uint64_t huge_part;  /* percent of transparent regions that is huge */
     bool thp_disabled;
     uint64_t base_bytes, address_limit, lock_limit, time_step_ns, now_ns;
-    size_t locks, unmaps_of_locked; /* so far */
+    size_t locks, unmaps_of_locked; /* counted so far */
     int64_t process;
     int home_node; /* where unbound touches go, if set_cpus() was not asked */
     struct dryi_cpus last_cpus;
@@ -83,11 +83,17 @@ struct fake_kernel {
     unsigned advices; /* bit a: advice a was given */
 };
 
-/* Two nodes with memory and a CPU each, a pool of 2 MiB with 8 + 8 pages, no limits. */
+/*
+ * Begin a machine of two nodes with memory and a CPU each, a pool of 2 MiB with 8 + 8
+ * pages, and no limits.
+ */
 void fake_kernel_init(struct fake_kernel *fake);
 void fake_kernel_finish(struct fake_kernel *fake);
 void fake_kernel_refuse(struct fake_kernel *fake, size_t n, int errno_value);
-/* The text of a file, new or known; NULL: there is none. Lists are made of paths. */
+/*
+ * Set the text of a file, new or known; NULL: the file does not exist. Listings of
+ * folders are made of the paths.
+ */
 void fake_kernel_file(struct fake_kernel *fake, const char *path, const char *text);
 
 #endif

@@ -3,10 +3,11 @@
 #define TEST_FAKE_PIN_H
 
 /*
- * A pin without memory: ranges are addresses alone, at odd places, some next to each other,
- * some larger than asked for. Streams are counters: work is issued, and done when the test says so.
- * Every call can be refused at an index. It aborts on what a real one would suffer from: a
- * range given back twice, an event returned twice, anything left at the end.
+ * A pin without memory: ranges are addresses alone, at odd places, some next to each
+ * other, some larger than asked for. Streams are counters: work is issued, and done when
+ * the test says so. Every call can be refused at an index. It aborts on faults that a
+ * real one would suffer from: a range given back twice, an event returned twice, anything
+ * left at the end.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -33,7 +34,7 @@ struct fake_pin {
     uint64_t next_address;
     bool is_plain; /* no gaps, nothing more than was asked for */
 
-    uint64_t room_bytes;             /* left of what may be taken */
+    uint64_t room_bytes;             /* bytes that may still be taken */
     uint64_t takes, refuse_take;     /* the n-th call fails, and with it... */
     enum dry_status take_status;     /* ... this */
     uint64_t records, refuse_record; /* the n-th alone fails */
@@ -45,7 +46,7 @@ struct fake_pin {
     struct fake_pin_event *events;
     size_t event_count;
 
-    /* Told of a range before it goes; NULL: nobody. */
+    /* Called before a range goes; NULL: nobody. */
     void (*on_give)(void *self, const struct dryi_pin_range *range);
     void *on_give_self;
     /* Called within a request for an event, as if another thread came by; NULL: nobody. */
@@ -55,9 +56,9 @@ struct fake_pin {
 };
 
 void fake_pin_init(struct fake_pin *fake, uint64_t seed);
-/* Aborts if a range or an event is left. */
+/* End, and abort if a range or an event is left. */
 void fake_pin_finish(struct fake_pin *fake);
-/* Does one range hold all of [address, address + bytes)? */
+/* Return whether one range holds all of [address, address + bytes). */
 bool fake_pin_holds(struct fake_pin *fake, uint64_t address, uint64_t bytes);
 
 #endif

@@ -7,16 +7,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What libFuzzer and fuzz/standalone.c call; each fuzz/fuzz_NAME.c defines it once. */
+/*
+ * Run one input. libFuzzer and fuzz/standalone.c call this; each fuzz/fuzz_NAME.c defines
+ * it once.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Bytes as choices: what is made of them is small and means something. */
+/* Bytes as choices: the things made of them are small and mean something. */
 struct fuzz_bytes {
     const uint8_t *data;
     size_t left;
 };
 
-/* 0 when they are used up. */
+/* Take the next byte; 0 when they are used up. */
 static inline uint8_t
 fuzz_next_byte(struct fuzz_bytes *in)
 {

@@ -3,10 +3,10 @@
 #define TEST_MACHINE_H
 
 /*
- * Machines of test/data/machines as folders: a text a machine, in which "== /proc/cmdline"
- * stands in front of what that file holds. one-node and two-nodes are captured from real ones
- * (the latter in QEMU); the others are made of these by hand. scripts/capture_machine.py
- * writes such a text.
+ * Machines of test/data/machines as folders. A machine is a text, written by
+ * scripts/capture_machine.py, in which a line "== /proc/cmdline" stands in front of the
+ * contents of that file. The machines one-node and two-nodes are captured from real ones,
+ * the latter in QEMU. The others are made of these by hand.
  */
 
 #include "support/tree.h"
@@ -14,7 +14,7 @@
 extern const char *const machine_names[];
 #define MACHINE_COUNT 8
 
-/* A tree of its files; tree_finish() is due. */
+/* Unpack the machine `name` into a tree of its files; tree_finish() is due. */
 void machine_unpack(struct tree *tree, const char *name);
 
 #endif

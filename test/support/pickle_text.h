@@ -3,7 +3,8 @@
 #define TEST_PICKLE_TEXT_H
 
 /*
- * Pickles that can be read in a test. Most opcodes are letters already; the rest is written
+ * Pickles that can be read in a test. Most opcodes are letters already; the others are
+ * written
  *
  *     'text'   BINUNICODE          #12  #-3   LONG1          = TUPLE2
  *     + -      NEWTRUE, NEWFALSE   %          BINFLOAT 0.5   m MEMOIZE

@@ -37,13 +37,16 @@ struct pool_run {
 
 void pool_run_begin(struct pool_run *run, enum dry_placement placement, const char *conf,
                     uint64_t capacity_bytes, const struct dry_memory *memory);
-/* Keep history from here, `entries` of it, with contexts. */
+/* Record history from here on, `entries` of it, with contexts. */
 void pool_run_record(struct pool_run *run, size_t entries);
-/* Asserts that everything works or is out of memory. */
+/* Run `count` random steps from `seed`; assert that each works or is out of memory. */
 void pool_run_steps(struct pool_run *run, uint64_t seed, size_t count);
 void pool_run_end(struct pool_run *run);
 
-/* For struct dry_pool_trace_options: context c has c % 5 frames. */
+/*
+ * Give the frames of a context, for struct dry_pool_trace_options: context c has c % 5
+ * frames.
+ */
 size_t pool_run_frames(void *self, uint32_t context, struct dry_pool_frame *frames,
                        size_t room);
 

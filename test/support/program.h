@@ -33,20 +33,20 @@ struct program {
     struct dry_timeline *timelines[PROGRAM_DEVICES_MAX];
 };
 
-/* Settings may be NULL. A device is begun. */
+/* Begin a trace, and a device in it. `settings` may be NULL. */
 void program_begin(struct program *p, const struct dry_trace_settings *settings);
 void program_begin_device(struct program *p);
 uint32_t program_stack(struct program *p, const char *frames);
-/* One frame; the name may hold anything. */
+/* Add a stack of one frame; the name may hold anything. */
 uint32_t program_stack_of(struct program *p, const char *file, uint32_t line,
                           const char *name, size_t name_length);
 void program_lane(struct program *p, uint64_t stream, uint64_t pool);
-/* Returns the address. */
+/* Allocate, and return the address. */
 uint64_t program_alloc(struct program *p, uint64_t size, uint32_t stack);
 void program_free(struct program *p, uint64_t address, uint32_t stack);
-/* The free of a block older than the window. */
+/* Free a block older than the window. */
 void program_free_older(struct program *p, uint64_t size, uint32_t stack);
-/* A block in use at the end that no event speaks of. */
+/* Add a block in use at the end that no event mentions. */
 void program_older(struct program *p, uint64_t size, uint32_t stack);
 void program_finish(struct program *p);
 void program_end(struct program *p);

@@ -2,7 +2,7 @@
 #ifndef TEST_RANDOM_H
 #define TEST_RANDOM_H
 
-/* Numbers that a seed decides, on every machine alike (splitmix64). */
+/* Numbers that a seed decides, the same on every machine (splitmix64). */
 
 #include <stdint.h>
 
@@ -25,7 +25,7 @@ random_next(struct random *r)
     return x ^ x >> 31;
 }
 
-/* 0 .. limit - 1; limit > 0. */
+/* Return a number of 0 .. limit - 1. Requires limit > 0. */
 static inline uint64_t
 random_below(struct random *r, uint64_t limit)
 {

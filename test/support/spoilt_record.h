@@ -3,11 +3,11 @@
 #define TEST_SPOILT_RECORD_H
 
 /*
- * Bytes of a fuzzer as a trace. Two kinds of input:
+ * A trace from the bytes of a fuzzer. There are two kinds of input:
  *
- *   a file, as dry_trace_read() takes it;
- *   "FUZZ" and a program in bytes, which is recorded, then spoilt field by field, so that
- *   contradictions lie deep inside a record that is otherwise sound.
+ *     a file, as dry_trace_read() takes it;
+ *     "FUZZ" and a program in bytes, which is recorded, then spoilt field by field, so that
+ *     contradictions lie deep inside a record that is otherwise sound.
  */
 
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define SPOILT_RECORD_MAGIC "FUZZ"
 
-/* NULL: no trace can be read from these bytes. */
+/* Read a trace; NULL: none can be read from these bytes. */
 struct dry_trace *spoilt_record_read(const uint8_t *data, size_t size);
 
 #endif

@@ -34,7 +34,7 @@ struct story {
     struct dry_timeline *timeline;
     int64_t time_us; /* of the next event; grows by 10 */
     uint64_t stream, pool;
-    int hides_pools; /* as files before pool ids */
+    int hides_pools; /* write no pool ids, as old files do */
     int32_t device;
     uint32_t stack;               /* of the next events and blocks */
     struct story_segment segment; /* not yet added */
@@ -46,23 +46,23 @@ struct story {
 };
 
 void story_begin(struct story *s);
-/* Events and segments from here on are of this device. */
+/* Let events and segments from here on be of this device. */
 void story_device(struct story *s, int32_t device);
-/* A stack of one frame, for the events and blocks that follow. */
+/* Set a stack of one frame for the events and blocks that follow. */
 uint32_t story_stack(struct story *s, const char *name);
 void story_event(struct story *s, enum dry_action action, uint64_t addr, uint64_t size);
 void story_at(struct story *s, int64_t time_us, enum dry_action action, uint64_t addr,
               uint64_t size);
-/* A segment at the end; its blocks follow, one behind the other. */
+/* Add a segment at the end; its blocks follow, one behind the other. */
 void story_segment(struct story *s, const struct story_segment *segment);
 void story_block(struct story *s, uint64_t size, uint64_t requested,
                  enum dry_block_state state);
 void story_block_at(struct story *s, uint64_t address, uint64_t size, uint64_t requested,
                     enum dry_block_state state);
 
-/* Nothing more happens: the trace. */
+/* End the events, and make the trace. */
 void story_trace(struct story *s);
-/* The timeline of `s->device`, with everything below it. */
+/* Make the timeline of `s->device`, and everything below it. */
 const struct dry_timeline_view *story_timeline(struct story *s);
 void story_end(struct story *s);
 

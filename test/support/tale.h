@@ -3,7 +3,7 @@
 #define TEST_TALE_H
 
 /*
- * A program's allocations, told line by line, and the timeline that comes of it:
+ * A program's allocations, told line by line, and the timeline of them:
  *
  *     struct tale s;
  *     tale_begin(&s);
@@ -33,19 +33,20 @@ struct tale {
 
 void tale_begin(struct tale *s);
 /*
- * `code` is a stack, innermost first: frames "FILE:LINE NAME" apart by " < ", or NULL: no
- * stack is recorded, or "": an empty one. The allocation's number counts from 0.
+ * Allocate. `code` is a stack, innermost first: frames "FILE:LINE NAME" separated by " <
+ * ". NULL: no stack is recorded; "": an empty one. Returns the allocation's number, from
+ * 0.
  */
 uint32_t tale_alloc(struct tale *s, const char *code, uint64_t size);
 void tale_free(struct tale *s, uint32_t allocation);
-/* A free with a stack of its own. */
+/* Free with a stack of its own. */
 void tale_free_at(struct tale *s, uint32_t allocation, const char *code);
 void tale_oom(struct tale *s, uint64_t size);
-/* An annotation at this time; `stage` is "START" or "END". */
+/* Annotate at the present time; `stage` is "START" or "END". */
 void tale_annotate(struct tale *s, const char *name, const char *stage);
-/* user_metadata of the events that follow; NULL: none. */
+/* Set the user_metadata of the events that follow; NULL: none. */
 void tale_set_metadata(struct tale *s, const char *text);
-/* An annotate event for a block, with user_metadata. */
+/* Add an annotate event for a block, with user_metadata. */
 void tale_mark(struct tale *s, uint32_t allocation, const char *text);
 void tale_end(struct tale *s);
 void tale_finish(struct tale *s);

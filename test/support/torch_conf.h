@@ -6,7 +6,7 @@
 
 #include "place/torch/torch.h"
 
-/* Field by field: what lies between fields is nobody's business. */
+/* Compare field by field: padding between fields does not count. */
 static inline bool
 is_same_conf(const struct dryi_torch_conf *x, const struct dryi_torch_conf *y)
 {

@@ -9,9 +9,9 @@ struct tree {
 };
 
 void tree_init(struct tree *tree);
-/* `path` begins with a slash; folders on the way are made. */
+/* Add a file; `path` begins with a slash, and folders on the way are made. */
 void tree_add(const struct tree *tree, const char *path, const char *text);
-/* The folder disappears. */
+/* End the tree, and remove the folder. */
 void tree_finish(const struct tree *tree);
 
 #endif
