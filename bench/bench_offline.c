@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_offline EFFORT FILE...: how near the offline packer comes to the floor.
+ * bench_offline EFFORT FILE...: measure how near the offline packer comes to the floor.
  *
  * A file is any trace that the library reads. One line of JSON a file: lives, floor and
  * height in bytes, their ratio, the method and the seconds of the packing.
@@ -46,7 +46,7 @@ read_bytes(void *self, void *buffer, size_t capacity, size_t *got, struct dry_er
     return DRY_OK;
 }
 
-/* Time is counted in events, but where the file gives lifetimes. */
+/* Count time in events, unless the file gives lifetimes. */
 static struct lives
 lives_of(const struct dry_trace_view *v, const char *path)
 {

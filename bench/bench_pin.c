@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_pin [MIB]: what pinning costs on this machine with mlock() in the place of a driver's
- * registration, medians of some rounds, in pieces of at most 1 GiB: filling, by one thread and
- * by all that help, then locking what is there, and giving it back, by kind of pages. Beside
- * it what a program without us does: memory that is not there yet, which the one call has to
- * fault in. The last column says how much longer that takes. One untimed round of each comes
- * first: under a hypervisor the first use of memory pays for the host's pages.
+ * bench_pin [MIB]: measure the cost of pinning on this machine, with mlock() in the place
+ * of a driver's registration.
+ *
+ * The figures are medians of some rounds, by kind of pages, in pieces of at most 1 GiB.
+ * They are filling by one thread, filling by all threads that help, locking the filled
+ * memory, and giving it back. Beside them stands a program without this library: its
+ * memory is not there yet, and the one call has to fault it in. The last column says how
+ * much longer that takes. One untimed round of each comes first: under a hypervisor the
+ * first use of memory pays for the host's pages.
  */
 #include <sys/mman.h>
 
@@ -55,7 +58,10 @@ run_round(const struct dryi_pin *pin, uint64_t bytes)
     return round;
 }
 
-/* Faulted in by the call that locks it, in one thread, as by cudaHostAlloc. */
+/*
+ * Time memory that is faulted in by the call that locks it, in one thread, as by
+ * cudaHostAlloc.
+ */
 static struct round
 run_plain(uint64_t bytes)
 {

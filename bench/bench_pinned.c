@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_pinned: the pinned cache, a line of JSON a figure.
+ * bench_pinned: measure the pinned cache, a line of JSON a figure.
  *
  *     bench_pinned pairs COUNT       alloc and free of one block, by size and by threads; and of
  *                                    random sizes, 64 blocks in use
@@ -10,11 +10,16 @@
  *     bench_pinned fill              how much of 28 GiB can be used, and what rounding wastes
  *     bench_pinned real              the loop at 1/64 of its sizes, pinned by mlock
  *
- * What pins is a model: addresses without memory, and a clock that each call moves by what
- * such calls cost elsewhere: PLAIN as cudaHostAlloc does it, OURS with pages filled by threads
- * before they are registered (s/GiB, host of 16 cores, NVIDIA/cudf #23457), UNPIN for
- * giving back. The policy of PyTorch is written here as a small baseline: powers of two, never
- * cut or joined, all free blocks given back by a clear.
+ * The thing that pins is a model: addresses without memory, and a clock. Each call moves
+ * the clock by the cost of such a call elsewhere (s/GiB, host of 16 cores, NVIDIA/cudf
+ * #23457):
+ *
+ *     PLAIN   as cudaHostAlloc pins
+ *     OURS    with pages filled by threads before they are registered
+ *     UNPIN   giving back
+ *
+ * The policy of PyTorch is written here as a small baseline: powers of two, never cut or
+ * joined; a clear gives all free blocks back.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -231,14 +236,14 @@ time_threads(struct dry_pinned *pinned, uint64_t bytes, int count, uint64_t pair
            bytes, count, (double)cpu / (double)(pairs * (uint64_t)count));
 }
 
-/* 4 KiB to 1 GiB. */
+/* Return the next size to measure, from 4 KiB to 1 GiB. */
 static uint64_t
 next_size(uint64_t bytes)
 {
     return bytes < 256 * DRYI_MIB ? bytes * 16 : bytes * 4;
 }
 
-/* 64 blocks in use, of sizes up to `bytes`; the oldest is freed for each new one. */
+/* Time 64 blocks in use, of sizes up to `bytes`; the oldest is freed for each new one. */
 static void
 time_ring(struct dry_pinned *pinned, uint64_t bytes, uint64_t count)
 {
@@ -374,8 +379,8 @@ torch_clear(struct torch *t)
 /* --- a training loop ------------------------------------------------------------------------ */
 
 /*
- * Matrices of a layer like DeepSeek-V3's: hidden 7168, low ranks 1536 and 512 + 64, 128 heads
- * of 128 + 64 and 128, experts of 2048; 8 of 256 experts on this rank.
+ * Matrices of a layer like DeepSeek-V3's: hidden 7168, low ranks 1536 and 512 + 64, 128
+ * heads of 128 + 64 and 128, experts of 2048. 8 of 256 experts are on this rank.
  */
 static const uint64_t matrices[] = {
     UINT64_C(7168) * 1536,        UINT64_C(1536) * 24576, UINT64_C(7168) * 576,
@@ -399,7 +404,7 @@ struct loop {
     uint64_t random;
     uint64_t ours_ns;
     uint64_t requested_now;       /* of blocks in use */
-    uint64_t needed, needed_peak; /* of those, and of what a stream still uses */
+    uint64_t needed, needed_peak; /* of these, and of blocks a stream still uses */
     uint64_t waiting_first, waiting_last;
     struct {
         uint64_t event, bytes;
@@ -420,7 +425,7 @@ next_random(struct loop *l, uint64_t limit)
     return (l->random >> 33) % limit;
 }
 
-/* What no stream uses any more is not needed. */
+/* Count blocks that no stream uses any more as not needed. */
 static void
 end_waits(struct loop *l)
 {
@@ -483,7 +488,7 @@ drop(struct loop *l, struct held *h, bool is_on_stream)
     *h = (struct held){0};
 }
 
-/* Tokens, masks, and images whose sides differ from batch to batch. */
+/* Load tokens, masks, and images whose sides differ from batch to batch. */
 static size_t
 load_batch(struct loop *l, struct held *batch)
 {
@@ -496,7 +501,7 @@ load_batch(struct loop *l, struct held *batch)
     return 5;
 }
 
-/* Gradients out and parameters in, a layer at a time, two layers in flight. */
+/* Copy gradients out and parameters in, a layer at a time, two layers in flight. */
 static void
 offload_step(struct loop *l)
 {
@@ -658,7 +663,7 @@ choose_size(struct loop *l, enum sizes sizes)
     return UINT64_C(64) * 3 * side * side * 4;
 }
 
-/* More and more in use, three freed for five taken, until 28 GiB have no room. */
+/* Take more and more, three freed for five taken, until 28 GiB have no room. */
 static void
 fill(struct loop *l, enum sizes sizes, const char *policy)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_plan one|nested|equal|table|full [RUNS] [STAGES] [SHARE]: how long planning takes, and
- * how good its plans are.
+ * bench_plan one|nested|equal|table|full [RUNS] [STAGES] [SHARE]: measure how long
+ * planning takes, and how good its plans are.
  *
- * Chains are drawn from a seed: outputs of 0.3 to 1.3 MB, of which 2 to 17 times as much is
- * saved, forwards of 1 to 3 ms, backwards of twice that. The budget is SHARE of all that is
- * saved. A line of JSON a measurement; seconds of every run, of the process on its processor.
+ * Chains are drawn from a seed. Outputs have 0.3 to 1.3 MB, and 2 to 17 times as much is
+ * saved. Forwards take 1 to 3 ms, backwards twice as long. The budget is SHARE of all
+ * saved bytes. A line of JSON a measurement; the seconds of every run are those of the
+ * process on its processor.
  *
- *   one, nested   dry_plan_create() by these methods, judged and with its bound
- *   equal         one, of a chain of equal stages and a loss
- *   table         one table of lower bounds of 500 slots, without a search
- *   full          the plain table over all ranges, O(stages^3 * slots): the yardstick. A table
- *                 alone, without a plan
+ *     one, nested   dry_plan_create() by these methods, judged and with its bound
+ *     equal         one, of a chain of equal stages and a loss
+ *     table         one table of lower bounds of 500 slots, without a search
+ *     full          the plain table over all ranges, O(stages^3 * slots): the yardstick. A
+ *                   table alone, without a plan
  */
 #include <inttypes.h>
 #include <string.h>
@@ -152,8 +153,9 @@ measure_table(const struct workload *w)
 /* --- the yardstick ------------------------------------------------------------------------ */
 
 /*
- * least[s][t][m]: what turning back s to t takes on top, in m slots, sizes rounded up. Either
- * s saves, or a range s to e runs again, with ranges in it.
+ * The yardstick's table. least[s][t][m] is the extra time of turning back s to t in m
+ * slots, sizes rounded up. Either s saves, or a range s to e runs again, with ranges in
+ * it.
  */
 struct full {
     const struct dry_chain *chain;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_pool PAIRS [LIVE_MAX [PLACEMENT]]: what an alloc and a free cost, through the C
- * interface, on the simulated device.
+ * bench_pool PAIRS [LIVE_MAX [PLACEMENT]]: measure the cost of an alloc and a free,
+ * through the C interface, on the simulated device.
  *
- * A pool is filled with live blocks, then does PAIRS pairs as a whole (mean_ns) and as many
- * one by one (p50_ns, p99_9_ns, max_ns, less what reading the clock costs). reserved is the most
- * that was reserved, by the most in use. One line of JSON for each
+ * A pool is filled with live blocks. It then does PAIRS pairs as a whole (mean_ns), and as
+ * many one by one (p50_ns, p99_9_ns, max_ns, less the cost of reading the clock). The figure
+ * `reserved` is the most that was reserved, by the most in use. There is one line of JSON for
+ * each
  *
  *     placement  paged, torch
  *     sizes      small (most below 64 KiB), training (a few sizes, again and again), wide
@@ -16,12 +17,14 @@
  *     live       blocks in use meanwhile: 10^3 to 10^6
  *     streams    of each thread, in turn
  *     threads    each with streams and its share of the live blocks; mean_ns is a pair of
- *                one thread, all of them at work, cpu_ns what it spent on it. Locks
- *                are not atomic as long as a process has one thread: these rows come last,
- *                the one of a single thread among them, so that theirs are
+ *                one thread, all of them at work, cpu_ns the processor time it spent on it
  *
- * and for the floor: the C library's mutex beside the pool's lock, taken and given by one thread
- * (a pair needs two of them); a look into a table of so many addresses, and one at a record.
+ * and for the floor: the C library's mutex beside the pool's lock, taken and given by one
+ * thread (a pair needs two of them); a look into a table of so many addresses, and one at
+ * a record.
+ *
+ * Locks are not atomic as long as a process has one thread. So the rows with threads come
+ * last, and the row of a single thread is among them: its locks are atomic, too.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -41,7 +44,10 @@
 #define BURST 16u
 #define THREADS_MAX 4
 #define STREAMS_MAX 64
-/* A power of two. Drawn before the clock; more than a period may have (place/forecast.h). */
+/*
+ * The number of sizes drawn before the clock starts, a power of two: more than a period
+ * may have (place/forecast.h).
+ */
 #define SIZES_COUNT (1u << 21)
 
 enum sizes { SIZES_SMALL, SIZES_TRAINING, SIZES_WIDE };
@@ -128,7 +134,7 @@ alloc(struct worker *w)
     uint64_t address = 0;
     uint64_t size = w->sizes[w->next & (SIZES_COUNT - 1)];
     uint64_t stream = w->stream;
-    if (w->setting->streams > 1) /* else a division is timed, too */
+    if (w->setting->streams > 1) /* without this, a division is timed, too */
         stream += w->next % w->setting->streams;
     need(dry_pool_alloc(w->pool, size, stream, &address) == DRY_OK, "out of memory");
     return address;
@@ -140,7 +146,7 @@ give(struct worker *w, uint64_t address)
     need(dry_pool_free(w->pool, address) == DRY_OK, "a free was refused");
 }
 
-/* A live block goes, another comes. */
+/* Free a live block and take another. */
 static void
 random_pair(struct worker *w)
 {
@@ -169,7 +175,10 @@ do_pairs(struct worker *w, size_t pairs)
         burst(w);
 }
 
-/* One by one: at its depth in the burst, a pair of lifo is its alloc and its free. */
+/*
+ * Time pairs one by one: at its depth in the burst, a pair of lifo is its alloc and its
+ * free.
+ */
 static void
 time_pairs(struct worker *w, size_t pairs)
 {
@@ -265,7 +274,7 @@ print_result(const struct setting *s, double mean_ns, double cpu_ns, uint32_t *t
     fflush(stdout);
 }
 
-/* Pairs as a whole in all threads, then one by one in this one. */
+/* Measure pairs as a whole in all threads, then one by one in this thread. */
 static void
 measure(struct dry_pool *pool, const struct setting *s)
 {
@@ -358,7 +367,10 @@ compare_locks(size_t pairs, const char *threads)
 #define SLOT_BYTES 32u   /* of the pointer table, for each block alive: it is half full */
 #define RECORD_BYTES 64u /* of a block */
 
-/* A load that depends on the one before, anywhere in so much memory for each block alive. */
+/*
+ * Time a load that depends on the one before, anywhere in so much memory for each block
+ * alive.
+ */
 static double
 chase(size_t live, size_t bytes, size_t loads)
 {
@@ -386,7 +398,7 @@ chase(size_t live, size_t bytes, size_t loads)
 }
 
 /*
- * What the free of a block that nothing could foresee cannot do without: a look into a table of
+ * Measure the least that the free of an unforeseeable block needs: a look into a table of
  * so many addresses, and after it one at the block's record.
  */
 static void
@@ -421,7 +433,7 @@ do_nothing(void *self)
     return self;
 }
 
-/* A program with threads, from here on. */
+/* Make this a program with threads, from here on. */
 static void
 begin_threads(void)
 {

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_recorded PAIRS FILE...: what the calls of recorded programs cost a pool;
- * bench_recorded steps FILE EVENT...: and those of a program in steps that repeat, which begin
- * at these events.
+ * bench_recorded PAIRS FILE...: measure the cost of the calls of recorded programs in a
+ * pool.
+ * bench_recorded steps FILE EVENT...: measure the same for a program in steps that repeat,
+ * which begin at these events.
  *
- * The allocs and frees of a trace, in their order and on their streams, through the C
- * interface on the simulated device, again and again until there were PAIRS of them. A pair is
- * an alloc and the free of that block. One line of JSON a file and placement: the mean of a
- * round as a whole, then the same calls one by one (p50_ns, p99_9_ns, max_ns, less what
- * reading the clock costs), and how many of the requests are of 256 KiB or less. The rounds
- * before the measured ones, two, are not counted: programs warm up, too.
+ * The allocs and frees of a trace run in their order and on their streams, through the C
+ * interface on the simulated device. They run again and again until there were PAIRS of
+ * them; a pair is an alloc and the free of that block. One line of JSON a file and
+ * placement says the mean of a round as a whole. It then says the times of the same calls
+ * one by one: p50_ns, p99_9_ns and max_ns, less the cost of reading the clock. At last it
+ * says how many requests are of 256 KiB or less. The two rounds before the measured ones
+ * are not counted: programs warm up, too.
  *
- * Of steps the first ten are not counted, and behind each is a break: a program takes a tenth of a
- * second for one, which the packing of a plan is done in beside it. Of the rest the first half is
- * measured as a whole, the second call by call. How many of the requests lay where the plan has
- * them is told, too.
+ * With steps, the first ten are not counted. A break follows each step, in which a plan
+ * is packed beside the program: a program takes a tenth of a second for a step. The first
+ * half of the other steps is measured as a whole, the second half call by call. The line
+ * also says how many requests lay where the plan has them.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -37,7 +39,7 @@
 #define BREAK_US 100000
 static const char *const placement_names[] = {"paged", "torch"};
 
-/* size 0: the free of the block that call `pair` asked for. */
+/* A call; with a size of 0, the free of the block that call `pair` asked for. */
 struct call {
     uint64_t size, stream;
     uint32_t pair;
@@ -74,7 +76,7 @@ struct life {
     uint32_t call; /* 1 + the alloc's; 0: nothing lives there */
 };
 
-/* Where the address is or would be, in a table that is never full. */
+/* Find the place where the address is or would be, in a table that is never full. */
 static struct life *
 find_life(struct life *lives, size_t mask, uint64_t addr)
 {
@@ -84,7 +86,7 @@ find_life(struct life *lives, size_t mask, uint64_t addr)
     return &lives[at];
 }
 
-/* What is not freed in the record is freed at its end. */
+/* Collect the calls; blocks that the record does not free are freed at its end. */
 static void
 collect(const struct dry_trace_view *v, struct calls *c)
 {
@@ -149,7 +151,7 @@ do_call(struct dry_pool *pool, const struct call *call, uint64_t *addresses, siz
     need(status == DRY_OK, "a call failed");
 }
 
-/* The calls from one to another. */
+/* Do the calls from one to another. */
 static void
 do_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
          const struct timing *t)
@@ -158,7 +160,7 @@ do_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
         do_call(pool, &c->calls[i], t->addresses, i);
 }
 
-/* The same, and the times of pairs both calls of which are among them. */
+/* Do the calls, and take the times of pairs both calls of which are among them. */
 static void
 time_calls(struct dry_pool *pool, const struct calls *c, size_t from, size_t to,
            struct timing *t, uint32_t *spent)
@@ -189,7 +191,10 @@ measure(struct dry_pool *pool, const struct calls *c, size_t rounds, struct timi
     free(spent);
 }
 
-/* The time of a pair, and how many requests of the steps lay where a plan had them. */
+/*
+ * Return the time of a pair, and in *hinted how many requests of the steps lay where a
+ * plan had them.
+ */
 static double
 measure_steps(struct dry_pool *pool, const struct calls *c, struct timing *t,
               double *hinted)
@@ -236,7 +241,7 @@ print_result(const char *path, enum dry_placement placement, const struct calls 
     fflush(stdout);
 }
 
-/* NULL: refused. */
+/* Make a pool; NULL: refused. */
 static struct dry_pool *
 make_pool(enum dry_placement placement, const char *conf, struct dry_sim **sim)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_timeline FILE RUNS: how fast a timeline is made, and how fast it answers.
+ * bench_timeline FILE RUNS: measure how fast a timeline is made, and how fast it answers.
  *
- * What comes out is one line of JSON for each thing, with the seconds of each time it was
- * done:
+ * The output is one line of JSON for each measurement, with the seconds of each run:
  *
  *     make          dry_timeline_create, beside the replay it rests on
  *     state         the state at random moments
@@ -14,8 +13,8 @@
  *     draw          the live allocations in 1600 columns, as long as the highest is 600
  *     draw zoomed   1 % of the events, at random places
  *
- * "bytes" is what the timeline keeps, "peak_bytes" the most it held while it was made, both
- * as asked of the allocator; "rss_bytes" is the process's, with trace and replay.
+ * "bytes" is what the timeline keeps, "peak_bytes" the most it held while it was made,
+ * both as asked of the allocator; "rss_bytes" is the process's, with trace and replay.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * bench_trace FILE RUNS: how fast a snapshot is read, written back and replayed.
+ * bench_trace FILE RUNS: measure how fast a snapshot is read, written back and replayed.
  *
  * Every measurement runs in a child of its own, so that its peak of resident memory is
- * its own; what comes out is one line of JSON for each kind, with the seconds of each
- * run:
+ * its own. The output is one line of JSON for each kind, with the seconds of each run:
  *
  *     touch   the file through read() into a 256 KiB buffer: no reader can be faster
  *     copy    memcpy of the mapped file: what the memory of this machine gives
@@ -34,7 +33,7 @@
 #define WINDOW_BYTES ((size_t)256 << 10)
 #define COPY_BYTES ((size_t)4 << 20)
 
-/* What a child says through the pipe. */
+/* The sample that a child sends through the pipe. */
 struct sample {
     double seconds;
     uint64_t bytes, event_count, rss_bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * make_snapshot EVENTS OUT [oom]: a snapshot as a long training run leaves it, as large as
- * asked; with "oom" the run ends out of memory.
+ * make_snapshot EVENTS OUT [oom]: write a snapshot as a long training run leaves it, as
+ * large as asked; with "oom" the run ends out of memory.
  *
- * A step is a fixed list of requests, taken in order (forward) and given back in reverse
+ * A step is a fixed list of requests, taken in order (forward), given back in reverse
  * (backward), and repeated. Three sizes of request keep three places, so that PyTorch's
  * allocator has no choice and every address can be said in advance:
  *
@@ -12,14 +12,14 @@
  *     middle  1.5 to 1.75 MiB, from one segment of 20 MiB, one behind the other
  *     large   24 MiB upwards, each of a size of its own, each its own whole segment
  *
- * Because frees come in reverse, what follows a small or middle block is always one free
- * block, and because large sizes are all different and larger than the two segments, the
- * best fit of each is its own. The first step takes the segments; the last one stops
- * after its forward half, so that something is alive at the end.
+ * Frees come in reverse, so the memory behind a small or middle block is always one free
+ * block. Large sizes are all different and larger than the two segments, so the best fit
+ * of each is its own. The first step takes the segments; the last one stops after its
+ * forward half, so that something is alive at the end.
  *
- * The encoding is that of Python's pickle.dump over PyTorch's object: the C++ side makes
- * a new list of frames for each alloc and one that a free's two events share; frame dicts
- * and strings are shared; everything is memoised, frames are 64 KiB, batches 1,000.
+ * The encoding is that of Python's pickle.dump over PyTorch's object. The C++ side makes
+ * a new list of frames for each alloc, and one that a free's two events share; frame
+ * dicts and strings are shared. Everything is memoised, frames are 64 KiB, batches 1,000.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -41,7 +41,7 @@
 #define MIDDLE_SEGMENT (UINT64_C(20) << 20)
 #define BASE UINT64_C(0x7f3c00000000)
 #define START_US INT64_C(1721000000000000)
-/* In sum they fit: the two shared segments have 8 MiB left between them. */
+/* In sum the OOM's bytes fit: the two shared segments have 8 MiB left between them. */
 #define OOM_FREE (UINT64_C(60) << 20)
 #define OOM_REQUEST (UINT64_C(64) << 20)
 #define NOT_YET UINT32_MAX
@@ -422,9 +422,9 @@ give_back(struct maker *m, unsigned i)
 }
 
 /*
- * Steps until the next one would be too many; then a forward half, and if asked for a
- * request that fails although it would fit beside what is in use. Returns how many are
- * alive.
+ * Write steps until the next one would be too many, then a forward half. If asked for, a
+ * request follows that fails although it would fit beside the bytes in use. Returns how
+ * many requests are alive.
  */
 static unsigned
 trace(struct maker *m)
@@ -492,7 +492,10 @@ pool_id(struct maker *m)
     m->pool = memoize(m);
 }
 
-/* A segment that holds the alive requests of a class (of LARGE: only number `which`). */
+/*
+ * Write a segment that holds the alive requests of a class (of LARGE: only number
+ * `which`).
+ */
 static void
 segment(struct maker *m, enum size_class size_class, unsigned which, unsigned alive,
         uint64_t address, uint64_t size)

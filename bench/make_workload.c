@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * make_workload NAME OUT [STEPS]: the requests of a program that trains or serves a large
- * language model, as a plain trace; the events at which its steps begin are printed.
+ * make_workload NAME OUT [STEPS]: write the requests of a program that trains or serves a
+ * large language model, as a plain trace, and print the events at which its steps begin.
  * "make_workload list" prints the names.
  *
- * Shapes are those of real models: a layer is the list of tensors that PyTorch's autograd
- * makes of it, each with its width, its element size and its fate. Forward takes them in
- * order and keeps what backward needs; backward walks the list from its end, takes the
- * gradients and gives back what it has used. What differs from program to program is how
- * many tokens a step has, what is kept, where weights are, and who runs beside whom:
+ * Shapes are those of real models. A layer is the list of tensors that PyTorch's autograd
+ * makes of it, each with its width, its element size and its fate. Forward takes the
+ * tensors in order and keeps those that backward needs. Backward walks the list from its
+ * end, takes the gradients and gives back the tensors it has used. Programs differ in the
+ * tokens of a step, the tensors kept, the place of the weights, and the streams beside
+ * the computation:
  *
  *     fixed, variable    sequences of one length, or of lengths as they come, padded to the
  *                        longest of the batch
@@ -26,7 +27,8 @@
  *     rl                 sequences are generated, then trained on
  *     uniform            RMM's random benchmark: sizes uniform up to a limit, 16,000 MiB
  *
- * The same name gives the same trace everywhere: no floating point, a generator of its own.
+ * The same name gives the same trace everywhere: no floating point, a generator of its
+ * own.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -123,7 +125,7 @@ take(struct maker *m, uint64_t bytes)
     return take_on(m, bytes, COMPUTE);
 }
 
-/* 0 is nothing. */
+/* Give a block back; an `id` of 0 is nothing. */
 static void
 give(struct maker *m, uint64_t id)
 {
@@ -148,7 +150,7 @@ give_used_by(struct maker *m, uint64_t id, enum stream other)
     give(m, id);
 }
 
-/* What was recorded on this stream so far is done. */
+/* Write that everything recorded on this stream so far is done. */
 static void
 reach_end(struct maker *m, enum stream stream)
 {
@@ -230,7 +232,9 @@ static const struct tensor mlp[] = {
     {HIDDEN, 2, PASSED, FFN, HIDDEN}, /* down */
 };
 
-/* The same, for rows that were picked out of the batch and go back into it. */
+/*
+ * The MLP of an expert, for rows that were picked out of the batch and go back into it.
+ */
 static const struct tensor expert_mlp[] = {
     {HIDDEN, 2, SAVED, NONE, NONE}, /* rows */
     {FFN, 2, SAVED, HIDDEN, FFN},    {FFN, 2, SAVED, HIDDEN, FFN},
@@ -268,7 +272,7 @@ width_of(const struct maker *m, enum width width, uint64_t length)
     return 0;
 }
 
-/* Bytes of the matrix behind a tensor, two an element; 0: there is none. */
+/* Return the bytes of the matrix behind a tensor, two an element; 0: there is none. */
 static uint64_t
 weight_of(const struct maker *m, const struct tensor *t)
 {
@@ -277,7 +281,7 @@ weight_of(const struct maker *m, const struct tensor *t)
 
 /* --- forward and backward of a list of tensors -------------------------------------------- */
 
-/* A list on its way, one direction or the other. */
+/* A walk through a list, in one direction or the other. */
 struct pass {
     const struct tensor *list;
     size_t count;
@@ -317,7 +321,10 @@ run_forward(struct maker *m, const struct pass *p)
     give(m, passed);
 }
 
-/* A gradient stays until the optimizer has seen it; further batches are added to it. */
+/*
+ * Take a gradient. It stays until the optimizer has seen it; further batches are added to
+ * it.
+ */
 static void
 take_gradient(struct maker *m, struct pass *p, uint64_t bytes)
 {
@@ -354,7 +361,9 @@ take_gradients_of(struct maker *m, struct pass *p, const struct tensor *t)
     }
 }
 
-/* From the end of the list. A gradient comes in, and another one goes out. */
+/*
+ * Run backward, from the end of the list. A gradient comes in, and another one goes out.
+ */
 static uint64_t
 run_backward(struct maker *m, struct pass *p, uint64_t gradient)
 {
@@ -406,7 +415,10 @@ expert_of(struct flight *f, unsigned layer, unsigned expert)
     return p;
 }
 
-/* Two choices a token; some experts are liked better, and it changes. */
+/*
+ * Share the tokens among the experts, two choices a token. Some experts are liked better,
+ * and this changes.
+ */
 static void
 share_tokens(struct maker *m, struct flight *f, unsigned layer)
 {
@@ -450,7 +462,9 @@ run_experts_backward(struct maker *m, struct flight *f, unsigned layer, uint64_t
     return sum;
 }
 
-/* The last thing a layer keeps is its output, the next one's input. */
+/*
+ * Run a layer's forward. The last thing it keeps is its output, the next layer's input.
+ */
 static void
 run_layer_forward(struct maker *m, struct flight *f, unsigned layer)
 {
@@ -496,7 +510,7 @@ run_layer_backward(struct maker *m, struct flight *f, unsigned layer, uint64_t g
 
 /* --- weights that come, tensors that go --------------------------------------------------- */
 
-/* A layer's weights, in the order in which backward meets them; returns how many. */
+/* List a layer's weights in the order in which backward meets them; returns how many. */
 static unsigned
 list_weights(const struct maker *m, uint64_t bytes[WEIGHTS_MAX])
 {
@@ -515,7 +529,10 @@ list_weights(const struct maker *m, uint64_t bytes[WEIGHTS_MAX])
     return count;
 }
 
-/* ZeRO-3: a layer's weights are there from shortly before its use until after it. */
+/*
+ * Gather a layer's weights (ZeRO-3): they are there from shortly before their use until
+ * after it.
+ */
 static void
 gather(struct maker *m, unsigned layer)
 {
@@ -562,7 +579,7 @@ bring_back(struct maker *m, struct stack *saved)
 
 /* --- a batch ------------------------------------------------------------------------------ */
 
-/* Most sequences are short; a batch is as long as its longest. */
+/* Draw a batch's length. Most sequences are short; a batch is as long as its longest. */
 static uint64_t
 draw_length(struct maker *m, unsigned sequences)
 {
@@ -624,7 +641,7 @@ run_batch_backward(struct maker *m, struct flight *f, uint64_t gradient)
     give(m, f->input);
 }
 
-/* Norm, logits, the same in 32 bits, their logarithms, the loss; then backward. */
+/* Run norm, logits, the same in 32 bits, their logarithms and the loss; then backward. */
 static uint64_t
 run_head(struct maker *m, const struct flight *f)
 {
@@ -653,7 +670,7 @@ run_head(struct maker *m, const struct flight *f)
 
 /* --- programs ----------------------------------------------------------------------------- */
 
-/* Weights and the optimizer's states, which are sharded among eight. */
+/* Take weights and the optimizer's states, which are sharded among eight. */
 static void
 load_model(struct maker *m)
 {
@@ -672,7 +689,10 @@ load_model(struct maker *m)
     take(m, 2 * (uint64_t)r->hidden * r->vocab / shards);
 }
 
-/* A layer at a time, with room for its square roots; then no gradient is left. */
+/*
+ * Run the optimizer a layer at a time, with room for its square roots; then no gradient
+ * is left.
+ */
 static void
 run_optimizer(struct maker *m)
 {
@@ -709,7 +729,10 @@ run_training(struct maker *m)
     }
 }
 
-/* The second of four stages: two forwards ahead, then one backward after each forward. */
+/*
+ * Run the second of four stages: two forwards ahead, then one backward after each
+ * forward.
+ */
 static void
 run_pipeline(struct maker *m)
 {
@@ -777,7 +800,10 @@ run_round(struct maker *m, struct request *requests, uint64_t *tokens)
     }
 }
 
-/* `steps` requests arrive; as many run at once as have room for their caches. */
+/*
+ * Serve `steps` requests as they arrive; as many run at once as have room for their
+ * caches.
+ */
 static void
 run_serving(struct maker *m)
 {
@@ -804,7 +830,7 @@ run_serving(struct maker *m)
 }
 
 /*
- * Generate with a cache of a fixed size, then train on what came out; between the two the
+ * Generate with a cache of a fixed size, then train on the result. Between the two the
  * program gives its cached memory back, as such programs do.
  */
 static void
@@ -832,7 +858,9 @@ run_rl(struct maker *m)
     }
 }
 
-/* As RMM's random_allocations has it: of a hundred, 73 allocate; at most 16,000 MiB. */
+/*
+ * Run RMM's random_allocations: of a hundred operations, 73 allocate; at most 16,000 MiB.
+ */
 static void
 run_uniform(struct maker *m)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the benches call of <drystone/pool.h>, by PyTorch's own allocator (test/native): bench_pool
- * and bench_recorded are linked with it before the library and measure PyTorch as they do a pool.
+ * The calls of <drystone/pool.h> that the benches need, by PyTorch's own allocator
+ * (test/native). Both bench_pool and bench_recorded are linked with this before the library,
+ * and measure PyTorch as they do a pool.
  *
- * The torch placement alone can be had, and one pool at a time.
+ * Only the torch placement can be had, and one pool at a time.
  */
 #include <string.h>
 
@@ -38,7 +39,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     return DRY_OK;
 }
 
-/* All blocks are free by now: their memory goes back to the device. */
+/* End the pool. All blocks are free by now: their memory goes back to the device. */
 void
 dry_pool_destroy(struct dry_pool *pool)
 {
@@ -69,7 +70,7 @@ dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
     native_get_stats(stats);
 }
 
-/* PyTorch has none. */
+/* PyTorch has no counters. */
 void
 dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
 {

@@ -2,7 +2,7 @@
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
 
-/* Clocks, and times one by one. */
+/* Clocks, and the times of single calls. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ need(int condition, const char *what)
     if (condition)
         return;
     fprintf(stderr, "bench: %s\n", what);
-    _exit(1); /* of whatever thread */
+    _exit(1); /* ends the process, whatever thread calls */
 }
 
 static inline void *
@@ -50,8 +50,9 @@ compare_times(const void *a, const void *b)
 }
 
 /*
- * The median of sorted times that a clock in steps of `step` gave. A time stands for what lies up to
- * half a step from it, evenly: how deep among those the median is, their count says.
+ * Return the median of sorted times that a clock in steps of `step` gave. A time stands
+ * for all values up to half a step from it, evenly. Their count says how deep the median
+ * is among them.
  */
 static inline double
 median_of_steps(const uint32_t *times, size_t count, double step)
@@ -67,7 +68,7 @@ median_of_steps(const uint32_t *times, size_t count, double step)
 
 struct clock {
     double cost_ns; /* of two reads, the median */
-    uint32_t step;  /* 10 ns where it counts at 100 MHz */
+    uint32_t step;  /* 10 ns if the clock counts at 100 MHz */
 };
 
 static inline struct clock
@@ -81,8 +82,8 @@ study_clock(void)
     }
     qsort(spent, READS, sizeof *spent, compare_times);
     /*
-     * Steps that are no whole nanoseconds are rounded: times one apart are the same. The longest
-     * times are apart because they are few.
+     * A step that is no whole number of nanoseconds is rounded: times one apart are the
+     * same. The longest times are apart because they are few.
      */
     for (int i = 1; i < READS - READS / 100; i++) {
         uint32_t gap = spent[i] - spent[i - 1];
@@ -93,8 +94,8 @@ study_clock(void)
 }
 
 /*
- * ,"p50_ns":..,"p99_9_ns":..,"max_ns":.. of times that are sorted here, in each of which the clock
- * was read `reads` times two.
+ * Sort `times` and print ,"p50_ns":..,"p99_9_ns":..,"max_ns":.. of them. In each time the
+ * clock was read `reads` times two.
  */
 static inline void
 print_times(uint32_t *times, size_t count, unsigned reads)
