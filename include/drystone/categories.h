@@ -82,7 +82,7 @@ enum dry_category {
  */
 DRY_API const char *dry_category_name(enum dry_category category);
 
-/* The strongest evidence for a category, which the guess rests on. */
+/* The evidence that a guess rests on. */
 enum dry_category_evidence {
     DRY_EVIDENCE_NONE,
     DRY_EVIDENCE_MARK,  /* user_metadata or a category key says so */

@@ -319,7 +319,7 @@ struct dry_run_setup {
     /* Bytes outside of PyTorch's allocator; both are assumed. */
     uint64_t context_bytes;       /* the driver's; default 512 MiB */
     uint64_t communication_bytes; /* for each degree beyond 1; default 256 MiB */
-    uint64_t workspace_bytes;     /* of each of cuBLAS's two; default 8519680 */
+    uint64_t workspace_bytes;     /* of each of two cuBLAS workspaces; default 8519680 */
     uint64_t capacity_bytes;      /* of the device; 0, the default: no limit */
     const char *conf;             /* PYTORCH_CUDA_ALLOC_CONF; NULL: the defaults */
 };

@@ -13,8 +13,8 @@
  *
  * A step begins at a mark, if the record has marks: ProfilerStep#N and the like in the
  * annotations, or steps named in user_metadata. Without marks, steps are found by
- * periodicity of the allocations' stacks and sizes. A whole step is one that the record
- * holds from its beginning to its end.
+ * periodicity of the allocations' stacks and sizes. A whole step is one that is not
+ * partial (is_partial).
  *
  * At least two marks are needed, or three repetitions: fewer prove no loop, and the
  * window is then one step. Periodicity looks for code that allocates once a step, with at
