@@ -39,28 +39,6 @@ dry_graph_method_name(enum dry_graph_method method)
     return method < DRY_GRAPH_METHOD_COUNT ? names[method] : "unknown method";
 }
 
-enum dry_status
-dryi_graph_offer(struct dryi_graph_search *s, const struct dryi_runs *sequence,
-                 uint64_t time, enum dry_graph_method method)
-{
-    if (time >= s->best_ns)
-        return DRY_OK;
-    if (!dryi_runs_copy(&s->memory, &s->best, sequence))
-        return DRY_ERR_MEMORY;
-    s->best_ns = time;
-    s->method = method;
-    return DRY_OK;
-}
-
-bool
-dryi_graph_go_on(struct dryi_graph_search *s)
-{
-    const struct dry_graph_options *o = &s->options;
-    if (!s->is_cancelled && s->steps == 0 && o->progress)
-        s->is_cancelled = o->progress(o->progress_self, 0, s->best_ns) != 0;
-    return !s->is_cancelled;
-}
-
 /* --- the order as it is -------------------------------------------------------------------------- */
 
 static enum dry_status
