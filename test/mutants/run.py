@@ -1102,7 +1102,7 @@ MUTANTS = {
         "    if (list->count > 0) {",
         "test_plan_rules", "the_optimizers_step_may_be_what_binds"),
     "ranges_shorter_first": (
-        "plan_ranges.c",
+        "plan_rules.c",
         "(k < longer);",
         "(k + 1 >= count - longer);",
         "test_plan_rules", "blocks_of_transformers_want_a_range_each"),
@@ -1225,7 +1225,7 @@ PROGRAMS = {
     "test_plan_judge": ("test/unit/plan/chain/test_plan_judge.c",
                         ["plan/chain/plan_judge*", "plan/chain/plan_items*"]),
     "test_plan_rules": ("test/unit/plan/rules/test_plan_rules.c",
-                        ["plan/chain/plan_items*", "plan/rules/plan_ranges*", "plan/rules/plan_revolve*"]),
+                        ["plan/chain/plan_items*", "plan/rules/plan_r*"]),
     "test_estimate": ("test/unit/plan/estimate/test_estimate.c", ["plan/estimate/*"]),
     "test_knapsack": ("test/unit/plan/knapsack/test_knapsack.c", ["plan/knapsack/*"]),
     "test_graph": ("test/unit/plan/graph/test_graph.c", ["plan/graph/*"]),

@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rules that leave nothing to choose: all is saved, every stage is a range, every n-th is.
+ * Rules: one leaves nothing to choose (all is saved, every stage is a range, every n-th is), two
+ * have one number to choose. Those two are of Chen, Xu, Zhang and Guestrin (2016,
+ * arXiv:1604.06174): equal ranges, as many as are best, and ranges that end where their outputs
+ * pass a threshold.
  *
- * The last stage is always saved: its backward comes at once, so that a range of it alone
- * would run it twice and hold no byte less. So are stages that must not run twice.
+ * Within a budget the number that takes the least time is best, without one that with the
+ * fewest bytes.
+ *
+ * Theirs choose by a formula, about the square root of the stages; here every number is judged
+ * in bytes, the second run of a range included, because with stages that save many times
+ * their output far more ranges than the root are best.
+ *
+ * The last piece is always saved, not a range: its backward comes at once, so that a range would
+ * run it twice to need as much. Stages that must not run twice are saved and cut the range they
+ * are in. The longer of unequal pieces come first, because the least is held there.
+ *
+ * Cost: a plan of all stages for each number that is tried, in chains of more than
+ * DRYI_PLAN_TRY_ALL_MAX stages some of them.
  */
 #include "base/fail.h"
-#include "plan/chain/plan_state.h"
+#include "plan/chain/plan_search.h"
+
+/* --- nothing to choose -------------------------------------------------------------------- */
 
 /* The list as it is, or nothing: it is the only plan of its kind, and the floor. */
 static enum dry_status
@@ -52,4 +68,111 @@ enum dry_status
 dryi_plan_every(struct dryi_planning *p)
 {
     return plan_every(p, p->options.every);
+}
+
+/* --- a number to choose ------------------------------------------------------------------- */
+
+/* Numbers that are tried are such a part of themselves apart, or more. */
+#define FINE_PARTS 256u
+#define COARSE_PARTS 16u
+
+static uint64_t
+parts_of(const struct dryi_planning *p)
+{
+    return p->count <= DRYI_PLAN_TRY_ALL_MAX ? FINE_PARTS : COARSE_PARTS;
+}
+
+/* --- sqrt --------------------------------------------------------------------------------- */
+
+static bool
+make_equal(struct dryi_planning *p, uint64_t pieces)
+{
+    uint32_t count = (uint32_t)pieces, first = 0;
+    uint32_t length = p->count / count, longer = p->count % count;
+    for (uint32_t k = 0; k + 1 < count; k++) {
+        uint32_t last = first + length - 1 + (k < longer);
+        if (!dryi_plan_push_cut(p, first, last))
+            return false;
+        first = last + 1;
+    }
+    return dryi_plan_push_save(p, first, p->count - 1, 0);
+}
+
+/*
+ * The next number of pieces; of a long chain the fewest whose longest is shorter by a part.
+ * Beyond the count: there is none.
+ */
+static uint32_t
+next_count(const struct dryi_planning *p, uint32_t pieces)
+{
+    uint32_t count = p->count, longest = (count + pieces - 1) / pieces;
+    if (count <= DRYI_PLAN_TRY_ALL_MAX)
+        return pieces + 1;
+    uint32_t shorter = longest - longest / COARSE_PARTS - (longest < COARSE_PARTS);
+    return shorter ? (count + shorter - 1) / shorter : count + 1;
+}
+
+enum dry_status
+dryi_plan_sqrt(struct dryi_planning *p)
+{
+    struct dryi_plan_search search = {
+        .p = p, .make = make_equal, .prefers_time = p->room_bytes != UINT64_MAX};
+    for (uint32_t k = 1; k <= p->count; k = next_count(p, k)) {
+        struct dry_plan_cost cost;
+        enum dry_status status = dryi_plan_try(&search, k, &cost);
+        if (status != DRY_OK)
+            return status;
+    }
+    return dryi_plan_settle(&search);
+}
+
+/* --- greedy ------------------------------------------------------------------------------- */
+
+static bool
+make_greedy(struct dryi_planning *p, uint64_t threshold)
+{
+    uint32_t first = 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i + 1 < p->count; i++) {
+        sum += p->stages[i].output_bytes;
+        if (sum <= threshold)
+            continue;
+        if (!dryi_plan_push_cut(p, first, i))
+            return false;
+        first = i + 1;
+        sum = 0;
+    }
+    return dryi_plan_push_save(p, first, p->count - 1, 0);
+}
+
+/* The least threshold that ends some range later; UINT64_MAX: there is no range. */
+static uint64_t
+next_threshold(const struct dryi_planning *p, uint64_t threshold)
+{
+    uint64_t sum = 0, next = UINT64_MAX;
+    for (uint32_t i = 0; i + 1 < p->count; i++) {
+        sum += p->stages[i].output_bytes;
+        if (sum <= threshold)
+            continue;
+        next = sum < next ? sum : next;
+        sum = 0;
+    }
+    uint64_t far = threshold + threshold / parts_of(p);
+    return next < far ? far : next;
+}
+
+enum dry_status
+dryi_plan_greedy(struct dryi_planning *p)
+{
+    struct dryi_plan_search search = {
+        .p = p, .make = make_greedy, .prefers_time = p->room_bytes != UINT64_MAX};
+    uint64_t threshold = 0;
+    while (threshold != UINT64_MAX) {
+        struct dry_plan_cost cost;
+        enum dry_status status = dryi_plan_try(&search, threshold, &cost);
+        if (status != DRY_OK)
+            return status;
+        threshold = next_threshold(p, threshold);
+    }
+    return dryi_plan_settle(&search);
 }
