@@ -3,14 +3,19 @@
 /*
  * Planning of one level: how many slots, at what price, and how long to search.
  *
- * What a byte is worth and a first plan come of one limit in the place of all, in one pass
- * a price; the sieve then says which items a better plan can have, and only those are in tables
- * and searched. Where bytes are short all along the chain, a table of few slots may say more
- * than that: every price gives a lower bound, the bound rises to the right price and falls behind
- * it, and with a good price few slots know nearly as much as many.
+ * The sieve relaxes all limits but one, in one pass a price. This tells what a byte is worth,
+ * gives a first plan, and says which items a better plan can have. Tables and searches hold
+ * only those items.
  *
- * Where all that a plan can hold is a whole number of slots, nothing is rounded: the table is
- * exact, needs no price, and the first plan that it leads to is the best.
+ * If bytes are short all along the chain, a table of few slots may say more than the sieve.
+ * Every price gives a lower bound; the bound rises to the right price and falls behind it.
+ * With a good price few slots know nearly as much as many.
+ *
+ * If all that a plan can hold is a whole number of slots, nothing is rounded. The table is
+ * exact then and needs no price, and the first plan that it leads to is the best.
+ *
+ * Cost: that of the tables and searches (plan_one_table.c, plan_one_search.c), which WORK_MAX
+ * and MOVES_MAX limit.
  */
 #include "plan/one/plan_one.h"
 #include "base/assert.h"
@@ -22,7 +27,7 @@
 #define PRICE_SLOTS 64u /* of a table that looks for the price, at least */
 #define PRICE_SHARE                                                                      \
     3u /* of such slots are in what all needs beyond the memory, at least */
-/* What is looked for first: plans that take so little more than the bound. */
+/* The first search looks for plans that take so little more than the bound. */
 #define NEAR_STAGES 4
 #define GOOD_PART 1024 /* of a plan's time: a rest that is not looked for elsewhere */
 #define LOOKS_FAR                                                                        \
@@ -74,7 +79,7 @@ lesser(double a, double b)
     return a < b ? a : b;
 }
 
-/* Divides all that a plan can hold. */
+/* Find the greatest unit that divides all that a plan can hold. */
 static uint64_t
 unit_of(const struct dryi_one *one)
 {
@@ -99,7 +104,7 @@ slot_of(uint64_t memory, uint64_t slots)
     return memory > slots ? (memory - 1) / slots + 1 : 1;
 }
 
-/* At items that pass the sieve. */
+/* Count the looks at items that pass the sieve. */
 static uint64_t
 count_looks(const struct planner *r)
 {
@@ -112,7 +117,7 @@ count_looks(const struct planner *r)
     return looks;
 }
 
-/* As many slots as are asked for; less where that would take long. */
+/* Count the slots: as many as are asked for, fewer if that would take long. */
 static uint64_t
 count_slots(const struct planner *r)
 {
@@ -157,7 +162,7 @@ struct pricing {
     enum dry_status status;
 };
 
-/* Of a slot, a whole number; and no more than anything can take. */
+/* The price of a slot: a whole number, and no more than anything can take. */
 static double
 price_of(uint64_t slot, double price)
 {
@@ -205,7 +210,7 @@ climb(struct pricing *q, double factor)
     }
 }
 
-/* Far too high: no plan would pay that. */
+/* Lower a price that is far too high: no plan would pay it. */
 static void
 descend(struct pricing *q)
 {
@@ -214,8 +219,9 @@ descend(struct pricing *q)
 }
 
 /*
- * The sieve's, unless tables, which know all limits, say more: then the last factor is enough.
- * Without the sieve's first what the floor's plan pays for the bytes that it does without.
+ * Choose the price: the sieve's, unless tables, which know all limits, say more; then the
+ * last factor is enough. If the sieve has none, the first is what the floor's plan pays for
+ * the bytes that it does without.
  */
 static enum dry_status
 choose_price(struct planner *r, uint64_t all_need)
@@ -314,7 +320,7 @@ is_met(const struct planner *r, double bound)
     return (double)r->plan.cost.extra <= bound;
 }
 
-/* Of ranges that were not looked at only the sieve knows anything. */
+/* Raise the bound. Only the sieve knows anything of ranges that were not looked at. */
 static void
 set_bound(struct planner *r, double bound, bool is_cut)
 {
@@ -335,7 +341,7 @@ wider(size_t width, size_t most)
     return 4 * width < most && 16 * width > most ? most : 4 * width;
 }
 
-/* By the table, with more and more ways. */
+/* Search by the table, with more and more ways. */
 static enum dry_status
 search(struct planner *r, const struct dryi_one_table *t, double bound)
 {
@@ -378,7 +384,7 @@ plan_below(struct planner *r, uint64_t all_need)
     return status;
 }
 
-/* Near the bound first; as far from it as does not let much more pass. */
+/* Choose a limit near the bound: as far from it as does not let much more pass. */
 static double
 choose_limit(struct planner *r, double most)
 {
@@ -396,7 +402,9 @@ choose_limit(struct planner *r, double most)
     return lesser(bound + above, most);
 }
 
-/* Often it is a stage's time from the best there is. */
+/*
+ * Take the sieve's plan if it is better; often it is a stage's time from the best there is.
+ */
 static enum dry_status
 take_first(struct planner *r)
 {

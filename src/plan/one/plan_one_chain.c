@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The chain as one-level planning sees it: everything that does not depend on the plan is
- * summed here. */
+/*
+ * The chain as one-level planning sees it: everything that does not depend on the plan is
+ * summed here, once. The judge of plans, which is exact, stands here too.
+ *
+ * Cost: stages and options; the floors come on top (plan_one_floor.c).
+ */
 #include "plan/one/plan_one.h"
 
 #include "base/assert.h"
@@ -9,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* At ranges, in all: a second. Up to 8,000 stages no range is too long. */
+/* Looks at ranges, in all: a second. Up to 8,000 stages no range is too long. */
 #define LOOKS_MAX ((size_t)1 << 26)
 #define EXACT_BITS 52u /* sums of times; a double has 53 */
 
@@ -37,7 +41,7 @@ take_parts(struct dryi_one *one)
     return one->stages && one->options && one->moved && one->floors;
 }
 
-/* Gradients there are while stage i runs backward: its weights' are the last. */
+/* Sum the gradients that are there while stage i runs backward: its weights' are the last. */
 static void
 set_gradients(struct dryi_one *one, const struct dry_chain *chain)
 {

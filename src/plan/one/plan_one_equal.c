@@ -3,13 +3,13 @@
 /*
  * Equal stages, and a last one of any kind: planned without a table, in one walk.
  *
- * Of all plans that take as long, one has its ranges first, and every range but the last is as
- * long as it can be:
+ * Among plans that take equally long, there is one in which ranges come first and every range
+ * but the last is as long as it can be:
  *
- *   - A saved stage before a range may change places with it. The range then begins where a
- *     stage's saved bytes less are held; its gradients of weights are one stage's more, which
- *     are no more than that. The saved stage then comes after the range's output, which is no
- *     more than what the range's last stage needed in its place before.
+ *   - A saved stage before a range may change places with it. The range then begins with one
+ *     stage's saved bytes less held; its gradients of weights are one stage's more, which are no
+ *     more than that. The saved stage then comes after the range's output, which is no more than
+ *     what the range's last stage needed in its place before.
  *   - A range that could be one stage longer may take it from a range behind it, which then
  *     needs no more, and which is gone if it had but one.
  *
@@ -32,7 +32,9 @@ dryi_one_is_equal(const struct dry_chain *chain)
     return true;
 }
 
-/* From stage `first` on, what is held there: how far a range can go. */
+/*
+ * How far a range from stage `first` on can go in so much room; returns the stage behind it.
+ */
 static size_t
 longest(const struct dryi_one *one, size_t first, uint64_t room)
 {
@@ -48,7 +50,8 @@ longest(const struct dryi_one *one, size_t first, uint64_t room)
 
 /*
  * Is there room for stages from `first` on, saved, and the last one's option, behind so much?
- * Of equal stages the last needs the most, but that the chain's first makes another gradient.
+ * The last of equal stages needs the most, except that the chain's first makes another
+ * gradient.
  */
 static bool
 fits(const struct dryi_one *one, size_t first, uint64_t held, size_t option,
@@ -66,7 +69,7 @@ fits(const struct dryi_one *one, size_t first, uint64_t held, size_t option,
     return held + one->options[option].need <= memory;
 }
 
-/* How many run twice: more than `low`, at most `high`, where it fits. */
+/* Find how many stages run twice: more than `low`, at most `high`, which fits. */
 static size_t
 least_count(const struct dryi_one *one, size_t low, size_t high, uint64_t held,
             size_t option, uint64_t memory)
@@ -97,7 +100,7 @@ write_plan(const struct dryi_one *one, const size_t *ends, size_t count, size_t 
     plan->cost = dryi_one_judge(one, plan->choices, plan->count);
 }
 
-/* The best with this option of the last stage; `ends` has room for every stage. */
+/* Find the best plan with this option of the last stage; `ends` has room for every stage. */
 static void
 plan_option(const struct dryi_one *one, uint64_t memory, size_t option, size_t *ends,
             struct dryi_one_plan *plan)

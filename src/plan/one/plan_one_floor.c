@@ -5,7 +5,7 @@
  *
  *     floor(i) = min over items from i on:  max(need, held + floor(behind it))
  *
- * A range is not made longer than it takes to need more than the best item so far.
+ * A range grows no further once it needs no less than the best item so far.
  *
  * Cost: stages times the length of ranges that need less than the floor, which for equal
  * stages is about the square root of their number.

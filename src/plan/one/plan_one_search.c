@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From a table of lower bounds to a plan, in exact bytes.
+ * The search for a plan in exact bytes, which a table of lower bounds guides.
  *
  * A way is the beginning of a plan: so much held, so much time on top. It leads through the
- * stages from left to right; at each the ways that came to it are thinned out: those that
- * hold no less and took no less than another, those that cannot become better than a plan
- * that is there already, and if more than `width` are left, those of the highest bounds. Only
- * the last loses anything: without it, what is found in the end is the best there is.
+ * stages from left to right. At each stage the ways that came to it are thinned out. First go
+ * those that hold no less and took no less than another, then those that cannot become better
+ * than a plan that is there already. If more than `width` are left, those of the highest
+ * bounds go. Only the last step loses anything: without it, the plan that is found in the end
+ * is the best there is.
  *
- * No way ends before the end of the chain, as one is only gone where what is left of the
- * memory is at least the floor behind it.
+ * Every way leads to the end of the chain: one is begun only if what is left of the memory is
+ * at least the floor behind it.
  *
  * Cost: width * stages * (options + length of ranges that fit).
  */
@@ -47,7 +48,7 @@ struct search {
     bool is_thinned; /* a way was dropped that could have become the best */
 };
 
-/* By key; equal ones stay in order. */
+/* Sort the items by key; equal ones stay in order. */
 static void
 sort_items(struct search *s, size_t count)
 {
@@ -64,7 +65,7 @@ sort_items(struct search *s, size_t count)
     }
 }
 
-/* Ways that none is better than, by what they hold; items[] says which. */
+/* Find the ways that none is better than, by what they hold; items[] says which. */
 static size_t
 sort_out_worse(struct search *s, const struct way *ways, size_t count)
 {
@@ -85,7 +86,7 @@ sort_out_worse(struct search *s, const struct way *ways, size_t count)
     return kept;
 }
 
-/* Of the first `count` items the `width` of the lowest bounds. */
+/* Keep the `width` items of the lowest bounds, among the first `count`. */
 static size_t
 sort_out_high(struct search *s, size_t row, const struct way *ways, size_t count)
 {
@@ -123,7 +124,7 @@ add(struct search *s, size_t row, const struct way *way)
     s->ways[row * s->capacity + s->counts[row]++] = *way;
 }
 
-/* An item of so much need and time, to a row of stage `to`, after the way. */
+/* An item of so much need and time, which leads a way to a row of stage `to`. */
 struct move {
     uint64_t need, held, time;
     size_t to, row;
@@ -173,7 +174,7 @@ go_on_saving(struct search *s, size_t i, size_t row)
     }
 }
 
-/* The least that a way to the row holds, and the least time. */
+/* The least that any way to the row holds, and the least time of any. */
 static struct way
 least_of(const struct search *s, size_t row)
 {
@@ -205,7 +206,7 @@ go_on_repeating(struct search *s, size_t i, size_t row)
     }
 }
 
-/* False: whoever is told wants no more. */
+/* Lead ways through all stages. False: whoever is told wants no more. */
 static bool
 run(struct search *s)
 {

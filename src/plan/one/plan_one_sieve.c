@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a byte is worth, and which items can be part of a good plan: with one limit in the
- * place of all.
+ * The sieve finds what a byte is worth, and which items can be part of a good plan, with one
+ * limit in the place of all.
  *
- * When stage `at` runs backward, every plan holds what its items before it hold, and the need of
- * the item that it is in beside them: that is within the memory. Leave every other limit
- * away and give this one a price (Lagrangian relaxation): for any price, the least of
+ * When stage `at` runs backward, every plan holds what its items before it hold. The need of
+ * the item that the stage is in comes on top, and the sum is within the memory. Leave every
+ * other limit away and give this one a price (Lagrangian relaxation): for any price, the
+ * least of
  *
  *     time + price * (held before `at` + need at `at` - memory)
  *
  * over all lists of items is a bound. The least of the items from a stage on, `rest`, and of
- * those before it, `way`, are found in one pass each: the ranges from a stage are those to a
- * stage in reach, and both ends of what is in reach only move one way, so that a queue
- * has the best of them.
+ * those before it, `way`, are found in one pass each. The ranges from a stage are those to a
+ * stage in reach. Both ends of what is in reach only move one way, so that a queue has the
+ * best of them.
  *
- * With both, the least of all lists with one given item is a sum of three numbers. Where that
- * is not below the time of a plan that is there already, no better plan has the item, and tables
- * and searches need not look at it: of hundreds of ranges from a stage a few are left.
+ * With both, the least of all lists with one given item is a sum of three numbers. If that
+ * sum is not below the time of a plan that is there already, no better plan has the item.
+ * Tables and searches need not look at it: a few are left of hundreds of ranges from a stage.
  *
- * The best price is where the lines of two lists meet, one that holds more than there is and
- * one that does not, and no list is below that.
+ * The lines of two lists, one that holds more than there is and one that does not, meet at a
+ * price. It is the best if no list is below it there.
  *
  * Cost: stages and options times looks at prices.
  */
@@ -30,7 +31,7 @@
 #include "base/memory.h"
 
 #define PRICES 48u
-/* Of sums of 200,000 doubles and what they are differences of. */
+/* The relative error of sums of 200,000 doubles and their differences. */
 #define MARGIN 1e-10
 #define PLAN_STEP 0x1p-20 /* of the price */
 #define PLAN_STEPS 8u
@@ -78,7 +79,10 @@ has_offload(const struct dryi_one *one)
     return one->row_count > one->count + 1;
 }
 
-/* Before which stage ranges end, at most. A longer one needs more, and one that begins before. */
+/*
+ * Set before which stage ranges end, at most. A range that is longer, or that begins before,
+ * needs more.
+ */
 static void
 set_reach(struct dryi_one_sieve *s)
 {
@@ -117,7 +121,7 @@ take_less(struct sum *best, double time, double held)
     return true;
 }
 
-/* What an option adds to the limited sum. */
+/* The bytes that an option adds to the limited sum. */
 static double
 held_of(const struct dryi_one_sieve *s, size_t i, size_t k)
 {
@@ -127,14 +131,14 @@ held_of(const struct dryi_one_sieve *s, size_t i, size_t k)
     return i == s->at ? (double)o->need : (double)o->held;
 }
 
-/* What a range from i over `at` adds, at least: what it has saved there. */
+/* The least that a range from i over `at` adds: what it has saved there. */
 static double
 covered(const struct dryi_one_sieve *s, size_t i)
 {
     return s->saved[s->at + 1] - s->saved[i] + (double)s->one->stages[s->at].back;
 }
 
-/* The least of stage i's options, which is item[i] from now on. */
+/* Find the least of stage i's options, which is item[i] from now on. */
 static struct sum
 save(struct dryi_one_sieve *s, size_t i)
 {
@@ -147,7 +151,7 @@ save(struct dryi_one_sieve *s, size_t i)
     return best;
 }
 
-/* The least from every stage to `at` on; behind it nothing costs anything. */
+/* Set the least from every stage to `at` on; nothing behind `at` costs anything. */
 static struct sum
 set_rests(struct dryi_one_sieve *s)
 {
@@ -182,7 +186,10 @@ set_rests(struct dryi_one_sieve *s)
     return behind;
 }
 
-/* The least to every stage, less the time of all stages before it, and the rest behind `at`. */
+/*
+ * Set the least to every stage, less the time of all stages before it, and the rest behind
+ * `at`.
+ */
 static void
 set_ways(struct dryi_one_sieve *s)
 {
@@ -224,7 +231,10 @@ set_block_ends(struct dryi_one_sieve *s)
 
 /* --- prices ------------------------------------------------------------------------------ */
 
-/* All lists hold at least 0, and what is nearest to the memory says most. */
+/*
+ * Find the bound at s->price. All lists hold at least 0, and what is nearest to the memory
+ * says most.
+ */
 static double
 relax(struct dryi_one_sieve *s, struct sum *line)
 {
@@ -237,7 +247,7 @@ relax(struct dryi_one_sieve *s, struct sum *line)
     return bound - s->slack;
 }
 
-/* Between one line that holds too much and one that does not. */
+/* Look for the price between one line that holds too much and one that does not. */
 static void
 find_price(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
 {
@@ -313,7 +323,7 @@ dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends)
     dryi_one_sieve_limit(s, DRYI_ONE_NEVER);
 }
 
-/* The list of items of the least sum; behind `at` all are saved. */
+/* Write the list of items of the least sum; all stages behind `at` are saved. */
 static size_t
 collect(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
 {
@@ -326,7 +336,7 @@ collect(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
     return count;
 }
 
-/* The plan at a price, where it fits. */
+/* Write the plan at a price; 0: it does not fit. */
 static size_t
 plan_at(struct dryi_one_sieve *s, double price, struct dryi_one_choice *choices)
 {
@@ -337,7 +347,10 @@ plan_at(struct dryi_one_sieve *s, double price, struct dryi_one_choice *choices)
     return dryi_one_judge(s->one, choices, count).need <= s->memory ? count : 0;
 }
 
-/* Higher prices, until limits hold that were left away; then by halves to the least of those. */
+/*
+ * Try higher prices, until the limits hold that were left away; then halve down to the least
+ * such price.
+ */
 size_t
 dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices)
 {
@@ -378,7 +391,7 @@ dryi_one_sieve_option(const struct dryi_one_sieve *s, size_t i, size_t k)
 
 /* --- walks ------------------------------------------------------------------------------- */
 
-/* A block of stages that no range of use ends in. */
+/* Skip a block of stages that no range of use ends in. */
 static bool
 skip(struct dryi_one_walk *w)
 {

@@ -21,7 +21,7 @@ struct dryi_one_block {
 
 /*
  * Lower bounds of plans with a given item, with a price for memory and without a grid
- * (plan_one_sieve.c). Those of which it is not below a limit pass no more.
+ * (plan_one_sieve.c). Items whose bound is not below a limit pass no more.
  *
  * V1  from[i] + to[e], or over[i] + to[e] from e = at on, is not more than any plan with a
  *     range i to e takes, and price * memory + slack.
@@ -48,7 +48,7 @@ struct dryi_one_sieve {
     struct dryi_one_block *blocks;
 };
 
-/* What is known already. */
+/* The limits that are known before the sieve is set. */
 struct dryi_one_ends {
     uint64_t memory;
     uint64_t all_need;                /* of saving everything: more than memory */
@@ -58,13 +58,13 @@ struct dryi_one_ends {
 enum dry_status dryi_one_sieve_init(struct dryi_one_sieve *s, const struct dryi_one *one,
                                     struct dry_error *err);
 void dryi_one_sieve_finish(struct dryi_one_sieve *s);
-/* Finds the price, the bound, and what V1 says. No limit yet. */
+/* Find the price, the bound, and the sums of V1. There is no limit yet. */
 void dryi_one_sieve_set(struct dryi_one_sieve *s, const struct dryi_one_ends *ends);
-/* Only plans that take less are looked for from now on. */
+/* Look only for plans that take less, from now on. */
 void dryi_one_sieve_limit(struct dryi_one_sieve *s, double limit);
 /*
- * A plan that fits, of items that are the least at about the price; `choices` has room for every
- * stage. 0: none was found.
+ * Write a plan that fits, of items that are the least at about the price; `choices` has room
+ * for every stage. Returns the number of items; 0: none was found.
  */
 size_t dryi_one_sieve_plan(struct dryi_one_sieve *s, struct dryi_one_choice *choices);
 /* Is option k of stage i, of dryi_one.options, of use? */
@@ -79,7 +79,7 @@ struct dryi_one_walk {
     struct dryi_one_range range;
 };
 
-/* To the next that passes; false: there is none. */
+/* Go to the next range that passes; false: there is none. */
 bool dryi_one_walk_on(struct dryi_one_walk *walk);
 
 #endif

@@ -49,7 +49,7 @@ struct dryi_one {
         time_shift; /* times are in 2^shift ns, rounded down, so that doubles are exact */
 };
 
-/* Options of a stage: from its first to before this. */
+/* The end of a stage's options: they go from its first to before this. */
 static inline size_t
 dryi_one_option_end(const struct dryi_one *one, size_t stage)
 {
@@ -75,7 +75,10 @@ struct dryi_one_range {
     size_t count;
 };
 
-/* One stage more; it is the range's first if nothing is in it yet. */
+/*
+ * Make the range one stage longer; `is_first`: the range was empty, and begins with that
+ * stage.
+ */
 static inline void
 dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size_t stage,
                       bool is_first)
@@ -95,8 +98,8 @@ dryi_one_range_extend(struct dryi_one_range *r, const struct dryi_one *one, size
 }
 
 /*
- * May the range go on to this stage? One that ends with the last is of use only where it is
- * its first stage that bytes are on their way: they are gone when it runs again.
+ * May the range go on to this stage? A range that ends with the last stage is of use only if
+ * bytes are on their way while its first stage runs: they are gone when that runs again.
  */
 static inline bool
 dryi_one_can_repeat(const struct dryi_one *one, size_t stage,

@@ -3,10 +3,10 @@
 /*
  * The tables of one-level planning, filled from the end of the chain.
  *
- * Let an item from stage i on lead to stage j and hold so much that a memory of a whole
- * number of slots at i comes out at j with `over` bytes missing to a whole number, c'. Then
- * with `short` bytes less, over + short are missing, which is either less than a slot, or a
- * slot more and over + short - slot. With a slot's price p, the two cases promise
+ * Let an item from stage i on lead to stage j. A memory of a whole number of slots at i comes
+ * out at j with `over` bytes missing to a whole number, c'. Then with `short` bytes less,
+ * over + short are missing, which is either less than a slot, or a slot more and over + short
+ * - slot. With a slot's price p, the two cases promise
  *
  *     V'[c']     + p * (over + short) / slot
  *     V'[c' - 1] + p * (over + short) / slot - p
@@ -23,7 +23,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* What an item makes of the row behind it. */
+/* The values that an item makes of the row behind it. */
 struct candidate {
     size_t row;    /* behind it */
     size_t first;  /* column of this row that has its need */
@@ -85,7 +85,7 @@ lent_of(const struct dryi_one_table *t, size_t row)
     return cells_of(t, row) + t->stride;
 }
 
-/* What so many bytes are worth, rounded down: never more than the true product. */
+/* The worth of so many bytes, rounded down: never more than the true product. */
 static inline double
 worth(const struct dryi_one_table *t, uint64_t bytes)
 {
@@ -93,7 +93,10 @@ worth(const struct dryi_one_table *t, uint64_t bytes)
     return (double)(uint64_t)(product * (1 - 1e-12));
 }
 
-/* From stage i to j, holding so much; `need` is what it takes at i. */
+/*
+ * Set a candidate that leads from stage i to j and holds so much; `need` is what it takes at
+ * i.
+ */
 static void
 set_candidate(const struct dryi_one_table *t, size_t i, size_t j, uint64_t held,
               uint64_t need, struct candidate *c)
@@ -147,7 +150,7 @@ apply_options(struct dryi_one_table *t, size_t i, size_t row)
     }
 }
 
-/* Columns from `end` on are as low as they can be. */
+/* Apply the ranges from stage i. Columns from `end` on are as low as they can be. */
 static void
 apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
 {
@@ -167,7 +170,7 @@ apply_ranges(struct dryi_one_table *t, size_t i, size_t row, size_t end)
     t->is_cut = t->is_cut || range->count >= t->one->longest;
 }
 
-/* Nothing takes less than 0. */
+/* Raise cells to 0, as nothing takes less. */
 static size_t
 raise_to_zero(double *cells, size_t end, double price)
 {
@@ -198,7 +201,7 @@ fill_row(struct dryi_one_table *t, size_t i, size_t row)
         lent[c] = cells[c] < cells[c - 1] - price ? cells[c] : cells[c - 1] - price;
 }
 
-/* False: whoever is told wants no more. */
+/* Fill the rows, the last stage first. False: whoever is told wants no more. */
 static bool
 fill(struct dryi_one_table *t)
 {

@@ -9,15 +9,15 @@
 /*
  * Lower bounds by stage and memory left, in columns of a slot each.
  *
- * Column c of stage i is for all memories in (bytes - slot, bytes], where bytes is
- * c * slot - offsets[i]. Its cell V says
+ * Column c of stage i is for all memories in (bytes - slot, bytes], where bytes is c * slot -
+ * offsets[i]. Its cell V says
  *
  *     least(i, bytes - short) >= V + price * short / slot       for 0 <= short < slot
  *
- * price being what a slot is worth. A price of 0 says that bytes beyond a
- * whole slot are a present, and as many presents are made as a plan has ranges: with sizes
- * of few slots that is a poor bound. With about the right price they are paid for, and what
- * is lost is only what the true price differs.
+ * price being what a slot is worth. A price of 0 says that bytes beyond a whole slot are a
+ * present, and as many presents are made as a plan has ranges. With sizes of few slots that
+ * is a poor bound. With about the right price they are paid for, and what is lost is only
+ * what the true price differs.
  *
  * The grid of each stage is moved by what all before it save by option 0, so that saving
  * leaves nothing over.
@@ -42,7 +42,7 @@ struct dryi_one_table {
     bool is_cut;       /* by one->longest */
 };
 
-/* Columns that it takes to have 0 bytes and `memory` in every row. */
+/* The columns that it takes to have 0 bytes and `memory` in every row. */
 size_t dryi_one_columns(uint64_t memory, uint64_t slot);
 
 struct dryi_one_grid {
@@ -52,6 +52,7 @@ struct dryi_one_grid {
     const struct dryi_one_sieve *sieve; /* cells are of what passes it; NULL: all */
 };
 
+/* Fill a table. MEMORY, or CANCELLED by one->watch: nothing is left. */
 enum dry_status dryi_one_table_init(struct dryi_one_table *t, const struct dryi_one *one,
                                     const struct dryi_one_grid *grid,
                                     struct dry_error *err);
