@@ -5,13 +5,18 @@
  * window's stages, options, and the judge's rules.
  *
  * A grid of slots is a help, not the truth: what is kept of many small stages is rounded many
- * times. So sizes are rounded to the nearest slot, what that leaves out has a price, plans are
- * read from the table for more and less memory than there is, and judged in bytes; the fastest
- * that fits is taken. Beside it stands the plan of one level; behind it the plan of sizes
- * rounded up, and the one that the exact least memory guides to, which is there whenever any
- * is. What no plan can be faster than comes of sizes rounded down.
+ * times. So sizes are rounded to the nearest slot, and what that leaves out has a price.
+ * Plans are read from the table for more and less memory than there is, and judged in bytes;
+ * the fastest that fits is taken.
+ *
+ * Beside it stands the plan of one level. Behind it stand the plan of sizes rounded up, and
+ * the plan that the exact least memory guides to, which is there whenever any plan is. Sizes
+ * rounded down give the time that no plan can be faster than.
  *
  * The window grows by doubling until the table says the same at the budget.
+ *
+ * Cost: that of the tables (plan_nested_table.c), and a walk and a judgement for each column
+ * that is looked at.
  */
 #include <string.h>
 
@@ -54,7 +59,7 @@ min(uint32_t a, uint32_t b)
 
 /* --- plans --------------------------------------------------------------------------------- */
 
-/* p's list is kept if it fits and is better; *fits is told. */
+/* Keep p's list if it fits and is better; *fits is told. */
 static enum dry_status
 consider(struct nested *n, const struct dryi_planning *p, bool *fits)
 {
@@ -80,7 +85,7 @@ consider(struct nested *n, const struct dryi_planning *p, bool *fits)
     return DRY_OK;
 }
 
-/* The table's plan of a column. */
+/* Consider the table's plan of a column. */
 static enum dry_status
 look(struct nested *n, uint32_t column, bool *fits)
 {
@@ -99,7 +104,7 @@ find_equal(const struct nested *n, uint32_t column)
     return column;
 }
 
-/* By halves to where plans begin to fit, then upwards from there. */
+/* Halve to the column where plans begin to fit, then look upwards from there. */
 static enum dry_status
 scan(struct nested *n)
 {
@@ -163,7 +168,7 @@ get_time(const struct nested *n)
         &n->table, min(n->table.columns, (uint32_t)(n->chain.room / n->table.unit)));
 }
 
-/* As wide as the limit lets it be. */
+/* Make the table of sizes rounded to the nearest, as wide as the limit lets it be. */
 static enum dry_status
 make_nearest(struct nested *n)
 {
@@ -173,7 +178,7 @@ make_nearest(struct nested *n)
     return status;
 }
 
-/* Twice the window, as long as that changes what the table says. */
+/* Double the window, as long as that changes what the table says. */
 static enum dry_status
 grow_window(struct nested *n)
 {
@@ -194,7 +199,7 @@ grow_window(struct nested *n)
 
 /* --- what no plan can do ------------------------------------------------------------------- */
 
-/* DRY_ERR_LIMIT: the one before is still there. */
+/* Find the least memory with this window. DRY_ERR_LIMIT: the one before is still there. */
 static enum dry_status
 make_least(struct nested *n, uint32_t window)
 {
@@ -211,7 +216,7 @@ make_least(struct nested *n, uint32_t window)
     return DRY_OK;
 }
 
-/* Of all steps but the optimizer's. */
+/* Note the peak of all steps but the optimizer's. */
 static void
 see_step(void *self, const struct dry_plan_step *step)
 {
@@ -221,7 +226,7 @@ see_step(void *self, const struct dry_plan_step *step)
     *floor = (struct dryi_plan_floor){step->needed_bytes, step->stage, step->phase};
 }
 
-/* Wider, as long as that needs less, and limits let it. */
+/* Widen the window of the least memory, as long as that needs less and limits allow it. */
 static enum dry_status
 widen_least(struct nested *n, uint64_t enough)
 {
@@ -239,7 +244,7 @@ widen_least(struct nested *n, uint64_t enough)
     return DRY_OK;
 }
 
-/* By the plan that needs least. */
+/* Set the floor by the plan that needs least. */
 static enum dry_status
 set_floor(struct nested *n)
 {
@@ -259,7 +264,7 @@ set_floor(struct nested *n)
     if (status != DRY_OK)
         return status;
     p->floor = floor;
-    /* What options move to the host is held in all tables here, and not by others. */
+    /* All tables here count what options move to the host as held; other planners do not. */
     if (n->kept > 0 && n->cost.peak_bytes < p->floor.bytes)
         p->floor = (struct dryi_plan_floor){n->cost.peak_bytes, n->cost.peak_stage,
                                             n->cost.peak_phase};
@@ -274,7 +279,7 @@ set_bound(struct nested *n)
     uint64_t extra, bound;
     enum dry_status status = make_table(n, DRYI_ROUND_DOWN, n->window);
     if (status == DRY_ERR_LIMIT)
-        return DRY_OK; /* what all take is one */
+        return DRY_OK; /* the time that all plans take is a bound */
     if (status == DRY_OK)
         status = dryi_nested_bound(&n->table, &extra);
     if (status == DRY_OK && !__builtin_add_overflow(n->p->base_ns, extra, &bound))
@@ -296,7 +301,10 @@ save_all(struct nested *n)
     return status;
 }
 
-/* Of a window that was asked for the rows alone may be too many: that is known before any work. */
+/*
+ * Is there room for the rows? A window that was asked for may have too many: that is known
+ * before any work.
+ */
 static bool
 has_room_for_rows(const struct nested *n)
 {
@@ -305,7 +313,7 @@ has_room_for_rows(const struct nested *n)
            rows <= n->p->options.table_bytes_max / sizeof(struct dryi_nested_row);
 }
 
-/* A window that is wide enough for the budget, or where wider is no help. */
+/* Choose a window that is wide enough for the budget, or that a wider one does not help. */
 static enum dry_status
 start(struct nested *n)
 {
@@ -336,8 +344,8 @@ get_longest(const struct dryi_plan_list *list)
 }
 
 /*
- * Without ranges in ranges: that planner searches in bytes, and is a part of the time that
- * this one takes.
+ * Consider the plan without ranges in ranges: the planner of one level searches in bytes, and
+ * takes a part of the time that this one takes.
  */
 static enum dry_status
 look_at_one_level(struct nested *n)
@@ -363,7 +371,7 @@ look_at_one_level(struct nested *n)
     return status == DRY_ERR_MEMORY || status == DRY_ERR_CANCELLED ? status : DRY_OK;
 }
 
-/* What the exact numbers guide to: it fits. */
+/* Consider the plan that the exact least memory guides to: it fits. */
 static enum dry_status
 look_at_least(struct nested *n)
 {
@@ -373,7 +381,10 @@ look_at_least(struct nested *n)
     return status == DRY_OK ? consider(n, n->p, &fits) : status;
 }
 
-/* That, unless its ranges are longer than the table's, and what sizes rounded up say. */
+/*
+ * Consider look_at_least()'s plan, unless its ranges are longer than the table's, and the
+ * plan of sizes rounded up.
+ */
 static enum dry_status
 fall_back(struct nested *n)
 {
@@ -386,7 +397,7 @@ fall_back(struct nested *n)
     return status == DRY_ERR_LIMIT ? DRY_OK : status;
 }
 
-/* Is there a plan, and of nearly all there is room for? */
+/* Is there a plan, and does it use nearly all the room? */
 static bool
 is_used(const struct nested *n)
 {
@@ -395,7 +406,9 @@ is_used(const struct nested *n)
            n->cost.peak_bytes >= n->p->base_bytes + room - room / UNUSED_PART;
 }
 
-/* At what memory is worth by all plans, then by the table that this makes. */
+/*
+ * Scan at the price that memory has by all plans, then at that of the table which this makes.
+ */
 static enum dry_status
 scan_priced(struct nested *n)
 {
@@ -410,7 +423,7 @@ scan_priced(struct nested *n)
     return status == DRY_OK ? scan(n) : status;
 }
 
-/* Others have to be better than what is kept. */
+/* Make a sieve of the plan that is kept: others have to be better. */
 static enum dry_status
 set_sieve(struct nested *n)
 {
@@ -420,7 +433,7 @@ set_sieve(struct nested *n)
     return DRY_ERR_MEMORY;
 }
 
-/* The best plan, in n->items. */
+/* Find the best plan, in n->items. */
 static enum dry_status
 search(struct nested *n)
 {
@@ -446,7 +459,7 @@ search(struct nested *n)
     n->p->window = n->window;
     if (status != DRY_OK || n->kept > 0)
         return status == DRY_OK ? set_bound(n) : status;
-    n->p->slots = 0; /* the limit left a table of too short ranges */
+    n->p->slots = 0; /* the limit left a table of ranges that are too short */
     n->p->window = n->least.window;
     return look_at_least(n);
 }

@@ -12,11 +12,11 @@
  *   bound   how much at least is, whatever the grid
  *   walk    from either of the two to the items of a plan
  *
- * Everywhere C(s, t, m) is the problem of turning back the stages s to t: the input of s is
+ * Everywhere C(s, t, m) is the problem of turning back the stages s to t. The input of s is
  * there, the gradient of t's output too, and `m` is what the device has beyond what is held
- * for others. Memory is counted with the gradients of the weights: those that are there when
- * stage t begins are part of the needs of t, so that a part of the problem gets the same `m`
- * less what is held.
+ * for others. Memory is counted with the gradients of the weights. The gradients that are
+ * there when stage t begins are part of the needs of t; so a part of the problem gets the
+ * same `m` less what is held.
  */
 
 #include <stdbool.h>
@@ -56,9 +56,10 @@ struct dryi_nested {
     uint64_t room; /* of the budget, in parts, for all that the plan decides about */
 };
 
+/* Add up the chain of a planning; false: no memory. */
 bool dryi_nested_init(struct dryi_nested *n, const struct dryi_planning *p);
 void dryi_nested_finish(struct dryi_nested *n);
-/* What saving every stage as it is takes, in parts. */
+/* The memory that saving every stage as it is takes, in parts. */
 uint64_t dryi_nested_get_all(const struct dryi_nested *n);
 
 /* --- least --------------------------------------------------------------------------------- */
@@ -73,18 +74,21 @@ struct dryi_nested_least {
 
 #define DRYI_NESTED_NEVER UINT64_MAX
 
-/* DRY_ERR_MEMORY, DRY_ERR_CANCELLED: nothing is there. */
+/* Find the least memory of all ranges. DRY_ERR_MEMORY, DRY_ERR_CANCELLED: nothing is there. */
 enum dry_status dryi_nested_least_init(struct dryi_nested_least *l,
                                        const struct dryi_nested *chain, uint32_t window);
 void dryi_nested_least_finish(struct dryi_nested_least *l);
-/* In parts, of the whole chain; NEVER: no range can hold what must not run twice. */
+/*
+ * The least memory of the whole chain, in parts; NEVER: no range can hold what must not run
+ * twice.
+ */
 uint64_t dryi_nested_least_get(const struct dryi_nested_least *l);
 
 /* --- sieve --------------------------------------------------------------------------------- */
 
 /*
- * With a plan at hand: what passes can be part of one that takes less (plan_nested_sieve.c). Times
- * are ns beyond what all take.
+ * A sieve with a plan at hand: only items that pass can be part of a plan that takes less
+ * (plan_nested_sieve.c). Times are ns beyond what all plans take.
  */
 struct dryi_nested_sieve {
     const struct dryi_nested *chain;
@@ -94,10 +98,10 @@ struct dryi_nested_sieve {
     double *from, *to; /* by stage: lists before a range's first, and behind its last */
 };
 
-/* false: no memory. */
+/* Make the sieve of a plan that takes `limit_ns` beyond what all take. False: no memory. */
 bool dryi_nested_sieve_init(struct dryi_nested_sieve *sieve,
                             const struct dryi_nested *chain, uint64_t limit_ns);
-/* Zeroed is fine. */
+/* Give everything back; the sieve may be zeroed. */
 void dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve);
 
 /* --- table --------------------------------------------------------------------------------- */
@@ -105,8 +109,8 @@ void dryi_nested_sieve_finish(struct dryi_nested_sieve *sieve);
 enum dryi_nested_rounding { DRYI_ROUND_DOWN, DRYI_ROUND_NEAREST, DRYI_ROUND_UP };
 
 /*
- * Of C(s, t, m) in slots: infeasible below `lo`, or of no use; nothing is recomputed from `hi`
- * on.
+ * A row: C(s, t, m) by m in slots. It is infeasible below `lo`, or of no use; nothing is
+ * recomputed from `hi` on.
  */
 struct dryi_nested_row {
     uint64_t at; /* its cells, of the slots between */
@@ -140,56 +144,59 @@ struct dryi_nested_table {
 };
 
 /*
- * Only what passes the sieve, which stays the caller's, and plans that take less than its
- * limit: for those that take more, cells may say anything that is no less than the limit. Before
- * the first window.
+ * Keep only what passes the sieve, which stays the caller's, and plans that take less than
+ * its limit. For plans that take more, cells may say anything that is no less than the limit.
+ * Requires that no window was added yet.
  */
 void dryi_nested_table_sift(struct dryi_nested_table *table,
                             const struct dryi_nested_sieve *sieve);
-/* Windows are added by dryi_nested_table_widen(). */
+/* Make an empty table; dryi_nested_table_widen() adds windows. */
 enum dry_status dryi_nested_table_init(struct dryi_nested_table *table,
                                        const struct dryi_nested *chain,
                                        enum dryi_nested_rounding rounding, uint64_t unit,
                                        uint32_t columns, uint64_t bytes_max);
 void dryi_nested_table_finish(struct dryi_nested_table *table);
-/* Ranges of up to `window` stages. DRY_ERR_LIMIT: more than bytes_max; the table is spoilt. */
+/*
+ * Add ranges of up to `window` stages. DRY_ERR_LIMIT: more than bytes_max; the table is
+ * spoilt.
+ */
 enum dry_status dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window);
 /*
- * From now on what sizes lose by rounding costs in the ends what memory is worth there: as many
- * quanta a part as the cells fall by around this column.
+ * Set a price for what sizes lose by rounding. It costs in the ends, from now on, what memory
+ * is worth there: as many quanta a part as the cells fall by around this column.
  */
 enum dry_status dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column);
-/* The same at a price that is known, in ns a part. */
+/* Set a price that is known, in ns a part. */
 enum dry_status dryi_nested_table_set_price(struct dryi_nested_table *table,
                                             double price);
 /*
- * Of sizes rounded down: from now on cells of the ends are promises. That of slot c says that
- * with `short` parts less than c slots all plans take at least the cell and price * short / unit.
- * What is held of less than a slot is paid for, so that a promise loses by rounding only what
- * the price, in quanta a slot, is wrong by.
+ * Make the cells of the ends promises; the table has sizes rounded down. The promise of slot
+ * c says that with `short` parts less than c slots all plans take at least the cell and price
+ * * short / unit. Bytes held of less than a slot are paid for. So a promise loses by rounding
+ * only what the price, in quanta a slot, is wrong by.
  */
 enum dry_status dryi_nested_table_promise(struct dryi_nested_table *table,
                                           uint32_t price);
-/* Of the whole chain, in quanta; more than any time: infeasible. */
+/* The time of the whole chain, in quanta; more than any time: infeasible. */
 float dryi_nested_table_get(const struct dryi_nested_table *table, uint32_t column);
 
-/* The same of a range, in all the memory there is. */
+/* The time of a range, in all the memory there is. */
 float dryi_nested_table_get_range(const struct dryi_nested_table *table, uint32_t s,
                                   uint32_t t);
 
 /* --- bound ----------------------------------------------------------------------------------- */
 
-/* What a part of memory is worth, in ns, whatever the grid. false: no memory. */
+/* Find what a part of memory is worth, in ns, whatever the grid. False: no memory. */
 bool dryi_nested_find_price(const struct dryi_nested_table *table, double *price);
 /*
- * No plan takes less, in ns beyond what all take; `table` has sizes rounded down, and makes
- * promises afterwards. DRY_ERR_MEMORY.
+ * Find a time that no plan falls below, in ns beyond what all take. `table` has sizes rounded
+ * down, and makes promises afterwards. DRY_ERR_MEMORY.
  */
 enum dry_status dryi_nested_bound(struct dryi_nested_table *table, uint64_t *extra_ns);
 
 /* --- walk ---------------------------------------------------------------------------------- */
 
-/* What comes first in C(s, t, m). */
+/* The move that comes first in C(s, t, m). */
 struct dryi_nested_move {
     bool is_range;
     uint32_t last;   /* of the range */
@@ -207,7 +214,10 @@ struct dryi_nested_guide {
 struct dryi_nested_guide dryi_nested_least_guide(const struct dryi_nested_least *l);
 struct dryi_nested_guide dryi_nested_table_guide(const struct dryi_nested_table *table);
 
-/* Into p->list, which is emptied first. DRY_ERR_NO_SPACE: infeasible in m. */
+/*
+ * Write the guide's plan into p->list, which is emptied first. DRY_ERR_NO_SPACE: infeasible
+ * in m.
+ */
 enum dry_status dryi_nested_walk(struct dryi_planning *p, uint32_t window,
                                  struct dryi_nested_guide guide, uint64_t m);
 

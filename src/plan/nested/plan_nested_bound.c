@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What no plan can be faster than, three ways; the best counts.
+ * The time that no plan can fall below, found in three ways; the best counts.
  *
  * The table with all sizes rounded down allows whatever is possible, and more: its time is a
- * bound, and exact where slots are as fine as sizes. Over a thousand sizes it is loose.
+ * bound, and exact if slots are as fine as sizes. Over a thousand sizes it is loose.
  *
- * When the last stage runs, every plan holds what its saved stages and its ranges' outputs hold,
- * and the last stage's own need beside it: that is within the room. Leave every other limit
- * away and give this one a price instead (Lagrangian relaxation): for any price, the least of
+ * When the last stage runs, every plan holds what its saved stages and its ranges' outputs
+ * hold. The last stage's own need comes on top, and the sum is within the room. Leave every
+ * other limit away and give this one a price instead (Lagrangian relaxation): for any price,
+ * the least of
  *
  *     what runs again + price * (held + need of the last stage - room)
  *
- * over all lists of saved stages and ranges is a bound, and one pass over the chain finds it. What a
- * range runs again inside is taken from the table, for all the memory there is. With the price
+ * over all lists of saved stages and ranges is a bound, and one pass over the chain finds it.
+ * The table says what a range runs again inside, for all the memory there is. With the price
  * at which the least holds just the room, only the one item that does not fit is lost.
  *
- * With such a price the table makes promises (plan_nested.h): bounds that pay for what rounding
- * leaves away. They know all limits, and lose most where the price is not the same everywhere.
+ * With such a price the table makes promises (plan_nested.h): bounds that pay for what
+ * rounding leaves away. They know all limits, and lose most if the price is not the same
+ * everywhere.
  *
  * Cost: PRICES times stages * window, and three times the rows to the chain's end.
  */
@@ -86,7 +88,7 @@ look_at(const struct bound *b, uint32_t s)
     b->rests[s] = best;
 }
 
-/* Of one price; *held is what its least list holds. */
+/* The bound of one price; *held is what its least list holds. */
 static double
 relax(const struct bound *b, double *held)
 {
@@ -100,7 +102,9 @@ relax(const struct bound *b, double *held)
     return time - (b->rests[0].time + room) * MARGIN;
 }
 
-/* The best over prices: twice or half until the room lies between, then by halves. */
+/*
+ * Find the best bound over prices: double or halve until the room lies between, then halve.
+ */
 static double
 search(struct bound *b)
 {
@@ -127,7 +131,10 @@ search(struct bound *b)
     return best;
 }
 
-/* Of floats, each of which may have been rounded twice for every stage there is. */
+/*
+ * The error of a sum of floats, each of which may have been rounded twice for every stage
+ * there is.
+ */
 static double
 get_error(const struct dryi_nested_table *table, double most)
 {
@@ -142,7 +149,7 @@ get_table_bound(const struct dryi_nested_table *table)
     return (time - get_error(table, time)) * (double)table->quantum;
 }
 
-/* By promises at a price, ns a part; 0: none can be made. */
+/* Find the bound by promises at a price, ns a part; 0: none can be made. */
 static enum dry_status
 get_promise(struct dryi_nested_table *table, double price, double *bound)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The chain in the nested planner's numbers: what each pass of a stage needs is added up once,
- * by the rules of <drystone/plan.h>, and bytes are divided by what divides them all, so that a
- * chain in MiB is as exact on a grid of slots as one in bytes.
+ * The chain in the nested planner's numbers. Each pass of a stage has needs, which are added
+ * up once, by the rules of <drystone/plan.h>. Bytes are divided by their greatest common
+ * divisor, so that a chain in MiB is as exact on a grid of slots as one in bytes.
  */
 #include "plan/nested/plan_nested.h"
 

@@ -6,8 +6,9 @@
  *   least(s, t) = min over what comes first of max(what its own passes need,
  *                                                  held + least(rest), least(range))
  *
- * the same recurrence as the table's, of a number instead of a row of them, and so exact. It
- * says what budget is too small, and guides to a plan that fits whenever there is one.
+ * This is the same recurrence as the table's, of a number instead of a row of them, and so
+ * exact. It says what budget is too small, and guides to a plan that fits whenever there is
+ * one.
  *
  * Cost: stages * window^2 / 2, less what the needs of a longer range cut off.
  */
@@ -128,7 +129,10 @@ dryi_nested_least_get(const struct dryi_nested_least *l)
     return l->ends ? l->ends[0] : DRYI_NESTED_NEVER;
 }
 
-/* What fits: saving as the stage has it, saving otherwise, the shortest range. */
+/*
+ * Choose what fits: saving as the stage has it, saving otherwise, the shortest range, in this
+ * order.
+ */
 static bool
 get_move(const void *self, uint32_t s, uint32_t t, uint64_t m,
          struct dryi_nested_move *move)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is left to recompute, with a plan at hand: the relaxation of plan_one_sieve.c for
- * ranges of any length that run again for nothing inside.
+ * The sieve says what is left to recompute, with a plan at hand: the relaxation of
+ * plan_one_sieve.c for ranges of any length that run again for nothing inside.
  *
  * When the last stage runs, a plan holds what its saved stages and the outputs of its ranges
- * hold, and that stage's need. With a price for that and no other limit, the least of all lists
- * of items, and of all with a given range, are bounds of nested plans too: what a range
- * recomputes inside comes on top. So no better plan than the one at hand has a range whose
- * list is not below it, and none recomputes more inside its ranges than the least of all lists
- * is below it. On chains of hundreds of stages that is a few stages' time, which makes the
- * rows of ranges short.
+ * hold, and that stage's need. Give that a price and leave every other limit away. The least
+ * of all lists of items, and of all with a given range, are then bounds of nested plans too:
+ * what a range recomputes inside comes on top.
+ *
+ * So a plan that is better than the one at hand has no range whose list is not below it.
+ * Inside its ranges it recomputes no more than the least of all lists is below the plan at
+ * hand. On chains of hundreds of stages that is a few stages' time, which makes the rows of
+ * ranges short.
  *
  * Cost: stages and options times PRICES, at most.
  */
@@ -58,7 +60,7 @@ save(const struct search *r, uint32_t s)
     return best;
 }
 
-/* sieve->to, the rests, and the least of all: of one price. */
+/* Set sieve->to and the rests, and find the least of all, at one price. */
 static struct line
 relax(struct search *r)
 {
@@ -87,7 +89,7 @@ relax(struct search *r)
     return rest;
 }
 
-/* sieve->from: the least to every stage, less the work before it. */
+/* Set sieve->from: the least to every stage, less the work before it. */
 static void
 set_ways(const struct search *r)
 {
@@ -114,7 +116,7 @@ get_slack(const struct search *r)
     return ((double)chain->stages[chain->count].work + held * r->price) * MARGIN;
 }
 
-/* Where the lines of two lists meet, of which one holds too much. */
+/* Find the price at which the lines of two lists meet, one of which holds too much. */
 static void
 find_price(struct search *r)
 {

@@ -7,26 +7,27 @@
  *                          a range s to e, e < t:    work(s..e) + C(s, e, m)
  *                                                    + C(e+1, t, m - output(e))
  *
- * each where m is what its own passes need, or more. C is what runs again: forwards and backwards
- * that everybody pays are left out, so a cell is 0 from where all can be saved.
+ * each if m is what its own passes need, or more. C is what runs again: forwards and
+ * backwards that everybody pays are left out, so a cell is 0 from where all can be saved.
  *
  * A row, C of one range for all m, is a float for every slot between `lo`, where it becomes
- * feasible, and `hi`, where it becomes 0. The rows of short ranges are short: a twentieth of the
- * columns for 32 stages of a thousand, which is what makes a window cheap. All loops over
- * slots add two rows and a number and take the minimum, up to where, by the rows' last cells, there
- * is nothing left to gain.
+ * feasible, and `hi`, where it becomes 0. The rows of short ranges are short: a twentieth of
+ * the columns for 32 stages of a thousand, which is what makes a window cheap. All loops over
+ * slots add two rows and a number and take the minimum. They end where, by the rows' last
+ * cells, there is nothing left to gain.
  *
  * Rounding errs most where much is kept: an output of a third of a slot is free on the grid,
- * and the table would keep them all. So the nearest slots are of running sums, of a run of sizes
- * no more is lost than of one; and rows that reach the chain's end can carry a price: what a
- * size has beyond its slots costs as much time as memory is worth, and what it has less is paid
- * back (a Lagrangian relaxation of the rest). Then 500 slots say what 64,000 do.
+ * and the table would keep them all. So the nearest slots are of running sums: a run of sizes
+ * loses no more than one size. Besides, rows that reach the chain's end can carry a price (a
+ * Lagrangian relaxation of the rest). The part of a size beyond its slots costs as much time as
+ * memory is worth, and a part that is missing is paid back. Then 500 slots say what 64,000 do.
  *
- * Times are whole numbers of quanta, so that sums of floats are exact below 2^24, and
- * a cell is found again by computing it again: no choices are stored. What an option moves to
- * the host counts as held here.
+ * Times are whole numbers of quanta, so that sums of floats are exact below 2^24. A cell is
+ * found again by computing it again: no choices are stored. Bytes that an option moves to the
+ * host count as held here.
  *
  * Invariants
+ *
  *   T1  rows do not grow with m; cells are at least 0, without a price
  *   T2  lo <= hi <= columns + 1; lo = columns + 1: infeasible, and `last` is FAR
  *   T3  cells of ranges come before cells of ends, range_cells says where those begin
@@ -45,7 +46,10 @@
 #define SLOPE_PART 32u             /* of the columns, to both sides */
 #define CELLS_MIN (UINT64_C(1) << 14)
 
-/* What may come first: from slot `start` on it takes `time`, and what the two rows say. */
+/*
+ * A candidate may come first: from slot `start` on it takes `time`, and what the two rows
+ * say.
+ */
 struct dryi_nested_candidate {
     const struct dryi_nested_row *range; /* NULL: none */
     const struct dryi_nested_row *rest;
@@ -65,7 +69,7 @@ min(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Whole slots, to one more than there are. */
+/* The whole slots of so many parts, at most one more than there are. */
 static uint32_t
 get_slots(const struct dryi_nested_table *table, uint64_t parts)
 {
@@ -99,7 +103,7 @@ find(const struct dryi_nested_table *table, uint32_t s, uint32_t t)
     return &table->ranges[(size_t)s * table->window + (t - s)];
 }
 
-/* Of a row whose lo is not above m. */
+/* Read the cell of m in a row whose `lo` is not above m. */
 static float
 read_row(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
          uint32_t m)
@@ -114,7 +118,10 @@ is_priced(const struct dryi_nested_table *table, uint32_t t)
     return table->price > 0 && t + 1 == table->chain->count;
 }
 
-/* Of what the slots leave out, or have too much; promises are of whole quanta, or less. */
+/*
+ * The price of what the slots leave out, or have too much; promises are of whole quanta, or
+ * less.
+ */
 static float
 get_price(const struct dryi_nested_table *table, uint64_t parts, uint32_t slots)
 {
@@ -132,7 +139,7 @@ get_held(const struct dryi_nested_table *table, const struct dryi_nested_option 
     return table->rounding == DRYI_ROUND_DOWN ? option->light : option->held;
 }
 
-/* What a pass of a row that goes to t needs, in slots. */
+/* The slots that a pass of a row that goes to t needs. */
 static uint32_t
 get_need(const struct dryi_nested_table *table, uint32_t t, uint64_t parts)
 {
@@ -193,7 +200,7 @@ get_options(const struct dryi_nested_table *table, uint32_t s)
     return stages[s + 1].first - stages[s].first;
 }
 
-/* From where on it takes nothing; more than all columns: nowhere. */
+/* The slot from which on the candidate takes nothing; more than all columns: nowhere. */
 static uint32_t
 get_free(const struct dryi_nested_table *table, const struct dryi_nested_candidate *c)
 {
@@ -202,7 +209,7 @@ get_free(const struct dryi_nested_table *table, const struct dryi_nested_candida
     return max(max(c->start, c->rest->hi + c->shift), c->range ? c->range->hi : 0);
 }
 
-/* Can a plan have it that takes less than the sieve's limit? */
+/* Can a plan that takes less than the sieve's limit have the range s to e? */
 static bool
 is_of_use(const struct dryi_nested_table *table, uint32_t s, uint32_t e, uint32_t t)
 {
@@ -225,7 +232,7 @@ add_candidate(struct dryi_nested_table *table, struct dryi_nested_row *row, bool
     table->candidates[table->candidate_count++] = c;
 }
 
-/* All that may come first, and lo and hi. */
+/* Gather all that may come first, and find the row's lo and hi. */
 static struct dryi_nested_row
 gather(struct dryi_nested_table *table, uint32_t s, uint32_t t)
 {
@@ -297,7 +304,10 @@ find_time(const struct dryi_nested_table *table, const struct dryi_nested_row *r
     return from;
 }
 
-/* Both rows add at least `least` to the time: where it is no less with that, nothing is done. */
+/*
+ * Take the candidate into the row. Both its rows add at least `least` to the time: nothing is
+ * done in slots that have no more already.
+ */
 static void
 relax(const struct dryi_nested_table *table, const struct dryi_nested_row *row,
       const struct dryi_nested_candidate *c)
@@ -351,7 +361,7 @@ reserve(struct dryi_nested_table *table, uint64_t cells)
     return true;
 }
 
-/* The cells of the row that `candidates` are of. */
+/* Fill the cells of the row that `candidates` are of. */
 static void
 fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
 {
@@ -365,7 +375,7 @@ fill_row(struct dryi_nested_table *table, const struct dryi_nested_row *row)
         relax(table, row, &table->candidates[i]);
 }
 
-/* Cells that no plan of use has are none: the row begins behind them. */
+/* Trim cells that no plan of use has: the row begins behind them. */
 static void
 trim_row(struct dryi_nested_table *table, struct dryi_nested_row *row)
 {
@@ -429,7 +439,7 @@ give(struct dryi_nested_table *table, void *old, uint64_t count, size_t element_
     dryi_memory_free(&table->chain->memory, old, count, element_bytes);
 }
 
-/* The rows there are, and room for longer ranges. */
+/* Spread the rows there are, to make room for longer ranges. */
 static enum dry_status
 spread(struct dryi_nested_table *table, uint32_t window)
 {
@@ -455,7 +465,10 @@ spread(struct dryi_nested_table *table, uint32_t window)
     return DRY_OK;
 }
 
-/* Of a promise: what it is to one that may have a slot less, and is paid a slot for that. */
+/*
+ * Lend: lower each promise to what it is to a candidate that may have a slot less, and is
+ * paid a slot for that.
+ */
 static void
 lend(struct dryi_nested_table *table, struct dryi_nested_row *row)
 {
@@ -483,7 +496,10 @@ make_ends(struct dryi_nested_table *table)
     return status;
 }
 
-/* What ranges recompute inside: a better plan no more, by two roundings a stage. */
+/*
+ * Limit what ranges recompute inside: a better plan recomputes no more, by two roundings a
+ * stage.
+ */
 static void
 set_most(struct dryi_nested_table *table)
 {
@@ -515,7 +531,7 @@ dryi_nested_table_widen(struct dryi_nested_table *table, uint32_t window)
     return status == DRY_OK ? make_ends(table) : status;
 }
 
-/* What a size adds to the slots of all before: a run of them is rounded but once. */
+/* The slots that a size adds to those of all before: a run of sizes is rounded but once. */
 static uint32_t
 get_share(const struct dryi_nested_table *table, uint64_t before, uint64_t parts)
 {
@@ -634,7 +650,7 @@ dryi_nested_table_price(struct dryi_nested_table *table, uint32_t column)
 
 /* --- the way back -------------------------------------------------------------------------- */
 
-/* What it takes in m slots; FAR: infeasible. */
+/* The time of the candidate in m slots; FAR: infeasible. */
 static float
 evaluate(const struct dryi_nested_table *table, const struct dryi_nested_candidate *c,
          uint32_t m)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From what comes first in C(s, t, m), and first in the rest of it, to the items of a plan. A
- * range's items follow its own, then come those of the rest: so the rest waits on a stack,
- * which is as deep as ranges lie in ranges, at most a window.
+ * The walk from what comes first in C(s, t, m), and first in the rest of it, to the items of
+ * a plan. A range's items follow the range's own item, then come those of the rest. So the
+ * rest waits on a stack, which is as deep as ranges lie in ranges, at most a window.
+ *
+ * Cost: a move an item.
  */
 #include "plan/nested/plan_nested.h"
 
