@@ -2,7 +2,8 @@
 
 /*
  * The frame of the knapsack: a problem is checked and made into clusters, solved, and its
- * answer judged by items. See knapsack_search.c for how it is solved.
+ * answer judged by items. The ideas stand in knapsack_search.c, knapsack_cut.c and
+ * knapsack_table.c.
  */
 #include <drystone/knapsack.h>
 
@@ -202,32 +203,7 @@ init(struct dryi_keep *k, const struct dry_keep_problem *p, struct dry_error *er
 
 /* --- what is run again ---------------------------------------------------------------------- */
 
-uint64_t
-dryi_keep_look(struct dryi_keep *k)
-{
-    uint64_t time = 0;
-    memset(k->is_wanted, 0, k->count);
-    for (size_t c = 0; c < k->cluster_count; c++) {
-        k->clusters[c].value = 0;
-        k->clusters[c].is_certain = false;
-    }
-    for (size_t i = k->count; i-- > 0;) {
-        struct dryi_cluster *c = &k->clusters[k->cluster[i]];
-        if (c->state == DRYI_KEEP_KEPT || (k->items[i].is_unread && !k->is_wanted[i]))
-            continue;
-        if (c->state == DRYI_KEEP_OPEN) {
-            c->is_certain = true;
-            c->value += k->items[i].time_ns;
-            continue;
-        }
-        time += k->items[i].time_ns;
-        for (uint32_t e = k->first[i]; e < k->first[i + 1]; e++)
-            k->is_wanted[k->inputs[e]] = 1;
-    }
-    return time;
-}
-
-/* Of what is kept, by items; the states of the clusters say so. */
+/* Judge, by items, what the states of the clusters keep. */
 static void
 judge(struct dryi_keep *k, struct dry_keep_result *result)
 {
@@ -298,8 +274,8 @@ check_budget(struct dryi_keep *k, uint64_t budget, struct dry_error *err)
 }
 
 /*
- * Kept clusters that nothing would run again if they were dropped go: they take bytes for
- * nothing. What is wanted is wanted by what is run again, which stays as it is.
+ * Drop kept clusters that nothing would run again if they were dropped: they take bytes for
+ * nothing. An item is only wanted by items that are run again, which stay as they are.
  */
 static void
 drop_useless(struct dryi_keep *k)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The curve of the knapsack: choices for budgets in equal steps, their lower convex hull, and
- * the few of it that say the most.
+ * The curve of the knapsack: choices for budgets in equal steps, their lower convex hull
+ * (Andrew 1979), and the few of it that say the most.
+ *
+ * Cost: BUDGETS knapsacks, which share the effort.
  */
 #include <string.h>
 
@@ -66,7 +68,7 @@ sort_points(const struct curve *c, uint32_t *order)
 
 /*
  * Twice the area of the triangle under the line from a to c that b cuts off; 0: b lies on the
- * line or above it. From a to b to c bytes grow and time falls.
+ * line or above it. Bytes grow and time falls from a to b to c.
  */
 static dryi_wide
 area_below(const struct dry_keep_result *a, const struct dry_keep_result *b,

@@ -67,7 +67,10 @@ add_edge(struct dryi_cut *c, uint32_t from, uint32_t to)
     }
 }
 
-/* Of item i: edges 6 i (kept), 6 i + 2 (time) and 6 i + 4 (read); then those of inputs. */
+/*
+ * Build the network. Item i has the edges 6 i (kept), 6 i + 2 (time) and 6 i + 4 (read);
+ * edges of inputs follow.
+ */
 static void
 build(struct dryi_cut *c)
 {
@@ -134,7 +137,7 @@ find_levels(struct dryi_cut *c)
     return c->level[1] != NOBODY;
 }
 
-/* As much as the path has room for; where it is full first, it ends now. */
+/* Push as much as the path has room for; it ends now where it is full first. */
 static uint64_t
 push_along(struct dryi_cut *c, size_t *length)
 {

@@ -3,14 +3,15 @@
 /*
  * Branch and bound over clusters.
  *
- * At a node some clusters are kept and some dropped. What is certainly run again now takes
- * the time `forced`; an open cluster has the value that dropping it would certainly add, by
- * itself. Open clusters without a certain need add nothing. So no choice below the node takes
- * less than forced + all values - the fractional knapsack of the values (Dantzig 1957): open
- * clusters by value per byte, the last one in part.
+ * At a node some clusters are kept and some dropped. The items that are certainly run again
+ * now take the time `forced`. An open cluster has the value that dropping it would certainly
+ * add, by itself. Open clusters without a certain need add nothing. So no choice below the
+ * node takes less than forced + all values - the fractional knapsack of the values. The
+ * fractional knapsack takes open clusters by value per byte, the last one in part (Dantzig
+ * 1957).
  *
  *   K1  If all certain ones fit, keeping them and dropping the rest meets the bound: solved.
- *   K2  Else the cluster that fits in part only decides: keep it first, then drop it.
+ *   K2  If not, the cluster that fits in part only decides: keep it first, then drop it.
  *   K3  Clusters larger than what is left are dropped at once.
  *   K4  In additive problems, clusters of the same bytes and value are kept in their order:
  *       whoever drops one drops those behind it, whoever keeps one keeps those before it.
@@ -19,7 +20,7 @@
  *   K6  In other problems values say little, and a minimum cut gives a second bound and a
  *       second choice: what the cut keeps comes first.
  *
- * Cost: a node is a pass over items and inputs; where values change, a sort and a flow too.
+ * Cost: a node is a pass over items and inputs; if values change, a sort and a flow too.
  */
 #include <string.h>
 
@@ -178,7 +179,7 @@ struct filling {
         broken; /* where in the order the first lies that fits in part; NOBODY: all do */
 };
 
-/* Whole ones go into `choice`, and those behind the broken one that fit (K5). */
+/* Put whole ones into `choice`, and those behind the broken one that fit (K5). */
 static struct filling
 fill(struct search *s)
 {
@@ -240,7 +241,7 @@ offer(struct search *s)
     }
 }
 
-/* What the cut keeps goes into the choice as far as it fits, then all else that does. */
+/* Offer what the cut keeps, as far as it fits, then all else that does. */
 static void
 offer_cut(struct search *s)
 {
@@ -261,7 +262,7 @@ offer_cut(struct search *s)
     offer(s);
 }
 
-/* A bound by the cut, and the choice it makes; *bytes: of what the cut keeps. */
+/* Find a bound by the cut, and offer the choice it makes; *bytes: of what the cut keeps. */
 static uint64_t
 look_at_cut(struct search *s, uint64_t *bytes)
 {
@@ -362,7 +363,7 @@ retreat(struct search *s)
     return true;
 }
 
-/* What is not settled lies below the oldest decision, whose bound holds for it. */
+/* Bound what is not settled: it lies below the oldest decision, whose bound holds for it. */
 static void
 settle_bound(struct search *s, bool is_done)
 {

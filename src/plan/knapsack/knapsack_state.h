@@ -3,7 +3,7 @@
 #define DRYI_PLAN_KNAPSACK_STATE_H
 
 /*
- * What the parts of the knapsack share.
+ * The state that the parts of the knapsack share.
  *
  * A cluster is a maximal set of items that can only be kept together: groups and ties make
  * one of several. All decisions are about clusters.
@@ -49,23 +49,24 @@ struct dryi_keep {
 };
 
 /*
- * One pass over all items from the last to the first: what is certainly run again, given the
- * states of the clusters, takes the time that is returned; value and is_certain of open
- * clusters are set.
+ * Pass over all items once, from the last to the first. Returns the time of what is certainly
+ * run again, given the states of the clusters; sets value and is_certain of open clusters.
  */
 uint64_t dryi_keep_look(struct dryi_keep *k);
 
-/* Branch and bound. best is feasible afterwards, bound at most best_time. */
+/*
+ * Search by branch and bound. `best` is feasible afterwards, and `bound` at most best_time.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_keep_search(struct dryi_keep *k);
 
 /* --- the minimum cut, where items depend on each other: see knapsack_cut.c ------------------- */
 
 struct dryi_cut;
 
-/* NULL: no memory. The items and inputs of the problem must stay. */
+/* Make the network of the problem, whose items and inputs must stay. NULL: no memory. */
 struct dryi_cut *dryi_cut_create(struct dryi_keep *k);
 void dryi_cut_destroy(struct dryi_cut *c);
-/* Of a byte, in parts of 2^-32. */
+/* Set the price of a byte, in parts of 2^-32. */
 void dryi_cut_set_price(struct dryi_cut *c, uint64_t price);
 /* No choice below the states that the clusters have, with `left` bytes, takes less. */
 uint64_t dryi_cut_bound(struct dryi_cut *c, uint64_t left);

@@ -3,8 +3,8 @@
 /*
  * The knapsack as a table over a grid, for what branch and bound left open.
  *
- * With sizes in units rounded up, every choice the table makes fits; rounded down, it saves at
- * least as much as any choice that fits, which is a bound. Where the sizes' greatest common
+ * With sizes in units rounded up, every choice the table makes fits. Rounded down, it saves
+ * at least as much as any choice that fits, which is a bound. If the sizes' greatest common
  * divisor is unit enough, nothing is rounded and the table settles the matter.
  *
  * Cost: two passes of clusters x slots; a bit each for the way back.
@@ -85,7 +85,7 @@ fill(struct table *t, bool is_up)
     return t->saved[t->slots];
 }
 
-/* Into the states of the clusters: the way back, then what still fits. */
+/* Write the choice into the states of the clusters: the way back, then what still fits. */
 static void
 take(struct table *t)
 {
