@@ -165,8 +165,8 @@ struct sealing {
 };
 
 /*
- * Links by the far end `key` (ranks, or numbers before there are ranks), both ascending, each
- * once: first[i] .. first[i + 1] are those of i.
+ * Make links by the far end `key` (ranks, or numbers before there are ranks), both ascending,
+ * each once: first[i] .. first[i + 1] are those of i.
  */
 static size_t
 make_links(struct sealing *s, const uint32_t *rank, bool by_user, uint32_t *first,
@@ -221,7 +221,10 @@ pop(struct sealing *s)
     return least;
 }
 
-/* Who waits for an input waits for somebody who waits: after so many steps back, in a ring. */
+/*
+ * Name a node on a cycle. A node that waits for an input waits for one that waits: after so
+ * many steps back, the node is in a ring.
+ */
 static enum dry_status
 fail_cycle(const struct sealing *s, struct dry_error *err)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What no sequence can do without.
+ * Bounds: the bytes and the time that no sequence can do without.
  *
- * Bytes: when a node runs there are its inputs, what it makes, its workspace, and every value
- * that is read later and must not be made again; at the end, all outputs.
+ * Bytes: a node that runs needs its inputs, what it makes, its workspace, and every value
+ * that is read later and must not be made again. The end needs all outputs.
  *
- * Time: look at the moment when the t-th node of the order runs for the first time. All before
- * it have run, none behind it has. A value that is read later is there now, or is made again
- * later; and what is made again later needs its inputs, which are there now or are made again
- * too. That is the problem of <drystone/knapsack.h>: what of all values to keep in what t
- * leaves of the budget, so that the rest takes the least time to run again; its bound is one
- * of ours. The worst moment counts.
+ * Time: look at the moment when the t-th node of the order runs for the first time. All
+ * before it have run, none behind it has. A value that is read later is there now, or is made
+ * again later. If it is made again, its inputs are there now or are made again too. This is
+ * the problem of <drystone/knapsack.h>: choose which of all values to keep in what t leaves
+ * of the budget, so that the rest runs again in the least time. The bound of that problem is
+ * one of ours. The worst moment counts.
+ *
+ * Cost: a knapsack a moment, in all LOOKS_MAX looks or so.
  */
 #include <string.h>
 
@@ -28,7 +30,7 @@
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* Is it read after rank t has run for the first time? */
+/* Is the value read after rank t has run for the first time? */
 static bool
 is_read_after(const struct dry_graph *g, uint32_t rank, uint32_t t)
 {
@@ -47,7 +49,10 @@ own_need(const struct dry_graph *g, uint32_t rank)
     return bytes;
 }
 
-/* Of the inputs of a rank that must not run again; all, or those that nobody reads later. */
+/*
+ * The bytes of the inputs of a rank that must not run again: of all, or of those that nobody
+ * reads later.
+ */
 static uint64_t
 fixed_inputs(const struct dry_graph *g, uint32_t rank, bool is_last)
 {
@@ -119,7 +124,7 @@ fill_items(struct bounder *b, uint32_t t)
     }
 }
 
-/* What is run again after the first run of t takes at least *bound. */
+/* Find *bound: the runs again after the first run of t take at least that long. */
 static enum dry_status
 bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
 {
@@ -145,7 +150,7 @@ bound_at(struct bounder *b, uint32_t t, uint64_t *bound, uint64_t *looks)
     return status;
 }
 
-/* Moments by what the order needs then, the most last. */
+/* Sort the moments by what the order needs then, the most last. */
 static void
 sort_moments(struct bounder *b)
 {
@@ -168,7 +173,7 @@ fill_inputs(struct bounder *b)
     }
 }
 
-/* The worst moments first, as far as the looks go; those that fit add nothing. */
+/* Bound the worst moments first, as far as the looks go; those that fit add nothing. */
 static enum dry_status
 bound_all(struct bounder *b)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A run through the order with a cache as large as the budget: what is needed and not there is
- * made again, with what that needs, and what is least worth keeping makes room. Like DTR
- * (Kirisame et al., ICLR 2021), but when a value is used next is known.
+ * Eviction: the order is run through with a cache as large as the budget. A value that is
+ * needed and not there is made again, with what it needs, and what is least worth keeping
+ * makes room. This is like DTR (Kirisame et al., ICLR 2021), except that the next use of a
+ * value is known.
  *
- * Who waits for inputs keeps those that are there: they are pinned. Where everything is pinned
- * and there is no room, this finds no sequence; another planner may.
+ * A node that waits for inputs keeps those that are there: they are pinned. If everything is
+ * pinned and there is no room, this finds no sequence; another planner may.
+ *
+ * Cost: a look at all values for each that makes room; LOOKS_MAX bounds that.
  */
 #include <string.h>
 
@@ -33,7 +36,7 @@ struct cache {
     struct dryi_runs *sequence;
 };
 
-/* How much is lost with it; the least goes. */
+/* How much is lost with the value; the least worth goes. */
 static double
 worth(struct cache *c, uint32_t rank)
 {
@@ -56,7 +59,10 @@ worth(struct cache *c, uint32_t rank)
     return c->variant == 1 ? 1.0 / distance : time / bytes;
 }
 
-/* Outputs, so that the end needs no care, and what could not be made again for its users. */
+/*
+ * Is the value never evicted? Outputs stay, so that the end needs no care, and so do values
+ * that could not be made again for their users.
+ */
 static bool
 is_held_for_good(const struct dry_graph *g, uint32_t rank)
 {
@@ -65,7 +71,7 @@ is_held_for_good(const struct dry_graph *g, uint32_t rank)
            (node->is_fixed && g->user_first[rank] < g->user_first[rank + 1]);
 }
 
-/* False: there is nothing to evict. */
+/* Evict the value of the least worth. False: there is nothing to evict. */
 static bool
 evict(struct cache *c)
 {
@@ -98,7 +104,7 @@ make_room(struct cache *c, uint64_t bytes)
     return true;
 }
 
-/* Waits for its inputs, which stay from now on if they are there. */
+/* Push a node that waits for its inputs, which stay from now on if they are there. */
 static void
 wait_for(struct cache *c, uint32_t rank)
 {

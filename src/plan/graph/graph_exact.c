@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The best sequence of a small graph: A* over (how many nodes have run for the first time, the
- * set of values that are there). A step drops a value, for nothing, or runs a node whose
- * inputs are there: the next of the order, or one that has run before. What is still to be
- * done takes at least the first runs that are left, and that never overestimates, so the first
- * time the last node has run is the best.
+ * The best sequence of a small graph: A* over (how many nodes have run for the first time,
+ * the set of values that are there). A step drops a value, for nothing, or runs a node whose
+ * inputs are there: the next of the order, or one that has run before. The rest takes at
+ * least the first runs that are left, and that never overestimates. So the first state in
+ * which the last node has run is the best.
  *
- * States are reached in a fixed order, so the sequence is the same everywhere. Where there is
- * no state left and the last node has not run, no sequence fits.
+ * States are reached in a fixed order, so the sequence is the same everywhere. If no state is
+ * left and the last node has not run, no sequence fits.
  *
  * Cost: states x nodes, each with a place in a table and a heap.
  */
@@ -54,7 +54,10 @@ struct exact {
 
 /* --- the heap -------------------------------------------------------------------------------- */
 
-/* The least sum; of those, whoever has done most; then who was there first. */
+/*
+ * Does `a` leave the heap before `b`? The least sum does; among equals the state that has
+ * done most, then the one that was there first.
+ */
 static bool
 is_before(const struct exact *x, const struct open_state *a, const struct open_state *b)
 {
@@ -144,7 +147,7 @@ may_drop(const struct exact *x, const struct state *from, uint32_t rank)
     return (from->there >> rank & 1) && !(is_output && is_fixed);
 }
 
-/* Its inputs are there, it is not, and it may. */
+/* May the node run? Its inputs are there, its value is not, and it may run again. */
 static bool
 may_run(const struct exact *x, const struct state *from, uint32_t rank)
 {
@@ -163,7 +166,10 @@ has_room(const struct exact *x, uint32_t rank, uint64_t held)
            held <= budget - node->bytes - node->tmp_bytes;
 }
 
-/* True: something could run but for the room, so there is a reason to drop a value now. */
+/*
+ * Reach all that can run. True: something could run but for the room, so there is a reason to
+ * drop a value now.
+ */
 static bool
 run_all(struct exact *x, uint32_t at, const struct state *from)
 {
@@ -187,7 +193,10 @@ run_all(struct exact *x, uint32_t at, const struct state *from)
     return is_short;
 }
 
-/* A drop that nothing waits for can as well come later, so only the others are steps. */
+/*
+ * Reach all states a step away. A drop that nothing waits for can as well come later, so only
+ * other drops are steps.
+ */
 static void
 expand(struct exact *x, uint32_t at)
 {
@@ -210,7 +219,7 @@ is_goal(const struct exact *x, const struct state *state)
     return state->done == x->g->count && (state->there & x->outputs) == x->outputs;
 }
 
-/* The state that ends the best sequence; NOBODY: none, or the search was cut off. */
+/* Find the state that ends the best sequence; NOBODY: none, or the search was cut off. */
 static uint32_t
 search(struct exact *x)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The judge of sequences. Backwards, a value is there exactly where a later run has asked for
- * it and no run has made it yet; so one pass from the last run to the first, with a mark a
- * value, gives every need. What is asked for and never made is the error there can be.
+ * The judge of sequences. Backwards, a value is there exactly if a later run has asked for it
+ * and no run has made it yet. So one pass from the last run to the first, with a mark a
+ * value, gives every need. A value that is asked for and never made is the only error there
+ * can be.
+ *
+ * Cost: runs and their inputs.
  */
 #include <string.h>
 
@@ -14,7 +17,10 @@
 
 #define NOBODY UINT32_MAX
 
-/* Marks a value as wanted from the run `use` backwards; what that adds to what is there. */
+/*
+ * Mark a value as wanted from the run `use` backwards; returns what that adds to what is
+ * there.
+ */
 static uint64_t
 want(const struct dry_graph *g, struct dryi_look *look, uint32_t rank, uint32_t use)
 {
@@ -148,7 +154,10 @@ check_runs(struct judging *j, struct dry_error *err)
     return DRY_OK;
 }
 
-/* What is held after a run is what the next one needs, without what that adds. */
+/*
+ * Tell the observer every run. It holds afterwards what the next run needs, without what that
+ * adds.
+ */
 static void
 tell(struct judging *j, const struct dry_graph_observer *observer)
 {

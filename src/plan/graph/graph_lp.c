@@ -17,8 +17,10 @@
  *             U_t_k = U_t_k-1 + b_k R_t_k - b_i F_t_i_k-1 for all i freed after k - 1
  *             U_t_k + tmp_k R_t_k <= budget
  *
- * Where there are outputs, a last stage runs nodes again only, and they are held beyond it.
+ * If there are outputs, a last stage runs nodes again only, and they are held beyond it.
  * Fixed nodes run in their own stage alone.
+ *
+ * Cost: stages x (nodes + edges) rows and variables.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -63,7 +65,7 @@ is_output(const struct lp *lp, uint32_t rank)
     return dryi_graph_at(lp->g, rank)->is_output;
 }
 
-/* Is there a variable R_t_i, S_t_i? What is not there is 0. */
+/* Is there a variable R_t_i, S_t_i? A variable that is not there is 0. */
 static bool
 has_run(const struct lp *lp, uint32_t t, uint32_t i)
 {
@@ -115,7 +117,7 @@ write_inputs(struct lp *lp, uint32_t t, uint32_t k)
     }
 }
 
-/* Into stage t, from the one before. */
+/* Write what may be held into stage t, from the stage before. */
 static void
 write_holds(struct lp *lp, uint32_t t)
 {
@@ -131,7 +133,7 @@ write_holds(struct lp *lp, uint32_t t)
     }
 }
 
-/* The sum of hazards but for the constant 1, and how many there can be. */
+/* Write the sum of hazards but for the constant 1; returns how many there can be. */
 static uint32_t
 write_hazards(struct lp *lp, uint32_t t, uint32_t i, uint32_t k)
 {
@@ -162,7 +164,7 @@ write_free(struct lp *lp, uint32_t t, uint32_t i, uint32_t k)
     put(lp, " <= %u\n", most - 1);
 }
 
-/* What is freed after k: itself and its inputs. */
+/* Write what is freed after k: itself and its inputs. */
 static void
 write_frees(struct lp *lp, uint32_t t, uint32_t k)
 {

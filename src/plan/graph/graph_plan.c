@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The frame of the graph planners: what is tried in which order, and what the answer is worth.
+ * The frame of the graph planners: what is tried in which order, and what the answer is
+ * worth.
+ *
+ * The order as it is comes first. If it does not fit, A* is tried on small graphs, then the
+ * bound, which may prove that nothing fits, then the local search.
  */
 #include <string.h>
 

@@ -4,20 +4,20 @@
  * The local search over sequences.
  *
  * Any sequence with first runs in the order is a plan: what a run reads is held from the run
- * before that made it. So nothing can go wrong but the peak, and two moves are enough: a node
+ * before that made it. So nothing can go wrong but the peak, and two moves are enough. A node
  * is run again before the next use of its value, which frees its bytes from the use before to
- * there; or a rerun is taken out.
+ * there. Or a rerun is taken out.
  *
- * Repair: while the sequence needs too much, look at the worst place. Of the values that are
- * there and not used there, the one is run again later whose rerun takes the least time for
- * the bytes and places it relieves. Its inputs that are gone by then are run again too, or
- * held for longer where there is room.
+ * Repair: while the sequence needs too much, look at the worst place. The candidates are the
+ * values that are there and not used there. The value whose rerun takes the least time for
+ * the bytes and places it relieves is run again later. Its inputs that are gone by then are
+ * run again too, or held for longer if there is room.
  *
- * A round: take some neighbouring reruns out, repair with scores shaken by chance, take out
- * what has become needless, and keep the result if it takes no more time, or little more in
- * the beginning (record-to-record travel, Dueck 1993). Some rounds begin with the order again.
- * How often a node may run is limited, by chance: where values are dropped again and again,
- * reruns only make more places that need too much.
+ * A round takes some neighbouring reruns out, repairs with scores shaken by chance, and takes
+ * out what has become needless. It keeps the result if that takes no more time, or little
+ * more in the beginning (record-to-record travel, Dueck 1993). Some rounds begin with the
+ * order again. How often a node may run is limited, by chance: if values are dropped again
+ * and again, reruns only make more places that need too much.
  *
  * Cost: a look at the whole sequence for each rerun; LOOKS_PER_STEP bounds that.
  */
@@ -45,7 +45,7 @@ struct improver {
     size_t needed_capacity, last_use_capacity, over_capacity, at_capacity;
     uint32_t *over;       /* by run: how many before it need too much; one more */
     uint32_t *first, *at; /* runs of a rank: at[first[rank]] .. at[first[rank + 1]] */
-    /* Of the worst place, by rank. */
+    /* The uses around the worst place, by rank. */
     uint32_t *before, *next; /* the use before, or the run; the next use */
     uint8_t *is_member;      /* of the closure at hand; all 0 between */
     uint32_t members[CLOSURE_MAX], best_members[CLOSURE_MAX];
@@ -89,7 +89,7 @@ look(struct improver *im)
     return DRY_OK;
 }
 
-/* Where each rank runs, and where too much is needed. */
+/* Index where each rank runs, and where too much is needed. */
 static void
 index_runs(struct improver *im)
 {
@@ -132,7 +132,10 @@ note_use(uint32_t *uses, uint32_t rank, uint32_t place)
         uses[rank] = place;
 }
 
-/* Uses before and after the worst place; not of what the place itself reads or makes. */
+/*
+ * Find the uses before and after the worst place; not of what the place itself reads or
+ * makes.
+ */
 static void
 find_uses(struct improver *im)
 {
@@ -176,7 +179,7 @@ has_room(struct improver *im, uint32_t from, uint32_t to, uint64_t bytes)
 
 enum fate { FATE_THERE, FATE_HELD, FATE_HELD_OVER, FATE_RERUN };
 
-/* What becomes of an input of something that is run again before `place`. */
+/* Decide what becomes of an input of a node that is run again before `place`. */
 static enum fate
 fate_of(struct improver *im, uint32_t input, uint32_t place)
 {
@@ -195,8 +198,8 @@ fate_of(struct improver *im, uint32_t input, uint32_t place)
 }
 
 /*
- * All that is run again with `rank` before `place` into members; *held: bytes that are held
- * over the worst place for that. False: too much.
+ * Write all that is run again with `rank` before `place` into members; *held: bytes that are
+ * held over the worst place for that. False: too much.
  */
 static bool
 close_over(struct improver *im, uint32_t rank, uint32_t place, uint64_t *held)
@@ -238,7 +241,7 @@ power(double x, unsigned exponent)
     return y;
 }
 
-/* Time for bytes and places, shaken; the less the better. */
+/* The score: time for bytes and places, shaken; the less the better. */
 static double
 score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
 {
@@ -290,7 +293,7 @@ sort_members(uint32_t *members, size_t count)
 
 /* --- repair -------------------------------------------------------------------------------------- */
 
-/* One value less at the worst place. *is_found: there was one. */
+/* Hold one value less at the worst place. *is_found: there was one. */
 static enum dry_status
 relieve(struct improver *im, bool *is_found)
 {
@@ -313,7 +316,7 @@ relieve(struct improver *im, bool *is_found)
     return DRY_OK;
 }
 
-/* Until `work` is within the budget; *is_found: it is. */
+/* Relieve places until `work` is within the budget; *is_found: it is. */
 static enum dry_status
 repair(struct improver *im, bool *is_found)
 {
@@ -331,7 +334,10 @@ repair(struct improver *im, bool *is_found)
     return status;
 }
 
-/* Reruns that are not needed go, from the last to the first. `work` is within the budget. */
+/*
+ * Take reruns that are not needed out, from the last to the first. `work` is within the
+ * budget.
+ */
 static enum dry_status
 clean(struct improver *im)
 {
@@ -354,7 +360,10 @@ clean(struct improver *im)
 
 /* --- starts ---------------------------------------------------------------------------------------- */
 
-/* `work` is within the budget: is it better than what there is? */
+/*
+ * Offer `work`, which is within the budget. Go on from it if it takes no more than the
+ * current sequence, or at most `slack` more than the best.
+ */
 static enum dry_status
 accept(struct improver *im, uint64_t slack)
 {
@@ -412,7 +421,7 @@ start(struct improver *im)
 
 /* --- rounds ------------------------------------------------------------------------------------------ */
 
-/* Takes up to `count` reruns out, side by side among all reruns, from a place by chance. */
+/* Take up to `count` reruns out, side by side among all reruns, from a place by chance. */
 static void
 destroy(struct improver *im, uint64_t count)
 {
@@ -433,7 +442,10 @@ destroy(struct improver *im, uint64_t count)
     memset(im->is_member, 0, im->g->count);
 }
 
-/* From the order, and for a little less than the budget: what fits that leads elsewhere. */
+/*
+ * Begin with the order again, for a little less than the budget: a sequence that fits that
+ * leads elsewhere.
+ */
 static enum dry_status
 restart(struct improver *im, bool *is_found)
 {
@@ -446,7 +458,7 @@ restart(struct improver *im, bool *is_found)
     return status;
 }
 
-/* Into `work`, within the budget if *is_found. */
+/* Make a variation in `work`; *is_found: it is within the budget. */
 static enum dry_status
 vary(struct improver *im, bool *is_found)
 {

@@ -6,6 +6,8 @@
  * A graph, and what the planners share. Planners know nodes by rank: the place in the order.
  * So inputs of a node are always of a lower rank.
  *
+ * A run is one execution of a node; a sequence is a list of runs.
+ *
  *   G1  of a sealed graph: order and rank are inverse permutations; inputs and users are the
  *       same edges from both sides, ascending, each once
  */
@@ -23,7 +25,7 @@ struct dry_graph {
     struct dryi_edge *edges;
     size_t edge_count, edge_capacity;
     uint64_t bytes_sum, base_ns;
-    /* Of a sealed graph, all by rank but `rank`. */
+    /* A sealed graph has these; all are by rank but `rank`. */
     bool is_sealed;
     uint32_t *order;                    /* node number */
     uint32_t *rank;                     /* by node number */
@@ -40,7 +42,7 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
 
 /* --- sequences ---------------------------------------------------------------------------- */
 
-/* What a look at a sequence finds; `needed` and `last_use` have room for all runs. */
+/* The findings of a look at a sequence; `needed` and `last_use` have room for all runs. */
 struct dryi_look {
     uint8_t *is_wanted; /* by rank; scratch */
     uint64_t *needed;   /* by run, bytes */
@@ -54,11 +56,14 @@ struct dryi_look {
     uint32_t missing;  /* rank of a value that is read and not there; UINT32_MAX: none */
 };
 
-/* runs are ranks. Time: O(runs and their inputs). */
+/* Look at a sequence of ranks. Time: O(runs and their inputs). */
 void dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
                      struct dryi_look *look);
 
-/* A sequence that grows and shrinks; all zero but memory to begin with. */
+/*
+ * A sequence that grows and shrinks; it is all zero to begin with, and memory is the
+ * caller's.
+ */
 struct dryi_runs {
     uint32_t *runs;
     size_t count, capacity;
@@ -93,32 +98,38 @@ struct dryi_graph_search {
 };
 
 /*
- * Before the rounds, which tell by themselves. False: whoever is told wants no more; from then
- * on it always is.
+ * Tell the caller's progress, before the rounds, which tell by themselves. False: the caller
+ * wants no more; from then on it always is.
  */
 DRY_CHECK_RESULT bool dryi_graph_go_on(struct dryi_graph_search *s);
 
-/* Keeps the sequence if it is better; only those within the budget are. */
+/* Keep the sequence if it is better. The planners offer only those within the budget. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_offer(struct dryi_graph_search *s,
                                                   const struct dryi_runs *sequence,
                                                   uint64_t time,
                                                   enum dry_graph_method method);
 
-/* A*; sets bound_ns or is_infeasible where it ends. Graphs of DRYI_EXACT_NODES_MAX. */
+/*
+ * Search by A*; set bound_ns or is_infeasible if the search ends. Only for graphs of
+ * DRYI_EXACT_NODES_MAX.
+ */
 #define DRYI_EXACT_NODES_MAX 32u
 DRY_CHECK_RESULT enum dry_status dryi_graph_exact(struct dryi_graph_search *s);
 
-/* Raises bound_ns, or proves that nothing fits. No node alone may need more than the budget. */
+/*
+ * Raise bound_ns, or prove that nothing fits. Requires that no node alone needs more than the
+ * budget.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_graph_bound(struct dryi_graph_search *s);
 
-/* A run through the order that evicts what is least worth keeping; variant 0, 1 or 2. */
+/* Go through the order and evict what is least worth keeping; variant 0, 1 or 2. */
 #define DRYI_EVICT_VARIANTS 3
 DRY_CHECK_RESULT enum dry_status dryi_graph_evict(struct dryi_graph_search *s,
                                                   unsigned variant,
                                                   struct dryi_runs *sequence,
                                                   bool *is_found);
 
-/* Greedy repair, eviction, then rounds of the local search. */
+/* Improve by greedy repair, eviction, then rounds of the local search. */
 DRY_CHECK_RESULT enum dry_status dryi_graph_improve(struct dryi_graph_search *s);
 
 #endif
