@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An estimate from end to end: units, a step, rows; and the search for what fits. */
+/*
+ * An estimate from end to end: units, a step, rows; and the search for what fits. The idea
+ * stands in estimate_inside.h.
+ *
+ * Cost: that of a step (estimate_step.c); a search makes an estimate for each of about twice
+ * the bits of its answer.
+ */
 #include <drystone/estimate.h>
 
 #include <string.h>
@@ -18,8 +24,8 @@ larger(uint64_t a, uint64_t b)
 }
 
 /*
- * Of inference the forward is of one prompt; keys that cannot be split further are there on
- * every device of the group.
+ * Set what the letters of formulas stand for. The forward of inference is of one prompt. Keys
+ * that cannot be split further are there on every device of the group.
  */
 static void
 set_symbols(struct dry_estimate *e)

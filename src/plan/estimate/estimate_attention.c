@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What attention makes and saves: multi-head with fewer keys than queries (Ainslie et al.,
- * arXiv:2305.13245) or with latent keys (DeepSeek-V2, arXiv:2405.04434), by a fused kernel that
- * keeps one number a row (Dao et al., arXiv:2205.14135) or by single operations.
+ * Attention: the tensors that it makes and saves. It is multi-head with fewer keys than
+ * queries (Ainslie et al., arXiv:2305.13245) or with latent keys (DeepSeek-V2,
+ * arXiv:2405.04434). A fused kernel keeps one number a row (Dao et al., arXiv:2205.14135);
+ * single operations keep the probabilities.
  */
 #include "plan/estimate/estimate_inside.h"
 
@@ -13,7 +14,7 @@ struct heads {
 
 /* --- queries, keys, values ---------------------------------------------------------------- */
 
-/* What a norm that is narrower than the hidden size saves, by name and size. */
+/* The tensors that a norm narrower than the hidden size saves, by name and size. */
 struct inner_norm {
     const char *statistics, *statistics_size;
     const char *wide, *wide_size;
@@ -21,8 +22,9 @@ struct inner_norm {
 };
 
 /*
- * Of single operations it works on a copy in fp32 where its input is narrower, which is saved
- * in its place, and so is what comes out before the weights, for their gradient.
+ * Add such a norm. Made of single operations, it works on a copy in fp32 if its input is
+ * narrower. The copy is saved in the input's place, and so is what comes out before the
+ * weights, for their gradient.
  */
 static void
 norm_inside(struct dry_estimate *e, uint32_t input, const struct inner_norm *n)
@@ -237,7 +239,7 @@ make_probabilities(struct dry_estimate *e, const struct heads *h)
     return last;
 }
 
-/* What a mask of the attention's output costs, behind the projection. */
+/* Add the mask of the attention's output, behind the projection. */
 static void
 add_output_mask(struct dry_estimate *e)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A unit as a stage of a chain: what it takes while it runs, beyond what the rules of a plan
- * charge anyhow, and how much there is to compute.
+ * A unit as a stage of a chain: what it takes while it runs, beyond what the rules of
+ * <drystone/plan.h> charge anyhow, and how much there is to compute.
+ *
+ * Cost: a pass over its operations.
  */
 #include "plan/estimate/estimate_inside.h"
 
-/* Is this saved by the unit and no matter of the loss? Those are gone with it. */
+/* Is this saved by the unit, and not for the loss? Tensors of the loss are gone with it. */
 static bool
 is_saved(const struct dryi_op *op)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of layers over images as one unit. What autograd saves: a convolution, a linear layer,
- * a batch norm and a pool their input; a ReLU its output; a maximum the place it was at. A
- * tensor that two layers save is there once: the earlier of them is the last to let it go.
+ * A list of layers over images as one unit. A convolution, a linear layer, a batch norm and a
+ * pool save their input, as autograd does; a ReLU saves its output, a maximum the place it
+ * was at. A tensor that two layers save is there once: the earlier of them is the last to let
+ * it go.
  */
 #include <string.h>
 
@@ -28,7 +29,10 @@ fail_layer(struct walk *w, const char *what)
                dryi_fail(w->e->err, DRY_ERR_ARGUMENT, "layers[%zu]: %s", w->layer, what);
 }
 
-/* Where in `images` and `ops` is what a layer reads; false: no such layer before it. */
+/*
+ * Find where in `images` and `ops` the tensor that a layer reads stands; false: no such layer
+ * before it.
+ */
 static bool
 find_source(const struct walk *w, int64_t from, size_t *at)
 {
@@ -139,7 +143,7 @@ add_params(struct walk *w, const struct dry_conv_layer *l, const struct image *i
         dryi_param_add(w->e, &p);
 }
 
-/* What is saved beside tensors: before the operation that saves it. */
+/* Add what is saved beside tensors, before the operation that saves it. */
 static void
 add_extra(struct walk *w, enum dry_conv_kind kind)
 {

@@ -7,11 +7,13 @@
  *
  * An operation makes one tensor. The forward allocates it and drops it after its last use,
  * unless the backward of some operation, its saver, needs it. The backward goes through the
- * operations from the last to the first: at each it makes the gradients of the tensors whose
- * last use it was, those of its weights, and drops the gradient of its own output and what it
- * was the saver of. Operation 0 is the unit's input, which the unit before has made; the last
- * is its output. That is all the step (estimate_step.c) knows, and the rows are sums over the
- * same operations, so that both cannot disagree.
+ * operations from the last to the first. At each it makes the gradients of the tensors whose
+ * last use it was, and those of its weights. Then it drops the gradient of its own output and
+ * what it was the saver of. Operation 0 is the unit's input, which the unit before has made;
+ * the last is its output.
+ *
+ * The step (estimate_step.c, estimate_training.c) knows no more than this, and the rows are
+ * sums over the same operations. So both cannot disagree.
  */
 
 #include <stdbool.h>
@@ -27,15 +29,15 @@
 
 /* --- formulas ----------------------------------------------------------------------------- */
 
-/* What the letters of formulas stand for; a letter without a number is 1. */
+/* The values that the letters of formulas stand for; a letter without a number is 1. */
 struct dryi_symbols {
     uint64_t values[128];
 };
 
 /*
- * "e b s h / c r": letters and numbers, multiplied; behind the bar, divided by; up to a whole
- * number. `text` gets "e*b*s*h/c = 2*8*2048*1024/2", without divisors that are 1. False:
- * more than DRYI_SUM_MAX.
+ * Evaluate "e b s h / c r": letters and numbers, multiplied; behind the bar, divided by; up
+ * to a whole number. `text` gets "e*b*s*h/c = 2*8*2048*1024/2", without divisors that are 1.
+ * False: more than DRYI_SUM_MAX.
  */
 bool dryi_formula_eval(const struct dryi_symbols *symbols, const char *expression,
                        uint64_t *value, char text[DRY_FORMULA_BYTES]);
@@ -109,41 +111,49 @@ struct dry_estimate {
 
 /* --- estimate_units.c: what all builders of units use -------------------------------------- */
 
-/* The next unit; DRY_ERR_* in e->status from then on if there is no memory. */
+/* Begin the next unit; DRY_ERR_* in e->status from then on if there is no memory. */
 struct dryi_unit *dryi_unit_begin(struct dry_estimate *e, const char *name);
-/* An operation of the last unit; its index there. Nothing is done after a failure. */
+/*
+ * Add an operation to the last unit; returns its index there. Nothing is done after a
+ * failure.
+ */
 uint32_t dryi_op_add(struct dry_estimate *e, const char *name, const char *expression);
 /* The operation of that index; valid until the next add. */
 struct dryi_op *dryi_op_at(struct dry_estimate *e, uint32_t index);
-/* Kept until the backward of operation `saver`. */
+/* Keep the tensor until the backward of operation `saver`. */
 void dryi_op_save(struct dry_estimate *e, uint32_t index, uint32_t saver);
-/* Made for the backward of the operation before it alone: masks, statistics. */
+/* Add a tensor made for the backward of the operation before it alone: masks, statistics. */
 uint32_t dryi_op_aux(struct dry_estimate *e, const char *name, const char *expression);
-/* A parameter of the operation that was added last. */
+/* Add a parameter of the operation that was added last. */
 void dryi_param_add(struct dry_estimate *e, const struct dryi_param *param);
 void dryi_unit_end(struct dry_estimate *e);
 
 /* --- builders ------------------------------------------------------------------------------ */
 
 void dryi_build_transformer(struct dry_estimate *e);
-/* A layer, as the last unit (estimate_layer.c); attention (estimate_attention.c). */
+/* Build a layer, as the last unit (estimate_layer.c). */
 void dryi_build_layer(struct dry_estimate *e, bool has_experts);
-/* From the normed input to the context's projection; returns the projection. */
+/*
+ * Build attention, from the normed input to the context's projection (estimate_attention.c);
+ * returns the projection.
+ */
 uint32_t dryi_build_attention(struct dry_estimate *e, uint32_t input);
 void dryi_build_conv(struct dry_estimate *e);
 
-/* What the operations of a norm are called. */
+/* The names of a norm's operations. */
 struct dryi_norm_names {
     const char *statistics, *wide, *normalized, *output;
 };
-/* A norm of operation `input`: statistics, output, weights; the output's index. */
+/*
+ * Build a norm of operation `input`: statistics, output, weights; returns the output's index.
+ */
 uint32_t dryi_build_norm(struct dry_estimate *e, uint32_t input,
                          const struct dryi_norm_names *names);
 /* `index` as matrices want it: itself, or under autocast a copy that is narrower. */
 uint32_t dryi_build_cast(struct dry_estimate *e, uint32_t index, const char *name);
-/* Operation `index` is needed by `by`, too. */
+/* Note that `by` needs operation `index`, too. */
 void dryi_op_use(struct dry_estimate *e, uint32_t index, uint32_t by);
-/* Adapters of so many linear layers: what A makes is saved for B. */
+/* Build the adapters of so many linear layers: what A makes is saved for B. */
 void dryi_build_adapters(struct dry_estimate *e, uint32_t targets);
 
 /* A matrix of a linear layer, its bias and its adapter. */
@@ -168,49 +178,55 @@ struct dryi_widths {
 struct dryi_widths dryi_widths_of(enum dry_precision precision);
 
 #define DRYI_STATES_MAX 6
-/* The tensors of an optimizer's state for a parameter, in bytes; how many. */
+/* The tensors of an optimizer's state for a parameter, in bytes; returns how many. */
 size_t dryi_state_sizes(const struct dry_run_setup *setup, const struct dryi_param *param,
                         uint64_t sizes[DRYI_STATES_MAX]);
 
 enum dryi_kept { DRYI_KEPT_WEIGHTS, DRYI_KEPT_GRADS, DRYI_KEPT_STATES };
 /* Is this shared among the data-parallel group? */
 bool dryi_is_sharded(const struct dry_run_setup *setup, enum dryi_kept kept);
-/* Of one such unit on this device, sharded if it is. */
+/* The bytes of one such unit on this device, sharded if it is. */
 uint64_t dryi_unit_bytes(const struct dry_estimate *e, const struct dryi_unit *unit,
                          enum dryi_kept kept);
-/* Of one parameter, whole. */
+/* The bytes of one parameter, whole. */
 uint64_t dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
                           enum dryi_kept kept);
-/* Autocast's narrower copies of a unit's matrices; tables are looked up as they are. */
+/*
+ * The bytes of autocast's narrower copies of a unit's matrices; tables are looked up as they
+ * are.
+ */
 uint64_t dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit);
 bool dryi_has_static_grads(const struct dry_run_setup *setup);
 
 /* --- the rest ------------------------------------------------------------------------------- */
 
-/* Fields against one another; presets and defaults filled in. */
+/* Check fields against one another; fill in presets and defaults. */
 enum dry_status dryi_model_check(struct dry_model *model, struct dry_error *err);
 enum dry_status dryi_setup_take(struct dry_run_setup *to,
                                 const struct dry_run_setup *from, struct dry_error *err);
 enum dry_status dryi_setup_check(struct dry_run_setup *setup,
                                  const struct dry_model *model, struct dry_error *err);
 
-/* Forwards of model chunks whose activations are there at once; 1 without a pipeline. */
+/* The forwards of model chunks whose activations are there at once; 1 without a pipeline. */
 uint64_t dryi_flights(const struct dry_estimate *e);
-/* Of inference: keys and values of one layer; logits of one token of all requests. */
+/*
+ * For inference: the bytes of one layer's keys and values; of the logits of one token of all
+ * requests.
+ */
 uint64_t dryi_cache_bytes(const struct dry_estimate *e);
 uint64_t dryi_token_logits(const struct dry_estimate *e);
-/* Segments that are run again: so many of a chunk's layers a segment; 0: none. */
+/* The length of segments that are run again: so many of a chunk's layers; 0: none. */
 uint64_t dryi_segment_layers(const struct dry_estimate *e, uint64_t layers);
 uint64_t dryi_isqrt_up(uint64_t x);
 
 void dryi_estimate_rows(struct dry_estimate *e);
-/* Two steps on a simulated device; fills the phases. */
+/* Run two steps on a simulated device; fills the phases. */
 void dryi_estimate_step(struct dry_estimate *e);
-/* Saved by a unit for its backward; is_selective: without what is made again. */
+/* The bytes that a unit saves for its backward; is_selective: without what is made again. */
 uint64_t dryi_unit_saved(const struct dry_estimate *e, const struct dryi_unit *unit,
                          bool is_selective);
 
-/* What a chain wants to know of a unit (estimate_chain.c). */
+/* Fill what a chain needs to know of a unit (estimate_chain.c). */
 void dryi_unit_chain(const struct dry_estimate *e, const struct dryi_unit *unit,
                      struct dry_estimate_unit *shown);
 

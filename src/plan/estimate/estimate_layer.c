@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a layer of a transformer makes and saves: Korthikanti et al. (arXiv:2205.05198, section
- * 4.1) tensor by tensor, for other norms, gated MLPs and experts, too.
+ * A layer of a transformer: the tensors that it makes and saves. They follow Korthikanti et
+ * al. (arXiv:2205.05198, section 4.1) tensor by tensor, for other norms, gated MLPs and
+ * experts, too.
  */
 #include "plan/estimate/estimate_inside.h"
-
-bool
-dryi_has_dropout(const struct dry_estimate *e)
-{
-    return e->model.has_dropout && !e->setup.has_no_dropout;
-}
 
 /* --- norms -------------------------------------------------------------------------------- */
 
 /*
- * Single operations: a copy in fp32 where the input is narrower, and what came out of it, for
- * the gradient of the weights. True: the input itself is saved.
+ * Add what a norm of single operations saves: a copy in fp32 if the input is narrower, and
+ * what came out of it, for the gradient of the weights. True: the input itself is saved.
  */
 static bool
 add_composed(struct dry_estimate *e, const struct dryi_norm_names *names)
@@ -115,7 +110,7 @@ activate(struct dry_estimate *e, const struct mlp *mlp, uint32_t input)
     return output;
 }
 
-/* From the normed input to what the last matrix reads; that one keeps it. */
+/* Build from the normed input to what the last matrix reads; that matrix keeps it. */
 static uint32_t
 build_inner(struct dry_estimate *e, const struct mlp *mlp, uint32_t input)
 {
@@ -162,7 +157,10 @@ build_dense(struct dry_estimate *e, uint32_t input)
 
 /* --- experts ------------------------------------------------------------------------------ */
 
-/* Where the tokens go: probabilities and the chosen ones in fp32, three lists of int64. */
+/*
+ * Build the router, which says where the tokens go: probabilities and the chosen ones in
+ * fp32, three lists of int64.
+ */
 static void
 build_router(struct dry_estimate *e, uint32_t input)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models and setups: names, defaults, and what contradicts itself. */
+/* Models and setups: names, defaults, and fields that contradict each other. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -203,7 +203,10 @@ check_numbers(const struct dry_model *m, struct dry_error *err)
     return check_fields(fields, COUNT_OF(fields), err);
 }
 
-/* Of a model as it was said, before it is completed; its numbers are none too large. */
+/*
+ * Check the heads of a model as it was said, before it is completed; its numbers are none too
+ * large.
+ */
 static enum dry_status
 check_heads(const struct dry_model *m, struct dry_error *err)
 {

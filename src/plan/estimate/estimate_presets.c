@@ -135,7 +135,7 @@ dry_model_get_name(size_t index)
 
 #define MIB(count) ((uint64_t)(count) << 20)
 
-/* What PyTorch's out-of-memory texts call the total capacity, rounded down. */
+/* The total capacity by PyTorch's out-of-memory texts, rounded down. */
 static const struct dry_card cards[] = {
     {"t4-16", 16, MIB(14912)},      {"v100-16", 16, MIB(16144)},
     {"v100-32", 32, MIB(32494)},    {"a10-24", 24, MIB(22502)},

@@ -18,7 +18,7 @@ static const char from_nobody[] = "assumed";
 
 /* --- making rows -------------------------------------------------------------------------- */
 
-/* A row of no bytes is left out. */
+/* Add a row; a row of no bytes is left out. */
 static struct dry_estimate_row *
 add_row(struct dry_estimate *e, enum dry_estimate_group group, const char *name,
         uint64_t bytes, const char *source)
@@ -188,7 +188,7 @@ count_layers(const struct dry_estimate *e)
     return l;
 }
 
-/* What selective checkpointing makes again, of one layer at a time. */
+/* Add what selective checkpointing makes again, of one layer at a time. */
 static void
 add_made_again(struct dry_estimate *e)
 {
@@ -379,7 +379,7 @@ add_outside(struct dry_estimate *e)
 
 /* --- what the field says ------------------------------------------------------------------ */
 
-/* By Newton's method: the library has no math library. */
+/* The root by Newton's method: the library has no math library. */
 static double
 square_root(double x)
 {

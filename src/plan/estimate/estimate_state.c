@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stays from step to step: weights, gradients, the optimizer's state; and how ZeRO
- * (Rajbhandari et al., arXiv:1910.02054) shares them.
+ * The bytes that stay from step to step: weights, gradients, the optimizer's state; and how
+ * ZeRO (Rajbhandari et al., arXiv:1910.02054) shares them.
  */
 #include "base/fail.h"
 #include "plan/estimate/estimate_inside.h"

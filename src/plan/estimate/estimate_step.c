@@ -22,7 +22,10 @@ struct stretch {
     bool is_segment;
 };
 
-/* Is this layer, so many behind the first, the beginning of a segment; how long is that? */
+/*
+ * The length of the segment that begins at this layer, so many behind the first; 0: none
+ * begins here.
+ */
 static size_t
 segment_at(const struct dry_estimate *e, uint64_t layer, uint64_t layers)
 {
@@ -112,7 +115,7 @@ forward_layers(struct dryi_training *t, const struct chunk *c)
     }
 }
 
-/* From the last layer to the first: where segments begin is found again for each. */
+/* Run the layers backward. The beginning of each segment is found again. */
 static struct dryi_training_block
 backward_layers(struct dryi_training *t, const struct chunk *c,
                 struct dryi_training_block flow)
@@ -188,7 +191,9 @@ load_states(struct dryi_training *t)
     t->has_states = true;
 }
 
-/* What the step computes with: of Adam and its like a tensor as large as a state. */
+/*
+ * The bytes that the step computes with: Adam and its like take a tensor as large as a state.
+ */
 static uint64_t
 step_bytes(const struct dryi_training *t, const struct dryi_param *p)
 {
@@ -244,7 +249,10 @@ step(struct dryi_training *t)
 
 /* --- the loop ----------------------------------------------------------------------------- */
 
-/* Forwards under way at once, then their backwards; the last one has the loss. */
+/*
+ * Run the forwards that are under way at once, then their backwards; the last one has the
+ * loss.
+ */
 static void
 train_round(struct dryi_training *t, uint64_t flights)
 {
@@ -279,7 +287,7 @@ train(struct dryi_training *t)
     }
 }
 
-/* Weights, the cache, and one request's prompt on its way through the layers. */
+/* Infer: take the weights and the cache, and send one request's prompt through the layers. */
 static void
 infer(struct dryi_training *t)
 {

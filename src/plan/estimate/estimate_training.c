@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The passes of a unit, request by request, through PyTorch's allocator on a simulated device.
+ * The passes of a unit, request by request, through PyTorch's allocator on a simulated
+ * device.
  *
- * A forward pushes a frame, a handle an operation, and frees each tensor after its last use unless
- * the backward needs it; a backward goes through the operations from the last to the first, as
- * estimate_inside.h says, and pops the frame. Where weights and gradients are sharded, whole ones
- * are there for the time of a pass alone.
+ * A forward pushes a frame, a handle an operation, and frees each tensor after its last use
+ * unless the backward needs it. A backward goes through the operations from the last to the
+ * first, as estimate_inside.h says, and pops the frame. If weights and gradients are sharded,
+ * whole ones are there for the time of a pass alone.
  *
  * Cost: a request or two an operation and pass.
  */
@@ -106,7 +107,7 @@ dryi_training_load_weights(struct dryi_training *t)
     }
 }
 
-/* All weights of a unit, in the width that they are computed with. */
+/* The bytes of all weights of a unit, in the width that they are computed with. */
 static uint64_t
 whole_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
@@ -136,7 +137,10 @@ make_whole(struct dryi_training *t, size_t instance)
         t->gathered[instance] = dryi_training_take(t, bytes, DRY_GROUP_TEMPORARY);
 }
 
-/* Weights of this instance and, where they are gathered, ahead of time of the next one. */
+/*
+ * Make the weights of this instance whole and, if they are gathered, ahead of time those of
+ * the next.
+ */
 static void
 gather(struct dryi_training *t, size_t instance, size_t next)
 {
@@ -148,7 +152,10 @@ gather(struct dryi_training *t, size_t instance, size_t next)
 
 /* --- gradients ---------------------------------------------------------------------------- */
 
-/* A slot that is taken is added to, as are gradients that have a place of their own. */
+/*
+ * Add gradients to a slot. A slot that is taken is added to, as are gradients that have a
+ * place of their own.
+ */
 static void
 add_grad(struct dryi_training *t, struct dryi_training_block *slot, uint64_t bytes)
 {
@@ -180,7 +187,7 @@ add_param_grads(struct dryi_training *t, size_t instance, const struct dryi_op *
             dryi_param_bytes(e, &e->params[e->units[0].param_first], DRYI_KEPT_GRADS));
 }
 
-/* Summed over the group: what is left of them here is the unit's share. */
+/* Sum the gradients over the group: what is left of them here is the unit's share. */
 static void
 share_grads(struct dryi_training *t, size_t instance)
 {
@@ -196,7 +203,10 @@ share_grads(struct dryi_training *t, size_t instance)
         dryi_training_drop(t, &slots[i]);
 }
 
-/* Megatron's, from the beginning; DDP's buckets, unless gradients are views of them. */
+/*
+ * Take Megatron's gradients, from the beginning; or DDP's buckets, unless gradients are views
+ * of them.
+ */
 void
 dryi_training_load_grads(struct dryi_training *t)
 {
@@ -246,7 +256,7 @@ group_of(const struct dryi_op *op, bool is_saved)
     return is_saved ? DRY_GROUP_ACTIVATIONS : DRY_GROUP_TEMPORARY;
 }
 
-/* What was used for the last time by operation `at`, and is not for the backward. */
+/* Drop what was used for the last time by operation `at`, and is not for the backward. */
 static void
 drop_dead(struct dryi_training *t, const struct dryi_op *ops,
           struct dryi_training_block *frame, uint32_t at, bool saves)
@@ -257,7 +267,7 @@ drop_dead(struct dryi_training *t, const struct dryi_op *ops,
     }
 }
 
-/* One unit's forward; without `saves` its output alone is left. */
+/* Run one unit forward; without `saves` its output alone is left. */
 void
 dryi_training_forward(struct dryi_training *t, size_t instance, bool saves)
 {
@@ -281,7 +291,7 @@ dryi_training_forward(struct dryi_training *t, size_t instance, bool saves)
 
 /* --- backward ----------------------------------------------------------------------------- */
 
-/* Selective checkpointing: what the operation's backward needs is made once more. */
+/* Make once more what the operation's backward needs, under selective checkpointing. */
 static void
 make_again(struct dryi_training *t, const struct dryi_op *ops,
            struct dryi_training_block *frame, uint32_t at)
@@ -294,7 +304,7 @@ make_again(struct dryi_training *t, const struct dryi_op *ops,
     }
 }
 
-/* The gradients of what `at` was the last to use. */
+/* Make the gradients of what `at` was the last to use. */
 static void
 make_flows(struct dryi_training *t, const struct dryi_op *ops, uint32_t at)
 {
@@ -310,7 +320,7 @@ drop_saved(struct dryi_training *t, const struct dryi_op *ops,
         dryi_training_drop(t, &frame[j]);
 }
 
-/* One unit's backward, from the gradient of its output to that of its input. */
+/* Run one unit backward, from the gradient of its output to that of its input. */
 struct dryi_training_block
 dryi_training_backward(struct dryi_training *t, size_t instance,
                        struct dryi_training_block flow)
@@ -379,7 +389,7 @@ make_torch(struct dryi_training *t, struct dry_error *err)
     return status == DRY_OK ? dryi_torch_create(&torch, &t->torch, err) : status;
 }
 
-/* Which unit every instance is, and where its gradients go. */
+/* Set which unit every instance is, and where its gradients go. */
 static enum dry_status
 make_instances(struct dryi_training *t, struct dry_error *err)
 {

@@ -3,12 +3,13 @@
 #define DRYI_PLAN_ESTIMATE_TRAINING_H
 
 /*
- * Training under way on a simulated device: its weights, gradients and activations, as blocks of
- * PyTorch's allocator, and the passes of one unit. What runs in which order stands in
+ * Training under way on a simulated device: its weights, gradients and activations, as blocks
+ * of PyTorch's allocator, and the passes of one unit. The order of the passes stands in
  * estimate_step.c.
  *
- * An instance is one unit of the device; they stand in a row, in the order of the forward. A frame
- * is what one forward of a unit has made: a block an operation. A slot is a block for gradients.
+ * An instance is one unit of the device; the instances stand in a row, in the order of the
+ * forward. A frame is what one forward of a unit has made: a block an operation. A slot is a
+ * block for gradients.
  */
 
 #include <drystone/sim.h>
@@ -16,7 +17,7 @@
 #include "place/torch/torch.h"
 #include "plan/estimate/estimate_inside.h"
 
-/* Something that is there, and what it counts for. */
+/* A block that is there, and what it counts for. */
 struct dryi_training_block {
     dryi_block block;
     enum dry_estimate_group group;

@@ -42,7 +42,7 @@ build_embedding(struct dry_estimate *e)
     dryi_unit_end(e);
 }
 
-/* What the stage before sends. */
+/* Build what the stage before sends. */
 static void
 build_receive(struct dry_estimate *e)
 {

@@ -185,6 +185,12 @@ dryi_param_add(struct dry_estimate *e, const struct dryi_param *param)
 }
 
 bool
+dryi_has_dropout(const struct dry_estimate *e)
+{
+    return e->model.has_dropout && !e->setup.has_no_dropout;
+}
+
+bool
 dryi_keeps_input(const struct dry_estimate *e, uint32_t targets)
 {
     return e->setup.lora_rank == 0 || (e->setup.lora_targets & targets) != 0;
