@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From a chain and a budget to a plan: the planner of the method is called, and what it says is
- * judged again. No planner is believed: what does not fit by the judge's
+ * The way from a chain and a budget to a plan: the planner of the method is called, and what
+ * it says is judged again. No planner is believed: a plan that does not fit by the judge's
  * bytes does not get out.
  */
 #include <drystone/plan.h>
@@ -100,7 +100,9 @@ refuse(const struct dryi_planning *p)
                      (unsigned long long)floor->stage, name ? name : "no name");
 }
 
-/* By stages, not by items: neighbours that are saved alike may be one item or several. */
+/*
+ * Hash by stages, not by items: neighbours that are saved alike may be one item or several.
+ */
 static uint64_t
 hash_saved(uint64_t hash, const struct dry_plan_item *item)
 {

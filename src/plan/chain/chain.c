@@ -87,7 +87,7 @@ hash_frame(const struct dry_chain_frame *frame)
 
 /* --- checks ------------------------------------------------------------------------------- */
 
-/* Who is checked, for the text. */
+/* The stage or option that is checked, for the text. */
 struct subject {
     size_t index;
     const char *name;

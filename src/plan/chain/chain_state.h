@@ -3,7 +3,7 @@
 #define DRYI_PLAN_CHAIN_STATE_H
 
 /*
- * What a chain is inside, for those who plan.
+ * A chain from the inside, for planners.
  *
  * C1  Every field of every stage is below 2^63, and a stage's saved bytes, by itself and by
  *     each of its options, are at least its output.
@@ -71,7 +71,7 @@ dryi_stage_backward_ns(const struct dry_stage *stage, uint32_t option)
     return stage->backward_ns + (option ? stage->options[option - 1].recompute_ns : 0);
 }
 
-/* What leaves the device after the next stage's forward. */
+/* The bytes that leave the device after the next stage's forward. */
 static inline uint64_t
 dryi_stage_offload(const struct dry_stage *stage, uint32_t option)
 {

@@ -5,14 +5,16 @@
  * every nanosecond by the rules at the head of plan.h.
  *
  * A run is a list of items side by side: those of the plan, or those inside a range. Its
- * forward pass goes through them in order, its backward pass in reverse; a range met on the
- * way back is a run of its own, and when that is through, the way back goes on before the
- * range. Items know what they are in and what is before them, so nothing has to be stacked.
+ * forward pass goes through them in order, its backward pass in reverse. A range met on the
+ * way back is a run of its own; when that is through, the way back goes on before the range.
+ * Items know what they are in and what is before them, so nothing has to be stacked.
  *
  * J1  held is the frame's persistent and input bytes, what saved stages whose backward is to
  *     come hold, less what is away of it, and the outputs of ranges that wait.
  * J2  away[i] is what stage i has on the host; not 0 only between the forward of stage i + 1
  *     in the same run and its backward.
+ *
+ * Cost: every stage as often as it runs, at most DRYI_PLAN_RUNS_MAX in all.
  */
 #include "base/assert.h"
 #include "base/fail.h"

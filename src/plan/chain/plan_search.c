@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The search of rules with one number. The idea stands in plan_search.h.
+ *
+ * Cost: a plan made and judged for each number that is tried, and the best made once more.
+ */
 #include "plan/chain/plan_search.h"
 
 #include "base/fail.h"

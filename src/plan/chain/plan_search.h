@@ -3,13 +3,13 @@
 #define DRYI_PLAN_SEARCH_H
 
 /*
- * For rules with one number to choose: every plan the number gives is judged, and the best is
- * remembered by its number.
+ * The search of rules with one number to choose: every plan the number gives is judged, and
+ * the best is remembered by its number.
  */
 
 #include "plan/chain/plan_state.h"
 
-/* Of chains with so many stages every number of pieces is tried; of longer ones some. */
+/* Every number of pieces is tried in chains with so many stages; in longer ones some. */
 #define DRYI_PLAN_TRY_ALL_MAX 1024u
 
 struct dryi_plan_search {
@@ -23,14 +23,14 @@ struct dryi_plan_search {
 };
 
 /*
- * Makes and judges the plan of a number; the list stays for whoever wants to look at it, and
+ * Make and judge the plan of a number. The list stays for whoever wants to look at it, and
  * the floor of the planning is kept the least. Better is less time, then fewer bytes, or the
  * other way round; then the number tried first.
  */
 DRY_CHECK_RESULT enum dry_status dryi_plan_try(struct dryi_plan_search *s,
                                                uint64_t number,
                                                struct dry_plan_cost *cost);
-/* The best into the list, or DRY_ERR_NO_SPACE. */
+/* Write the best into the list, or return DRY_ERR_NO_SPACE. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_settle(struct dryi_plan_search *s);
 
 #endif

@@ -3,7 +3,7 @@
 #define DRYI_PLAN_STATE_H
 
 /*
- * What a planner gets and what it fills.
+ * The state of a planner: what it gets and what it fills.
  *
  *     enum dry_status
  *     dryi_plan_METHOD(struct dryi_planning *p)
@@ -28,8 +28,9 @@
  *     base_bytes.
  * P2  forward_before, backward_before, grads_from have count + 1 elements; the first two
  *     begin with 0, the last one ends with it.
- * P3  Sums of bytes over different stages do not overflow (chain_state.h, C2). Of times, those
- *     of all stages once do not (C3); what is recomputed more than once has to be checked.
+ * P3  Sums of bytes over different stages do not overflow (chain_state.h, C2). Sums of times
+ *     do not if they count all stages once (C3); what is recomputed more than once has to be
+ *     checked.
  */
 
 #include <drystone/plan.h>
@@ -80,7 +81,9 @@ struct dryi_planning {
     uint64_t table_bytes;
 };
 
-/* Options taken and checked, sums made. Finish it in any case. */
+/*
+ * Take and check the options, and make the sums. Requires dryi_planning_finish() in any case.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_planning_init(
     struct dryi_planning *p, const struct dry_chain *chain,
     const struct dry_plan_options *options, struct dry_error *err);
@@ -109,24 +112,24 @@ dryi_forward_ns(const struct dryi_planning *p, uint32_t first, uint32_t last)
  */
 DRY_CHECK_RESULT bool dryi_plan_push_save(struct dryi_planning *p, uint32_t first,
                                           uint32_t last, uint32_t option);
-/* A range that keeps all in its second run. */
+/* Push a range that keeps all in its second run. */
 DRY_CHECK_RESULT bool dryi_plan_push_range(struct dryi_planning *p, uint32_t first,
                                            uint32_t last);
-/* The same, but stages that must not run twice are saved, and cut it. */
+/* Push such a range, but stages that must not run twice are saved, and cut it. */
 DRY_CHECK_RESULT bool dryi_plan_push_cut(struct dryi_planning *p, uint32_t first,
                                          uint32_t last);
 /*
- * A range with items of its own: those pushed until it is closed. *item is for closing; ranges
- * are closed in the reverse order of opening.
+ * Open a range with items of its own: those pushed until it is closed. *item is for closing;
+ * ranges are closed in the reverse order of opening.
  */
 DRY_CHECK_RESULT bool dryi_plan_open_range(struct dryi_planning *p, uint32_t first,
                                            uint32_t last, uint32_t *item);
 void dryi_plan_close_range(struct dryi_planning *p, uint32_t item);
 void dryi_plan_clear(struct dryi_planning *p);
-/* What p->list costs. */
+/* Judge what p->list costs. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_price(const struct dryi_planning *p,
                                                  struct dry_plan_cost *cost);
-/* The same, and who watches hears of every step; NULL: nobody. */
+/* Judge p->list, and tell the observer every step; NULL: nobody. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_observe(
     const struct dryi_planning *p, const struct dry_plan_observer *observer,
     struct dry_plan_cost *cost);
@@ -137,7 +140,7 @@ struct dryi_plan_link {
     uint32_t last_inner;   /* of a range */
 };
 
-/* Checks a list of items (plan.h) and links it; `links` has room for `count`. */
+/* Check a list of items (plan.h) and link it; `links` has room for `count`. */
 DRY_CHECK_RESULT enum dry_status dryi_plan_check(const struct dry_chain *chain,
                                                  const struct dry_plan_item *items,
                                                  uint32_t count,

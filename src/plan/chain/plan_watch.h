@@ -3,7 +3,7 @@
 #define DRYI_PLAN_WATCH_H
 
 /*
- * Who is told how far a planner is, and may end it.
+ * A watch: the caller is told how far a planner is, and may end it.
  *
  *     for (each row of a table)
  *         if (!dryi_plan_go_on(watch, 1))
@@ -28,7 +28,7 @@ struct dryi_plan_watch {
     bool is_cancelled; /* for good: who said so is not called again */
 };
 
-/* So many rows more are made. False: they are the last. `watch` NULL: nobody is told. */
+/* Count so many rows more. False: they are the last. `watch` NULL: nobody is told. */
 static inline bool
 dryi_plan_go_on(struct dryi_plan_watch *watch, uint64_t rows)
 {

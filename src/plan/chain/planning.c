@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a planner gets: options that were checked, sums from the front and from the back, and the
- * budget above what is there whatever the plan. Here and not in plan.c, for a planner may make
- * another one's (nested asks one-level).
+ * A planning: what a planner gets. The options are checked, times are summed from the front
+ * and gradients from the back, and the room is the budget above what is there whatever the
+ * plan. This stands here and not in plan.c, because a planner may make another's planning
+ * (nested asks one-level).
  */
 #include <drystone/plan.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): turning back equal steps
- * with room for so many states.
+ * Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): turning back equal
+ * steps with room for so many states.
  *
  * With beta(c, r) = binomial(c + r, c), no step has to run more than r times again exactly if
  * there are at most beta(c, r) of them. The first state is one of the c. A plan for l steps
- * runs k of them and keeps the state there, turns back the l - k above it with one state less,
- * then the k below it with all: a range of k stages whose inner items are the same again.
+ * runs k of them and keeps the state there. It turns back the l - k above it with one state
+ * less, then the k below it with all: a range of k stages whose inner items are the same
+ * again.
  */
 #include <drystone/plan.h>
 
@@ -16,7 +17,7 @@
 #include "base/memory.h"
 #include "plan/chain/plan_search.h"
 
-/* Of chains with so many stages every number of snapshots is tried. */
+/* Every number of snapshots is tried in chains with so many stages. */
 #define TRY_ALL_MAX 256u
 
 /* binomial(a + b, a); UINT64_MAX: that or more. */
@@ -92,7 +93,10 @@ smaller(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-/* As few as are enough; seldom fewer by more than one than those of the task this is of. */
+/*
+ * Take as few repeats as are enough; they are seldom fewer by more than one than those of the
+ * task this task is of.
+ */
 static void
 take_fewest_repeats(struct task *t)
 {
@@ -101,8 +105,8 @@ take_fewest_repeats(struct task *t)
 }
 
 /*
- * Where the state is kept: the most steps below that r - 1 repeats turn back, and as many
- * above as r repeats must.
+ * The split: the state is kept there. The most steps that r - 1 repeats turn back are below
+ * it, but at least as many as r repeats must turn back stay above it.
  */
 static uint32_t
 split_of(const struct task *t)
@@ -195,7 +199,7 @@ try_all(struct dryi_plan_search *s, uint32_t low, uint32_t high)
     return status;
 }
 
-/* The most that fit, taking it that more snapshots take more bytes. */
+/* Find the most snapshots that fit, taking it that more snapshots take more bytes. */
 static enum dry_status
 bisect(struct dryi_plan_search *s, uint32_t low, uint32_t high)
 {

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Rules: one leaves nothing to choose (all is saved, every stage is a range, every n-th is), two
- * have one number to choose. Those two are of Chen, Xu, Zhang and Guestrin (2016,
- * arXiv:1604.06174): equal ranges, as many as are best, and ranges that end where their outputs
- * pass a threshold.
+ * Rules. Some leave nothing to choose: all is saved, every stage is a range, or every n-th
+ * is.
  *
- * Within a budget the number that takes the least time is best, without one that with the
- * fewest bytes.
+ * Two rules have one number to choose (Chen, Xu, Zhang and Guestrin 2016, arXiv:1604.06174):
+ * equal ranges, as many as are best, and ranges that end where their outputs pass a
+ * threshold. Within a budget the number that takes the least time is best, without one that
+ * with the fewest bytes. The paper chooses by a formula, about the square root of the stages.
+ * Here every number is judged in bytes, the second run of a range included: with stages that
+ * save many times their output far more ranges than the root are best.
  *
- * Theirs choose by a formula, about the square root of the stages; here every number is judged
- * in bytes, the second run of a range included, because with stages that save many times
- * their output far more ranges than the root are best.
+ * The last piece is always saved, not a range: its backward comes at once, so that a range
+ * would run it twice to need as much. Stages that must not run twice are saved and cut the
+ * range they are in. The longer of unequal pieces come first, because the least is held
+ * there.
  *
- * The last piece is always saved, not a range: its backward comes at once, so that a range would
- * run it twice to need as much. Stages that must not run twice are saved and cut the range they
- * are in. The longer of unequal pieces come first, because the least is held there.
- *
- * Cost: a plan of all stages for each number that is tried, in chains of more than
- * DRYI_PLAN_TRY_ALL_MAX stages some of them.
+ * Cost: a plan made and judged for each number that is tried; in chains of more than
+ * DRYI_PLAN_TRY_ALL_MAX stages some are.
  */
 #include "base/fail.h"
 #include "plan/chain/plan_search.h"
