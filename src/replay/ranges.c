@@ -8,8 +8,8 @@ void
 dryi_ranges_init(struct dryi_ranges *r, const struct dry_memory *memory)
 {
     *r = (struct dryi_ranges){.memory = dryi_memory_or_default(memory),
-                              .free_item = DRYI_ORDER_NONE,
-                              .root = DRYI_ORDER_NONE,
+                              .free_item = DRYI_TREAP_NONE,
+                              .root = DRYI_TREAP_NONE,
                               .seed = dryi_seed_of(r)};
 }
 
@@ -25,7 +25,7 @@ static bool
 insert(struct dryi_ranges *r, const struct range *range)
 {
     uint32_t item = r->free_item;
-    if (item != DRYI_ORDER_NONE) {
+    if (item != DRYI_TREAP_NONE) {
         r->free_item = r->nodes[item].left;
     } else {
         size_t count = (size_t)r->item_count + 1;
@@ -37,9 +37,9 @@ insert(struct dryi_ranges *r, const struct range *range)
         item = r->item_count++;
     }
     r->items[item] = *range;
-    r->nodes[item] = (struct dryi_order_node){
+    r->nodes[item] = (struct dryi_treap_node){
         .major = range->addr, .priority = (uint32_t)dryi_mix64(item ^ r->seed)};
-    dryi_order_insert(r->nodes, &r->root, item);
+    dryi_treap_insert(r->nodes, &r->root, item);
     r->live_count++;
     return true;
 }
@@ -47,7 +47,7 @@ insert(struct dryi_ranges *r, const struct range *range)
 static void
 erase(struct dryi_ranges *r, uint32_t item)
 {
-    dryi_order_remove(r->nodes, &r->root, item);
+    dryi_treap_remove(r->nodes, &r->root, item);
     r->nodes[item].left = r->free_item;
     r->free_item = item;
     r->live_count--;
@@ -67,19 +67,19 @@ dryi_ranges_add(struct dryi_ranges *r, const struct range *range)
     uint64_t end;
     if (range->size == 0 || __builtin_add_overflow(range->addr, range->size, &end))
         return RANGES_CONTRADICTION;
-    uint32_t below = dryi_order_below(r->nodes, r->root, range->addr, 0);
-    uint32_t above = dryi_order_at_least(r->nodes, r->root, range->addr, 0);
-    if ((below != DRYI_ORDER_NONE &&
+    uint32_t below = dryi_treap_below(r->nodes, r->root, range->addr, 0);
+    uint32_t above = dryi_treap_at_least(r->nodes, r->root, range->addr, 0);
+    if ((below != DRYI_TREAP_NONE &&
          r->items[below].addr + r->items[below].size > range->addr) ||
-        (above != DRYI_ORDER_NONE && r->items[above].addr < end))
+        (above != DRYI_TREAP_NONE && r->items[above].addr < end))
         return RANGES_CONTRADICTION;
-    if (above != DRYI_ORDER_NONE && r->items[above].addr == end &&
+    if (above != DRYI_TREAP_NONE && r->items[above].addr == end &&
         are_alike(&whole, &r->items[above])) {
         whole.size += r->items[above].size;
         whole.kind |= r->items[above].kind;
         erase(r, above);
     }
-    if (below != DRYI_ORDER_NONE &&
+    if (below != DRYI_TREAP_NONE &&
         r->items[below].addr + r->items[below].size == range->addr &&
         are_alike(&whole, &r->items[below])) {
         whole.addr = r->items[below].addr;
@@ -96,8 +96,8 @@ dryi_ranges_remove(struct dryi_ranges *r, uint64_t addr, uint64_t size)
     uint64_t end;
     if (size == 0 || __builtin_add_overflow(addr, size, &end))
         return RANGES_CONTRADICTION;
-    uint32_t item = dryi_order_below(r->nodes, r->root, addr, 1);
-    if (item == DRYI_ORDER_NONE)
+    uint32_t item = dryi_treap_below(r->nodes, r->root, addr, 1);
+    if (item == DRYI_TREAP_NONE)
         return RANGES_CONTRADICTION;
     struct range front = r->items[item], back = front;
     if (end > front.addr + front.size)
@@ -114,15 +114,15 @@ dryi_ranges_remove(struct dryi_ranges *r, uint64_t addr, uint64_t size)
 const struct range *
 dryi_ranges_from(const struct dryi_ranges *r, uint64_t addr)
 {
-    uint32_t item = dryi_order_at_least(r->nodes, r->root, addr, 0);
-    return item != DRYI_ORDER_NONE ? &r->items[item] : NULL;
+    uint32_t item = dryi_treap_at_least(r->nodes, r->root, addr, 0);
+    return item != DRYI_TREAP_NONE ? &r->items[item] : NULL;
 }
 
 struct range *
 dryi_ranges_at(struct dryi_ranges *r, uint64_t addr)
 {
-    uint32_t item = dryi_order_below(r->nodes, r->root, addr, 1);
-    if (item == DRYI_ORDER_NONE || addr - r->items[item].addr >= r->items[item].size)
+    uint32_t item = dryi_treap_below(r->nodes, r->root, addr, 1);
+    if (item == DRYI_TREAP_NONE || addr - r->items[item].addr >= r->items[item].size)
         return NULL;
     return &r->items[item];
 }

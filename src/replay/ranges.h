@@ -6,7 +6,7 @@
  * A set of address ranges that do not overlap, each with a label: the mapped memory of
  * expandable segments, walked backwards through its maps and unmaps.
  *
- * Cost: O(log n) a call, by the ordered sets of place/order.h.
+ * Cost: O(log n) a call, by the ordered sets of base/treap.h.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include <drystone/memory.h>
 
-#include "base/order.h"
+#include "base/treap.h"
 
 enum range_kind { RANGE_UNKNOWN, RANGE_SMALL, RANGE_LARGE };
 
@@ -30,7 +30,7 @@ enum ranges_result { RANGES_DONE, RANGES_CONTRADICTION, RANGES_NO_MEMORY };
 struct dryi_ranges {
     struct dry_memory memory;
     struct range *items;
-    struct dryi_order_node *nodes; /* parallel to items */
+    struct dryi_treap_node *nodes; /* parallel to items */
     size_t item_capacity, node_capacity;
     uint32_t item_count, free_item, root;
     uint64_t seed; /* of the priorities in the tree */

@@ -83,7 +83,7 @@ MUTANTS = {
         "test_paged", "private_pools_do_not_mix"),
     "a_pool_that_is_gone_is_found": (
         "paged_pool.c",
-        "    dryi_order_remove(p->owner_nodes, &p->owners_by_id, owner);\n",
+        "    dryi_treap_remove(p->owner_nodes, &p->owners_by_id, owner);\n",
         "",
         "prop_paged", "paged_keeps_the_contract"),
     "arena_made_again": (

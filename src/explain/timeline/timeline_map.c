@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/treap.h"
 #include "explain/timeline/timeline_inside.h"
 
 #define SMALL_SEGMENT_SIZE (2 * DRYI_MIB)
@@ -23,7 +23,7 @@ struct mapping {
     struct dry_timeline *t;
     const struct dry_trace_view *v;
     size_t first;                  /* event of the device in the trace */
-    struct dryi_order_node *nodes; /* by segment of the window: the pieces mapped now */
+    struct dryi_treap_node *nodes; /* by segment of the window: the pieces mapped now */
     size_t node_capacity;
     uint32_t root;
     struct dry_timeline_segment *ghosts;
@@ -54,9 +54,9 @@ add_piece(struct mapping *m, const struct dry_timeline_segment *piece)
     }
     uint32_t i = t->window_segment_count++;
     t->segments[i] = *piece;
-    m->nodes[i] = (struct dryi_order_node){.major = piece->address,
+    m->nodes[i] = (struct dryi_treap_node){.major = piece->address,
                                            .priority = (uint32_t)dryi_mix64(i ^ m->seed)};
-    dryi_order_insert(m->nodes, &m->root, i);
+    dryi_treap_insert(m->nodes, &m->root, i);
     m->change += (int64_t)piece->size;
 }
 
@@ -76,19 +76,19 @@ add_ghost(struct mapping *m, const struct dry_timeline_segment *ghost)
 static uint32_t
 find_piece(const struct mapping *m, uint64_t address)
 {
-    uint32_t below = dryi_order_below(m->nodes, m->root, address, 1);
-    if (below != DRYI_ORDER_NONE) {
+    uint32_t below = dryi_treap_below(m->nodes, m->root, address, 1);
+    if (below != DRYI_TREAP_NONE) {
         const struct dry_timeline_segment *s = &m->t->segments[below];
         if (s->address + s->size > address)
             return below;
     }
-    return dryi_order_at_least(m->nodes, m->root, address, 1);
+    return dryi_treap_at_least(m->nodes, m->root, address, 1);
 }
 
 static void
 end_piece(struct mapping *m, uint32_t i, uint32_t moment)
 {
-    dryi_order_remove(m->nodes, &m->root, i);
+    dryi_treap_remove(m->nodes, &m->root, i);
     m->t->segments[i].end = moment;
     m->change -= (int64_t)m->t->segments[i].size;
 }
@@ -121,7 +121,7 @@ clear_range(struct mapping *m, const struct dry_timeline_segment *range, uint32_
     uint64_t at = range->address, end = range->address + range->size;
     while (at < end && !m->failed) {
         uint32_t i = find_piece(m, at);
-        uint64_t begin = i != DRYI_ORDER_NONE ? m->t->segments[i].address : end;
+        uint64_t begin = i != DRYI_TREAP_NONE ? m->t->segments[i].address : end;
         begin = begin < end ? begin : end;
         if (begin > at && gap) {
             hole.address = at;
@@ -298,7 +298,7 @@ follow_final(struct mapping *m, const struct dry_trace_segment *s, uint64_t from
     for (uint64_t at = from; at < end && !m->failed;) {
         uint32_t i = find_piece(m, at);
         struct dry_timeline_segment *piece =
-            i != DRYI_ORDER_NONE ? &m->t->segments[i] : NULL;
+            i != DRYI_TREAP_NONE ? &m->t->segments[i] : NULL;
         uint64_t begin = piece && piece->address < end ? piece->address : end;
         if (begin > at)
             on_final_gap(m, s, at, begin);
@@ -414,7 +414,7 @@ dryi_timeline_map(struct dry_timeline *t, struct dry_error *err)
     struct mapping m = {.t = t,
                         .v = t->trace,
                         .first = t->view.first_event,
-                        .root = DRYI_ORDER_NONE,
+                        .root = DRYI_TREAP_NONE,
                         .seed = dryi_seed_of(t)};
     m.failed = !sort_final(&m);
     for (uint32_t i = 0; i < t->view.event_count && !m.failed; i++)

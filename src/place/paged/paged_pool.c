@@ -52,7 +52,7 @@ dryi_paged_idle_turn(struct dryi_paged *p)
 uint32_t
 dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id)
 {
-    uint32_t owner = dryi_order_at_least(p->owner_nodes, p->owners_by_id, id.a, id.b);
+    uint32_t owner = dryi_treap_at_least(p->owner_nodes, p->owners_by_id, id.a, id.b);
     bool is_it =
         owner != NONE && p->owners[owner].id.a == id.a && p->owners[owner].id.b == id.b;
     return is_it ? owner : NONE;
@@ -112,9 +112,9 @@ dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned fla
     if (owner == NONE)
         return NONE;
     p->owners[owner] = (struct owner){.id = id, .flags = flags, .live = true};
-    p->owner_nodes[owner] = (struct dryi_order_node){
+    p->owner_nodes[owner] = (struct dryi_treap_node){
         .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner)};
-    dryi_order_insert(p->owner_nodes, &p->owners_by_id, owner);
+    dryi_treap_insert(p->owner_nodes, &p->owners_by_id, owner);
     if (owner > 0)
         idle_push(p, owner);
     return owner;
@@ -124,7 +124,7 @@ void
 dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner)
 {
     idle_remove(p, owner);
-    dryi_order_remove(p->owner_nodes, &p->owners_by_id, owner);
+    dryi_treap_remove(p->owner_nodes, &p->owners_by_id, owner);
     p->owners[owner] = (struct owner){.next = p->dead_owner};
     p->dead_owner = owner;
 }

@@ -13,7 +13,7 @@
 #include "base/aside.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/treap.h"
 #include "place/forecast/forecast.h"
 #include "place/paged/paged.h"
 
@@ -310,7 +310,7 @@ struct dryi_paged {
     uint32_t arena_count; /* of owners, and of one that could not be made whole */
     struct owner *owners;
     size_t owner_capacity;
-    struct dryi_order_node *owner_nodes; /* parallel to owners: those that live, by id */
+    struct dryi_treap_node *owner_nodes; /* parallel to owners: those that live, by id */
     size_t owner_node_capacity;
     uint32_t owner_count, dead_owner, owners_by_id;
     uint32_t first_idle, last_idle, idle_count; /* pools that nobody uses, in turns */

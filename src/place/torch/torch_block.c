@@ -55,7 +55,7 @@ dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
         .mapped = true,
     };
     t->nodes[block] =
-        (struct dryi_order_node){.priority = (uint32_t)dryi_mix64(block ^ t->seed)};
+        (struct dryi_treap_node){.priority = (uint32_t)dryi_mix64(block ^ t->seed)};
     return block;
 }
 
@@ -99,14 +99,14 @@ dryi_torch_free_insert(struct dryi_torch *t, uint32_t block)
     t->nodes[block].major = b->size;
     t->nodes[block].minor = tie_of(t, b);
     b->gc_base = t->pools[b->pool].search_count;
-    dryi_order_insert(t->nodes, &t->lanes[b->lane].free_root, block);
+    dryi_treap_insert(t->nodes, &t->lanes[b->lane].free_root, block);
 }
 
 void
 dryi_torch_free_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
-    dryi_order_remove(t->nodes, &t->lanes[b->lane].free_root, block);
+    dryi_treap_remove(t->nodes, &t->lanes[b->lane].free_root, block);
 }
 
 void
@@ -115,14 +115,14 @@ dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block)
     struct block *b = &t->blocks[block];
     t->nodes[block].major = b->addr;
     t->nodes[block].minor = 0;
-    dryi_order_insert(t->nodes, &t->lanes[b->lane].unmapped_root, block);
+    dryi_treap_insert(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
 void
 dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block)
 {
     struct block *b = &t->blocks[block];
-    dryi_order_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
+    dryi_treap_remove(t->nodes, &t->lanes[b->lane].unmapped_root, block);
 }
 
 uint64_t
@@ -174,16 +174,16 @@ skip_expandable(const struct dryi_torch *t, uint32_t root, uint32_t block,
                 bool may_expand)
 {
     if (may_expand) {
-        uint32_t next = dryi_order_after(t->nodes, root, block);
+        uint32_t next = dryi_treap_after(t->nodes, root, block);
         while (block_is_expandable(t, &t->blocks[block]) && next != NONE &&
                growable_size(t, next) < growable_size(t, block)) {
             block = next;
-            next = dryi_order_after(t->nodes, root, block);
+            next = dryi_treap_after(t->nodes, root, block);
         }
         return block;
     }
     while (block != NONE && block_is_expandable(t, &t->blocks[block]))
-        block = dryi_order_after(t->nodes, root, block);
+        block = dryi_treap_after(t->nodes, root, block);
     return block;
 }
 
@@ -202,7 +202,7 @@ uint32_t
 dryi_torch_free_find(const struct dryi_torch *t, const struct request *r)
 {
     uint32_t root = t->lanes[r->lane].free_root;
-    uint32_t block = dryi_order_at_least(t->nodes, root, r->rounded, 0);
+    uint32_t block = dryi_treap_at_least(t->nodes, root, r->rounded, 0);
     if (block != NONE && block_is_expandable(t, &t->blocks[block]))
         block = skip_expandable(t, root, block, r->expandable);
     if (block == NONE || !dryi_torch_may_have(t, t->blocks[block].size, r->rounded))

@@ -279,7 +279,7 @@ static uint32_t
 find_room(const struct dryi_torch *t, const struct dryi_segment_info *info, uint32_t lane)
 {
     uint32_t root = t->lanes[lane].unmapped_root;
-    uint32_t block = dryi_order_below(t->nodes, root, info->addr, 1);
+    uint32_t block = dryi_treap_below(t->nodes, root, info->addr, 1);
     if (block == NONE)
         return NONE;
     const struct block *b = &t->blocks[block];
@@ -389,12 +389,12 @@ check_block(const struct dryi_torch *t, uint32_t block, uint64_t addr)
             return "T1: links between blocks go both ways";
     }
     const struct lane *lane = &t->lanes[b->lane];
-    const struct dryi_order_node *node = &t->nodes[block];
+    const struct dryi_treap_node *node = &t->nodes[block];
     uint32_t root = b->mapped ? lane->free_root : lane->unmapped_root;
     bool should_be_in = in_free || !b->mapped;
     if ((node->in_set != 0) != should_be_in ||
         (should_be_in &&
-         dryi_order_at_least(t->nodes, root, node->major, node->minor) != block))
+         dryi_treap_at_least(t->nodes, root, node->major, node->minor) != block))
         return "T4: a block is in the set of its state";
     if (in_free && node->major != b->size)
         return "T4: a free block is filed under its size";

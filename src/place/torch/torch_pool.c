@@ -69,9 +69,9 @@ dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
         t->lanes[lane] = (struct lane){
             .free_root = NONE, .unmapped_root = NONE, .pool = pool, .stream = stream};
         t->lane_nodes[lane] =
-            (struct dryi_order_node){.major = t->streams[stream].value,
+            (struct dryi_treap_node){.major = t->streams[stream].value,
                                      .priority = (uint32_t)dryi_mix64(lane ^ t->seed)};
-        dryi_order_insert(t->lane_nodes, &t->pools[pool].lanes, lane);
+        dryi_treap_insert(t->lane_nodes, &t->pools[pool].lanes, lane);
     }
     return *last = lane;
 }
@@ -81,7 +81,7 @@ dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream)
 uint32_t
 dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id)
 {
-    uint32_t owner = dryi_order_at_least(t->owner_nodes, t->owners_by_id, id.a, id.b);
+    uint32_t owner = dryi_treap_at_least(t->owner_nodes, t->owners_by_id, id.a, id.b);
     bool is_it =
         owner != NONE && t->owners[owner].id.a == id.a && t->owners[owner].id.b == id.b;
     return is_it ? owner : NONE;
@@ -125,9 +125,9 @@ dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
     if (t->newest_owner != NONE)
         t->owners[t->newest_owner].next = owner;
     t->newest_owner = owner;
-    t->owner_nodes[owner] = (struct dryi_order_node){
+    t->owner_nodes[owner] = (struct dryi_treap_node){
         .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner ^ t->seed)};
-    dryi_order_insert(t->owner_nodes, &t->owners_by_id, owner);
+    dryi_treap_insert(t->owner_nodes, &t->owners_by_id, owner);
     t->pools[2 * owner].search_count = t->pools[2 * owner + 1].search_count = 0;
     t->unused_owners++;
     return owner;
@@ -144,7 +144,7 @@ void
 dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner)
 {
     struct owner *o = &t->owners[owner];
-    dryi_order_remove(t->owner_nodes, &t->owners_by_id, owner);
+    dryi_treap_remove(t->owner_nodes, &t->owners_by_id, owner);
     t->owners[o->prev].next = o->next; /* the default pool's is always before it */
     if (o->next != NONE)
         t->owners[o->next].prev = o->prev;

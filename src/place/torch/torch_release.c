@@ -15,19 +15,19 @@
 static uint32_t
 first_lane(const struct dryi_torch *t, uint32_t pool)
 {
-    return dryi_order_at_least(t->lane_nodes, t->pools[pool].lanes, 0, 0);
+    return dryi_treap_at_least(t->lane_nodes, t->pools[pool].lanes, 0, 0);
 }
 
 static uint32_t
 lane_after(const struct dryi_torch *t, uint32_t lane)
 {
-    return dryi_order_after(t->lane_nodes, t->pools[t->lanes[lane].pool].lanes, lane);
+    return dryi_treap_after(t->lane_nodes, t->pools[t->lanes[lane].pool].lanes, lane);
 }
 
 static uint32_t
 first_free(const struct dryi_torch *t, uint32_t root)
 {
-    return dryi_order_at_least(t->nodes, root, 0, 0);
+    return dryi_treap_at_least(t->nodes, root, 0, 0);
 }
 
 /* --- garbage collection ------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ sum_ages(const struct dryi_torch *t, uint32_t pool)
     for (uint32_t l = first_lane(t, pool); l != NONE; l = lane_after(t, l)) {
         uint32_t root = t->lanes[l].free_root;
         for (uint32_t b = first_free(t, root); b != NONE;
-             b = dryi_order_after(t->nodes, root, b)) {
+             b = dryi_treap_after(t->nodes, root, b)) {
             if (block_is_split(&t->blocks[b]))
                 continue;
             ages.total += (double)age_of(t, &t->blocks[b]);
@@ -77,7 +77,7 @@ free_aged(struct dryi_torch *t, uint32_t pool, double age, struct ages *ages)
             continue;
         uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
-            uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
+            uint32_t next = dryi_treap_after(t->nodes, t->lanes[l].free_root, b);
             struct block *block = &t->blocks[b];
             if (is_whole_segment(t, block) && (double)age_of(t, block) >= age) {
                 freed += block->size;
@@ -122,7 +122,7 @@ oversize_below(const struct dryi_torch *t, const struct request *r, uint64_t maj
                uint64_t minor)
 {
     uint32_t root = t->lanes[r->lane].free_root;
-    uint32_t b = dryi_order_below(t->nodes, root, major, minor);
+    uint32_t b = dryi_treap_below(t->nodes, root, major, minor);
     return b != NONE && t->blocks[b].size >= t->conf.max_split_size ? b : NONE;
 }
 
@@ -131,7 +131,7 @@ static uint32_t
 oversize_at_least(const struct dryi_torch *t, const struct request *r)
 {
     uint32_t root = t->lanes[r->lane].free_root;
-    uint32_t b = dryi_order_at_least(t->nodes, root, oversize_of(t, r), 0);
+    uint32_t b = dryi_treap_at_least(t->nodes, root, oversize_of(t, r), 0);
     return b != NONE && is_whole_segment(t, &t->blocks[b]) ? b : NONE;
 }
 
@@ -188,7 +188,7 @@ release_pool(struct dryi_torch *t, uint32_t pool)
             continue;
         uint32_t b = first_free(t, t->lanes[l].free_root);
         while (b != NONE) {
-            uint32_t next = dryi_order_after(t->nodes, t->lanes[l].free_root, b);
+            uint32_t next = dryi_treap_after(t->nodes, t->lanes[l].free_root, b);
             if (block_is_expandable(t, &t->blocks[b])) {
                 *(first == NONE ? &first : &t->blocks[last].uses) = b;
                 last = b;
@@ -278,7 +278,7 @@ gather_lane(struct dryi_torch *t, uint32_t lane, bool expandable, struct candida
 {
     uint32_t root = t->lanes[lane].free_root;
     for (uint32_t b = first_free(t, root); b != NONE;
-         b = dryi_order_after(t->nodes, root, b)) {
+         b = dryi_treap_after(t->nodes, root, b)) {
         const struct block *block = &t->blocks[b];
         bool fits =
             expandable ? block_is_expandable(t, block) : is_whole_segment(t, block);

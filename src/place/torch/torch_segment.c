@@ -166,14 +166,14 @@ uint32_t
 dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r)
 {
     uint32_t root = t->lanes[r->lane].unmapped_root;
-    uint32_t unmapped = dryi_order_at_least(t->nodes, root, 0, 0);
+    uint32_t unmapped = dryi_treap_at_least(t->nodes, root, 0, 0);
     while (unmapped != NONE) {
         uint32_t start = unmapped;
         if (is_usable(t, t->blocks[unmapped].prev))
             start = t->blocks[unmapped].prev;
         if (has_room(t, start, r->rounded))
             return start;
-        unmapped = dryi_order_after(t->nodes, root, unmapped);
+        unmapped = dryi_treap_after(t->nodes, root, unmapped);
     }
     return NONE;
 }

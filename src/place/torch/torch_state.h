@@ -14,7 +14,7 @@
 #include "base/bits.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "base/order.h"
+#include "base/treap.h"
 #include "place/torch/torch.h"
 
 #define NONE UINT32_MAX
@@ -113,7 +113,7 @@ struct dryi_torch {
     uint64_t seed; /* of the priorities in trees */
 
     struct block *blocks;
-    struct dryi_order_node *nodes; /* parallel to blocks */
+    struct dryi_treap_node *nodes; /* parallel to blocks */
     size_t block_capacity, node_capacity;
     uint32_t block_count, free_block_slot, free_block_slots;
 
@@ -141,7 +141,7 @@ struct dryi_torch {
     struct dryi_map recorded; /* block and stream -> the use, while the block is in use */
 
     struct owner *owners;
-    struct dryi_order_node *owner_nodes; /* parallel to owners: those that live, by id */
+    struct dryi_treap_node *owner_nodes; /* parallel to owners: those that live, by id */
     size_t owner_capacity, owner_node_capacity;
     uint32_t owner_count, free_owner_slot, newest_owner, owners_by_id;
     struct block_pool *pools;
@@ -150,7 +150,7 @@ struct dryi_torch {
 
     struct dryi_intern lane_ids; /* (pool, stream) -> index in lanes */
     struct lane *lanes;
-    struct dryi_order_node *lane_nodes; /* parallel to lanes */
+    struct dryi_treap_node *lane_nodes; /* parallel to lanes */
     size_t lane_capacity, lane_node_capacity;
     uint32_t last_lanes[2]; /* of the large and the small pools: mostly asked again */
     struct scope *scopes;   /* outermost first */

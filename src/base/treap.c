@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/order.h"
+#include "base/treap.h"
 
 #include "base/assert.h"
 
 static bool
-is_below(const struct dryi_order_node *node, uint64_t major, uint64_t minor)
+is_below(const struct dryi_treap_node *node, uint64_t major, uint64_t minor)
 {
     return node->major < major || (node->major == major && node->minor < minor);
 }
 
 /* Where an item already in the tree stands to one on its way in or out. */
 static bool
-is_before(const struct dryi_order_node *nodes, uint32_t item, uint32_t other)
+is_before(const struct dryi_treap_node *nodes, uint32_t item, uint32_t other)
 {
-    const struct dryi_order_node *a = &nodes[item], *b = &nodes[other];
+    const struct dryi_treap_node *a = &nodes[item], *b = &nodes[other];
     if (a->major != b->major)
         return a->major < b->major;
     return a->minor != b->minor ? a->minor < b->minor : item < other;
@@ -21,28 +21,28 @@ is_before(const struct dryi_order_node *nodes, uint32_t item, uint32_t other)
 
 /* Ties by index make the shape a function of the contents alone. */
 static bool
-is_above_in_tree(const struct dryi_order_node *nodes, uint32_t a, uint32_t b)
+is_above_in_tree(const struct dryi_treap_node *nodes, uint32_t a, uint32_t b)
 {
     return nodes[a].priority > nodes[b].priority ||
            (nodes[a].priority == nodes[b].priority && a < b);
 }
 
 void
-dryi_order_insert(struct dryi_order_node *nodes, uint32_t *root, uint32_t item)
+dryi_treap_insert(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item)
 {
-    struct dryi_order_node *fresh = &nodes[item];
+    struct dryi_treap_node *fresh = &nodes[item];
     DRYI_ASSERT(!fresh->in_set);
     fresh->in_set = 1;
     uint32_t *link = root;
-    while (*link != DRYI_ORDER_NONE && is_above_in_tree(nodes, *link, item)) {
-        struct dryi_order_node *node = &nodes[*link];
+    while (*link != DRYI_TREAP_NONE && is_above_in_tree(nodes, *link, item)) {
+        struct dryi_treap_node *node = &nodes[*link];
         link = is_before(nodes, *link, item) ? &node->right : &node->left;
     }
     uint32_t rest = *link; /* unzip it into what lies before and after the item */
     uint32_t *before = &fresh->left, *after = &fresh->right;
     *link = item;
-    while (rest != DRYI_ORDER_NONE) {
-        struct dryi_order_node *node = &nodes[rest];
+    while (rest != DRYI_TREAP_NONE) {
+        struct dryi_treap_node *node = &nodes[rest];
         if (is_before(nodes, rest, item)) {
             *before = rest;
             before = &node->right;
@@ -53,23 +53,23 @@ dryi_order_insert(struct dryi_order_node *nodes, uint32_t *root, uint32_t item)
             rest = node->left;
         }
     }
-    *before = *after = DRYI_ORDER_NONE;
+    *before = *after = DRYI_TREAP_NONE;
 }
 
 void
-dryi_order_remove(struct dryi_order_node *nodes, uint32_t *root, uint32_t item)
+dryi_treap_remove(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item)
 {
-    struct dryi_order_node *gone = &nodes[item];
+    struct dryi_treap_node *gone = &nodes[item];
     DRYI_ASSERT(gone->in_set);
     gone->in_set = 0;
     uint32_t *link = root;
     while (*link != item) {
-        DRYI_ASSERT(*link != DRYI_ORDER_NONE);
-        struct dryi_order_node *node = &nodes[*link];
+        DRYI_ASSERT(*link != DRYI_TREAP_NONE);
+        struct dryi_treap_node *node = &nodes[*link];
         link = is_before(nodes, *link, item) ? &node->right : &node->left;
     }
     uint32_t before = gone->left, after = gone->right; /* zip them together */
-    while (before != DRYI_ORDER_NONE && after != DRYI_ORDER_NONE) {
+    while (before != DRYI_TREAP_NONE && after != DRYI_TREAP_NONE) {
         if (is_above_in_tree(nodes, before, after)) {
             *link = before;
             link = &nodes[before].right;
@@ -80,16 +80,16 @@ dryi_order_remove(struct dryi_order_node *nodes, uint32_t *root, uint32_t item)
             after = *link;
         }
     }
-    *link = before != DRYI_ORDER_NONE ? before : after;
+    *link = before != DRYI_TREAP_NONE ? before : after;
 }
 
 uint32_t
-dryi_order_at_least(const struct dryi_order_node *nodes, uint32_t root, uint64_t major,
+dryi_treap_at_least(const struct dryi_treap_node *nodes, uint32_t root, uint64_t major,
                     uint64_t minor)
 {
-    uint32_t best = DRYI_ORDER_NONE;
-    while (root != DRYI_ORDER_NONE) {
-        const struct dryi_order_node *node = &nodes[root];
+    uint32_t best = DRYI_TREAP_NONE;
+    while (root != DRYI_TREAP_NONE) {
+        const struct dryi_treap_node *node = &nodes[root];
         if (is_below(node, major, minor)) {
             root = node->right;
         } else {
@@ -101,12 +101,12 @@ dryi_order_at_least(const struct dryi_order_node *nodes, uint32_t root, uint64_t
 }
 
 uint32_t
-dryi_order_below(const struct dryi_order_node *nodes, uint32_t root, uint64_t major,
+dryi_treap_below(const struct dryi_treap_node *nodes, uint32_t root, uint64_t major,
                  uint64_t minor)
 {
-    uint32_t best = DRYI_ORDER_NONE;
-    while (root != DRYI_ORDER_NONE) {
-        const struct dryi_order_node *node = &nodes[root];
+    uint32_t best = DRYI_TREAP_NONE;
+    while (root != DRYI_TREAP_NONE) {
+        const struct dryi_treap_node *node = &nodes[root];
         if (is_below(node, major, minor)) {
             best = root;
             root = node->right;
@@ -118,11 +118,11 @@ dryi_order_below(const struct dryi_order_node *nodes, uint32_t root, uint64_t ma
 }
 
 uint32_t
-dryi_order_after(const struct dryi_order_node *nodes, uint32_t root, uint32_t item)
+dryi_treap_after(const struct dryi_treap_node *nodes, uint32_t root, uint32_t item)
 {
     uint64_t major = nodes[item].major, minor = nodes[item].minor;
     if (minor < UINT64_MAX)
-        return dryi_order_at_least(nodes, root, major, minor + 1);
-    return major < UINT64_MAX ? dryi_order_at_least(nodes, root, major + 1, 0)
-                              : DRYI_ORDER_NONE;
+        return dryi_treap_at_least(nodes, root, major, minor + 1);
+    return major < UINT64_MAX ? dryi_treap_at_least(nodes, root, major + 1, 0)
+                              : DRYI_TREAP_NONE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DRYI_PLACE_ORDER_H
-#define DRYI_PLACE_ORDER_H
+#ifndef DRYI_TREAP_H
+#define DRYI_TREAP_H
 
 /*
  * Ordered sets whose links lie in the items, so that insert and remove never take memory.
@@ -15,31 +15,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DRYI_ORDER_NONE UINT32_MAX
+#define DRYI_TREAP_NONE UINT32_MAX
 
 /*
  * Sorted by (major, minor), then by index: keys are unique in every sound set, and in one
  * that a contradictory record gave overlapping addresses nothing worse happens than that
- * dryi_order_after() passes over its equals.
+ * dryi_treap_after() passes over its equals.
  */
-struct dryi_order_node {
+struct dryi_treap_node {
     uint64_t major, minor;
     uint32_t left, right;
     uint32_t priority; /* fixed when the item is made: any well mixed number */
     uint32_t in_set;
 };
 
-void dryi_order_insert(struct dryi_order_node *nodes, uint32_t *root, uint32_t item);
+void dryi_treap_insert(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item);
 /* The item must be in the set, its key unchanged since it came in. */
-void dryi_order_remove(struct dryi_order_node *nodes, uint32_t *root, uint32_t item);
-/* The smallest item >= (major, minor); DRYI_ORDER_NONE if there is none. */
-uint32_t dryi_order_at_least(const struct dryi_order_node *nodes, uint32_t root,
+void dryi_treap_remove(struct dryi_treap_node *nodes, uint32_t *root, uint32_t item);
+/* The smallest item >= (major, minor); DRYI_TREAP_NONE if there is none. */
+uint32_t dryi_treap_at_least(const struct dryi_treap_node *nodes, uint32_t root,
                              uint64_t major, uint64_t minor);
 /* The greatest item < (major, minor). */
-uint32_t dryi_order_below(const struct dryi_order_node *nodes, uint32_t root,
+uint32_t dryi_treap_below(const struct dryi_treap_node *nodes, uint32_t root,
                           uint64_t major, uint64_t minor);
 /* The neighbour after `item`. */
-uint32_t dryi_order_after(const struct dryi_order_node *nodes, uint32_t root,
+uint32_t dryi_treap_after(const struct dryi_treap_node *nodes, uint32_t root,
                           uint32_t item);
 
 #endif

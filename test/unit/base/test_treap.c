@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * place/order against a walk over all items: two sets in one array of nodes, keys that
+ * base/treap against a walk over all items: two sets in one array of nodes, keys that
  * differ in the major, in the minor or only by index, and keys at both ends of 64 bits.
  */
 #include "support/cmocka.h"
 
 #include "base/bits.h"
-#include "base/order.h"
+#include "base/treap.h"
 #include "support/random.h"
 
 #define ITEMS 300
 #define SETS 2
 
 struct sets {
-    struct dryi_order_node nodes[ITEMS];
+    struct dryi_treap_node nodes[ITEMS];
     uint32_t roots[SETS];
     uint8_t set_of[ITEMS]; /* 0: in none, else number + 1 */
 };
@@ -22,7 +22,7 @@ struct sets {
 static int
 compare_keys(const struct sets *s, uint32_t item, uint64_t major, uint64_t minor)
 {
-    const struct dryi_order_node *n = &s->nodes[item];
+    const struct dryi_treap_node *n = &s->nodes[item];
     if (n->major != major)
         return n->major < major ? -1 : 1;
     return n->minor < minor ? -1 : n->minor > minor;
@@ -38,10 +38,10 @@ is_less(const struct sets *s, uint32_t a, uint32_t b)
 static uint32_t
 naive_at_least(const struct sets *s, unsigned set, uint64_t major, uint64_t minor)
 {
-    uint32_t best = DRYI_ORDER_NONE;
+    uint32_t best = DRYI_TREAP_NONE;
     for (uint32_t i = 0; i < ITEMS; i++) {
         if (s->set_of[i] == set + 1 && compare_keys(s, i, major, minor) >= 0 &&
-            (best == DRYI_ORDER_NONE || is_less(s, i, best)))
+            (best == DRYI_TREAP_NONE || is_less(s, i, best)))
             best = i;
     }
     return best;
@@ -50,10 +50,10 @@ naive_at_least(const struct sets *s, unsigned set, uint64_t major, uint64_t mino
 static uint32_t
 naive_below(const struct sets *s, unsigned set, uint64_t major, uint64_t minor)
 {
-    uint32_t best = DRYI_ORDER_NONE;
+    uint32_t best = DRYI_TREAP_NONE;
     for (uint32_t i = 0; i < ITEMS; i++) {
         if (s->set_of[i] == set + 1 && compare_keys(s, i, major, minor) < 0 &&
-            (best == DRYI_ORDER_NONE || is_less(s, best, i)))
+            (best == DRYI_TREAP_NONE || is_less(s, best, i)))
             best = i;
     }
     return best;
@@ -63,11 +63,11 @@ naive_below(const struct sets *s, unsigned set, uint64_t major, uint64_t minor)
 static uint32_t
 naive_after(const struct sets *s, unsigned set, uint32_t item)
 {
-    uint32_t best = DRYI_ORDER_NONE;
-    const struct dryi_order_node *n = &s->nodes[item];
+    uint32_t best = DRYI_TREAP_NONE;
+    const struct dryi_treap_node *n = &s->nodes[item];
     for (uint32_t i = 0; i < ITEMS; i++) {
         if (s->set_of[i] == set + 1 && compare_keys(s, i, n->major, n->minor) > 0 &&
-            (best == DRYI_ORDER_NONE || is_less(s, i, best)))
+            (best == DRYI_TREAP_NONE || is_less(s, i, best)))
             best = i;
     }
     return best;
@@ -83,7 +83,7 @@ random_key(struct random *r, uint64_t range)
 static void
 init(struct sets *s)
 {
-    *s = (struct sets){.roots = {DRYI_ORDER_NONE, DRYI_ORDER_NONE}};
+    *s = (struct sets){.roots = {DRYI_TREAP_NONE, DRYI_TREAP_NONE}};
 }
 
 /* `shared` priorities: many alike, so that ties decide the shape. */
@@ -92,16 +92,16 @@ move_one(struct sets *s, struct random *r, uint64_t range, bool shared)
 {
     uint32_t item = (uint32_t)random_below(r, ITEMS);
     if (s->set_of[item]) {
-        dryi_order_remove(s->nodes, &s->roots[s->set_of[item] - 1], item);
+        dryi_treap_remove(s->nodes, &s->roots[s->set_of[item] - 1], item);
         s->set_of[item] = 0;
         return;
     }
     unsigned set = (unsigned)random_below(r, SETS);
     uint64_t priority = shared ? random_below(r, 4) : dryi_mix64(item + UINT64_C(1));
-    s->nodes[item] = (struct dryi_order_node){.major = random_key(r, range),
+    s->nodes[item] = (struct dryi_treap_node){.major = random_key(r, range),
                                               .minor = random_key(r, range),
                                               .priority = (uint32_t)priority};
-    dryi_order_insert(s->nodes, &s->roots[set], item);
+    dryi_treap_insert(s->nodes, &s->roots[set], item);
     s->set_of[item] = (uint8_t)(set + 1);
 }
 
@@ -111,13 +111,13 @@ compare_searches(const struct sets *s, struct random *r, uint64_t range)
     for (unsigned set = 0; set < SETS; set++) {
         uint64_t major = random_key(r, range), minor = random_key(r, range);
         uint32_t root = s->roots[set];
-        assert_int_equal(dryi_order_at_least(s->nodes, root, major, minor),
+        assert_int_equal(dryi_treap_at_least(s->nodes, root, major, minor),
                          naive_at_least(s, set, major, minor));
-        assert_int_equal(dryi_order_below(s->nodes, root, major, minor),
+        assert_int_equal(dryi_treap_below(s->nodes, root, major, minor),
                          naive_below(s, set, major, minor));
         uint32_t item = (uint32_t)random_below(r, ITEMS);
         if (s->set_of[item] == set + 1)
-            assert_int_equal(dryi_order_after(s->nodes, root, item),
+            assert_int_equal(dryi_treap_after(s->nodes, root, item),
                              naive_after(s, set, item));
     }
 }
@@ -138,10 +138,10 @@ random_operations_as_in_a_list(void **state)
         }
         for (uint32_t i = 0; i < ITEMS; i++) {
             if (s.set_of[i])
-                dryi_order_remove(s.nodes, &s.roots[s.set_of[i] - 1], i);
+                dryi_treap_remove(s.nodes, &s.roots[s.set_of[i] - 1], i);
         }
-        assert_int_equal(s.roots[0], DRYI_ORDER_NONE);
-        assert_int_equal(s.roots[1], DRYI_ORDER_NONE);
+        assert_int_equal(s.roots[0], DRYI_TREAP_NONE);
+        assert_int_equal(s.roots[1], DRYI_TREAP_NONE);
     }
 }
 
@@ -155,17 +155,17 @@ the_shape_forgets_its_history(void **state)
     random_init(&r, 1);
     init(&up);
     for (uint32_t i = 0; i < ITEMS; i++)
-        up.nodes[i] = (struct dryi_order_node){.major = random_below(&r, 50),
+        up.nodes[i] = (struct dryi_treap_node){.major = random_below(&r, 50),
                                                .minor = random_below(&r, 50),
                                                .priority = (uint32_t)random_below(&r, 9)};
     down = up;
     for (uint32_t i = 0; i < ITEMS; i++) {
-        dryi_order_insert(up.nodes, &up.roots[0], i);
-        dryi_order_insert(down.nodes, &down.roots[0], ITEMS - 1 - i);
+        dryi_treap_insert(up.nodes, &up.roots[0], i);
+        dryi_treap_insert(down.nodes, &down.roots[0], ITEMS - 1 - i);
     }
     for (uint32_t i = 0; i < ITEMS; i += 3) {
-        dryi_order_remove(up.nodes, &up.roots[0], i);
-        dryi_order_insert(up.nodes, &up.roots[0], i);
+        dryi_treap_remove(up.nodes, &up.roots[0], i);
+        dryi_treap_insert(up.nodes, &up.roots[0], i);
     }
     assert_int_equal(up.roots[0], down.roots[0]);
     for (uint32_t i = 0; i < ITEMS; i++) {
@@ -180,12 +180,12 @@ ascending_keys_stay_shallow(void **state)
 {
     (void)state;
     enum { COUNT = 100000 };
-    static struct dryi_order_node nodes[COUNT];
-    uint32_t root = DRYI_ORDER_NONE;
+    static struct dryi_treap_node nodes[COUNT];
+    uint32_t root = DRYI_TREAP_NONE;
     for (uint32_t i = 0; i < COUNT; i++) {
-        nodes[i] = (struct dryi_order_node){
+        nodes[i] = (struct dryi_treap_node){
             .major = i, .priority = (uint32_t)dryi_mix64(i + UINT64_C(1))};
-        dryi_order_insert(nodes, &root, i);
+        dryi_treap_insert(nodes, &root, i);
     }
     for (uint32_t i = 0; i < COUNT; i += 7) {
         unsigned depth = 0;
@@ -199,16 +199,16 @@ static void
 an_empty_set(void **state)
 {
     (void)state;
-    struct dryi_order_node node = {.major = UINT64_MAX, .minor = UINT64_MAX};
-    uint32_t root = DRYI_ORDER_NONE;
-    assert_int_equal(dryi_order_at_least(&node, root, 0, 0), DRYI_ORDER_NONE);
-    assert_int_equal(dryi_order_below(&node, root, UINT64_MAX, UINT64_MAX),
-                     DRYI_ORDER_NONE);
-    dryi_order_insert(&node, &root, 0);
-    assert_int_equal(dryi_order_at_least(&node, root, UINT64_MAX, UINT64_MAX), 0);
-    assert_int_equal(dryi_order_below(&node, root, UINT64_MAX, UINT64_MAX),
-                     DRYI_ORDER_NONE);
-    assert_int_equal(dryi_order_after(&node, root, 0), DRYI_ORDER_NONE);
+    struct dryi_treap_node node = {.major = UINT64_MAX, .minor = UINT64_MAX};
+    uint32_t root = DRYI_TREAP_NONE;
+    assert_int_equal(dryi_treap_at_least(&node, root, 0, 0), DRYI_TREAP_NONE);
+    assert_int_equal(dryi_treap_below(&node, root, UINT64_MAX, UINT64_MAX),
+                     DRYI_TREAP_NONE);
+    dryi_treap_insert(&node, &root, 0);
+    assert_int_equal(dryi_treap_at_least(&node, root, UINT64_MAX, UINT64_MAX), 0);
+    assert_int_equal(dryi_treap_below(&node, root, UINT64_MAX, UINT64_MAX),
+                     DRYI_TREAP_NONE);
+    assert_int_equal(dryi_treap_after(&node, root, 0), DRYI_TREAP_NONE);
 }
 
 int
