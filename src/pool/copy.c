@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 #include "pool/history.h"
-#include "pool/pool_state.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_view.h"
 
 static enum dry_status
 on_event(void *self, const struct dry_pool_event *event)

@@ -16,7 +16,11 @@
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
 #include "pool/explain.h"
-#include "pool/pool_state.h"
+#include "pool/pool_limit.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_private.h"
+#include "pool/pool_stream.h"
+#include "pool/pool_view.h"
 
 #define SIZE_MAX_ASKED ((UINT64_C(1) << 60) - 512) /* 1 EiB and more are refused */
 #define SMALL_MAX_TORCH DRYI_MIB

@@ -7,6 +7,8 @@
  * a copy. Beside it stands who asked for each block that is not given back yet, by its
  * address: as long as the block lives, that is known, whatever has left the ring. Where there
  * is no memory for that, the block has no context; the request does not fail for it.
+ *
+ * The place's events come in here, and go to the ring and to the program's observer.
  */
 
 #include <drystone/pool.h>
@@ -15,7 +17,10 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "os/system.h"
 #include "pool/history.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_stream.h"
 
 #define ENTRIES_DEFAULT 65536
 
@@ -199,4 +204,46 @@ dry_pool_walk_history(struct dry_pool *pool,
     status = dryi_history_walk(pool, visit, self);
     dryi_pool_leave(pool);
     return status;
+}
+
+/* --- events of the place ------------------------------------------------------------------ */
+
+void
+dryi_pool_tell(struct dry_pool *pool, const struct dryi_place_event *e)
+{
+    struct dry_pool_event event = {
+        .action = e->action,
+        .address = e->addr,
+        .size = e->size,
+        .stream = dryi_pool_stream_handle(pool, e->stream),
+        .pool = {e->pool.a, e->pool.b},
+        .time_us = dryi_system_time_us(),
+        .context = pool->asking,
+    };
+    if (pool->history)
+        dryi_history_keep(pool, &event);
+    if (pool->options.observe)
+        pool->options.observe(pool->options.observe_self, &event);
+}
+
+/* Told by the place of what it does; the lock is held. */
+static void
+on_event(void *self, const struct dryi_place_event *e)
+{
+    struct dry_pool *pool = self;
+    if (e->action == DRY_ACTION_OOM && pool->holds_oom)
+        pool->held_oom = *e;
+    else
+        dryi_pool_tell(pool, e);
+}
+
+void
+dryi_pool_listen(struct dry_pool *pool)
+{
+    struct dryi_place_observer observer = {0};
+    if (dryi_pool_is_heard(pool)) {
+        observer = (struct dryi_place_observer){.event = on_event, .self = pool};
+        dryi_pool_fronts_close(pool);
+    }
+    pool->place.ops->set_observer(pool->place.self, observer);
 }

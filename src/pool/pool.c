@@ -20,7 +20,13 @@
 #include "os/system.h"
 #include "place/paged/paged.h"
 #include "place/torch/torch.h"
-#include "pool/pool_state.h"
+#include "pool/history.h"
+#include "pool/pool_address.h"
+#include "pool/pool_device.h"
+#include "pool/pool_front.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_stream.h"
+#include "pool/pool_view.h"
 
 #define SIZE_LIMIT (UINT64_C(1) << 60)
 #define ALIGNMENT_MAX DRYI_GIB
@@ -37,47 +43,12 @@ dry_pool_options_init(struct dry_pool_options *options)
     };
 }
 
-/* Told by the place of what it does; the lock is held. */
-static void
-on_event(void *self, const struct dryi_place_event *e)
-{
-    struct dry_pool *pool = self;
-    if (e->action == DRY_ACTION_OOM && pool->holds_oom) {
-        pool->held_oom = *e;
-        return;
-    }
-    struct dry_pool_event event = {
-        .action = e->action,
-        .address = e->addr,
-        .size = e->size,
-        .stream = dryi_pool_stream_handle(pool, e->stream),
-        .pool = {e->pool.a, e->pool.b},
-        .time_us = dryi_system_time_us(),
-        .context = pool->asking,
-    };
-    if (pool->history)
-        dryi_history_keep(pool, &event);
-    if (pool->options.observe)
-        pool->options.observe(pool->options.observe_self, &event);
-}
-
 /* Told by the place, the pool and the block's front are locked: it is not kept any more. */
 static void
 front_lost(void *self, uint64_t stream, uint64_t address)
 {
     struct dry_pool *pool = self;
     dryi_pool_front_forget(pool, stream, address);
-}
-
-void
-dryi_pool_listen(struct dry_pool *pool)
-{
-    struct dryi_place_observer observer = {0};
-    if (dryi_pool_is_heard(pool)) {
-        observer = (struct dryi_place_observer){.event = on_event, .self = pool};
-        dryi_pool_fronts_close(pool);
-    }
-    pool->place.ops->set_observer(pool->place.self, observer);
 }
 
 static enum dry_status
@@ -414,7 +385,7 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
               const struct wish *wish)
 {
     pool->asking = wish->context;
-    on_event(pool, held);
+    dryi_pool_tell(pool, held);
 }
 
 /* Each callback at most once, without the lock; they may change the list meanwhile. */

@@ -4,9 +4,11 @@
  * How much a pool may take, what it gives back, and whom it asks before it gives up.
  */
 
+#include "pool/pool_limit.h"
+
 #include <string.h>
 
-#include "pool/pool_state.h"
+#include "pool/pool_lock.h"
 
 uint64_t
 dryi_pool_limit(const struct dry_pool *pool)

@@ -5,8 +5,11 @@
  * the place finds them, and are asked about handles where the place knows numbers.
  */
 
+#include "pool/pool_private.h"
+
 #include "base/memory.h"
-#include "pool/pool_state.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_stream.h"
 
 _Static_assert(DRY_POOL_USE_ON_OOM == DRYI_POOL_USE_ON_OOM &&
                    DRY_POOL_NO_SPLIT == DRYI_POOL_NO_SPLIT &&

@@ -3,11 +3,12 @@
 #define DRYI_POOL_STATE_H
 
 /*
- * The inside of a pool, shared by its files: pool.c (life, blocks), pool_limit.c (limits,
- * cached memory, callbacks), pool_front.c (requests beside the lock, and the lock itself; in
- * whose table an address stands), pool_private.c (private pools, captures), pool_view.c
- * (statistics, walk, check), pool_table.c (addresses to blocks), pool_device.c (streams by
- * number), history.c (what happened, who asked).
+ * The nouns of a pool, for its files. Each file has its functions in a header of its name:
+ * pool_lock (the lock, with those of the fronts), pool_address (addresses to blocks), pool_stream
+ * (streams by number), pool_front (requests beside the lock), pool_private (private pools,
+ * captures), pool_limit (limits, cached memory, callbacks), pool_view (statistics, walk, check),
+ * pool_device (the device as the place sees it), history (events, who asked). pool.c has a pool's
+ * life and its blocks.
  *
  * A pool is a place with a lock. Everything of it is read and written with the pool locked,
  * but what create sets for ever, what is marked atomic, and what fronts say of themselves.
@@ -17,13 +18,12 @@
 
 #include <drystone/pool.h>
 
-#include "base/bits.h"
+#include "base/aside.h"
 #include "base/map.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "place/place.h"
 #include "place/torch/torch.h"
-#include "pool/pool_front.h"
 #include "pool/pool_plan.h"
 #include "pool/pool_table.h"
 
@@ -46,7 +46,53 @@ struct dryi_pool_scope {
     struct dryi_pool_scope *outer;
 };
 
-/* Streams by number, where the device has such: see pool_device.c. */
+/* Streams with a front of a pool; others go without, or take one long unused. */
+#define DRYI_POOL_FRONTS 64u
+
+struct dryi_pool_front {
+    struct dryi_lock lock;
+    bool is_open;
+    uint32_t number;         /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
+    uint32_t idle;           /* locked so often without having been used */
+    uint32_t beside;         /* so often for a cut or a merge, since all fronts were */
+    _Atomic uint64_t stream; /* as the place knows it */
+    uint64_t found_at;       /* when it was found last, counted in finds */
+    uint64_t handle;         /* as the program does */
+    struct dryi_front *front;     /* NULL: of number 0, which is never open */
+    struct dryi_pool_table table; /* of the stream's blocks */
+    char apart[DRYI_APART];       /* no line of the cache holds two */
+};
+
+#define DRYI_POOL_HINT_BITS 17u
+#define DRYI_POOL_THREAD_BITS 10u
+#define DRYI_POOL_HINT_SHIFT 12u /* blocks so near to each other have one hint */
+
+struct dryi_pool_fronts {
+    /* Asked without the lock, changed with it. */
+    atomic_bool is_shared;
+    _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
+    struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
+    struct dryi_pool_front others;                                     /* number 0 */
+    /* Guesses, by address and by thread, both hashed: numbers of fronts; 0: none. */
+    _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
+    _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
+    char apart[DRYI_APART];
+    /* Of the last request that took the lock, small ones whose address was known left out. */
+    uint64_t stream;
+    uintptr_t thread; /* and who asked */
+    /* Of that stream; NULL: unknown, or each request has to be asked about. */
+    struct dryi_pool_front *last;
+    uint32_t count;
+    uint64_t finds, misses; /* misses: of streams that have none */
+    uint32_t turn;          /* the front that was looked at last for one that is idle */
+    /* The open ones, in two arrays alike. */
+    struct dryi_pool_front *open[DRYI_POOL_FRONTS];
+    struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
+    uint32_t open_count;
+    uint32_t alone; /* the pool was locked so often with one open at most */
+};
+
+/* Streams by number, where the device has such: see pool_stream.h. */
 struct dryi_pool_stream {
     uint64_t number;
     uint64_t handle; /* the last one seen */
@@ -103,162 +149,10 @@ struct dry_pool {
     struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
 };
 
-/* --- pool_front.c ------------------------------------------------------------------------- */
-
-void dryi_pool_fronts_lock(struct dry_pool *pool);
-void dryi_pool_fronts_unlock(struct dry_pool *pool);
-
-/* Those that are open, by who has the pool's lock. */
-static inline void
-dryi_pool_lock_fronts(struct dry_pool *pool)
-{
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_lock(pool);
-}
-
-static inline void
-dryi_pool_unlock_fronts(struct dry_pool *pool)
-{
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_unlock(pool);
-}
-
-/*
- * The place, all fronts and the rest of the pool are this thread's, and what was counted at
- * the fronts is counted.
- */
-static inline void
-dryi_pool_lock(struct dry_pool *pool)
-{
-    dryi_lock_take(&pool->lock);
-    dryi_pool_lock_fronts(pool);
-}
-
-static inline void
-dryi_pool_unlock(struct dry_pool *pool)
-{
-    dryi_pool_unlock_fronts(pool);
-    dryi_lock_give(&pool->lock);
-}
-
-/* --- addresses: each table with its front locked, or all locked ---------------------------- */
-
-/* Where an address stands. */
-struct dryi_pool_found {
-    struct dryi_pool_slot *slot; /* NULL: nowhere */
-    struct dryi_pool_front *front;
-};
-
-static inline _Atomic uint8_t *
-dryi_pool_hint(struct dry_pool *pool, uint64_t address)
-{
-    return &pool->fronts
-                .hints[dryi_spread(address >> DRYI_POOL_HINT_SHIFT, DRYI_POOL_HINT_BITS)];
-}
-
-static inline void
-dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_front *front)
-{
-    uint8_t number = (uint8_t)front->number;
-    if (atomic_load_explicit(hint, memory_order_relaxed) != number)
-        atomic_store_explicit(hint, number, memory_order_release);
-}
-
-static inline struct dryi_pool_front *
-dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
-{
-    return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
-}
-
-/* Hints are asked for only where there are several tables. All locked, or the front. */
-static inline void
-dryi_pool_note(struct dry_pool *pool, uint64_t address,
-               const struct dryi_pool_front *front)
-{
-    if (pool->fronts.count > 1)
-        dryi_pool_note_hint(dryi_pool_hint(pool, address), front);
-}
-
-static inline struct dryi_pool_front *
-dryi_pool_guess(struct dry_pool *pool, uint64_t address)
-{
-    return pool->fronts.count == 1
-               ? pool->fronts.all[1]
-               : dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
-}
-
-static inline struct dryi_pool_found
-dryi_pool_seek_at(struct dryi_pool_front *front, uint64_t address)
-{
-    return (struct dryi_pool_found){dryi_pool_table_seek(&front->table, address), front};
-}
-
-/* Where the hint does not lead to it: through all tables. All locked. */
-struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
-
-/* Of a block in use, or on a front. All locked. */
-static inline struct dryi_pool_found
-dryi_pool_seek(struct dry_pool *pool, uint64_t address)
-{
-    struct dryi_pool_found found =
-        dryi_pool_seek_at(dryi_pool_guess(pool, address), address);
-    return found.slot ? found : dryi_pool_seek_further(pool, address);
-}
-
-/* Its table has room. */
-static inline void
-dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
-              struct dryi_pool_entry entry)
-{
-    dryi_pool_table_put(&front->table, entry);
-    dryi_pool_note(pool, entry.address, front);
-}
-
-/* Its block is in use, or is one of ours no more; else it lies on its front. */
 static inline bool
-dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
+dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
 {
-    return !dryi_pool_slot_is_kept(slot) ||
-           !pool->place.ops->front_holds(pool->place.self, slot->block);
-}
-
-/* Does the place find blocks by their addresses itself? What it finds is in no table. */
-static inline bool
-dryi_pool_place_finds(const struct dry_pool *pool)
-{
-    return pool->place.ops->find;
-}
-
-/* The block in use that was handed out as this address; DRYI_NO_BLOCK: it is none. All locked. */
-static inline dryi_block
-dryi_pool_find(struct dry_pool *pool, uint64_t address)
-{
-    dryi_block block = DRYI_NO_BLOCK;
-    if (dryi_pool_place_finds(pool))
-        block = pool->place.ops->find(pool->place.self, address);
-    if (block != DRYI_NO_BLOCK)
-        return block;
-    const struct dryi_pool_slot *slot = dryi_pool_seek(pool, address).slot;
-    return slot && dryi_pool_slot_is_used(pool, slot) ? slot->block : DRYI_NO_BLOCK;
-}
-
-/* --- pool.c ------------------------------------------------------------------------------- */
-
-/* The lock; UNSUPPORTED, without it, in the child of a fork. */
-DRY_CHECK_RESULT static inline enum dry_status
-dryi_pool_enter(struct dry_pool *pool)
-{
-    if (dryi_fork_mark_is_child(&pool->fork))
-        return DRY_ERR_UNSUPPORTED;
-    dryi_pool_lock(pool);
-    pool->asking = DRY_NONE; /* a request says so itself */
-    return DRY_OK;
-}
-
-static inline void
-dryi_pool_leave(struct dry_pool *pool)
-{
-    dryi_pool_unlock(pool);
+    return atomic_load_explicit(&fronts->is_shared, memory_order_relaxed);
 }
 
 /* Somebody listens to events. */
@@ -267,63 +161,5 @@ dryi_pool_is_heard(const struct dry_pool *pool)
 {
     return pool->history || pool->options.observe;
 }
-
-/* Somebody listens, or nobody does any more: tell the place whom to tell. Pool locked. */
-void dryi_pool_listen(struct dry_pool *pool);
-/* What the smaller of fraction and limit allows; UINT64_MAX: no limit. */
-uint64_t dryi_pool_limit(const struct dry_pool *pool);
-/* Of any stream; the pool is locked. */
-bool dryi_pool_is_capturing(const struct dry_pool *pool);
-
-/* --- pool_device.c ------------------------------------------------------------------------ */
-
-/* What the place is given for a stream: its number. MEMORY if it cannot be remembered. */
-DRY_CHECK_RESULT enum dry_status dryi_pool_stream_ask(struct dry_pool *pool,
-                                                      uint64_t stream, uint64_t *number);
-DRY_CHECK_RESULT static inline enum dry_status
-dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number)
-{
-    *number = stream;
-    return pool->has_stream_ids ? dryi_pool_stream_ask(pool, stream, number) : DRY_OK;
-}
-/* The number alone, of a stream that the place was given before. */
-static inline uint64_t
-dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
-{
-    return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
-                                : stream;
-}
-/* And back: the last handle seen. */
-uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);
-/* The device as the place sees it: streams are numbers; gone in the child of a fork. */
-struct dry_device dryi_pool_device(struct dry_pool *pool);
-
-/* --- pool_view.c -------------------------------------------------------------------------- */
-
-/* The statistics with the failures that a callback helped taken out. Lock held. */
-void dryi_pool_stats(const struct dry_pool *pool, struct dry_stats *stats);
-/* Has the place counted an out-of-memory since this was last asked? After a refusal. */
-bool dryi_pool_saw_oom(struct dry_pool *pool);
-/* dry_pool_walk with the lock held. */
-DRY_CHECK_RESULT enum dry_status dryi_pool_walk(
-    struct dry_pool *pool,
-    enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
-                             const struct dry_pool_part *parts, size_t count),
-    void *self);
-
-/* --- history.c ---------------------------------------------------------------------------- */
-
-/* Who asks, by the program's callback; before the lock, only where asks_... is set. */
-uint32_t dryi_history_ask(struct dry_pool *pool);
-/*
- * One more entry; lock held, history not NULL. Comes with the context of the request under
- * way (of the alloc, or DRY_NONE for a free nobody was asked about) and may replace it: what
- * happens to a block that is given back goes by who asked for the block.
- */
-void dryi_history_keep(struct dry_pool *pool, struct dry_pool_event *event);
-/* Who asked for the block, in use or pending, that begins here; DRY_NONE if not known. */
-uint32_t dryi_history_context(const struct dry_pool *pool, uint64_t block_address);
-/* End and forget; NULL history is accepted. Also called by destroy. */
-void dryi_history_destroy(struct dry_pool *pool);
 
 #endif

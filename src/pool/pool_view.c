@@ -4,9 +4,14 @@
  * What a pool says about itself: statistics, segments and blocks, and whether all is sound.
  */
 
+#include "pool/pool_view.h"
+
 #include "base/fail.h"
 #include "base/memory.h"
-#include "pool/pool_state.h"
+#include "pool/history.h"
+#include "pool/pool_address.h"
+#include "pool/pool_lock.h"
+#include "pool/pool_stream.h"
 
 /* --- statistics --------------------------------------------------------------------------- */
 

@@ -360,7 +360,7 @@ MUTANTS = {
         "        (void)find_idle;\n",
         "test_gone", "fronts_go_from_stream_to_stream"),
     "handle_for_ever": (
-        "pool_device.c",
+        "pool_stream.c",
         "            forget_streams(pool);\n",
         "            (void)forget_streams;\n",
         "test_gone", "streams_that_come_and_go_leave_nothing"),
@@ -538,7 +538,7 @@ MUTANTS = {
         ")",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "at_hand_in_a_pool": (
-        "pool_front.c",
+        "pool_lock.c",
         "    f->last = NULL;\n    while (f->open_count > 0)",
         "    while (f->open_count > 0)",
         "test_pool_at_hand", "a_private_pool_begins_for_it_too"),

@@ -15,7 +15,7 @@
 #include <drystone/pool.h>
 #include <drystone/sim.h>
 
-#include "pool/pool_state.h"
+#include "pool/pool_address.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)

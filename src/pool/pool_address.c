@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The slow half of pool_address.h: a seek through all tables. */
+
+#include "pool/pool_address.h"
+
+struct dryi_pool_found
+dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_found found = {0};
+    for (uint32_t i = 0; i <= pool->fronts.count && !found.slot; i++)
+        found = dryi_pool_seek_at(pool->fronts.all[i], address);
+    if (found.slot)
+        dryi_pool_note(pool, address, found.front);
+    return found;
+}

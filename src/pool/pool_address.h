@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_POOL_ADDRESS_H
+#define DRYI_POOL_ADDRESS_H
+
+/*
+ * Addresses to blocks. Each front has a table of its own (pool_table.h), and a hint by the high
+ * bits of an address guesses which one to ask. A table is read and written with its front locked,
+ * or with all locked ("all": dryi_pool_lock()).
+ *
+ * Cost: one probe if the hint is right, else one for each front.
+ */
+
+#include "base/bits.h"
+#include "pool/pool_state.h"
+#include "pool/pool_table.h"
+
+/* Where an address stands. */
+struct dryi_pool_found {
+    struct dryi_pool_slot *slot; /* NULL: nowhere */
+    struct dryi_pool_front *front;
+};
+
+static inline _Atomic uint8_t *
+dryi_pool_hint(struct dry_pool *pool, uint64_t address)
+{
+    return &pool->fronts
+                .hints[dryi_spread(address >> DRYI_POOL_HINT_SHIFT, DRYI_POOL_HINT_BITS)];
+}
+
+static inline void
+dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_front *front)
+{
+    uint8_t number = (uint8_t)front->number;
+    if (atomic_load_explicit(hint, memory_order_relaxed) != number)
+        atomic_store_explicit(hint, number, memory_order_release);
+}
+
+static inline struct dryi_pool_front *
+dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
+{
+    return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
+}
+
+/* Hints are asked for only where there are several tables. All locked, or the front. */
+static inline void
+dryi_pool_note(struct dry_pool *pool, uint64_t address,
+               const struct dryi_pool_front *front)
+{
+    if (pool->fronts.count > 1)
+        dryi_pool_note_hint(dryi_pool_hint(pool, address), front);
+}
+
+static inline struct dryi_pool_front *
+dryi_pool_guess(struct dry_pool *pool, uint64_t address)
+{
+    return pool->fronts.count == 1
+               ? pool->fronts.all[1]
+               : dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
+}
+
+static inline struct dryi_pool_found
+dryi_pool_seek_at(struct dryi_pool_front *front, uint64_t address)
+{
+    return (struct dryi_pool_found){dryi_pool_table_seek(&front->table, address), front};
+}
+
+/* Where the hint does not lead to it: through all tables. All locked. */
+struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
+
+/* Of a block in use, or on a front. All locked. */
+static inline struct dryi_pool_found
+dryi_pool_seek(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_pool_found found =
+        dryi_pool_seek_at(dryi_pool_guess(pool, address), address);
+    return found.slot ? found : dryi_pool_seek_further(pool, address);
+}
+
+/* Its table has room. */
+static inline void
+dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
+              struct dryi_pool_entry entry)
+{
+    dryi_pool_table_put(&front->table, entry);
+    dryi_pool_note(pool, entry.address, front);
+}
+
+/* Its block is in use, or is one of ours no more; else it lies on its front. */
+static inline bool
+dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
+{
+    return !dryi_pool_slot_is_kept(slot) ||
+           !pool->place.ops->front_holds(pool->place.self, slot->block);
+}
+
+/* Does the place find blocks by their addresses itself? What it finds is in no table. */
+static inline bool
+dryi_pool_place_finds(const struct dry_pool *pool)
+{
+    return pool->place.ops->find;
+}
+
+/* The block in use that was handed out as this address; DRYI_NO_BLOCK: it is none. All locked. */
+static inline dryi_block
+dryi_pool_find(struct dry_pool *pool, uint64_t address)
+{
+    dryi_block block = DRYI_NO_BLOCK;
+    if (dryi_pool_place_finds(pool))
+        block = pool->place.ops->find(pool->place.self, address);
+    if (block != DRYI_NO_BLOCK)
+        return block;
+    const struct dryi_pool_slot *slot = dryi_pool_seek(pool, address).slot;
+    return slot && dryi_pool_slot_is_used(pool, slot) ? slot->block : DRYI_NO_BLOCK;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Each number has the last handle that was seen of it, in a list with a map over it. Numbers of
+ * which the place has nothing left are forgotten when their count has doubled, so that the list
+ * costs O(1) a request.
+ */
+
+#include "pool/pool_stream.h"
+
+#include "base/memory.h"
+
+#define STREAMS_MAX 64 /* so few are worth no look */
+
+/*
+ * Those of which the place has nothing, but for the last one: a request may ask for two before the
+ * place hears of either.
+ */
+static void
+forget_streams(struct dry_pool *pool)
+{
+    struct dryi_pool_streams *s = &pool->streams;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct dryi_pool_stream stream = s->list[i];
+        if (stream.number != s->last &&
+            !pool->place.ops->has_stream(pool->place.self, stream.number)) {
+            dryi_map_take(&s->index, stream.number);
+            continue;
+        }
+        *dryi_map_find(&s->index, stream.number) = kept;
+        s->list[kept++] = stream;
+    }
+    s->count = kept;
+    s->enough = s->count < STREAMS_MAX / 2 ? STREAMS_MAX : 2 * s->count;
+}
+
+enum dry_status
+dryi_pool_stream_ask(struct dry_pool *pool, uint64_t stream, uint64_t *number)
+{
+    struct dryi_pool_streams *s = &pool->streams;
+    uint64_t id = pool->device.ops->stream_id(pool->device.self, stream);
+    const uint32_t *known = dryi_map_find(&s->index, id);
+    if (!known) {
+        if (s->count >= s->enough && pool->place.ops->has_stream)
+            forget_streams(pool);
+        if (!dryi_memory_grow(&pool->memory, &s->list, &s->capacity, (size_t)s->count + 1,
+                              sizeof *s->list) ||
+            !dryi_map_put(&s->index, id, s->count))
+            return DRY_ERR_MEMORY;
+        s->list[s->count++] = (struct dryi_pool_stream){.number = id, .handle = stream};
+    } else {
+        s->list[*known].handle = stream; /* one stream may have several */
+    }
+    *number = s->last = id;
+    return DRY_OK;
+}
+
+uint64_t
+dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number)
+{
+    const struct dryi_pool_streams *s = &pool->streams;
+    if (!pool->has_stream_ids)
+        return number;
+    const uint32_t *known = dryi_map_find(&s->index, number);
+    return known ? s->list[*known].handle : number;
+}
