@@ -12,7 +12,10 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
+#include "place/torch/torch_block.h"
+#include "place/torch/torch_pool.h"
+#include "place/torch/torch_release.h"
+#include "place/torch/torch_segment.h"
 
 /* --- create and destroy ------------------------------------------------------------------- */
 

@@ -9,9 +9,10 @@
  * the offset in it, which orders the same way in one word.
  */
 
+#include "place/torch/torch_block.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
 
 #define OFFSET_BITS 36 /* of the tie: offsets in units of 512 bytes, up to 32 TiB */
 

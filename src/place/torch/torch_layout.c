@@ -10,7 +10,9 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
+#include "place/torch/torch_block.h"
+#include "place/torch/torch_pool.h"
+#include "place/torch/torch_segment.h"
 
 /* --- looking ------------------------------------------------------------------------------ */
 

@@ -4,10 +4,11 @@
  * Where a request belongs: streams, private pools and their scopes, and the lanes of both.
  */
 
+#include "place/torch/torch_pool.h"
+
 #include <string.h>
 
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
 
 /* --- streams and lanes -------------------------------------------------------------------- */
 

@@ -5,9 +5,14 @@
  * in the order PyTorch does them.
  */
 
+#include "place/torch/torch_release.h"
+
 #include "base/memory.h"
 #include "base/sort.h"
-#include "place/torch/torch_state.h"
+#include "place/torch/torch_block.h"
+#include "place/torch/torch_pool.h"
+#include "place/torch/torch_segment.h"
+#include "place/torch/torch_stream.h"
 
 /* --- walks over a pool, in the order (stream, size, ...) ---------------------------------- */
 

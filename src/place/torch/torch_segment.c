@@ -9,9 +9,12 @@
  * released as a whole.
  */
 
+#include "place/torch/torch_segment.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
+#include "place/torch/torch_block.h"
+#include "place/torch/torch_pool.h"
 
 bool
 dryi_torch_segment_reserve(struct dryi_torch *t, size_t count)

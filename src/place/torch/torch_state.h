@@ -3,10 +3,11 @@
 #define DRYI_PLACE_TORCH_STATE_H
 
 /*
- * The inside of place/torch, shared by its files: torch.c (requests and the ladder of
- * retries), torch_pool.c (streams, pools, lanes), torch_block.c (free sets, split, merge),
- * torch_segment.c (ranges from the device), torch_stream.c (frees and what they wait for),
- * torch_release.c (giving back), torch_layout.c (walk, restore, check).
+ * The nouns of place/torch, and what is asked, counted and told of them. Each file has its
+ * functions in a header of its name: torch_pool (streams, pools, lanes), torch_block (free sets,
+ * split, merge), torch_segment (ranges from the device), torch_stream (frees and what they wait
+ * for), torch_release (giving back). torch.c has requests and the ladder of retries, torch_layout.c
+ * walk, restore and check.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  */
@@ -181,8 +182,6 @@ struct request {
     bool expandable; /* may use and grow expandable segments */
 };
 
-/* --- torch_block.c ------------------------------------------------------------------ */
-
 static inline bool
 pool_is_small(uint32_t pool)
 {
@@ -201,20 +200,6 @@ block_is_expandable(const struct dryi_torch *t, const struct block *block)
     return t->segments[block->segment].page != 0;
 }
 
-/* So many block records can be made without taking memory. */
-bool dryi_torch_block_reserve(struct dryi_torch *t, size_t count);
-/* A fresh record; room was reserved. */
-uint32_t dryi_torch_block_make(struct dryi_torch *t, uint32_t segment, uint64_t addr,
-                               uint64_t size);
-void dryi_torch_block_drop(struct dryi_torch *t, uint32_t block);
-/* Link `fresh` into its segment right after `block`. */
-void dryi_torch_block_link_after(struct dryi_torch *t, uint32_t block, uint32_t fresh);
-void dryi_torch_free_insert(struct dryi_torch *t, uint32_t block);
-void dryi_torch_free_remove(struct dryi_torch *t, uint32_t block);
-void dryi_torch_unmapped_insert(struct dryi_torch *t, uint32_t block);
-void dryi_torch_unmapped_remove(struct dryi_torch *t, uint32_t block);
-/* Let `block` absorb its neighbour `other` if both are free alike; the bytes gained. */
-uint64_t dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other);
 /* The device is about to be called. */
 static inline const struct dry_device_ops *
 dryi_torch_driver(struct dryi_torch *t)
@@ -222,15 +207,6 @@ dryi_torch_driver(struct dryi_torch *t)
     t->driver_calls++;
     return t->device.ops;
 }
-/* The free block that the request would get, or NONE. */
-uint32_t dryi_torch_free_find(const struct dryi_torch *t, const struct request *r);
-/* The same, counted as a search and out of the free set. */
-uint32_t dryi_torch_free_take(struct dryi_torch *t, const struct request *r);
-/* Hand `block` (in no set) out for the request, split if the rules say so. */
-uint32_t dryi_torch_block_use(struct dryi_torch *t, uint32_t block,
-                              const struct request *r);
-/* The block is reusable from now on: merge, insert, count. */
-void dryi_torch_block_free(struct dryi_torch *t, uint32_t block);
 
 static inline void
 dryi_torch_stat_add(struct dry_stat *stat, int64_t amount)
@@ -273,65 +249,5 @@ dryi_torch_tell(struct dryi_torch *t, enum dry_action action, uint32_t segment,
     };
     t->observer.event(t->observer.self, &event);
 }
-
-/* --- torch_segment.c ---------------------------------------------------------------- */
-
-/* A block of at least the request from the device, in no set; NONE and a status. */
-enum dry_status dryi_torch_segment_alloc(struct dryi_torch *t, const struct request *r,
-                                         bool is_retry, uint32_t *block);
-/* The lowest place with room: an unmapped block, or the free one right before it; NONE. */
-uint32_t dryi_torch_expandable_find(const struct dryi_torch *t, const struct request *r);
-/* Give an unsplit free cudaMalloc block back. */
-void dryi_torch_segment_free(struct dryi_torch *t, uint32_t block);
-/*
- * Unmap the whole pages inside a free block; drops the segment if nothing is left of it. They
- * stay where the device refuses to wait for the block's stream.
- */
-void dryi_torch_segment_unmap(struct dryi_torch *t, uint32_t block);
-uint32_t dryi_torch_segment_make(struct dryi_torch *t, uint64_t addr, uint64_t size,
-                                 uint64_t page, uint32_t lane);
-bool dryi_torch_segment_reserve(struct dryi_torch *t, size_t count);
-uint64_t dryi_torch_expandable_reach(const struct dryi_torch *t, uint64_t page);
-
-/* --- torch_release.c ---------------------------------------------------------------- */
-
-void dryi_torch_collect_garbage(struct dryi_torch *t);
-/* The first block that release_available would give back, or NONE. */
-uint32_t dryi_torch_available_find(const struct dryi_torch *t, const struct request *r);
-bool dryi_torch_release_available(struct dryi_torch *t, const struct request *r);
-enum dry_status dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only);
-
-/* --- torch_stream.c ----------------------------------------------------------------- */
-
-/* Outside a capture: events for what was freed in one. A failing one is tried again. */
-void dryi_torch_settle_deferred(struct dryi_torch *t);
-/* Wait until every pending free is done; or those of one owner's blocks. */
-void dryi_torch_wait_for_streams(struct dryi_torch *t);
-void dryi_torch_wait_for_pool(struct dryi_torch *t, uint32_t owner);
-
-/* --- torch_pool.c ------------------------------------------------------------------- */
-
-/* An open scope counts as a capture, by the rules of this release. */
-bool dryi_torch_in_capture(const struct dryi_torch *t);
-/* Work on this stream is being captured. */
-bool dryi_torch_is_captured(const struct dryi_torch *t, uint32_t stream);
-/* The owner that requests of this stream go to. */
-uint32_t dryi_torch_owner_of(const struct dryi_torch *t, uint64_t stream);
-/* The index of a stream, new or known; NONE when there is no memory. */
-uint32_t dryi_torch_stream_index(struct dryi_torch *t, uint64_t value);
-/* The lane of a pool and a stream, new or known; NONE when there is no memory. */
-uint32_t dryi_torch_lane_index(struct dryi_torch *t, uint32_t pool, uint32_t stream);
-/* The same if it is known, else NONE. */
-uint32_t dryi_torch_lane_find(const struct dryi_torch *t, uint32_t pool, uint32_t stream);
-/* The owner with this id, or NONE. */
-uint32_t dryi_torch_owner_find(const struct dryi_torch *t, struct dryi_pool_id id);
-/* One user more. */
-void dryi_torch_owner_use(struct dryi_torch *t, uint32_t owner);
-/* A new owner without users; NONE when there is no memory. */
-uint32_t dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id);
-/* It goes by its id no more; its record, when the last of its segments goes. */
-void dryi_torch_owner_end(struct dryi_torch *t, uint32_t owner);
-/* One of its segments is gone. */
-void dryi_torch_owner_lose(struct dryi_torch *t, uint32_t owner);
 
 #endif

@@ -5,9 +5,12 @@
  * an event on each of them, recorded at its free, has passed.
  */
 
+#include "place/torch/torch_stream.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/torch/torch_state.h"
+#include "place/torch/torch_block.h"
+#include "place/torch/torch_pool.h"
 
 /* --- frees -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_TORCH_RELEASE_H
+#define DRYI_TORCH_RELEASE_H
+
+/* Giving back to the device, in the order PyTorch does it. */
+
+#include "place/torch/torch_state.h"
+
+void dryi_torch_collect_garbage(struct dryi_torch *t);
+/* The first block that release_available would give back, or NONE. */
+uint32_t dryi_torch_available_find(const struct dryi_torch *t, const struct request *r);
+bool dryi_torch_release_available(struct dryi_torch *t, const struct request *r);
+enum dry_status dryi_torch_release_cached(struct dryi_torch *t, struct dryi_pool_id only);
+
+#endif
