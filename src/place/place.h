@@ -10,11 +10,6 @@
  * reads no clock, starts nothing. A pool is a place with a lock, a replay is one on the
  * simulated device.
  *
- * Nouns: a segment is a range from the device, or a reservation of addresses whose pages are
- * mapped bit by bit; a block is a part of one segment, in use, waiting for a stream, free or
- * unmapped; a pool (of a place) is what private pools and the default one are: memory that
- * does not mix.
- *
  * Streams    Are numbers, and a number is one stream for ever: whose handles are used again
  *            turns them into numbers before they come here (pool/pool_device.c).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
@@ -28,33 +23,10 @@
 #include <drystone/device.h>
 #include <drystone/memory.h>
 #include <drystone/stats.h>
-#include <drystone/trace.h>
+
+#include "place/place_info.h"
 
 struct dryi_plan_job;
-
-struct dryi_pool_id {
-    uint64_t a, b; /* (0, 0): the default pool */
-};
-
-/* A handle of a block in use; valid until its free. */
-typedef uint32_t dryi_block;
-#define DRYI_NO_BLOCK UINT32_MAX
-
-/* One thing that happened. */
-struct dryi_place_event {
-    enum dry_action action;
-    uint64_t addr, size; /* as a snapshot's entry of this action has them */
-    uint64_t stream;
-    struct dryi_pool_id pool;
-    uint32_t segment; /* ordinal of creation; DRYI_NO_BLOCK for an OOM */
-    uint64_t offset;  /* of addr in the segment */
-};
-
-/* Told of everything in the order it happens, from inside every call. */
-struct dryi_place_observer {
-    void (*event)(void *self, const struct dryi_place_event *event);
-    void *self;
-};
 
 /* Which streams something is about; `covers` NULL: all of them. */
 struct dryi_stream_filter {
@@ -72,42 +44,6 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
 #define DRYI_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
 #define DRYI_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
-
-/* Addresses; of size 0: none. */
-struct dryi_range {
-    uint64_t addr, size;
-};
-
-struct dryi_block_info {
-    uint64_t addr, size, requested;
-    uint64_t stream;
-    struct dryi_pool_id pool;
-    uint32_t segment; /* ordinal of creation, restored ones first */
-    uint64_t offset;  /* in the segment */
-    bool allocated, pending, mapped, is_large;
-};
-
-/* Each contiguous mapped run of a reservation is one for itself. */
-struct dryi_segment_info {
-    uint64_t addr, size;
-    uint64_t stream;
-    struct dryi_pool_id pool;
-    bool is_large, is_expandable;
-    uint32_t segment;
-};
-
-/* What PyTorch's statistics have no name for. Counts, except where bytes are said. */
-struct dryi_place_counters {
-    uint64_t reserved_peak_bytes;
-    uint64_t pages_created, pages_released;
-    uint64_t pages_remapped; /* taken from free memory and mapped elsewhere */
-    uint64_t reused_ordered; /* across streams, the order was known */
-    uint64_t reused_passed;  /* across streams, an event had passed */
-    uint64_t reused_waiting; /* across streams, a wait was put in */
-    uint64_t events_recorded;
-    uint64_t plans_made, hints_taken, hints_refused;
-    uint64_t driver_calls; /* every call on the device but queries */
-};
 
 /*
  * A front: what one stream of the default pool has free in whole blocks, by their sizes, so
