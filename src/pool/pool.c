@@ -57,8 +57,7 @@ create_torch(struct dry_pool *pool, const struct dry_pool_options *o,
 {
     struct dryi_torch_options options = {.device = dryi_pool_device(pool),
                                          .memory = &pool->memory};
-    size_t count;
-    options.rules = &dryi_torch_rules_all(&count)[0] + (count - 1);
+    options.rules = dryi_torch_rules_newest();
     if (o->compat)
         options.rules = dryi_torch_rules_find(o->compat);
     if (!options.rules)

@@ -36,14 +36,13 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     struct dryi_torch *t = dryi_memory_zalloc(&memory, 1, sizeof *t);
     if (!t)
         return dryi_fail_memory(err, "an allocator");
-    size_t rules_count;
     t->memory = memory;
     t->seed = dryi_seed_of(t);
     t->device = options->device;
     t->conf = options->conf;
     t->rules = options->rules;
     if (!t->rules)
-        t->rules = &dryi_torch_rules_all(&rules_count)[0] + (rules_count - 1);
+        t->rules = dryi_torch_rules_newest();
     t->observer = options->observer;
     t->free_block_slot = t->free_segment_slot = t->free_use = NONE;
     t->free_owner_slot = t->newest_owner = t->owners_by_id = NONE;

@@ -60,6 +60,8 @@ const struct dryi_torch_rules *dryi_torch_rules_find(const char *release);
 enum dry_status dryi_torch_rules_refuse(const char *release, struct dry_error *err);
 /* All of them, oldest first. */
 const struct dryi_torch_rules *dryi_torch_rules_all(size_t *count);
+/* The last of them. */
+const struct dryi_torch_rules *dryi_torch_rules_newest(void);
 
 /* PYTORCH_CUDA_ALLOC_CONF, as far as it decides where things go. */
 struct dryi_torch_conf {

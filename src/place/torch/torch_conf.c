@@ -18,13 +18,11 @@
  *              afresh with every string, the rounding slack becomes the large segment size;
  *              all else keeps what an earlier string gave it
  *
- * A token is a range of the text, read in place: parsing takes no memory and is linear in
- * the text. The text may hold anything, zero bytes too.
+ * torch_conf_reader.h has tokens, marks and numbers; here are the options and the passes.
  */
 #include "place/torch/torch.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -32,307 +30,12 @@
 
 #include "base/bits.h"
 #include "base/fail.h"
+#include "place/torch/torch_conf_reader.h"
 
 #define ROUNDUP_COUNT 16u
 #define MIB_MAX (UINT64_MAX / DRYI_MIB)
 #define LARGE_SEGMENT_MIB_MIN 10u /* kMinLargeAlloc: must be exceeded */
 #define REGISTER_THREADS_MAX 128u
-
-/* ---- rules ---- */
-
-/* doc/torch-rules.md says what each row rests on. Oldest first. */
-static const struct dryi_torch_rules all_rules[] = {
-    {.release = "2.0",
-     .scope_is_capture = true,
-     .roundup_rest_takes_last = true,
-     .fallback_expands = true,
-     .fallback_is_last = true},
-    {.release = "2.6",
-     .slack_is_option = true,
-     .scope_is_capture = true,
-     .roundup_rest_takes_last = true,
-     .fallback_expands = true,
-     .fallback_is_last = true},
-    {.release = "2.10",
-     .slack_is_option = true,
-     .scopes_last_first = true,
-     .scope_is_capture = true,
-     .split_min_allowed = true,
-     .fallback_is_last = true},
-    {.release = "2.11",
-     .slack_is_option = true,
-     .scopes_last_first = true,
-     .scope_is_capture = true,
-     .split_min_allowed = true},
-    {.release = "2.12",
-     .order_by_block = true,
-     .slack_is_option = true,
-     .scopes_last_first = true,
-     .scope_is_capture = true,
-     .split_min_allowed = true},
-    {.release = "2.13",
-     .order_by_counter = true,
-     .slack_is_option = true,
-     .scopes_last_first = true,
-     .split_min_allowed = true},
-};
-#define RULES_COUNT (sizeof all_rules / sizeof *all_rules)
-
-/* The newest release that was looked at: it has the rules of the last row. */
-#define RELEASE_NEWEST "2.15"
-
-struct version {
-    unsigned major, minor;
-};
-
-/* At most four digits, which is more than a release will need. */
-static const char *
-read_number(const char *at, unsigned *number)
-{
-    unsigned n = 0;
-    const char *begin = at;
-    for (; *at >= '0' && *at <= '9' && at - begin < 4; at++)
-        n = n * 10 + (unsigned)(*at - '0');
-    *number = n;
-    return at == begin ? NULL : at;
-}
-
-/* "2.11", and after it nothing, ".1", "a0", "rc1", "+cu128"...: not part of the rule. */
-static bool
-read_version(const char *release, struct version *v)
-{
-    const char *at = read_number(release, &v->major);
-    if (!at || *at != '.')
-        return false;
-    at = read_number(at + 1, &v->minor);
-    return at && !(*at >= '0' && *at <= '9');
-}
-
-static bool
-is_not_after(struct version a, struct version b)
-{
-    return a.major != b.major ? a.major < b.major : a.minor <= b.minor;
-}
-
-const struct dryi_torch_rules *
-dryi_torch_rules_find(const char *release)
-{
-    struct version wanted, newest;
-    if (!release || !read_version(release, &wanted) ||
-        !read_version(RELEASE_NEWEST, &newest) || !is_not_after(wanted, newest))
-        return NULL;
-    const struct dryi_torch_rules *found = NULL;
-    for (size_t i = 0; i < RULES_COUNT; i++) {
-        struct version row;
-        if (read_version(all_rules[i].release, &row) && is_not_after(row, wanted))
-            found = &all_rules[i];
-    }
-    return found;
-}
-
-enum dry_status
-dryi_torch_rules_refuse(const char *release, struct dry_error *err)
-{
-    return dryi_fail(
-        err, DRY_ERR_ARGUMENT,
-        "compat '%.32s' is not a release of PyTorch from %s to %s, the newest "
-        "known",
-        release, all_rules[0].release, RELEASE_NEWEST);
-}
-
-const struct dryi_torch_rules *
-dryi_torch_rules_all(size_t *count)
-{
-    *count = RULES_COUNT;
-    return all_rules;
-}
-
-/* ---- tokens ---- */
-
-/* Bytes [begin, end) of the text, white space among them not counting. */
-struct token {
-    size_t begin, end;
-};
-
-struct reader {
-    const char *text;
-    size_t length;
-    size_t at;    /* where the next token begins or white space before it */
-    size_t index; /* of `now`, as PyTorch numbers tokens in its messages */
-    struct token now;
-    const struct dryi_torch_rules *rules;
-    struct dryi_torch_conf *conf;
-    struct dry_error *err;
-};
-
-/* isspace() of the C locale, whatever the program's is. */
-static bool
-is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool
-is_mark(char c)
-{
-    return c == ',' || c == ':' || c == '[' || c == ']';
-}
-
-static bool
-peek(const struct reader *r, struct token *token)
-{
-    size_t at = r->at;
-    while (at < r->length && is_space(r->text[at]))
-        at++;
-    if (at == r->length)
-        return false;
-    token->begin = at;
-    if (is_mark(r->text[at])) {
-        token->end = at + 1;
-        return true;
-    }
-    while (at < r->length && !is_mark(r->text[at]))
-        at++;
-    token->end = at;
-    return true;
-}
-
-static bool
-next(struct reader *r)
-{
-    struct token token;
-    if (!peek(r, &token))
-        return false;
-    r->now = token;
-    r->at = token.end;
-    r->index++;
-    return true;
-}
-
-static void
-rewind_reader(struct reader *r)
-{
-    r->at = 0;
-    r->index = SIZE_MAX; /* the first next() makes it 0 */
-}
-
-/* The next byte of a token that is not white space; false at its end. */
-static bool
-next_byte(const struct reader *r, struct token *rest, char *c)
-{
-    while (rest->begin < rest->end && is_space(r->text[rest->begin]))
-        rest->begin++;
-    if (rest->begin == rest->end)
-        return false;
-    *c = r->text[rest->begin++];
-    return true;
-}
-
-static bool
-is_token(const struct reader *r, struct token token, const char *word)
-{
-    char c;
-    for (; *word; word++) {
-        if (!next_byte(r, &token, &c) || c != *word)
-            return false;
-    }
-    return !next_byte(r, &token, &c);
-}
-
-/* At most `capacity` - 1 bytes of a token, terminated. */
-static size_t
-copy_token(const struct reader *r, struct token token, char *buffer, size_t capacity)
-{
-    size_t count = 0;
-    while (count + 1 < capacity && next_byte(r, &token, &buffer[count]))
-        count++;
-    buffer[count] = '\0';
-    return count;
-}
-
-/* ---- errors ---- */
-
-#define WORD_BYTES 48 /* of a token, in a message */
-
-static enum dry_status
-fail_end(struct reader *r)
-{
-    return dryi_fail_at(r->err, DRY_ERR_FORMAT, r->length,
-                        "allocator settings end where token %zu is expected "
-                        "(Index out of bounds in ConfigTokenizer)",
-                        r->index + 1);
-}
-
-static enum dry_status
-fail_value(struct reader *r, struct token token, const char *what)
-{
-    char word[WORD_BYTES];
-    copy_token(r, token, word, sizeof word);
-    return dryi_fail_at(r->err, DRY_ERR_FORMAT, token.begin, "%s, got '%s'", what, word);
-}
-
-/* ---- values ---- */
-
-/* std::stoull: a sign, decimal digits, anything. */
-static enum dry_status
-read_u64(struct reader *r, struct token token, uint64_t *value)
-{
-    struct token rest = token;
-    char c;
-    bool more = next_byte(r, &rest, &c);
-    bool negative = more && c == '-';
-    if (more && (c == '-' || c == '+'))
-        more = next_byte(r, &rest, &c);
-    if (!more || c < '0' || c > '9')
-        return fail_value(r, token, "expected a number");
-    uint64_t n = 0;
-    for (; more && c >= '0' && c <= '9'; more = next_byte(r, &rest, &c)) {
-        if (__builtin_mul_overflow(n, UINT64_C(10), &n) ||
-            __builtin_add_overflow(n, (uint64_t)(c - '0'), &n))
-            return fail_value(r, token, "number out of range, 64 bits at most");
-    }
-    *value = negative ? UINT64_C(0) - n : n;
-    return DRY_OK;
-}
-
-/*
- * strtod in the C locale, whatever the program's is: glibc's newlocale() of all of "C"
- * hands out a static object. NaN where even that cannot be had.
- */
-static double
-c_strtod(const char *text, char **end)
-{
-    *end = (char *)(uintptr_t)text;
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c)
-        return (double)NAN;
-    double value = strtod_l(text, end, c);
-    freelocale(c);
-    return value;
-}
-
-/* More than the 767 digits that can matter to a double; a longer token is read so far. */
-#define DOUBLE_BYTES 1024
-
-/* std::stod, which refuses what overflows and what underflows. */
-static enum dry_status
-read_double(struct reader *r, struct token token, double *value)
-{
-    char text[DOUBLE_BYTES];
-    copy_token(r, token, text, sizeof text);
-    int saved_errno = errno;
-    errno = 0;
-    char *end;
-    double v = c_strtod(text, &end);
-    bool in_range = errno != ERANGE;
-    errno = saved_errno;
-    if (end == text)
-        return fail_value(r, token, "expected a number");
-    if (!in_range)
-        return fail_value(r, token, "number out of range");
-    *value = v;
-    return DRY_OK;
-}
 
 /* ---- options ---- */
 
@@ -340,7 +43,8 @@ enum pass { PASS_EVERY, PASS_CUDA };
 
 struct option;
 /* Reads from the value token, which is r->now, to the last token of the value. */
-typedef enum dry_status (*read_option)(struct reader *r, const struct option *option);
+typedef enum dry_status (*read_option)(struct dryi_conf_reader *r,
+                                       const struct option *option);
 
 struct option {
     const char *key;
@@ -352,19 +56,20 @@ struct option {
 #define IN_CONF(field) offsetof(struct dryi_torch_conf, field)
 
 static void
-store(struct reader *r, const struct option *option, const void *value, size_t bytes)
+store(struct dryi_conf_reader *r, const struct option *option, const void *value,
+      size_t bytes)
 {
     if (option->offset != DROPPED)
         memcpy((char *)r->conf + option->offset, value, bytes);
 }
 
 static enum dry_status
-read_bool(struct reader *r, const struct option *option)
+read_bool(struct dryi_conf_reader *r, const struct option *option)
 {
-    bool value = is_token(r, r->now, "True");
-    if (!value && !is_token(r, r->now, "False")) {
-        char word[WORD_BYTES];
-        copy_token(r, r->now, word, sizeof word);
+    bool value = dryi_conf_is(r, r->now, "True");
+    if (!value && !dryi_conf_is(r, r->now, "False")) {
+        char word[DRYI_CONF_WORD_BYTES];
+        dryi_conf_copy(r, r->now, word, sizeof word);
         return dryi_fail_at(r->err, DRY_ERR_FORMAT, r->now.begin,
                             "Expected 'True' or 'False' at index %zu in ConfigTokenizer "
                             "but got '%s'",
@@ -376,10 +81,10 @@ read_bool(struct reader *r, const struct option *option)
 
 /* MiB to bytes; PyTorch lowers what would not fit to the largest that does. */
 static enum dry_status
-read_mib(struct reader *r, const struct option *option)
+read_mib(struct dryi_conf_reader *r, const struct option *option)
 {
     uint64_t mib;
-    enum dry_status status = read_u64(r, r->now, &mib);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &mib);
     if (status != DRY_OK)
         return status;
     uint64_t bytes = (mib < MIB_MAX ? mib : MIB_MAX) * DRYI_MIB;
@@ -388,24 +93,24 @@ read_mib(struct reader *r, const struct option *option)
 }
 
 static enum dry_status
-read_large_segment(struct reader *r, const struct option *option)
+read_large_segment(struct dryi_conf_reader *r, const struct option *option)
 {
     uint64_t mib;
-    enum dry_status status = read_u64(r, r->now, &mib);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &mib);
     if (status != DRY_OK)
         return status;
     if (mib <= LARGE_SEGMENT_MIB_MIN)
-        return fail_value(
+        return dryi_conf_fail_value(
             r, r->now, "CachingAllocator option large_segment_size_mb must be > 10 MB");
     return read_mib(r, option);
 }
 
 /* max_split_size_mb and max_non_split_rounding_mb: not below the large segment. */
 static enum dry_status
-read_split(struct reader *r, const struct option *option)
+read_split(struct dryi_conf_reader *r, const struct option *option)
 {
     uint64_t mib;
-    enum dry_status status = read_u64(r, r->now, &mib);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &mib);
     if (status != DRY_OK)
         return status;
     uint64_t least = r->conf->large_segment_size / DRYI_MIB;
@@ -420,35 +125,35 @@ read_split(struct reader *r, const struct option *option)
 }
 
 static enum dry_status
-read_gc_threshold(struct reader *r, const struct option *option)
+read_gc_threshold(struct dryi_conf_reader *r, const struct option *option)
 {
     double value = 0;
-    enum dry_status status = read_double(r, r->now, &value);
+    enum dry_status status = dryi_conf_read_double(r, r->now, &value);
     if (status != DRY_OK)
         return status;
     if (!(value > 0.0 && value < 1.0)) /* so that NaN fails */
-        return fail_value(r, r->now,
-                          "garbage_collect_threshold is invalid, set it in (0.0, 1.0)");
+        return dryi_conf_fail_value(
+            r, r->now, "garbage_collect_threshold is invalid, set it in (0.0, 1.0)");
     store(r, option, &value, sizeof value);
     return DRY_OK;
 }
 
 static enum dry_status
-read_fraction(struct reader *r, const struct option *option)
+read_fraction(struct dryi_conf_reader *r, const struct option *option)
 {
     double value = 0;
-    enum dry_status status = read_double(r, r->now, &value);
+    enum dry_status status = dryi_conf_read_double(r, r->now, &value);
     if (status != DRY_OK)
         return status;
     if (!(value >= 0.0 && value <= 1.0))
-        return fail_value(r, r->now,
-                          "per_process_memory_fraction is invalid, set it in [0.0, 1.0]");
+        return dryi_conf_fail_value(
+            r, r->now, "per_process_memory_fraction is invalid, set it in [0.0, 1.0]");
     store(r, option, &value, sizeof value);
     return DRY_OK;
 }
 
 static void
-fill_roundup(struct reader *r, size_t begin, size_t end, uint64_t divisions)
+fill_roundup(struct dryi_conf_reader *r, size_t begin, size_t end, uint64_t divisions)
 {
     for (size_t i = begin; i < end; i++)
         r->conf->roundup_power2_divisions[i] = divisions;
@@ -461,28 +166,30 @@ struct roundup_list {
 
 /* One `key:divisions`; the key is in MiB, or `>` for all above the last. */
 static enum dry_status
-read_roundup_entry(struct reader *r, struct roundup_list *list)
+read_roundup_entry(struct dryi_conf_reader *r, struct roundup_list *list)
 {
-    struct token key = r->now;
-    if (!next(r) || !next(r))
-        return fail_end(r);
+    struct dryi_conf_token key = r->now;
+    if (!dryi_conf_next(r) || !dryi_conf_next(r))
+        return dryi_conf_fail_end(r);
     uint64_t divisions, mib;
-    enum dry_status status = read_u64(r, r->now, &divisions);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &divisions);
     if (status != DRY_OK)
         return status;
     if (divisions != 0 && !dryi_is_power_of_two(divisions))
-        return fail_value(r, r->now,
-                          "For roundups, the divisions has to be power of 2 or 0 to "
-                          "disable roundup");
-    if (is_token(r, key, ">")) {
+        return dryi_conf_fail_value(
+            r, r->now,
+            "For roundups, the divisions has to be power of 2 or 0 to "
+            "disable roundup");
+    if (dryi_conf_is(r, key, ">")) {
         fill_roundup(r, list->last + !r->rules->roundup_rest_takes_last, ROUNDUP_COUNT,
                      divisions);
         return DRY_OK;
     }
-    if ((status = read_u64(r, key, &mib)) != DRY_OK)
+    if ((status = dryi_conf_read_u64(r, key, &mib)) != DRY_OK)
         return status;
     if (!dryi_is_power_of_two(mib))
-        return fail_value(r, key, "For roundups, the intervals have to be power of 2");
+        return dryi_conf_fail_value(r, key,
+                                    "For roundups, the intervals have to be power of 2");
     size_t index = dryi_log2_floor(mib);
     index = index < ROUNDUP_COUNT ? index : ROUNDUP_COUNT - 1;
     if (!list->begun)
@@ -493,7 +200,7 @@ read_roundup_entry(struct reader *r, struct roundup_list *list)
 }
 
 static enum dry_status
-fail_bracket(struct reader *r)
+fail_bracket(struct dryi_conf_reader *r)
 {
     return dryi_fail_at(r->err, DRY_ERR_FORMAT, r->length,
                         "Expected closing bracket ']' in ConfigTokenizer but reached end "
@@ -501,79 +208,81 @@ fail_bracket(struct reader *r)
 }
 
 static enum dry_status
-read_roundup_list(struct reader *r)
+read_roundup_list(struct dryi_conf_reader *r)
 {
     struct roundup_list list = {0};
-    while (next(r)) {
-        if (is_token(r, r->now, "]"))
+    while (dryi_conf_next(r)) {
+        if (dryi_conf_is(r, r->now, "]"))
             return DRY_OK;
         enum dry_status status = read_roundup_entry(r, &list);
         if (status != DRY_OK)
             return status;
-        struct token after;
-        if (!peek(r, &after))
-            return fail_end(r);
-        if (!is_token(r, after, "]"))
-            (void)next(r); /* a comma, it is hoped */
+        struct dryi_conf_token after;
+        if (!dryi_conf_peek(r, &after))
+            return dryi_conf_fail_end(r);
+        if (!dryi_conf_is(r, after, "]"))
+            (void)dryi_conf_next(r); /* a comma, it is hoped */
     }
     return fail_bracket(r);
 }
 
 static enum dry_status
-read_roundup(struct reader *r, const struct option *option)
+read_roundup(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option;
-    if (is_token(r, r->now, "["))
+    if (dryi_conf_is(r, r->now, "["))
         return read_roundup_list(r);
     uint64_t divisions;
-    enum dry_status status = read_u64(r, r->now, &divisions);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &divisions);
     if (status != DRY_OK)
         return status;
     if (!dryi_is_power_of_two(divisions))
-        return fail_value(r, r->now, "For roundups, the divisions has to be power of 2");
+        return dryi_conf_fail_value(r, r->now,
+                                    "For roundups, the divisions has to be power of 2");
     fill_roundup(r, 0, ROUNDUP_COUNT, divisions);
     return DRY_OK;
 }
 
 static enum dry_status
-read_backend(struct reader *r, const struct option *option)
+read_backend(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option;
-    if (is_token(r, r->now, "native"))
+    if (dryi_conf_is(r, r->now, "native"))
         return DRY_OK;
-    if (is_token(r, r->now, "cudaMallocAsync"))
+    if (dryi_conf_is(r, r->now, "cudaMallocAsync"))
         return dryi_fail_at(r->err, DRY_ERR_UNSUPPORTED, r->now.begin,
                             "backend:cudaMallocAsync is the driver's own allocator and "
                             "cannot be replayed; native can");
-    return fail_value(
+    return dryi_conf_fail_value(
         r, r->now, "Unknown allocator backend, options are native and cudaMallocAsync");
 }
 
 static enum dry_status
-read_register_threads(struct reader *r, const struct option *option)
+read_register_threads(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option;
     uint64_t threads;
-    enum dry_status status = read_u64(r, r->now, &threads);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &threads);
     if (status != DRY_OK)
         return status;
     if (!dryi_is_power_of_two(threads))
-        return fail_value(r, r->now, "Number of register threads has to be power of 2");
+        return dryi_conf_fail_value(r, r->now,
+                                    "Number of register threads has to be power of 2");
     if (threads > REGISTER_THREADS_MAX)
-        return fail_value(
+        return dryi_conf_fail_value(
             r, r->now, "Number of register threads should be less than or equal to 128");
     return DRY_OK;
 }
 
 static enum dry_status
-read_pinned_reserve(struct reader *r, const struct option *option)
+read_pinned_reserve(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option;
     uint64_t mib = 0;
-    enum dry_status status = read_u64(r, r->now, &mib);
+    enum dry_status status = dryi_conf_read_u64(r, r->now, &mib);
     if (status == DRY_OK && mib == 0)
-        return fail_value(r, r->now,
-                          "Pinned reserve segment size has to be greater than 0");
+        return dryi_conf_fail_value(
+            r, r->now, "Pinned reserve segment size has to be greater than 0");
     return status;
 }
 
@@ -582,10 +291,11 @@ read_pinned_reserve(struct reader *r, const struct option *option)
  * it, finite and positive; anything else is warned of there and ignored. False: ignore.
  */
 static bool
-read_reserve(const struct reader *r, struct token token, bool *is_gib, double *value)
+read_reserve(const struct dryi_conf_reader *r, struct dryi_conf_token token, bool *is_gib,
+             double *value)
 {
-    char text[DOUBLE_BYTES];
-    size_t count = copy_token(r, token, text, sizeof text);
+    char text[DRYI_CONF_NUMBER_BYTES];
+    size_t count = dryi_conf_copy(r, token, text, sizeof text);
     *is_gib = count > 0 && (text[count - 1] == 'G' || text[count - 1] == 'g');
     if (*is_gib)
         text[--count] = '\0';
@@ -593,13 +303,13 @@ read_reserve(const struct reader *r, struct token token, bool *is_gib, double *v
         return false;
     int saved_errno = errno;
     char *end;
-    *value = c_strtod(text, &end);
+    *value = dryi_conf_strtod(text, &end);
     errno = saved_errno;
     return end == text + count && isfinite(*value) && *value > 0.0;
 }
 
 static enum dry_status
-read_expandable_reserve(struct reader *r, const struct option *option)
+read_expandable_reserve(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option;
     bool is_gib;
@@ -615,21 +325,22 @@ read_expandable_reserve(struct reader *r, const struct option *option)
 
 /* `[name:value,...]`: streams have no class here, so only the form matters. */
 static enum dry_status
-read_reserve_by_class(struct reader *r, const struct option *option)
+read_reserve_by_class(struct dryi_conf_reader *r, const struct option *option)
 {
     (void)option; /* r->now is taken to be the opening bracket */
-    struct token after;
+    struct dryi_conf_token after;
     for (;;) {
-        if (!peek(r, &after))
-            return fail_end(r);
-        if (is_token(r, after, "]"))
+        if (!dryi_conf_peek(r, &after))
+            return dryi_conf_fail_end(r);
+        if (dryi_conf_is(r, after, "]"))
             break;
-        if (!next(r) || !next(r) || !next(r) || !peek(r, &after))
-            return fail_end(r);
-        if (is_token(r, after, ","))
-            (void)next(r);
+        if (!dryi_conf_next(r) || !dryi_conf_next(r) || !dryi_conf_next(r) ||
+            !dryi_conf_peek(r, &after))
+            return dryi_conf_fail_end(r);
+        if (dryi_conf_is(r, after, ","))
+            (void)dryi_conf_next(r);
     }
-    (void)next(r);
+    (void)dryi_conf_next(r);
     return DRY_OK;
 }
 
@@ -667,10 +378,10 @@ static const struct option options[] = {
 #define OPTION_COUNT (sizeof options / sizeof *options)
 
 static const struct option *
-find_option(const struct reader *r, struct token key)
+find_option(const struct dryi_conf_reader *r, struct dryi_conf_token key)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (is_token(r, key, options[i].key))
+        if (dryi_conf_is(r, key, options[i].key))
             return &options[i];
     }
     return NULL;
@@ -680,29 +391,29 @@ find_option(const struct reader *r, struct token key)
 
 /* From the key to its value: two tokens on, whatever the first of them is. */
 static enum dry_status
-enter_value(struct reader *r)
+enter_value(struct dryi_conf_reader *r)
 {
-    return next(r) && next(r) ? DRY_OK : fail_end(r);
+    return dryi_conf_next(r) && dryi_conf_next(r) ? DRY_OK : dryi_conf_fail_end(r);
 }
 
 static enum dry_status
-skip_value(struct reader *r)
+skip_value(struct dryi_conf_reader *r)
 {
-    if (!is_token(r, r->now, "["))
+    if (!dryi_conf_is(r, r->now, "["))
         return DRY_OK;
-    while (next(r)) {
-        if (is_token(r, r->now, "]"))
+    while (dryi_conf_next(r)) {
+        if (dryi_conf_is(r, r->now, "]"))
             return DRY_OK;
     }
     return fail_bracket(r);
 }
 
 static enum dry_status
-read_large_segments(struct reader *r)
+read_large_segments(struct dryi_conf_reader *r)
 {
-    rewind_reader(r);
-    while (next(r)) {
-        if (!is_token(r, r->now, large_segment_option.key))
+    dryi_conf_rewind(r);
+    while (dryi_conf_next(r)) {
+        if (!dryi_conf_is(r, r->now, large_segment_option.key))
             continue;
         enum dry_status status = enter_value(r);
         if (status == DRY_OK)
@@ -714,13 +425,14 @@ read_large_segments(struct reader *r)
 }
 
 static enum dry_status
-read_options(struct reader *r, enum pass pass)
+read_options(struct dryi_conf_reader *r, enum pass pass)
 {
-    rewind_reader(r);
-    while (next(r)) {
+    dryi_conf_rewind(r);
+    while (dryi_conf_next(r)) {
         const struct option *option = find_option(r, r->now);
         if (!option)
-            return fail_value(r, r->now, "Unrecognized key in the allocator config");
+            return dryi_conf_fail_value(r, r->now,
+                                        "Unrecognized key in the allocator config");
         enum dry_status status = enter_value(r);
         if (status != DRY_OK)
             return status;
@@ -728,7 +440,7 @@ read_options(struct reader *r, enum pass pass)
         status = is_ours ? option->read(r, option) : skip_value(r);
         if (status != DRY_OK)
             return status;
-        (void)next(r); /* a comma, it is hoped */
+        (void)dryi_conf_next(r); /* a comma, it is hoped */
     }
     return DRY_OK;
 }
@@ -758,10 +470,10 @@ dryi_torch_conf_parse(const char *text, size_t length,
                       struct dry_error *err)
 {
     struct dryi_torch_conf parsed = *conf;
-    struct reader r = {
+    struct dryi_conf_reader r = {
         .text = text,
         .length = length,
-        .rules = rules ? rules : &all_rules[RULES_COUNT - 1],
+        .rules = rules ? rules : dryi_torch_rules_newest(),
         .conf = &parsed,
         .err = err,
     };

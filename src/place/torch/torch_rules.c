@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where releases of PyTorch decide differently: a row for each release that changed a rule. A
+ * release has the rules of the last row that is not after it.
+ */
+
+#include "place/torch/torch.h"
+
+#include "base/fail.h"
+
+/* doc/torch-rules.md says what each row rests on. Oldest first. */
+static const struct dryi_torch_rules all_rules[] = {
+    {.release = "2.0",
+     .scope_is_capture = true,
+     .roundup_rest_takes_last = true,
+     .fallback_expands = true,
+     .fallback_is_last = true},
+    {.release = "2.6",
+     .slack_is_option = true,
+     .scope_is_capture = true,
+     .roundup_rest_takes_last = true,
+     .fallback_expands = true,
+     .fallback_is_last = true},
+    {.release = "2.10",
+     .slack_is_option = true,
+     .scopes_last_first = true,
+     .scope_is_capture = true,
+     .split_min_allowed = true,
+     .fallback_is_last = true},
+    {.release = "2.11",
+     .slack_is_option = true,
+     .scopes_last_first = true,
+     .scope_is_capture = true,
+     .split_min_allowed = true},
+    {.release = "2.12",
+     .order_by_block = true,
+     .slack_is_option = true,
+     .scopes_last_first = true,
+     .scope_is_capture = true,
+     .split_min_allowed = true},
+    {.release = "2.13",
+     .order_by_counter = true,
+     .slack_is_option = true,
+     .scopes_last_first = true,
+     .split_min_allowed = true},
+};
+#define RULES_COUNT (sizeof all_rules / sizeof *all_rules)
+
+/* The newest release that was looked at: it has the rules of the last row. */
+#define RELEASE_NEWEST "2.15"
+
+struct version {
+    unsigned major, minor;
+};
+
+/* At most four digits, which is more than a release will need. */
+static const char *
+read_number(const char *at, unsigned *number)
+{
+    unsigned n = 0;
+    const char *begin = at;
+    for (; *at >= '0' && *at <= '9' && at - begin < 4; at++)
+        n = n * 10 + (unsigned)(*at - '0');
+    *number = n;
+    return at == begin ? NULL : at;
+}
+
+/* "2.11", and after it nothing, ".1", "a0", "rc1", "+cu128"...: not part of the rule. */
+static bool
+read_version(const char *release, struct version *v)
+{
+    const char *at = read_number(release, &v->major);
+    if (!at || *at != '.')
+        return false;
+    at = read_number(at + 1, &v->minor);
+    return at && !(*at >= '0' && *at <= '9');
+}
+
+static bool
+is_not_after(struct version a, struct version b)
+{
+    return a.major != b.major ? a.major < b.major : a.minor <= b.minor;
+}
+
+const struct dryi_torch_rules *
+dryi_torch_rules_find(const char *release)
+{
+    struct version wanted, newest;
+    if (!release || !read_version(release, &wanted) ||
+        !read_version(RELEASE_NEWEST, &newest) || !is_not_after(wanted, newest))
+        return NULL;
+    const struct dryi_torch_rules *found = NULL;
+    for (size_t i = 0; i < RULES_COUNT; i++) {
+        struct version row;
+        if (read_version(all_rules[i].release, &row) && is_not_after(row, wanted))
+            found = &all_rules[i];
+    }
+    return found;
+}
+
+enum dry_status
+dryi_torch_rules_refuse(const char *release, struct dry_error *err)
+{
+    return dryi_fail(
+        err, DRY_ERR_ARGUMENT,
+        "compat '%.32s' is not a release of PyTorch from %s to %s, the newest "
+        "known",
+        release, all_rules[0].release, RELEASE_NEWEST);
+}
+
+const struct dryi_torch_rules *
+dryi_torch_rules_all(size_t *count)
+{
+    *count = RULES_COUNT;
+    return all_rules;
+}
+
+const struct dryi_torch_rules *
+dryi_torch_rules_newest(void)
+{
+    return &all_rules[RULES_COUNT - 1];
+}
