@@ -3,8 +3,8 @@
 #define DRYI_ASIDE_H
 
 /*
- * What is called often, and what is not. A FLAT function takes in all that it calls, so that what
- * it works on stays in registers; ASIDE ones are never made a part of their callers, WITHIN ones
+ * Hot paths and what stands aside of them. A FLAT function takes in all that it calls, so that its
+ * values stay in registers. An ASIDE function is never made a part of its callers, a WITHIN one
  * always.
  */
 #if defined(__GNUC__)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in assert.h: the one place where the library prints, and where it ends. */
+
 #include "base/assert.h"
 
 #include <stdio.h>

@@ -76,9 +76,9 @@ dryi_spread(uint64_t x, unsigned bits)
 }
 
 /*
- * A number that whoever makes a file cannot know: keys of hash tables and priorities of
- * trees are mixed with it, so that no file can be made to degrade them. Where the loader
- * randomises addresses, that of an object is one. Results never depend on it.
+ * A number that the maker of a file cannot know: the address of an object, if the loader
+ * randomises addresses. Keys of hash tables and priorities of trees are mixed with it, so that no
+ * file can be made to degrade them. Results never depend on it.
  */
 static inline uint64_t
 dryi_seed_of(const void *object)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Failures as text, formatted at the place where they are found; fail.h shows the use. A byte of a
+ * text that no terminal should see becomes '?', and errno is taken along with SYSTEM alone.
+ */
+
 #include "base/fail.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The structure stands in intern.h. The index is a table of ids with linear probes, at most half
+ * full, whose hash is seeded, so that no file can choose what collides. A sealed table has no
+ * index, and a look-up in it walks all entries.
+ */
+
 #include "base/intern.h"
 
 #include <string.h>

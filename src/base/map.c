@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea, the cost and the source stand in map.h. */
+
 #include "base/map.h"
 
 #include "base/bits.h"

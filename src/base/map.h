@@ -3,11 +3,11 @@
 #define DRYI_MAP_H
 
 /*
- * From 64-bit keys to 32-bit values: addresses to blocks, ids to requests.
+ * A map of 64-bit keys to 32-bit values: addresses to blocks, ids to requests.
  *
- * Open addressing with linear probing, at most half full; removal closes the gap instead of
- * leaving a mark (Knuth, TAOCP 3, 6.4, algorithm R), so a table that lives through millions
- * of puts and takes does not age. Keys are mixed, so that addresses may be multiples of 512.
+ * Open addressing with linear probing, at most half full. Removal closes the gap instead of
+ * leaving a mark (Knuth, TAOCP 3, 6.4, algorithm R): a table does not age, whatever millions of
+ * puts and takes it lives through. Keys are mixed, so that addresses may be multiples of 512.
  */
 
 #include <stdbool.h>

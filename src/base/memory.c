@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Memory by the caller's hooks. Every product of a count and a size is checked; free and grow tell
+ * the hooks the old size, so that a hook needs no record of its own.
+ */
+
 #include "base/memory.h"
 
 #include <stdint.h>

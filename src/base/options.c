@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Options of any age: the bytes that both sides know are copied over the defaults, and what lies
+ * beyond them must be zero. The rules for older and newer callers stand in options.h.
+ */
+
 #include "base/options.h"
 
 #include <string.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * SipHash-2-4: two rounds of mixing for each eight bytes and four at the end, on a state of four
+ * words. The source stands in siphash.h.
+ */
+
 #include "base/siphash.h"
 
 #define KEY_BYTES 16u

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the cost stand in sort.h. All eight counts are taken in one pass. */
+
 #include "base/sort.h"
 
 #include <stdbool.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Statistics as pairs of a key and a number, with the keys of torch.cuda.memory_stats(). Three
+ * tables of names span them: members, pools and fields.
+ */
+
 #include <drystone/stats.h>
 
 #include <assert.h>

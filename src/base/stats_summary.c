@@ -4,7 +4,7 @@
  * The table of torch.cuda.memory_summary(), character for character.
  *
  * Python prints a number in the unit that its metric's first row ("all") needs: it divides
- * while that one is 768 of the next unit or more, and the rows of the pools follow. The
+ * as long as that row is 768 or more of the next unit. The rows of the pools follow. The
  * divisions of the value are of integers, towards minus infinity; those of the row that
  * decides are of floating point.
  */

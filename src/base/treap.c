@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea, the cost and the sources stand in treap.h. */
+
 #include "base/treap.h"
 
 #include "base/assert.h"
@@ -9,7 +12,7 @@ is_below(const struct dryi_treap_node *node, uint64_t major, uint64_t minor)
     return node->major < major || (node->major == major && node->minor < minor);
 }
 
-/* Where an item already in the tree stands to one on its way in or out. */
+/* Is an item of the tree before another one, which may be on its way in or out? */
 static bool
 is_before(const struct dryi_treap_node *nodes, uint32_t item, uint32_t other)
 {

@@ -18,9 +18,9 @@
 #define DRYI_TREAP_NONE UINT32_MAX
 
 /*
- * Sorted by (major, minor), then by index: keys are unique in every sound set, and in one
- * that a contradictory record gave overlapping addresses nothing worse happens than that
- * dryi_treap_after() passes over its equals.
+ * An item, sorted by (major, minor), then by index. Keys are unique in every sound set. A
+ * contradictory record may give a set overlapping addresses; then dryi_treap_after() passes over
+ * equals, and nothing worse happens.
  */
 struct dryi_treap_node {
     uint64_t major, minor;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* The idea stands in copy.h. Each noun has an array that grows during the walk. */
+
 #include "pool/copy.h"
 
 #include <string.h>

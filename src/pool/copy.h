@@ -4,7 +4,7 @@
 
 /*
  * A pool at one moment: its history, its segments and its settings, taken under one holding
- * of the lock, so that the last event and the layout belong together. What is slow, such as
+ * of the lock, so that the last event and the layout belong together. Slow work, such as
  * asking a program for its stacks, happens afterwards on the copy.
  */
 

@@ -4,10 +4,10 @@
  * Why a request fails, or what it would take: the place walked once, and what a new segment
  * or new pages could be had for.
  *
- * A request is served from a free block of its pool, or from new memory: what the device has
- * free and what the pool would give back first, under the limit. The two are not added up,
- * but where the place grows what is there (expandable segments, pages under new addresses) a
- * bit more may fit than is said.
+ * A request is served from a free block of its pool, or from new memory. New memory is what the
+ * device has free and what the pool would give back first, under the limit. Block and new memory
+ * are not added up. A place that grows what is there (expandable segments, pages under new
+ * addresses) may therefore fit a bit more than is said.
  */
 
 #include <drystone/pool.h>
@@ -28,7 +28,7 @@
 #define LARGE_MIN_TORCH (10 * DRYI_MIB) /* from here segments are made to measure */
 #define ROUND_LARGE (2 * DRYI_MIB)
 
-/* What the placement is, as far as sizes go. */
+/* The sizes that the placement goes by. */
 struct measures {
     const struct dry_pool *pool;
     bool is_torch, is_expandable;
@@ -110,7 +110,7 @@ fit_hole(const struct measures *m, const struct dryi_explain_sums *sums)
     return fit_below(m, small < m->small_max ? small : m->small_max);
 }
 
-/* Of memory that is to come, or to come back. */
+/* The largest request that fits into new memory: what is to come, or to come back. */
 static uint64_t
 fit_new(const struct measures *m, uint64_t available)
 {
@@ -228,7 +228,7 @@ fill(const struct dry_pool *pool, const struct explaining *x,
     e->largest_pinner_hole = sums->worst_hole;
 }
 
-/* What throw_on_cudamalloc_oom leaves: nothing is given back for a request it rejects. */
+/* The bytes that throw_on_cudamalloc_oom leaves; for a request it rejects none come back. */
 static uint64_t
 find_allowed(const struct measures *m, const struct dry_pool_explanation *e)
 {
@@ -261,8 +261,9 @@ is_rejected(const struct measures *m, const struct dry_pool_explanation *e)
 }
 
 /*
- * Amid a capture nothing goes back for a captured request, and of a hole of paged's it is not told
- * whose it was: some of it may be a captured stream's. Nor does it trim anything then.
+ * Find the largest request that would fit now. Amid a capture nothing goes back for a captured
+ * request. Paged does not tell whose a hole was, and some of it may be a captured stream's, so
+ * its holes do not count then; nor does it trim anything.
  */
 static void
 find_would_fit(const struct measures *m, const struct dryi_explain_sums *sums,

@@ -3,24 +3,24 @@
 #define DRYI_POOL_EXPLAIN_H
 
 /*
- * What the blocks of a place say about a request, segment by segment, in bounded memory.
+ * Sums over the blocks of a place that concern a request, segment by segment, in bounded memory.
  *
  * Unused is what is free or waits for streams: it goes back to the device once they are done.
- * A whole unused segment goes back, of an expandable one each whole unused page; what stands
- * in the way is pinned, and a block in use that shares its segment (its page) with something
- * unused pins. Private pools give nothing back while they have users, so they are left out.
+ * A whole unused segment goes back; an expandable segment gives back each whole unused page.
+ * Unused memory that does not go back so is pinned: a block in use that shares its segment (its
+ * page) pins it. Private pools give nothing back while they have users, so they are left out.
  */
 
 #include "place/place.h"
 
-/* What to look for; set by the caller. */
+/* The request, set by the caller. */
 struct dryi_explain_request {
     struct dryi_pool_id pool; /* that the request goes to */
     uint64_t stream;          /* as the place knows it */
     bool any_stream;          /* free blocks of other streams serve it, too */
     bool is_large;
     uint64_t hole_limit; /* a free block of so many bytes or more may not be split */
-    /* Of so many bytes or more they are for requests as large: no matter of this one. */
+    /* Free blocks of so many bytes or more are for requests as large, not for this one. */
     uint64_t oversize;
     /* Streams whose unused memory stays where it is; NULL: none. */
     bool (*is_fixed)(const void *self, uint64_t stream);

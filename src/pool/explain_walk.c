@@ -2,7 +2,7 @@
 
 /*
  * One segment, from left to right. Runs of unused blocks alternate with blocks in use; a page
- * is the whole segment where that comes and goes in one piece.
+ * is the whole segment if that comes and goes in one piece.
  */
 
 #include "base/bits.h"
@@ -82,7 +82,7 @@ take_unused(struct walk *w, uint64_t from, uint64_t to)
     w->unused_to = to;
 }
 
-/* What is pending may wait for such a stream, too. */
+/* Pending blocks may wait for such a stream, too. */
 static bool
 is_fixed(const struct dryi_explain_request *request, const struct dryi_block_info *b)
 {

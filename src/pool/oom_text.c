@@ -133,7 +133,7 @@ print_pinners(struct output *out, const struct dry_pool_explanation *e)
     }
 }
 
-/* What PyTorch leaves out. */
+/* Print what PyTorch leaves out. */
 static void
 print_rest(struct output *out, const struct dry_pool_explanation *e)
 {

@@ -3,9 +3,9 @@
 /*
  * A pool's life, and its blocks.
  *
- * Where a request goes is the place's business. The pool takes the lock, remembers which
- * address is which block, tells the child of a fork that the device is not its own, and asks
- * the callbacks before it gives up.
+ * The place decides where a request goes. The pool takes the lock and remembers which address is
+ * which block. It tells the child of a fork that the device is not its own, and it asks the
+ * callbacks before it gives up.
  */
 
 #include <drystone/pool.h>
@@ -184,9 +184,9 @@ release_users(void *visitor, const struct dryi_segment_info *segment,
 }
 
 /*
- * What was freed may still be used by streams, and unmapping waits for none: so all cached
- * memory goes back in the way that does wait, and destroy finds only what the program never
- * freed. Where there is no memory for that, destroy returns what is left.
+ * Return all cached memory before destroy. Freed memory may still be used by streams, and
+ * unmapping waits for none. So it goes back in the way that does wait, and destroy finds only what
+ * the program never freed. If there is no memory for that, destroy returns what is left.
  */
 static void
 return_cached(const struct dry_pool *pool)
@@ -196,7 +196,7 @@ return_cached(const struct dry_pool *pool)
     ops->set_observer(place.self, (struct dryi_place_observer){0});
     while (ops->end_capture(place.self) == DRY_OK) {
     }
-    /* By the rules of old releases a scope is a capture, too. */
+    /* A scope is a capture, too, by the rules of old releases. */
     for (const struct dryi_pool_scope *s = pool->scopes; s; s = s->outer) {
         if (!s->is_capture)
             (void)ops->end_pool(place.self, s->id);
@@ -524,7 +524,7 @@ give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
     return status;
 }
 
-/* Of a block that stands in a table. */
+/* Free a block that stands in a table. */
 static inline enum dry_status
 free_kept(struct dry_pool *pool, uint64_t address)
 {

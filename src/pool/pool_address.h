@@ -3,8 +3,8 @@
 #define DRYI_POOL_ADDRESS_H
 
 /*
- * Addresses to blocks. Each front has a table of its own (pool_table.h), and a hint by the high
- * bits of an address guesses which one to ask. A table is read and written with its front locked,
+ * Addresses to blocks. Each front has a table of its own (pool_table.h). A hint, which addresses
+ * near to each other share, guesses which table to ask. A table is read and written with its front locked,
  * or with all locked ("all": dryi_pool_lock()).
  *
  * Cost: one probe if the hint is right, else one for each front.
@@ -14,7 +14,7 @@
 #include "pool/pool_state.h"
 #include "pool/pool_table.h"
 
-/* Where an address stands. */
+/* The place where an address stands. */
 struct dryi_pool_found {
     struct dryi_pool_slot *slot; /* NULL: nowhere */
     struct dryi_pool_front *front;
@@ -41,7 +41,10 @@ dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
     return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
 }
 
-/* Hints are asked for only where there are several tables. All locked, or the front. */
+/*
+ * Note where an address stands. Hints are asked for only if there are several tables. Requires
+ * the lock of the front, or all.
+ */
 static inline void
 dryi_pool_note(struct dry_pool *pool, uint64_t address,
                const struct dryi_pool_front *front)
@@ -64,10 +67,10 @@ dryi_pool_seek_at(struct dryi_pool_front *front, uint64_t address)
     return (struct dryi_pool_found){dryi_pool_table_seek(&front->table, address), front};
 }
 
-/* Where the hint does not lead to it: through all tables. All locked. */
+/* Look through all tables, after the hint did not lead there. Requires all locked. */
 struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
 
-/* Of a block in use, or on a front. All locked. */
+/* Find the address of a block in use, or on a front. Requires all locked. */
 static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
@@ -76,7 +79,7 @@ dryi_pool_seek(struct dry_pool *pool, uint64_t address)
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
-/* Its table has room. */
+/* Enter an address. Requires room in the front's table. */
 static inline void
 dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
               struct dryi_pool_entry entry)
@@ -85,7 +88,7 @@ dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
     dryi_pool_note(pool, entry.address, front);
 }
 
-/* Its block is in use, or is one of ours no more; else it lies on its front. */
+/* Is the slot's block in use, or one of ours no more? If not, it lies on its front. */
 static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
@@ -93,14 +96,17 @@ dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot 
            !pool->place.ops->front_holds(pool->place.self, slot->block);
 }
 
-/* Does the place find blocks by their addresses itself? What it finds is in no table. */
+/* Does the place find blocks by their addresses itself? No table has the ones it finds. */
 static inline bool
 dryi_pool_place_finds(const struct dry_pool *pool)
 {
     return pool->place.ops->find;
 }
 
-/* The block in use that was handed out as this address; DRYI_NO_BLOCK: it is none. All locked. */
+/*
+ * Find the block in use that was handed out as this address; DRYI_NO_BLOCK: there is none.
+ * Requires all locked.
+ */
 static inline dryi_block
 dryi_pool_find(struct dry_pool *pool, uint64_t address)
 {

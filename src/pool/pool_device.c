@@ -4,15 +4,15 @@
  * The device as the place sees it: streams are numbers, and a child of a fork has none.
  *
  * A stream that is destroyed may have its handle given to another one, which must not
- * inherit what the first had free. Where the device can tell streams apart by a number, the
- * place sees numbers alone, and a device of ours stands between it and the caller's: it
- * turns a number back into the handle where an event is recorded or a stream waits. It also
- * keeps destroy in the child of a fork away from the device, which is the parent's.
+ * inherit what the first had free. If the device can tell streams apart by a number, the place
+ * sees numbers alone. A device of ours stands between it and the caller's: it turns a number back
+ * into the handle when an event is recorded or a stream waits. It also keeps destroy in the child
+ * of a fork away from the device, which is the parent's.
  *
- * On a stream that was destroyed no event can be recorded, and its driver did not wait for
- * its work when it went: the whole device is waited for instead, each time that something freed
- * on it has to be over. A program that keeps a stream until the pool is done with what was freed
- * on it never waits for that.
+ * A destroyed stream takes no event, and its driver did not wait for its work when it went. The
+ * whole device is waited for instead, each time that something freed on the stream has to be over.
+ * A program that keeps a stream until the pool is done with what was freed on it never waits for
+ * that.
  */
 
 #include "pool/pool_device.h"
@@ -23,7 +23,7 @@
 
 /* --- streams that live ------------------------------------------------------------------ */
 
-/* NULL where streams have no numbers of their own, or it was never seen. */
+/* Find a stream; NULL if streams have no numbers of their own, or it was never seen. */
 static struct dryi_pool_stream *
 find_stream(struct dry_pool *pool, uint64_t number)
 {
@@ -51,10 +51,10 @@ find_living(struct dry_pool *pool, uint64_t number, uint64_t *stream)
 }
 
 /*
- * All that a stream which is gone was given so far is over, not what it is given later: a handle
- * may be another stream in each thread, and then it is not gone. UNSUPPORTED: nobody can tell,
- * for now or ever, and that is no failure of the device's. Amid a capture nobody is asked: to wait
- * for the whole device would end it (CUDA driver API, cuStreamBeginCapture).
+ * Wait until all is over that a stream which is gone was given so far. Its later work is not
+ * waited for: a handle may be another stream in each thread, and then it is not gone. UNSUPPORTED:
+ * nobody can tell, for now or ever, and that is no failure of the device's. Amid a capture nobody
+ * is asked: a wait for the whole device would end it (CUDA driver API, cuStreamBeginCapture).
  */
 static enum dry_status
 wait_for_all(struct dry_pool *pool)
@@ -156,7 +156,7 @@ between_get_info(void *self, uint64_t *free_bytes, uint64_t *total_bytes)
     pool->device.ops->get_info(pool->device.self, free_bytes, total_bytes);
 }
 
-/* UNSUPPORTED: of streams without numbers none is ever gone, and each can have an event. */
+/* UNSUPPORTED: streams without numbers are never gone, and each can have an event. */
 static enum dry_status
 between_wait_all(void *self)
 {
@@ -165,9 +165,10 @@ between_wait_all(void *self)
 }
 
 /*
- * Whose the handle is is asked again behind the event: another thread may have destroyed the
- * stream meanwhile and made one that has its handle, and the event would be that one's. (Numbers
- * do not come again: if it is the same, it was so all the time.)
+ * Record an event on the stream with this number. The handle's number is asked for again behind
+ * the event: another thread may have destroyed the stream meanwhile and made one with its handle,
+ * and the event would be on that stream. (Numbers do not come again: if it is the same, it was so
+ * all the time.)
  */
 static enum dry_status
 between_event_record(void *self, uint64_t number, uint64_t *event)

@@ -4,7 +4,7 @@
 
 #include "pool/pool_state.h"
 
-/* The device as the place sees it: streams are numbers; gone in the child of a fork. */
+/* Make the device as the place sees it: streams are numbers; gone in the child of a fork. */
 struct dry_device dryi_pool_device(struct dry_pool *pool);
 
 #endif

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Requests beside the lock; the idea stands in pool_front.h. An alloc finds its front in a hash
+ * table by stream, a free by two hints. Both are read without a lock, so a front that was found is
+ * looked at again under its own lock: it may be closed, or another stream's by then.
+ */
+
 #include "pool/pool_front.h"
 
 #include "base/assert.h"
@@ -32,7 +39,7 @@ front_of(struct dryi_pool_fronts *f, uint64_t number)
     _Atomic(struct dryi_pool_front *) *at = place_of(f, number);
     struct dryi_pool_front *front =
         at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
-    /* Where it was empty a moment ago, another stream's may stand by now. */
+    /* Another stream's front may stand by now in a place that was empty a moment ago. */
     bool is_its =
         front && atomic_load_explicit(&front->stream, memory_order_relaxed) == number;
     return is_its ? front : NULL;
@@ -51,8 +58,8 @@ is_listed(const struct dryi_pool_fronts *f, const struct dryi_pool_front *front)
 #define FRONT_TURNS 16  /* one is looked at for so many that find none */
 
 /*
- * One that nobody has found for long and that keeps no block in use; NULL: not at this turn.
- * What its stream has free lies on it no more.
+ * Find a front that nobody has found for long and that keeps no block in use; NULL: not at this
+ * turn. The free blocks of its stream lie on it no more.
  */
 static struct dryi_pool_front *
 find_idle(struct dry_pool *pool)
@@ -196,7 +203,7 @@ dryi_pool_front_forget(struct dry_pool *pool, uint64_t stream, uint64_t address)
         dryi_pool_table_remove(&f->table, slot);
 }
 
-/* What the thread asked for last. */
+/* The hint by thread: the front it asked last. */
 static _Atomic uint8_t *
 thread_hint(struct dry_pool *pool)
 {

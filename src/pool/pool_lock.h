@@ -17,7 +17,7 @@
 void dryi_pool_fronts_lock(struct dry_pool *pool);
 void dryi_pool_fronts_unlock(struct dry_pool *pool);
 
-/* Those that are open, by who has the pool's lock. */
+/* Take the locks of the open fronts. Requires the pool's lock. */
 static inline void
 dryi_pool_lock_fronts(struct dry_pool *pool)
 {
@@ -33,8 +33,8 @@ dryi_pool_unlock_fronts(struct dry_pool *pool)
 }
 
 /*
- * The place, all fronts and the rest of the pool are this thread's, and what was counted at
- * the fronts is counted.
+ * Take all locks: the place, all fronts and the rest of the pool are this thread's. The counts of
+ * the fronts are added up.
  */
 static inline void
 dryi_pool_lock(struct dry_pool *pool)
@@ -50,7 +50,7 @@ dryi_pool_unlock(struct dry_pool *pool)
     dryi_lock_give(&pool->lock);
 }
 
-/* The lock; UNSUPPORTED, without it, in the child of a fork. */
+/* Take all locks; UNSUPPORTED, and none taken, in the child of a fork. */
 DRY_CHECK_RESULT static inline enum dry_status
 dryi_pool_enter(struct dry_pool *pool)
 {
@@ -69,8 +69,9 @@ dryi_pool_leave(struct dry_pool *pool)
 
 /* Everything below: with the pool locked. */
 
-/* The pool is shared from now on, if it can be. */
+/* Share the pool from now on, if it can be. */
 void dryi_pool_fronts_share(struct dry_pool *pool);
+/* Close all fronts, and end the sharing. */
 void dryi_pool_fronts_close(struct dry_pool *pool);
 
 #endif

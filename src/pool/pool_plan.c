@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* The idea and the use stand in pool_plan.h. */
+
 #include "pool/pool_plan.h"
 
 #include "place/forecast/forecast.h"

@@ -5,9 +5,9 @@
 /*
  * Packing in the background.
  *
- * Now and then the place has a period to be packed, which takes milliseconds to a second: a
- * thread does it, started for that and ended with it, while the pool goes on without a plan.
- * Where no thread can be had, whoever asks does the work. The packing takes its memory from
+ * Now and then the place has a period to be packed, which takes milliseconds to a second. A
+ * thread is started for that and ends with it, while the pool goes on without a plan. If no
+ * thread can be had, whoever asks does the work. The packing takes its memory from
  * the C library, for the pool's own hooks are called from calls on the pool alone.
  *
  *     options.wants_job = dryi_pool_planner_call(planner);
@@ -34,7 +34,7 @@ struct dryi_pool_planner {
 };
 
 void dryi_pool_planner_init(struct dryi_pool_planner *planner);
-/* What a place is to call when it has a job; `planner` stays where it is. */
+/* The function that a place is to call when it has a job; `planner` stays where it is. */
 struct dryi_paged_call dryi_pool_planner_call(struct dryi_pool_planner *planner);
 
 /* Is there something to do? One load, and while a thread is at work three. */
@@ -46,7 +46,7 @@ dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
             atomic_load_explicit(&planner->is_done, memory_order_acquire));
 }
 
-/* What is due: start the thread for a job, or return a job that is done. Never waits. */
+/* Do what is due: start the thread for a job, or return a job that is done. Never waits. */
 DRYI_ASIDE void dryi_pool_planner_step(struct dryi_pool_planner *planner,
                                        const struct dryi_place *place);
 /*

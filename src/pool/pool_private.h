@@ -4,7 +4,7 @@
 
 #include "pool/pool_state.h"
 
-/* Of any stream; the pool is locked. */
+/* Is any stream being captured? Requires the lock. */
 bool dryi_pool_is_capturing(const struct dry_pool *pool);
 
 #endif

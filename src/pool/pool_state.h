@@ -4,11 +4,17 @@
 
 /*
  * The nouns of a pool, for its files. Each file has its functions in a header of its name:
- * pool_lock (the lock, with those of the fronts), pool_address (addresses to blocks), pool_stream
- * (streams by number), pool_front (requests beside the lock), pool_private (private pools,
- * captures), pool_limit (limits, cached memory, callbacks), pool_view (statistics, walk, check),
- * pool_device (the device as the place sees it), history (events, who asked). pool.c has a pool's
- * life and its blocks.
+ *
+ *     pool           a pool's life, and its blocks
+ *     pool_lock      the lock, with those of the fronts
+ *     pool_address   addresses to blocks
+ *     pool_stream    streams by number
+ *     pool_front     requests beside the lock
+ *     pool_private   private pools, captures
+ *     pool_limit     limits, cached memory, callbacks
+ *     pool_view      statistics, walk, check
+ *     pool_device    the device as the place sees it
+ *     history        events, who asked
  *
  * A pool is a place with a lock. Everything of it is read and written with the pool locked,
  * but what create sets for ever, what is marked atomic, and what fronts say of themselves.
@@ -77,10 +83,10 @@ struct dryi_pool_fronts {
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
-    /* Of the last request that took the lock, small ones whose address was known left out. */
+    /* The last request that took the lock, small ones whose address was known left out. */
     uint64_t stream;
     uintptr_t thread; /* and who asked */
-    /* Of that stream; NULL: unknown, or each request has to be asked about. */
+    /* The front of that stream; NULL: unknown, or each request has to be asked about. */
     struct dryi_pool_front *last;
     uint32_t count;
     uint64_t finds, misses; /* misses: of streams that have none */
@@ -92,7 +98,7 @@ struct dryi_pool_fronts {
     uint32_t alone; /* the pool was locked so often with one open at most */
 };
 
-/* Streams by number, where the device has such: see pool_stream.h. */
+/* Streams by number, if the device has such: see pool_stream.h. */
 struct dryi_pool_stream {
     uint64_t number;
     uint64_t handle; /* the last one seen */
@@ -155,7 +161,7 @@ dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
     return atomic_load_explicit(&fronts->is_shared, memory_order_relaxed);
 }
 
-/* Somebody listens to events. */
+/* Does somebody listen to events? */
 static inline bool
 dryi_pool_is_heard(const struct dry_pool *pool)
 {

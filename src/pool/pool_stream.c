@@ -13,8 +13,8 @@
 #define STREAMS_MAX 64 /* so few are worth no look */
 
 /*
- * Those of which the place has nothing, but for the last one: a request may ask for two before the
- * place hears of either.
+ * Forget streams of which the place has nothing. The last one stays: a request may ask for two
+ * before the place hears of either.
  */
 static void
 forget_streams(struct dry_pool *pool)

@@ -10,7 +10,7 @@
 
 #include "pool/pool_state.h"
 
-/* What the place is given for a stream: its number. MEMORY if it cannot be remembered. */
+/* Ask for the number the place is given for a stream. MEMORY if it cannot be remembered. */
 DRY_CHECK_RESULT enum dry_status dryi_pool_stream_ask(struct dry_pool *pool,
                                                       uint64_t stream, uint64_t *number);
 DRY_CHECK_RESULT static inline enum dry_status
@@ -19,14 +19,14 @@ dryi_pool_stream_number(struct dry_pool *pool, uint64_t stream, uint64_t *number
     *number = stream;
     return pool->has_stream_ids ? dryi_pool_stream_ask(pool, stream, number) : DRY_OK;
 }
-/* The number alone, of a stream that the place was given before. */
+/* Tell the number alone, of a stream that the place was given before. */
 static inline uint64_t
 dryi_pool_number_of(const struct dry_pool *pool, uint64_t stream)
 {
     return pool->has_stream_ids ? pool->device.ops->stream_id(pool->device.self, stream)
                                 : stream;
 }
-/* And back: the last handle seen. */
+/* Tell the last handle seen of a number. */
 uint64_t dryi_pool_stream_handle(const struct dry_pool *pool, uint64_t number);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea, the data structure and the cost stand in pool_table.h. */
+
 #include "pool/pool_table.h"
 
 #include "base/bits.h"

@@ -5,9 +5,9 @@
 /*
  * Addresses handed out -> blocks, but for those that the place finds itself (place/place.h).
  *
- * Open addressing with linear probes over slots of 16 bytes, at most half of them taken;
- * removal moves back what follows, so that there are no tombstones and a miss ends at the
- * first empty slot. It grows before anything else of a request is done, by doubling: a
+ * Open addressing with linear probes over slots of 16 bytes, at most half of them taken.
+ * Removal moves back what follows, so that there are no tombstones and a miss ends at the
+ * first empty slot. The table grows before anything else of a request is done, by doubling: a
  * table of n blocks has been copied less than twice for each. A free takes no memory.
  *
  * A slot is of a block in use, or of one that is kept on a front (place/place.h): the block
@@ -40,7 +40,7 @@ struct dryi_pool_table {
     unsigned hash_shift;
 };
 
-/* What a slot says. */
+/* The content of a slot. */
 struct dryi_pool_entry {
     uint64_t address; /* a multiple of 512 */
     uint32_t block;   /* the place's handle */

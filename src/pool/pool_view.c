@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a pool says about itself: statistics, segments and blocks, and whether all is sound.
+ * A pool's account of itself: statistics, segments and blocks, and whether all is sound.
  */
 
 #include "pool/pool_view.h"
@@ -88,7 +88,7 @@ dry_pool_reset_accumulated(struct dry_pool *pool)
     dryi_pool_leave(pool);
 }
 
-/* As torch.cuda.memory_summary() shows them: base/stats_summary.c. */
+/* base/stats_summary.c has the table of torch.cuda.memory_summary(). */
 enum dry_status
 dry_pool_write_summary(struct dry_pool *pool, int abbreviated,
                        const struct dry_sink *sink, struct dry_error *err)
@@ -268,7 +268,7 @@ check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
     return NULL;
 }
 
-/* What tables hold: blocks in use, or on a front. */
+/* The counts of blocks in tables: in use, or on a front. */
 struct held {
     size_t used, resting;
 };
