@@ -3,15 +3,15 @@
 #define DRYI_PLACE_H
 
 /*
- * What every place is: where a request goes, decided over a device.
+ * A place decides where a request goes, over a device.
  *
  * Two words, like a device: a table of functions and a self. Implementations: PyTorch's
- * decisions (place/torch.h) and ours (place/paged.h). A place is pure: it takes no lock,
+ * decisions (place/torch/torch.h) and ours (place/paged/paged.h). A place is pure: it takes no lock,
  * reads no clock, starts nothing. A pool is a place with a lock, a replay is one on the
  * simulated device.
  *
- * Streams    Are numbers, and a number is one stream for ever: whose handles are used again
- *            turns them into numbers before they come here (pool/pool_device.c).
+ * Streams    Are numbers, and a number is one stream for ever. A caller whose handles are used
+ *            again turns them into numbers before they come here (pool/pool_stream.h).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
  *            and the request undone. What a failing request has given back stays given back.
  * Threads    One at a time; fronts see below.
@@ -46,9 +46,9 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
 
 /*
- * A front: what one stream of the default pool has free in whole blocks, by their sizes, so
- * that the next request of a size is served without a look at anything else. A front
- * is part of its place and used by every request; but it can also be used beside it:
+ * A front: the free whole blocks of one stream of the default pool, by their sizes. The next
+ * request of a size is served from it without a look at anything else. A front is part of its
+ * place and used by every request; but it can also be used beside it:
  *
  * Threads    While shared (front_share), take, put, and cut and merge beside the place need to be
  *            alone at this front; cut and merge with the place alone at this front, and be the
@@ -103,19 +103,19 @@ struct dryi_place_ops {
     /* The same until no more than `target` bytes are reserved, or nothing is left to give. */
     enum dry_status (*trim)(void *self, uint64_t target);
     /*
-     * No more than `bytes` from the device, whatever the options said; UINT64_MAX: no limit. By
-     * PyTorch's rules that is held against what is asked, and whole pages of expandable segments
-     * may go beyond: never beyond `mapped_bytes`.
+     * Take no more than `bytes` from the device, whatever the options said; UINT64_MAX: no
+     * limit. PyTorch's rules hold that against what is asked, and whole pages of expandable
+     * segments may go beyond it, but never beyond `mapped_bytes`.
      */
     void (*set_limit)(void *self, uint64_t bytes, uint64_t mapped_bytes);
 
     /*
-     * A private pool with one user more: made, with these flags, if it is not there. Requests
-     * of the streams that a filter covers go to it from begin to end; the innermost begin
-     * wins. A pool without users is freed by the next release of cached memory. ARGUMENT:
-     * begin of what is begun or not there, end of what is not begun, release without users.
-     * begin and end change nothing about the users. open of a pool without users that is not
-     * yet gone gives it one again; its flags stay.
+     * Private pools. `open_pool` gives a pool one user more; a pool that is not there is made,
+     * with these flags. A pool without users that is not yet gone gets one again, and its flags
+     * stay. Requests of the streams that a filter covers go to the pool from begin to end; the
+     * innermost begin wins. `begin_pool` and `end_pool` change nothing about the users. A pool
+     * without users is freed by the next release of cached memory. ARGUMENT: begin of what is
+     * begun or not there, end of what is not begun, release without users.
      */
     enum dry_status (*open_pool)(void *self, struct dryi_pool_id pool, unsigned flags);
     enum dry_status (*begin_pool)(void *self, struct dryi_pool_id pool,
@@ -124,9 +124,9 @@ struct dryi_place_ops {
     enum dry_status (*release_pool)(void *self, struct dryi_pool_id pool);
 
     /*
-     * These streams are being captured into a graph: on them no event is asked about or
-     * recorded, nothing is given back, and frees that wait for streams are held until no
-     * capture is left. Captures nest.
+     * These streams are being captured into a graph. No event on them is asked about or
+     * recorded, and nothing is given back. Frees that wait for streams are held until no capture
+     * is left. Captures nest.
      */
     enum dry_status (*begin_capture)(void *self, struct dryi_stream_filter filter);
     enum dry_status (*end_capture)(void *self);
@@ -136,7 +136,7 @@ struct dryi_place_ops {
      * as long as the place. All of front_* are NULL where a place has none.
      */
     struct dryi_front *(*front_ask)(void *self, uint64_t stream);
-    /* What lies on it is ordinary free memory from now on. */
+    /* Empty the front: its blocks are ordinary free memory from now on. */
     void (*front_flush)(struct dryi_front *front);
     /* A front that keeps no block. The stream goes without, until it is asked for again. */
     void (*front_return)(struct dryi_front *front);
@@ -156,9 +156,9 @@ struct dryi_place_ops {
      */
     bool (*front_put)(struct dryi_front *front, dryi_block block);
     /*
-     * While shared: a block for the request out of what the stream, or with the place
-     * everybody, has free, as alloc would cut it, or one from the front; it is kept. False:
-     * alloc has more to do, or what lies beside it is another front's, and the place is needed.
+     * While shared: cut a block for the request out of free memory of the stream, or with the
+     * place of everybody, as alloc would cut it; or take one from the front. The block is kept.
+     * False: alloc has more to do, or a neighbour is another front's and the place is needed.
      */
     bool (*front_cut)(struct dryi_front *front, uint64_t size, bool has_place,
                       dryi_block *block);
@@ -168,17 +168,18 @@ struct dryi_place_ops {
      */
     bool (*front_merge)(struct dryi_front *front, dryi_block block, bool has_place);
     /*
-     * The caller keeps the address of this block in use, while it is used and while it lies on
-     * the front, until it is lost, or until free leaves it elsewhere. False: it cannot go there.
+     * Let the caller keep the address of this block, which is in use. The address is kept while
+     * the block is used and while it lies on the front, until the block is lost or free leaves
+     * it elsewhere. False: the block cannot go to the front.
      */
     bool (*front_keep)(struct dryi_front *front, dryi_block block);
     /* Does a kept block lie on a front? */
     bool (*front_holds)(const void *self, dryi_block block);
     /*
-     * What happened at these fronts, 64 at most, is counted; bit i: something did at the
-     * i-th. A peak between two of these calls is exact where one front was used alone, else
-     * the sum of the fronts' own: never too low, nor above what is reserved; and since a front
-     * that has taken much asks for a balance, peaks of bytes are too high by 1/64 of what is
+     * Count what happened at these fronts, 64 at most. Bit i of the result: something did at the
+     * i-th. A peak between two of these calls is exact if one front was used alone, else it is
+     * the sum of the fronts' own peaks: never too low, nor above what is reserved. A front that
+     * has taken much asks for a balance, so peaks of bytes are too high by 1/64 of what is
      * reserved, or 2 MiB, at most: budgets grow by them.
      */
     uint64_t (*front_balance)(void *self, struct dryi_front *const *fronts, size_t count);
@@ -190,7 +191,7 @@ struct dryi_place_ops {
      */
     dryi_block (*find)(const void *self, uint64_t address);
 
-    /* Where a block in use begins: what a pool asks after every alloc. */
+    /* The address at which a block in use begins: a pool asks for it after every alloc. */
     uint64_t (*get_address)(const void *self, dryi_block block);
     void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
     void (*get_stats)(const void *self, struct dry_stats *stats);
@@ -215,10 +216,10 @@ struct dryi_place_ops {
                                  const struct dryi_block_info *blocks, size_t count),
         void *visitor);
     /*
-     * Work that the place would like to have done, now its taker's until it is returned;
-     * NULL: none. dryi_plan_job_run() (place/forecast.h) does it, wherever that is, and
-     * touches nothing of the place. It is returned done, undone or cancelled, and before the
-     * place is destroyed. Both ops NULL: the place has no such work.
+     * Take work that the place would like to have done; it is the taker's until it is returned.
+     * NULL: there is none. dryi_plan_job_run() (place/forecast/forecast.h) does the work, in
+     * any thread, and touches nothing of the place. The work is returned done, undone or
+     * cancelled, and before the place is destroyed. Both ops NULL: the place has no such work.
      */
     struct dryi_plan_job *(*take_job)(void *self);
     void (*return_job)(void *self, struct dryi_plan_job *job);

@@ -3,11 +3,11 @@
 #define DRYI_PLACE_INFO_H
 
 /*
- * What every place says of its memory: names, descriptions, events and counters.
+ * The memory of a place, as every place describes it: names, descriptions, events and counters.
  *
  * Nouns: a segment is a range from the device, or a reservation of addresses whose pages are
- * mapped bit by bit; a block is a part of one segment, in use, waiting for a stream, free or
- * unmapped; a pool (of a place) is what private pools and the default one are: memory that
+ * mapped bit by bit. A block is a part of one segment, in use, waiting for a stream, free or
+ * unmapped. A pool (of a place) is what private pools and the default one are: memory that
  * does not mix.
  */
 
@@ -47,7 +47,7 @@ struct dryi_segment_info {
     uint32_t segment;
 };
 
-/* What PyTorch's statistics have no name for. Counts, except where bytes are said. */
+/* Numbers that PyTorch's statistics have no name for: counts, except where bytes are said. */
 struct dryi_place_counters {
     uint64_t reserved_peak_bytes;
     uint64_t pages_created, pages_released;

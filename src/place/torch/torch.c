@@ -67,7 +67,7 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     return DRY_OK;
 }
 
-/* What the device handed out goes back to it, in use or not. */
+/* Return a range to the device, in use or not. */
 static void
 return_segment(struct dryi_torch *t, const struct segment *s)
 {

@@ -11,9 +11,9 @@
  * no lock, reads no clock. The same code serves the replay, the pool and the reports.
  *
  * Nouns: a segment is a range from the driver (cudaMalloc) or a reservation of addresses
- * whose pages are mapped bit by bit (expandable); a block is a part of one segment, in use,
- * waiting for a stream, free or unmapped; a pool is small or large, of the default pools or
- * of a private one, and a block lives and dies in one (pool, stream).
+ * whose pages are mapped bit by bit (expandable). A block is a part of one segment, in use,
+ * waiting for a stream, free or unmapped. A pool is small or large, of the default pools or
+ * of a private one. A block lives and dies in one (pool, stream).
  *
  * Invariants (dryi_torch_check walks them all)
  *   T1  the blocks of a segment lie gapless in address order and fill it
@@ -37,7 +37,7 @@
 
 #include "place/place.h"
 
-/* Where releases differ (reference: the table in doc/torch-rules.md). */
+/* The points in which releases differ (reference: the table in doc/torch-rules.md). */
 struct dryi_torch_rules {
     const char *release;    /* the first release with these rules, e.g. "2.13" */
     bool order_by_counter;  /* free sets: segment registration before address */
@@ -81,7 +81,8 @@ void dryi_torch_conf_init(struct dryi_torch_conf *conf);
 
 /*
  * Apply an option string as PyTorch parses it: the same tokens, the same order, the same
- * errors in substance; what is not mentioned is reset or persists as there (reference §7).
+ * errors in substance. An option that is not mentioned is reset or persists as there
+ * (reference §7).
  * Options that do not change placement are checked and dropped. backend:cudaMallocAsync
  * is UNSUPPORTED: that allocator is the driver's own. On failure *conf is unchanged.
  */
@@ -90,7 +91,7 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_conf_parse(
     struct dryi_torch_conf *conf, struct dry_error *err);
 /* Is there an option of this name, in any release? */
 bool dryi_torch_conf_has(const char *name, size_t length);
-/* What a snapshot tells of them beside the option string, which is left out. */
+/* The settings as a snapshot tells them, without the option string. */
 struct dry_trace_settings dryi_torch_conf_settings(const struct dryi_torch_conf *conf);
 
 struct dryi_torch_options {
@@ -138,7 +139,7 @@ enum dry_status dryi_torch_record_stream(struct dryi_torch *place, dryi_block bl
 /* Events of this stream may have completed: the next alloc looks (progress_is_told). */
 void dryi_torch_stream_progressed(struct dryi_torch *place, uint64_t stream);
 
-/* What every alloc does first: blocks whose streams are done become reusable. */
+/* Make blocks reusable whose streams are done; every alloc does it first. */
 void dryi_torch_process_events(struct dryi_torch *place);
 
 /* The size of the block a request gets, before any remainder that is not split off. */
@@ -152,9 +153,9 @@ uint64_t dryi_torch_segment_size(const struct dryi_torch_conf *conf, uint64_t ro
 uint64_t dryi_torch_allowed_bytes(const struct dryi_torch_conf *conf, uint64_t total);
 
 /*
- * What would become of this request, as things are, if the device had no more room: served
- * from memory there is, or else which oversize segment would be given back first (its
- * address; 0: none) before all cached memory is.
+ * The fate of a request, as things are, if the device had no more room. It is served from memory
+ * there is, or else an oversize segment would be given back first (its address; 0: none), before
+ * all cached memory is.
  */
 struct dryi_torch_outlook {
     bool is_served;
@@ -173,7 +174,7 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_empty_cache(struct dryi_torch *place
 
 /*
  * Allocations go to a private pool from begin to end; begins nest. The first begin of an id
- * makes the pool with one user, each further one adds a user; release takes one away, and a
+ * makes the pool with one user, each further begin adds a user, and release takes one away. A
  * pool without users is freed by the next release of cached memory. ARGUMENT: begin of a
  * pool already begun, end of one that is not, release of one without users.
  */
@@ -185,10 +186,10 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *plac
                                                          struct dryi_pool_id pool);
 
 /*
- * What the other functions of a place need, as src/place/place.h says: a private pool with
- * one user more; a scope of some streams, which begins and ends nothing else (ended by
- * dryi_torch_end_pool); captures, which nest. PyTorch asks whether the calling thread's
- * stream is capturing; here it is the stream of the request or of the block.
+ * The functions below serve place.h. One opens a private pool with one user more. One begins a
+ * scope of some streams, which begins and ends nothing else; dryi_torch_end_pool() ends it. Two
+ * begin and end captures, which nest. PyTorch asks whether the calling thread's stream is
+ * capturing; here it is the stream of the request or of the block.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_open_pool(struct dryi_torch *place,
                                                       struct dryi_pool_id pool,
@@ -201,20 +202,20 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_begin_capture(
 DRY_CHECK_RESULT enum dry_status dryi_torch_end_capture(struct dryi_torch *place);
 
 /*
- * Cached memory back to the device until no more than `target` bytes are reserved: whole
- * segments that are free, the largest first, then the pages of free expandable blocks, the
- * largest blocks first. First what is free now, then what streams have to be waited for.
+ * Give cached memory back to the device until no more than `target` bytes are reserved. Whole
+ * free segments go first, the largest of them before others, then the pages of free expandable
+ * blocks, the largest blocks first. Memory that streams have to be waited for comes last.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_trim(struct dryi_torch *place,
                                                  uint64_t target);
 /*
  * May a request whose block takes `size` bytes have a free block of `block_size` at least as
- * large? By max_split_size_mb not where that is much larger.
+ * large? Not if the block is much larger, by max_split_size_mb.
  */
 bool dryi_torch_may_have(const struct dryi_torch *place, uint64_t block_size,
                          uint64_t size);
 
-/* As `set_limit` in place.h. */
+/* `set_limit` of place.h. */
 void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes,
                           uint64_t mapped_bytes);
 
@@ -231,8 +232,8 @@ void dryi_torch_get_counters(const struct dryi_torch *place,
                              struct dryi_place_counters *counters);
 
 /*
- * The segments as a snapshot lists them: by address, each contiguous mapped run of an
- * expandable one for itself, unmapped parts nowhere. `blocks` are in address order and
+ * Walk the segments as a snapshot lists them: by address, each contiguous mapped run of an
+ * expandable one for itself, unmapped parts nowhere. The `blocks` are in address order and
  * valid during the call. A status other than OK from `visit` ends the walk.
  */
 DRY_CHECK_RESULT enum dry_status dryi_torch_walk(

@@ -3,8 +3,8 @@
 /*
  * Blocks: the free sets, best fit, split and merge.
  *
- * PyTorch keeps one set a pool ordered by (stream, size, registration counter, address); as
- * no search ever crosses a stream, there is one tree a (pool, stream) here, with the key
+ * PyTorch keeps one set a pool ordered by (stream, size, registration counter, address). No
+ * search ever crosses a stream, so there is one tree a (pool, stream) here, with the key
  * (size, tie). The tie is the address or, from 2.13 on, the counter of the segment before
  * the offset in it, which orders the same way in one word.
  */
@@ -157,7 +157,7 @@ dryi_torch_block_merge(struct dryi_torch *t, uint32_t block, uint32_t other)
     return gained;
 }
 
-/* What a free block could become: with the unmapped addresses behind it. */
+/* The size that a free block could grow to, with the unmapped addresses behind it. */
 static uint64_t
 growable_size(const struct dryi_torch *t, uint32_t block)
 {

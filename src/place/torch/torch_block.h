@@ -4,7 +4,7 @@
 
 /*
  * Blocks: their records, the free sets and the search in them, split and merge. An index that is
- * NONE is no block. What takes a record needs dryi_torch_block_reserve() before.
+ * NONE is no block. Whatever takes a record requires dryi_torch_block_reserve() before.
  */
 
 #include "place/torch/torch_state.h"

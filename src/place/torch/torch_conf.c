@@ -389,7 +389,7 @@ find_option(const struct dryi_conf_reader *r, struct dryi_conf_token key)
 
 /* ---- passes ---- */
 
-/* From the key to its value: two tokens on, whatever the first of them is. */
+/* Step from the key to its value: two tokens on, whatever the first of them is. */
 static enum dry_status
 enter_value(struct dryi_conf_reader *r)
 {

@@ -365,7 +365,7 @@ dryi_torch_restore(struct dryi_torch *t, const struct dryi_torch_restored *segme
 
 /* --- proving ------------------------------------------------------------------------------ */
 
-/* What a walk finds, to hold against the statistics: [0] large, [1] small. */
+/* Sums of a walk, to hold against the statistics: [0] large, [1] small. */
 struct tally {
     int64_t allocation, active, split, segment;
     int64_t allocated_bytes, active_bytes, requested_bytes, split_bytes, reserved_bytes;

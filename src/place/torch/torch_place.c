@@ -50,7 +50,7 @@ place_empty_cache(void *self, struct dryi_pool_id pool)
     return dryi_torch_empty_cache(self, pool);
 }
 
-/* What is freed on one stream is never taken by another: that two are ordered is no news. */
+/* Do nothing: one stream never takes what another has free, in whatever order they are. */
 static enum dry_status
 place_stream_waits(void *self, uint64_t stream, uint64_t on)
 {

@@ -3,8 +3,8 @@
 #define DRYI_TORCH_POOL_H
 
 /*
- * Where a request belongs: streams, owners (the default pool and the private ones), and lanes, which
- * are a pool and a stream.
+ * Streams, owners (the default pool and the private ones) and lanes (a pool and a stream): they
+ * say where a request belongs.
  */
 
 #include "place/torch/torch_state.h"

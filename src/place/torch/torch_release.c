@@ -309,7 +309,7 @@ gather_pool(struct dryi_torch *t, uint32_t pool, bool expandable, struct candida
     return true;
 }
 
-/* Of the default pools, and of private ones that nobody uses any more. */
+/* Gather from the default pools, and from private ones that nobody uses any more. */
 static bool
 gather(struct dryi_torch *t, bool expandable, struct candidates *c)
 {

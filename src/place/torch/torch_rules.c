@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where releases of PyTorch decide differently: a row for each release that changed a rule. A
- * release has the rules of the last row that is not after it.
+ * Releases of PyTorch decide differently: a row for each release that changed a rule. A release
+ * has the rules of the last row that is not after it, found in a walk over the rows.
  */
 
 #include "place/torch/torch.h"

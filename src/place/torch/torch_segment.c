@@ -3,9 +3,9 @@
 /*
  * Segments: ranges from the device, whole (cudaMalloc) or page by page (expandable).
  *
- * An expandable segment reserves 9/8 of the device in addresses and maps pages of 2 MiB
- * (small pool) or large_segment_size (large pool) at its end or in its holes, so that free
- * memory of one stream stays in one piece. Pages go back only when cached memory is
+ * An expandable segment reserves 9/8 of the device in addresses. It maps pages of 2 MiB (small
+ * pool) or large_segment_size (large pool) at its end or in its holes, so that free memory of
+ * one stream stays in one piece. Pages go back only when cached memory is
  * released as a whole.
  */
 
@@ -224,7 +224,7 @@ min_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What was mapped before a failure stays mapped, as free memory: there is no way back. */
+/* Pages mapped before a failure stay mapped, as free memory: there is no way back. */
 static enum dry_status
 alloc_pages(struct dryi_torch *t, const struct request *r, uint32_t *found)
 {

@@ -4,10 +4,15 @@
 
 /*
  * The nouns of place/torch, and what is asked, counted and told of them. Each file has its
- * functions in a header of its name: torch_pool (streams, pools, lanes), torch_block (free sets,
- * split, merge), torch_segment (ranges from the device), torch_stream (frees and what they wait
- * for), torch_release (giving back). torch.c has requests and the ladder of retries, torch_layout.c
- * walk, restore and check.
+ * functions in a header of its name:
+ *
+ *     torch            requests, the ladder of retries
+ *     torch_pool       streams, pools, lanes
+ *     torch_block      free sets, split, merge
+ *     torch_segment    ranges from the device
+ *     torch_stream     frees, and what they wait for
+ *     torch_release    giving back
+ *     torch_layout.c   walk, restore, check
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
  */
@@ -169,7 +174,7 @@ struct dryi_torch {
      * asked; beyond this nothing goes. */
     uint64_t mapped_limit_bytes;
     bool rejected; /* the request under way broke throw_on_cudamalloc_oom */
-    /* Of that request: the first failure that kept it from what was freed; OK: none did. */
+    /* The first failure that kept that request from what was freed; OK: none did. */
     enum dry_status hindered;
 };
 
