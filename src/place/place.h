@@ -5,10 +5,9 @@
 /*
  * A place decides where a request goes, over a device.
  *
- * Two words, like a device: a table of functions and a self. Implementations: PyTorch's
- * decisions (place/torch/torch.h) and ours (place/paged/paged.h). A place is pure: it takes no lock,
- * reads no clock, starts nothing. A pool is a place with a lock, a replay is one on the
- * simulated device.
+ * Two words, like a device: a table of functions and a self. Implementations: PyTorch's decisions
+ * (place/torch/torch.h) and ours (place/paged/paged.h). A place is pure: it takes no lock, reads no
+ * clock, starts nothing. A pool is a place with a lock, a replay is one on the simulated device.
  *
  * Streams    Are numbers, and a number is one stream for ever. A caller whose handles are used
  *            again turns them into numbers before they come here (pool/pool_stream.h).

@@ -3,10 +3,10 @@
 /*
  * A record of what happened, and who asked.
  *
- * The last entries lie in a ring that is taken whole when it begins, so that an event costs
- * a copy. A map beside it has, by address, who asked for each block that is not given back yet.
- * The block has its context as long as it lives, whatever has left the ring. If there is no memory for
- * an entry of the map, the block has no context; the request does not fail for it.
+ * The last entries lie in a ring that is taken whole when it begins, so that an event costs a copy.
+ * A map beside it has, by address, who asked for each block that is not given back yet. The block
+ * has its context as long as it lives, whatever has left the ring. If there is no memory for an
+ * entry of the map, the block has no context; the request does not fail for it.
  *
  * The place's events come in here, and go to the ring and to the program's observer.
  */

@@ -4,8 +4,8 @@
 
 /*
  * Addresses to blocks. Each front has a table of its own (pool_table.h). A hint, which addresses
- * near to each other share, guesses which table to ask. A table is read and written with its front locked,
- * or with all locked ("all": dryi_pool_lock()).
+ * near to each other share, guesses which table to ask. A table is read and written with its front
+ * locked, or with all locked ("all": dryi_pool_lock()).
  *
  * Cost: one probe if the hint is right, else one for each front.
  */

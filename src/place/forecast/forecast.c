@@ -3,9 +3,9 @@
 /*
  * Requests against the expected ones.
  *
- * The position in the period moves on with every request that is the expected one. Another
- * one skips its hint, and the position is sought again by the last letters, near where it
- * was: so a request more or less costs a few hints, not the period.
+ * The position in the period moves on with every request that is the expected one. An
+ * unexpected request skips its hint, and the position is sought again by the last letters, near
+ * where it was. So a request more or less costs a few hints, not the period.
  */
 #include "place/forecast/forecast.h"
 

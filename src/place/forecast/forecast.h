@@ -7,7 +7,7 @@
  *
  * Hints watch the requests and frees of one place. Every request is a letter (rounded size,
  * stream); when the last n letters are the n before them, frees included, n is the period.
- * One period is then packed offline (place/offline.h) around what outlives it, and each
+ * One period is then packed offline (place/offline/offline.h) around what outlives it, and each
  * request of the next periods gets an address as a hint. A hint is only a wish: the place
  * checks that the range is free, and whatever the hints say can cost memory or time, never
  * soundness. The first request that is not the expected one skips its hint; a period with
@@ -34,9 +34,8 @@ void dryi_forecast_destroy(struct dryi_forecast *hints);
 #define DRYI_STEP_NONE UINT32_MAX
 
 /*
- * What is wished for a request: its step of the plan's period, and an offset. Where the place
- * it gets so goes whole to one later request of its stream, and to nobody before, that one is
- * its heir.
+ * A wish for a request: its step of the plan's period, and an offset. Its heir is the later request
+ * of its stream that gets the place whole, if nobody gets any of it before.
  */
 struct dryi_hint {
     uint64_t offset; /* DRYI_HINT_NONE: nothing is wished; then there is no heir */
@@ -59,8 +58,8 @@ bool dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket, uint64_t 
 #define DRYI_HINT_ANYBODY UINT32_MAX
 
 /*
- * What stream `from` freed up to this epoch may go to stream `to` from now on, by the
- * program's own doing: an event of its own passed, or it made one wait for the other.
+ * Note that memory which stream `from` freed up to this epoch may go to stream `to` from now on.
+ * The program itself did it: an event of its own passed, or it made one wait for the other.
  */
 void dryi_forecast_passed(struct dryi_forecast *hints, uint32_t from, uint32_t to,
                           uint64_t epoch);
@@ -83,7 +82,7 @@ uint32_t dryi_forecast_get_period(const struct dryi_forecast *hints);
 /* The most bytes that live at once in the period, its begin's among them; 0: none is known. */
 uint64_t dryi_forecast_get_peak(const struct dryi_forecast *hints);
 
-/* What outlives the period: ranges that are taken throughout. */
+/* A range that outlives the period: it is taken throughout. */
 struct dryi_obstacle {
     uint64_t offset, size;
 };
@@ -97,7 +96,7 @@ struct dryi_plan_info {
     uint64_t used_pages; /* pages of page_bytes that obstacles or planned blocks touch */
 };
 
-/* What a plan is made for. */
+/* The surroundings that a plan is made for. */
 struct dryi_plan_wish {
     const struct dryi_obstacle *obstacles; /* sorted by offset, disjoint */
     size_t obstacle_count;
@@ -125,7 +124,7 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_job_create(const struct dryi_forecast
  * is told by dryi_plan_job_take().
  */
 void dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory);
-/* From any thread: a run under way ends soon, and fails. */
+/* Make a run under way end soon, and fail; any thread may. */
 void dryi_plan_job_cancel(struct dryi_plan_job *job);
 /* NULL is accepted. */
 void dryi_plan_job_destroy(struct dryi_plan_job *job);

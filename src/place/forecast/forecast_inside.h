@@ -3,7 +3,7 @@
 #define DRYI_PLACE_HINTS_INSIDE_H
 
 /*
- * What the parts of the hints share.
+ * The nouns that the parts of the hints share.
  *
  * Time is the count of requests. Every request leaves a record in a ring, which grows to the
  * last 2 x DRYI_FORECAST_PERIOD_MAX while no period is found. A record's ticket is its number.
@@ -31,7 +31,7 @@ struct hints_record {
 };
 #define HINTS_GRAIN UINT64_C(512)
 
-/* What `from` freed up to an epoch could go to `to` before request `time`. */
+/* Memory that `from` freed up to an epoch could go to `to` before request `time`. */
 struct hints_pass {
     uint64_t time, epoch;
     uint32_t from, to;
@@ -139,7 +139,7 @@ struct dryi_plan_job {
     size_t capacity; /* lives and obstacles */
     struct dryi_plan_life *lives;
     struct dryi_obstacle *obstacles; /* widened to units */
-    /* By life and stream: the request from which on the stream was seen to may have it. */
+    /* For each life and stream: the request from which on the stream was seen to may have it. */
     uint32_t *usable; /* UINT32_MAX: not in this period nor the next; one stream: NULL */
     bool can_wait;
     uint32_t distance; /* of several streams: requests from a free to who waits for it */
@@ -168,7 +168,7 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_usable(const struct dryi_forecas
 DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *job,
                                                         const struct dry_memory *memory,
                                                         uint64_t *height);
-/* Of several streams: two lives that cannot share a byte, as they were packed. */
+/* Could these two lives not share a byte, as they were packed? For several streams. */
 bool dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b);
 /*
  * Which lives hand their place over, and which have an heir, by job->offsets; those are changed so
@@ -179,11 +179,11 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
 
 /* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
-/* Of a full ring, or of none; false when there is no memory for the first records. */
+/* Grow a full ring, or make one; false: there is no memory for the first records. */
 DRYI_ASIDE bool dryi_forecast_grow(struct dryi_forecast *h);
 
 /*
- * Room for one record more. The oldest goes where there are enough of them: while a period is
+ * Make room for one record more. The oldest goes if there are enough of them: while a period is
  * followed its records are there.
  */
 static inline bool
@@ -198,7 +198,7 @@ dryi_forecast_make_room(struct dryi_forecast *h)
 }
 /* The period did not last, or is not wanted: not to be taken before request `until`. */
 void dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final);
-/* From nothing, but with the records there are. */
+/* Begin to learn from nothing, but with the records there are. */
 void dryi_forecast_begin_learning(struct dryi_forecast *h);
 
 #endif

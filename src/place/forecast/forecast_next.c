@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Whose place goes to whom: by the packing, time being a circle.
+ * The next owner of each place, by the packing, time being a circle.
  *
  * A place that goes to another stream next is handed over: an event behind the free lets that
- * one have it without a wait. One that goes whole to one life of the same stream has an heir:
- * what lay there need not be merged with anything, to be cut out again. A packing cares for
- * height alone, and many a life can have the place of an equal one of its stream just as well:
- * it is moved there, which takes no more memory, for something lies there anyway.
+ * stream have it without a wait. A place that goes whole to one life of the same stream has an
+ * heir: the block there need not be merged with anything, to be cut out again. A packing cares for
+ * height alone, and many a life can have the place of an equal one of its stream just as well. It
+ * is moved there, which takes no more memory, for something lies there anyway.
  *
  * Cost: O(lives x those that lie beside each other in place) for each of the two, a sort; nothing
  * is moved any more behind LOOKS_MAX looks at lives and places.
@@ -124,7 +124,7 @@ list_seats(struct seats *s)
     }
 }
 
-/* Where the seats end that begin below `hi`. */
+/* Count the seats that begin below `hi`. */
 static size_t
 seats_below(const struct seats *s, uint64_t hi)
 {
@@ -208,7 +208,7 @@ find_handed(struct seats *s)
 
 /* --- heirs -------------------------------------------------------------------------------- */
 
-/* Who lay on a seat before a life begins, at least on a part of it. */
+/* The life that lay on a seat before another begins, at least on a part of it. */
 struct look {
     uint32_t last; /* itself, a period ago: nobody else since */
     bool is_free;  /* as long as it lives */
@@ -307,7 +307,7 @@ list_choices(struct seats *s, uint32_t life, struct choice *choice)
     }
 }
 
-/* To where it inherits, if it can. */
+/* Move a life to a seat where it inherits, if there is one. */
 static void
 move_life(struct seats *s, uint32_t life)
 {

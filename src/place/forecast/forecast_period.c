@@ -3,15 +3,15 @@
 /*
  * Finding the period.
  *
- * A candidate is a distance: where the last HINTS_WORD letters were seen before. As long as
- * every request is what it was that distance before, its run grows; the first that is not
- * ends it, and the next candidate is sought, from the most recent place that ends in this
- * very letter. Loops inside the period therefore yield to it at the first request that is
- * not theirs. A run as long as the distance is two equal periods.
+ * A candidate is a distance: where the last HINTS_WORD letters were seen before. Its run grows as
+ * long as every request is what it was that distance before. The first that is not ends the run,
+ * and the next candidate is sought, from the most recent place that ends in this very letter. Loops
+ * inside the period therefore yield to it at the first request that is not theirs. A run as long as
+ * the distance is two equal periods.
  *
  * Letters alone are not enough: the layers of a model are equal too, but what they allocate
- * lives on. In a period what is allocated is freed before it is as old as the period. That
- * is examined once when the run is long enough, and after a refusal when it is half as long
+ * lives on. In a period what is allocated is freed before it is as old as the period. This is
+ * examined once when the run is long enough, and after a refusal when it is half as long
  * again: O(1) a request in all.
  *
  * A period that breaks early may be a loop inside the true one. For a while it is not taken
@@ -128,7 +128,7 @@ sum_crossing(struct hints_step *steps, uint32_t count)
         if (steps[i].end > count)
             live += steps[i].size;
     }
-    /* What lives across the first step is summed above; the others follow by difference. */
+    /* The lives across the first step are summed above; other steps follow by difference. */
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0)
             live += steps[i].offset;
@@ -179,9 +179,9 @@ quietest(const struct hints_step *steps, uint32_t count)
 #define PROOF 1024u
 
 /*
- * What repeats is a loop inside the program's own more often than not, if it is short beside
- * what came before: a plan would move pages for it that are soon needed as they were. Such a
- * period must last for a while.
+ * A period that is short beside what came before is a loop inside the program's own more often
+ * than not. A plan would move pages for it that are soon needed as they were. Such a period must
+ * last for a while.
  */
 static uint64_t
 proof_of(const struct dryi_forecast *h, uint32_t period)
@@ -189,7 +189,7 @@ proof_of(const struct dryi_forecast *h, uint32_t period)
     return h->now / TRUSTED_SHARE <= period ? 0 : PROOF;
 }
 
-/* From the last two periods to steps; false when there is no memory. */
+/* Make steps of the last two periods; false: there is no memory. */
 static bool
 take_period(struct dryi_forecast *h, uint32_t period)
 {
@@ -281,7 +281,10 @@ roll(struct dryi_forecast *h, uint64_t letter)
     return known;
 }
 
-/* Where the word that ends in this request was before, and that it is the place now. */
+/*
+ * Tell how far back the word was that ends in this request; 0: nowhere. This is its place from
+ * now on.
+ */
 static uint64_t
 look_up(struct dryi_forecast *h, uint64_t mark, uint64_t number)
 {
@@ -304,8 +307,8 @@ find_least(const struct dryi_forecast *h, uint64_t last)
 }
 
 /*
- * A table of all words would be a miss of the cache a request. So only those are looked up and
- * kept whose mark is the least of a window: where the letters are the same again, so are they
+ * A table of all words would be a miss of the cache a request. So only words whose mark is the
+ * least of a window are looked up and kept: if the letters are the same again, so are these words
  * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
  * request's letters were before; 0: not known.
  */
@@ -330,7 +333,7 @@ see_next(struct dryi_forecast *h, uint64_t letter)
 }
 
 /*
- * What came while a period was followed, as far as it is still there and some letters a request:
+ * See what came while a period was followed, as far as it is still there, some letters a request:
  * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
  */
 DRYI_ASIDE static uint64_t

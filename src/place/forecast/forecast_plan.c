@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where the blocks of a period should lie.
+ * The places of a period's blocks.
  *
  * A life within the period lies from its request to its free. One that is freed in the next
- * period, before its request comes again, keeps its place until then. What lives longer, or
- * for ever, is not planned: it is an obstacle once it is there.
+ * period, before its request comes again, keeps its place until then. A block that lives longer,
+ * or for ever, is not planned: it is an obstacle once it is there.
  *
- * Two packings are made, and the one that touches fewer pages beside the obstacles' own is
- * taken: all in one piece, in the lowest gap that is large enough; and each block in the
- * lowest gap it fits into between the obstacles, which fills pages that are there anyway.
- * place/offline packs the lives of one stream; of several, see forecast_streams.c.
+ * Two packings are made. One lies in one piece, in the lowest gap that is large enough. The other
+ * puts each block in the lowest gap it fits into between the obstacles, which fills pages that are
+ * there anyway. The one that touches fewer pages beside the obstacles' own is taken. The lives of
+ * one stream are packed by place/offline, those of several by forecast_streams.c.
  */
 #include "base/bits.h"
 #include "base/memory.h"
@@ -173,7 +173,7 @@ dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish 
 
 /* --- packing ------------------------------------------------------------------------------ */
 
-/* What a run takes for a while. */
+/* The scratch memory of a run. */
 struct run {
     struct dryi_plan_job *job;
     const struct dry_memory *memory;

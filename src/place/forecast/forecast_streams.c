@@ -3,19 +3,19 @@
 /*
  * Periods of several streams.
  *
- * What a stream frees it may have again at once, another one only when the free is behind it:
- * an event has passed, or the program made it wait. When that was so is seen in the periods
- * before, and a place goes from stream to stream no earlier. Where streams can be made to
- * wait, what was freed in one period is everybody's in the next: a wait between two periods
- * holds nobody up that the program itself would not.
+ * A stream may have again at once what it frees. Another stream may only when the free is behind
+ * it: an event has passed, or the program made it wait. The periods before show when it was so,
+ * and a place goes from stream to stream no earlier. If streams can be made to wait, memory freed
+ * in one period is everybody's in the next: a wait between two periods holds nobody up that the
+ * program itself would not.
  *
- * So whether two lives may share a place depends on their streams, and they are packed by
- * lists of pairs, not as intervals: one after the other, each into the lowest gap beside
+ * So the streams of two lives decide whether they may share a place, and lives are packed by lists
+ * of pairs, not as intervals. They are placed one after the other, each into the lowest gap beside
  * those it conflicts with, in several orders.
  *
- * Time is a circle: the period's end is its begin. Of two lives the earlier one must be usable
- * for the later one's stream when that begins, and the later one for the earlier one's stream
- * when that comes again.
+ * Time is a circle: the period's end is its begin. When the later of two lives begins, the earlier
+ * one's place must be usable for the later one's stream. When the earlier one comes again, the
+ * later one's place must be usable for the earlier one's stream.
  *
  * Cost: O(lives^2) an order in the worst case, mostly far less, for a search ends at the first
  * gap; no further order is tried after LOOKS_MAX looks at a life.
@@ -119,7 +119,7 @@ record_of_step(const struct dryi_forecast *h, uint32_t step)
     return record->letter == h->steps[step].letter && record->epoch > 0 ? record : NULL;
 }
 
-/* Of a life: from which request of its period on `to` may have its place. */
+/* Tell from which request of a life's period on stream `to` may have its place. */
 static uint32_t
 usable_from(const struct passes *p, const struct dryi_plan_life *life, uint32_t to)
 {
@@ -185,8 +185,8 @@ size_of(const struct packer *p, uint32_t k)
 }
 
 /*
- * From when on `stream` may lie where the life was: as seen, or after a wait. One waits at the
- * begin of a period at the earliest, or so many requests later.
+ * Tell from when on `stream` may lie where the life was: as seen, or after a wait. A stream waits
+ * at the begin of a period, or `distance` requests after the free if that is earlier.
  */
 static uint32_t
 find_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
@@ -242,7 +242,7 @@ place(struct packer *p, uint32_t life)
 enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 #define ORDER_COUNT 4
 
-/* What is sorted by, downwards. */
+/* The key of an order; the largest comes first. */
 static uint64_t
 weight_of(const struct dryi_plan_life *life, enum order order)
 {

@@ -4,8 +4,8 @@
  * The frame of the offline packer: lives become sections and units, sections fall apart into
  * problems that are packed one by one, and the highest of them is the height.
  *
- * A life that is alive throughout a problem may lie below everything else (whatever is below
- * it moves up by its size), so it is taken out, and what is left may fall apart again.
+ * A life that is alive throughout a problem may lie below everything else, for whatever is below
+ * it moves up by its size. So it is taken out, and the rest may fall apart again.
  */
 #include "place/offline/offline.h"
 
@@ -147,8 +147,8 @@ add_part(struct packer *p, bool is_open, const struct part *part)
 }
 
 /*
- * A set of lives that hangs together, alive in sections [lo, hi). Those alive in all of them
- * go to the front of the set and to the bottom of the space.
+ * Settle a set of lives that hangs together, alive in sections [lo, hi). The lives that are alive
+ * in all of them go to the front of the set and to the bottom of the space.
  */
 static bool
 settle(struct packer *p, const struct part *set, uint32_t lo, uint32_t hi)

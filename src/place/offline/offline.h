@@ -6,8 +6,8 @@
  * Packing when every lifetime is known: dynamic storage allocation.
  *
  * The floor is the peak of live bytes: no placement is lower. The packing is the best of
- * several greedy orders (size, area, lifetime, conflicts, begin; first and best fit), improved
- * within an effort by a search that may also prove that nothing is lower. The problem is
+ * several greedy orders (size, area, lifetime, conflicts, begin; first and best fit). Within an
+ * effort a search improves it, and may also prove that nothing is lower. The problem is
  * NP-complete (Garey and Johnson, SR2), so the gap to the floor is part of the answer.
  *
  * A life whose begin is its end is never alive: it overlaps nothing, and no height counts it.
@@ -41,9 +41,9 @@ struct dryi_packing_options {
      */
     uint64_t effort;
     /*
-     * By life: an offset it has already, a multiple of the alignment, or
-     * DRYI_OFFLINE_ANYWHERE; NULL: none has. That these do not overlap is the caller's.
-     * With any of them the greedy orders are all that is tried.
+     * The offset that each life has already, a multiple of the alignment, or
+     * DRYI_OFFLINE_ANYWHERE; NULL: none has one. The caller sees to it that they do not
+     * overlap. With any of them the greedy orders are all that is tried.
      */
     const uint64_t *fixed;
     uint64_t target; /* good enough: stop when the height is no more; 0: the floor */

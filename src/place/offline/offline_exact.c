@@ -4,22 +4,21 @@
  * Exact search: is there a packing no higher than `limit`?
  *
  * Packings are built from the bottom, each block on top of what it overlaps, as schedules are
- * in a job shop (Giffler and Thompson, 1960): of the lives not placed yet, take the one whose
- * end could be lowest. Either it, or one that overlaps it and could begin below that end,
+ * in a job shop (Giffler and Thompson, 1960). Among the lives not placed yet, the one is taken
+ * whose end could be lowest. Either it, or one that overlaps it and could begin below that end,
  * lies at its lowest offset; else the space below were wasted. So the choice is among few:
  * place this one at its lowest offset, or postpone it: then it lies on top of another.
  *
- * What is not placed must fit. In a section the lives not placed lie above each other: from
- * any offset up, those that cannot begin lower must fit under the limit. A life that cannot
- * be the lowest of a section, because the others would not fit above it, is lifted over the
- * lowest end of the others; that again lifts others, until nothing moves.
+ * The lives not placed must fit. In a section they lie above each other: from any offset up, those
+ * that cannot begin lower must fit under the limit. A life that cannot be the lowest of a section,
+ * because the others would not fit above it, is lifted over the lowest end of the others. Lifting
+ * one lifts others again, until nothing moves.
  *
- * Where no life reaches across, sections fail for themselves: a failure goes back to the last
- * decision about a life that touches the failed range, over all those between (backjumping).
+ * If no life reaches across, sections fail for themselves: a failure goes back to the last decision
+ * about a life that touches the failed range, over all those between (backjumping).
  *
- * Invariant: whenever a decision is taken, lowest[i] of an unplaced life is at least the end
- * of every placed one that it overlaps, and no packing that extends the placed ones puts it
- * lower.
+ * Invariant: whenever a decision is taken, lowest[i] of an unplaced life is at least the end of
+ * every placed one that it overlaps. No packing that extends the placed ones puts it lower.
  *
  * Cost: `effort` counts lives looked at. Memory: O(sum of lives by section + decisions).
  */
@@ -347,7 +346,7 @@ lowest_end(const struct exact *x, uint32_t life)
     return x->lowest[life] + x->p->sizes[life];
 }
 
-/* Of the lives in the range, the one whose end could be lowest. */
+/* Find the life in the range whose end could be lowest. */
 static uint32_t
 lowest_in(const struct exact *x, struct range r)
 {

@@ -4,14 +4,14 @@
  * Greedy packing: lives one after the other, each into the lowest gap it fits into (first
  * fit) or the smallest (best fit), beside those that overlap it in time.
  *
- * What is placed lies in one list by offset, in chunks of at most CHUNK entries. A chunk
- * knows the sections that all and that some of its lives are alive in, its highest end and
- * its largest gap: most chunks are passed over with one look, because nobody in them is
- * alive, or because everybody is and no gap is large enough.
+ * Placed lives lie in one list by offset, in chunks of at most CHUNK entries. A chunk knows the
+ * sections that all and that some of its lives are alive in, its highest end and its largest gap.
+ * Most chunks are passed over with one look, because nobody in them is alive, or because
+ * everybody is and no gap is large enough.
  *
- * Short lives would still look at everybody, so time is cut into windows, with a list of its
- * own each: a life that touches few windows looks at theirs, merged by offset; one that
- * touches many looks at the list of all. There are so many windows that the lists together
+ * Short lives would still look at everybody, so time is cut into windows, with a list of its own
+ * each. A life that touches few windows looks at their lists, merged by offset; one that touches
+ * many looks at the list of all. There are so many windows that the lists together
  * hold a few times as many entries as there are lives.
  *
  * Cost: a short life looks at n / windows entries; a long one at n / CHUNK summaries and at
@@ -62,7 +62,7 @@ struct greedy {
     uint64_t *offsets, *conflicts;
 };
 
-/* What a life asks for. */
+/* A life's request. */
 struct wish {
     uint64_t size;
     uint32_t lo, hi;
@@ -174,7 +174,7 @@ look_at_chunk(struct finder *f, const struct wish *w, const struct chunk *c)
     return false;
 }
 
-/* Where in a list the next entry is that is alive. */
+/* A position in a list, at the next entry that is alive. */
 struct reader {
     const struct list *list;
     size_t chunk;
@@ -320,7 +320,7 @@ key_of(const struct greedy *g, uint32_t i, enum key key)
     }
 }
 
-/* By the key, equals by the second; then in the order given. */
+/* Sort by the key, equals by the second; then in the order given. */
 static void
 sort_lives(struct greedy *g, enum key key, enum key second)
 {

@@ -3,7 +3,7 @@
 #define DRYI_PLACE_OFFLINE_INSIDE_H
 
 /*
- * What the parts of the offline packer share.
+ * The nouns that the parts of the offline packer share.
  *
  * Time is cut into sections: the maximal sets of lives that are alive at once (the cliques
  * of the interval graph, in order). Two lives overlap exactly when their ranges of sections

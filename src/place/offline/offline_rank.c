@@ -3,12 +3,12 @@
 /*
  * Ranks for the exact search.
  *
- * A run that follows a good order fails seldom, and no order is good for all problems. What
- * has proved its worth: first those alive in the fullest section, where no room may be lost,
- * and of them the longest, which are hardest to place late (Moffitt, ASPLOS 2023, sorts by
- * such keys). So the first runs sort by every rule as it is. Later ones blur the keys, count a
- * section where the search kept failing as fuller than it is, and every third one takes the
- * lives as they lie above each other in the best packing so far, for a better one is often
+ * A run that follows a good order fails seldom, and no order is good for all problems. One order
+ * has proved its worth: lives in the fullest section come first, for no room may be lost there.
+ * Among them the longest are first, which are hardest to place late (Moffitt, ASPLOS 2023, sorts
+ * by such keys). So the first runs sort by every rule as it is. Later runs blur the keys, and
+ * count a section where the search kept failing as fuller than it is. Every third of them takes
+ * the lives as they lie above each other in the best packing so far, for a better one is often
  * near (Beck, 2007, on solution-guided search).
  *
  * Integers alone, so that all machines agree.
