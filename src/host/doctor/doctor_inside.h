@@ -136,7 +136,7 @@ void dryi_doctor_write_number(struct dry_doctor *d, const char *path, uint64_t o
 void dryi_doctor_not_known(struct dry_doctor *d, const struct dryi_check *check,
                            const char *path);
 
-/* --- what several topics ask ---------------------------------------------------------------- */
+/* --- doctor_common.c: what several topics ask --------------------------------------------- */
 
 #define DRYI_BYTES_TEXT 32
 /* "2 MiB", "1.5 GiB": binary units, at most two digits behind the point. */
