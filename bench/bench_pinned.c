@@ -30,7 +30,7 @@
 #include <drystone/pinned.h>
 
 #include "base/bits.h"
-#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned.h"
 #include "timing.h"
 
 #define PLAIN 0.49

@@ -11,7 +11,7 @@
 
 #include <drystone/pinned.h>
 
-#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_options.h"
 
 static void
 require(bool condition)

@@ -17,7 +17,7 @@
 #include <drystone/pinned.h>
 
 #include "base/bits.h"
-#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned.h"
 
 #define BLOCKS_MAX 400
 #define STEPS 1200

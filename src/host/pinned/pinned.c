@@ -2,10 +2,18 @@
 
 /* The pinned cache: its life, and blocks. See pinned_state.h for the whole. */
 
+#include "host/pinned/pinned.h"
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_count.h"
+#include "host/pinned/pinned_event.h"
+#include "host/pinned/pinned_grow.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_magazine.h"
+#include "host/pinned/pinned_options.h"
 #include "host/pinned/pinned_state.h"
 
 #define SMALL_SHIFT 9

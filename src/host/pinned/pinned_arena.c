@@ -8,6 +8,9 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_count.h"
+#include "host/pinned/pinned_heap.h"
 #include "host/pinned/pinned_state.h"
 
 enum dry_status

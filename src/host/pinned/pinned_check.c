@@ -4,6 +4,9 @@
 
 #include "base/bits.h"
 #include "base/fail.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
 
 #define NONE DRYI_PINNED_NONE

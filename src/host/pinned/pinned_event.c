@@ -16,6 +16,9 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "host/pinned/pinned_count.h"
+#include "host/pinned/pinned_event.h"
+#include "host/pinned/pinned_heap.h"
 #include "host/pinned/pinned_state.h"
 
 #define NONE DRYI_PINNED_NONE

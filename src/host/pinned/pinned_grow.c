@@ -6,10 +6,16 @@
  * for. A miss first looks for what is already there: ranges the warmer has pinned, events that
  * have passed, what other threads keep at hand.
  */
+#include "host/pinned/pinned_grow.h"
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_count.h"
+#include "host/pinned/pinned_event.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
 
 #define LARGE_MIN (32 * DRYI_MIB)

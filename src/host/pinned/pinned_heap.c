@@ -7,6 +7,7 @@
  * outside). Buddy: bins are powers of two; offsets are of the arena, not of the address, so
  * that halves of different arenas never meet.
  */
+#include "host/pinned/pinned_heap.h"
 #include "base/assert.h"
 #include "base/bits.h"
 #include "host/pinned/pinned_state.h"

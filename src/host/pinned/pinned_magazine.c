@@ -16,6 +16,9 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
 
 #define KEPT_MAX ((int64_t)(64 * DRYI_MIB))

@@ -3,7 +3,8 @@
 #include <drystone/pinned.h>
 
 #include "host/pinned/pin_make.h"
-#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned.h"
+#include "host/pinned/pinned_options.h"
 
 static enum dry_status
 make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_error *err)

@@ -10,7 +10,8 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/options.h"
-#include "host/pinned/pinned_state.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_options.h"
 
 #define THRESHOLD_MAX DRYI_GIB
 #define BLOCK_MAX (8 * DRYI_GIB)

@@ -4,71 +4,13 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/bits.h"
+#include "host/pinned/pinned_arena.h"
+#include "host/pinned/pinned_grow.h"
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_magazine.h"
 #include "host/pinned/pinned_state.h"
-
-/* --- sums ----------------------------------------------------------------------------------- */
-
-void
-dryi_pinned_stat_add(struct dry_stat *stat, int64_t change)
-{
-    stat->current += change;
-    if (change > 0)
-        stat->allocated += change;
-    else
-        stat->freed -= change;
-    if (stat->current > stat->peak)
-        stat->peak = stat->current;
-}
-
-void
-dryi_pinned_count_alloc(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
-{
-    dryi_pinned_stat_add(&p->stats.active_requests, 1);
-    dryi_pinned_stat_add(&p->stats.active_bytes, (int64_t)bytes);
-    dryi_pinned_stat_add(&p->stats.requested_bytes, (int64_t)requested);
-    if (p->stats.active_bytes.current > p->used_peak_bytes)
-        p->used_peak_bytes = p->stats.active_bytes.current;
-}
-
-void
-dryi_pinned_count_free(struct dry_pinned *p, uint64_t bytes, uint64_t requested)
-{
-    dryi_pinned_stat_add(&p->stats.active_requests, -1);
-    dryi_pinned_stat_add(&p->stats.active_bytes, -(int64_t)bytes);
-    dryi_pinned_stat_add(&p->stats.requested_bytes, -(int64_t)requested);
-}
-
-uint64_t
-dryi_pinned_clock_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-void
-dryi_pinned_time_join(struct dry_pinned_time *time, const struct dry_pinned_time *other)
-{
-    if (other->count == 0)
-        return;
-    if (time->count == 0 || other->min < time->min)
-        time->min = other->min;
-    if (other->max > time->max)
-        time->max = other->max;
-    time->total += other->total;
-    time->count += other->count;
-}
-
-void
-dryi_pinned_time_add(struct dry_pinned_time *time, uint64_t begin_us)
-{
-    int64_t us = (int64_t)(dryi_pinned_clock_us() - begin_us);
-    struct dry_pinned_time one = {.total = us, .max = us, .min = us, .count = 1};
-    dryi_pinned_time_join(time, &one);
-}
 
 /* --- looking -------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "support/failing_memory.h"
 #include "support/fake_pin.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "host/pinned/pinned.h"
 #include "host/pinned/pinned_state.h"
 
 #define NO_STREAM DRY_PINNED_NO_STREAM

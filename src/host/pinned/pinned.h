@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_PINNED_H
+#define DRYI_HOST_PINNED_H
+
+/* A pinned cache with a pin of one's own. */
+
+#include <drystone/pinned.h>
+
+#include "host/pinned/pin.h"
+
+/* Takes over the pin, if it succeeds; destroy finishes it. */
+DRY_CHECK_RESULT enum dry_status dryi_pinned_create(
+    const struct dry_pinned_options *options, const struct dryi_pin *pin,
+    struct dry_pinned **pinned, struct dry_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_PINNED_GROW_H
+#define DRYI_HOST_PINNED_GROW_H
+
+/* Misses, warming, and giving back; the idea stands in pinned_grow.c. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <drystone/status.h>
+
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_state.h"
+
+/* A miss: everything is tried. No lock held. */
+DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(struct dry_pinned *p,
+                                                  const struct dryi_pinned_wish *wish,
+                                                  uint64_t *address);
+/* What the warmer has pinned becomes arenas. Lock held. */
+void dryi_pinned_adopt(struct dry_pinned *p);
+/* Idle arenas go back until `bytes` are pinned. No lock held. */
+void dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes);
+/* Is there more idle than is to be cached? Lock held. And what is too much goes; no lock. */
+bool dryi_pinned_has_too_much(const struct dry_pinned *p);
+void dryi_pinned_shed(struct dry_pinned *p);
+/* Pin until `bytes` are; as dry_pinned_warm(). */
+DRY_CHECK_RESULT enum dry_status dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes,
+                                                  bool in_background,
+                                                  struct dry_error *err);
+/* What may still be pinned. No lock held. */
+uint64_t dryi_pinned_room(struct dry_pinned *p);
+void dryi_pinned_warmer_init(struct dry_pinned *p);
+void dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child);
+
+#endif

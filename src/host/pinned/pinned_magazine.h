@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_HOST_PINNED_MAGAZINE_H
+#define DRYI_HOST_PINNED_MAGAZINE_H
+
+/*
+ * Magazines: blocks that a thread keeps at hand. A slot is a thread's, a set holds the blocks of
+ * one class in it. The idea stands in pinned_magazine.c.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <drystone/status.h>
+
+#include "host/pinned/pinned_heap.h"
+#include "host/pinned/pinned_state.h"
+
+#define DRYI_PINNED_SLOTS 64
+#define DRYI_PINNED_SETS 64
+#define DRYI_PINNED_WAYS 8
+
+struct dryi_pinned_entry {
+    struct dryi_pinned_cell *cell;
+    uint64_t address;
+};
+
+/* Blocks of one class. */
+struct dryi_pinned_set {
+    uint32_t class_id, count;
+    uint64_t bytes; /* of a block */
+    struct dryi_pinned_entry entries[DRYI_PINNED_WAYS];
+};
+
+/* Of three sums: what was added since the sums were last brought up to date. */
+struct dryi_pinned_delta {
+    int64_t now, most, added;
+};
+
+struct dryi_pinned_slot {
+    _Atomic uintptr_t owner; /* the thread that came first; 0: none */
+    atomic_uint is_taken;
+    int64_t kept_bytes;
+    struct dryi_pinned_delta requests, bytes, requested;
+    struct dryi_pinned_set *sets; /* NULL until a block is kept */
+    unsigned char gap[64];        /* no cache line of two slots */
+};
+
+enum dry_status dryi_pinned_slots_init(struct dry_pinned *p, struct dry_error *err);
+void dryi_pinned_slots_finish(struct dry_pinned *p);
+/* The thread's slot, taken; NULL: somebody else has it just now, or there are none. */
+struct dryi_pinned_slot *dryi_pinned_slot_try(struct dry_pinned *p);
+void dryi_pinned_slot_leave(struct dryi_pinned_slot *slot);
+/* Wait for a slot: it is held for a microsecond. */
+void dryi_pinned_slot_take(struct dryi_pinned_slot *slot);
+/* A block of the class at hand, USED; 0: none. Slot taken. */
+uint64_t dryi_pinned_magazine_take(struct dry_pinned *p, struct dryi_pinned_slot *slot,
+                                   const struct dryi_pinned_wish *wish);
+/* Keep a block that is used; false: it must go to its heap. Slot taken, no lock. */
+bool dryi_pinned_magazine_give(struct dry_pinned *p, struct dryi_pinned_slot *slot,
+                               const struct dryi_pinned_arena *a,
+                               struct dryi_pinned_cell *cell);
+/* After a miss: a few more blocks of a small class. Slot taken, lock held. */
+void dryi_pinned_magazine_refill(struct dry_pinned *p, struct dryi_pinned_slot *slot,
+                                 const struct dryi_pinned_wish *wish);
+/* All magazines of all threads are empty after this. No lock held. */
+void dryi_pinned_magazines_flush(struct dry_pinned *p);
+/* One slot's sums are brought into the statistics. Slot taken, lock held; NULL is ignored. */
+void dryi_pinned_slot_fold(struct dry_pinned *p, struct dryi_pinned_slot *slot);
+/* The lock, with this thread's sums up to date; before anything that changes them. */
+void dryi_pinned_enter(struct dry_pinned *p);
+/* All slots and the lock, for who looks at everything; and back. */
+void dryi_pinned_lock_all(struct dry_pinned *p);
+void dryi_pinned_unlock_all(struct dry_pinned *p);
+
+#endif
