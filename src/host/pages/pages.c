@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A region of pages: its life from the first rung of the ladder that holds, and what is asked
+ * of it later. pages_inside.h says how a region comes to be.
+ */
 #include <drystone/pages.h>
 
 #include <stdio.h>
@@ -7,97 +12,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/options.h"
 #include "host/pages/pages_inside.h"
-
-/* So that no sum of a size, an alignment and an address overflows. */
-#define BYTES_MAX (UINT64_C(1) << 46)
-#define PAGE_BYTES_MAX (UINT64_C(1) << 40)
-
-void
-dry_pages_options_init(struct dry_pages_options *options)
-{
-    *options = (struct dry_pages_options){
-        .struct_size = sizeof *options,
-        .kind = DRY_PAGES_TRANSPARENT,
-        .keep_free_bytes = 64 * DRYI_MIB,
-    };
-}
-
-static bool
-has_impossible_choice(const struct dry_pages_options *o)
-{
-    return (unsigned)o->kind > DRY_PAGES_POOL ||
-           (unsigned)o->where > DRY_PAGES_WEIGHTED ||
-           (unsigned)o->policy > DRY_PAGES_ANY || (unsigned)o->fork > DRY_PAGES_SHARED;
-}
-
-static enum dry_status
-check_options(const struct dry_pages_options *o, uint64_t base_bytes,
-              struct dry_error *err)
-{
-    if (o->bytes == 0 || o->bytes > BYTES_MAX)
-        return dryi_fail(err, DRY_ERR_ARGUMENT, "bytes %llu: 1 to %llu are expected",
-                         (unsigned long long)o->bytes, (unsigned long long)BYTES_MAX);
-    if (has_impossible_choice(o))
-        return dryi_fail(err, DRY_ERR_ARGUMENT,
-                         "kind %d, where %d, policy %d, fork %d: one is not known",
-                         (int)o->kind, (int)o->where, (int)o->policy, (int)o->fork);
-    if (o->page_bytes &&
-        (o->kind != DRY_PAGES_POOL || !dryi_is_power_of_two(o->page_bytes) ||
-         o->page_bytes <= base_bytes || o->page_bytes > PAGE_BYTES_MAX))
-        return dryi_fail(err, DRY_ERR_ARGUMENT,
-                         "page_bytes %llu: for a pool, a power of two above %llu; else 0",
-                         (unsigned long long)o->page_bytes,
-                         (unsigned long long)base_bytes);
-    if (o->where == DRY_PAGES_ON_NODE && (o->node < 0 || o->node >= DRY_PAGES_NODES_MAX))
-        return dryi_fail(err, DRY_ERR_ARGUMENT, "node %d: 0 to %d are expected", o->node,
-                         DRY_PAGES_NODES_MAX - 1);
-    return DRY_OK;
-}
-
-static bool
-is_part_of(const struct dry_pages_nodes *part, const struct dry_pages_nodes *whole)
-{
-    for (size_t i = 0; i < DRY_PAGES_NODES_MAX / 64; i++)
-        if (part->words[i] & ~whole->words[i])
-            return false;
-    return true;
-}
-
-static bool
-is_one_node(const struct dry_pages_nodes *nodes)
-{
-    int count = 0;
-    for (size_t i = 0; i < DRY_PAGES_NODES_MAX / 64; i++)
-        count += __builtin_popcountll(nodes->words[i]);
-    return count == 1;
-}
-
-/* Nodes that are not there or not for us fall away; then the policy says what is left. */
-static void
-choose_nodes(struct dryi_pages_order *o)
-{
-    struct dry_pages_nodes existing = {{1}}, allowed = {{1}};
-    o->where = o->options.where;
-    if (o->where == DRY_PAGES_ANYWHERE)
-        return;
-    /* A machine that tells of no nodes has one. */
-    dryi_facts_nodes(&o->facts, &existing, &allowed);
-    if (o->where == DRY_PAGES_ON_NODE)
-        dryi_nodes_add(&o->nodes, o->options.node);
-    else
-        o->nodes = dryi_nodes_are_none(&o->options.nodes) ? allowed : o->options.nodes;
-    if (!is_part_of(&o->nodes, &existing))
-        o->node_reason = DRY_PAGES_NO_SUCH_NODE;
-    else if (!is_part_of(&o->nodes, &allowed))
-        o->node_reason = DRY_PAGES_NO_PERMISSION;
-    for (size_t i = 0; i < DRY_PAGES_NODES_MAX / 64; i++)
-        o->nodes.words[i] &= allowed.words[i];
-    if (dryi_nodes_are_none(&o->nodes) && o->options.policy == DRY_PAGES_ANY)
-        o->where = DRY_PAGES_ANYWHERE;
-    o->is_everywhere = is_one_node(&allowed) && is_part_of(&allowed, &o->nodes);
-}
 
 /* Whether the nodes alone make every try vain. */
 static bool
@@ -136,7 +51,7 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
         bool is_vain = nodes_are_vain(order);
         if (is_vain)
             t->reason = order->node_reason;
-        bool is_granted = !is_vain && dryi_pages_try(t);
+        bool is_granted = !is_vain && dryi_pages_try_run(t);
         report->attempts[report->count++] = attempt_of(t, is_granted);
         if (is_granted)
             return true;
@@ -213,30 +128,6 @@ take_over(struct dry_pages *pages, const struct dryi_pages_try *t,
 }
 
 enum dry_status
-dryi_pages_order_init(struct dryi_pages_order *order,
-                      const struct dry_pages_options *options,
-                      const struct dryi_kernel *kernel, struct dry_error *err)
-{
-    *order = (struct dryi_pages_order){.facts = {.kernel = kernel}};
-    dry_pages_options_init(&order->options);
-    enum dry_status status =
-        dryi_options_take(&order->options, sizeof order->options, options, err);
-    if (status != DRY_OK)
-        return status;
-    order->base_bytes = kernel->page_bytes(kernel->self);
-    if (!dryi_is_power_of_two(order->base_bytes) || order->base_bytes > PAGE_BYTES_MAX)
-        return dryi_fail(err, DRY_ERR_SYSTEM,
-                         "the kernel does not say how large a page is");
-    status = check_options(&order->options, order->base_bytes, err);
-    if (status != DRY_OK)
-        return status;
-    order->facts.root = order->options.root ? order->options.root : "";
-    dryi_facts_thp(&order->facts, &order->thp);
-    choose_nodes(order);
-    return DRY_OK;
-}
-
-enum dry_status
 dryi_pages_create(const struct dry_pages_options *options,
                   const struct dryi_kernel *kernel, struct dry_pages **pages,
                   struct dry_pages_report *report, struct dry_error *err)
@@ -302,4 +193,80 @@ void
 dry_pages_get_info(const struct dry_pages *pages, struct dry_pages_info *info)
 {
     *info = pages->info;
+}
+
+/* --- collapsing ----------------------------------------------------------------------------- */
+
+enum dry_status
+dry_pages_collapse(const struct dry_pages *pages, uint32_t timeout_ms,
+                   uint64_t *huge_bytes, struct dry_error *err)
+{
+    const struct dry_pages_info *info = &pages->info;
+    const struct dryi_kernel *k = &pages->kernel;
+    const struct dryi_facts facts = {.kernel = k, .root = ""};
+    uint64_t address = (uintptr_t)info->address, huge = info->bytes, deadline_ns = 0;
+    enum dry_status status = dryi_pages_check_owner(pages, err);
+    if (status != DRY_OK)
+        return status;
+    if (info->kind == DRY_PAGES_BASE)
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED, "base pages are to stay base pages");
+    if (timeout_ms)
+        deadline_ns =
+            dryi_add_saturating(k->time_ns(k->self), (uint64_t)timeout_ms * 1000000);
+    if (info->kind == DRY_PAGES_TRANSPARENT) {
+        int result =
+            dryi_pages_collapse(k, address, info->bytes, info->page_bytes, deadline_ns);
+        if (result == 0 && !dryi_pages_count_huge(&facts, address, info->bytes, &huge))
+            return dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                             "the kernel does not tell what is huge");
+        if (result < 0) {
+            status = dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                               "this kernel does not collapse pages (Linux 6.1 does)");
+            if (err)
+                err->os_errno = -result;
+            return status;
+        }
+    }
+    *huge_bytes = huge;
+    return DRY_OK;
+}
+
+/* --- sizes ---------------------------------------------------------------------------------- */
+
+static struct dry_pages_size
+size_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)
+{
+    struct dry_pages_size size = {.kind = DRY_PAGES_POOL, .page_bytes = page_bytes};
+    struct dryi_pool_facts p;
+    if (!dryi_facts_pool(facts, page_bytes, node, &p))
+        return size;
+    size.total_count = p.total;
+    size.free_count = p.free > p.reserved ? p.free - p.reserved : 0;
+    size.growth_count = p.overcommit > p.surplus ? p.overcommit - p.surplus : 0;
+    return size;
+}
+
+size_t
+dry_pages_read_sizes(const char *root, int32_t node,
+                     struct dry_pages_size sizes[DRY_PAGES_SIZES_MAX])
+{
+    struct dryi_kernel kernel;
+    struct dryi_thp_facts thp;
+    uint64_t pools[DRYI_FACTS_POOLS_MAX];
+    dryi_kernel_init(&kernel);
+    struct dryi_facts facts = {.kernel = &kernel, .root = root ? root : ""};
+    dryi_facts_thp(&facts, &thp);
+    size_t count = 0, pool_count = dryi_facts_pool_sizes(&facts, pools);
+    uint64_t base = dryi_facts_base_bytes(&facts);
+    sizes[count++] = (struct dry_pages_size){
+        .kind = DRY_PAGES_BASE,
+        .page_bytes = base ? base : kernel.page_bytes(kernel.self)};
+    if (thp.huge_bytes)
+        sizes[count++] = (struct dry_pages_size){.kind = DRY_PAGES_TRANSPARENT,
+                                                 .page_bytes = thp.huge_bytes,
+                                                 .is_off = thp.is_off};
+    while (pool_count-- > 0)
+        sizes[count++] =
+            size_of_pool(&facts, pools[pool_count], node < 0 ? DRYI_ALL_NODES : node);
+    return count;
 }

@@ -85,7 +85,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pages_order_init(
 void dryi_pages_need(const struct dryi_pages_order *order, struct dry_pages_need *need);
 
 /* One rung; true: the region is there. false: nothing is, and the reason says why. */
-bool dryi_pages_try(struct dryi_pages_try *t);
+bool dryi_pages_try_run(struct dryi_pages_try *t);
 void dryi_pages_release(const struct dryi_kernel *kernel, uint64_t outer_address,
                         uint64_t outer_bytes);
 

@@ -284,6 +284,32 @@ fill_region(struct dryi_pages_try *t, uint64_t deadline_ns)
     return judge_filling(t, &result);
 }
 
+/*
+ * EINVAL is also the answer to a page that cannot be moved, so it means an older kernel only
+ * as long as nothing else was heard.
+ */
+int
+dryi_pages_collapse(const struct dryi_kernel *kernel, uint64_t address, uint64_t bytes,
+                    uint64_t step, uint64_t deadline_ns)
+{
+    int unknown = 0;
+    bool is_known = false;
+    for (uint64_t at = 0; at < bytes; at += step) {
+        if (deadline_ns && kernel->time_ns(kernel->self) >= deadline_ns)
+            return 0;
+        int result =
+            kernel->advise(kernel->self, address + at, step, DRYI_ADVISE_COLLAPSE);
+        if (result == -ENOSYS || result == -EPERM)
+            return result;
+        is_known |= result != -EINVAL;
+        if (result == -EINVAL)
+            unknown = result;
+        if (!is_known && at >= 7 * step)
+            break;
+    }
+    return is_known ? 0 : unknown;
+}
+
 static bool
 judge_pages(struct dryi_pages_try *t, uint64_t deadline_ns)
 {
@@ -356,7 +382,7 @@ make_region(struct dryi_pages_try *t)
 }
 
 bool
-dryi_pages_try(struct dryi_pages_try *t)
+dryi_pages_try_run(struct dryi_pages_try *t)
 {
     uint64_t step = t->rung.page_bytes ? t->rung.page_bytes : t->order->base_bytes;
     t->bytes = dryi_round_up(t->order->options.bytes, step);
