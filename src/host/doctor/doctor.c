@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The doctor's life: options are checked, the machine is looked at as a whole, then each topic
+ * makes its findings (doctor_inside.h says how). Findings, changes and rows are arrays that
+ * grow; the questions below read them in constant time.
+ */
 #include <drystone/doctor.h>
 
 #include "base/assert.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the control groups of this process allow, those above it included. */
+/* The limits of this process's control groups and of those above them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,11 @@ least_of(const struct dry_doctor *d, const char *controller, const char *v1,
     return dryi_facts_cgroup_least(&d->facts, controller, (const char *const[2]){v1, v2});
 }
 
-/* Of the needs, what no free page of a pool serves: those count for another limit. */
+/*
+ * The needs that no free page of the recommended pool serves, for those pages count for
+ * another limit; all needs if no pool is recommended. UINT64_MAX stands for sums beyond 64
+ * bits.
+ */
 static uint64_t
 needed_bytes(const struct dry_doctor *d)
 {

@@ -19,7 +19,7 @@ dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT])
     while (shift < 60 && bytes >> shift >= 1024)
         shift += 10;
     uint64_t whole = bytes >> shift, rest = bytes - (whole << shift);
-    /* Of 2^shift; the product is below 2^60 * 100. */
+    /* Hundredths of 2^shift; the product is below 2^60 * 100. */
     uint64_t hundredths =
         shift ? (rest >> (shift > 10 ? shift - 10 : 0)) * 100 / 1024 : 0;
     if (hundredths)

@@ -48,7 +48,7 @@ separator_of(enum dryi_doctor_text which)
     return is_lines ? "\n" : "; ";
 }
 
-/* What was said before is copied to the end with what is said now behind it. */
+/* Copy what the finding says already to the end of the buffer, and put `bytes` behind it. */
 static void
 append(struct dry_doctor *d, enum dryi_doctor_text which, const char *bytes,
        size_t length)
@@ -170,7 +170,7 @@ dryi_doctor_write(struct dry_doctor *d, const char *path, const char *old_value,
                   const char *new_value)
 {
     struct dryi_finding *f = current(d);
-    /* What it holds may be no word of ours: there would be no way back. */
+    /* The old value may be no word that we may write: then there would be no way back. */
     if (!f || !dry_doctor_may_write(path, old_value) ||
         !dry_doctor_may_write(path, new_value))
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Whether free memory lies in pieces as large as a huge page, and what the kernel does for it. */
+/* Free memory in pieces as large as a huge page, and what the kernel does to have such. */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -93,7 +93,7 @@ judge_blocks(struct dry_doctor *d, int32_t node, const struct dryi_fact_file *fi
     return are_most;
 }
 
-/* What compaction can work with: root alone is told. */
+/* Say which blocks compaction can work with; only root may read that. True: most are stuck. */
 static bool
 check_blocks(struct dry_doctor *d)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* NVIDIA's driver and where its GPUs hang. What only CUDA tells is left to CUDA. */
+/*
+ * NVIDIA's driver, and where its GPUs hang, from /proc and /sys. Facts that only CUDA tells
+ * are left to CUDA.
+ */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -10,9 +13,9 @@
 #include "host/facts/facts_read.h"
 
 #define DRIVER "/proc/driver/nvidia/"
-/* From r580 on; registrations of 2^39 bytes and more fail. */
+/* Drivers from r580 on refuse registrations of 2^39 bytes and more. */
 #define CAPPED_DRIVER 580
-/* What PCI gives a GPU where BARs are not resized. */
+/* PCI gives a GPU this much if BARs are not resized. */
 #define SMALL_WINDOW (UINT64_C(256) << 20)
 #define NAMED_MAX 16
 #define CAP_BYTES (UINT64_C(1) << 39)

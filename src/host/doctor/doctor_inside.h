@@ -15,8 +15,9 @@
  *     }
  *     dryi_doctor_end(d);
  *
- * Texts lie one behind the other in one buffer and are named by where they begin. What fails
- * for want of memory is kept as such and told by create at its end: nothing here returns it.
+ * Texts lie one behind the other in one buffer and are named by where they begin. A lack of
+ * memory is kept as such (lacks_memory) and told by create at its end: nothing here returns
+ * it.
  */
 
 #include <stdarg.h>
@@ -28,7 +29,7 @@
 #include "host/facts/facts.h"
 #include "os/kernel.h"
 
-/* What is the same for every machine. */
+/* A check: the part of a finding that is the same for every machine. */
 struct dryi_check {
     enum dry_doctor_topic topic;
     const char *id, *title, *why;
@@ -59,7 +60,7 @@ struct dryi_change {
 
 #define DRYI_MAPPED_MAX 1024
 
-/* Of a program that runs; its strings are the doctor's while checks are made. */
+/* A program that runs; its strings are the doctor's while checks are made. */
 struct dryi_process {
     char *environment;
     size_t length, capacity;
@@ -78,7 +79,7 @@ struct dry_doctor {
     bool is_here; /* this process: system calls tell of it too */
     struct dryi_process process;
 
-    /* Of the machine, for all topics. */
+    /* Facts of the machine, for all topics. */
     struct dry_doctor_machine machine;
     struct dry_pages_nodes nodes, allowed_nodes, cpu_nodes; /* none: not known */
     uint64_t pools[DRYI_FACTS_POOLS_MAX];                   /* descending */
@@ -108,9 +109,9 @@ DRY_CHECK_RESULT enum dry_status dryi_doctor_create(
 /* --- a finding's making ------------------------------------------------------------------- */
 
 void dryi_doctor_begin(struct dry_doctor *d, const struct dryi_check *check);
-/* Makes commands of the changes; of which nothing was said, that is not known. */
+/* Make commands of the changes. A finding that says nothing becomes NOT_KNOWN. */
 void dryi_doctor_end(struct dry_doctor *d);
-/* The worst of what was said. */
+/* Worsen the verdict to `verdict`; a better one changes nothing. */
 void dryi_doctor_judge(struct dry_doctor *d, enum dry_doctor_verdict verdict);
 bool dryi_doctor_is_good(const struct dry_doctor *d); /* so far */
 /* "is" and the like; called again, it goes on behind a semicolon, commands in a new line. */
@@ -123,7 +124,7 @@ __attribute__((format(printf, 3, 4))) void dryi_doctor_say(struct dry_doctor *d,
 #define dryi_doctor_fix(d, ...) dryi_doctor_say(d, DRYI_TEXT_FIX, __VA_ARGS__)
 #define dryi_doctor_undo(d, ...) dryi_doctor_say(d, DRYI_TEXT_UNDO, __VA_ARGS__)
 #define dryi_doctor_persist(d, ...) dryi_doctor_say(d, DRYI_TEXT_PERSIST, __VA_ARGS__)
-/* Of a fix that is written to no file of ours. */
+/* Say that the fix needs root; dryi_doctor_write() says so by itself. */
 void dryi_doctor_needs_root(struct dry_doctor *d);
 /* The fix needs the kernel's command line: what to add, and what that undoes. */
 void dryi_doctor_fix_at_boot(struct dry_doctor *d, const char *words);
@@ -132,7 +133,7 @@ void dryi_doctor_write(struct dry_doctor *d, const char *path, const char *old_v
                        const char *new_value);
 void dryi_doctor_write_number(struct dry_doctor *d, const char *path, uint64_t old_value,
                               uint64_t new_value);
-/* Where nothing can be read: a finding, not known. */
+/* Make a whole finding that says that `path` cannot be read: NOT_KNOWN. */
 void dryi_doctor_not_known(struct dry_doctor *d, const struct dryi_check *check,
                            const char *path);
 
@@ -141,10 +142,10 @@ void dryi_doctor_not_known(struct dry_doctor *d, const struct dryi_check *check,
 #define DRYI_BYTES_TEXT 32
 /* "2 MiB", "1.5 GiB": binary units, at most two digits behind the point. */
 const char *dryi_doctor_bytes(uint64_t bytes, char text[DRYI_BYTES_TEXT]);
-/* 0 of nothing. */
+/* 0 if `whole` is 0. */
 uint64_t dryi_doctor_percent(uint64_t part, uint64_t whole);
 size_t dryi_doctor_count_nodes(const struct dry_pages_nodes *nodes);
-/* NULL: not set. Only where the environment is known. */
+/* The value of a variable; NULL: not set. Requires that the environment is known. */
 const char *dryi_doctor_variable(const struct dry_doctor *d, const char *name);
 bool dryi_doctor_knows_variables(const struct dry_doctor *d);
 bool dryi_doctor_kernel_is_before(const struct dry_doctor *d, uint32_t major,
@@ -155,7 +156,7 @@ bool dryi_doctor_has_gpu_purpose(const struct dry_doctor *d);
 
 /* --- the topics ----------------------------------------------------------------------------- */
 
-/* Of options.process: its variables take the place of the options'. */
+/* Read options.process, if set; its variables take the place of the options'. */
 DRY_CHECK_RESULT enum dry_status dryi_doctor_take_process(struct dry_doctor *d,
                                                           struct dry_error *err);
 void dryi_doctor_forget_process(struct dry_doctor *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the kernel can do, what it was told at boot, and what of it is known to be broken. */
+/* Traits of the kernel: what it can do, was told at boot, and is known to do wrong. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ check_pinning(struct dry_doctor *d)
 
 enum zeroing { ZEROING_NOT_KNOWN, ZEROING_OFF, ZEROING_ON };
 
-/* What the kernel was built with, where distributions put that. */
+/* Read whether the kernel was built to zero pages: distributions put that into /boot. */
 static enum zeroing
 read_build(const struct dry_doctor *d)
 {
@@ -157,7 +157,7 @@ check_base_page(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Of x86 alone: other processors have no such line. */
+/* Check for pages of 1 GiB, on x86 alone: other processors have no such line. */
 static void
 check_gigantic(struct dry_doctor *d)
 {
@@ -177,7 +177,10 @@ check_gigantic(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Of the first GPU's group; else of the first group, which mostly is like all others. */
+/*
+ * Read how the IOMMU translates for the first GPU's group. If it has none, read that of the
+ * first group of all, which mostly is like all others.
+ */
 static bool
 read_translation(const struct dry_doctor *d, struct dryi_fact_file *file)
 {

@@ -125,7 +125,7 @@ keep_limit(struct dry_doctor *d, const char *item, uint64_t wanted, const char *
                         wanted == UNLIMITED ? "infinity" : to);
 }
 
-/* What mlock is needed for: the pinned cache where there is no CUDA. */
+/* Check the limit of mlock(), which the pinned cache needs on machines without CUDA. */
 static void
 check_locked(struct dry_doctor *d)
 {

@@ -75,7 +75,10 @@ find_preloaded(const struct dry_doctor *d, struct dryi_piece *path)
     return GLIBC;
 }
 
-/* Of a program that runs what is in its memory tells, not what it was to load. */
+/*
+ * Find the malloc of the program. If the program runs and its files are known, they decide,
+ * not the libraries it was to load.
+ */
 static enum malloc_kind
 find_malloc(const struct dry_doctor *d, struct dryi_piece *path)
 {
@@ -278,7 +281,10 @@ is_option_of_jemalloc(struct dryi_piece key)
     return false;
 }
 
-/* Whether it keeps what is freed: the one option that large tensors feel. */
+/*
+ * Judge the settings of jemalloc; true: freed memory is kept. Large tensors feel this
+ * option alone.
+ */
 static bool
 judge_settings(struct dry_doctor *d, const char *text)
 {
@@ -357,7 +363,7 @@ is_tunable(struct dryi_piece key)
     return false;
 }
 
-/* Whether large blocks are kept: both thresholds, or no mappings at all. */
+/* Do the tunables keep large blocks? They do with both thresholds, or without mappings. */
 static bool
 tunables_keep(const struct dry_doctor *d)
 {

@@ -59,7 +59,7 @@ multiply(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* What is free goes first; the rest of `bytes` comes from copies of files. */
+/* The part of `bytes` that copies of files must give up; free memory goes first. */
 static uint64_t
 cache_of(const struct dry_doctor *d, int32_t node, uint64_t bytes)
 {
@@ -197,7 +197,7 @@ count_whole(const struct dry_doctor *d, const struct dry_doctor_row *row, uint64
     return true;
 }
 
-/* What should come before the pool grows. */
+/* If free memory is in pieces, tell to drop caches and compact before the pool grows. */
 static void
 prepare(struct dry_doctor *d, const struct dry_doctor_row *row)
 {

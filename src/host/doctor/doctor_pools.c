@@ -111,7 +111,7 @@ judge_surplus(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_
         (unsigned long long)(page_bytes / 1024));
 }
 
-/* Of the command line: pages that were asked for at boot and not found. */
+/* Compare the pool with the command line: pages asked for at boot may not have been found. */
 static void
 judge_boot(struct dry_doctor *d, uint64_t page_bytes, const struct dryi_pool_facts *p)
 {

@@ -98,7 +98,7 @@ split_environment(struct dry_doctor *d, struct dry_error *err)
     for (size_t i = 0; fits && i < d->options.variable_count; i++)
         fits =
             add_variable(d, d->options.variables[i].name, d->options.variables[i].value);
-    /* That there are none is known too. */
+    /* An empty environment is known too: one variable without a name says so. */
     if (!fits || (p->variable_count == 0 && !(add_variable(d, "", ""))))
         return dryi_fail_memory(err, "variables");
     d->options.variables = p->variables;
@@ -123,7 +123,7 @@ find_mapped(const struct dry_doctor *d, const char *name, char path[DRYI_MAPPED_
     return true;
 }
 
-/* Of several mallocs the one that LD_PRELOAD names first holds. */
+/* Find the malloc in the process's memory; among several, the first in LD_PRELOAD holds. */
 static void
 find_malloc(struct dry_doctor *d)
 {

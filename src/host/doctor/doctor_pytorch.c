@@ -85,7 +85,7 @@ shown(struct dryi_piece word)
     return word.length > SHOWN_MAX ? SHOWN_MAX : (int)word.length;
 }
 
-/* Of one option of the pinned cache. */
+/* Judge one option of the pinned cache. */
 static void
 judge_setting(struct dry_doctor *d, const struct dryi_setting *s)
 {
@@ -118,7 +118,7 @@ fill_threads(const struct dry_doctor *d)
     return cpus == 0 || cpus >= 8 ? 8 : 1U << dryi_log2_floor(cpus);
 }
 
-/* What is set already stays. */
+/* Tell how to set the two options; words that are set already stay. */
 static void
 mend_cache(struct dry_doctor *d, const char *set)
 {
@@ -245,7 +245,7 @@ check_omp(struct dry_doctor *d)
     dryi_doctor_end(d);
 }
 
-/* Whether something that variables mend was found. */
+/* Has a finding been made that variables can mend? */
 static bool
 has_bad_variables(const struct dry_doctor *d)
 {
@@ -259,7 +259,7 @@ has_bad_variables(const struct dry_doctor *d)
     return false;
 }
 
-/* Of a program that runs: what can still be set. */
+/* Tell whether variables can still be set for a program that runs. */
 static void
 check_loaded(struct dry_doctor *d)
 {

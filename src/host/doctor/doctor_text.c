@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The forms stand in doctor_text.h. Each reader is a scan from left to right. */
 #include "host/doctor/doctor_text.h"
 
 #include <string.h>
@@ -452,7 +454,7 @@ dryi_text_boot_pool(const char *text, size_t length, uint64_t page_bytes,
     return is_found;
 }
 
-/* Where a part ends: at `between` outside of brackets. */
+/* The length of the part at `at`; it ends at `between` outside of brackets. */
 static size_t
 part_length(struct dryi_piece text, size_t at, char between)
 {

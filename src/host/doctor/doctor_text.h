@@ -24,14 +24,14 @@ bool dryi_piece_is(struct dryi_piece word, const char *text);
 /* The next word from *at on, between blanks and line ends; *at goes behind it. */
 bool dryi_piece_next(const char *text, size_t length, size_t *at,
                      struct dryi_piece *word);
-/* Whether one of them is `wanted`. */
+/* Is one of the words `wanted`? */
 bool dryi_piece_find(const char *text, size_t length, const char *wanted);
 /* Digits alone. */
 bool dryi_piece_number(struct dryi_piece word, uint64_t *number);
 /* "512", "2M", "65536k", "1G": as the kernel takes sizes. */
 bool dryi_piece_size(struct dryi_piece word, uint64_t *bytes);
 
-/* What stands in brackets: "always [madvise] never". */
+/* The word in brackets: "always [madvise] never". */
 bool dryi_text_chosen(const char *text, size_t length, struct dryi_piece *chosen);
 
 /* /proc/self/limits: "Max open files   1024   4096   files"; UINT64_MAX: unlimited. */

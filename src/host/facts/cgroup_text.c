@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea and the sources stand in cgroup_text.h. A text is cut from the left, piece by
+ * piece, in place; nothing is copied but the path that is found.
+ */
 #include "host/facts/cgroup_text.h"
 
 #include <string.h>
@@ -96,7 +101,10 @@ find_mount(struct text mounts, int version, const char *controller, struct mount
     return false;
 }
 
-/* What of a group's path lies below the group that is mounted. */
+/*
+ * Cut `root`, the group that is mounted, from a group's path; false: the path is not below
+ * it.
+ */
 static bool
 below(struct text root, struct text *path)
 {

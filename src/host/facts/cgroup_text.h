@@ -3,12 +3,13 @@
 #define DRYI_HOST_CGROUP_TEXT_H
 
 /*
- * Where the control group of this process lies: /proc/self/cgroup says which group it is,
- * /proc/self/mountinfo where the hierarchy is mounted and which group its top is (not the root
- * in containers without a cgroup namespace). proc(5) and cgroups(7) describe both.
+ * The folder of this process's control group. /proc/self/cgroup says which group it is. Its
+ * neighbour /proc/self/mountinfo says where the hierarchy is mounted and which group its top
+ * is (not the root in containers without a cgroup namespace). Both are described by proc(5)
+ * and cgroups(7).
  *
- * There are two versions, both of which may be mounted at once: of version 1 each controller
- * has a hierarchy of its own, of version 2 there is one.
+ * There are two versions, both of which may be mounted at once: in version 1 each controller
+ * has a hierarchy of its own, version 2 has one for all.
  *
  * Errors     false: there is none, or the text is not of this form, or too long for us.
  */
@@ -31,7 +32,7 @@ struct dryi_cgroup {
 bool dryi_cgroup_find(const char *groups, size_t groups_length, const char *mounts,
                       size_t mounts_length, const char *controller,
                       struct dryi_cgroup *found);
-/* To the group above; false at the top. */
+/* Go to the group above; false at the top. */
 bool dryi_cgroup_up(struct dryi_cgroup *group);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The forms stand in fact_text.h; each is a scan from left to right, in place. */
 #include "host/facts/fact_text.h"
 
 #include <string.h>
@@ -138,7 +140,7 @@ node_prefix(const char *line, size_t length)
     return at;
 }
 
-/* What stands behind the key: "  123 kB" to its end. */
+/* Read the value behind a key, up to the end of the line: "  123 kB". */
 static bool
 read_value(const char *line, size_t length, size_t at, uint64_t *number)
 {

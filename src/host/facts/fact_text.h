@@ -35,7 +35,7 @@ bool dryi_fact_keyed(const char *text, size_t length, const char *key, uint64_t 
 /* "KEY 123", as in memory.stat. */
 bool dryi_fact_field(const char *text, size_t length, const char *key, uint64_t *number);
 
-/* Whether `word` is the chosen one: "always [madvise] never". */
+/* Is `word` the chosen one in "always [madvise] never"? */
 bool dryi_fact_is_chosen(const char *text, size_t length, const char *word);
 
 /* "hugepages-2048kB": the bytes of a page. */

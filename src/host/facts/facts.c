@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Facts of memory: pools of huge pages, transparent ones, nodes and what is available. Each
+ * answer reads its files anew (facts_read.h) and checks each number before it is used. The
+ * kernel's Documentation/admin-guide/mm describes the files: hugetlbpage, transhuge,
+ * numa_memory_policy.
+ */
 #include "host/facts/facts.h"
 
 #include <string.h>
@@ -139,7 +146,11 @@ is_chosen(const struct dryi_facts *facts, const char *path, const char *word)
            dryi_fact_is_chosen(file.text, file.length, word);
 }
 
-/* Of the size itself: "inherit" stands for what is set for all (Linux 6.8; shared, 6.11). */
+/*
+ * Is this size of transparent huge pages off? "inherit", or no file of the size, stands for
+ * the setting of all sizes. Sizes have files since Linux 6.8; those for shared memory, since
+ * 6.11.
+ */
 static bool
 is_size_off(const struct dryi_facts *facts, uint64_t huge_bytes, const char *name,
             bool is_off_for_all)

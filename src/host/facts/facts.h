@@ -3,7 +3,7 @@
 #define DRYI_HOST_FACTS_H
 
 /*
- * What the machine has and allows, read from /sys and /proc at the moment of asking.
+ * Facts: the traits of the machine and its limits, read from /sys and /proc when asked for.
  *
  * Paths are put behind a root, so that tests bring folders of other machines. Nothing is kept
  * and no memory is taken: each answer is a few small files.
@@ -34,24 +34,24 @@ size_t dryi_facts_pool_sizes(const struct dryi_facts *facts,
 /* The kernel's default of these; 0: not known. */
 uint64_t dryi_facts_default_pool(const struct dryi_facts *facts);
 
-/* Of base pages; of another machine what its huge ones tell, 0: not known. */
+/* The bytes of a base page. For another machine its huge pages tell them; 0: not known. */
 uint64_t dryi_facts_base_bytes(const struct dryi_facts *facts);
 
-/* In pages. Of a node, only total and free. */
+/* In pages. A node has total and free alone. */
 struct dryi_pool_facts {
     uint64_t total, free, reserved, surplus, overcommit;
 };
 bool dryi_facts_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node,
                      struct dryi_pool_facts *pool);
 
-/* Of transparent huge pages; huge_bytes 0: the kernel has none, or does not say. */
+/* Transparent huge pages; huge_bytes 0: the kernel has none, or does not say. */
 struct dryi_thp_facts {
     uint64_t huge_bytes;
     bool is_off, is_off_for_shared;
 };
 void dryi_facts_thp(const struct dryi_facts *facts, struct dryi_thp_facts *thp);
 
-/* With memory, and of these the ones this process may use. */
+/* The nodes with memory, and the ones among them that this process may use. */
 bool dryi_facts_nodes(const struct dryi_facts *facts, struct dry_pages_nodes *existing,
                       struct dry_pages_nodes *allowed);
 bool dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node,
@@ -60,20 +60,20 @@ bool dryi_facts_node_cpus(const struct dryi_facts *facts, int32_t node,
 bool dryi_facts_status_list(const struct dryi_facts *facts, const char *key,
                             uint64_t *words, size_t bit_max);
 
-/* Of interleaving by weights; 1 where the kernel does not tell. */
+/* The node's weight in interleaving by weights; 1 if the kernel does not tell. */
 uint64_t dryi_facts_weight(const struct dryi_facts *facts, int32_t node);
 
-/* What the kernel would find for base pages without swapping, about. */
+/* About the bytes that the kernel would find for base pages without swapping. */
 uint64_t dryi_facts_available_bytes(const struct dryi_facts *facts, int32_t node);
 /* The least that any control group above this process leaves of memory. */
 uint64_t dryi_facts_cgroup_room(const struct dryi_facts *facts);
-/* The same of a pool: of pages in use, or of those reserved by mappings. */
+/* The same of a pool's pages: counted by use, or (of_reserved) by what mappings reserve. */
 uint64_t dryi_facts_cgroup_pool_room(const struct dryi_facts *facts, uint64_t page_bytes,
                                      bool of_reserved);
 
 /*
- * The least number in a file of this group and those above it, whose name in version 1 and
- * 2 of groups is given (NULL: there is none); UINT64_MAX: no limit is known.
+ * The least number in a file of this group and of those above it; UINT64_MAX: no limit is
+ * known. The `names` are the file's in version 1 and 2 of groups (NULL: there is none).
  */
 uint64_t dryi_facts_cgroup_least(const struct dryi_facts *facts, const char *controller,
                                  const char *const names[2]);
@@ -90,7 +90,7 @@ bool dryi_facts_node_bytes(const struct dryi_facts *facts, uint64_t address,
                            uint64_t bytes,
                            void (*take)(void *to, int node, uint64_t bytes), void *to);
 
-/* Of a set of nodes. */
+/* Questions to a set of nodes. */
 bool dryi_nodes_have(const struct dry_pages_nodes *nodes, int64_t node);
 void dryi_nodes_add(struct dry_pages_nodes *nodes, int32_t node);
 bool dryi_nodes_are_none(const struct dry_pages_nodes *nodes);

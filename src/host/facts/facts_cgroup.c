@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The room that control groups leave. The group of a controller is found, then each group
+ * from there up to the mount is asked; the least answer holds. Inactive copies of files count
+ * as free. (cgroups(7); the kernel's documents cgroup-v1/memory, cgroup-v1/hugetlb and
+ * cgroup-v2)
+ */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -22,7 +29,10 @@ find_group(const struct dryi_facts *facts, const char *controller,
            struct dryi_cgroup *group)
 {
     struct dryi_fact_file groups, mounts;
-    /* Where groups are mounted for us who read them; another process may have its own. */
+    /*
+     * Groups are looked up where we see them mounted; another process may have its own
+     * mounts.
+     */
     struct dryi_facts own = *facts;
     own.process = 0;
     return dryi_facts_read(facts, &groups, "/proc/self/cgroup") &&

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Files read behind a root; /proc/self may stand for another process. A long file goes
+ * through a small buffer, and of its lines those that are wanted are kept; the rest costs no
+ * memory.
+ */
 #include "host/facts/facts_read.h"
 
 #include <stdarg.h>
@@ -29,7 +35,7 @@ open_at(const struct dryi_facts *facts, const char *path)
     return facts->kernel->open(facts->kernel->self, full);
 }
 
-/* As much as there is, up to the capacity. */
+/* Read as much as there is, up to the capacity. */
 static bool
 read_all(const struct dryi_facts *facts, int file, struct dryi_fact_file *to)
 {

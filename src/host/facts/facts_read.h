@@ -13,16 +13,16 @@ struct dryi_fact_file {
     size_t length;
 };
 
-/* What lies beyond DRYI_FACTS_TEXT_MAX is left out. */
+/* Read a file; bytes beyond DRYI_FACTS_TEXT_MAX are left out. */
 __attribute__((format(printf, 3, 4))) bool dryi_facts_read(const struct dryi_facts *facts,
                                                            struct dryi_fact_file *file,
                                                            const char *path, ...);
 __attribute__((format(printf, 3, 4))) bool dryi_facts_read_number(
     const struct dryi_facts *facts, uint64_t *number, const char *path, ...);
-/* Of a long file the lines that contain `word`, as far as they fit. */
+/* Read the lines of a long file that contain `word`, as far as they fit. */
 bool dryi_facts_read_lines(const struct dryi_facts *facts, struct dryi_fact_file *file,
                            const char *path, const char *word);
-/* Of a long file its end, from the first line on that contains `word`, as far as it fits. */
+/* Read a long file from the first line on that contains `word`, as far as it fits. */
 bool dryi_facts_read_from(const struct dryi_facts *facts, struct dryi_fact_file *file,
                           const char *path, const char *word);
 

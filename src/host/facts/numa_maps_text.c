@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in numa_maps_text.h: one line is kept, its words are read in place. */
 #include "host/facts/numa_maps_text.h"
 
 #include <string.h>

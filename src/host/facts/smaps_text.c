@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in smaps_text.h: one line is kept, and two sums for the range. */
 #include "host/facts/smaps_text.h"
 
 #include <string.h>

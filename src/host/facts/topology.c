@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The topology of a machine: arrays of nodes and CPUs by number, of GPUs by PCI address, and a
+ * table of the distances between nodes. Files that are missing leave their fields not known.
+ * Reading costs a few small files for each node, CPU and GPU.
+ */
 #include "host/facts/topology.h"
 
 #include <string.h>
@@ -58,7 +64,7 @@ read_memory(const struct dryi_facts *facts, bool knows_nodes,
     (void)dryi_fact_keyed(file.text, file.length, "MemFree", &node->free_bytes);
 }
 
-/* As the kernel lists them: by number, of nodes that are online. */
+/* Read distances in the kernel's order: by number, to nodes that are online. */
 static void
 read_distances(const struct dryi_facts *facts, struct dry_topology *t)
 {
@@ -72,7 +78,7 @@ read_distances(const struct dryi_facts *facts, struct dry_topology *t)
     }
 }
 
-/* What there is, with or without memory. False: nothing says. */
+/* List the nodes that there are, with or without memory. False: nothing says. */
 static bool
 list_nodes(const struct dryi_facts *facts, const struct dry_pages_nodes *with_memory,
            struct dry_pages_nodes *online)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * GPUs by what PCI says of them, without a driver's library: class 0x03 is a display
- * controller (0x0302 those without a plug), 0x12 a processing accelerator, as AMD's newest
+ * GPUs by what PCI says of them, without a driver's library. Class 0x03 is a display
+ * controller (0x0302 those without a plug); 0x12 is a processing accelerator, as AMD's newest
  * call themselves. (PCI Code and ID Assignment Specification)
  */
 #include "host/facts/topology_gpu.h"

@@ -13,7 +13,10 @@ struct dryi_topology_gpus {
     struct dry_topology_gpu gpus[DRY_TOPOLOGY_GPUS_MAX]; /* by key */
 };
 
-/* Those of /sys/bus/pci/devices; `gpus` is large, and zeroed but for its facts. */
+/*
+ * Find the GPUs of /sys/bus/pci/devices. `gpus` is large; the caller zeroes all but its
+ * facts.
+ */
 void dryi_topology_find_gpus(struct dryi_topology_gpus *gpus);
 
 #endif

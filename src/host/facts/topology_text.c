@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The forms stand in topology_text.h; each is a scan from left to right, in place. */
 #include "host/facts/topology_text.h"
 
 #include "base/ascii.h"
@@ -16,7 +18,7 @@ take_word(const char *text, size_t length, size_t *at, char end)
     return word;
 }
 
-/* What stands behind a line: nothing, or its end. */
+/* Is nothing left at `at`, or a line end alone? */
 static bool
 is_over(const char *text, size_t length, size_t at)
 {
