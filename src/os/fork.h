@@ -3,12 +3,12 @@
 #define DRYI_OS_FORK_H
 
 /*
- * Whether this process is the one that made an object, or a child forked from it.
+ * A mark tells whether this process made an object, or is a child forked from its maker.
  *
  * A device belongs to the process that opened it; a child has copies of our records, but
- * not the device. The mark is a word in a page of its own that the kernel wipes in a child
- * (MADV_WIPEONFORK, Linux 4.14), so that asking costs one load and no system call. Where
- * the kernel does not know that, the process id is compared, a system call a question.
+ * not the device. The mark is a word in a page of its own. The kernel wipes that page in a
+ * child (MADV_WIPEONFORK, Linux 4.14), so asking costs one load and no system call. If the
+ * kernel does not know that, the process id is compared, a system call a question.
  * Grandchildren are children too. A vfork or a clone that shares memory is not a fork.
  *
  *     dryi_fork_mark_init(&mark);
@@ -37,7 +37,7 @@ void dryi_fork_mark_init(struct dryi_fork_mark *mark);
 /* Accepts a zeroed mark, and one finished before. */
 void dryi_fork_mark_finish(struct dryi_fork_mark *mark);
 
-/* The word is not 1. The slower way: does getpid() differ? */
+/* Requires that the word is not 1. Without a page, compare getpid(), the slower way. */
 DRYI_ASIDE bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
 
 static inline bool

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Linux's calls behind the table of kernel.h, without any state: a system call each, or a few.
+ * Calls and structures that libc lacks are declared here as in include/uapi.
+ */
 #include "os/kernel.h"
 
 #include <dirent.h>
@@ -96,7 +101,7 @@ kernel_write_zeroes(void *self, uint64_t address, uint64_t step, size_t count)
     return result;
 }
 
-/* Of linux/fs.h since Linux 6.7; headers may be older than the kernel. */
+/* These are in linux/fs.h since Linux 6.7; headers may be older than the kernel. */
 struct page_region {
     __u64 start, end, categories;
 };

@@ -3,8 +3,8 @@
 #define DRYI_OS_KERNEL_H
 
 /*
- * What the host's pages need of the kernel, as one table, so that a test can put another in
- * its place and have each call refused in turn.
+ * The calls of the kernel that the host's pages need, as one table. A test can put another
+ * in its place and have each call refused in turn.
  *
  * Errors     0 or a number of what was done; else a negative errno. unmap may be
  *            refused too; its callers say what then.
@@ -62,9 +62,9 @@ struct dryi_kernel {
     /* move_pages() that moves nothing: the node of each address, or a negative errno. */
     int (*query_nodes)(void *self, size_t count, const uint64_t *addresses, int *nodes);
     /*
-     * A zero read from /dev/zero into each of `count` addresses, `step` bytes apart: the
-     * kernel writes, and is told of a page that is not to be had, instead of the process by
-     * a signal. How many were written.
+     * Read a zero from /dev/zero into each of `count` addresses, `step` bytes apart; how
+     * many were written. The kernel writes, so a page that is not to be had is told to it,
+     * and not to the process by a signal.
      */
     int (*write_zeroes)(void *self, uint64_t address, uint64_t step, size_t count);
     /* PAGEMAP_SCAN: how many bytes of a range lie in huge pages. */

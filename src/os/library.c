@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* dlopen() and dlsym(); library.h says why a library stays. */
 #include "os/library.h"
 
 #include <dlfcn.h>

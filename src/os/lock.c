@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in lock.h; this file has the slow halves: spinning, sleeping (futex(2)), the
+ * fence and contention. test/prop/model_lock.c is its proof by cases.
+ */
 #include "os/lock.h"
 
 #include <linux/futex.h>
@@ -59,14 +64,19 @@ make_contended(struct dryi_lock *lock)
 }
 
 /*
- * A giver that did not see the lock contended looked before the fence, so behind it its store
- * is seen, and the exchange finds the lock free. One that saw it wakes us. Contended is looked
- * at once more after the exchange: a giver that ended it before may have overwritten the 2.
- * Who gets the lock here leaves 2 in it for others that may sleep, so it must be given by an
- * exchange, though a giver may have ended contended in between. No fence is needed for that:
- * the next to look is ourselves. Without the fence none of this holds, and the sleep is short;
- * one that found the lock contended before the fence was made may sleep beside a free lock
- * until the one that makes the fence has got it.
+ * Sleep until the lock is ours. A giver that did not see the lock contended looked before the
+ * fence, so behind the fence its store is seen, and the exchange finds the lock free. A giver
+ * that saw it contended wakes us. is_contended is read once more after the exchange: a giver
+ * that ended contention before the exchange may have overwritten the 2.
+ *
+ * A thread that gets the lock here leaves 2 in it for others that may sleep. The lock must
+ * then be given by an exchange, so it is marked contended again: a giver may have ended that
+ * in between. No fence is needed for this mark, for the next to look at it is the thread
+ * itself.
+ *
+ * Without the fence none of this holds, and the sleep is short. A thread that found the lock
+ * contended before the fence was made may sleep beside a free lock until the thread that
+ * makes the fence has got it.
  */
 void
 dryi_lock_sleep(struct dryi_lock *lock)
@@ -88,8 +98,9 @@ dryi_lock_sleep(struct dryi_lock *lock)
 }
 
 /*
- * Who ends contended wakes one whatever the word says: a giver may stand between its store,
- * which overwrote a 2, and its second look, which would now tell it nothing.
+ * Give a contended lock. A call that ends contention wakes one sleeper even if the word is
+ * not 2, for another giver may already have overwritten the 2 with its store. The second look of
+ * that giver would now find the lock uncontended and wake nobody.
  */
 void
 dryi_lock_give_contended(struct dryi_lock *lock)

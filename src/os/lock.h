@@ -3,19 +3,21 @@
 #define DRYI_LOCK_H
 
 /*
- * One thread at a time; who waits sleeps.
+ * A lock: one thread at a time has it, and threads that wait for it sleep.
  *
- * A pool takes a lock or two in every call, so they are made to cost little: to take one that
- * is free is one atomic instruction, to give it back a store, and neither is atomic while the
+ * A pool takes a lock or two in every call, so they are made to cost little. Taking a free
+ * one is one atomic instruction, giving it back is a store, and neither is atomic while the
  * process has one thread. After its store the giver looks whether anybody has begun to sleep.
- * What keeps these two in order is not a fence of the giver's, as dear as the rest together,
- * but one that the first to sleep has the kernel put into every thread of the process, before
- * it looks at the lock for the last time (membarrier(2), Linux 4.14; Dekker's two flags, with
- * the fence on the side that has the time). From then on the lock is contended, and given by
- * an exchange that tells whether anybody sleeps (Drepper, "Futexes are tricky", 2011), until
- * for long nobody did: longer each time, for the fence can take as long as ten thousand
- * exchanges where other processors must first be given back to the machine that we run on. Where
- * the kernel has no such fence it is contended for ever.
+ * No fence of the giver's keeps these two in order: it would be as dear as the rest together.
+ * Instead, the first to sleep has the kernel put a fence into every thread of the process,
+ * before it looks at the lock for the last time (membarrier(2), Linux 4.14). These are
+ * Dekker's two flags, with the fence on the side that has the time.
+ *
+ * After that fence the lock is contended: it is given by an exchange that tells whether
+ * anybody sleeps (Drepper, "Futexes are tricky", 2011). It is contended no more when nobody
+ * has slept for long, and longer each time, for the fence is dear. It can take as long as ten
+ * thousand exchanges if other processors must first be given back to the machine that we run
+ * on. If the kernel has no such fence, the lock is contended for ever.
  *
  * The giver looks at the lock when others may have it already: its memory is to outlive the
  * call of whoever gives it, not just the time it is held. Not for signal handlers, not
@@ -40,7 +42,10 @@
 #define DRYI_LOCK_IS_ALONE() 0
 #endif
 
-/* Given so often without a sleeper, it is contended no more; the next time so many times that. */
+/*
+ * After CALM gives without a sleeper the lock is contended no more; each time CALM_GROWS
+ * times as many are wanted, up to CALM_MAX.
+ */
 #define DRYI_LOCK_CALM 4096u
 #define DRYI_LOCK_CALM_GROWS 4u
 #define DRYI_LOCK_CALM_MAX (DRYI_LOCK_CALM << 8)
@@ -54,9 +59,9 @@ struct dryi_lock {
 };
 
 /*
- * A system call. The first of a process that has several threads by then takes milliseconds:
- * the kernel waits until all processors know that the process may ask for fences. The child of
- * a fork need not ask again.
+ * Make a free lock. This is a system call. The first of a process that has several threads by
+ * then takes milliseconds: the kernel waits until all processors know that the process may
+ * ask for fences. The child of a fork need not ask again.
  */
 void dryi_lock_init(struct dryi_lock *lock);
 /* The slow halves. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* memfd_create() and fallocate(); a piece taken back is a hole in the file. */
 #include "os/memfd.h"
 
 #include <errno.h>

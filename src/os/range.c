@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* mmap() over the range in place: MAP_FIXED replaces what lay there. */
 #include "os/range.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@ map(uint64_t address, uint64_t bytes, int protection, int flags, uint64_t *mappe
     return DRY_OK;
 }
 
-/* More than is asked for, then what does not begin and end where it should goes back. */
+/* Map more than is asked for, then give back both ends beside the aligned part. */
 enum dry_status
 dryi_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
@@ -35,8 +37,10 @@ dryi_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *address)
     return DRY_OK;
 }
 
-/* Giving back a middle makes two pieces of one; where that is one too many, the memory goes
- * and the addresses stay. */
+/*
+ * Giving back a middle makes two pieces of one. If that is one too many, the memory goes and
+ * the addresses stay.
+ */
 void
 dryi_range_release(uint64_t address, uint64_t bytes)
 {

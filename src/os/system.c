@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* sysconf() and the clock, asked anew each time. */
 #include "os/system.h"
 
 #include <time.h>

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of a page as the kernel maps them: 4 KiB on x86-64, up to 64 KiB on arm64. */
+/* The bytes of a page as the kernel maps it: 4 KiB on x86-64, up to 64 KiB on arm64. */
 uint64_t dryi_system_page_bytes(void);
 /* The memory of the whole machine; UINT64_MAX if the system does not say. */
 uint64_t dryi_system_memory_bytes(void);

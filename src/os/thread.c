@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/* The idea stands in thread.h. The mask is set around pthread_create(), which hands it on. */
 #include "os/thread.h"
 
 #include <signal.h>

@@ -4,8 +4,9 @@
 
 /*
  * A thread of ours. No signal is delivered to it, for the program's handlers run in the
- * program's threads, but what it raises itself: blocked, that would end the process where a
- * handler of the program would not (SIGSYS is what a filter of system calls may send).
+ * program's threads. Excepted are signals that it raises itself: blocked, they would end the
+ * process where a handler of the program would not. SIGSYS is one: a filter of system calls
+ * may send it.
  */
 
 #include <pthread.h>
@@ -15,7 +16,7 @@ struct dryi_thread {
     pthread_t id;
 };
 
-/* False: the system gives none. What it runs returns by itself. */
+/* Start a thread; false: the system gives none. Requires that `run` returns by itself. */
 bool dryi_thread_start(struct dryi_thread *thread, void *(*run)(void *self), void *self);
 /* Once for every start, and not in the child of a fork: it has no such thread. */
 void dryi_thread_join(struct dryi_thread *thread);

@@ -92,7 +92,7 @@ driver_keeps(const struct dry_cuda *cuda, void *pool)
     return dryi_add_saturating(in_pool, in_graphs);
 }
 
-/* Whether a call that was out of memory should be repeated. */
+/* Has the driver given memory back, so that a call that was out of memory may be repeated? */
 static bool
 driver_gives_back(struct dry_cuda *cuda, int result)
 {
@@ -428,7 +428,10 @@ cuda_event_record(void *self, uint64_t stream, uint64_t *event)
     return dryi_cuda_status(result);
 }
 
-/* Where everything is gone nothing runs any more. A refusal proves nothing: not passed. */
+/*
+ * Has the event passed? A refusal proves nothing: it has not. Once everything is gone
+ * nothing runs any more: it has.
+ */
 static int
 cuda_event_query(void *self, uint64_t event)
 {
@@ -444,7 +447,7 @@ cuda_event_query(void *self, uint64_t event)
     return result == DRYI_CUDA_SUCCESS || is_gone(cuda);
 }
 
-/* One of the driver's calls that wait. Where everything is gone nothing runs any more. */
+/* Wait with one of the driver's calls. Once everything is gone nothing runs any more: OK. */
 static enum dry_status
 wait_with(struct dry_cuda *cuda, int (*function)(void *), uint64_t handle)
 {
@@ -600,7 +603,7 @@ describe_device(struct dry_cuda *cuda, struct dry_error *err)
     return DRY_OK;
 }
 
-/* What an old driver does not know, the device does not have. */
+/* Ask for an attribute; if an old driver does not know it, the device does not have it. */
 static enum dry_status
 ask(const struct dry_cuda *cuda, int attribute, bool *has, struct dry_error *err)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in cuda_context.h: around every call, then the life. */
 #include "device/cuda/cuda_context.h"
 
 #include "base/fail.h"

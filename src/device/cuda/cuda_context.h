@@ -5,17 +5,17 @@
 /*
  * A GPU of NVIDIA's driver and its primary context, as whoever calls the driver needs them.
  *
- * Every call is made between enter() and leave(): the device's primary context becomes
- * current, and the thread's capture mode relaxed, because in the other modes a call that a
- * graph cannot hold, like cuMemAlloc, spoils a capture that is under way. Both are put back.
+ * Every call is made between enter() and leave(). The device's primary context becomes
+ * current, and the thread's capture mode relaxed; both are put back. In the other modes a call
+ * that a graph cannot hold, like cuMemAlloc, spoils a capture that is under way.
  *
  *     struct dryi_cuda_stay stay = dryi_cuda_enter(context);
  *     if (stay.result != DRYI_CUDA_SUCCESS) ...
  *     result = dryi_cuda_note(context, context->driver.mem_alloc(...));
  *     dryi_cuda_leave(context, &stay);
  *
- * These are calls of the driver's interface alone: what they are refused is never left behind
- * as the CUDA runtime's last error, which a program's next launch would report as its own.
+ * These are calls of the driver's interface alone. Their refusals are never left behind as the
+ * CUDA runtime's last error, which a program's next launch would report as its own.
  *
  * Ownership  find, then retain, then close, which accepts what is half-built and zeroed.
  * Threads    Nothing is changed after retain but counters, which are atomic: any may call.
@@ -54,15 +54,19 @@ bool dryi_cuda_context_is_gone(const struct dryi_cuda_context *context);
 
 /* Remember what the driver says, until it is gone; the result again. */
 int dryi_cuda_note(struct dryi_cuda_context *context, int result);
-/* A refusal that the caller will not hear of. What is gone has nothing to give back to. */
+/*
+ * Count a refusal that the caller will not hear of. One of a context that is gone is not
+ * counted: nothing can be given back there.
+ */
 void dryi_cuda_note_unheard(struct dryi_cuda_context *context, int result);
 /*
- * Of a stream that was destroyed the driver may say that its context is. Whether ours is,
- * enter() hears; what is said of a handle must not end the device.
+ * The result of a call with the program's handle. The driver may say of a destroyed stream
+ * that its context is destroyed; here that becomes INVALID_HANDLE, for an answer about a
+ * handle must not end the device. If our own context is gone, enter() hears so.
  */
 int dryi_cuda_of_handle(int result);
 
-/* What enter() has to have put back. */
+/* A stay: the things that leave() has to put back. */
 struct dryi_cuda_stay {
     int result; /* not SUCCESS: nothing was entered */
     int capture_mode;
@@ -72,7 +76,7 @@ struct dryi_cuda_stay dryi_cuda_enter(struct dryi_cuda_context *context);
 /* The same into another context of the driver's, whose fate is not ours. */
 struct dryi_cuda_stay dryi_cuda_enter_other(struct dryi_cuda_context *context,
                                             void *handle);
-/* What was done between stays done, whatever is refused here. */
+/* Put back what enter() changed. A refusal here undoes nothing of the calls between. */
 void dryi_cuda_leave(struct dryi_cuda_context *context, struct dryi_cuda_stay *stay);
 
 #endif

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One table says of each function its name, its place in the struct and whether a device can
+ * do without it; opening fills the struct from the table. The names are those of NVIDIA's
+ * CUDA Driver API reference.
+ */
 #include "device/cuda/cuda_driver.h"
 
 #include <errno.h>

@@ -154,7 +154,7 @@ DRY_CHECK_RESULT enum dry_status dryi_cuda_driver_open(struct dryi_cuda_driver *
                                                        struct dry_error *err);
 void dryi_cuda_driver_close(struct dryi_cuda_driver *driver);
 
-/* Whether all functions for pages are there. */
+/* Are all functions for pages there? */
 int dryi_cuda_driver_has_pages(const struct dryi_cuda_driver *driver);
 
 /* "WHAT: CUDA_ERROR_NAME (its text)" with the status that fits. */

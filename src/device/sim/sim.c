@@ -139,8 +139,7 @@ take_address(struct dry_sim *sim, enum dry_sim_call call, uint64_t asked, uint64
     if (!fits && !chosen)
         return false;
     uint64_t end;
-    /* What we choose later lies above what was chosen for us, as far as that is possible.
-     */
+    /* Addresses that we choose later lie above those chosen for us, if that is possible. */
     if (fits && round_up_checked(begin + size, o->granularity_bytes, &end) &&
         end > sim->next_address)
         sim->next_address = end;
@@ -287,7 +286,7 @@ sim_release_page(void *self, uint64_t page)
     give_bytes(sim, sim->options.page_bytes);
 }
 
-/* Whether a driver would look at such a range of pages at all. */
+/* Would a driver look at such a range of pages at all? */
 static bool
 is_page_range(const struct dry_sim *sim, uint64_t address, size_t count)
 {

@@ -3,13 +3,13 @@
  * The checker: who owned which bytes last, and whether their work is over.
  *
  * Every allocation is a life. Its range in `owned` stands there until other lives take the
- * bytes over; a new life remembers as `formers` from whom it has which bytes, as far as their
- * uses are not known to be over. Each first use on a stream is held against the formers.
+ * bytes over. A new life remembers as `formers` from whom it has which bytes, unless their
+ * uses are known to be over. Each first use on a stream is held against the formers.
  *
- * When a life that was used is disowned its formers are forgotten: whoever comes next must come
- * after its uses, which came after theirs (or were findings). A life that was never used hands
- * its formers on, byte for byte. So a former is always a life that was used and is over, and has
- * no formers itself, which is why dropping one ends there.
+ * When a life that was used is disowned its formers are forgotten: whoever comes next must
+ * come after its uses, which came after theirs (or were findings). A life that was never used
+ * hands its formers on, byte for byte. So a former is always a life that was used and is
+ * over, and has no formers itself, which is why dropping one ends there.
  */
 #include "device/sim/sim_state.h"
 
@@ -380,8 +380,8 @@ drop_pieces(struct dryi_sim_check *check, struct dryi_sim_life *life, uint32_t f
 }
 
 /*
- * Work by `life` on a stream it was not used on; whoever had the bytes must be before it. What
- * is found once is not found again.
+ * Check work by `life` on a stream it was not used on: whoever had the bytes must be before
+ * it. A fault that was found is not found again.
  */
 static void
 check_formers(struct dry_sim *sim, struct dryi_sim_life *life, uint32_t stream,
@@ -531,7 +531,7 @@ dryi_sim_forget(struct dry_sim *sim, uint64_t begin, uint64_t end,
         life->has_holes = true;
         if (life->is_owned)
             continue;
-        /* Where there is no memory for a piece on either side, the later one goes too. */
+        /* If there is no memory for a piece on either side, the later one goes too. */
         bool fits = dryi_sim_ranges_reserve(owned, 1);
         add_references(check, index,
                        dryi_sim_ranges_cut(owned, node, from, fits ? up_to : UINT64_MAX));

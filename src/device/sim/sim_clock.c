@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in sim_clock.h. A search for a mark is binary; joining is one merge. */
 #include "device/sim/sim_clock.h"
 
 #include <string.h>

@@ -3,12 +3,13 @@
 #define DRYI_SIM_CLOCK_H
 
 /*
- * What happened before: for each stream, up to which of its ticks.
+ * A clock says what happened before: for each stream, up to which of its ticks.
  *
- * A vector clock, sparse: marks in the order of their streams, and no mark where the answer is
- * "nothing". Only the order between streams is here; what the program itself knows to be over
- * is in struct dryi_sim_stream, and marks it covers are dropped before a clock is handed on,
- * so that clocks stay short however many streams there are.
+ * It is a vector clock, sparse: marks in the order of their streams, and no mark where the
+ * answer is "nothing". Only the order between streams is here. Work that the program itself
+ * knows to be over stands in struct dryi_sim_stream (`known`). Marks covered by that are
+ * dropped before a clock is handed on, so that clocks stay short however many streams there
+ * are.
  *
  * Errors  Functions that answer false had no memory and changed nothing.
  */

@@ -2,10 +2,10 @@
 /*
  * The checker's map of addresses: what is reserved, where memory lies, which page lies where.
  *
- * What a driver would refuse is refused, beside the finding, so that the map is always one that
- * could be. Neighbouring pieces that came the same way are joined: a block of many pages is
- * looked up as one range. Room for taking them apart again is made when they are mapped,
- * because unmapping cannot fail.
+ * A call that a driver would refuse is refused, beside the finding, so that the map is always
+ * one that could be. Neighbouring pieces that came the same way are joined: a block of many
+ * pages is looked up as one range. Room for taking them apart again is made when they are
+ * mapped, because unmapping cannot fail.
  */
 #include "device/sim/sim_state.h"
 
@@ -75,7 +75,7 @@ add_mapped(struct dryi_sim_check *check, uint64_t begin, uint64_t end,
     dryi_sim_ranges_insert(mapped, begin, end, (uint32_t)source);
 }
 
-/* Whether memory of this source lies under all of [begin, end): pieces are joined. */
+/* Does memory of this source lie under all of [begin, end)? Pieces are joined: one range. */
 static bool
 is_mapped_from(const struct dryi_sim_check *check, uint64_t begin, uint64_t end,
                enum dryi_sim_source source)

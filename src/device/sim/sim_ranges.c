@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea, the source and the costs stand in sim_ranges.h. */
 #include "device/sim/sim_ranges.h"
 
 #include "base/assert.h"

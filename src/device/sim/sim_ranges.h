@@ -46,10 +46,10 @@ bool dryi_sim_ranges_reserve(struct dryi_sim_ranges *ranges, uint64_t more);
 /* The range that holds `address`, else the first behind it, else 0. */
 uint32_t dryi_sim_ranges_find(const struct dryi_sim_ranges *ranges, uint64_t address);
 uint32_t dryi_sim_ranges_next(const struct dryi_sim_ranges *ranges, uint32_t node);
-/* Whether any range has a byte in [begin, end). */
+/* Does any range have a byte in [begin, end)? */
 bool dryi_sim_ranges_touch(const struct dryi_sim_ranges *ranges, uint64_t begin,
                            uint64_t end);
-/* Whether ranges cover all of [begin, end). */
+/* Do ranges cover all of [begin, end)? */
 bool dryi_sim_ranges_cover(const struct dryi_sim_ranges *ranges, uint64_t begin,
                            uint64_t end);
 
@@ -57,8 +57,8 @@ bool dryi_sim_ranges_cover(const struct dryi_sim_ranges *ranges, uint64_t begin,
 uint32_t dryi_sim_ranges_insert(struct dryi_sim_ranges *ranges, uint64_t begin,
                                 uint64_t end, uint32_t value);
 /*
- * Take [begin, end) out of this node's range. By how much the number of ranges changed: -1,
- * 0, or 1 where a piece is left on both sides, for which there must be room.
+ * Take [begin, end) out of this node's range; the change of the number of ranges. It is -1, 0,
+ * or 1 if a piece is left on both sides, for which there must be room.
  */
 int dryi_sim_ranges_cut(struct dryi_sim_ranges *ranges, uint32_t node, uint64_t begin,
                         uint64_t end);

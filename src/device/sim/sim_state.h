@@ -12,10 +12,10 @@
  *   sim_clock.c   vector clocks
  *   sim_ranges.c  ranges of addresses in order
  *
- * Two orders are kept apart. What a stream has passed (`passed`, in events) is what the device
- * did; it moves when it is told to. What the program knows to be over (`known`, in ticks) moves
- * when the program waits or asks. Everything the program puts on a stream comes after what it
- * knows, so clocks of streams need not hold that.
+ * Two orders are kept apart. The events a stream has passed (`passed`) are what the device
+ * did; they grow when it is told so. The ticks that the program knows to be over (`known`)
+ * grow when the program waits or asks. Everything the program puts on a stream comes after
+ * what it knows, so clocks of streams need not hold that.
  */
 
 #include <stdbool.h>
@@ -155,7 +155,7 @@ void dryi_sim_destroy_event(struct dry_sim *sim, uint64_t event);
 enum dry_status dryi_sim_follow(struct dry_sim *sim, uint64_t stream, uint64_t event);
 /* The program knows all work on all streams to be over. */
 void dryi_sim_know_all(struct dry_sim *sim);
-/* Whether work of this tick on stream `from` comes before work put on stream `to` now. */
+/* Does work of this tick on stream `from` come before work put on stream `to` now? */
 bool dryi_sim_is_before(const struct dry_sim *sim, uint32_t from, uint64_t tick,
                         uint32_t to);
 
@@ -172,8 +172,8 @@ void dryi_sim_forget(struct dry_sim *sim, uint64_t begin, uint64_t end,
                      enum dry_sim_fault fault);
 
 /*
- * sim_memory.c: what the device's calls mean for the checker. Those that answer: MEMORY, or
- * SYSTEM where a driver would refuse; nothing was done then.
+ * sim_memory.c: what the device's calls mean for the checker. Calls with a status return
+ * MEMORY, or SYSTEM if a driver would refuse; nothing was done then.
  */
 void dryi_sim_memory_finish(struct dryi_sim_check *check);
 enum dry_status dryi_sim_memory_alloc(struct dry_sim *sim, uint64_t address,

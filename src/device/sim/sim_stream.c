@@ -2,14 +2,14 @@
 /*
  * Events and streams of the simulated device.
  *
- * Events are marks in a stream's order: a stream counts how many were recorded and how many of
- * them it has passed, an event is its number in that count. A stream that follows an event of
- * another keeps a note of it between two of its own events; who passes the note takes the other
- * stream along. That is done with a list of streams on their way, not by recursion, and every
+ * Events are marks in a stream's order: a stream counts how many were recorded and how many
+ * of them it has passed, an event is its number in that count. A stream that follows an event
+ * of another keeps a note of it between two of its own events; who passes the note takes the
+ * other stream along. A list of streams on their way does that, without recursion, and every
  * note is read once.
  *
- * With the checker on, an event keeps the clock of its stream, and who follows it, waits for it
- * or finds it done takes over what it says. What the program knows already is not in clocks,
+ * With the checker on, an event keeps the clock of its stream, and who follows it, waits for
+ * it or finds it done takes over what it says. Clocks lack what the program knows already,
  * see sim_state.h; dropping it is what keeps them short.
  */
 #include "device/sim/sim_state.h"
