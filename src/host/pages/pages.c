@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "host/pages/pages_inside.h"
 
-/* Whether the nodes alone make every try vain. */
+/* Do the nodes alone make every try vain? */
 static bool
 nodes_are_vain(const struct dryi_pages_order *o)
 {
@@ -39,7 +39,7 @@ attempt_of(const struct dryi_pages_try *t, bool is_granted)
     };
 }
 
-/* Down the ladder until one holds, or the caller has enough. */
+/* Try the rungs in order until one holds, or the caller has enough. */
 static bool
 climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
            struct dry_pages_report *report)
@@ -61,7 +61,9 @@ climb_down(const struct dryi_pages_order *order, struct dryi_pages_try *t,
     return false;
 }
 
-/* Of a pool, with what would help; half a command would help nobody. */
+/*
+ * Add to err what a pool lacks and the command that would help; half a command helps nobody.
+ */
 static void
 describe_need(const struct dryi_pages_order *order, struct dry_error *err)
 {
@@ -195,7 +197,7 @@ dry_pages_get_info(const struct dry_pages *pages, struct dry_pages_info *info)
     *info = pages->info;
 }
 
-/* --- collapsing ----------------------------------------------------------------------------- */
+/* --- collapsing -------------------------------------------------------------------------- */
 
 enum dry_status
 dry_pages_collapse(const struct dry_pages *pages, uint32_t timeout_ms,
@@ -231,7 +233,7 @@ dry_pages_collapse(const struct dry_pages *pages, uint32_t timeout_ms,
     return DRY_OK;
 }
 
-/* --- sizes ---------------------------------------------------------------------------------- */
+/* --- sizes ------------------------------------------------------------------------------- */
 
 static struct dry_pages_size
 size_of_pool(const struct dryi_facts *facts, uint64_t page_bytes, int32_t node)

@@ -10,9 +10,11 @@
  * a ladder of rungs; each is tried until one holds. A try maps, says where pages should go,
  * fills, and looks at what came; on any failure it undoes all of it and says why.
  *
- * Invariants of a region: P1 outer covers address .. address + bytes; P2 what of outer lies
- * beside that has no access, so that no mapping of others ever becomes one with ours; P3 it
- * is unmapped whole and once, by whoever created it.
+ * Invariants of a region:
+ *     P1 outer covers address .. address + bytes
+ *     P2 the rest of outer, beside that, has no access, so that no mapping of others ever
+ *        becomes one with ours
+ *     P3 outer is unmapped whole and once, by whoever created it
  */
 
 #include <stdbool.h>
@@ -38,7 +40,7 @@ struct dryi_pages_order {
     enum dry_pages_where where;
     struct dry_pages_nodes nodes;
     bool is_everywhere; /* nothing to choose: this process has only this node's pages */
-    /* What the nodes fall short of already: those that are not there, or not for us. */
+    /* The reason why nodes fall short already: some are not there, or not for us. */
     enum dry_pages_reason node_reason;
     struct dryi_thp_facts thp;
 };
@@ -70,7 +72,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pages_create(
     const struct dry_pages_options *options, const struct dryi_kernel *kernel,
     struct dry_pages **pages, struct dry_pages_report *report, struct dry_error *err);
 
-/* As destroy, but the memory stays mapped for good: somebody may still use its addresses. */
+/* Destroy the object, but leave the memory mapped for good: somebody may still use it. */
 void dryi_pages_abandon(struct dry_pages *pages);
 
 /* The ladder: at least one rung, at most DRY_PAGES_ATTEMPTS_MAX. */
@@ -81,7 +83,7 @@ size_t dryi_pages_ladder(const struct dryi_pages_order *order,
 DRY_CHECK_RESULT enum dry_status dryi_pages_order_init(
     struct dryi_pages_order *order, const struct dry_pages_options *options,
     const struct dryi_kernel *kernel, struct dry_error *err);
-/* Of the first rung of this order's ladder. */
+/* Tell what the first rung of this order's ladder needs. */
 void dryi_pages_need(const struct dryi_pages_order *order, struct dry_pages_need *need);
 
 /* One rung; true: the region is there. false: nothing is, and the reason says why. */
@@ -90,8 +92,8 @@ void dryi_pages_release(const struct dryi_kernel *kernel, uint64_t outer_address
                         uint64_t outer_bytes);
 
 /*
- * Moves what lies in base pages into huge ones of `step` bytes, until the deadline (0: none).
- * 0, or a negative errno where the kernel has no such advice.
+ * Move what lies in base pages into huge ones of `step` bytes, until the deadline (0: none).
+ * 0, or a negative errno if the kernel has no such advice.
  */
 int dryi_pages_collapse(const struct dryi_kernel *kernel, uint64_t address,
                         uint64_t bytes, uint64_t step, uint64_t deadline_ns);
@@ -108,7 +110,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pages_check_owner(const struct dry_pages *
 
 enum dry_status dryi_pages_reason_status(enum dry_pages_reason reason);
 
-/* Where pages lie, `step` bytes a page. */
+/* A range of addresses whose nodes are asked for, `step` bytes a page. */
 struct dryi_pages_places {
     const struct dryi_kernel *kernel;
     uint64_t address, bytes, step;

@@ -29,7 +29,9 @@ add(struct ladder *l, enum dry_pages_kind kind, uint64_t page_bytes)
         add_one(l, kind, page_bytes, true);
 }
 
-/* What is asked for, whether the machine has it or not, then the smaller ones it has. */
+/*
+ * Add the pool that is asked for, even if the machine lacks it, then the smaller ones it has.
+ */
 static uint64_t
 add_pools(struct ladder *l)
 {
@@ -56,7 +58,10 @@ dryi_pages_ladder(const struct dryi_pages_order *order,
 {
     struct ladder l = {.order = order, .rungs = rungs};
     enum dry_pages_kind kind = order->options.kind;
-    /* Of a machine that has none, as one base page: the attempt is refused for it. */
+    /*
+     * A machine without huge pages gets the size of a base page: the attempt is refused for
+     * it.
+     */
     uint64_t huge = order->thp.huge_bytes ? order->thp.huge_bytes : order->base_bytes;
     uint64_t asked = kind == DRY_PAGES_POOL ? add_pools(&l) : huge;
     bool is_strict = order->options.policy == DRY_PAGES_STRICT;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The pages that an order's first rung needs, what its pool lacks of them, and the command that
+ * would mend that. If pages go to nodes, the pool is counted by node; pages by which it may
+ * still grow count for no node.
+ */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -51,7 +57,7 @@ weight_of(const struct dryi_pages_order *order, int32_t node)
                                               : 1;
 }
 
-/* By weight over the nodes; of what is left the first ones have their weight each. */
+/* Divide the pages over the nodes by weight; the first nodes share the rest, a weight each. */
 static void
 divide(const struct dryi_pages_order *order, struct dry_pages_need *need)
 {

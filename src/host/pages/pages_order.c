@@ -73,7 +73,10 @@ is_one_node(const struct dry_pages_nodes *nodes)
     return count == 1;
 }
 
-/* Nodes that are not there or not for us fall away; then the policy says what is left. */
+/*
+ * Choose the nodes: those not there or not for us fall away, and the policy says what is
+ * left.
+ */
 static void
 choose_nodes(struct dryi_pages_order *o)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A look at what the kernel made of a region: the node of every page by move_pages(), or else
+ * by numa_maps, and huge bytes by PAGEMAP_SCAN, or else by smaps. Linear in the pages.
+ */
 #include <string.h>
 
 #include "base/fail.h"

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One rung of the ladder: map, bind to nodes, choose fork and page size, fill, and look at
+ * what came. The first refusal ends it, undone, with its reason (pages_reason.c).
+ */
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -132,7 +137,10 @@ bind_region_evenly(struct dryi_pages_try *t)
     return result;
 }
 
-/* Where the kernel may not be told, a thread's own node is the one it takes from first. */
+/*
+ * Tell the kernel where pages go. If it may not be told, threads on the node fill: a thread's
+ * own node is the one it takes from first.
+ */
 static bool
 place_region(struct dryi_pages_try *t)
 {
@@ -188,7 +196,7 @@ choose_pages(struct dryi_pages_try *t)
     return refuse(t, is_huge ? DRY_PAGES_THP_OFF : DRY_PAGES_REFUSED, -result);
 }
 
-/* Those of the node that this thread may run on; false: none, or not known. */
+/* Find the CPUs of the node that this thread may run on; false: none, or not known. */
 static bool
 find_cpus(const struct dryi_pages_try *t, struct dryi_cpus *cpus)
 {

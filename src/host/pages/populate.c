@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in populate.h. Threads share one counter of pieces and one word that says
+ * whether and why the work ended; the first reason to be written holds.
+ */
 #include "host/pages/populate.h"
 
 #include <errno.h>
@@ -12,7 +17,7 @@
 #define ZEROES_AT_ONCE 256
 #define PIECES_UNASKED 16
 
-/* What `ended` holds besides an errno. */
+/* Values of `ended` besides an errno. */
 enum { NOT_ENDED = 0, BY_TIMEOUT = -1, BY_CALLER = -2 };
 
 struct work {

@@ -7,8 +7,8 @@
  *
  * Pieces of 16 MiB (or one page, if that is larger) are taken in order by whoever is free.
  * MADV_POPULATE_WRITE takes the pages and says what was refused. Kernels before 5.14 answer
- * EINVAL; there the kernel writes one zero into each page on our behalf, which fails with
- * EFAULT where a write of our own would have been a SIGBUS.
+ * EINVAL; there the kernel writes one zero into each page on our behalf. This fails with
+ * EFAULT if a write of our own would have been a SIGBUS.
  */
 
 #include <stdbool.h>
@@ -55,7 +55,9 @@ struct dryi_populate_result {
     bool was_local;        /* each of them ran on the CPUs that were given */
 };
 
-/* All threads are over when it returns. What was filled stays, however it ended. */
+/*
+ * Fill. All threads are over when it returns; pages that were filled stay, however it ended.
+ */
 void dryi_populate_run(const struct dryi_populate *populate,
                        struct dryi_populate_result *result);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The names of dtypes, one table; a search is linear. */
 #include <drystone/dtype.h>
 
 #include <string.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A tensor is memory, of pages of ours or wrapped, with a form; tensor_inside.h says who
+ * gives it back.
+ */
 #include <string.h>
 
 #include "base/assert.h"

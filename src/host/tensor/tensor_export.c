@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is handed over, its shape and its strides are one allocation, and its deleter gives
- * back that and one use of the tensor.
+ * Exports of a tensor. The struct that is handed over, its shape and its strides are one
+ * allocation; its deleter gives back that and one use of the tensor.
  */
 #include <string.h>
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The size of a form: bits of an element times its shape, with every overflow checked.
+ * Strides are compact, the last dimension first (DLPack).
+ */
 #include "base/fail.h"
 #include "host/tensor/tensor_inside.h"
 

@@ -33,7 +33,7 @@ struct dryi_tensor_size {
 DRY_CHECK_RESULT enum dry_status dryi_tensor_measure(const struct dry_tensor_form *form,
                                                      struct dryi_tensor_size *size,
                                                      struct dry_error *err);
-/* Of a form that was measured. */
+/* Compute the strides of a form that was measured. */
 void dryi_tensor_strides(const struct dry_tensor_form *form, int64_t *strides);
 
 void dryi_tensor_drop(struct dry_tensor *tensor);
