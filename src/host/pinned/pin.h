@@ -3,14 +3,14 @@
 #define DRYI_HOST_PIN_H
 
 /*
- * What pins memory of the host, and says when streams are done with it: what the pinned cache
- * (pinned.c) asks for, two words like a device. Made by pin_cuda.c (pages of ours, registered
- * with a driver) and pin_lock.c (the same, by mlock).
+ * A pin makes pinned memory of the host, and says when streams are done with it. The pinned
+ * cache (pinned.c) asks for it, as a pool asks a device. Pins are made by pin_cuda.c (pages
+ * of ours, registered with a driver) and pin_lock.c (the same, by mlock).
  *
  * Ownership  A range belongs to whoever took it, an event too.
  * Threads    All but finish by any thread at any time. The cache never calls take, give, room or
- *            event_record with a lock of its own held; what has become of an event it asks
- *            with its lock held, so that must not wait for anything.
+ *            event_record with a lock of its own held. It calls event_is_done with its lock
+ *            held, so that must not wait for anything.
  * Units      Bytes.
  */
 
@@ -27,24 +27,26 @@ struct dryi_pin_range {
 struct dryi_pin {
     void *self;
     /*
-     * At least `bytes` (> 0), rounded up; the range says to what. node -1: anywhere.
+     * Take at least `bytes` (> 0), rounded up; the range says to what. node -1: anywhere.
      * NO_SPACE: there is no room; MEMORY: none for records; SYSTEM: anything else. Nothing
      * is left behind by a failure.
      */
     enum dry_status (*take)(void *self, uint64_t bytes, int32_t node,
                             struct dryi_pin_range *range, struct dry_error *err);
-    /* Nobody uses it any more. What the driver refuses here is counted by the maker. */
+    /*
+     * Give back a range that nobody uses any more. The maker counts what the driver refuses.
+     */
     void (*give)(void *self, const struct dryi_pin_range *range);
-    /* An event behind everything that `stream` was asked for until now. */
+    /* Record an event behind everything that `stream` was asked for until now. */
     enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event,
                                     struct dry_error *err);
     /*
-     * 1: passed; 0: not yet; -1: the context is gone or broken, and nobody knows: what waits
-     * for it is never handed out again.
+     * 1: passed; 0: not yet; -1: the context is gone or broken, and nobody knows. Blocks that
+     * wait for such an event are never handed out again.
      */
     int (*event_is_done)(void *self, uint64_t event);
     void (*event_return)(void *self, uint64_t event);
-    /* What may be taken now: the least of control group, node, and MemAvailable less a reserve. */
+    /* The room now: the least of control group, node, and MemAvailable less a reserve. */
     uint64_t (*room)(void *self, int32_t node);
     void (*finish)(void *self);
 };

@@ -6,9 +6,9 @@
  * lock: half a second to one a GiB. Pages that are there before, put there by all threads of
  * the right node, leave it the pinning: a tenth of that, and less again with huge pages.
  *
- * What the driver has registered must not be unmapped before it is unregistered: it would take
- * whatever is mapped there next for the old memory. So where unregistering is refused the
- * pages stay for good, and are counted. Where the driver or the context is gone, the
+ * Memory that is registered must not be unmapped before it is unregistered: the driver would
+ * take whatever is mapped there next for the old memory. So if unregistering is refused the
+ * pages stay for good, and are counted. If the driver or the context is gone, the
  * registration went with it.
  */
 #include <stdio.h>
@@ -55,7 +55,7 @@ kernel_pins_little(const struct dryi_facts *facts)
     return major == 6 && minor >= 11 && minor <= 13;
 }
 
-/* What a call of that size may have met; "": nothing that we know of. */
+/* The limit that a call of that size may have met; "": none that we know of. */
 static const char *
 limit_text(const struct pin_cuda *p, uint64_t bytes)
 {
@@ -149,7 +149,7 @@ cuda_take(void *self, uint64_t bytes, int32_t node, struct dryi_pin_range *range
     return status;
 }
 
-/* Whether the driver knows nothing of the range any more. */
+/* Unregister; true: the driver knows nothing of the range any more. */
 static bool
 unregister_range(struct pin_cuda *p, uint64_t address)
 {
@@ -220,7 +220,10 @@ cuda_finish(void *self)
     dryi_memory_free(&memory, p, 1, sizeof *p);
 }
 
-/* What the driver or the machine does not tell costs speed and nothing else. */
+/*
+ * Make the GPU's node home. If the driver or the machine does not tell it, only speed is
+ * lost.
+ */
 static void
 settle_at_device(struct pin_cuda *p)
 {

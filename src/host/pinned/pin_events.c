@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in pin_events.h: an array of slots, a free list for each context and one of
+ * slots without an event. Recording and returning take constant time; making some events at
+ * once and finding one of up to 64 contexts are the exceptions.
+ */
 #include "host/pinned/pin_events.h"
 
 #include "base/assert.h"
@@ -262,7 +268,7 @@ dryi_pin_events_return(struct dryi_pin_events *events, uint64_t event)
     dryi_lock_give(&events->lock);
 }
 
-/* Of one context, in one stay. */
+/* Destroy the events of one context, in one stay. */
 static void
 destroy_events(struct dryi_pin_events *events, size_t context)
 {

@@ -3,8 +3,8 @@
 #define DRYI_HOST_PIN_EVENTS_H
 
 /*
- * Events of a driver that are used again: making one is dear, and dearer when several threads
- * do (reference: the driver serialises them), so they are made some at a time, without a clock
+ * Events of a driver that are used again. Making one is dear, and dearer when several threads
+ * do (reference: the driver serialises them). So they are made some at a time, without a clock
  * in them, and kept.
  *
  * Memory that is registered is so for all GPUs, so its streams may be any GPU's. An event must

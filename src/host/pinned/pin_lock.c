@@ -55,7 +55,7 @@ fail_lock(const struct pin_lock *p, uint64_t bytes, int os_errno, struct dry_err
     return status;
 }
 
-/* Whether it is worth filling that much; pages of a pool need no lock. */
+/* Would mlock() refuse so much, so that filling it is vain? Pages of a pool need no lock. */
 static bool
 is_beyond_limit(const struct pin_lock *p, uint64_t bytes)
 {

@@ -5,11 +5,11 @@
 /*
  * The makers of a dryi_pin: by a driver's registration, and by mlock().
  *
- * Both pin regions of <drystone/pages.h>: all there before they are pinned, filled by threads
- * on the node they are for, so that nobody has to fault pages in under a lock; gone in a
- * child after fork, because a kernel copies what is pinned when it forks. Each range is one
- * region and one registration: whoever takes pieces of at most 1 GiB never holds the driver's
- * lock longer than that takes, and meets none of the limits a call has.
+ * Both pin regions of <drystone/pages.h>. A region is all there before it is pinned, filled by
+ * threads on the node it is for, so that nobody has to fault pages in under a lock. It is gone
+ * in a child after fork, because a kernel copies what is pinned when it forks. Each range is
+ * one region and one registration. Whoever takes pieces of at most 1 GiB never holds the
+ * driver's lock longer than that takes, and meets none of the limits a call has.
  */
 
 #include <drystone/device.h>
@@ -46,7 +46,7 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_make_cuda(
     const struct dryi_pin_cuda_options *options, struct dryi_pin *pin,
     struct dry_error *err);
 
-/* Of a pin made by dryi_pin_make_cuda(). */
+/* The account of a pin made by dryi_pin_make_cuda(). */
 struct dryi_pin_cuda_account {
     int32_t home_node;   /* -1: not known */
     uint64_t refusals;   /* of calls that cannot report */
@@ -59,7 +59,7 @@ void dryi_pin_cuda_get_account(const struct dryi_pin *pin,
 
 struct dryi_pin_lock_options {
     struct dryi_pin_pages pages;
-    /* Whose streams use the memory; asked by any thread. ops NULL: there are no streams. */
+    /* The device whose streams use the memory; asked by any thread. ops NULL: no streams. */
     struct dry_device device;
 };
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Regions for a pin, at home if no node is asked for, and the room that there is for them,
+ * read anew at each question.
+ */
 #include "host/pinned/pin_source.h"
 
 #include <string.h>
@@ -186,8 +191,8 @@ dryi_facts_lock_room(const struct dryi_facts *facts)
 #define PCI_ID_MAX 16
 
 /*
- * As the kernel names its folder: small letters, a domain of four digits. false: not an id,
- * and nothing that may become a part of a path.
+ * Write the id as the kernel names its folder: small letters, a domain of four digits. false:
+ * not an id, and nothing that may become a part of a path.
  */
 static bool
 name_of_pci_id(const char *id, char name[PCI_ID_MAX])

@@ -2,7 +2,7 @@
 #ifndef DRYI_HOST_PIN_SOURCE_H
 #define DRYI_HOST_PIN_SOURCE_H
 
-/* Where both makers of a dryi_pin have their pages from, and how many there may be. */
+/* The source from which both makers of a dryi_pin have their pages, and what it may give. */
 
 #include "host/facts/facts.h"
 #include "host/pinned/pin_make.h"
@@ -31,16 +31,16 @@ DRY_CHECK_RESULT enum dry_status dryi_pin_source_take(
     const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
     struct dry_pages **pages, struct dry_error *err);
 /*
- * What may be taken: what the control groups above this process leave, what the node has, and
- * what the machine has less a reserve for everybody: a tenth of its memory or 4 GiB, whichever
- * is more, but of a small machine no more than a quarter; and of a pool of huge pages what is
- * free there.
+ * The bytes that may be taken: the least that the control groups above this process leave, the
+ * node has, and the machine has less a reserve for everybody. The reserve is a
+ * tenth of the machine's memory or 4 GiB, whichever is more, but never more than a quarter. A
+ * pool of huge pages gives what is free there; unless STRICT, the room above is added.
  */
 uint64_t dryi_pin_source_room(const struct dryi_pin_source *source, int32_t node);
 
 /*
- * What this process may still lock by mlock(): RLIMIT_MEMLOCK less what it has locked;
- * UINT64_MAX for who has CAP_IPC_LOCK, or where nobody tells.
+ * The bytes that this process may still lock by mlock(): RLIMIT_MEMLOCK less what it has
+ * locked. UINT64_MAX: it has CAP_IPC_LOCK, or nobody tells.
  */
 uint64_t dryi_facts_lock_room(const struct dryi_facts *facts);
 

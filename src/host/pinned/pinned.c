@@ -124,7 +124,7 @@ dry_pinned_destroy(struct dry_pinned *pinned)
 
 /* --- blocks --------------------------------------------------------------------------------- */
 
-/* From the heaps; 0: a miss. Slot taken or NULL. */
+/* Take a block from the heaps; 0: a miss. Requires the slot, which may be NULL. */
 static uint64_t
 take_from_heap(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                const struct dryi_pinned_wish *wish)
@@ -194,7 +194,7 @@ is_used(const struct dryi_pinned_cell *cell)
     return cell && dryi_pinned_state_of(dryi_pinned_tag(cell)) == DRYI_PINNED_USED;
 }
 
-/* To its heap, or to wait for its streams. Lock held. */
+/* Free a block to its heap, or let it wait for its streams. Requires the lock. */
 static void
 free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
              struct dryi_pinned_cell *cell)
@@ -209,7 +209,7 @@ free_to_heap(struct dry_pinned *p, struct dryi_pinned_arena *a,
     p->streams.frees++;
 }
 
-/* After one free or many: events, and what is too much. Lock held, and given here. */
+/* After one free or many, see to events and to what is too much. Gives the lock. */
 static void
 after_frees(struct dry_pinned *p)
 {
@@ -222,7 +222,7 @@ after_frees(struct dry_pinned *p)
         dryi_pinned_shed(p);
 }
 
-/* The slow way; slot taken or NULL. */
+/* Free the slow way. Requires the slot, which may be NULL; gives it. */
 static enum dry_status
 free_slowly(struct dry_pinned *p, struct dryi_pinned_slot *slot,
             struct dryi_pinned_arena *a, struct dryi_pinned_cell *cell)

@@ -8,7 +8,10 @@
 
 #include "host/pinned/pin.h"
 
-/* Takes over the pin, if it succeeds; destroy finishes it. */
+/*
+ * Create a cache of the pin. If that succeeds the pin is the cache's, and destroy finishes
+ * it.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_create(
     const struct dry_pinned_options *options, const struct dryi_pin *pin,
     struct dry_pinned **pinned, struct dry_error *err);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Ranges as arenas: their cells, the numbers of these, and from addresses to blocks. */
+/*
+ * Ranges as arenas: their cells, the numbers of these, and from addresses to blocks. Numbers
+ * are given out in rows of 2^18 cells. The directory is a table of leaves, each made when an
+ * arena first touches it. A look-up takes constant time, without a lock.
+ */
 
 #include <string.h>
 
@@ -47,7 +51,7 @@ dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child)
 
 /* --- the directory -------------------------------------------------------------------------- */
 
-/* Of a square; NULL: no arena ever touched one of it. */
+/* The leaf of a square; NULL: no arena ever touched a square of the leaf. */
 static struct dryi_pinned_leaf *
 leaf_at(const struct dry_pinned *p, uint64_t square)
 {
@@ -109,7 +113,7 @@ make_leaves(struct dry_pinned *p, uint64_t first, uint64_t last)
     return DRY_OK;
 }
 
-/* Each square that the arena touches leads to it, or no more. */
+/* Let each square that the arena touches lead to it, or no more. */
 static void
 set_squares(struct dry_pinned *p, struct dryi_pinned_arena *a, bool is_added)
 {

@@ -16,8 +16,9 @@
 #include "host/pinned/pinned_state.h"
 
 /*
- * Address space in squares of 2 MiB, which is the least an arena has: so two arenas at most
- * touch a square, one that ends in it and one that begins in it.
+ * The directory divides the address space into squares of 2 MiB, the least an arena has. So
+ * at most two arenas touch a square: one that ends in it and one that begins in it. A leaf
+ * has 4,096 squares.
  */
 #define DRYI_PINNED_SQUARE_SHIFT 21
 #define DRYI_PINNED_SQUARE (UINT64_C(1) << DRYI_PINNED_SQUARE_SHIFT)
@@ -29,8 +30,8 @@
                      DRYI_PINNED_LEAF_SHIFT))
 
 /*
- * With its borders, so that who looks up a block of one arena, without a lock, never looks at the
- * other, which may be going just now.
+ * A square has the borders of its arenas too. So a look-up of a block of one arena, without a
+ * lock, never looks at the other arena, which may be going just now.
  */
 struct dryi_pinned_square {
     struct dryi_pinned_arena *_Atomic lower; /* covers the square's beginning */
@@ -44,19 +45,19 @@ struct dryi_pinned_leaf {
 };
 
 enum dry_status dryi_pinned_arenas_init(struct dry_pinned *p, struct dry_error *err);
-/* Gives the ranges back to the pin, but for a child. */
+/* Free all arenas; give their ranges back to the pin, unless this is a child. */
 void dryi_pinned_arenas_finish(struct dry_pinned *p, bool is_child);
-/* A range becomes an arena of the heap. On failure the range is still the caller's. */
+/* Make an arena of the heap out of a range; if that fails, the range is still the caller's. */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_arena_add(struct dry_pinned *p,
                                                        const struct dryi_pin_range *range,
                                                        uint32_t heap);
-/* An idle arena is no more; its range is the caller's. */
+/* Take out an idle arena; its range is the caller's then. */
 void dryi_pinned_arena_remove(struct dry_pinned *p, struct dryi_pinned_arena *a,
                               struct dryi_pin_range *range);
-/* The block that begins here, whatever its state; NULL: none. Needs no lock. */
+/* Find the block that begins here, in whatever state; NULL: none. Needs no lock. */
 struct dryi_pinned_cell *dryi_pinned_find(const struct dry_pinned *p, uint64_t address,
                                           struct dryi_pinned_arena **arena);
-/* The arena of an address; NULL: none. Needs no lock. */
+/* Find the arena of an address; NULL: none. Needs no lock. */
 struct dryi_pinned_arena *dryi_pinned_arena_at(const struct dry_pinned *p,
                                                uint64_t address);
 

@@ -22,7 +22,7 @@ enum dryi_pinned_state {
     DRYI_PINNED_PENDING = 5, /* freed, waiting for streams */
 };
 
-/* A tag: the state in the low bits, then whether streams are recorded, then the class. */
+/* A tag has the state in its low bits, then whether streams are recorded, then the class. */
 #define DRYI_PINNED_STATE_MASK 7u
 #define DRYI_PINNED_HAS_USES 8u
 #define DRYI_PINNED_CLASS_SHIFT 8
@@ -60,7 +60,7 @@ dryi_pinned_set_tag(struct dryi_pinned_cell *cell, enum dryi_pinned_state state,
     atomic_store_explicit(&cell->tag, (uint32_t)state | rest, memory_order_relaxed);
 }
 
-/* Records of the block at hand, which is USED with `requested` bytes of it asked for. */
+/* Write the record of a block that is handed out: USED, with `waste` bytes not asked for. */
 static inline void
 dryi_pinned_mark_used(struct dryi_pinned_cell *cell, uint32_t class_id, uint32_t waste)
 {

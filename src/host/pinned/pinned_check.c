@@ -11,7 +11,7 @@
 
 #define NONE DRYI_PINNED_NONE
 
-/* What the walk has counted. */
+/* The sums that the walk has counted. */
 struct sums {
     uint64_t pinned, active, requested, pending, kept, idle, requests;
     uint64_t free_blocks, kept_blocks, uses_left;

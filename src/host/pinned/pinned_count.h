@@ -2,7 +2,7 @@
 #ifndef DRYI_HOST_PINNED_COUNT_H
 #define DRYI_HOST_PINNED_COUNT_H
 
-/* Counters of the cache's statistics, of which pinned_stats.c reports. */
+/* The counters of the cache's statistics; pinned_stats.c reports them. */
 
 #include <stdint.h>
 
@@ -11,13 +11,13 @@
 #include "host/pinned/pinned_state.h"
 
 void dryi_pinned_stat_add(struct dry_stat *stat, int64_t change);
-/* Of a call that began at `begin_us`, by dry_pinned's clock, and is over. */
+/* Add a call that began at `begin_us`, by dryi_pinned_clock_us(), and is over now. */
 void dryi_pinned_time_add(struct dry_pinned_time *time, uint64_t begin_us);
-/* What another had gathered. */
+/* Add the calls that another has gathered. */
 void dryi_pinned_time_join(struct dry_pinned_time *time,
                            const struct dry_pinned_time *other);
 uint64_t dryi_pinned_clock_us(void);
-/* A block is handed out, or reusable: in the sums at once. Lock held. */
+/* Count a block that is handed out, or reusable, at once. Require the lock. */
 void dryi_pinned_count_alloc(struct dry_pinned *p, uint64_t bytes, uint64_t requested);
 void dryi_pinned_count_free(struct dry_pinned *p, uint64_t bytes, uint64_t requested);
 

@@ -2,15 +2,16 @@
 
 /*
  * Streams that use blocks. A freed block waits for one event in each stream that used it.
- * Events of one stream pass in order, so a stream's are asked from the oldest on and no further
- * than the first that has not passed; no stream waits for another's. A graph is a stream whose
- * event comes when the program says so.
+ * Events of one stream pass in order. So a stream's are asked from the oldest on, and no
+ * further than the first that has not passed; no stream waits for another's. A graph is a
+ * stream whose event comes when the program says so.
  *
  * All memory is taken when a use is recorded; freeing takes none.
  *
- * The driver may make whoever records an event wait, so that is done without the lock. One
- * thread at a time does so for a stream; what others free meanwhile it records in another event
- * after that. No call walks over all streams but a miss, a clear and a look at everything.
+ * The driver may make whoever records an event wait, so the lock is not held meanwhile. One
+ * thread at a time records for a stream; blocks that others free meanwhile get another event
+ * from it after that. No call walks over all streams but a miss, a clear and a look at
+ * everything.
  */
 #include <sched.h>
 
@@ -54,7 +55,7 @@ dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child)
 
 /* --- recording ------------------------------------------------------------------------------ */
 
-/* An entry for the stream, its own or an unused one; NONE: no memory. */
+/* Find the entry of the stream, or take an unused one for it; NONE: no memory. */
 static uint32_t
 find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
 {
@@ -91,7 +92,7 @@ find_or_make_stream(struct dry_pinned *p, uint64_t handle, bool is_graph)
     return at;
 }
 
-/* The last use of an entry is gone: so is the entry. */
+/* Forget a use; with the last of an entry, forget the entry. */
 static void
 drop_use(struct dry_pinned *p, uint32_t use)
 {
@@ -167,7 +168,7 @@ free_block(struct dry_pinned *p, uint32_t block)
     dryi_pinned_heap_give(p, a, cell);
 }
 
-/* The uses of a list are over, each the last of its block or not. */
+/* End the uses of a list; a block whose last use ends becomes free. */
 static void
 end_uses(struct dry_pinned *p, uint32_t first)
 {
@@ -246,9 +247,9 @@ take_open(struct dryi_pinned_stream *s)
 }
 
 /*
- * Uses that got no event are open again, before those that became so meanwhile. They are tried
- * again when more of the stream is freed, or at a miss: not at each free of whatever block, for
- * a stream that is broken is refused every time.
+ * Open the uses again that got no event, before those that became open meanwhile. They are
+ * tried again when more of the stream is freed, or at a miss. They are not tried at each
+ * free of whatever block, for a stream that is broken is refused every time.
  */
 static void
 reopen(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint32_t last,
@@ -278,7 +279,7 @@ append_batch(struct dryi_pinned_streams *s, uint32_t at, uint32_t first, uint64_
 }
 
 /*
- * What has been freed since the last event waits for one of now; false: it was refused. The lock
+ * Record an event for all that was freed since the last one; false: it was refused. The lock
  * is given meanwhile. The entry stays, for its uses do, but may lie elsewhere then.
  */
 static bool
@@ -355,7 +356,7 @@ can_close(const struct dryi_pinned_stream *s, uint32_t least)
     return s->use_count && !s->is_graph && !s->is_closing && s->open_count >= least;
 }
 
-/* Also what others free meanwhile, for they leave it to us. */
+/* Record until nothing is left, also for what others free meanwhile: they leave it to us. */
 static void
 close_stream(struct dry_pinned *p, uint32_t at, uint32_t least)
 {
@@ -379,7 +380,7 @@ dryi_pinned_events_record(struct dry_pinned *p, bool all)
         close_stream(p, i, 1);
 }
 
-/* Of one stream, oldest first; how many questions were asked. */
+/* Ask for the events of one stream, oldest first; how many questions were asked. */
 static uint32_t
 poll_stream(struct dry_pinned *p, struct dryi_pinned_stream *s, uint32_t budget)
 {
@@ -413,7 +414,10 @@ dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget)
     return budget > 0;
 }
 
-/* NULL: it has no uses. Lock held, but not all the time. */
+/*
+ * Wait until no event of the stream is being recorded; NULL: no uses. Gives and takes the
+ * lock.
+ */
 static struct dryi_pinned_stream *
 wait_until_recorded(struct dry_pinned *p, uint64_t handle)
 {

@@ -13,20 +13,24 @@
 
 void dryi_pinned_streams_init(struct dry_pinned *p);
 void dryi_pinned_streams_finish(struct dry_pinned *p, bool is_child);
-/* One use more of a block that is used. Lock held, as below. */
+/* Add a use of a used block. Requires the lock, as all below. */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_use_add(struct dry_pinned *p, uint32_t block,
                                                      uint64_t handle, bool is_graph);
-/* A used block with uses is freed: it waits, or is free at once. Takes no memory. */
+/* Free a used block with uses: it waits, or is free at once. Takes no memory. */
 void dryi_pinned_use_free(struct dry_pinned *p, uint32_t block);
 /*
  * Record the events of batches that are full; all: of all that are not empty. Gives the lock
- * while the driver is asked, and takes it again; no slot may be held.
+ * while the driver is asked, and takes it again. Requires that no slot is held.
  */
 void dryi_pinned_events_record(struct dry_pinned *p, bool all);
 /* Ask `budget` events at most, and free what has passed; true: no more has. */
 bool dryi_pinned_events_poll(struct dry_pinned *p, uint32_t budget);
-/* Waits for an event of the stream that is just being recorded, without the lock. */
+/*
+ * The work of a stream is over: end its uses of blocks that are freed. An event of it that is
+ * just being recorded is waited for, without the lock.
+ */
 void dryi_pinned_stream_over(struct dry_pinned *p, uint64_t handle);
+/* A graph is gone: end its uses of freed blocks now, of other blocks when they are freed. */
 void dryi_pinned_graph_over(struct dry_pinned *p, uint64_t handle);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Misses, warming, and giving back: all that calls the pin for memory, without the lock. Misses
- * are served one after the other, so that two threads do not pin twice what one arena has room
- * for. A miss first looks for what is already there: ranges the warmer has pinned, events that
- * have passed, what other threads keep at hand.
+ * Misses, warming, and giving back: all that calls the pin for memory, without the lock.
+ * Misses are served one after the other, so that two threads do not pin twice what one arena
+ * has room for. A miss first looks for what is already there: ranges the warmer has pinned,
+ * events that have passed, blocks that other threads keep at hand.
  */
 #include "host/pinned/pinned_grow.h"
 #include "base/assert.h"
@@ -72,7 +72,10 @@ take_block(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* What was taken may be more than was asked for. Inbox locked, as it is until it counts. */
+/*
+ * Is the range beyond the budget? It may be larger than was asked for. Requires the inbox,
+ * until the range counts.
+ */
 static bool
 is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
 {
@@ -80,7 +83,7 @@ is_over_budget(struct dry_pinned *p, const struct dryi_pin_range *range)
     return budget && (range->bytes > budget || pinned_now(p) > budget - range->bytes);
 }
 
-/* One arena more; and what is wished for out of it, before anybody else comes by. */
+/* Pin one arena more, and take the wish out of it before anybody else comes by. */
 static enum dry_status
 pin_range(struct dry_pinned *p, uint64_t bytes, const struct dryi_pinned_wish *wish,
           uint64_t *address, struct dry_error *err)
@@ -128,7 +131,7 @@ give_range(struct dry_pinned *p, const struct dryi_pin_range *range)
 
 /* --- giving back ---------------------------------------------------------------------------- */
 
-/* An idle arena, the largest, or an unwanted one; NULL: none. Lock held. */
+/* Find the largest idle arena, perhaps among the unwanted; NULL: none. Requires the lock. */
 static struct dryi_pinned_arena *
 find_idle(const struct dry_pinned *p, bool is_unwanted)
 {
@@ -201,7 +204,7 @@ put_into_inbox(struct dry_pinned *p, const struct dryi_pin_range *range, uint64_
     return has_room;
 }
 
-/* Until the target; any refusal ends it. */
+/* The warmer: pin until the target; any refusal ends it. */
 static void *
 run(void *self)
 {
@@ -241,7 +244,7 @@ dryi_pinned_adopt(struct dry_pinned *p)
     dryi_lock_give(&w->lock);
 }
 
-/* Grow held. */
+/* End the warmer. Requires grow. */
 static void
 stop_warmer(struct dry_pinned *p)
 {
@@ -253,7 +256,10 @@ stop_warmer(struct dry_pinned *p)
     w->is_started = false;
 }
 
-/* What the thread is to pin has room; it calls no function of `memory`. No thread runs. */
+/*
+ * Make room in the inbox for all that the thread is to pin, for it calls no function of
+ * `memory`. Requires that no thread runs.
+ */
 static bool
 make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
@@ -269,7 +275,7 @@ make_inbox(struct dry_pinned *p, uint64_t target, uint64_t piece)
     return has_room;
 }
 
-/* Grow held. False: there is no thread to be had. */
+/* Start the warmer; false: there is no thread to be had. Requires grow. */
 static bool
 start_warmer(struct dry_pinned *p, uint64_t target, uint64_t piece)
 {
@@ -308,7 +314,7 @@ dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child)
 
 /* --- warming -------------------------------------------------------------------------------- */
 
-/* Of an arena that is pinned ahead. */
+/* The bytes of an arena that is pinned ahead. */
 static uint64_t
 piece_bytes(const struct dry_pinned *p)
 {
@@ -333,7 +339,7 @@ warm_now(struct dry_pinned *p, uint64_t bytes, uint64_t piece, struct dry_error 
     return DRY_OK;
 }
 
-/* Grow held. */
+/* Pin ahead, here or in the background. Requires grow. */
 static enum dry_status
 warm_up(struct dry_pinned *p, uint64_t bytes, bool in_background, struct dry_error *err)
 {
@@ -377,7 +383,7 @@ look_at_events(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* What is there and was not at hand. */
+/* Look for what is there and was not at hand. */
 static uint64_t
 look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
 {
@@ -395,7 +401,7 @@ look_again(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* What the last clear gave back is wanted again. Grow held. */
+/* Pin again the bytes that the last clear gave back: they are wanted again. Requires grow. */
 static uint64_t
 come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
 {
@@ -403,7 +409,7 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     if (bytes == 0 || wish->heap == DRYI_PINNED_SMALL)
         return 0;
     p->remembered_bytes = 0;
-    /* As much as there is room for. */
+    /* Pin as much as there is room for. */
     (void)warm_up(p, bytes, p->options.in_background != 0, NULL);
     dryi_lock_take(&p->lock);
     address = take_block(p, wish);
@@ -411,7 +417,7 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
     return address;
 }
 
-/* Of the next arena. Grow held. */
+/* The bytes of the next arena. Requires grow. */
 static uint64_t
 arena_bytes(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need)
 {
@@ -438,7 +444,7 @@ idle_bytes(struct dry_pinned *p)
     return bytes;
 }
 
-/* Room for `need`, if idle arenas can make it. Grow held. */
+/* Make room for `need`, if idle arenas can; the room then. Requires grow. */
 static uint64_t
 make_room(struct dry_pinned *p, uint64_t need)
 {
@@ -451,7 +457,7 @@ make_room(struct dry_pinned *p, uint64_t need)
     return dryi_pinned_room(p);
 }
 
-/* At least `need`, better `want`. Grow held. */
+/* Pin at least `need`, better `want`, and take the wish out of it. Requires grow. */
 static enum dry_status
 pin_for(struct dry_pinned *p, const struct dryi_pinned_wish *wish, uint64_t need,
         uint64_t want, uint64_t *address)

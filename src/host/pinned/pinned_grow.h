@@ -12,22 +12,23 @@
 #include "host/pinned/pinned_heap.h"
 #include "host/pinned/pinned_state.h"
 
-/* A miss: everything is tried. No lock held. */
+/* Serve a miss by every means. Requires that no lock is held. */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_grow(struct dry_pinned *p,
                                                   const struct dryi_pinned_wish *wish,
                                                   uint64_t *address);
-/* What the warmer has pinned becomes arenas. Lock held. */
+/* Make arenas of the ranges that the warmer has pinned. Requires the lock. */
 void dryi_pinned_adopt(struct dry_pinned *p);
-/* Idle arenas go back until `bytes` are pinned. No lock held. */
+/* Give idle arenas back until `bytes` are pinned. Requires neither slot, lock nor inbox. */
 void dryi_pinned_shrink(struct dry_pinned *p, uint64_t bytes);
-/* Is there more idle than is to be cached? Lock held. And what is too much goes; no lock. */
+/* Is there more idle than is to be cached? Requires the lock. */
 bool dryi_pinned_has_too_much(const struct dry_pinned *p);
+/* Give back what is too much. Requires neither slot, lock nor inbox. */
 void dryi_pinned_shed(struct dry_pinned *p);
-/* Pin until `bytes` are; as dry_pinned_warm(). */
+/* Pin until `bytes` are pinned; as dry_pinned_warm(). */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_warm(struct dry_pinned *p, uint64_t bytes,
                                                   bool in_background,
                                                   struct dry_error *err);
-/* What may still be pinned. No lock held. */
+/* The bytes that may still be pinned. Requires neither slot, lock nor inbox. */
 uint64_t dryi_pinned_room(struct dry_pinned *p);
 void dryi_pinned_warmer_init(struct dry_pinned *p);
 void dryi_pinned_warmer_finish(struct dry_pinned *p, bool is_child);

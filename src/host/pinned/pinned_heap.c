@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where in an arena. Fit: free blocks are in bins, 32 an octave, and requests are rounded up to
- * a bin's least size, so that the first block of the lowest bin that has any will do, and a
- * hole fits its twin (Masmano et al., TLSF, ECRTS 2004, with more lists a level and all records
- * outside). Buddy: bins are powers of two; offsets are of the arena, not of the address, so
- * that halves of different arenas never meet.
+ * A heap chooses the place in an arena. Fit: free blocks are in bins, 32 an octave. Requests
+ * are rounded up to a bin's least size, so the first block of the lowest bin that has any
+ * will do, and a hole fits its twin. (Masmano et al., TLSF, ECRTS 2004, with more lists a
+ * level and all records outside.) Buddy: bins are powers of two; offsets are of the arena,
+ * not of the address, so that halves of different arenas never meet.
  */
 #include "host/pinned/pinned_heap.h"
 #include "base/assert.h"
@@ -102,7 +102,7 @@ link_block(struct dry_pinned *p, struct dryi_pinned_arena *a,
     heap->summary |= UINT32_C(1) << bin / 64;
 }
 
-/* Its cells are those of the inside of some block then. */
+/* Take a free block out of its list; its cells are those of the inside of some block then. */
 static void
 unlink_block(struct dry_pinned *p, struct dryi_pinned_heap *heap,
              struct dryi_pinned_cell *cell)

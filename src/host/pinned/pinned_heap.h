@@ -3,9 +3,12 @@
 #define DRYI_HOST_PINNED_HEAP_H
 
 /*
- * Which block of which arena a request gets, and where a freed block goes. The idea stands in
- * pinned_heap.c. All functions but dryi_pinned_wish_init() and dryi_pinned_bin() require the
- * lock. Each takes constant time, but that a buddy splits or joins once for each power of two.
+ * A heap says which block of which arena a request gets, and where a freed block goes. The
+ * idea stands in pinned_heap.c. A class is a bin and its heap. A wish is a request with its
+ * size rounded up and its class.
+ *
+ * Cost       Constant; a buddy splits or joins once for each power of two.
+ * Threads    Functions that change blocks, and dryi_pinned_heap_largest(), require the lock.
  */
 
 #include <stdbool.h>
@@ -16,7 +19,6 @@
 #define DRYI_PINNED_BYTES_MAX (UINT64_C(1) << 42) /* of a request */
 #define DRYI_PINNED_HEAP_SHIFT 10 /* a class: the bin, and the heap above it */
 
-/* What a request takes. */
 struct dryi_pinned_wish {
     uint64_t requested, bytes; /* asked; rounded */
     uint32_t granules;
@@ -28,19 +30,19 @@ void dryi_pinned_heap_init(struct dryi_pinned_heap *heap, uint32_t name,
                            unsigned granule_shift, bool is_buddy);
 void dryi_pinned_wish_init(const struct dry_pinned *p, uint64_t bytes,
                            struct dryi_pinned_wish *wish);
-/* A block for the wish, USED; NULL: no free one is large enough. Lock held, as below. */
+/* Take a block for the wish, USED then; NULL: no free one is large enough. */
 struct dryi_pinned_cell *dryi_pinned_heap_take(struct dry_pinned *p,
                                                const struct dryi_pinned_wish *wish,
                                                uint64_t *address);
-/* A block becomes free, one with its free neighbours. */
+/* Free a block; it becomes one with its free neighbours. */
 void dryi_pinned_heap_give(struct dry_pinned *p, struct dryi_pinned_arena *a,
                            struct dryi_pinned_cell *cell);
-/* All of a new arena is free; of one that is idle, nothing is any more. */
+/* Put a new arena into its heap as one free block; take the one of an idle arena out. */
 void dryi_pinned_heap_add(struct dry_pinned *p, struct dryi_pinned_arena *a);
 void dryi_pinned_heap_remove(struct dry_pinned *p, struct dryi_pinned_arena *a);
-/* The bin where a free block of so many granules is; each in it has as many at least. */
+/* The bin of a free block of so many granules: each block in it has its least size or more. */
 uint32_t dryi_pinned_bin(const struct dryi_pinned_heap *heap, uint32_t granules);
-/* Of the largest free block, 0 if there is none: exact to its bin's width. */
+/* The bytes of the largest free block, exact to its bin's width; 0: there is none. */
 uint64_t dryi_pinned_heap_largest(const struct dry_pinned *p, uint32_t heap);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a thread keeps at hand. A slot belongs to the thread that came to it first; where all
- * are taken, threads share. Whoever finds its slot taken does not wait, but goes to the heaps.
- * A slot has sets, found by class, of up to eight blocks each. What it keeps in all is bounded by
- * bytes, for what is kept can neither be cut nor joined; but one block of any size may be kept,
- * and a miss takes everything from everybody before anything is pinned (pinned_grow.c).
+ * Blocks that a thread keeps at hand. A slot belongs to the thread that came to it first; if
+ * all are taken, threads share. A thread that finds its slot taken does not wait, but goes to
+ * the heaps. A slot has sets, found by class, of up to eight blocks each. Its bytes are
+ * bounded, for blocks that are kept can neither be cut nor joined. Yet one block of any size
+ * may be kept, and a miss takes everything from everybody before anything is pinned
+ * (pinned_grow.c).
  *
  * The sums of the statistics are kept a slot too, and brought together when they differ by
  * more than slack_bytes and a block.
@@ -113,7 +114,7 @@ dryi_pinned_slot_fold(struct dry_pinned *p, struct dryi_pinned_slot *slot)
     fold(&p->stats.requested_bytes, &slot->requested);
 }
 
-/* One block, however large, may come and go without. */
+/* Fold the sums if they differ by much; one block, however large, may come and go without. */
 static inline void
 fold_if_far(struct dry_pinned *p, struct dryi_pinned_slot *slot, int64_t bytes)
 {
@@ -152,7 +153,7 @@ set_of(struct dryi_pinned_slot *slot, uint32_t class_id)
     return &slot->sets[(class_id ^ class_id >> 6) % DRYI_PINNED_SETS];
 }
 
-/* The oldest blocks of a set go to their heap, `left` remain. Slot taken, lock held. */
+/* Give the oldest blocks of a set to their heap; `left` remain. Requires slot and lock. */
 static void
 flush_set(struct dry_pinned *p, struct dryi_pinned_slot *slot,
           struct dryi_pinned_set *set, uint32_t left)
@@ -234,7 +235,7 @@ dryi_pinned_magazine_take(struct dry_pinned *p, struct dryi_pinned_slot *slot,
     return e->address;
 }
 
-/* Room for one block more; after this the set is of the class. Slot taken, no lock. */
+/* Make room for one block more in a set of the class. Requires the slot, and not the lock. */
 static void
 make_room(struct dry_pinned *p, struct dryi_pinned_slot *slot,
           struct dryi_pinned_set *set, uint32_t class_id, uint64_t bytes)
@@ -284,8 +285,8 @@ dryi_pinned_magazine_give(struct dry_pinned *p, struct dryi_pinned_slot *slot,
 }
 
 /*
- * Half a set of small blocks; where there is no memory for sets, nothing is kept. Nor where
- * cached_max_bytes is: one block at hand would keep an arena from going.
+ * Fetch half a set of small blocks. If there is no memory for sets, nothing is kept; nor if
+ * cached_max_bytes is set: one block at hand would keep an arena from going.
  */
 void
 dryi_pinned_magazine_refill(struct dry_pinned *p, struct dryi_pinned_slot *slot,

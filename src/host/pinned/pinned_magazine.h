@@ -3,8 +3,8 @@
 #define DRYI_HOST_PINNED_MAGAZINE_H
 
 /*
- * Magazines: blocks that a thread keeps at hand. A slot is a thread's, a set holds the blocks of
- * one class in it. The idea stands in pinned_magazine.c.
+ * A magazine is the blocks that a thread keeps at hand. A slot is a thread's magazine with its
+ * sums; a set of it holds blocks of one class. The idea stands in pinned_magazine.c.
  */
 
 #include <stdatomic.h>
@@ -32,7 +32,9 @@ struct dryi_pinned_set {
     struct dryi_pinned_entry entries[DRYI_PINNED_WAYS];
 };
 
-/* Of three sums: what was added since the sums were last brought up to date. */
+/*
+ * The change of a sum since the statistics were last brought up to date, its peak, its rises.
+ */
 struct dryi_pinned_delta {
     int64_t now, most, added;
 };
@@ -48,28 +50,28 @@ struct dryi_pinned_slot {
 
 enum dry_status dryi_pinned_slots_init(struct dry_pinned *p, struct dry_error *err);
 void dryi_pinned_slots_finish(struct dry_pinned *p);
-/* The thread's slot, taken; NULL: somebody else has it just now, or there are none. */
+/* Take the thread's slot; NULL: somebody else has it just now, or there are none. */
 struct dryi_pinned_slot *dryi_pinned_slot_try(struct dry_pinned *p);
 void dryi_pinned_slot_leave(struct dryi_pinned_slot *slot);
 /* Wait for a slot: it is held for a microsecond. */
 void dryi_pinned_slot_take(struct dryi_pinned_slot *slot);
-/* A block of the class at hand, USED; 0: none. Slot taken. */
+/* Take a block of the class that is at hand, USED then; 0: none. Requires the slot. */
 uint64_t dryi_pinned_magazine_take(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                                    const struct dryi_pinned_wish *wish);
-/* Keep a block that is used; false: it must go to its heap. Slot taken, no lock. */
+/* Keep a used block; false: it must go to its heap. Requires the slot, and not the lock. */
 bool dryi_pinned_magazine_give(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                                const struct dryi_pinned_arena *a,
                                struct dryi_pinned_cell *cell);
-/* After a miss: a few more blocks of a small class. Slot taken, lock held. */
+/* Fetch a few more blocks of a small class, after a miss. Requires slot and lock. */
 void dryi_pinned_magazine_refill(struct dry_pinned *p, struct dryi_pinned_slot *slot,
                                  const struct dryi_pinned_wish *wish);
-/* All magazines of all threads are empty after this. No lock held. */
+/* Empty all magazines of all threads. Requires that neither a slot nor the lock is held. */
 void dryi_pinned_magazines_flush(struct dry_pinned *p);
-/* One slot's sums are brought into the statistics. Slot taken, lock held; NULL is ignored. */
+/* Bring a slot's sums into the statistics; NULL is ignored. Requires slot and lock. */
 void dryi_pinned_slot_fold(struct dry_pinned *p, struct dryi_pinned_slot *slot);
-/* The lock, with this thread's sums up to date; before anything that changes them. */
+/* Take the lock, with this thread's sums up to date; before anything that changes them. */
 void dryi_pinned_enter(struct dry_pinned *p);
-/* All slots and the lock, for who looks at everything; and back. */
+/* Take all slots and the lock, to look at everything; and give them back. */
 void dryi_pinned_lock_all(struct dry_pinned *p);
 void dryi_pinned_unlock_all(struct dry_pinned *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who pins for a pinned cache. */
+/* The choice of a pin for a pinned cache: a driver that registers, or else mlock(). */
 #include <drystone/pinned.h>
 
 #include "host/pinned/pin_make.h"

@@ -6,7 +6,7 @@
 
 #include <drystone/pinned.h>
 
-/* The caller's options over the defaults, if create accepts them. */
+/* Take the caller's options over the defaults, if create accepts them. */
 DRY_CHECK_RESULT enum dry_status dryi_pinned_options_take(
     const struct dry_pinned_options *from, struct dry_pinned_options *options,
     struct dry_error *err);

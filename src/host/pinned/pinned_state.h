@@ -17,42 +17,42 @@
  *     pinned_options.c   options
  *     pinned.c           life, blocks
  *
- * An arena is one range of the pin, cut into granules. A cell is the record of a granule, and
- * the first cell of a block is the record of the block; a free block has its size in its last
- * cell too, so both neighbours of a block are found in constant time. Cells are outside of the
- * pinned memory. Granules of all arenas are numbered: a cell's id is its arena's first id and
- * its index. Three heaps: small requests, large ones, and in BUDDY mode those that are larger
- * than a block.
+ * An arena is one range of the pin, cut into granules; each granule has a cell
+ * (pinned_cell.h). Granules of all arenas are numbered: a cell's id is its arena's first id
+ * plus its index. There are three heaps: for small requests, for large ones, and in BUDDY
+ * mode for those larger than a block. An arena belongs to one heap. An arena is idle if none
+ * of its granules is used.
  *
  * Invariants, checked by dry_pinned_check():
- *   H1 the blocks of an arena tile it, and no other cell is marked
- *   H2 fit: no two neighbours are free; buddy: nor two halves of one block; sizes are powers of
- *      two, offsets multiples of them
- *   H3 a free block is in the list of its bin, in no other; a bin's bit is set if it has any
- *   H4 an arena's used granules are those of its blocks that are not free
- *   H5 what is kept at hand is what the magazines hold, each block once
- *   H6 a pending block waits for as many uses as lists hold of it
- *   H7 the sums: pinned, active, requested, pending
- *   H8 the directory finds each arena, and nothing else
+ *     H1 the blocks of an arena tile it, and no other cell is marked
+ *     H2 fit: no two neighbours are free; buddy: nor two halves of one block; sizes are powers
+ *        of two, offsets multiples of them
+ *     H3 a free block is in the list of its bin, in no other; a bin's bit is set if it has any
+ *     H4 an arena's used granules are those of its blocks that are not free
+ *     H5 what is kept at hand is what the magazines hold, each block once
+ *     H6 a pending block waits for as many uses as lists hold of it
+ *     H7 the sums: pinned, active, requested, pending
+ *     H8 the directory finds each arena, and nothing else
  *
  * Locks, in this order:
- *   grow   misses, warming, clear: one at a time, held while memory is pinned, unpinned, and while
- *          the warmer is waited for. What it guards: remembered_bytes, the warmer's start and end.
- *          trim and what is too much go without it: an arena that is taken out under `lock`
- *          is its taker's.
- *   slot   is_taken: a magazine and its sums. Who frees or takes never waits for it; a flush
- *          and who looks at everything do, spinning, and take them by their index.
- *   lock   everything else, for a microsecond; events are asked for their state with it.
- *   inbox  what the warmer and who adopts from it have in common.
- * Recording an event, take, give and room are called with neither slot, lock nor inbox. A stream
- * whose event is being recorded is_closing: its entry stays, for its uses do, and nobody but
- * the thread that does so touches closing_first. In the child of a fork nothing is called but
+ *     grow   misses, warming and clear, one at a time. It is held while memory is pinned and
+ *            unpinned, and while the warmer is waited for. It guards remembered_bytes and the
+ *            warmer's start and end. dry_pinned_trim() and dryi_pinned_shed() go without it:
+ *            an arena that is taken out under `lock` is its taker's.
+ *     slot   is_taken: a magazine and its sums. Threads that allocate or free never wait for it.
+ *            A flush and dryi_pinned_lock_all() do, spinning, and take slots by their index.
+ *     lock   everything else, for a microsecond; events are asked for their state with it.
+ *     inbox  what the warmer shares with dryi_pinned_adopt().
+ * The pin's event_record, take, give and room are called with neither slot, lock nor inbox held.
+ * A stream whose event is being recorded is_closing. Its entry stays, for its uses do, and only
+ * the thread that records touches closing_first. In the child of a fork nothing is called but
  * destroy, which frees records only if it finds all locks free.
  *
- * What is read without any: the tag of a block, by its owner, and the directory, which follows
- * no pointer to an arena unless the address is of it, and a block in use keeps its arena. To free
- * a block twice at the same time, or what was freed while its arena goes, is beyond that: the
- * program's error, found only where the two do not meet.
+ * Two things are read without any lock: the tag of a block, by the block's owner, and the
+ * directory. The directory follows no pointer to an arena unless the address is of the arena,
+ * and a block in use keeps its arena. Two errors of the program are beyond that: a block is
+ * freed twice at the same time, or a block that was freed is freed again while its arena
+ * goes. They are found only if the calls do not meet.
  */
 
 #include <stdatomic.h>

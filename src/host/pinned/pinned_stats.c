@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The statistics: torch.cuda.host_memory_stats() and what it lacks. */
+/*
+ * The report of the statistics: torch.cuda.host_memory_stats() and what it lacks. Counters
+ * stand in pinned_count.c; sums over blocks are walked for when somebody asks.
+ */
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #define DRYI_HOST_PINNED_STREAM_H
 
 /*
- * Streams that use blocks, and what they are waited for. A use is a stream's use of one block; a
- * batch is the uses of freed blocks that one event of their stream stands for. A use is open
- * while its block is freed and it belongs to no batch. pinned_event.c works on these.
+ * Streams that use blocks. A use is one stream's use of one block. It is open from the free of
+ * the block until an event is recorded behind it. A batch is the uses that one event of their
+ * stream stands for: all end when the event passes. pinned_event.c works on these.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 #include "base/map.h"
 
 /*
- * A stream's use of a block. First in a list of its block; once the block is freed, in the
- * list of the batch that the next event of the stream stands for. The first use of a batch
- * that has its event holds that, and the next batch.
+ * A stream's use of a block. At first it is in a list of its block; once the block is freed,
+ * in the list of the batch that the next event of the stream stands for. The first use of a
+ * batch that has its event holds that event, and the next batch.
  */
 struct dryi_pinned_use {
     uint32_t block, stream;
