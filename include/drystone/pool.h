@@ -14,40 +14,58 @@
  *     dry_pool_free(pool, address);
  *     dry_pool_destroy(pool);
  *
- * A block belongs to the stream it was asked for. Its memory may be taken by that stream
- * again as soon as it is freed, because work on a stream happens in order; other streams
- * that use it are told by dry_pool_record_stream(). Two placements: paged, ours, moves pages
- * under addresses, so that free memory anywhere serves a request everywhere; torch decides
+ * A block belongs to the stream it was asked for. This stream may take the block's memory
+ * again as soon as the block is freed, because work on a stream happens in order. A program
+ * announces every other stream that uses a block with dry_pool_record_stream().
+ *
+ * Two placements decide where a request goes. Placement paged, ours, moves pages under
+ * addresses, so that free memory anywhere serves a request everywhere. Placement torch decides
  * exactly as PyTorch does.
  *
- * Ownership  create / destroy. The device must outlive the pool. Blocks that are still in use
- *            end with it: work on them must be over; for what was freed, destroy waits (where
- *            the host has no memory to sort it, it does not). Several devices are several
- *            pools.
- * Errors     NO_SPACE: out of memory; everything was tried, an immediate retry fails too.
- *            Placement torch fails where PyTorch does, which does not look again at what it
- *            has waited for: there a retry may succeed. ARGUMENT: an address that is not a block
- *            of this pool in use, a size of 1 EiB or more. MEMORY: the host has none for our
- *            records; nothing was done. SYSTEM: the driver refused something beside memory. Where
- *            either keeps a request from memory that was freed, it ends so, and not with NO_SPACE:
- *            nobody knows whether there was room; no callback is asked.
- *            UNSUPPORTED: this is the child of a fork: the device belongs to the parent; only
- *            destroy is allowed, and it leaves the device alone. A callback that forks must not
- *            return in the child. Where a thread had the pool's lock when another forked, destroy
- *            in the child gives back nothing at all.
- * Threads    Every function but create and destroy may be called by any thread at any time;
- *            one lock a pool. Callbacks say what they may do. With placement paged, when
- *            threads ask on streams of their own, what a stream has cached is handed out and
- *            taken back under a lock of that stream, beside the pool's, unless a history or
- *            an observer is on, or a private pool or a capture begun; what has to be cut or
- *            merged takes the pool's lock, too, and stops nobody who needs it not. Large blocks
- *            then lie cached where their sizes repeat, and no period is planned.
- *            Placement paged starts a thread now and then, to pack the program's period: for as
- *            long as that takes; it touches no device, its memory is the C library's, and destroy
- *            ends it. "plan:False" does without.
+ * Words
+ *     segment       a range of addresses that the pool has from the device
+ *     block         a part of one segment: in use, pending or free
+ *     page          memory apart from addresses, as <drystone/device.h> has it
+ *     cached        free, but not given back to the device
+ *     pending       freed, while a stream recorded on the block may still use it
+ *     private pool  memory for the requests of its scope; the default pool is the memory of
+ *                   all others
+ *     capture       a span of time in which streams record work into a graph, not run it
+ *     period        a part of the program's requests that repeats: an iteration
+ *
+ * Ownership  dry_pool_create() and dry_pool_destroy(). The device must outlive the pool, and
+ *            several devices are several pools. Blocks still in use end with the pool: work on
+ *            them must be over. Destroy waits for the work on what was freed, unless the host
+ *            has no memory to sort it.
+ * Errors
+ *     NO_SPACE     Out of memory. Everything was tried, so an immediate retry fails too.
+ *                  Placement torch fails exactly where PyTorch does, and PyTorch does not look
+ *                  again at what it has waited for: a retry may succeed there.
+ *     ARGUMENT     The address is no block of this pool in use, or the size is 1 EiB or more.
+ *     MEMORY       The host has no memory for our records. Nothing was done.
+ *     SYSTEM       The driver refused something beside memory.
+ *     UNSUPPORTED  This is the child of a fork, and the device belongs to the parent. Only
+ *                  destroy is allowed here, and it leaves the device alone.
+ *     If MEMORY or SYSTEM keeps a request from memory that was freed, the request ends with
+ *     this status and not with NO_SPACE: nobody knows whether there was room. No callback is
+ *     asked then.
+ *     A callback that forks must not return in the child. If a thread had the pool's lock when
+ *     another thread forked, destroy in the child gives back nothing at all.
+ * Threads    Any thread may call any function at any time, except create and destroy. A pool
+ *            has one lock. Each callback's comment says what the callback may do.
+ *
+ *            Placement paged adds a lock for each stream once threads ask on streams of their
+ *            own. A stream's cached blocks are then handed out and taken back under the
+ *            stream's lock, without the pool's. A block that has to be cut or merged takes the
+ *            pool's lock, too; this stops no thread that does not need the pool's lock. Large
+ *            blocks stay cached meanwhile if their sizes repeat, and no period is planned. A
+ *            history, an observer, a private pool begun or a capture begun turns all this off.
+ *
+ *            Placement paged starts a thread now and then, to pack the program's period. The
+ *            thread lives as long as the packing takes. It touches no device, its memory is
+ *            the C library's, and destroy ends it. "plan:False" does without the thread.
  * Units      Bytes.
- * Cost       alloc and free take no memory and call no driver when the request is served
- *            from the cache.
+ * Cost       Alloc and free take no memory and call no driver if the cache serves the request.
  */
 
 #include <stddef.h>
@@ -70,22 +88,23 @@ enum dry_placement {
     DRY_PLACEMENT_TORCH, /* PyTorch's decisions */
 };
 
-/* (0, 0) is the default pool; others are yours to number. */
+/* The number of a pool: (0, 0) is the default pool, the program numbers its private ones. */
 struct dry_pool_id {
     uint64_t a, b;
 };
 
-/* Something happened; `context` is what the stack callback returned for the request. */
+/* One thing that happened. */
 struct dry_pool_event {
     enum dry_action action;
     /*
-     * As a snapshot's entry of this action has them. Of an out-of-memory the address is what was
-     * free: on the device and, of paged, in pages that it keeps under no address.
+     * The values of a snapshot's entry of this action. If the action is DRY_ACTION_OOM, `address`
+     * is the number of free bytes: on the device and, with placement paged, in pages that the
+     * placement keeps under no address.
      */
     uint64_t address, size, stream;
     struct dry_pool_id pool;
     uint64_t time_us; /* since the epoch */
-    uint32_t context; /* DRY_NONE if none */
+    uint32_t context; /* what get_context returned for the request; DRY_NONE if none */
 };
 
 struct dry_pool_options {
@@ -95,159 +114,226 @@ struct dry_pool_options {
     int32_t device_index;         /* as messages and snapshots name it; default 0 */
     enum dry_placement placement; /* default paged */
     /*
-     * Options as text, default "": for torch what PYTORCH_CUDA_ALLOC_CONF holds; for paged
-     * "budget:1.05,remap:True,plan:True", see drystone-pool(5).
+     * Options as text, default "". Placement torch reads what PYTORCH_CUDA_ALLOC_CONF holds;
+     * placement paged reads "budget:1.05,remap:True,plan:True", see drystone-pool(5).
      */
     const char *conf;
-    /* torch: a release from "2.0" to "2.15", which is the newest known: the rules of a later
-       one are not. Default NULL: the newest rules. */
+    /*
+     * The release whose rules placement torch follows, "2.0" to "2.15". 2.15 is the newest
+     * release known; the rules of later ones are not. Default NULL: the newest rules.
+     */
     const char *compat;
-    /* Told of every event, in order, with the lock held: must not call the pool. */
+    /* Called for every event, in order, with the lock held: must not call the pool. */
     void (*observe)(void *self, const struct dry_pool_event *event);
     void *observe_self;
 };
 
+/* Set the defaults; `device` is left for the caller to set. */
 DRY_API void dry_pool_options_init(struct dry_pool_options *options);
+
+/*
+ * Make a pool. `options` are copied. Errors:
+ *     ARGUMENT     There is no device, or `conf` or `compat` has no meaning; err says which.
+ *     UNSUPPORTED  There is no such placement, or it cannot do with the backend that `conf`
+ *                  names or the device's size of pages; err says which.
+ *     MEMORY
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_create(
     const struct dry_pool_options *options, struct dry_pool **pool,
     struct dry_error *err);
+
+/* End a pool and give all its memory back; see Ownership. */
 DRY_API void dry_pool_destroy(struct dry_pool *pool);
 
 /* --- blocks ----------------------------------------------------------------------------- */
 
-/* `size` bytes for `stream`, aligned to 512. size 0 gives address 0, which free accepts. */
+/*
+ * Allocate `size` bytes for `stream`; *address is a multiple of 512. A `size` of 0 gives
+ * address 0, which dry_pool_free() accepts.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_alloc(struct dry_pool *pool,
                                                         uint64_t size, uint64_t stream,
                                                         uint64_t *address);
+
 /*
- * The same at a multiple of `alignment`, a power of two up to 1 GiB. The block is larger by
- * what it takes to find one in it, alignment - 512 at most; free takes the address given.
+ * Allocate at a multiple of `alignment`, a power of two up to 1 GiB. The block is larger than
+ * `size` by the slack for the alignment, at most alignment - 512 bytes. dry_pool_free() takes
+ * the address given here. ARGUMENT: also any other alignment.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_alloc_aligned(struct dry_pool *pool,
                                                                 uint64_t size,
                                                                 uint64_t alignment,
                                                                 uint64_t stream,
                                                                 uint64_t *address);
+
 /*
- * Give back; the block waits for the streams recorded on it. 0 is ignored. For a stream that
- * was destroyed since, the device is waited for here, once. SYSTEM: an event had to be recorded
+ * Free the block in use that was handed out at `address`; 0 is ignored. The block is pending
+ * until the streams recorded on it have passed this point. If one of these streams was
+ * destroyed since, this call waits for the device, once. SYSTEM: an event had to be recorded
  * and could not be; the block stays in use.
  */
 DRY_API enum dry_status dry_pool_free(struct dry_pool *pool, uint64_t address);
-/* `stream` uses the block too. Its own stream is ignored, as are repetitions. */
+
+/*
+ * Note that `stream` uses the block at `address`, too. The block's own stream and repetitions
+ * are ignored.
+ */
 DRY_API enum dry_status dry_pool_record_stream(struct dry_pool *pool, uint64_t address,
                                                uint64_t stream);
+
 /*
- * The program has made `stream` wait for all work on `on` so far (cuStreamWaitEvent): what was
- * freed on `on` before may be taken by `stream` (paged; torch has no use for it).
+ * Note that the program has made `stream` wait for all work on `on` so far
+ * (cuStreamWaitEvent). With placement paged `stream` may then take what was freed on `on`
+ * before. Placement torch has no use for it.
  */
 DRY_API enum dry_status dry_pool_stream_waits(struct dry_pool *pool, uint64_t stream,
                                               uint64_t on);
 
 struct dry_pool_block {
     uint64_t address, size; /* of the block, >= requested */
-    uint64_t requested;
+    uint64_t requested;     /* with the slack of dry_pool_alloc_aligned() */
     uint64_t stream;
     struct dry_pool_id pool;
     uint64_t segment_address, segment_size;
     uint32_t context; /* DRY_NONE if none */
 };
+
 /*
- * The block in use whose address this is. That of an aligned one may begin before it, and what it
- * takes to find the address in it is requested, too. Cost: a walk to its segment, not for the hot
- * path.
+ * Describe the block in use that was handed out at `address`. A block of
+ * dry_pool_alloc_aligned() may begin before `address`. Cost: a walk to the block's segment, not
+ * for the hot path.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_get_block(struct dry_pool *pool,
                                                             uint64_t address,
                                                             struct dry_pool_block *block);
-/* The size of the block a request of `size` bytes would get at least; 0 from 1 EiB on. */
+
+/* The least size of the block for a request of `size` bytes; 0 for 0 and from 1 EiB on. */
 DRY_API uint64_t dry_pool_round_size(const struct dry_pool *pool, uint64_t size);
 
 /* --- limits and cached memory ----------------------------------------------------------- */
 
 /*
- * torch.cuda.set_per_process_memory_fraction(); 0 <= fraction <= 1, 1: no limit. Of the total
- * that the device gave at create; without effect where it knows none. It takes the place of
- * what the options said; the smaller of this and dry_pool_set_limit() counts. The placement
- * torch holds it against what is asked, as PyTorch does: pages of expandable segments may go
- * beyond.
+ * Limit the pool to a fraction of the device, as torch.cuda.set_per_process_memory_fraction()
+ * does: 0 <= fraction <= 1, and 1 is no limit. The whole is the total that the device gave at
+ * create; without a known total there is no effect. This fraction replaces the one of the
+ * options, and the smaller of it and dry_pool_set_limit() counts. Placement torch holds the
+ * limit against what is asked, as PyTorch does: pages of expandable segments may go beyond.
+ * ARGUMENT: any other fraction.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_fraction(struct dry_pool *pool,
                                                                double fraction);
-/* No more than `bytes` from the device, whole pages included; UINT64_MAX: no limit. */
+
+/* Take no more than `bytes` from the device, whole pages included; UINT64_MAX: no limit. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_limit(struct dry_pool *pool,
                                                             uint64_t bytes);
-/* Everything cached goes back to the device. Waits for streams. */
+
+/*
+ * Wait for streams, and give back to the device all cached memory that no block in use pins. A
+ * private pool that has users gives nothing.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_empty_cache(struct dry_pool *pool);
-/* The same, only until `target` bytes are reserved; *reserved (or NULL) is what remains. */
+
+/*
+ * Do the same only until `target` bytes are reserved. *reserved (or NULL) is what remains
+ * reserved.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_trim(struct dry_pool *pool,
                                                        uint64_t target,
                                                        uint64_t *reserved);
 
 /*
- * Called when a request would fail, without the lock: may call the pool, must not wait for
- * another thread that does. `size` is the request. Non-zero: something was freed, try again.
- * Callbacks are asked in order of adding until the request is served; at most 8, each request
- * asks each at most once. A request that a callback makes asks them too: it must not make one
- * without an end. One that another thread is in may return after its removal has. ARGUMENT:
- * NULL, there already, or a ninth; of remove: not there.
+ * Add a callback that is asked before a request fails. `size` and `stream` are the request's.
+ * The callback returns non-zero if it freed something and the request is to be tried again.
+ *
+ * Callbacks are asked in the order of adding until the request is served. There are at most 8,
+ * and each request asks each of them at most once. They are called without the lock. A callback
+ * may call the pool, but must not wait for another thread that calls the pool. A request made
+ * by a callback asks the callbacks as well, so a callback must not request without end.
+ * ARGUMENT: `callback` is NULL, is there already with this `self`, or is a ninth.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_add_oom_callback(
     struct dry_pool *pool, int (*callback)(void *self, uint64_t size, uint64_t stream),
     void *self);
+
+/*
+ * Remove a callback. If another thread is inside the callback, it may return from there after
+ * this call has returned. ARGUMENT: it is not there with this `self`.
+ */
 DRY_API enum dry_status dry_pool_remove_oom_callback(
     struct dry_pool *pool, int (*callback)(void *self, uint64_t size, uint64_t stream),
     void *self);
 
 /* --- private pools and captures ----------------------------------------------------------- */
 
+/* Flags of a private pool. */
 #define DRY_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
-#define DRY_POOL_NO_SPLIT 2u   /* a free block that is found for a request is its whole */
-#define DRY_POOL_NO_REMAP 4u   /* its pages stay then, too: NCCL, IPC, CUDA graphs */
+#define DRY_POOL_NO_SPLIT 2u   /* a request gets the free block found for it whole */
+#define DRY_POOL_NO_REMAP 4u   /* its pages stay even then: NCCL, IPC, CUDA graphs */
 
-/* Which streams; `covers` NULL: all. Called with the lock held: must not call the pool. */
+/* A choice of streams; `covers` NULL: all. Called with the lock held: must not call the pool. */
 struct dry_stream_filter {
     int (*covers)(void *self, uint64_t stream);
     void *self;
 };
 
 /*
- * One user more; made with these flags if it is not there. Then pools that nobody uses any more
- * give their pages to others: up to 64 events are recorded, and the device is waited for where
- * what they have free is of a stream that is gone; amid a capture that is put off to its end.
+ * Add a user to private pool `id`, which is made with these flags if it is not there. ARGUMENT:
+ * the default pool, or an unknown flag.
+ *
+ * Private pools without users then give their pages to others. Up to 64 events are recorded for
+ * it, and the device is waited for if their free memory is of a stream that is gone. During a
+ * capture this is put off to the capture's end.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_open_private(struct dry_pool *pool,
                                                                struct dry_pool_id id,
                                                                unsigned flags);
-/* One user less; without users its cached memory goes with the next release. */
+
+/*
+ * Remove a user from private pool `id`. Without users the pool's cached memory goes with the
+ * next release. ARGUMENT: it is not there, or has no users.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_release_private(struct dry_pool *pool,
                                                                   struct dry_pool_id id);
+
 /*
- * From here to the end, requests of these streams go to it. The innermost begin wins.
- * ARGUMENT: it is not there, has no users, or is begun already; filter NULL: all streams.
+ * Begin the scope of private pool `id`: until dry_pool_end_private() requests of the streams of
+ * `filter` go to it; filter NULL: all streams. The innermost begin wins (placement torch by the
+ * rules before 2.10: the outermost). ARGUMENT: the pool is not there, has no users, or is begun
+ * already.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_begin_private(
     struct dry_pool *pool, struct dry_pool_id id, const struct dry_stream_filter *filter);
+
+/* End the scope of private pool `id`. ARGUMENT: it is not begun. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_end_private(struct dry_pool *pool,
                                                               struct dry_pool_id id);
+
 /*
- * Work on these streams is being captured into a graph, not run: no event is asked about or
- * recorded on them, nothing is given back to the device for them (paged: nothing at all
- * meanwhile), and frees that wait for other streams are held until no capture is left (torch: all
- * of them, as PyTorch does; paged: of blocks that these streams own or use).
- * Captures nest; end ends the innermost. ARGUMENT: none has begun.
+ * Begin a capture of the streams of `filter`: from here on work on them is captured into a
+ * graph, not run. Captures nest. Until the end:
+ *     - no event is asked about or recorded on these streams;
+ *     - nothing is given back to the device for them (placement paged: nothing at all);
+ *     - frees that wait for other streams are held until no capture is left (placement torch:
+ *       all of them, as PyTorch does; placement paged: those of blocks that these streams own
+ *       or use).
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_begin_capture(
     struct dry_pool *pool, const struct dry_stream_filter *filter);
+
+/* End the innermost capture. ARGUMENT: none has begun. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_end_capture(struct dry_pool *pool);
 
 /* --- seeing inside ------------------------------------------------------------------------ */
 
-/* What PyTorch's statistics have no name for; counts, except where bytes are said. */
+/* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */
 struct dry_pool_counters {
     uint64_t reserved_peak_bytes;
     uint64_t pages_created, pages_released, pages_remapped;
-    /* Across streams: blocks that were whole, but those found by the last look before an OOM. */
+    /*
+     * Whole blocks that went from one stream to another: because the order was known, because
+     * an event had passed, by a wait put in. Blocks found by the last look before an OOM are
+     * left out.
+     */
     uint64_t reused_ordered, reused_passed, reused_waiting;
     uint64_t events_recorded;
     uint64_t plans_made, hints_taken, hints_refused;
@@ -256,18 +342,26 @@ struct dry_pool_counters {
 };
 
 /*
- * As PyTorch counts. While threads ask on streams of their own, a peak of what is allocated or
- * requested is the sum of the streams' own since somebody last needed the whole pool: never
- * less than it was, nor more than is reserved; bytes are too many by 1/64 of that, or 2 MiB, at
- * most. Otherwise exact.
+ * Fill *stats as PyTorch counts; zeroes in the child of a fork. All figures are exact, except
+ * peaks of what is allocated or requested while threads ask on streams of their own. Such a
+ * peak is the sum of the streams' own peaks since somebody last needed the whole pool. It is
+ * never less than the true peak, nor more than is reserved; peaks of bytes are too high by 1/64
+ * of what is reserved, or 2 MiB, at most.
  */
 DRY_API void dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats);
+
+/* Fill *counters; zeroes in the child of a fork. */
 DRY_API void dry_pool_get_counters(struct dry_pool *pool,
                                    struct dry_pool_counters *counters);
-/* torch.cuda.reset_peak_memory_stats() and reset_accumulated_memory_stats(). */
+
+/*
+ * Reset statistics as torch.cuda.reset_peak_memory_stats() and
+ * torch.cuda.reset_accumulated_memory_stats() do.
+ */
 DRY_API void dry_pool_reset_peaks(struct dry_pool *pool);
 DRY_API void dry_pool_reset_accumulated(struct dry_pool *pool);
-/* The table of torch.cuda.memory_summary(), the same characters. */
+
+/* Write the table of torch.cuda.memory_summary(), the same characters. Errors: the sink's. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_write_summary(
     struct dry_pool *pool, int abbreviated, const struct dry_sink *sink,
     struct dry_error *err);
@@ -276,27 +370,35 @@ struct dry_pool_history_options {
     size_t struct_size; /* set by dry_pool_history_options_init() */
     size_t entries;     /* of the ring; default 65536 */
     /*
-     * Who asks: a number the program gives its stack, DRY_NONE for none. Called before the
-     * lock is taken, once an alloc (and a free, if `frees`); may call anything but the pool.
+     * Returns the number that the program gives the stack of who asks; DRY_NONE for none.
+     * Called before the lock is taken, once an alloc (and once a free, if `frees`). May call
+     * anything but the pool.
      */
     uint32_t (*get_context)(void *self);
     void *context_self;
     int frees;
 };
 DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *options);
+
 /*
- * Begin to keep the last entries, forgetting those of before; NULL ends it. Off costs one
- * test; on, an event costs a copy of 64 bytes and a look at the clock, and the ring is taken
- * whole here. An entry of a free that was not asked about has the context of its block, as one
- * of a free that is completed always has. Where there is no memory to note who asked for a block,
- * it has none; requests do not fail for it. A get_context that another thread is in may return
- * after this has.
- * Errors: ARGUMENT (entries 0), MEMORY, UNSUPPORTED.
+ * Begin to keep the last entries, and forget those of before; options NULL ends the history.
+ *
+ * An entry of a completed free has the context of its block, and so has an entry of a free that
+ * get_context was not asked about. If the host has no memory to note who asked for a block, the
+ * block has no context; no request fails for it. If another thread is inside the former
+ * get_context, it may return from there after this call has returned.
+ *
+ * Errors: ARGUMENT (`entries` is 0), MEMORY, UNSUPPORTED.
+ * Cost: off, one test. On, an event costs a copy of 64 bytes and a look at the clock. The ring
+ * is taken whole here.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_record_history(
     struct dry_pool *pool, const struct dry_pool_history_options *options);
 
-/* Oldest first; the events are valid during the call, which holds the lock. */
+/*
+ * Visit the entries, oldest first, with the lock held. An event is valid during its visit. A
+ * status other than DRY_OK from `visit` ends the walk and is returned.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk_history(
     struct dry_pool *pool,
     enum dry_status (*visit)(void *self, const struct dry_pool_event *event), void *self);
@@ -311,7 +413,12 @@ struct dry_pool_part {
     uint32_t context;
     int is_active, is_pending; /* both 0: free */
 };
-/* The segments by address, as a snapshot has them; holds the lock. */
+
+/*
+ * Visit the segments by address, as a snapshot has them, with the lock held. `segment` and
+ * `parts` are valid during the visit. A status other than DRY_OK from `visit` ends the walk and
+ * is returned.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk(
     struct dry_pool *pool,
     enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
@@ -319,61 +426,69 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk(
     void *self);
 
 /*
- * Why a request of `size` on `stream` would fail or did, as data. Unused is what is free or
- * waits for streams. Of the default pool, an unused segment goes back to the device whole, of
- * an expandable one each unused page; what else is unused is pinned, by the blocks in use that
- * share its segment or page. Without private pools and with nothing waiting,
+ * Why a request would fail or did, as data.
+ *
+ * Memory is unused if it is free or pending. An unused segment of the default pool goes back to
+ * the device whole; an expandable segment gives back each unused page. All other unused memory
+ * is pinned, by the blocks in use that share its segment or page: these are the pinners.
+ * Without private pools and with nothing pending,
  *     reserved = allocated + releasable + pinned
- * Amid a capture what a captured stream freed, and what is pending, is taken to be in the way as
- * a block in use is, and would_fit leaves out what may come back: not everything can be waited
- * for before the capture ends.
+ *
+ * During a capture, not everything can be waited for before the end. Memory that a captured
+ * stream freed, and memory that is pending, then counts as in the way, like a block in use.
+ * would_fit then leaves out what may come back.
  */
 struct dry_pool_explanation {
     uint64_t size, segment_size; /* asked, and what was asked of the device for it */
     uint64_t total_bytes, free_bytes, limit_bytes; /* limit UINT64_MAX: none */
     uint64_t allocated_bytes, reserved_bytes, private_free_bytes;
-    uint64_t largest_hole;     /* the largest free block it could have had */
+    uint64_t largest_hole;     /* the largest free block the request could have had */
     uint64_t largest_hole_any; /* the same on any stream and pool */
     uint64_t releasable_bytes; /* empty_cache() would give back now */
-    uint64_t pending_bytes;    /* freed, waiting for streams */
-    uint64_t pinned_bytes;     /* unused, but held by the pinners */
-    uint64_t pinner_bytes;     /* in blocks that pin, and how many of them */
+    uint64_t pending_bytes;
+    uint64_t pinned_bytes; /* unused, but held by the pinners */
+    uint64_t pinner_bytes; /* in the pinners, and how many there are */
     uint64_t pinner_count;
-    /* The block beside which most is unused, and the hole there would be without it. */
+    /* The pinner beside which most is unused, and the hole there would be without it. */
     uint64_t largest_pinner_address, largest_pinner_hole;
     /*
-     * The largest request that is sure to succeed now: a free block, or what new memory can be
-     * had when all that is releasable has gone back. Exact where nothing is waiting, nothing is
-     * captured and memory cannot grow in place; else a bit more may fit.
+     * The largest request that is sure to succeed now: in a free block, or in new memory once
+     * all that is releasable has gone back. Exact if nothing is pending, nothing is captured
+     * and memory cannot grow in place; otherwise a bit more may fit.
      */
     uint64_t would_fit;
     /* throw_on_cudamalloc_oom (torch) refuses new memory for it before the device is asked. */
     int is_rejected;
 };
+
 /*
- * Looks at the pool that a request of the stream goes to: the innermost private one begun for
- * it, else the default one. O(blocks log blocks) with the lock held. Errors: ARGUMENT (1 EiB
- * or more), MEMORY, UNSUPPORTED; *explanation is unchanged then.
+ * Explain a request of `size` bytes on `stream`. The pool looked at is the one such a request
+ * goes to: the innermost private pool begun for the stream, or else the default pool.
+ * Errors: ARGUMENT (more than 1 EiB - 512), MEMORY, UNSUPPORTED; *explanation is unchanged
+ * then. Cost: O(blocks log blocks) with the lock held.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_explain(
     struct dry_pool *pool, uint64_t size, uint64_t stream,
     struct dry_pool_explanation *explanation);
 
 /*
- * The text of torch.OutOfMemoryError for this request, exactly, then what it lacks in lines of
- * their own. `text` is always ended by a zero byte where room > 0; returns the length it would
- * have whole, like snprintf.
- * process_bytes: memory of this process as the driver sees it; 0: not known, left out.
- * expandable: PyTorch's last sentence, that of expandable_segments on (1) or off (0); less
- * than 0: none, as neither is true of the paged placement.
- * dry_message_parse() reads it back. Source of the first line: DeviceCachingAllocator::malloc
- * (c10/cuda/CUDACachingAllocator.cpp, 2.15.0a0). Takes no memory.
+ * Write the text of torch.OutOfMemoryError for this request, exactly; lines of their own then
+ * say what the text lacks. Returns the length of the whole text, like snprintf(). If room > 0,
+ * `text` always ends with a zero byte. Takes no memory. dry_message_parse() reads it back.
+ *     process_bytes  memory of this process as the driver sees it; 0: not known, left out
+ *     expandable     PyTorch's last sentence: that of expandable_segments on (1) or off (0);
+ *                    less than 0: none, as neither is true of placement paged
+ * Source of the first line: DeviceCachingAllocator::malloc
+ * (c10/cuda/CUDACachingAllocator.cpp, 2.15.0a0).
  */
 DRY_API size_t dry_pool_format_oom(const struct dry_pool_explanation *explanation,
                                    int32_t device_index, uint64_t process_bytes,
                                    int expandable, char *text, size_t room);
 
-/* Walk all invariants of the pool and its place; FORMAT with the first broken one. */
+/*
+ * Walk all invariants of the pool and its placement. FORMAT: one is broken; err says which is
+ * the first.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_check(struct dry_pool *pool,
                                                         struct dry_error *err);
 
