@@ -3,7 +3,8 @@
 #define DRY_DOCTOR_H
 
 /*
- * What of a machine stands in the way of the host memory of deep learning, and what mends it.
+ * The faults of a machine that stand in the way of the host memory of deep learning, and their
+ * remedies.
  *
  *     struct dry_doctor_options options;
  *     dry_doctor_options_init(&options);
@@ -15,20 +16,23 @@
  *     }
  *     dry_doctor_destroy(doctor);
  *
- * A finding says what is, what should be for this purpose, why, the command that mends it, how
- * to undo that and how to make it last over a reboot. Where the mending is a word written to a
- * file of /sys or /proc/sys, it is also there as a change, for programs that want to make it;
- * the library itself writes nothing.
+ * A finding says what is, what should be for this purpose, and why. It has the fix, a command,
+ * how to undo the fix, and how to make it last over a reboot. If the fix is a word written to a
+ * file of /sys or /proc/sys, it is also there as a change, for programs that want to make it.
+ * The library itself writes nothing.
  *
  * Everything is read under a root that may be given: a folder with the /sys and /proc of
- * another machine. What cannot be read is not known, and said to be; no check fails for it.
+ * another machine. A fact that cannot be read is not known, and its finding says so; no check
+ * fails for it.
  *
- * Ownership  create / destroy. Texts belong to the doctor. They may hold bytes of the files
- *            and variables that were read, which are hostile: make them printable.
- * Threads    Objects are independent; one that exists is only read.
+ * Ownership  dry_doctor_create() and dry_doctor_destroy(). Texts belong to the doctor. They may
+ *            hold bytes of the files and variables that were read, which are hostile: make
+ *            them printable.
+ * Errors     Each function names its own.
+ * Threads    Objects are independent. An object is only read once it exists.
  * Units      Bytes.
- * Cost       Some two hundred small files, read once, by create; of a process its list of
- *            mappings too, four times.
+ * Cost       Create reads some two hundred small files, once. If a process is given, it reads
+ *            the process's list of mappings, too, four times.
  */
 
 #include <stddef.h>
@@ -63,7 +67,7 @@ enum dry_doctor_topic {
 };
 #define DRY_DOCTOR_TOPIC_COUNT 10
 
-/* From good to bad. */
+/* The verdicts go from good to bad. */
 enum dry_doctor_verdict {
     DRY_DOCTOR_GOOD = 0,
     DRY_DOCTOR_NOT_KNOWN = 1,
@@ -86,38 +90,43 @@ struct dry_doctor_options {
     enum dry_doctor_purpose purpose;
     const char *root; /* in front of /sys and /proc; NULL or "": this machine */
     /*
-     * The environment of the program; the library reads none. NULL: not known, then nothing is
-     * said of malloc and PyTorch.
+     * The environment of the program; the library reads none. NULL: not known, and then no
+     * finding is about malloc and PyTorch.
      */
     const struct dry_doctor_variable *variables;
     size_t variable_count;
-    /* The memory the program is to have in huge pages, each region by itself rounded up. */
+    /* The needs: the regions the program is to have in huge pages, each rounded up by itself. */
     const uint64_t *needs_bytes;
     size_t need_count;
-    /* Where all of it shall lie; DRY_DOCTOR_ANY_NODE: wherever there is room. */
+    /* The node all of the needs shall lie on; DRY_DOCTOR_ANY_NODE: wherever there is room. */
     int32_t node;
-    /* Of the pages it shall have; 0: the kernel's default pool, else 2 MiB. */
+    /* The size of their pages; 0: the kernel's default pool, or else 2 MiB. */
     uint64_t page_bytes;
     /*
-     * A program that runs already, by its number; 0: one that will be started. Limits, control
-     * groups, mounts and allowed nodes are its own then; its malloc and PyTorch are those in
-     * its memory (/proc/N/maps); its variables those it was started with (/proc/N/environ),
-     * behind which come the ones given above.
+     * The number of a program that runs already; 0: one that will be started. Limits, control
+     * groups, mounts and allowed nodes are then the program's own. Its malloc and PyTorch are
+     * the ones in its memory (/proc/N/maps). Its variables are the ones it was started with
+     * (/proc/N/environ), and behind them the ones given above.
      */
     int64_t process;
 };
 
-/* Training, this machine, an unknown environment, no needs, any node, no process. */
+/*
+ * Set the defaults: training, this machine, an unknown environment, no needs, any node, no
+ * process.
+ */
 DRY_API void dry_doctor_options_init(struct dry_doctor_options *options);
 
 struct dry_doctor;
 
 /*
- * Errors     ARGUMENT: an option is impossible. LIMIT: needs of more than 2^63 bytes,
- *            or a process with more than 8 MiB of variables.
- *            MEMORY: no memory for the findings. SYSTEM: the process's environment cannot
- *            be read: os_errno is ENOENT or ESRCH where there is no such process, EACCES or
- *            EPERM where it is another user's.
+ * Examine the machine. Errors:
+ *     ARGUMENT  An option is impossible.
+ *     LIMIT     The needs are more than 2^63 bytes, or the process has more than 8 MiB of
+ *               variables.
+ *     MEMORY    There is no memory for the findings.
+ *     SYSTEM    The process's environment cannot be read. os_errno is ENOENT or ESRCH if there
+ *               is no such process, EACCES or EPERM if it is another user's.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_doctor_create(
     const struct dry_doctor_options *options, struct dry_doctor **doctor,
@@ -125,7 +134,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_doctor_create(
 /* NULL is fine. */
 DRY_API void dry_doctor_destroy(struct dry_doctor *doctor);
 
-/* What a program that shows the findings wants to say first. */
+/* The facts that a program wants to say before it shows the findings. */
 struct dry_doctor_machine {
     uint32_t kernel_major, kernel_minor;                     /* 0: not known */
     uint64_t memory_bytes, base_page_bytes, huge_page_bytes; /* 0: not known, or none */
@@ -136,9 +145,10 @@ DRY_API void dry_doctor_get_machine(const struct dry_doctor *doctor,
                                     struct dry_doctor_machine *machine);
 
 /*
- * `id` is a word for programs, "thp-enabled" or "pool-2048kb", the same in all releases. The
- * other texts are sentences without a full stop, commands, or "" where there is nothing to say.
- * Several commands stand in lines of their own; advice that is no command begins with "# ".
+ * One thing that was looked at. `id` is a word for programs, "thp-enabled" or "pool-2048kb",
+ * the same in all releases. The other texts are sentences without a full stop, commands, or ""
+ * if there is nothing to say. Several commands stand in lines of their own. Advice that is no
+ * command begins with "# ".
  */
 struct dry_doctor_finding {
     const char *id;
@@ -155,35 +165,37 @@ DRY_API void dry_doctor_get_finding(const struct dry_doctor *doctor, size_t i,
                                     struct dry_doctor_finding *finding);
 
 /*
- * A word for a file. Paths do not contain the root. Of files with a choice ("always [madvise]
- * never") the values are the chosen words.
+ * A word to be written to a file. Paths do not contain the root. If a file offers a choice
+ * ("always [madvise] never"), the values are the chosen words.
  */
 struct dry_doctor_change {
     const char *path, *old_value, *new_value;
 };
 DRY_API void dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
                                    struct dry_doctor_change *change);
+
 /*
- * Whether this is a file and a word that a change of ours may name: what a program that reads
- * such pairs back from a file asks before it writes.
+ * Tell if a change of ours may name this file and this word. A program that reads such pairs
+ * back from a file asks this before it writes.
  */
 DRY_API int dry_doctor_may_write(const char *path, const char *value);
 
 /*
- * Of the needs: the pages of each size that are needed, free and missing; one row a size for
- * the whole machine and, where there is more than one node, one a size and node, as if all of
- * it were to lie there. With options.node that node's alone.
+ * The pages of one size that the needs take, on the whole machine or on one node. There is a
+ * row for each size. If there is more than one node, there is also one for each size and node,
+ * as if all of the needs were to lie there. With options.node there are only that node's rows.
  */
 struct dry_doctor_row {
     int32_t node; /* DRY_DOCTOR_ANY_NODE: the whole machine */
     uint64_t page_bytes;
     uint64_t needed_count, total_count, free_count, missing_count;
     /*
-     * What may become pinned or huge: the least of what control groups leave and of what is
-     * available less a tenth of the memory, at least 4 GiB; UINT64_MAX: not known.
+     * The memory that may become pinned or huge; UINT64_MAX: not known. It is the least of what
+     * control groups leave and of what is available less a reserve. The reserve is a tenth of
+     * the memory, at least 4 GiB.
      */
     uint64_t budget_bytes;
-    uint64_t cache_bytes; /* of files, that has to go for the missing pages */
+    uint64_t cache_bytes; /* copies of files that have to go for the missing pages */
     int fits;             /* the missing pages are within the budget */
     int is_recommended;   /* the size that the finding "pool-need" speaks of */
 };
@@ -191,7 +203,7 @@ DRY_API size_t dry_doctor_get_row_count(const struct dry_doctor *doctor);
 DRY_API void dry_doctor_get_row(const struct dry_doctor *doctor, size_t i,
                                 struct dry_doctor_row *row);
 
-/* Words for programs: "training", "pools", "could-be-better"; NULL for other numbers. */
+/* The word for programs: "training", "pools", "could-be-better"; NULL for other numbers. */
 DRY_API const char *dry_doctor_purpose_name(enum dry_doctor_purpose purpose);
 DRY_API const char *dry_doctor_topic_name(enum dry_doctor_topic topic);
 DRY_API const char *dry_doctor_verdict_name(enum dry_doctor_verdict verdict);

@@ -3,8 +3,8 @@
 #define DRY_TOPOLOGY_H
 
 /*
- * What lies near what on a machine: nodes of memory, the CPUs and GPUs beside them, and
- * which of these this process may use.
+ * The neighbourhoods of a machine: nodes of memory, the CPUs and GPUs beside them, and which of
+ * these this process may use.
  *
  *     status = dry_topology_create(NULL, &topology, &err);
  *     const struct dry_topology_view *view = dry_topology_get_view(topology);
@@ -12,15 +12,17 @@
  *         view->gpus[i].node                   where its data should lie
  *     dry_topology_destroy(topology);
  *
- * All of it is read from /sys and /proc, or from another machine's under a root. What they
- * say is checked as any input is; numbers beyond the limits below are left out, and what
+ * All of it is read from /sys and /proc, or from another machine's under a root. These files
+ * are checked as any input is, and numbers beyond the limits below are left out. A fact that
  * cannot be read is "not known", a value of its own: containers hide much.
  *
- * Ownership  create / destroy. The view and all in it belong to the object.
+ * Ownership  dry_topology_create() and dry_topology_destroy(). The view and all in it belong to
+ *            the object.
+ * Errors     MEMORY, and ARGUMENT for broken options. Nothing else fails.
  * Threads    A topology does not change; any number of threads may read it.
  * Units      Bytes; distances as ACPI's SLIT has them, 10 being the node itself.
- * Cost       A few small files a node and a CPU, one a PCI device: some ms, more on machines
- *            of hundreds of CPUs.
+ * Cost       Create reads a few small files for each node and CPU and one for each PCI device:
+ *            some ms, more on machines of hundreds of CPUs.
  */
 
 #include <stddef.h>
@@ -49,15 +51,15 @@ struct dry_topology_node {
     int has_memory;                   /* 0: CPUs alone */
     int is_allowed;                   /* this process may take memory of it */
     uint64_t total_bytes, free_bytes; /* or NOT_KNOWN */
-    /* Online; 0: memory alone, as that of CXL or of some GPUs. */
+    /* The CPUs that are online; 0: memory alone, such as CXL's or some GPUs'. */
     uint32_t cpu_count;
-    /* Of these, what this process may run on: CPUs, and cores with at least one of them. */
+    /* The CPUs among them that this process may run on, and the cores that have one. */
     uint32_t allowed_cpu_count, allowed_core_count;
 };
 
 struct dry_topology_cpu {
     uint32_t cpu; /* its number */
-    /* The least number of the CPUs that share its core, so alike for hyperthreads. */
+    /* The least number of the CPUs that share its core: the same for hyperthreads. */
     uint32_t core;
     int32_t node; /* or NO_NODE */
     int is_allowed;
@@ -74,8 +76,8 @@ struct dry_topology_gpu {
     enum dry_topology_vendor vendor;
     uint32_t device; /* PCI's number of the model */
     /*
-     * Its numa_node; where the firmware does not tell (-1, as in many virtual machines), the
-     * node that has all the CPUs said to be near, if there is one.
+     * Its numa_node. If the firmware does not tell (-1, as in many virtual machines), this is
+     * the node that has all the CPUs said to be near, if there is one.
      */
     int32_t node;
     int knows_cpus;
@@ -83,23 +85,23 @@ struct dry_topology_gpu {
 };
 
 struct dry_topology_view {
-    /* By number. A kernel without nodes has node 0, which has it all. */
+    /* The nodes by number. A kernel without nodes has node 0, which has it all. */
     const struct dry_topology_node *nodes;
     size_t node_count;
     int knows_nodes; /* 0: the kernel has none or hides them */
-    /* Online, by number. */
+    /* The CPUs that are online, by number. */
     const struct dry_topology_cpu *cpus;
     size_t cpu_count;
     uint32_t allowed_cpu_count, allowed_core_count;
     /*
-     * CPU time this process's control groups grant, in thousandths of a CPU: 2500 is two and
-     * a half. 0: no limit is known.
+     * The CPU time that this process's control groups grant, in thousandths of a CPU: 2500 is
+     * two and a half. 0: no limit is known.
      */
     uint64_t cpu_limit;
     /*
-     * NVIDIA's and AMD's, by PCI address: the order of nvidia-smi, and CUDA's own with
-     * CUDA_DEVICE_ORDER=PCI_BUS_ID or where all are of one model. Variables that hide GPUs
-     * are not looked at.
+     * NVIDIA's and AMD's GPUs, by PCI address. This is the order of nvidia-smi. It is CUDA's
+     * own, too, with CUDA_DEVICE_ORDER=PCI_BUS_ID or if all are of one model. Variables that
+     * hide GPUs are not looked at.
      */
     const struct dry_topology_gpu *gpus;
     size_t gpu_count;
@@ -109,8 +111,8 @@ struct dry_topology_options {
     size_t struct_size; /* set by dry_topology_options_init() */
     const struct dry_memory *memory;
     /*
-     * In front of /sys and /proc; NULL: "", this machine. Of another machine, what the
-     * process may use is what its /proc/self/status says.
+     * A prefix of /sys and /proc; NULL: "", this machine. Under the root of another machine,
+     * its /proc/self/status says what the process may use.
      */
     const char *root;
 };
@@ -120,24 +122,24 @@ struct dry_topology;
 DRY_API void dry_topology_options_init(struct dry_topology_options *options);
 
 /*
- * `options` NULL: this machine. On this machine, the CPUs that may be used are those of the
- * calling thread (sched_getaffinity), which control groups have narrowed already.
- *
- * Errors     MEMORY alone, but for broken options: what cannot be read is not known.
+ * Read a topology. `options` NULL: this machine. On this machine the CPUs that may be used are
+ * those of the calling thread (sched_getaffinity), which control groups have narrowed already.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_topology_create(
     const struct dry_topology_options *options, struct dry_topology **topology,
     struct dry_error *err);
-/* NULL: nothing. */
+
+/* End a topology; NULL is fine. */
 DRY_API void dry_topology_destroy(struct dry_topology *topology);
 
 DRY_API const struct dry_topology_view *dry_topology_get_view(
     const struct dry_topology *topology);
 
-/* The node of a number, or NULL. */
+/* The node with the number `node`; NULL: none has it. */
 DRY_API const struct dry_topology_node *dry_topology_find_node(
     const struct dry_topology *topology, int32_t node);
-/* From one node's CPUs to another's memory, by number; 0: not known. */
+
+/* The distance from the CPUs of node `from` to the memory of node `to`; 0: not known. */
 DRY_API uint32_t dry_topology_get_distance(const struct dry_topology *topology,
                                            int32_t from, int32_t to);
 
