@@ -3,7 +3,7 @@
 #define DRY_DTYPE_H
 
 /*
- * What an element of a tensor is, and its name.
+ * The type of a tensor's elements, and its name.
  *
  *     struct dry_dtype dtype;
  *     if (dry_dtype_parse("bfloat16", &dtype, &err) != DRY_OK) ...
@@ -11,7 +11,7 @@
  * The triple is that of DLPack (DLDataType, dlpack.h): code, bits, lanes, in this layout.
  *
  * Ownership  Plain data.
- * Threads    Any.
+ * Threads    Any thread may call.
  */
 
 #include <stdint.h>
@@ -51,18 +51,17 @@ struct dry_dtype {
 };
 
 /*
- * By the name that NumPy or PyTorch has for it ("float32", "torch.bfloat16", "uint8",
- * "float4_e2m1fn_x2"), or a short one ("f16", "fp16", "half", "bf16", "i8", "u8").
- * "float", "int", "long" and "complex" are not understood: they mean different things to
- * NumPy and to PyTorch.
- *
- * Errors     ARGUMENT: no such name.
+ * Find a type by `name`, which is one of:
+ *     NumPy's or PyTorch's  "float32", "torch.bfloat16", "uint8", "float4_e2m1fn_x2"
+ *     a short one           "f16", "fp16", "half", "bf16", "i8", "u8"
+ * The names "float", "int", "long" and "complex" are not understood: they mean different things
+ * to NumPy and to PyTorch. ARGUMENT: there is no such name.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_dtype_parse(const char *name,
                                                          struct dry_dtype *dtype,
                                                          struct dry_error *err);
 
-/* PyTorch's name without "torch."; NULL where it has none in our table. */
+/* PyTorch's name of a type, without "torch."; NULL: it has none in our table. */
 DRY_API const char *dry_dtype_name(struct dry_dtype dtype);
 
 #ifdef __cplusplus

@@ -19,25 +19,28 @@
  *     ...                                   managed goes into a capsule "dltensor_versioned"
  *     managed->deleter(managed);            by whoever consumes it, in any thread
  *
- * A tensor is a region of pages and its form. What is exported of it keeps the region: it goes
- * back when the tensor is destroyed and each export deleted, in whatever order. Deleters are
- * plain C: they need no interpreter and no lock, and the shared library stays loaded once it
- * is, so that they are still there when a program closed it.
+ * A tensor is a region of pages and its form. An export keeps the region, which goes back when
+ * the tensor is destroyed and each export deleted, in whatever order. Deleters are plain C:
+ * they need no interpreter and no lock. The shared library stays loaded once it is, so that
+ * deleters are still there after a program has closed it.
  *
  * The layouts are those of DLPack 1.x (dlpack.h of github.com/dmlc/dlpack), under names of our
  * own, so that a program may include both and cast pointers. Strides are always there, in
- * elements, row by row (required since 1.2); data is a multiple of 256 and byte_offset 0;
- * without elements data is NULL and there is no region.
+ * elements, row by row (required since 1.2). `data` is a multiple of 256, and byte_offset is 0.
+ * If there are no elements, `data` is NULL and there is no region.
  *
- * Ownership  create, wrap / destroy; export / its deleter, once.
- * Threads    Any at any time, except that destroy and deleters end what they are given. The
- *            last of them gives the memory back, so `memory` hooks must bear any thread.
- * Errors     ARGUMENT: a form that cannot be. UNSUPPORTED: DLPack has no word for it, or the
- *            device is not one for this memory. Those of dry_pages_create().
- * Fork       As the pages' options say; by default a child must not touch the memory, and
+ * Ownership  dry_tensor_create() or dry_tensor_wrap(), and dry_tensor_destroy(). An export and
+ *            its deleter, once.
+ * Errors     Beside those of dry_pages_create():
+ *     ARGUMENT     The form cannot be.
+ *     UNSUPPORTED  DLPack has no word for it, or the device is not one for this memory.
+ * Threads    Any thread may call any function at any time, except that destroy and deleters end
+ *            what they are given. The last of these gives the memory back, so `memory` hooks
+ *            must bear any thread.
+ * Fork       The pages' options decide. The default: a child must not touch the memory, and
  *            deleters that run there leave it alone.
- * Streams    PyTorch does not know on which streams such memory is used: a copy that runs on
- *            one must be over before the tensor is let go.
+ * Streams    PyTorch does not know on which streams such memory is used. A copy that runs on a
+ *            stream must be over before the tensor is let go.
  * Units      Bytes, elements.
  */
 
@@ -52,10 +55,10 @@
 extern "C" {
 #endif
 
-/* DLDeviceType; the ones for memory of the host. */
+/* DLDeviceType: the types for memory of the host. */
 enum dry_dlpack_device_type {
     DRY_DLPACK_CPU = 1,
-    /* Page-locked for CUDA. PyTorch up to 2.15 refuses it, so only who asks gets it. */
+    /* Page-locked for CUDA. PyTorch up to 2.15 refuses this type, so it has to be asked for. */
     DRY_DLPACK_CUDA_HOST = 3,
 };
 
@@ -104,16 +107,14 @@ struct dry_tensor_form {
     struct dry_dtype dtype;
     int32_t ndim;         /* 0: one element */
     const int64_t *shape; /* `ndim` numbers; may be NULL for none */
-    /* Of elements of less than 8 bits: each has a byte. Else they lie bit by bit. */
+    /* Elements of less than 8 bits have a byte each. Otherwise they lie bit by bit. */
     int is_padded;
 };
 
 /*
- * How many bytes it is, without any rounding to pages.
- *
- * Errors     ARGUMENT: negative, too many dimensions, or more than INT64_MAX bytes. So is a
- *            form without elements whose other dimensions alone would be: no stride that is
- *            made of them overflows.
+ * Tell the bytes of a form, without any rounding to pages. ARGUMENT: a length is negative,
+ * there are too many dimensions, or more than INT64_MAX bytes. A form without elements is
+ * refused, too, if its other dimensions alone have that many: so no stride overflows.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_measure(
     const struct dry_tensor_form *form, uint64_t *bytes, struct dry_error *err);
@@ -123,30 +124,29 @@ struct dry_tensor_options {
     const struct dry_memory *memory;
     struct dry_tensor_form form; /* copied */
     struct dry_dlpack_device device;
-    /* Where and of which pages; its `bytes` must be 0. NULL: as dry_pages_options_init(). */
+    /* The pages, and their place; `bytes` must be 0. NULL: as dry_pages_options_init(). */
     const struct dry_pages_options *pages;
 };
 
 struct dry_tensor;
 
-/* CPU 0, pages by default; form is to be set. */
+/* Set the defaults: CPU 0, default pages. `form` is to be set. */
 DRY_API void dry_tensor_options_init(struct dry_tensor_options *options);
 
 /*
- * What it takes of its pages and what their pool lacks, without taking any: see
- * dry_pages_read_need(). Without elements nothing is needed, and page_count is 0.
+ * Tell the pages that a tensor would need, and those that their pool lacks, without taking any:
+ * see dry_pages_read_need(). If there are no elements, nothing is needed and page_count is 0.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_read_need(
     const struct dry_tensor_options *options, struct dry_pages_need *need,
     struct dry_error *err);
 
 /*
- * Zeroed memory. `report` (may be NULL) as in dry_pages_create(): with policy PREFER the tensor
- * may be on other pages than asked for, and it says why; err says what the pool lacks and how
- * to get it.
- *
- * Errors     UNSUPPORTED: device CUDA_HOST; these pages are not page-locked (see wrap).
- * Cost       That of dry_pages_create(), and one allocation.
+ * Make a tensor in zeroed memory of its own. The report (or NULL) is as in dry_pages_create().
+ * With policy PREFER the tensor may be on other pages than asked for, and the report says why.
+ * On failure err says what the pool lacks and how to get it. UNSUPPORTED: the device is
+ * CUDA_HOST, but these pages are not page-locked, see dry_tensor_wrap(). Cost: that of
+ * dry_pages_create(), and one allocation.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_create(
     const struct dry_tensor_options *options, struct dry_tensor **tensor,
@@ -156,20 +156,21 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_create(
 struct dry_tensor_memory {
     void *address; /* a multiple of 256 */
     uint64_t bytes;
-    void (*release)(void *self); /* once, when nobody has it any more; in any thread */
+    /* Called once, in any thread, when nobody has the memory any more. */
+    void (*release)(void *self);
     void *self;
 };
 
 /*
- * A tensor in memory that is there already, such as a page-locked block. Device CUDA_HOST is
- * the caller's word that it is. options->pages must be NULL. If this fails the memory stays
- * the caller's and release is not called.
+ * Make a tensor in memory that is there already, such as a page-locked block. With device
+ * CUDA_HOST the caller says that the memory is page-locked. options->pages must be NULL. If
+ * this fails, the memory stays the caller's and `release` is not called.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_wrap(
     const struct dry_tensor_options *options, const struct dry_tensor_memory *memory,
     struct dry_tensor **tensor, struct dry_error *err);
 
-/* NULL: nothing. What was exported stays. */
+/* End a tensor; NULL is fine. Exports stay. */
 DRY_API void dry_tensor_destroy(struct dry_tensor *tensor);
 
 struct dry_tensor_info {
@@ -183,29 +184,31 @@ struct dry_tensor_info {
 DRY_API void dry_tensor_get_info(const struct dry_tensor *tensor,
                                  struct dry_tensor_info *info);
 
-/* What an export shows. Several small tensors can share the pages of a large one. */
+/* The part that an export shows. Several small tensors can share the pages of a large one. */
 struct dry_tensor_view {
     size_t struct_size; /* set by dry_tensor_view_init() */
     int is_read_only; /* a consumer must not write; the pages stay writable for others */
-    int is_part;      /* 0: the tensor as it is, and the rest is not read */
+    int is_part;      /* 0: the tensor as it is; the members below are not read */
     uint64_t offset_bytes; /* a multiple of 256 */
     struct dry_tensor_form form;
 };
 
-/* All of it, writable. */
+/* Set the defaults: all of the tensor, writable. */
 DRY_API void dry_tensor_view_init(struct dry_tensor_view *view);
 
 /*
- * `view` NULL: as dry_tensor_view_init() makes it. The caller, or whom it is given to, must
- * call managed->deleter(managed) once.
- *
- * Errors     ARGUMENT: a part that is not within the tensor. MEMORY.
- * Cost       One allocation.
+ * Export the part of a tensor that `view` shows; NULL: as dry_tensor_view_init() makes it. The
+ * caller, or whoever is given the export, must call managed->deleter(managed) once. Errors:
+ * MEMORY; ARGUMENT if the part is not within the tensor. Cost: one allocation.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_export(
     struct dry_tensor *tensor, const struct dry_tensor_view *view,
     struct dry_dlpack_versioned **managed, struct dry_error *err);
-/* UNSUPPORTED too: read-only or padded, of which this form cannot speak. */
+
+/*
+ * Export in the form of before DLPack 1.0. UNSUPPORTED: the part is read-only or padded, which
+ * this form cannot express.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_export_legacy(
     struct dry_tensor *tensor, const struct dry_tensor_view *view,
     struct dry_dlpack_legacy **managed, struct dry_error *err);
