@@ -5,20 +5,33 @@
 /*
  * An NVIDIA GPU as a device, through its driver, which is opened at run time.
  *
- * alloc is cuMemAlloc. Pages and mapped ranges are cuMemCreate and cuMemMap, where driver and
- * device have virtual memory management; else traits.page_bytes is 0 and what needs pages is
- * UNSUPPORTED. Nothing is linked: a program that never calls dry_cuda_open() runs on a
- * machine without a driver. Opening one takes a context of the device, some hundred MiB of
- * its memory if the process has none yet.
+ *     struct dry_cuda_options options;
+ *     dry_cuda_options_init(&options);
+ *     if (dry_cuda_open(&options, &cuda, &err) != DRY_OK) ...
+ *     struct dry_device device = dry_cuda_get_device(cuda);
+ *     ...                                   a pool on it, say
+ *     dry_cuda_close(cuda);
  *
- * Ownership  open / close; what was taken from the device must have been given back before.
- * Errors     A full device is NO_SPACE; every other refusal is SYSTEM with the driver's name
- *            and text for it. Calls that cannot report (free, unmap ...) count their refusals
- *            (struct dry_cuda_account). Once the driver says that it is shutting down or that
- *            the context is gone, and in a child after fork, calls that give back do nothing,
- *            every event has passed, and calls that take are SYSTEM.
- * Threads    Any; each call makes the device's primary context current, and the thread's
- *            stream capture mode relaxed, and puts back what was.
+ * alloc is cuMemAlloc. Pages and mapped ranges are cuMemCreate and cuMemMap, if driver and
+ * device have virtual memory management. Otherwise traits.page_bytes is 0, and calls that need
+ * pages are UNSUPPORTED.
+ *
+ * Nothing is linked: a program that never calls dry_cuda_open() runs on a machine without a
+ * driver. Opening a device takes a context of it: some hundred MiB of its memory, if the
+ * process has none yet.
+ *
+ * Ownership  dry_cuda_open() and dry_cuda_close(). Everything taken from the device must have
+ *            been given back before close.
+ * Errors
+ *     NO_SPACE     The device is full.
+ *     SYSTEM       Any other refusal, with the driver's name and text for it.
+ *     UNSUPPORTED  The call needs pages, and there are none.
+ *     Calls that cannot report (free, unmap ...) count their refusals, see struct
+ *     dry_cuda_account. A device is gone once the driver says that it is shutting down or that
+ *     the context is gone, and in a child after fork. Calls that give back then do nothing,
+ *     every event has passed, and calls that take are SYSTEM.
+ * Threads    Any thread may call. Each call makes the device's primary context current and the
+ *            thread's stream capture mode relaxed, and then restores both.
  * Units      Bytes. A stream is a CUstream as a number; 0 is the default stream.
  */
 
@@ -36,13 +49,17 @@ struct dry_cuda_options {
     const struct dry_memory *memory;
     int32_t device;      /* ordinal, as CUDA_VISIBLE_DEVICES leaves them; default 0 */
     const char *library; /* default "libcuda.so.1" */
-    int no_pages;        /* cuMemAlloc alone, also where pages could be had */
-    int gpu_direct;      /* pages that GPUDirect RDMA can use, where the device can */
+    int no_pages;        /* cuMemAlloc alone, even if pages could be had */
+    int gpu_direct;      /* pages that GPUDirect RDMA can use, if the device can */
     int shareable;       /* pages that another process can import (POSIX descriptors) */
 };
 
 DRY_API void dry_cuda_options_init(struct dry_cuda_options *options);
-/* UNSUPPORTED: no driver, or no such device; err says which. */
+
+/*
+ * Open a device. UNSUPPORTED: there is no driver, no such device, or no pages for `shareable`;
+ * err says which.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_cuda_open(
     const struct dry_cuda_options *options, struct dry_cuda **cuda,
     struct dry_error *err);
@@ -58,6 +75,8 @@ struct dry_cuda_account {
                          cudaMallocAsync and for graphs */
     int has_pages, is_gone;
 };
+
+/* Fill *account. */
 DRY_API void dry_cuda_get_account(const struct dry_cuda *cuda,
                                   struct dry_cuda_account *account);
 

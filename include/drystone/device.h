@@ -3,26 +3,31 @@
 #define DRY_DEVICE_H
 
 /*
- * Who owns the memory: what a place asks of a device.
+ * The owner of the memory: the questions that a pool asks of a device.
  *
- * Two words: a table of functions and a self. Implementations: the simulated device
- * (<drystone/sim.h>), an NVIDIA GPU through its driver (<drystone/cuda.h>), and the host's
- * own memory (<drystone/host_device.h>). The names follow the CUDA driver: alloc and free
- * are cudaMalloc and cudaFree; reserve, map and unmap are cuMemAddressReserve, cuMemCreate +
- * cuMemMap + cuMemSetAccess, and cuMemUnmap + cuMemRelease over a range.
+ * A device is two words, a table of functions and a self. Implementations: the simulated device
+ * (<drystone/sim.h>), an NVIDIA GPU through its driver (<drystone/cuda.h>), and the host's own
+ * memory (<drystone/host_device.h>). The names follow the CUDA driver:
  *
- * A page is memory apart from addresses: create_page is cuMemCreate of traits.page_bytes,
- * map_pages is cuMemMap a page and one cuMemSetAccess, unmap_pages is cuMemUnmap, after
- * which the pages are still the caller's. Nothing of this is ordered with streams: whoever
+ *     alloc, free  cudaMalloc, cudaFree
+ *     reserve      cuMemAddressReserve
+ *     map          cuMemCreate + cuMemMap + cuMemSetAccess over a range
+ *     unmap        cuMemUnmap + cuMemRelease over a range
+ *     create_page  cuMemCreate of traits.page_bytes
+ *     map_pages    cuMemMap a page and one cuMemSetAccess
+ *     unmap_pages  cuMemUnmap; the pages are still the caller's
+ *
+ * A page is memory apart from addresses. None of these calls is ordered with streams: whoever
  * unmaps or gives back must know that every use is over.
  *
- * Ownership  Ranges and pages belong to whoever took them; events are values to be given
- *            back.
- * Errors     NO_SPACE: the device is full, nothing was taken. SYSTEM: anything else; a call
- *            that fails has changed nothing. What cannot fail here (free, unmap ...) is
- *            counted by the device where its driver refuses.
- * Threads    A device says so itself; places call it with their caller's lock held.
- *            stream_id alone is also asked by several threads at once, beside that lock.
+ * Ownership  Ranges and pages belong to whoever took them. Events are values to be given back.
+ * Errors     A call that fails has changed nothing.
+ *     NO_SPACE  The device is full. Nothing was taken.
+ *     SYSTEM    Anything else.
+ *     The device itself counts the refusals of its driver to calls that cannot fail here (free,
+ *     unmap ...).
+ * Threads    Each device says so itself. A pool calls its device with the pool's lock held.
+ *            Only stream_id is asked by several threads at once, beside this lock.
  * Units      Bytes.
  */
 
@@ -35,7 +40,7 @@
 extern "C" {
 #endif
 
-/* What a device can do; constant while it lives. */
+/* The traits of a device, constant while it lives. */
 struct dry_device_traits {
     uint64_t total_bytes; /* of the device; UINT64_MAX: no limit known */
     uint64_t page_bytes;  /* of a page; 0: memory comes with its addresses, alloc alone */
@@ -44,51 +49,55 @@ struct dry_device_traits {
 struct dry_device_ops {
     void (*get_traits)(void *self, struct dry_device_traits *traits);
 
-    /* A range of exactly `size` bytes. */
+    /* Take a range of exactly `size` bytes. */
     enum dry_status (*alloc)(void *self, uint64_t size, uint64_t *address);
     void (*free)(void *self, uint64_t address, uint64_t size);
 
-    /* Address space without memory. */
+    /* Take address space without memory. */
     enum dry_status (*reserve)(void *self, uint64_t size, uint64_t *address);
     void (*unreserve)(void *self, uint64_t address, uint64_t size);
-    /* Memory for [address, address + size) of a reservation, in pages of `page` bytes. */
+    /* Put memory under [address, address + size) of a reservation, in pages of `page` bytes. */
     enum dry_status (*map)(void *self, uint64_t address, uint64_t size, uint64_t page);
     void (*unmap)(void *self, uint64_t address, uint64_t size, uint64_t page);
 
-    /* Pages: only where traits.page_bytes > 0. */
+    /* Take a page. The calls for pages require traits.page_bytes > 0. */
     enum dry_status (*create_page)(void *self, uint64_t *page);
     void (*release_page)(void *self, uint64_t page);
-    /* `count` pages, one after the other, at page-aligned addresses of a reservation. */
+    /* Map `count` pages, one after the other, at page-aligned addresses of a reservation. */
     enum dry_status (*map_pages)(void *self, uint64_t address, const uint64_t *pages,
                                  size_t count);
-    /* Addresses that map_pages filled, in any portions. */
+    /* Unmap `count` pages at addresses that map_pages filled, in any portions. */
     enum dry_status (*unmap_pages)(void *self, uint64_t address, size_t count);
 
-    /* Device-wide: as cudaMemGetInfo. */
+    /* Tell the free and all bytes of the whole device, as cudaMemGetInfo does. */
     void (*get_info)(void *self, uint64_t *free_bytes, uint64_t *total_bytes);
 
+    /* Put an event, a mark in a stream's order: any number but UINT64_MAX. */
+    enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event);
+    /* Tell if the stream has passed the event. */
+    int (*event_query)(void *self, uint64_t event);
     /*
-     * A mark in a stream's order, any number but UINT64_MAX; query says whether the stream
+     * Wait until the stream has passed the event. SYSTEM: refused; nobody knows if the stream
      * has passed it.
      */
-    enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event);
-    int (*event_query)(void *self, uint64_t event);
-    /* SYSTEM: refused; whether the stream has passed it is not known. */
     enum dry_status (*event_wait)(void *self, uint64_t event);
     void (*event_destroy)(void *self, uint64_t event);
-    /* Until all that the stream was given so far is over. SYSTEM: refused; it may go on. */
+    /*
+     * Wait until all that the stream was given so far is over. SYSTEM: refused; the work may go
+     * on.
+     */
     enum dry_status (*stream_wait)(void *self, uint64_t stream);
-    /* All later work on `stream` waits for the event; the caller does not. */
+    /* Make all later work on `stream` wait for the event; the caller does not wait. */
     enum dry_status (*stream_follow)(void *self, uint64_t stream, uint64_t event);
     /*
-     * A number no other stream ever has, also after this one is destroyed and its handle
-     * given to another (cuStreamGetId). NULL: a stream's handle is such a number.
+     * Tell a number that no other stream ever has, even after this stream is destroyed and its
+     * handle given to another (cuStreamGetId). NULL: a stream's handle is such a number.
      */
     uint64_t (*stream_id)(void *self, uint64_t stream);
     /*
-     * Until all that any stream was given so far is over, also those destroyed meanwhile
-     * (cuCtxSynchronize). SYSTEM: refused. Asked only where stream_id is there; NULL: what a
-     * stream that is gone still does can never be waited for.
+     * Wait until all that any stream was given so far is over, destroyed streams included
+     * (cuCtxSynchronize). SYSTEM: refused. Called only if stream_id is there. NULL: the last
+     * work of a stream that is gone can never be waited for.
      */
     enum dry_status (*wait_all)(void *self);
 };

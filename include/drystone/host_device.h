@@ -5,14 +5,22 @@
 /*
  * The host's own memory as a device: a pool on it hands out pointers one can write through.
  *
- * Addresses are reserved without memory (PROT_NONE); a page is a piece of one memfd, so that
- * pages can lie under different addresses at different times, as on a GPU. A page has its
- * memory from create to release, zeroed at first. There are no streams: whatever is recorded
- * is done at once. After fork the child shares the pages and has copies of the rest.
+ *     struct dry_host_device_options options;
+ *     dry_host_device_options_init(&options);
+ *     if (dry_host_device_create(&options, &host, &err) != DRY_OK) ...
+ *     struct dry_device device = dry_host_device_get_device(host);
+ *     ...                                   a pool on it, say
+ *     dry_host_device_destroy(host);
  *
- * Ownership  create / destroy; what was taken must have been given back before.
- * Errors     As <drystone/device.h>; NO_SPACE also where capacity_bytes is reached.
- * Threads    Any.
+ * Addresses are reserved without memory (PROT_NONE). A page is a piece of one memfd, so that
+ * pages can lie under different addresses at different times, as on a GPU. A page has its
+ * memory from create to release, zeroed at first. There are no streams: an event has passed as
+ * soon as it is recorded. After fork the child shares the pages and has copies of the rest.
+ *
+ * Ownership  dry_host_device_create() and dry_host_device_destroy(). Everything taken must have
+ *            been given back before destroy.
+ * Errors     The statuses of <drystone/device.h>. NO_SPACE: also, capacity_bytes is reached.
+ * Threads    Any thread may call.
  * Units      Bytes.
  */
 

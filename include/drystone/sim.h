@@ -5,19 +5,29 @@
 /*
  * A simulated device: what a GPU's driver would have answered, and what it would have cost.
  *
- * It holds no memory, only the account: capacity, ranges, mapped pages, events that
- * complete when told, and the microseconds every call would have taken. Any call can be
- * made to fail. Addresses are handed out upwards and never again, so that a run depends
- * on nothing but its requests; a caller who knows the real ones can supply them.
+ *     struct dry_sim_options options;
+ *     dry_sim_options_init(&options);
+ *     options.capacity_bytes = UINT64_C(80) << 30;
+ *     if (dry_sim_create(&options, &sim, &err) != DRY_OK) ...
+ *     struct dry_device device = dry_sim_get_device(sim);
+ *     ...                                   a pool on it, say
+ *     dry_sim_complete_stream(sim, stream);
+ *     dry_sim_get_account(sim, &account);   account.peak_bytes, account.time_ns
+ *     dry_sim_destroy(sim);
  *
- * With options.check it also proves order: the caller says which memory was handed to the
- * program, what work uses it and when it was freed; the device knows by vector clocks which
- * work is over when, and everything that comes too early is a finding. A finding is a fault
- * of whoever sits between the program and the device.
+ * A simulated device holds no memory, only the account: capacity, ranges, mapped pages, events
+ * that complete when told, and the time every call would have taken. Any call can be made to
+ * fail. Addresses are handed out upwards and never again, so that a run depends on nothing but
+ * its requests. A caller who knows the real addresses can supply them.
  *
- * Ownership  dry_sim_create() / dry_sim_destroy().
- * Errors     As <drystone/device.h>.
- * Threads    One at a time.
+ * With options.check it also proves order. The caller says which memory was handed to the
+ * program, what work uses it and when it was freed. The device knows by vector clocks which
+ * work is over when, and everything that comes too early is a finding. A finding is a fault of
+ * whoever sits between the program and the device.
+ *
+ * Ownership  dry_sim_create() and dry_sim_destroy().
+ * Errors     The statuses of <drystone/device.h>.
+ * Threads    One thread at a time.
  * Units      Bytes; modelled time in nanoseconds.
  */
 
@@ -62,16 +72,16 @@ struct dry_sim_options {
         page_bytes; /* of a page, a multiple of the granularity; default 2 MiB; 0: the
                             device has none */
     /*
-     * The address the next alloc or reserve shall return, or 0 to choose; NULL always
-     * chooses. The caller answers for ranges that do not overlap.
+     * Returns the address that the next alloc or reserve shall return; 0: the device chooses.
+     * NULL: it always does. The caller answers for ranges that do not overlap.
      */
     uint64_t (*choose_address)(void *self, enum dry_sim_call call, uint64_t size);
     void *choose_self;
     /*
-     * 1: keep account of addresses, pages and uses, and find what comes too early (below).
-     * Default 0, which costs nothing. A checked simulation begins empty: nothing is adopted.
-     * It refuses what a driver would refuse (a map over what is mapped, a page that is not
-     * there) with SYSTEM, beside the finding.
+     * Keep account of addresses, pages and uses, and find what comes too early (below). The
+     * default, 0, costs nothing. A checked simulation begins empty: nothing is adopted. It
+     * refuses what a driver would refuse (a map over what is mapped, a page that is not there)
+     * with SYSTEM, beside the finding.
      */
     int check;
 };
@@ -84,32 +94,33 @@ DRY_API void dry_sim_destroy(struct dry_sim *sim);
 DRY_API struct dry_device dry_sim_get_device(struct dry_sim *sim);
 
 /*
- * The stream reaches its end: all events recorded on it so far are done, and so is all that
- * it followed, on other streams too. Nothing is learned by the program; it must ask.
+ * Let `stream` reach its end: all events recorded on it so far have passed, and so has all that
+ * it followed on other streams. The program learns nothing by this; it must ask.
  */
 DRY_API void dry_sim_complete_stream(struct dry_sim *sim, uint64_t stream);
 
 /*
- * The stream passes its next `count` events (fewer if there are not so many), with all that
- * had to happen before them. What stream_waits put in counts as one event of stream `on`.
+ * Let `stream` pass its next `count` events, or all if there are fewer, with all that had to
+ * happen before them. The event of dry_sim_stream_waits() counts as one of stream `on`.
  */
 DRY_API void dry_sim_advance_stream(struct dry_sim *sim, uint64_t stream, uint64_t count);
 
 /*
- * The program itself made `stream` wait for everything on `on` so far, as an event recorded
- * on `on` and followed by `stream`. Not a call of the account. MEMORY: nothing was done.
+ * Note that the program itself made `stream` wait for everything on `on` so far, as by an event
+ * recorded on `on` and followed by `stream`. This is no call of the account. MEMORY: nothing
+ * was done.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_stream_waits(struct dry_sim *sim,
                                                               uint64_t stream,
                                                               uint64_t on);
 
-/* The device grows or shrinks; what is taken stays taken. */
+/* Make the device larger or smaller; what is taken stays taken. */
 DRY_API void dry_sim_set_capacity(struct dry_sim *sim, uint64_t capacity_bytes);
 
 /* Account for memory that was taken before the simulation began. */
 DRY_API void dry_sim_adopt(struct dry_sim *sim, uint64_t bytes);
 
-/* The n-th call from now (0 is the next) that can fail does; UINT64_MAX: none. */
+/* Make the n-th call from now on that can fail do so; 0 is the next one, UINT64_MAX none. */
 DRY_API void dry_sim_fail_at(struct dry_sim *sim, uint64_t n);
 
 struct dry_sim_account {
@@ -125,22 +136,26 @@ DRY_API void dry_sim_get_account(const struct dry_sim *sim,
                                  struct dry_sim_account *account);
 
 /*
- * The checker. Work is over when the program can know it: what happened before what follows
- * from the order of a stream, from streams that follow events, and from events and streams
- * the program waited for or found done (Lamport, CACM 1978; vector clocks as Fidge and Mattern,
- * 1988). Unmapping and releasing are not ordered with streams: every use must be known to be
- * over. free() waits for the device itself, as cudaFree does, so that all uses are over after
- * it; it does not complete events. Unmapped addresses therefore carry no uses, and a page
- * that comes to lie elsewhere brings none.
+ * The checker.
  *
- * The program's side, per allocation: dry_sim_own() after it was handed out, dry_sim_use() for
- * every piece of work on it, dry_sim_disown() before it is given back. Bytes that were handed
- * out twice are the later owner's after the finding. The uses of an
- * allocation count for all its bytes: an allocator cannot know which ones work touches.
+ * Work is over when the program can know it. The program knows the order of a stream, streams
+ * that follow events, and events and streams that it waited for or found passed. The order of
+ * all work follows from these as what happened before what (Lamport, CACM 1978; vector clocks
+ * as Fidge and Mattern, 1988).
  *
- * Cost: own, use and disown O(log n) for n ranges; a use on a stream that used the allocation
- * before is one look-up. Memory goes with what is owned and with former owners of mapped
- * addresses whose uses are not known to be over.
+ * Unmapping and releasing are not ordered with streams: every use must be known to be over.
+ * The device's `free` waits for the device itself, as cudaFree does, so all uses are over after
+ * it; it does not complete events. Unmapped addresses therefore carry no uses, and a page that
+ * comes to lie elsewhere brings none.
+ *
+ * The program calls, per allocation, dry_sim_own() after it was handed out, dry_sim_use() for
+ * every piece of work on it, and dry_sim_disown() before it is given back. Bytes that were
+ * handed out twice are the later owner's after the finding. The uses of an allocation count for
+ * all its bytes, because an allocator cannot know which bytes work touches.
+ *
+ * Cost: own, use and disown are O(log n) for n ranges. A use on a stream that used the
+ * allocation before is one look-up. Memory grows with what is owned, and with former owners of
+ * mapped addresses whose uses are not known to be over.
  */
 enum dry_sim_fault {
     DRY_SIM_EARLY_REUSE,        /* used while a use by a former owner may go on */
@@ -173,26 +188,35 @@ struct dry_sim_finding {
 };
 
 /*
- * [address, address + size) was handed to the program as allocation `owner` of `stream`; an
- * owner is a number, never 0 and never used again. ARGUMENT: 0, or owns something, or no size.
- * MEMORY: nothing was done. Without options.check these do nothing.
+ * Note that [address, address + size) was handed to the program as allocation `owner` of
+ * `stream`. An owner is a number, never 0 and never used again. ARGUMENT: `owner` is 0 or owns
+ * something, or `size` is 0. MEMORY: nothing was done. Without options.check this call and the
+ * next two do nothing.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_own(struct dry_sim *sim,
                                                      uint64_t address, uint64_t size,
                                                      uint64_t stream, uint64_t owner);
-/* Work that reads and writes these bytes of `owner` is put on `stream` now. MEMORY. */
+
+/*
+ * Note that work that reads and writes these bytes of `owner` is put on `stream` now. Errors:
+ * MEMORY.
+ */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_use(struct dry_sim *sim, uint64_t stream,
                                                      uint64_t address, uint64_t size,
                                                      uint64_t owner);
-/* The program frees it: later uses are findings. An owner that is not there: nothing. */
+
+/* Note that the program frees `owner`: later uses are findings. Unknown owners are ignored. */
 DRY_API void dry_sim_disown(struct dry_sim *sim, uint64_t owner);
 
-/* How many findings; the first DRY_SIM_FINDINGS_KEPT of them are kept. */
 #define DRY_SIM_FINDINGS_KEPT 64
+
+/* How many findings there are; the first DRY_SIM_FINDINGS_KEPT of them are kept. */
 DRY_API uint64_t dry_sim_get_finding_count(const struct dry_sim *sim);
-/* The finding of this index, from 0; DRY_END: not so many, or not kept. */
+
+/* Tell the finding of this index, from 0. DRY_END: there are not so many, or it is not kept. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_sim_get_finding(
     const struct dry_sim *sim, uint64_t index, struct dry_sim_finding *finding);
+
 /* A fault as text: "early reuse". */
 DRY_API const char *dry_sim_fault_name(enum dry_sim_fault fault);
 
