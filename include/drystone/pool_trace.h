@@ -13,16 +13,16 @@
  *     if (dry_trace_from_pool(pool, &options, &trace, &err) == DRY_OK)
  *         status = dry_trace_write(trace, &sink, &err);
  *
- * Segments and history are of one moment. Without a history (dry_pool_record_history) there
- * are segments only, without stacks. A record that begins with the pool and has lost nothing
- * replays exactly, where the placement is PyTorch's and no request failed. allocator_settings
- * hold PyTorch's options, or for the paged placement `drystone_placement` and `drystone_conf`;
- * there all segments are the default stream's, as streams share pages.
+ * Segments and history are of one moment. Without a history (dry_pool_record_history()) there
+ * are segments only, without stacks. If the placement is torch and no request failed, a record
+ * that begins with the pool and has lost nothing replays exactly. allocator_settings hold
+ * PyTorch's options. With placement paged they hold `drystone_placement` and `drystone_conf`,
+ * and all segments are the default stream's, as streams share pages.
  *
- * Ownership  The trace is the caller's, ended with dry_trace_destroy(); it does not need the
+ * Ownership  The trace is the caller's, ended with dry_trace_destroy(). It does not need the
  *            pool any more.
- * Threads    Any; the pool's lock is held while its state is copied, and not while the
- *            callback is called.
+ * Threads    Any thread may call. The pool's lock is held while its state is copied, and not
+ *            while the callback is called.
  * Cost       O(blocks + entries of the history), and one call for each context that is there.
  */
 
@@ -46,9 +46,10 @@ struct dry_pool_trace_options {
     size_t struct_size;              /* set by dry_pool_trace_options_init() */
     const struct dry_memory *memory; /* of the trace */
     /*
-     * The stack of a context number, innermost frame first: up to `room` frames, and how
-     * many there are in all. If those are more, it is asked once again with room for them.
-     * Strings must live until the next call. NULL: no stacks. May call the pool.
+     * Write up to `room` frames of the stack with number `context`, innermost first, and return
+     * how many frames it has in all. If there are more than `room`, this is called once again
+     * with room for them. Strings must live until the next call. May call the pool. NULL: no
+     * stacks.
      */
     size_t (*get_frames)(void *self, uint32_t context, struct dry_pool_frame *frames,
                          size_t room);
@@ -58,17 +59,19 @@ struct dry_pool_trace_options {
 DRY_API void dry_pool_trace_options_init(struct dry_pool_trace_options *options);
 
 /*
- * options NULL: the defaults. Errors: MEMORY; ARGUMENT where the pool's device_index names no
- * device (it is negative); UNSUPPORTED in the child of a fork.
+ * Make a trace of a pool. `options` NULL: the defaults. Errors:
+ *     ARGUMENT     The pool's device_index names no device: it is negative.
+ *     UNSUPPORTED  This is the child of a fork.
+ *     MEMORY
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_from_pool(
     struct dry_pool *pool, const struct dry_pool_trace_options *options,
     struct dry_trace **trace, struct dry_error *err);
 
 /*
- * Who placed the blocks of a record that a pool made, "paged", and the options it had, which
- * may be empty. NULL and 0: the record does not say, and is taken for PyTorch's. The text is
- * the trace's and not terminated; `length` may be NULL.
+ * The placement of a record that a pool made, "paged", and the options it had, which may be
+ * empty. NULL and 0: the record does not say, and is taken for PyTorch's. The text is the
+ * trace's and not terminated; `length` may be NULL.
  */
 DRY_API const char *dry_trace_placement(const struct dry_trace *trace, size_t *length);
 DRY_API const char *dry_trace_placement_conf(const struct dry_trace *trace,

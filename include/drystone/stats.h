@@ -9,7 +9,7 @@
  * c10/core/CachingDeviceAllocator.h; torch.cuda.memory_stats() shows the same 123 keys.
  *
  * Ownership  Plain data.
- * Threads    Any.
+ * Threads    Any thread may call.
  * Units      `*_bytes` are bytes, the others are counts.
  */
 
@@ -55,8 +55,8 @@ struct dry_stats {
 #define DRY_STATS_KEY_COUNT 123
 
 /*
- * Calls `visit` for each of the 123 keys in the order of torch.cuda.memory_stats(), which
- * is alphabetical: "active.all.allocated", 7 ... The key is valid during the call only.
+ * Call `visit` for each of the 123 keys in the order of torch.cuda.memory_stats(), which is
+ * alphabetical: "active.all.allocated", 7 ... The key is valid during the visit only.
  */
 DRY_API void dry_stats_visit(const struct dry_stats *stats,
                              void (*visit)(void *self, const char *key, int64_t value),
@@ -65,9 +65,9 @@ DRY_API void dry_stats_visit(const struct dry_stats *stats,
 struct dry_sink; /* <drystone/trace.h> */
 
 /*
- * The table of torch.cuda.memory_summary() for device `device`, the same characters:
- * 75 columns, each line in bars, a newline behind the last. `abbreviated` other than 0
- * leaves out the rows of the two pools. Source: torch/cuda/memory.py. Errors: the sink's.
+ * Write the table of torch.cuda.memory_summary() for device `device`, the same characters: 75
+ * columns, each line in bars, a newline behind the last. With `abbreviated` the rows of the two
+ * pools are left out. Errors: the sink's. Source: torch/cuda/memory.py.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_stats_write_summary(
     const struct dry_stats *stats, int32_t device, int abbreviated,

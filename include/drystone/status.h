@@ -5,14 +5,15 @@
 /*
  * How calls end, and why they failed.
  *
- * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run)
- * also fill a struct dry_error that the caller owns; hot calls return the status alone.
+ * Every call that can fail returns enum dry_status. Cold calls (open, parse, create, run) also
+ * fill a struct dry_error that the caller owns. Hot calls return the status alone.
  *
- * Ownership  struct dry_error is plain data: copy it, nothing to free.
+ * Ownership  struct dry_error is plain data: copy it, there is nothing to free.
  * Errors     A failed call leaves its outputs untouched unless its comment says otherwise.
- * NULL       Everywhere: without `err` nothing is said; options that are NULL are the defaults,
- *            ARGUMENT where one is required; to destroy or to close NULL is nothing. No other
- *            argument may be NULL, unless its function says so.
+ *            Comments name statuses without DRY_ERR_.
+ * NULL       Everywhere: without `err` nothing is said. Options that are NULL are the defaults,
+ *            or ARGUMENT if one of them is required. Destroy and close do nothing with NULL. No
+ *            other argument may be NULL, unless its function says so.
  * Threads    Everything here may be called from any thread.
  * Units      `offset` is in bytes.
  */
@@ -47,10 +48,10 @@ enum dry_status {
 
 #define DRY_NO_OFFSET UINT64_MAX
 
-/* What went wrong, for people: one line, no newline, with the value and the limit. */
+/* A failure; `text` is for people: one line, no newline, with the value and the limit. */
 struct dry_error {
     enum dry_status status;
-    int os_errno;    /* 0 where the operating system was not asked */
+    int os_errno;    /* 0 if the operating system was not asked */
     uint64_t offset; /* byte of the input the text speaks of; DRY_NO_OFFSET if none */
     char text[232];
 };
