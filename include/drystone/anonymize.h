@@ -42,6 +42,7 @@
  * Cost       O(size of the trace), or of the bytes that are read.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,10 +60,10 @@ struct dry_anonymize_options {
     const void *key; /* required: the library has no randomness of its own */
     /* 16 bytes are used as they are; any other number is hashed to 16. */
     size_t key_bytes;
-    uint32_t hash_all;   /* also replace functions and files of PyTorch */
-    uint32_t drop_lines; /* all line numbers become 0, which may make frames equal */
-    uint32_t keep_times; /* do not shift times to begin at 0 */
-    uint32_t digits;     /* the least number of digits, 1 to 16; default 8 */
+    bool hash_all;   /* also replace functions and files of PyTorch */
+    bool drop_lines; /* all line numbers become 0, which may make frames equal */
+    bool keep_times; /* do not shift times to begin at 0 */
+    uint32_t digits; /* the least number of digits, 1 to 16; default 8 */
 };
 
 /* Set all options to their defaults; the caller must then set the key. */
@@ -87,8 +88,8 @@ struct dry_anonymize_count {
 
 /* The result of dry_anonymize_verify(): whether the proof holds, and its counts. */
 struct dry_anonymize_proof {
-    uint32_t is_verified;
-    uint32_t reserved;
+    bool is_verified;
+    uint8_t reserved[7];
     struct dry_anonymize_count functions; /* names of frames */
     /* `kept` counts whole paths; parts may be kept in others. */
     struct dry_anonymize_count files;

@@ -35,6 +35,8 @@
  * Units      Bytes. A stream is a CUstream as a number; 0 is the default stream.
  */
 
+#include <stdbool.h>
+
 #include <drystone/device.h>
 #include <drystone/memory.h>
 
@@ -49,9 +51,9 @@ struct dry_cuda_options {
     const struct dry_memory *memory;
     int32_t device;      /* ordinal, as CUDA_VISIBLE_DEVICES leaves them; default 0 */
     const char *library; /* default "libcuda.so.1" */
-    int no_pages;        /* cuMemAlloc alone, even if pages could be had */
-    int gpu_direct;      /* pages that GPUDirect RDMA can use, if the device can */
-    int shareable;       /* pages that another process can import (POSIX descriptors) */
+    bool no_pages;       /* cuMemAlloc alone, even if pages could be had */
+    bool gpu_direct;     /* pages that GPUDirect RDMA can use, if the device can */
+    bool shareable;      /* pages that another process can import (POSIX descriptors) */
 };
 
 DRY_API void dry_cuda_options_init(struct dry_cuda_options *options);
@@ -73,7 +75,7 @@ struct dry_cuda_account {
     int32_t last_error;     /* CUresult of the last refusal of any call, 0 if none */
     uint64_t retries; /* calls repeated after the driver gave back what it had kept for
                          cudaMallocAsync and for graphs */
-    int has_pages, is_gone;
+    bool has_pages, is_gone;
 };
 
 /* Fill *account. */

@@ -31,6 +31,7 @@
  * Units      Bytes.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,7 +76,7 @@ struct dry_device_ops {
     /* Put an event, a mark in a stream's order: any number but UINT64_MAX. */
     enum dry_status (*event_record)(void *self, uint64_t stream, uint64_t *event);
     /* Tell if the stream has passed the event. */
-    int (*event_query)(void *self, uint64_t event);
+    bool (*event_query)(void *self, uint64_t event);
     /*
      * Wait until the stream has passed the event. SYSTEM: refused; nobody knows if the stream
      * has passed it.

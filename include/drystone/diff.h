@@ -29,6 +29,8 @@
  * Cost       All of it is in dry_diff_create(); reading is O(1), or as the function says.
  */
 
+#include <stdbool.h>
+
 #include <drystone/owners.h>
 #include <drystone/timeline.h>
 
@@ -75,8 +77,8 @@ struct dry_diff_row {
 struct dry_diff_fact {
     const char *name;          /* "PYTORCH_CUDA_ALLOC_CONF", "streams", ... */
     const char *const *values; /* by subject; "unknown" if a file does not say */
-    int is_known;              /* known in all subjects */
-    int is_equal;              /* equal in all subjects that know it */
+    bool is_known;             /* known in all subjects */
+    bool is_equal;             /* equal in all subjects that know it */
 };
 
 struct dry_diff_options {

@@ -35,6 +35,7 @@
  *            the process's list of mappings, too, four times.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -139,7 +140,7 @@ struct dry_doctor_machine {
     uint32_t kernel_major, kernel_minor;                     /* 0: not known */
     uint64_t memory_bytes, base_page_bytes, huge_page_bytes; /* 0: not known, or none */
     size_t node_count; /* with memory; 0: not known */
-    int has_nvidia_driver;
+    bool has_nvidia_driver;
 };
 DRY_API void dry_doctor_get_machine(const struct dry_doctor *doctor,
                                     struct dry_doctor_machine *machine);
@@ -157,7 +158,7 @@ struct dry_doctor_finding {
     const char *title;
     const char *is, *should_be, *why;
     const char *fix, *undo, *persist; /* persist: a file's name, a colon, its lines */
-    int needs_root, needs_reboot;     /* of the fix */
+    bool needs_root, needs_reboot;    /* of the fix */
     size_t first_change, change_count;
 };
 DRY_API size_t dry_doctor_get_finding_count(const struct dry_doctor *doctor);
@@ -178,7 +179,7 @@ DRY_API void dry_doctor_get_change(const struct dry_doctor *doctor, size_t i,
  * Tell if a change of ours may name this file and this word. A program that reads such pairs
  * back from a file asks this before it writes.
  */
-DRY_API int dry_doctor_may_write(const char *path, const char *value);
+DRY_API bool dry_doctor_may_write(const char *path, const char *value);
 
 /*
  * The pages of one size that the needs take, on the whole machine or on one node. There is a
@@ -196,8 +197,8 @@ struct dry_doctor_row {
      */
     uint64_t budget_bytes;
     uint64_t cache_bytes; /* copies of files that have to go for the missing pages */
-    int fits;             /* the missing pages are within the budget */
-    int is_recommended;   /* the size that the finding "pool-need" speaks of */
+    bool fits;            /* the missing pages are within the budget */
+    bool is_recommended;  /* the size that the finding "pool-need" speaks of */
 };
 DRY_API size_t dry_doctor_get_row_count(const struct dry_doctor *doctor);
 DRY_API void dry_doctor_get_row(const struct dry_doctor *doctor, size_t i,

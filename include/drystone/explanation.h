@@ -38,6 +38,8 @@
  * Cost       O(events) and the replays, in dry_explanation_create(); reading is O(1).
  */
 
+#include <stdbool.h>
+
 #include <drystone/categories.h>
 #include <drystone/cause.h>
 #include <drystone/owners.h>
@@ -89,7 +91,7 @@ struct dry_explain_options {
      * alone. A successful replay of it proves nothing, and no proof is claimed. Its first
      * `before_count` allocations were there before the trace began (`live_before`).
      */
-    int is_simulated;
+    bool is_simulated;
     uint32_t before_count;
 };
 /* Set all options to their defaults. */
@@ -126,7 +128,7 @@ struct dry_proof {
 struct dry_finding {
     enum dry_cause cause;
     uint8_t confidence; /* percent; 100: the sums leave no other reading */
-    uint8_t is_assumed; /* a figure in the sums is a guess, see `note` */
+    bool is_assumed;    /* a figure in the sums is a guess, see `note` */
     unsigned proof_count;
     struct dry_proof proofs[DRY_PROOFS_MAX];
     uint64_t bytes; /* the cost of the finding: short by, stranded, leaked, ... */
@@ -136,7 +138,7 @@ struct dry_finding {
 /* The same code on another device. */
 struct dry_sibling {
     int32_t device;
-    int is_subject, has_oom;
+    bool is_subject, has_oom;
     uint64_t peak_bytes;
     /* Alive on it at its own peak, allocated at the subject's main lines. */
     uint64_t held_bytes;
@@ -166,7 +168,7 @@ struct dry_change {
     enum dry_change_kind kind;
     const char *setting; /* SETTING: the option string; else NULL */
     uint32_t caveats;    /* DRY_CAVEAT_… bits: when not to use it */
-    int removes_oom;     /* a replay (SETTING) or the sum shows it */
+    bool removes_oom;    /* a replay (SETTING) or the sum shows it */
     /*
      * The effect, as the kind says; for SETTING, by how much less is reserved at the
      * peak.

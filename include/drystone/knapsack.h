@@ -10,7 +10,7 @@
  *     struct dry_keep_problem problem = {.items = items, .item_count = 7};
  *     struct dry_keep_options options;
  *     struct dry_keep_result result;
- *     uint8_t is_kept[7];
+ *     bool is_kept[7];
  *     dry_keep_options_init(&options);
  *     options.budget_bytes = 100 << 20;
  *     if (dry_keep_solve(&problem, &options, is_kept, &result, &err) == DRY_OK) ...
@@ -76,8 +76,8 @@ struct dry_keep_item {
      * place, or shares its storage. 0: no tie.
      */
     uint32_t tied_to;
-    uint32_t rule;      /* enum dry_keep_rule */
-    uint32_t is_unread; /* 1: no backward reads it */
+    uint32_t rule;  /* enum dry_keep_rule */
+    bool is_unread; /* 1: no backward reads it */
 };
 
 /* Item `from` is an input of item `to`, a later one. */
@@ -128,7 +128,7 @@ struct dry_keep_result {
  * O(items + inputs). Errors: ARGUMENT, LIMIT, MEMORY.
  */
 DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
-                                       const uint8_t *is_kept,
+                                       const bool *is_kept,
                                        const struct dry_memory *memory,
                                        struct dry_keep_result *result,
                                        struct dry_error *err);
@@ -147,7 +147,7 @@ DRY_API enum dry_status dry_keep_judge(const struct dry_keep_problem *problem,
  */
 DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
                                        const struct dry_keep_options *options,
-                                       uint8_t *is_kept, struct dry_keep_result *result,
+                                       bool *is_kept, struct dry_keep_result *result,
                                        struct dry_error *err);
 
 /*
@@ -157,14 +157,14 @@ DRY_API enum dry_status dry_keep_solve(const struct dry_keep_problem *problem,
 DRY_API enum dry_status dry_keep_plain(const uint64_t *bytes, const uint64_t *time_ns,
                                        size_t count,
                                        const struct dry_keep_options *options,
-                                       uint8_t *is_kept, struct dry_keep_result *result);
+                                       bool *is_kept, struct dry_keep_result *result);
 
 /* --- the curve --------------------------------------------------------------------------- */
 
 /* Room for the points of a curve. */
 struct dry_keep_curve {
     struct dry_keep_result *points; /* room for `capacity` points, 2 at least; filled */
-    uint8_t *is_kept; /* point k's choice begins at k * item_count; NULL: not wanted */
+    bool *is_kept; /* point k's choice begins at k * item_count; NULL: not wanted */
     size_t capacity;
     size_t count; /* filled: the number of points */
 };

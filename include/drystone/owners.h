@@ -51,6 +51,8 @@
  * Cost       All of it is in dry_owners_create(); reading is O(1).
  */
 
+#include <stdbool.h>
+
 #include <drystone/timeline.h>
 
 #ifdef __cplusplus
@@ -93,8 +95,8 @@ struct dry_owner {
      * stack; otherwise DRY_NONE.
      */
     uint32_t frame;
-    uint32_t stack;      /* of the largest allocation; DRY_NONE */
-    uint32_t is_of_free; /* the stacks are those of the frees */
+    uint32_t stack;  /* of the largest allocation; DRY_NONE */
+    bool is_of_free; /* the stacks are those of the frees */
 };
 
 /* The moment and the key. */
@@ -111,7 +113,7 @@ struct dry_owners_options {
      * Take the outermost frame of the user's code instead of the innermost; for lines,
      * functions and modules only.
      */
-    int is_inverted;
+    bool is_inverted;
     const struct dry_steps *steps;
     const struct dry_categories *categories;
 };

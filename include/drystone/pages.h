@@ -46,6 +46,7 @@
  * Cost       Create costs the zeroing of the memory; all the rest is some dozen system calls.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -162,8 +163,8 @@ struct dry_pages_options {
 struct dry_pages_attempt {
     enum dry_pages_kind kind;
     uint64_t page_bytes;
-    int may_spill;                     /* other nodes were allowed */
-    int is_granted;                    /* then the reasons tell where it falls short */
+    bool may_spill;                    /* other nodes were allowed */
+    bool is_granted;                   /* then the reasons tell where it falls short */
     enum dry_pages_reason reason;      /* of the pages, or of the refusal */
     enum dry_pages_reason node_reason; /* of their place */
     int os_errno;                      /* 0 if the kernel was not asked */
@@ -195,7 +196,7 @@ struct dry_pages;
 struct dry_pages_size {
     enum dry_pages_kind kind;
     uint64_t page_bytes;
-    int is_off; /* of TRANSPARENT: by the administrator, or for this process */
+    bool is_off; /* of TRANSPARENT: by the administrator, or for this process */
     /* The pages of a pool, and the pages in it that nobody uses or was promised. */
     uint64_t total_count, free_count;
     uint64_t growth_count; /* how many more the kernel may find when asked (overcommit) */
@@ -214,8 +215,8 @@ DRY_API size_t dry_pages_read_sizes(const char *root, int32_t node,
 
 /* The pages that a region takes of one node's share of a pool, and those that it lacks. */
 struct dry_pages_part {
-    int32_t node; /* -1: wherever */
-    int is_known; /* 0: the kernel has no such pool there, or does not tell */
+    int32_t node;  /* -1: wherever */
+    bool is_known; /* false: the kernel has no such pool there, or does not tell */
     uint64_t page_count;
     uint64_t total_count, free_count, growth_count; /* as in struct dry_pages_size */
     uint64_t missing_count;
@@ -289,9 +290,9 @@ struct dry_pages_share {
 
 struct dry_pages_proof {
     uint64_t bytes;
-    uint64_t populated_bytes;    /* with a page under them; memory in swap has none */
-    uint64_t huge_bytes;         /* of a pool: all */
-    int knows_nodes, knows_huge; /* 0: the kernel does not tell, the numbers are 0 */
+    uint64_t populated_bytes;     /* with a page under them; memory in swap has none */
+    uint64_t huge_bytes;          /* of a pool: all */
+    bool knows_nodes, knows_huge; /* false: the kernel does not tell, the numbers are 0 */
     size_t share_count;
     struct dry_pages_share shares[DRY_PAGES_SHARES_MAX]; /* by node; no zeroes */
     uint64_t elsewhere_bytes; /* not on the nodes that were asked for */

@@ -63,6 +63,7 @@
  *            small ones, and never lie in the pinned memory itself.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -108,7 +109,7 @@ struct dry_pinned_options {
     uint64_t arena_bytes;
     uint64_t threshold_bytes; /* up to here requests live apart; 0: none; default 1 MiB */
     uint64_t warm_bytes;      /* pinned ahead by create; default 0 */
-    int in_background;        /* a thread of ours pins what is pinned ahead */
+    bool in_background;       /* a thread of ours pins what is pinned ahead */
     uint64_t budget_bytes; /* never more pinned; 0: as much as the machine has room for */
     /*
      * Idle memory beyond this goes back when it is freed; the default is to keep all. With less
@@ -116,7 +117,7 @@ struct dry_pinned_options {
      */
     uint64_t cached_max_bytes;
     uint64_t keep_max_bytes; /* larger blocks are never kept; default: all are */
-    int magazines;           /* threads keep free blocks at hand; default 1 */
+    bool magazines;          /* threads keep free blocks at hand; default true */
     /*
      * The number of frees that one event in a stream stands for, 1 to 4096, default 1. With 1,
      * free records the event, or leaves it to a thread that is just recording one there. A
@@ -240,7 +241,7 @@ DRY_API uint64_t dry_pinned_round_size(const struct dry_pinned *pinned, uint64_t
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_warm(struct dry_pinned *pinned,
                                                          uint64_t bytes,
-                                                         int in_background,
+                                                         bool in_background,
                                                          struct dry_error *err);
 
 /*
@@ -322,8 +323,8 @@ struct dry_pinned_explanation {
     uint64_t idle_bytes;         /* part of free: whole arenas, which clear gives back */
     uint64_t largest_free_bytes; /* the largest part of free this request could have */
     uint64_t room_bytes;         /* may still be pinned, by the budget and the machine */
-    int is_hit;                  /* the request fits into what is free */
-    int would_fit; /* or into what can be pinned once idle arenas went back */
+    bool is_hit;                 /* the request fits into what is free */
+    bool would_fit; /* or into what can be pinned once idle arenas went back */
 };
 
 /* Explain a request of `bytes`. Errors: ARGUMENT (0 or more than 4 TiB), UNSUPPORTED. */

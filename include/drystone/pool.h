@@ -68,6 +68,7 @@
  * Cost       Alloc and free take no memory and call no driver if the cache serves the request.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -243,7 +244,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_trim(struct dry_pool *pool,
 
 /*
  * Add a callback that is asked before a request fails. `size` and `stream` are the request's.
- * The callback returns non-zero if it freed something and the request is to be tried again.
+ * The callback returns true if it freed something and the request is to be tried again.
  *
  * Callbacks are asked in the order of adding until the request is served. There are at most 8,
  * and each request asks each of them at most once. They are called without the lock. A callback
@@ -252,7 +253,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_trim(struct dry_pool *pool,
  * ARGUMENT: `callback` is NULL, is there already with this `self`, or is a ninth.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_add_oom_callback(
-    struct dry_pool *pool, int (*callback)(void *self, uint64_t size, uint64_t stream),
+    struct dry_pool *pool, bool (*callback)(void *self, uint64_t size, uint64_t stream),
     void *self);
 
 /*
@@ -260,7 +261,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_add_oom_callback(
  * this call has returned. ARGUMENT: it is not there with this `self`.
  */
 DRY_API enum dry_status dry_pool_remove_oom_callback(
-    struct dry_pool *pool, int (*callback)(void *self, uint64_t size, uint64_t stream),
+    struct dry_pool *pool, bool (*callback)(void *self, uint64_t size, uint64_t stream),
     void *self);
 
 /* --- private pools and captures ----------------------------------------------------------- */
@@ -272,7 +273,7 @@ DRY_API enum dry_status dry_pool_remove_oom_callback(
 
 /* A choice of streams; `covers` NULL: all. Called with the lock held: must not call the pool. */
 struct dry_stream_filter {
-    int (*covers)(void *self, uint64_t stream);
+    bool (*covers)(void *self, uint64_t stream);
     void *self;
 };
 
@@ -363,7 +364,7 @@ DRY_API void dry_pool_reset_accumulated(struct dry_pool *pool);
 
 /* Write the table of torch.cuda.memory_summary(), the same characters. Errors: the sink's. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_write_summary(
-    struct dry_pool *pool, int abbreviated, const struct dry_sink *sink,
+    struct dry_pool *pool, bool abbreviated, const struct dry_sink *sink,
     struct dry_error *err);
 
 struct dry_pool_history_options {
@@ -376,7 +377,7 @@ struct dry_pool_history_options {
      */
     uint32_t (*get_context)(void *self);
     void *context_self;
-    int frees;
+    bool frees;
 };
 DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *options);
 
@@ -406,12 +407,12 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk_history(
 struct dry_pool_segment {
     uint64_t address, size, stream;
     struct dry_pool_id pool;
-    int is_large, is_expandable;
+    bool is_large, is_expandable;
 };
 struct dry_pool_part {
     uint64_t address, size, requested;
     uint32_t context;
-    int is_active, is_pending; /* both 0: free */
+    bool is_active, is_pending; /* both false: free */
 };
 
 /*
@@ -458,7 +459,7 @@ struct dry_pool_explanation {
      */
     uint64_t would_fit;
     /* throw_on_cudamalloc_oom (torch) refuses new memory for it before the device is asked. */
-    int is_rejected;
+    bool is_rejected;
 };
 
 /*

@@ -49,6 +49,8 @@
  * Cost       At most `run_max` replays, each O(operations).
  */
 
+#include <stdbool.h>
+
 #include <drystone/replay.h>
 
 #ifdef __cplusplus
@@ -167,25 +169,25 @@ struct dry_recommend_summary {
     uint64_t floor_bytes;
     size_t floor_event; /* in the trace's events; SIZE_MAX: before the first */
 
-    int oom_recorded;
+    bool oom_recorded;
     /*
      * The recorded settings begun on an empty device fail as well. If not, the OOM came
      * of a layout older than the window, and a candidate that does not fail either proves
      * little.
      */
-    int oom_comes_back;
+    bool oom_comes_back;
     uint64_t oom_live_bytes,
         oom_request_bytes;   /* at the first recorded OOM, counted as floor_bytes are */
     size_t events_after_oom; /* of the device; no projection is made of them */
 
-    int approximate; /* the check is not exact, or a snapshot could not be checked */
+    bool approximate; /* the check is not exact, or a snapshot could not be checked */
     /* Blocks were alive before the window; if not, the window holds first steps. */
-    int begins_warm;
+    bool begins_warm;
     uint64_t as_recorded_peak_bytes; /* continued from the rebuilt layout; 0: not known */
 
     const char *kept; /* recorded options that are part of every candidate; "" if none */
     /* There may be such options, but the recorded string could not be taken apart. */
-    int kept_is_lost;
+    bool kept_is_lost;
     size_t run_count, run_max;
 };
 
@@ -228,9 +230,9 @@ struct dry_candidate {
     /* The first release that has all of it, "2.11"; "" if all have it. */
     const char *since;
     enum dry_verdict verdict;
-    int is_recorded;  /* the recorded settings; conf is the recorded string */
-    int is_default;   /* its placement is that of PyTorch's default */
-    int is_allowed;   /* may be proposed; only the recorded settings may be forbidden */
+    bool is_recorded; /* the recorded settings; conf is the recorded string */
+    bool is_default;  /* its placement is that of PyTorch's default */
+    bool is_allowed;  /* may be proposed; only the recorded settings may be forbidden */
     uint32_t caveats; /* DRY_CAVEAT_… */
     /*
      * Devices on which it runs and fails, as close as was searched; 0: not searched. If
@@ -243,7 +245,7 @@ struct dry_candidate {
      * peak. If the smallest device is in between (see above), the gain is at least that.
      * Without has_gain it is not known.
      */
-    int has_gain;
+    bool has_gain;
     int64_t gain_bytes;
     struct dry_run run; /* on a device of capacity_bytes */
 };

@@ -37,6 +37,7 @@
  * Units      Bytes; modelled driver time in nanoseconds.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -94,8 +95,8 @@ struct dry_mismatch {
 
 /* The replay under the recorded settings, compared with the record. */
 struct dry_replay_check {
-    int possible;       /* 0: the record cannot be checked, and `reason` says why */
-    int exact;          /* every address, segment event and final block came out */
+    bool possible;      /* 0: the record cannot be checked, and `reason` says why */
+    bool exact;         /* every address, segment event and final block came out */
     char reason[160];   /* why it is not possible */
     const char *compat; /* the release whose rules were used */
     size_t event_count; /* of this device */
@@ -103,7 +104,7 @@ struct dry_replay_check {
     size_t segment_event_count, segment_event_matched; /* alloc, free, map, unmap */
     size_t segment_count, segment_matched;             /* final layout */
     size_t block_count, block_matched;
-    int has_mismatch;
+    bool has_mismatch;
     struct dry_mismatch first_mismatch;
     size_t live_before; /* blocks older than the window */
     /* Blocks of live_before whose size was found from later addresses or gaps. */
@@ -138,7 +139,7 @@ struct dry_replay_recorded {
      * asked. Any place needs at least these. Known for every trace.
      */
     uint64_t live_peak_bytes;
-    int oom; /* the record holds an OOM */
+    bool oom; /* the record holds an OOM */
     size_t oom_event;
     uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
     /*
@@ -193,7 +194,7 @@ struct dry_run_options {
      * anew. Not for "offline", which knows no streams. Costs about as much again as the
      * run.
      */
-    int check_order;
+    bool check_order;
     /*
      * Also tell whether the run gets past this event, an out-of-memory of the record (an
      * index in the trace's events). DRY_EVENT_NONE, the default: not told. Not for
@@ -207,8 +208,8 @@ DRY_API void dry_run_options_init(struct dry_run_options *options);
 
 /* The result of a run. */
 struct dry_run {
-    int as_recorded; /* began from the rebuilt layout, otherwise from an empty device */
-    int oom;
+    bool as_recorded; /* began from the rebuilt layout, otherwise from an empty device */
+    bool oom;
     size_t oom_event; /* index in the trace's events, if oom */
     uint64_t oom_size;
     uint64_t reserved_peak_bytes, reserved_end_bytes;
@@ -234,20 +235,20 @@ struct dry_run {
     /* Height of the packing; reserved bytes are that in whole pages. */
     uint64_t packed_bytes;
     uint64_t floor_bytes; /* Peak of live blocks, rounded to 512: no packing is lower. */
-    int is_optimal;       /* packed_bytes is proved to be the least possible */
+    bool is_optimal;      /* packed_bytes is proved to be the least possible */
     const char *method;   /* the method that found it, for people */
     /* Figures of the run from steady_from on; has_steady: the run came that far. */
-    int has_steady;
+    bool has_steady;
     uint64_t steady_reserved_peak_bytes, steady_driver_calls, steady_driver_time_ns;
     uint64_t steady_pages_remapped;
     /*
      * With check_order: blocks reused, unmapped or moved before their last use was over.
      */
-    int has_order;
+    bool has_order;
     uint64_t order_fault_count;
     char first_order_fault[192]; /* "" if there is none */
     /* With past_event: the run came that far, and placed the request that failed then. */
-    int gets_past;
+    bool gets_past;
 };
 
 /*

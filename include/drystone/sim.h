@@ -31,6 +31,8 @@
  * Units      Bytes; modelled time in nanoseconds.
  */
 
+#include <stdbool.h>
+
 #include <drystone/device.h>
 #include <drystone/memory.h>
 
@@ -79,11 +81,11 @@ struct dry_sim_options {
     void *choose_self;
     /*
      * Keep account of addresses, pages and uses, and find what comes too early (below). The
-     * default, 0, costs nothing. A checked simulation begins empty: nothing is adopted. It
+     * default, false, costs nothing. A checked simulation begins empty: nothing is adopted. It
      * refuses what a driver would refuse (a map over what is mapped, a page that is not there)
      * with SYSTEM, beside the finding.
      */
-    int check;
+    bool check;
 };
 
 DRY_API void dry_sim_options_init(struct dry_sim_options *options);

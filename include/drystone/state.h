@@ -30,6 +30,8 @@
  * Cost       O(alive), in dry_state_create().
  */
 
+#include <stdbool.h>
+
 #include <drystone/timeline.h>
 
 #ifdef __cplusplus
@@ -50,7 +52,7 @@ struct dry_state_segment {
     size_t first_block, block_count; /* without gaps, by address */
     uint32_t pool;                   /* index in `pools` */
     uint32_t lane;
-    uint8_t is_large, is_expandable, is_private;
+    bool is_large, is_expandable, is_private;
 };
 
 /*
@@ -59,7 +61,7 @@ struct dry_state_segment {
  */
 struct dry_state_pool {
     uint32_t lane;
-    uint8_t is_large, is_private;
+    bool is_large, is_private;
     uint32_t segment_count;
     uint64_t reserved, allocated, pending, requested, releasable, stranded;
     uint64_t largest_free; /* the largest hole */

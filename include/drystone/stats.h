@@ -13,6 +13,7 @@
  * Units      `*_bytes` are bytes, the others are counts.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <drystone/status.h>
@@ -70,7 +71,7 @@ struct dry_sink; /* <drystone/trace.h> */
  * pools are left out. Errors: the sink's. Source: torch/cuda/memory.py.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_stats_write_summary(
-    const struct dry_stats *stats, int32_t device, int abbreviated,
+    const struct dry_stats *stats, int32_t device, bool abbreviated,
     const struct dry_sink *sink, struct dry_error *err);
 
 #ifdef __cplusplus

@@ -33,6 +33,8 @@
  *            says.
  */
 
+#include <stdbool.h>
+
 #include <drystone/timeline.h>
 
 #ifdef __cplusplus
@@ -65,7 +67,7 @@ struct dry_step {
      * allocations that neighbours share. The last is also cut off if it lacks over 5 % of
      * their frees.
      */
-    int is_partial;
+    bool is_partial;
     int64_t begin_us, end_us; /* its first and its last event, as the file says */
     struct dry_peak peak;     /* of the active curve */
     uint64_t active_end;      /* at its end */

@@ -44,6 +44,7 @@
  * Units      Bytes, elements.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <drystone/dtype.h>
@@ -108,7 +109,7 @@ struct dry_tensor_form {
     int32_t ndim;         /* 0: one element */
     const int64_t *shape; /* `ndim` numbers; may be NULL for none */
     /* Elements of less than 8 bits have a byte each. Otherwise they lie bit by bit. */
-    int is_padded;
+    bool is_padded;
 };
 
 /*
@@ -187,8 +188,8 @@ DRY_API void dry_tensor_get_info(const struct dry_tensor *tensor,
 /* The part that an export shows. Several small tensors can share the pages of a large one. */
 struct dry_tensor_view {
     size_t struct_size; /* set by dry_tensor_view_init() */
-    int is_read_only; /* a consumer must not write; the pages stay writable for others */
-    int is_part;      /* 0: the tensor as it is; the members below are not read */
+    bool is_read_only; /* a consumer must not write; the pages stay writable for others */
+    bool is_part;      /* false: the tensor as it is; the members below are not read */
     uint64_t offset_bytes; /* a multiple of 256 */
     struct dry_tensor_form form;
 };

@@ -34,6 +34,7 @@
  * Cost       O(events) to create; each function says its own.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,7 +75,7 @@ struct dry_timeline_segment {
     uint64_t address, size;
     uint32_t begin, end; /* moments */
     uint32_t lane;
-    uint8_t is_large, is_expandable;
+    bool is_large, is_expandable;
 };
 
 /* A curve over the moments. */
@@ -186,7 +187,7 @@ DRY_API int64_t dry_timeline_time(const struct dry_timeline *timeline, uint32_t 
 struct dry_axis {
     uint32_t from, to;
     uint32_t column_count; /* at most 65,536 */
-    uint32_t is_time;
+    bool is_time;
 };
 
 /* A curve within one column. */

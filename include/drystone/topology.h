@@ -25,6 +25,7 @@
  *            some ms, more on machines of hundreds of CPUs.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,8 +49,8 @@ struct dry_topology_cpus {
 
 struct dry_topology_node {
     int32_t node;                     /* its number */
-    int has_memory;                   /* 0: CPUs alone */
-    int is_allowed;                   /* this process may take memory of it */
+    bool has_memory;                  /* false: CPUs alone */
+    bool is_allowed;                  /* this process may take memory of it */
     uint64_t total_bytes, free_bytes; /* or NOT_KNOWN */
     /* The CPUs that are online; 0: memory alone, such as CXL's or some GPUs'. */
     uint32_t cpu_count;
@@ -62,7 +63,7 @@ struct dry_topology_cpu {
     /* The least number of the CPUs that share its core: the same for hyperthreads. */
     uint32_t core;
     int32_t node; /* or NO_NODE */
-    int is_allowed;
+    bool is_allowed;
 };
 
 /* The numbers of all of these are fixed for ever; new ones are only appended. */
@@ -80,7 +81,7 @@ struct dry_topology_gpu {
      * the node that has all the CPUs said to be near, if there is one.
      */
     int32_t node;
-    int knows_cpus;
+    bool knows_cpus;
     struct dry_topology_cpus cpus; /* said to be near */
 };
 
@@ -88,7 +89,7 @@ struct dry_topology_view {
     /* The nodes by number. A kernel without nodes has node 0, which has it all. */
     const struct dry_topology_node *nodes;
     size_t node_count;
-    int knows_nodes; /* 0: the kernel has none or hides them */
+    bool knows_nodes; /* false: the kernel has none or hides them */
     /* The CPUs that are online, by number. */
     const struct dry_topology_cpu *cpus;
     size_t cpu_count;

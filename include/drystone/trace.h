@@ -34,6 +34,7 @@
  * Cost       O(bytes) to read and to write; O(1) to look up.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,8 +116,8 @@ DRY_API const char *dry_action_name(enum dry_action action);
 struct dry_lane {
     uint64_t stream;         /* the stream's pointer value, 0 is the default stream */
     uint64_t pool_a, pool_b; /* PyTorch's pool id; (0, 0) is the default pool */
-    uint32_t pool_known;     /* 0: the record does not say (files older than pool_id) */
-    uint32_t reserved;
+    bool pool_known; /* false: the record does not say (files older than pool_id) */
+    uint8_t reserved[7];
 };
 
 /* Rare facts of an event. Strings are DRY_NONE if the key was absent. */
@@ -165,9 +166,9 @@ struct dry_trace_segment {
     uint32_t extra;
     size_t first_block, block_count;
     int32_t device;
-    uint8_t is_large, is_expandable;
+    bool is_large, is_expandable;
     /* 1: the key is present; files of 2023 lack it. */
-    uint8_t pool_id_known, expandable_known;
+    bool pool_id_known, expandable_known;
 };
 
 /* A record_function scope: PyTorch's external_annotations. */
@@ -188,12 +189,12 @@ struct dry_trace_device {
 
 /* `allocator_settings`; a snapshot exports no other settings. */
 struct dry_trace_settings {
-    uint32_t known; /* 0: the file has none (before about 2.1) */
-    uint32_t conf;  /* a string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
+    bool known;    /* 0: the file has none (before about 2.1) */
+    uint32_t conf; /* a string: the last PYTORCH_CUDA_ALLOC_CONF; DRY_NONE if absent */
     int64_t max_split_size; /* -1: unlimited */
     double garbage_collection_threshold;
-    uint32_t expandable_segments;
-    uint32_t roundup_known;
+    bool expandable_segments;
+    bool roundup_known;
     uint64_t roundup_power2_divisions[16]; /* index i: key 2^i MiB */
     uint32_t extra;                        /* all other keys, kept for the writer */
 };
@@ -240,9 +241,9 @@ struct dry_trace_view {
     struct dry_trace_settings settings;
     uint32_t top_extra; /* top-level keys unknown to us, kept for the writer */
     /* The file was a list of segments, memory_snapshot()'s shape. */
-    uint32_t is_bare_list;
-    uint32_t has_traces; /* the file has a device_traces key */
-    uint32_t has_settings, has_annotations, has_host;
+    bool is_bare_list;
+    bool has_traces; /* the file has a device_traces key */
+    bool has_settings, has_annotations, has_host;
 
     uint32_t lane_count, frame_count, stack_count, string_count, note_count;
     const struct dry_lane *lanes;

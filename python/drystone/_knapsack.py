@@ -32,7 +32,7 @@ def knapsack(sizes, times, budget):
     if library is None or not hasattr(library, "dry_keep_plain"):
         raise PlanError("there is no libdrystone with a knapsack: set DRYSTONE_LIBRARY")
     options, result = _Options(), _Result()
-    kept = (ctypes.c_uint8 * len(sizes))()
+    kept = (ctypes.c_bool * len(sizes))()
     library.dry_keep_options_init(ctypes.byref(options))
     options.budget_bytes = budget
     solve = library.dry_keep_plain

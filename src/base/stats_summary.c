@@ -144,7 +144,7 @@ put_head(struct table *t, const struct dry_stats *stats, int32_t device)
 }
 
 enum dry_status
-dry_stats_write_summary(const struct dry_stats *stats, int32_t device, int abbreviated,
+dry_stats_write_summary(const struct dry_stats *stats, int32_t device, bool abbreviated,
                         const struct dry_sink *sink, struct dry_error *err)
 {
     struct table t = {.sink = sink, .err = err};

@@ -50,10 +50,10 @@ copy_settings(struct dryi_pool_copy *c, const struct dry_pool *pool)
         c->settings = dryi_torch_conf_settings(&pool->torch_conf);
     else
         c->settings = (struct dry_trace_settings){
-            .known = 1,
+            .known = true,
             .conf = DRY_NONE,
             .max_split_size = -1,
-            .expandable_segments = 1,
+            .expandable_segments = true,
             .extra = DRY_NONE,
         };
 }

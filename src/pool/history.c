@@ -77,7 +77,7 @@ create(const struct dry_pool_history_options *options, const struct dry_memory *
 
 /* The new one (or NULL) in the place of the old one, which is returned. Lock held. */
 static struct dryi_history *
-exchange(struct dry_pool *pool, struct dryi_history *fresh, int asks_frees)
+exchange(struct dry_pool *pool, struct dryi_history *fresh, bool asks_frees)
 {
     struct dryi_history *old = pool->history;
     bool asks = fresh && fresh->get_context;
@@ -115,7 +115,7 @@ dry_pool_record_history(struct dry_pool *pool,
 void
 dryi_history_destroy(struct dry_pool *pool)
 {
-    destroy(exchange(pool, NULL, 0));
+    destroy(exchange(pool, NULL, false));
 }
 
 /* --- keeping ------------------------------------------------------------------------------ */

@@ -399,7 +399,7 @@ alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *a
     struct dryi_place_event held = pool->held_oom;
     for (uint32_t i = 0; i < count && status == DRY_ERR_NO_SPACE; i++) {
         dryi_pool_unlock(pool);
-        int helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
+        bool helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
         dryi_pool_lock(pool);
         if (!helped)
             continue;

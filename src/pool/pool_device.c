@@ -189,7 +189,7 @@ between_event_record(void *self, uint64_t number, uint64_t *event)
     return status;
 }
 
-static int
+static bool
 between_event_query(void *self, uint64_t event)
 {
     struct dry_pool *pool = self;

@@ -78,7 +78,7 @@ dry_pool_trim(struct dry_pool *pool, uint64_t target, uint64_t *reserved)
 
 static uint32_t
 find_callback(const struct dry_pool *pool,
-              int (*callback)(void *self, uint64_t size, uint64_t stream), void *self)
+              bool (*callback)(void *self, uint64_t size, uint64_t stream), void *self)
 {
     uint32_t i = 0;
     while (i < pool->callback_count &&
@@ -89,7 +89,7 @@ find_callback(const struct dry_pool *pool,
 
 enum dry_status
 dry_pool_add_oom_callback(struct dry_pool *pool,
-                          int (*callback)(void *self, uint64_t size, uint64_t stream),
+                          bool (*callback)(void *self, uint64_t size, uint64_t stream),
                           void *self)
 {
     enum dry_status status = dryi_pool_enter(pool);
@@ -107,7 +107,7 @@ dry_pool_add_oom_callback(struct dry_pool *pool,
 
 enum dry_status
 dry_pool_remove_oom_callback(struct dry_pool *pool,
-                             int (*callback)(void *self, uint64_t size, uint64_t stream),
+                             bool (*callback)(void *self, uint64_t size, uint64_t stream),
                              void *self)
 {
     enum dry_status status = dryi_pool_enter(pool);

@@ -21,7 +21,7 @@ scope_covers(void *self, uint64_t number)
 {
     const struct dryi_pool_scope *scope = self;
     return scope->filter.covers(scope->filter.self,
-                                dryi_pool_stream_handle(scope->pool, number)) != 0;
+                                dryi_pool_stream_handle(scope->pool, number));
 }
 
 static struct dryi_stream_filter

@@ -39,7 +39,7 @@
 struct dryi_history;
 
 struct dryi_oom_callback {
-    int (*callback)(void *self, uint64_t size, uint64_t stream);
+    bool (*callback)(void *self, uint64_t size, uint64_t stream);
     void *self;
 };
 

@@ -90,7 +90,7 @@ dry_pool_reset_accumulated(struct dry_pool *pool)
 
 /* base/stats_summary.c has the table of torch.cuda.memory_summary(). */
 enum dry_status
-dry_pool_write_summary(struct dry_pool *pool, int abbreviated,
+dry_pool_write_summary(struct dry_pool *pool, bool abbreviated,
                        const struct dry_sink *sink, struct dry_error *err)
 {
     struct dry_stats stats;

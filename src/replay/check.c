@@ -34,7 +34,7 @@ mismatch(struct proof *f, uint32_t event, const char *format, ...)
     struct dry_mismatch *m = &f->check->first_mismatch;
     if (f->check->has_mismatch)
         return;
-    f->check->has_mismatch = 1;
+    f->check->has_mismatch = true;
     m->event = event == NO_EVENT || event >= f->p->device->event_count
                    ? SIZE_MAX
                    : f->p->device->first_event + event;
@@ -282,8 +282,8 @@ is_same_segment(const struct dry_trace_view *v, const struct dry_trace_segment *
     const struct dry_lane *lane = &v->lanes[s->lane];
     return s->address == info->addr && s->total_size == info->size &&
            lane->stream == info->stream && lane->pool_a == info->pool.a &&
-           lane->pool_b == info->pool.b && (s->is_large != 0) == info->is_large &&
-           (s->is_expandable != 0) == info->is_expandable;
+           lane->pool_b == info->pool.b && s->is_large == info->is_large &&
+           s->is_expandable == info->is_expandable;
 }
 
 static bool
@@ -434,7 +434,7 @@ enum dry_status
 dryi_check_run(struct dryi_program *program, const struct dryi_check_subject *subject,
                struct dryi_check_outcome *outcome, struct dry_error *err)
 {
-    *outcome = (struct dryi_check_outcome){.check = {.possible = 1}};
+    *outcome = (struct dryi_check_outcome){.check = {.possible = true}};
     struct proof f = {.p = program,
                       .origin = subject->origin,
                       .check = &outcome->check,

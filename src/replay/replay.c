@@ -84,7 +84,7 @@ read_recorded_conf(struct dry_replay *r)
     bool collects =
         s->garbage_collection_threshold > 0.0 && s->garbage_collection_threshold < 1.0;
     conf->garbage_collection_threshold = collects ? s->garbage_collection_threshold : 0.0;
-    conf->expandable_segments = s->expandable_segments != 0;
+    conf->expandable_segments = s->expandable_segments;
     if (s->roundup_known)
         memcpy(conf->roundup_power2_divisions, s->roundup_power2_divisions,
                sizeof conf->roundup_power2_divisions);
@@ -172,7 +172,7 @@ set_impossible(struct dry_replay *r, const char *reason)
     uint32_t event = r->program.inconsistent_event;
     char *to = r->check.reason;
     size_t room = sizeof r->check.reason;
-    r->check.possible = r->check.exact = 0;
+    r->check.possible = r->check.exact = false;
     if (r->program.inconsistency && event < r->device->event_count) {
         int used = snprintf(to, room, "event %zu: ", r->device->first_event + event);
         to += used;

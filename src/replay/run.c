@@ -136,7 +136,7 @@ begin_steady(const struct dryi_machine *m, struct steady *steady, struct dry_run
     steady->driver_calls = dryi_driver_calls(&account);
     steady->driver_time_ns = account.time_ns;
     steady->pages_remapped = pages_remapped_of(m);
-    run->has_steady = 1;
+    run->has_steady = true;
     run->steady_reserved_peak_bytes = account.used_bytes;
 }
 
@@ -306,7 +306,7 @@ run_as_recorded(struct dry_replay *r, const struct dryi_listener *listener,
             return status;
     }
     *run = (struct dry_run){.place = place_names[TORCH],
-                            .as_recorded = 1,
+                            .as_recorded = true,
                             .oom = r->recorded.oom,
                             .oom_event = r->recorded.oom_event,
                             .driver_time_ns = outcome.driver_time_ns,
@@ -431,7 +431,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
                           .rules = r->rules,
                           .steady_from = o->steady_from,
                           .past_event = o->past_event,
-                          .checks_order = o->check_order != 0,
+                          .checks_order = o->check_order,
                           .capacity_bytes = o->capacity_bytes};
     if (o->compat) {
         a->rules = dryi_torch_rules_find(o->compat);
@@ -580,7 +580,7 @@ dryi_run_note_oom(struct dry_run *run, size_t event, uint64_t size)
 {
     if (run->oom)
         return;
-    run->oom = 1;
+    run->oom = true;
     run->oom_event = event;
     run->oom_size = size;
 }

@@ -132,7 +132,7 @@ add_lane(struct filling *f, uint64_t stream, struct dry_pool_id pool)
     return dry_trace_add_lane(f->builder, &(struct dry_lane){.stream = stream,
                                                              .pool_a = pool.a,
                                                              .pool_b = pool.b,
-                                                             .pool_known = 1});
+                                                             .pool_known = true});
 }
 
 static void
@@ -181,10 +181,10 @@ add_segment(struct filling *f, const struct dry_pool_segment *s,
         .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = f->copy.device_index,
-        .is_large = s->is_large != 0,
-        .is_expandable = s->is_expandable != 0,
-        .pool_id_known = 1,
-        .expandable_known = 1,
+        .is_large = s->is_large,
+        .is_expandable = s->is_expandable,
+        .pool_id_known = true,
+        .expandable_known = true,
     };
     if (!dryi_memory_grow(&f->memory, &f->blocks, &f->block_capacity, count,
                           sizeof *f->blocks))

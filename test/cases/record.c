@@ -65,7 +65,7 @@ static uint32_t
 lane_for(struct program *p, uint64_t stream, struct dryi_pool_id pool)
 {
     struct dry_lane lane = {
-        .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
+        .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = true};
     return dry_trace_add_lane(p->builder, &lane);
 }
 
@@ -168,8 +168,8 @@ write_segment(void *self, const struct dryi_segment_info *info,
         .device = p->device,
         .is_large = info->is_large,
         .is_expandable = info->is_expandable,
-        .pool_id_known = 1,
-        .expandable_known = 1,
+        .pool_id_known = true,
+        .expandable_known = true,
     };
     for (size_t i = 0; i < count; i++)
         w->blocks[i] = describe_block(p, &blocks[i]);

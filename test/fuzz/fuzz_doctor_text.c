@@ -117,7 +117,7 @@ check_settings(const char *text, size_t size, char between, char inside)
 static void
 check_jemalloc(const char *text, size_t size)
 {
-    struct dryi_jemalloc whole = {.is_known = 0}, bytes = {.is_known = 0};
+    struct dryi_jemalloc whole = {.is_known = false}, bytes = {.is_known = false};
     dryi_jemalloc_feed(&whole, text, size);
     for (size_t i = 0; i < size; i++)
         dryi_jemalloc_feed(&bytes, text + i, 1);

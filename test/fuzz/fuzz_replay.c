@@ -61,7 +61,7 @@ run_in_places(struct dry_replay *replay, const struct dry_trace_view *v)
         struct dry_run_options options;
         dry_run_options_init(&options);
         options.place = places[i % 3];
-        options.check_order = 1;
+        options.check_order = true;
         options.steady_from = v->event_count / 2;
         options.capacity_bytes = i < 3 ? 4096 * MIB : 64 * MIB; /* pages are counted */
         run_with(replay, v, &options);
@@ -96,7 +96,7 @@ run_all(struct dry_replay *replay, const struct dry_trace_view *v)
     run_in_places(replay, v);
     options.decisions = NULL;
     record_with(replay, &options);
-    options.begin_anew = 1;
+    options.begin_anew = true;
     options.capacity_bytes = 64 * MIB;
     options.find_capacity = v->event_count < EVENTS_FOR_CAPACITY_MAX;
     for (size_t i = 0; i < sizeof confs / sizeof *confs; i++) {

@@ -28,7 +28,7 @@ class Dtype(ctypes.Structure):
 
 class Form(ctypes.Structure):
     _fields_ = [("dtype", Dtype), ("ndim", ctypes.c_int32),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("is_padded", ctypes.c_int)]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("is_padded", ctypes.c_bool)]
 
 
 class Options(ctypes.Structure):
@@ -37,8 +37,8 @@ class Options(ctypes.Structure):
 
 
 class View(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("is_read_only", ctypes.c_int),
-                ("is_part", ctypes.c_int), ("offset_bytes", ctypes.c_uint64),
+    _fields_ = [("struct_size", ctypes.c_size_t), ("is_read_only", ctypes.c_bool),
+                ("is_part", ctypes.c_bool), ("offset_bytes", ctypes.c_uint64),
                 ("form", Form)]
 
 

@@ -194,14 +194,14 @@ is_event_captured(const struct place_device *d, uint64_t event)
            (d->captured >> d->event_stream[event] & 1u);
 }
 
-static int
+static bool
 watch_event_query(void *self, uint64_t event)
 {
     struct place_device *d = self;
     if (is_event_captured(d, event))
         note(d, "an event of a stream that is being captured is asked about");
     if (d->says_done)
-        return 1;
+        return true;
     return d->below.ops->event_query(d->below.self, event);
 }
 

@@ -117,7 +117,7 @@ ops_make(struct place_ops *ops, const uint8_t header[PLACE_OPS_HEADER])
     so.page_bytes = ops->page_bytes;
     if (ops->page_bytes > 0)
         so.granularity_bytes = ops->page_bytes;
-    so.check = 1;
+    so.check = true;
     if (dry_sim_create(&so, &ops->sim, NULL) != DRY_OK)
         abort();
     place_device_init(&ops->device, dry_sim_get_device(ops->sim));

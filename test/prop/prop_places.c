@@ -61,13 +61,13 @@ holds_on_devices(struct dry_replay *replay, const char *place, uint64_t seed)
      * recorded on a block inside: there PyTorch's own reuse is early, and the device says so.
      */
     options.compat = "2.15";
-    options.check_order = 1;
-    options.find_capacity = 1;
+    options.check_order = true;
+    options.find_capacity = true;
     struct dry_run run = run_with(replay, &options);
     bool ok = is_in_order("no limit", seed, &run) && !run.oom;
     uint64_t live = dry_replay_get_recorded(replay)->live_peak_bytes;
     ok = ok && run.reserved_peak_bytes >= live && run.capacity_bytes >= live;
-    options.find_capacity = 0;
+    options.find_capacity = false;
     options.capacity_bytes = run.capacity_bytes;
     run = run_with(replay, &options);
     ok = is_in_order("the smallest device", seed, &run) && !run.oom && ok;
@@ -94,7 +94,7 @@ early_reuse_of_an_old_release_is_found(void **state)
     assert_int_equal(dry_replay_create(trace, NULL, &replay, NULL), DRY_OK);
     struct dry_run_options options;
     dry_run_options_init(&options);
-    options.check_order = 1;
+    options.check_order = true;
     options.compat = "2.11";
     struct dry_run run = run_with(replay, &options);
     assert_int_equal(run.order_fault_count, 1);

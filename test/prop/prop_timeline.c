@@ -149,7 +149,7 @@ static uint32_t
 add_lane(struct dry_trace_builder *b, uint64_t stream, struct dryi_pool_id pool)
 {
     struct dry_lane lane = {
-        .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = 1};
+        .stream = stream, .pool_a = pool.a, .pool_b = pool.b, .pool_known = true};
     return dry_trace_add_lane(b, &lane);
 }
 
@@ -220,8 +220,8 @@ write_segment(const struct followed *f, struct dry_trace_builder *b,
                                         .extra = DRY_NONE,
                                         .is_large = s->info.is_large,
                                         .is_expandable = s->info.is_expandable,
-                                        .pool_id_known = 1,
-                                        .expandable_known = 1};
+                                        .pool_id_known = true,
+                                        .expandable_known = true};
     dry_trace_add_segment(b, &segment, blocks, s->block_count);
     free(blocks);
 }
@@ -241,12 +241,12 @@ write_record(struct followed *f, const char *conf, size_t from)
                                            dryi_torch_rules_find("2.11"), &parsed, NULL),
                      DRY_OK);
     struct dry_trace_settings settings = {
-        .known = 1,
+        .known = true,
         .conf = dry_trace_add_string(b, conf, strlen(conf)),
         .max_split_size =
             parsed.max_split_size == UINT64_MAX ? -1 : (int64_t)parsed.max_split_size,
         .expandable_segments = parsed.expandable_segments,
-        .roundup_known = 1,
+        .roundup_known = true,
         .extra = DRY_NONE};
     memcpy(settings.roundup_power2_divisions, parsed.roundup_power2_divisions,
            sizeof settings.roundup_power2_divisions);
@@ -279,10 +279,9 @@ compare_segment(const struct dry_trace_view *v, const struct dry_state_segment *
     if (lane->stream != info->stream || lane->pool_a != info->pool.a ||
         lane->pool_b != info->pool.b)
         return "a segment is of another stream or pool";
-    if ((s->is_expandable != 0) != info->is_expandable)
+    if (s->is_expandable != info->is_expandable)
         return "a segment is of another kind";
-    return (s->is_large != 0) != info->is_large ? "a segment is of another size class"
-                                                : NULL;
+    return s->is_large != info->is_large ? "a segment is of another size class" : NULL;
 }
 
 static const char *
@@ -473,7 +472,7 @@ record_is_true(const struct subject *s, struct followed *f, struct tally *tally)
     timeline_model_init(&model, timeline);
     bool is_true = !has_failed(s, 0, timeline_model_check(&model));
     tally->record_count++;
-    tally->exact_count += check->exact != 0;
+    tally->exact_count += check->exact;
     if (check->exact)
         is_true =
             is_true && is_undamaged(s, model.view) &&

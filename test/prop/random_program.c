@@ -61,7 +61,7 @@ static uint32_t
 lane(struct program *p, uint64_t stream, uint64_t pool)
 {
     struct dry_lane lane = {
-        .stream = stream, .pool_a = 0, .pool_b = pool, .pool_known = 1};
+        .stream = stream, .pool_a = 0, .pool_b = pool, .pool_known = true};
     return dry_trace_add_lane(p->builder, &lane);
 }
 

@@ -205,7 +205,7 @@ watch_event_record(void *self, uint64_t stream, uint64_t *event)
     return w->sim.ops->event_record(w->sim.self, stream, event);
 }
 
-static int
+static bool
 watch_event_query(void *self, uint64_t event)
 {
     struct watched *w = self;

@@ -30,7 +30,7 @@ program_begin_device(struct program *p)
 void
 program_lane(struct program *p, uint64_t stream, uint64_t pool)
 {
-    struct dry_lane lane = {.stream = stream, .pool_b = pool, .pool_known = 1};
+    struct dry_lane lane = {.stream = stream, .pool_b = pool, .pool_known = true};
     p->lane = dry_trace_add_lane(p->builder, &lane);
 }
 
@@ -140,9 +140,9 @@ program_older(struct program *p, uint64_t size, uint32_t stack)
                                         .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
                                         .device = p->device_count - 1,
-                                        .is_large = 1,
-                                        .pool_id_known = 1,
-                                        .expandable_known = 1};
+                                        .is_large = true,
+                                        .pool_id_known = true,
+                                        .expandable_known = true};
     dry_trace_add_segment(p->builder, &segment, &block, 1);
 }
 

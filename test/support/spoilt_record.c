@@ -33,7 +33,7 @@ next_byte(struct reader *r)
 static uint32_t
 lane_of(struct dry_trace_builder *b, uint64_t stream, uint64_t pool)
 {
-    struct dry_lane lane = {.stream = stream, .pool_b = pool, .pool_known = 1};
+    struct dry_lane lane = {.stream = stream, .pool_b = pool, .pool_known = true};
     return dry_trace_add_lane(b, &lane);
 }
 

@@ -77,10 +77,10 @@ flush_segment(struct story *s)
         .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = s->segment_device,
-        .is_large = s->segment.is_large != 0,
-        .is_expandable = s->segment.is_expandable != 0,
-        .pool_id_known = 1,
-        .expandable_known = 1,
+        .is_large = s->segment.is_large,
+        .is_expandable = s->segment.is_expandable,
+        .pool_id_known = true,
+        .expandable_known = true,
     };
     assert_int_equal(
         dry_trace_add_segment(s->builder, &segment, s->blocks, s->block_count), DRY_OK);

@@ -24,7 +24,7 @@
 struct story_segment {
     uint64_t address, size;
     uint64_t stream, pool;
-    int is_large, is_expandable;
+    bool is_large, is_expandable;
 };
 
 struct story {

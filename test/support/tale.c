@@ -17,7 +17,7 @@ tale_begin(struct tale *s)
     *s = (struct tale){.next_address = SPACING, .note = DRY_NONE, .tick_us = 10};
     dry_trace_builder_options_init(&options);
     assert_int_equal(dry_trace_builder_create(&options, &s->b, &err), DRY_OK);
-    struct dry_lane lane = {.pool_known = 1};
+    struct dry_lane lane = {.pool_known = true};
     s->lane = dry_trace_add_lane(s->b, &lane);
     dry_trace_begin_device(s->b, 0);
 }

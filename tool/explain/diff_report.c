@@ -353,7 +353,7 @@ print_fact(const struct diff_report *r, const struct dry_diff_fact *fact)
 
 /* A list behind a word, broken into lines; nothing if it is empty. */
 static void
-print_names(const struct diff_report *r, const char *word, int is_known)
+print_names(const struct diff_report *r, const char *word, bool is_known)
 {
     size_t count;
     const struct dry_diff_fact *facts = dry_diff_get_facts(r->diff, &count);
@@ -381,8 +381,8 @@ print_facts(const struct diff_report *r)
         if (!facts[i].is_equal)
             print_fact(r, &facts[i]);
     }
-    print_names(r, "equal:", 1);
-    print_names(r, "not known of all:", 0);
+    print_names(r, "equal:", true);
+    print_names(r, "not known of all:", false);
 }
 
 /* Print what each subject has and no other. */

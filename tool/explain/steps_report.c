@@ -192,7 +192,7 @@ print_header(const struct steps_report *r, const struct term *term)
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        partial += steps[i].is_partial != 0;
+        partial += steps[i].is_partial;
     printf("steps       %s", term_format_count(count - partial, number));
     if (partial > 0)
         printf(" and %" PRIu32 " partial", partial);
@@ -241,7 +241,7 @@ print_steps(const struct steps_report *r, const struct term *term)
         if (is_cut && i >= front && i < count - back)
             continue;
         add_step(&t, r, i);
-        has_partial |= steps[i].is_partial != 0;
+        has_partial |= steps[i].is_partial;
     }
     printf("\n");
     bool is_done = table_print(&t, term);

@@ -263,7 +263,7 @@ write_steps(const struct export_job *job, struct writer *w, size_t device)
         writer_unsigned(w, i);
         put_moment(w, "begin", view, s->begin);
         put_moment(w, "end", view, s->end);
-        put_bool(w, "is_partial", s->is_partial != 0);
+        put_bool(w, "is_partial", s->is_partial);
         put_number(w, "peak_active", s->peak.bytes);
         put_number(w, "active_at_end", s->active_end);
         put_number(w, "reserved_at_end", s->reserved_end);

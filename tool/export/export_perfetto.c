@@ -362,7 +362,7 @@ write_step(struct perfetto *p, const struct dry_step *step, uint32_t number)
     add_argument(p, ARG_PEAK, DEBUG_UINT, step->peak.bytes);
     add_argument(p, ARG_KEPT, DEBUG_UINT, step->kept_bytes);
     add_argument(p, ARG_CHURN, DEBUG_UINT, step->alloc_bytes);
-    add_argument(p, ARG_IS_PARTIAL, DEBUG_UINT, step->is_partial != 0);
+    add_argument(p, ARG_IS_PARTIAL, DEBUG_UINT, step->is_partial);
     end_event(p);
     begin_event(p, TYPE_END, track, export_clock_at(&p->clock, step->end));
     end_event(p);

@@ -441,8 +441,8 @@ write_segments(struct database *d, const struct dry_timeline_view *view)
         put_address(d, s->address);
         put_size(d, s->size);
         put_lane(d, s->lane);
-        put_signed(d, s->is_large != 0);
-        put_signed(d, s->is_expandable != 0);
+        put_signed(d, s->is_large);
+        put_signed(d, s->is_expandable);
         put_event(d, &begin);
         put_event(d, &end);
         end_row(d);
@@ -484,7 +484,7 @@ write_steps(struct database *d, size_t device)
         put_signed(d, i);
         put_point(d, view, s->begin);
         put_point(d, view, s->end);
-        put_signed(d, s->is_partial != 0);
+        put_signed(d, s->is_partial);
         put_size(d, s->peak.bytes);
         put_size(d, s->active_end);
         put_size(d, s->reserved_end);

@@ -138,7 +138,7 @@ export_heights_of_market(const struct dry_timeline_view *view, uint32_t lane,
     memset(heights, 0, (max + (size_t)1) * sizeof *heights);
     for (uint32_t i = 0; i < view->segment_count; i++) {
         const struct dry_timeline_segment *s = view->segments + i;
-        if (s->lane == lane && (s->is_large != 0) == is_large)
+        if (s->lane == lane && s->is_large == is_large)
             add_life(heights, max, s->begin, s->end, s->size);
     }
     sum_up(heights, max);
@@ -168,7 +168,7 @@ export_find_markets(const struct dry_timeline_view *view,
         sums[i] = (struct export_market){.lane = (uint32_t)(i / 2), .is_large = i % 2};
     for (uint32_t i = 0; i < view->segment_count; i++) {
         const struct dry_timeline_segment *s = view->segments + i;
-        uint64_t *bytes = &sums[s->lane * (size_t)2 + (s->is_large != 0)].bytes;
+        uint64_t *bytes = &sums[s->lane * (size_t)2 + s->is_large].bytes;
         *bytes = *bytes > UINT64_MAX - s->size ? UINT64_MAX : *bytes + s->size;
     }
     qsort(sums, all, sizeof *sums, compare_markets);

@@ -18,7 +18,7 @@ open_driver(const struct dry_pages_size *size, uint64_t bytes, struct dry_pinned
     dry_pinned_options_init(&options);
     options.backend = DRY_PINNED_CUDA;
     options.arena_bytes = bytes;
-    options.magazines = 0;
+    options.magazines = false;
     options.page_kind = size->kind;
     options.page_bytes = size->kind == DRY_PAGES_POOL ? size->page_bytes : 0;
     options.page_policy = DRY_PAGES_STRICT;
@@ -45,7 +45,7 @@ bench_measure_pinning(const struct bench *bench, const struct dry_pages_size *si
     if (!bench->driver || !open_driver(size, bytes, &pinned))
         return;
     double begin = bench_now_ns();
-    if (dry_pinned_warm(pinned, bytes, 0, &err) == DRY_OK) {
+    if (dry_pinned_warm(pinned, bytes, false, &err) == DRY_OK) {
         double pin_ns = bench_now_ns() - begin;
         dry_pinned_get_stats(pinned, &stats);
         begin = bench_now_ns();

@@ -151,7 +151,7 @@ count_calls(const struct reader *r, uint32_t *calls)
 }
 
 static json_t *
-make_policy(const struct reader *r, const uint32_t *calls, const uint8_t *is_kept)
+make_policy(const struct reader *r, const uint32_t *calls, const bool *is_kept)
 {
     json_t *policy = json_object();
     for (size_t i = 0; i < r->problem.item_count && policy; i++) {

@@ -91,7 +91,7 @@ run_settings(struct dry_replay *replay, struct replay_row *rows)
     struct dry_run_options options;
     dry_run_options_init(&options);
     struct dry_error err;
-    options.find_capacity = 1;
+    options.find_capacity = true;
     rows[0] = (struct replay_row){.label = "as recorded"};
     enum dry_status status = dry_replay_run(replay, &options, &rows[0].run, &err);
     options.capacity_bytes = DEVICE_BYTES;

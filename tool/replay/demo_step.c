@@ -296,7 +296,7 @@ demo_make_requests(const struct demo_model *model, struct dry_trace **trace,
     enum dry_status status = dry_trace_builder_create(&options, &w->b, err);
     if (status == DRY_OK) {
         static const char model_file[] = "model.py", train_file[] = "train.py";
-        struct dry_lane lane = {.pool_known = 1};
+        struct dry_lane lane = {.pool_known = true};
         w->model = *model;
         w->lane = dry_trace_add_lane(w->b, &lane);
         w->model_file = dry_trace_add_string(w->b, model_file, sizeof model_file - 1);

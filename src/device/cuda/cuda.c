@@ -432,7 +432,7 @@ cuda_event_record(void *self, uint64_t stream, uint64_t *event)
  * Has the event passed? A refusal proves nothing: it has not. Once everything is gone
  * nothing runs any more: it has.
  */
-static int
+static bool
 cuda_event_query(void *self, uint64_t event)
 {
     struct dry_cuda *cuda = self;

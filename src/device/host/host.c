@@ -339,12 +339,12 @@ host_event_record(void *self, uint64_t stream, uint64_t *event)
     return DRY_OK;
 }
 
-static int
+static bool
 host_event_query(void *self, uint64_t event)
 {
     (void)self;
     (void)event;
-    return 1;
+    return true;
 }
 
 /* Of an event, or a stream. */

@@ -352,7 +352,7 @@ sim_event_record(void *self, uint64_t stream, uint64_t *event)
     return status == DRY_OK ? DRY_OK : refuse(sim, status);
 }
 
-static int
+static bool
 sim_event_query(void *self, uint64_t event)
 {
     struct dry_sim *sim = self;

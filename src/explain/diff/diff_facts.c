@@ -132,8 +132,10 @@ set_facts(struct dry_diff *diff, const uint32_t *ids)
     for (size_t fact = 0; fact < DRYI_DIFF_FACTS; fact++) {
         const char **values = diff->values + fact * diff->subject_count;
         struct dry_diff_fact *f = &diff->facts[fact];
-        *f = (struct dry_diff_fact){
-            .name = fact_names[fact], .values = values, .is_equal = 1, .is_known = 1};
+        *f = (struct dry_diff_fact){.name = fact_names[fact],
+                                    .values = values,
+                                    .is_equal = true,
+                                    .is_known = true};
         uint32_t first = unknown; /* of those that are known */
         for (size_t i = 0; i < diff->subject_count; i++) {
             uint32_t id = ids[i * DRYI_DIFF_FACTS + fact];

@@ -41,7 +41,7 @@ run_on(struct dryi_search *s, size_t index, uint64_t capacity, struct dry_run *r
     struct dry_run_options o;
     dry_run_options_init(&o);
     o.conf = index == DRYI_RECORDED ? NULL : conf;
-    o.begin_anew = 1;
+    o.begin_anew = true;
     o.capacity_bytes = capacity;
     o.past_event = s->options.past_event;
     summary->run_count++;
@@ -314,7 +314,7 @@ add(struct dryi_search *s)
         return NULL;
     struct dryi_tried *t = &rec->tried[rec->tried_count++];
     memset(t, 0, sizeof *t);
-    t->result.is_allowed = 1;
+    t->result.is_allowed = true;
     return t;
 }
 
@@ -407,7 +407,7 @@ dryi_search_try_recorded(struct dryi_search *s)
         dryi_setting_format(&t->setting, t->own);
         t->result.caveats = dryi_setting_caveats(&t->setting);
     }
-    t->result.is_recorded = 1;
+    t->result.is_recorded = true;
     t->result.is_default = is_default_conf(&t->conf);
     t->result.is_allowed = may_be_kept(s, &t->conf);
     t->result.since = "";

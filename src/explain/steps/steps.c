@@ -298,14 +298,14 @@ mark_partial(struct dry_steps *s, const struct comparison *c, enum ending ending
 {
     mark_ooms(s);
     if (s->count < 2) {
-        s->rows[0].is_partial = 1;
+        s->rows[0].is_partial = true;
         return;
     }
     uint32_t last = s->count - 1;
     if (!s->has_first_mark)
         s->rows[0].is_partial |= !holds_enough(c, c->shared[1], part_size(c, 1));
     if (ending == ENDING_TAIL || (ending == ENDING_OPEN && !is_last_whole(s, c)))
-        s->rows[last].is_partial = 1;
+        s->rows[last].is_partial = true;
     find_whole_steps(s);
 }
 

@@ -45,7 +45,7 @@ sum_up_pools(struct dryi_shortage *s, const struct dry_state *state,
         const struct dry_state_pool *pool = &state->pools[i];
         const struct dry_lane *other = &lanes[pool->lane];
         uint64_t free_bytes = pool->stranded + pool->releasable;
-        if (is_same_market(lane, other) && (pool->is_large != 0) == is_large) {
+        if (is_same_market(lane, other) && pool->is_large == is_large) {
             s->lane_free += free_bytes;
             s->lane_hole = pool->largest_free;
         } else if (is_same_market(lane, other)) {

@@ -213,7 +213,7 @@ add_program_changes(struct dry_explanation *e)
     }
     const struct dry_finding *other = find_cause(e, DRY_CAUSE_OTHER_MEMORY);
     if (other && !other->is_assumed)
-        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = 1;
+        add_change(e, DRY_CHANGE_OTHER, w->short_bytes)->removes_oom = true;
     const struct dry_finding *pending = find_cause(e, DRY_CAUSE_PENDING);
     if (pending)
         add_change(e, DRY_CHANGE_STREAMS, pending->bytes);
@@ -225,7 +225,7 @@ add_program_changes(struct dry_explanation *e)
     uint64_t activations = w->category_bytes[DRY_CATEGORY_ACTIVATIONS];
     if (w->short_bytes > 0 && activations > w->state->active / CHECKPOINT_SHARE &&
         w->category_confidence[DRY_CATEGORY_ACTIVATIONS] >= CHECKPOINT_CONFIDENCE_MIN)
-        add_change(e, DRY_CHANGE_CHECKPOINT, activations)->removes_oom = 0;
+        add_change(e, DRY_CHANGE_CHECKPOINT, activations)->removes_oom = false;
     if (w->short_bytes > 0)
         add_change(e, DRY_CHANGE_OWNERS, w->short_bytes);
 }

@@ -139,7 +139,7 @@ check_permission(struct dry_doctor *d)
         return;
     size_t nodes = 0, near = 0;
     for (size_t i = 0; i < v->node_count; i++) {
-        nodes += v->nodes[i].is_allowed != 0;
+        nodes += v->nodes[i].is_allowed;
         near += v->nodes[i].is_allowed && v->nodes[i].allowed_cpu_count;
     }
     dryi_doctor_begin(d, &check_allowed);

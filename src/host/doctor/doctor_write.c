@@ -85,7 +85,7 @@ is_path(const char *path, const char *form)
     return *path == '\0';
 }
 
-static int
+static bool
 is_value(const char *value, enum form form)
 {
     const char *const *words = words_of(form);
@@ -95,15 +95,15 @@ is_value(const char *value, enum form form)
     }
     for (; *words; words++)
         if (strcmp(value, *words) == 0)
-            return 1;
-    return 0;
+            return true;
+    return false;
 }
 
-int
+bool
 dry_doctor_may_write(const char *path, const char *value)
 {
     for (size_t i = 0; i < sizeof writable / sizeof *writable; i++)
         if (is_path(path, writable[i].path))
             return is_value(value, writable[i].form);
-    return 0;
+    return false;
 }

@@ -119,7 +119,7 @@ dry_pages_prove(const struct dry_pages *pages, struct dry_pages_proof *proof,
     bool has_place = !dryi_nodes_are_none(&pages->nodes);
     struct dryi_pages_survey survey;
     if (dryi_pages_look(&places, has_place ? &pages->nodes : NULL, &survey)) {
-        p.knows_nodes = 1;
+        p.knows_nodes = true;
         p.populated_bytes = survey.populated_bytes;
         p.elsewhere_bytes = survey.elsewhere_bytes;
         p.share_count = survey.share_count;

@@ -86,7 +86,7 @@ dryi_pinned_create(const struct dry_pinned_options *options, const struct dryi_p
     p->pin = *pin;
     status = init_parts(p, err);
     if (status == DRY_OK && warm_target(&o))
-        status = dryi_pinned_warm(p, warm_target(&o), o.in_background != 0, err);
+        status = dryi_pinned_warm(p, warm_target(&o), o.in_background, err);
     if (status != DRY_OK) {
         finish_parts(p, false);
         return status;

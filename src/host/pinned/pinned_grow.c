@@ -410,7 +410,7 @@ come_back(struct dry_pinned *p, const struct dryi_pinned_wish *wish)
         return 0;
     p->remembered_bytes = 0;
     /* Pin as much as there is room for. */
-    (void)warm_up(p, bytes, p->options.in_background != 0, NULL);
+    (void)warm_up(p, bytes, p->options.in_background, NULL);
     dryi_lock_take(&p->lock);
     address = take_block(p, wish);
     dryi_lock_give(&p->lock);
@@ -542,10 +542,10 @@ dry_pinned_trim(struct dry_pinned *pinned, uint64_t bytes)
 }
 
 enum dry_status
-dry_pinned_warm(struct dry_pinned *pinned, uint64_t bytes, int in_background,
+dry_pinned_warm(struct dry_pinned *pinned, uint64_t bytes, bool in_background,
                 struct dry_error *err)
 {
     if (dryi_fork_mark_is_child(&pinned->fork))
         return dryi_fail(err, DRY_ERR_UNSUPPORTED, "the cache is the parent's");
-    return dryi_pinned_warm(pinned, bytes, in_background != 0, err);
+    return dryi_pinned_warm(pinned, bytes, in_background, err);
 }

@@ -31,7 +31,7 @@ dry_pinned_options_init(struct dry_pinned_options *options)
         .threshold_bytes = DRYI_MIB,
         .cached_max_bytes = UINT64_MAX,
         .keep_max_bytes = UINT64_MAX,
-        .magazines = 1,
+        .magazines = true,
         .event_batch = 1,
         .block_bytes = DRYI_GIB,
         .block_count = 8,
@@ -130,7 +130,7 @@ read_number(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
 }
 
 static bool
-read_switch(struct word word, int *value)
+read_switch(struct word word, bool *value)
 {
     *value = is_word(word, "True") || is_word(word, "true") || is_word(word, "1");
     return *value || is_word(word, "False") || is_word(word, "false") ||
@@ -193,7 +193,7 @@ static bool
 set_field(struct dry_pinned_options *o, const struct name *n, struct word value)
 {
     uint64_t number;
-    int on;
+    bool on;
     char *at = (char *)o + n->offset;
     if (n->kind == KIND_SWITCH) {
         if (!read_switch(value, &on))
@@ -222,7 +222,7 @@ set_word(struct dry_pinned_options *o, struct word name, struct word value, bool
     static const char *const pages[] = {"base", "transparent", "pool", NULL};
     static const char *const policies[] = {"prefer", "strict", "any", NULL};
     uint32_t choice;
-    int on;
+    bool on;
     *known = true;
     if (is_word(name, "mode")) {
         if (!read_choice(value, modes, &choice))

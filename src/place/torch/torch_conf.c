@@ -503,13 +503,13 @@ struct dry_trace_settings
 dryi_torch_conf_settings(const struct dryi_torch_conf *conf)
 {
     struct dry_trace_settings settings = {
-        .known = 1,
+        .known = true,
         .conf = DRY_NONE,
         .max_split_size =
             conf->max_split_size > INT64_MAX ? -1 : (int64_t)conf->max_split_size,
         .garbage_collection_threshold = conf->garbage_collection_threshold,
         .expandable_segments = conf->expandable_segments,
-        .roundup_known = 1,
+        .roundup_known = true,
         .extra = DRY_NONE,
     };
     memcpy(settings.roundup_power2_divisions, conf->roundup_power2_divisions,

@@ -98,7 +98,7 @@ struct bounder {
     const struct dry_graph *g;
     struct dry_keep_item *items;   /* by rank */
     struct dry_keep_input *inputs; /* all, by user */
-    uint8_t *is_kept;              /* by rank; scratch */
+    bool *is_kept;                 /* by rank; scratch */
     struct dryi_sort_item *moments, *scratch;
     uint64_t *needed; /* of the order */
     uint32_t *runs;   /* the order */

@@ -26,7 +26,7 @@ want(const struct dry_graph *g, struct dryi_look *look, uint32_t rank, uint32_t 
 {
     if (look->is_wanted[rank])
         return 0;
-    look->is_wanted[rank] = 1;
+    look->is_wanted[rank] = true;
     if (look->until)
         look->until[rank] = use;
     return dryi_graph_at(g, rank)->bytes;
@@ -58,7 +58,7 @@ dryi_graph_look(const struct dry_graph *g, const uint32_t *runs, size_t count,
         bool is_read = look->is_wanted[rank];
         if (look->last_use)
             look->last_use[p] = is_read ? look->until[rank] : (uint32_t)p;
-        look->is_wanted[rank] = 0;
+        look->is_wanted[rank] = false;
         held += is_read ? 0 : node->bytes;
         for (uint32_t e = g->input_first[rank]; e < g->input_first[rank + 1]; e++)
             held += want(g, look, g->inputs[e], (uint32_t)p);

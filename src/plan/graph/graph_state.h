@@ -44,8 +44,8 @@ dryi_graph_at(const struct dry_graph *g, uint32_t rank)
 
 /* The findings of a look at a sequence; `needed` and `last_use` have room for all runs. */
 struct dryi_look {
-    uint8_t *is_wanted; /* by rank; scratch */
-    uint64_t *needed;   /* by run, bytes */
+    bool *is_wanted;  /* by rank; scratch */
+    uint64_t *needed; /* by run, bytes */
     uint32_t
         *last_use;   /* by run: the last that reads it before it is made again; itself, if
                            none does; the number of runs: it stays to the end. NULL: not wanted */

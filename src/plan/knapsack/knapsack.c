@@ -220,7 +220,7 @@ judge(struct dryi_keep *k, struct dry_keep_result *result)
 }
 
 static enum dry_status
-take_choice(struct dryi_keep *k, const uint8_t *is_kept, struct dry_error *err)
+take_choice(struct dryi_keep *k, const bool *is_kept, struct dry_error *err)
 {
     for (size_t i = 0; i < k->count; i++) {
         struct dryi_cluster *c = &k->clusters[k->cluster[i]];
@@ -235,7 +235,7 @@ take_choice(struct dryi_keep *k, const uint8_t *is_kept, struct dry_error *err)
 }
 
 enum dry_status
-dry_keep_judge(const struct dry_keep_problem *problem, const uint8_t *is_kept,
+dry_keep_judge(const struct dry_keep_problem *problem, const bool *is_kept,
                const struct dry_memory *memory, struct dry_keep_result *result,
                struct dry_error *err)
 {
@@ -296,7 +296,7 @@ drop_useless(struct dryi_keep *k)
 }
 
 static void
-report(struct dryi_keep *k, uint8_t *is_kept, struct dry_keep_result *result)
+report(struct dryi_keep *k, bool *is_kept, struct dry_keep_result *result)
 {
     for (size_t c = 0; c < k->cluster_count; c++)
         k->clusters[c].state = k->best[c] ? DRYI_KEEP_KEPT : DRYI_KEEP_DROPPED;
@@ -328,7 +328,7 @@ solve(struct dryi_keep *k, const struct dry_keep_problem *problem, uint64_t budg
 
 enum dry_status
 dry_keep_solve(const struct dry_keep_problem *problem,
-               const struct dry_keep_options *options, uint8_t *is_kept,
+               const struct dry_keep_options *options, bool *is_kept,
                struct dry_keep_result *result, struct dry_error *err)
 {
     struct dry_keep_options o;
@@ -352,7 +352,7 @@ dry_keep_solve(const struct dry_keep_problem *problem,
 
 enum dry_status
 dry_keep_plain(const uint64_t *bytes, const uint64_t *time_ns, size_t count,
-               const struct dry_keep_options *options, uint8_t *is_kept,
+               const struct dry_keep_options *options, bool *is_kept,
                struct dry_keep_result *result)
 {
     struct dry_keep_options o;

@@ -22,7 +22,7 @@ struct curve {
     struct dry_keep_result results[BUDGETS];
     uint32_t hull[BUDGETS]; /* ascending in bytes */
     size_t hull_count;
-    uint8_t *is_kept; /* BUDGETS x items */
+    bool *is_kept; /* BUDGETS x items */
 };
 
 static enum dry_status
@@ -131,7 +131,8 @@ report(const struct curve *c, struct dry_keep_curve *curve)
     for (size_t at = 0; at < c->hull_count; at++) {
         curve->points[at] = c->results[c->hull[at]];
         if (curve->is_kept && count > 0)
-            memcpy(curve->is_kept + at * count, c->is_kept + c->hull[at] * count, count);
+            memcpy(curve->is_kept + at * count, c->is_kept + c->hull[at] * count,
+                   count * sizeof *c->is_kept);
     }
 }
 

@@ -199,8 +199,7 @@ dry_trace_add_lane(struct dry_trace_builder *b, const struct dry_lane *lane)
     if (!is_ok(b))
         return DRY_NONE;
     struct dry_lane clean = *lane;
-    clean.pool_known = clean.pool_known != 0;
-    clean.reserved = 0;
+    memset(clean.reserved, 0, sizeof clean.reserved);
     return put(b, &b->trace->lanes, &clean, sizeof clean, "a lane");
 }
 
@@ -283,7 +282,7 @@ dry_trace_begin_device(struct dry_trace_builder *b, int32_t device)
                          device);
     if (n && t->devices[n - 1].device == device)
         return DRY_OK;
-    b->trace->view.has_traces = 1;
+    b->trace->view.has_traces = true;
     return dryi_builder_add_device(b, device, t->events.count, 0);
 }
 
@@ -397,7 +396,7 @@ dry_trace_add_annotation(struct dry_trace_builder *b,
         return dryi_builder_fail_memory(b, "the annotations");
     t->annotations[n] = *annotation;
     t->view.annotation_count++;
-    t->view.has_annotations = 1;
+    t->view.has_annotations = true;
     return DRY_OK;
 }
 
@@ -409,7 +408,7 @@ dry_trace_set_settings(struct dry_trace_builder *b,
         !check_string(b, settings->extra))
         return b->error.status;
     b->trace->view.settings = *settings;
-    b->trace->view.has_settings = settings->known != 0;
+    b->trace->view.has_settings = settings->known;
     return DRY_OK;
 }
 

@@ -214,7 +214,7 @@ dryi_roles_take_int(struct dryi_walk *w, const struct dryi_owner *owner,
 
 enum dry_status
 dryi_roles_take_bool(struct dryi_walk *w, const struct dryi_owner *owner,
-                     enum dryi_key key, uint64_t value, uint8_t *flag)
+                     enum dryi_key key, uint64_t value, bool *flag)
 {
     if (!dryi_value_is(value, DRYI_VALUE_BOOL))
         return dryi_roles_refuse(w, owner, key, value, "a bool");
@@ -229,7 +229,7 @@ dryi_roles_take_pool(struct dryi_walk *w, const struct dryi_owner *owner,
     static const uint64_t pair_mask = (UINT64_C(1) << DRYI_PAIR_BITS) - 1;
     const uint64_t *items;
     size_t count = 0;
-    lane->pool_known = 1;
+    lane->pool_known = true;
     value = dryi_object_settled(w, value);
     if (dryi_value_is(value, DRYI_VALUE_PAIR)) {
         lane->pool_a = dryi_value_payload(value) >> DRYI_PAIR_BITS;

@@ -188,10 +188,10 @@ take_rare_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint6
     case DRYI_KEY_SEGMENT_TYPE:
         return take_type(w, f, key, value);
     case DRYI_KEY_SEGMENT_POOL_ID:
-        f->row.pool_id_known = 1;
+        f->row.pool_id_known = true;
         return dryi_roles_take_pool(w, &f->owner, known, value, &f->lane);
     case DRYI_KEY_IS_EXPANDABLE:
-        f->row.expandable_known = 1;
+        f->row.expandable_known = true;
         return dryi_roles_take_bool(w, &f->owner, known, value, &f->row.is_expandable);
     case DRYI_KEY_FRAMES:
         return dryi_object_take_stack(w, &f->owner, known, value, &f->row.stack);

@@ -46,7 +46,7 @@ take_traces(struct dryi_walk *w, enum dryi_key key, uint64_t value)
 {
     const uint64_t *items;
     size_t count;
-    w->trace->view.has_traces = 1;
+    w->trace->view.has_traces = true;
     if (dryi_object_is_empty_list(w, value))
         return DRY_OK;
     if (!dryi_value_is(value, DRYI_VALUE_LIST))
@@ -65,7 +65,7 @@ take_host_traces(struct dryi_walk *w, uint64_t value)
 {
     const uint64_t *items;
     size_t count;
-    w->trace->view.has_host = 1;
+    w->trace->view.has_host = true;
     if (dryi_object_items(w, value, DRYI_VALUE_LIST, &items, &count) && count == 1)
         value = items[0];
     return take_device_events(w, DRYI_KEY_HOST_TRACES, value, DRY_DEVICE_HOST);
@@ -98,7 +98,7 @@ take_annotations(struct dryi_walk *w, uint64_t value)
     enum dry_status status = dryi_object_take_rows(
         w, &snapshot, DRYI_KEY_EXTERNAL_ANNOTATIONS, value, DRYI_VALUE_ANNOTATION, &rows);
     w->covered.annotations += rows.count;
-    w->trace->view.has_annotations = 1;
+    w->trace->view.has_annotations = true;
     return status;
 }
 
@@ -141,7 +141,7 @@ take_roundup(const struct dryi_walk *w, uint64_t value, struct dry_trace_setting
     if (seen != 0xffff)
         return false;
     memcpy(to->roundup_power2_divisions, divisions, sizeof divisions);
-    to->roundup_known = 1;
+    to->roundup_known = true;
     return true;
 }
 
@@ -208,7 +208,7 @@ static enum dry_status
 take_settings(struct dryi_walk *w, uint64_t value)
 {
     struct dry_trace_settings settings = {
-        .known = 1,
+        .known = true,
         .conf = DRY_NONE,
         .extra = DRY_NONE,
         .max_split_size = -1,
@@ -229,7 +229,7 @@ take_settings(struct dryi_walk *w, uint64_t value)
     if (status == DRY_OK)
         status = dryi_extra_end(w, &settings.extra);
     w->trace->view.settings = settings;
-    w->trace->view.has_settings = 1;
+    w->trace->view.has_settings = true;
     return status;
 }
 
@@ -249,7 +249,7 @@ take_key(struct dryi_walk *w, uint64_t key, uint64_t value)
     case DRYI_KEY_EXTERNAL_ANNOTATIONS:
         return take_annotations(w, value);
     case DRYI_KEY_HOST_SEGMENTS:
-        w->trace->view.has_host = 1;
+        w->trace->view.has_host = true;
         return take_segments(w, known, value, true);
     case DRYI_KEY_HOST_TRACES:
         return take_host_traces(w, value);
@@ -358,7 +358,7 @@ dryi_top_take(struct dryi_walk *w, uint64_t value)
     size_t count = 0;
     enum dry_status status;
     if (dryi_value_is(value, DRYI_VALUE_LIST) || dryi_object_is_empty_list(w, value)) {
-        w->trace->view.is_bare_list = 1;
+        w->trace->view.is_bare_list = true;
         status = take_segments(w, DRYI_KEY_SEGMENTS, value, false);
     } else if (dryi_object_items(w, value, DRYI_VALUE_DICT, &items, &count) &&
                is_snapshot(items, count)) {

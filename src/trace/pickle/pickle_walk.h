@@ -312,7 +312,7 @@ bool dryi_roles_int(const struct dryi_walk *w, uint64_t value, uint64_t *bits);
 enum dry_status dryi_roles_take_int(struct dryi_walk *w, const struct dryi_owner *owner,
                                     enum dryi_key key, uint64_t value, uint64_t *bits);
 enum dry_status dryi_roles_take_bool(struct dryi_walk *w, const struct dryi_owner *owner,
-                                     enum dryi_key key, uint64_t value, uint8_t *flag);
+                                     enum dryi_key key, uint64_t value, bool *flag);
 /* A pool id: two integers in a tuple or list. */
 enum dry_status dryi_roles_take_pool(struct dryi_walk *w, const struct dryi_owner *owner,
                                      enum dryi_key key, uint64_t value,

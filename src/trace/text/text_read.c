@@ -27,7 +27,7 @@ dryi_text_add_lane(struct dryi_text_read *r, uint64_t stream, uint64_t pool,
 {
     *lane = dry_trace_add_lane(
         r->builder,
-        &(struct dry_lane){.stream = stream, .pool_b = pool, .pool_known = 1});
+        &(struct dry_lane){.stream = stream, .pool_b = pool, .pool_known = true});
     return *lane == DRY_NONE ? dryi_builder_check(r->builder, r->err) : DRY_OK;
 }
 

@@ -709,10 +709,10 @@ old_driver_serves_what_it_has(void **state)
     dry_cuda_options_init(&o);
     o.library = old;
     struct dry_error err;
-    o.shareable = 1;
+    o.shareable = true;
     assert_int_equal(dry_cuda_open(&o, &b.cuda, &err), DRY_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "shareable"));
-    o.shareable = 0;
+    o.shareable = false;
     assert_int_equal(dry_cuda_open(&o, &b.cuda, &err), DRY_OK);
     b.d = dry_cuda_get_device(b.cuda);
     assert_false(get_account(&b).has_pages);
@@ -748,8 +748,8 @@ options_choose_the_kind_of_pages(void **state)
     struct stand_in_setup setup = {0};
     struct stand_in_account a = open_and_create_with(&setup, &o);
     assert_true(a.gpu_direct_pages == 0 && a.shareable_pages == 0);
-    o.gpu_direct = 1;
-    o.shareable = 1;
+    o.gpu_direct = true;
+    o.shareable = true;
     a = open_and_create_with(&setup, &o);
     assert_true(a.gpu_direct_pages == 1 && a.shareable_pages == 1);
     setup.no_gpu_direct = true; /* where the device can, it says */
@@ -761,8 +761,8 @@ options_choose_the_kind_of_pages(void **state)
     struct dry_error err;
     assert_int_equal(dry_cuda_open(&o, &b.cuda, &err), DRY_ERR_UNSUPPORTED);
     assert_true(get_driver_account(&b).contexts == 0);
-    o.shareable = 0;
-    o.no_pages = 1;
+    o.shareable = false;
+    o.no_pages = true;
     assert_int_equal(dry_cuda_open(&o, &b.cuda, &err), DRY_OK);
     assert_false(get_account(&b).has_pages);
     end(&b);

@@ -26,7 +26,7 @@ make_world(void)
 {
     struct dry_sim_options o;
     dry_sim_options_init(&o);
-    o.check = 1;
+    o.check = true;
     struct world w = {0};
     assert_int_equal(dry_sim_create(&o, &w.sim, NULL), DRY_OK);
     w.d = dry_sim_get_device(w.sim);
@@ -779,7 +779,7 @@ running_out_of_memory_changes_nothing(void **state)
         struct dry_sim_options o;
         dry_sim_options_init(&o);
         o.memory = &memory;
-        o.check = 1;
+        o.check = true;
         struct dry_sim *sim = NULL;
         bool was_refused = false;
         if (dry_sim_create(&o, &sim, NULL) != DRY_OK) {
@@ -1005,7 +1005,7 @@ begin_run(struct run *r, uint64_t seed)
 {
     struct dry_sim_options o;
     dry_sim_options_init(&o);
-    o.check = 1;
+    o.check = true;
     o.granularity_bytes = CELL_BYTES;
     o.page_bytes = (uint64_t)CELL_BYTES * CELLS_A_PAGE;
     assert_int_equal(dry_sim_create(&o, &r->w.sim, NULL), DRY_OK);

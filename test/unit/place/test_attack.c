@@ -139,7 +139,7 @@ attack_place(enum attack attack, void (*open)(struct arena *a), struct arena *a)
     *a = (struct arena){0};
     struct dry_sim_options options;
     dry_sim_options_init(&options);
-    options.check = 1;
+    options.check = true;
     assert_int_equal(dry_sim_create(&options, &a->sim, NULL), DRY_OK);
     a->memory_of_place = failing_memory_init(&a->memory, SIZE_MAX);
     open(a);

@@ -69,7 +69,7 @@ options_for(const char *place, uint64_t capacity)
     dry_run_options_init(&options);
     options.place = place;
     options.capacity_bytes = capacity;
-    options.begin_anew = 1;
+    options.begin_anew = true;
     return options;
 }
 
@@ -155,7 +155,7 @@ every_place_runs_on_the_device_it_asks_for(void **state)
         struct subject s = subject_of(texts[i / 3]);
         const char *place = places[i % 3];
         struct dry_run_options options = options_for(place, DRY_SIM_UNLIMITED);
-        options.find_capacity = 1;
+        options.find_capacity = true;
         struct dry_run run = run_with(&s, &options);
         assert_string_equal(run.place, place);
         assert_false(run.oom);
@@ -175,7 +175,7 @@ pages_that_move_need_no_more_than_what_lives(void **state)
     (void)state;
     struct subject s = subject_of(comb);
     struct dry_run_options options = options_for("paged", DRY_SIM_UNLIMITED);
-    options.find_capacity = 1;
+    options.find_capacity = true;
     struct dry_run run = run_with(&s, &options);
     assert_true(run.capacity_bytes < 36 * MIB);
     options.place = "torch";
@@ -216,7 +216,7 @@ nothing_to_pack_takes_nothing(void **state)
     (void)state;
     struct subject s = subject_of("e\n");
     struct dry_run_options options = options_for("offline", DRY_SIM_UNLIMITED);
-    options.find_capacity = 1;
+    options.find_capacity = true;
     struct dry_run run = run_with(&s, &options);
     assert_int_equal(run.packed_bytes, 0);
     assert_int_equal(run.driver_calls, 0);
@@ -325,11 +325,11 @@ nothing_is_used_before_its_last_use_is_over(void **state)
         struct subject s = subject_of(texts[i / 2]);
         struct dry_run_options options = options_for(places[i % 2], DRY_SIM_UNLIMITED);
         assert_false(run_with(&s, &options).has_order);
-        options.find_capacity = 1;
+        options.find_capacity = true;
         options.capacity_bytes = run_with(&s, &options).capacity_bytes;
-        options.find_capacity = 0;
+        options.find_capacity = false;
         struct dry_run run = run_with(&s, &options);
-        options.check_order = 1;
+        options.check_order = true;
         struct dry_run checked = run_with(&s, &options);
         assert_true(checked.has_order && !checked.oom);
         assert_string_equal(checked.first_order_fault, "");

@@ -40,7 +40,7 @@ open_stage(struct stage *stage, uint64_t capacity)
     struct dry_sim_options options;
     dry_sim_options_init(&options);
     options.capacity_bytes = capacity;
-    options.check = 1;
+    options.check = true;
     assert_int_equal(dry_sim_create(&options, &stage->sim, NULL), DRY_OK);
     place_device_init(&stage->device, dry_sim_get_device(stage->sim));
 }

@@ -33,7 +33,7 @@ begin(struct setup *s, enum dry_placement placement, const char *conf)
     struct dry_sim_options so;
     dry_sim_options_init(&so);
     so.capacity_bytes = CAPACITY;
-    so.check = 1;
+    so.check = true;
     assert_int_equal(dry_sim_create(&so, &s->sim, NULL), DRY_OK);
     s->inner = dry_sim_get_device(s->sim);
     s->ops = *s->inner.ops;
@@ -101,14 +101,14 @@ refuse_to_wait(void *self, uint64_t handle)
 
 static int asked;
 
-static int
+static bool
 ask(void *self, uint64_t size, uint64_t stream)
 {
     (void)self;
     (void)size;
     (void)stream;
     asked++;
-    return 0;
+    return false;
 }
 
 /* The request that was hindered is no failure of memory's, and then it is served. */
@@ -165,7 +165,7 @@ unmapping_that_is_refused_is_no_out_of_memory(void **state)
     end(&s);
 }
 
-static int
+static bool
 is_stream_5(void *self, uint64_t stream)
 {
     (void)self;

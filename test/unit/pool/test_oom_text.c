@@ -142,7 +142,7 @@ rejection_has_a_text_of_its_own(void **state)
     struct dry_pool_explanation e = fragmented;
     struct dry_message m;
     struct dry_error err;
-    e.is_rejected = 1;
+    e.is_rejected = true;
     expect_first_line(
         &e, 0, 0,
         "CUDA out of memory. Allocation was preemptively rejected because it "

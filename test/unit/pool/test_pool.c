@@ -21,7 +21,7 @@ make_sim(uint64_t capacity_bytes)
     struct dry_sim_options o;
     dry_sim_options_init(&o);
     o.capacity_bytes = capacity_bytes;
-    o.check = 1;
+    o.check = true;
     struct dry_sim *sim = NULL;
     assert_int_equal(dry_sim_create(&o, &sim, NULL), DRY_OK);
     return sim;
@@ -471,7 +471,7 @@ handle_given_away_meanwhile_is_noticed(void **state)
     }
 }
 
-static int
+static bool
 is_stream_5(void *self, uint64_t stream)
 {
     (void)self;
@@ -677,7 +677,7 @@ run_checked(enum dry_placement placement, const char *conf, uint64_t seed)
     struct dry_sim_options so;
     dry_sim_options_init(&so);
     so.capacity_bytes = 600 * MIB;
-    so.check = 1;
+    so.check = true;
     struct program p = {0};
     random_init(&p.random, seed);
     assert_int_equal(dry_sim_create(&so, &p.sim, NULL), DRY_OK);
@@ -879,10 +879,10 @@ struct helper {
     uint64_t address; /* freed when asked; 0: cannot help */
     unsigned asked;
     uint64_t size, stream;
-    int lies; /* says it helped and did not */
+    bool lies; /* says it helped and did not */
 };
 
-static int
+static bool
 help(void *self, uint64_t size, uint64_t stream)
 {
     struct helper *h = self;
@@ -893,13 +893,13 @@ help(void *self, uint64_t size, uint64_t stream)
         return h->lies;
     assert_int_equal(dry_pool_free(h->pool, h->address), DRY_OK);
     h->address = 0;
-    return 1;
+    return true;
 }
 
 static void
 ask_callbacks(struct fixture *f)
 {
-    struct helper useless = {.pool = f->pool}, liar = {.pool = f->pool, .lies = 1},
+    struct helper useless = {.pool = f->pool}, liar = {.pool = f->pool, .lies = true},
                   good = {.pool = f->pool}, late = {.pool = f->pool};
     good.address = take(f->pool, 600 * MIB, 0);
     late.address = take(f->pool, 100 * MIB, 0);
@@ -1011,7 +1011,7 @@ observer_hears_everything(void **state)
 }
 
 /* A callback that begins the history, and does not help. */
-static int
+static bool
 begin_history(void *self, uint64_t size, uint64_t stream)
 {
     (void)size;
@@ -1019,7 +1019,7 @@ begin_history(void *self, uint64_t size, uint64_t stream)
     struct dry_pool_history_options options;
     dry_pool_history_options_init(&options);
     assert_int_equal(dry_pool_record_history(self, &options), DRY_OK);
-    return 0;
+    return false;
 }
 
 static enum dry_status
@@ -1104,8 +1104,8 @@ see(void *self, const struct dry_pool_segment *segment, const struct dry_pool_pa
     for (size_t i = 0; i < count; i++) {
         assert_true(parts[i].address == at);
         at += parts[i].size;
-        s->active += parts[i].is_active != 0;
-        s->pending += parts[i].is_pending != 0;
+        s->active += parts[i].is_active;
+        s->pending += parts[i].is_pending;
     }
     assert_true(at == s->last_end);
     return DRY_OK;
@@ -1150,7 +1150,7 @@ walk_shows_segments_in_order(void **state)
 
 /* --- private pools and captures ----------------------------------------------------------- */
 
-static int
+static bool
 covers_one(void *self, uint64_t stream)
 {
     return stream == *(uint64_t *)self;

@@ -121,13 +121,13 @@ history_knows_who_asked(void **state)
     end(&s);
 }
 
-static int
+static bool
 help_nobody(void *self, uint64_t size, uint64_t stream)
 {
     (void)self;
     (void)size;
     (void)stream;
-    return 0;
+    return false;
 }
 
 /* What is seen later is not taken for it. */
@@ -274,7 +274,7 @@ begin_each(struct stage *s, struct dry_device_ops *ops, uint64_t capacity)
     struct dry_sim_options so;
     dry_sim_options_init(&so);
     so.capacity_bytes = capacity;
-    so.check = 1;
+    so.check = true;
     assert_int_equal(dry_sim_create(&so, &s->sim, NULL), DRY_OK);
     inner = dry_sim_get_device(s->sim);
     *ops = *inner.ops;

@@ -289,7 +289,7 @@ what_is_said_to_fit_does(void **state)
     assert_true(from_holes > 0);
 }
 
-static int
+static bool
 is_stream_1(void *self, uint64_t stream)
 {
     (void)self;
@@ -384,7 +384,7 @@ rejections_are_foretold(void **state)
         run.is_simple = i % 2;
         pool_run_steps(&run, 1 + i, 300);
         uint64_t size = (1 + i % 40) * MIB;
-        int is_rejected = explain(&run, size, 0).is_rejected;
+        bool is_rejected = explain(&run, size, 0).is_rejected;
         int64_t before = stats_of(&run).num_oom_rejections;
         if (dry_pool_alloc(run.pool, size, 0, &address) == DRY_OK) {
             served++;

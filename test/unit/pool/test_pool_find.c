@@ -161,7 +161,7 @@ probe(struct stage *s)
     refuse(s, p->address + 1 + random_below(&s->random, 511));
 }
 
-static int
+static bool
 is_of_one(void *self, uint64_t stream)
 {
     (void)self;

@@ -107,7 +107,7 @@ begin(uint64_t seed, uint64_t capacity, const struct dry_memory *memory)
     struct dry_sim_options so;
     dry_sim_options_init(&so);
     so.capacity_bytes = capacity;
-    so.check = 1;
+    so.check = true;
     assert_int_equal(dry_sim_create(&so, &c->sim, NULL), DRY_OK);
     struct dry_pool_options o;
     dry_pool_options_init(&o);

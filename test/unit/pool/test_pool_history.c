@@ -44,7 +44,7 @@ say(void *self)
 
 /* Contexts as `*context` says at each call. */
 static void
-record(struct pool_run *run, size_t entries, uint32_t *context, int frees)
+record(struct pool_run *run, size_t entries, uint32_t *context, bool frees)
 {
     struct dry_pool_history_options o;
     dry_pool_history_options_init(&o);
@@ -79,7 +79,7 @@ nothing_is_kept_before_it_is_asked_for(void **state)
     take(&run, 5, 0);
     look(&run, &seen);
     assert_int_equal(seen.count, 0);
-    record(&run, 10, NULL, 0);
+    record(&run, 10, NULL, false);
     look(&run, &seen);
     assert_int_equal(seen.count, 0);
     uint64_t address = take(&run, 5, 0);
@@ -103,7 +103,7 @@ entries_are_those_of_a_snapshot(void **state)
     struct pool_run run;
     struct seen seen;
     begin(&run);
-    record(&run, SEEN_MAX, NULL, 0);
+    record(&run, SEEN_MAX, NULL, false);
     uint64_t address = take(&run, 3 * MIB, 7);
     assert_int_equal(dry_pool_free(run.pool, address), DRY_OK);
     assert_int_equal(dry_pool_empty_cache(run.pool), DRY_OK);
@@ -134,7 +134,7 @@ ring_keeps_the_last_entries(void **state)
     struct seen seen;
     begin(&run);
     take(&run, 5, 0); /* the segment is there */
-    record(&run, 5, NULL, 0);
+    record(&run, 5, NULL, false);
     for (uint64_t i = 1; i <= 23; i++) {
         take(&run, i, 0);
         look(&run, &seen);
@@ -154,7 +154,7 @@ blocks_keep_who_asked_for_them(void **state)
     struct seen seen;
     uint32_t context = 1;
     begin(&run);
-    record(&run, 2, &context, 0); /* the ring forgets, the blocks do not */
+    record(&run, 2, &context, false); /* the ring forgets, the blocks do not */
     uint64_t first = take(&run, 5, 0);
     context = 2;
     uint64_t second = take(&run, 5, 0);
@@ -192,7 +192,7 @@ free_is_asked_about_where_wanted(void **state)
     struct seen seen;
     uint32_t context = 1;
     begin(&run);
-    record(&run, 2, &context, 1);
+    record(&run, 2, &context, true);
     uint64_t address = take(&run, 5, 0);
     context = 9;
     assert_int_equal(dry_pool_free(run.pool, address), DRY_OK);
@@ -213,7 +213,7 @@ late_completion_goes_by_the_block(void **state)
     struct seen seen;
     uint32_t context = 1;
     begin(&run);
-    record(&run, SEEN_MAX, &context, 0);
+    record(&run, SEEN_MAX, &context, false);
     uint64_t address = take(&run, 5, 1);
     assert_int_equal(dry_pool_record_stream(run.pool, address, 2), DRY_OK);
     assert_int_equal(dry_pool_free(run.pool, address), DRY_OK);
@@ -236,7 +236,7 @@ visitor_ends_the_walk(void **state)
     struct pool_run run;
     struct seen seen = {.stop_at = 2};
     begin(&run);
-    record(&run, 10, NULL, 0);
+    record(&run, 10, NULL, false);
     for (int i = 0; i < 5; i++)
         take(&run, 5, 0);
     assert_int_equal(dry_pool_walk_history(run.pool, see, &seen), DRY_ERR_CANCELLED);
@@ -359,7 +359,7 @@ history_comes_and_goes_under_way(void **state)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-    record(&run, 16, &context, 1);
+    record(&run, 16, &context, true);
     assert_null(alloc_and_free(&run));
     assert_int_equal(dry_pool_walk_history(run.pool, count_event, &seen), DRY_OK);
     assert_true(seen >= 16);

@@ -192,7 +192,7 @@ check(struct dry_pool *pool)
         fail_msg("%s", err.text);
 }
 
-static int
+static bool
 is_of_nine(void *self, uint64_t stream)
 {
     (void)self;

@@ -214,17 +214,17 @@ act(void *self)
 }
 
 /* Out of memory: another thread's queue may have something to give. */
-static int
+static bool
 give_one(void *self, uint64_t size, uint64_t stream)
 {
     struct stage *stage = self;
     (void)size;
     uint64_t address = get(&stage->queues[stream % THREADS]);
     if (!address)
-        return 0;
+        return false;
     expect(stage, dry_pool_free(stage->pool, address) == DRY_OK);
     atomic_fetch_add(&stage->given, 1);
-    return 1;
+    return true;
 }
 
 /* The pool's lock is the device's too: here its streams get on. */

@@ -323,7 +323,7 @@ trace_with_extra(const char *extra, size_t count)
 {
     struct dry_trace_builder *builder;
     assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
-    struct dry_trace_settings settings = {.known = 1, .conf = DRY_NONE};
+    struct dry_trace_settings settings = {.known = true, .conf = DRY_NONE};
     settings.extra = dry_trace_add_string(builder, extra, count);
     assert_int_equal(dry_trace_set_settings(builder, &settings), DRY_OK);
     struct dry_lane lane = {0};
@@ -609,7 +609,7 @@ look_in_child(struct pool_run *run)
     wrong += dry_pool_explain(run->pool, MIB, 0, &e) != DRY_ERR_UNSUPPORTED;
     wrong += dry_trace_from_pool(run->pool, NULL, &trace, &err) != DRY_ERR_UNSUPPORTED;
     wrong += err.status != DRY_ERR_UNSUPPORTED;
-    wrong += dry_pool_write_summary(run->pool, 0, &sink, &err) != DRY_ERR_UNSUPPORTED;
+    wrong += dry_pool_write_summary(run->pool, false, &sink, &err) != DRY_ERR_UNSUPPORTED;
     return wrong + (to.count != 0);
 }
 

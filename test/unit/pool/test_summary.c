@@ -39,7 +39,7 @@ make_stats(void)
 }
 
 static void
-expect_summary(int abbreviated, const char *expected)
+expect_summary(bool abbreviated, const char *expected)
 {
     struct dry_stats stats = make_stats();
     struct dry_error err;
@@ -155,7 +155,7 @@ failing_sink_is_asked_no_more(void **state)
         struct dry_error err;
         struct bytes_sink to;
         struct dry_sink sink = bytes_sink_init(&to, writes);
-        enum dry_status status = dry_stats_write_summary(&stats, 0, 0, &sink, &err);
+        enum dry_status status = dry_stats_write_summary(&stats, 0, false, &sink, &err);
         bool failed = to.failed;
         size_t calls = to.calls;
         bytes_sink_finish(&to);
@@ -178,10 +178,10 @@ pool_writes_its_own(void **state)
     pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 64 << 20, NULL);
     pool_run_steps(&run, 1, 500);
     assert_true(run.ooms > 0);
-    assert_int_equal(dry_pool_write_summary(run.pool, 0, &sink, &err), DRY_OK);
+    assert_int_equal(dry_pool_write_summary(run.pool, false, &sink, &err), DRY_OK);
     sink = bytes_sink_init(&plain, SIZE_MAX);
     dry_pool_get_stats(run.pool, &stats);
-    assert_int_equal(dry_stats_write_summary(&stats, 0, 0, &sink, &err), DRY_OK);
+    assert_int_equal(dry_stats_write_summary(&stats, 0, false, &sink, &err), DRY_OK);
     assert_int_equal(pools.count, plain.count);
     assert_memory_equal(pools.bytes, plain.bytes, plain.count);
     bytes_sink_finish(&pools);

@@ -77,7 +77,7 @@ static struct dry_run
 run_at(struct dry_replay *replay, const char *conf, uint64_t capacity)
 {
     struct dry_run_options options = options_for(conf, capacity);
-    options.begin_anew = 1;
+    options.begin_anew = true;
     return run_with(replay, &options);
 }
 
@@ -312,7 +312,7 @@ static void
 check_capacity(struct dry_replay *replay, const char *conf)
 {
     struct dry_run_options options = options_for(conf, DRY_SIM_UNLIMITED);
-    options.begin_anew = options.find_capacity = 1;
+    options.begin_anew = options.find_capacity = true;
     struct dry_run found = run_with(replay, &options);
     assert_true(found.capacity_bytes >= found.allocated_peak_bytes);
     assert_false(run_at(replay, conf, found.capacity_bytes).oom);
@@ -332,7 +332,7 @@ the_capacity_found_is_the_smallest(void **state)
     for (size_t i = 0; i < sizeof confs / sizeof *confs; i++)
         check_capacity(replay, confs[i]);
     struct dry_run_options options = options_for("", DRY_SIM_UNLIMITED);
-    options.find_capacity = 1;
+    options.find_capacity = true;
     assert_int_equal(run_with(replay, &options).capacity_bytes, 110 * MIB);
     dry_replay_destroy(replay);
     dry_trace_destroy(trace);
@@ -347,7 +347,7 @@ the_capacity_may_be_the_peak_itself(void **state)
     struct dry_replay *replay = replay_of(trace);
     check_capacity(replay, "");
     struct dry_run_options options = options_for("", DRY_SIM_UNLIMITED);
-    options.find_capacity = 1;
+    options.find_capacity = true;
     assert_int_equal(run_with(replay, &options).capacity_bytes, 20 * MIB);
     dry_replay_destroy(replay);
     dry_trace_destroy(trace);
@@ -373,7 +373,7 @@ an_empty_program_fits_anywhere(void **state)
     struct dry_trace *trace = read_text("e\n");
     struct dry_replay *replay = replay_of(trace);
     struct dry_run_options options = options_for("", DRY_SIM_UNLIMITED);
-    options.find_capacity = 1;
+    options.find_capacity = true;
     struct dry_run run = run_with(replay, &options);
     assert_int_equal(run.capacity_bytes, 2 * MIB);
     assert_int_equal(run.reserved_peak_bytes, 0);
@@ -459,7 +459,7 @@ progress_can_cancel(void **state)
                      DRY_ERR_CANCELLED);
     assert_null(recorded);
     calls_left = 3; /* into the search for a capacity */
-    options.find_capacity = 1;
+    options.find_capacity = true;
     refuse(replay, &options, DRY_ERR_CANCELLED, "cancelled");
     calls_left = 1000;
     assert_true(run_with(replay, &options).capacity_bytes > 0);
@@ -734,7 +734,7 @@ static struct record
 begin_record(void)
 {
     struct record r;
-    struct dry_lane lane = {.pool_known = 1};
+    struct dry_lane lane = {.pool_known = true};
     struct dry_trace_builder_options options;
     dry_trace_builder_options_init(&options);
     assert_int_equal(dry_trace_builder_create(&options, &r.builder, NULL), DRY_OK);
@@ -796,7 +796,7 @@ unknown_settings_are_told(void **state)
     static const char conf[] = "max_split_size_mb:64,future_option:1";
     struct record r = begin_record();
     struct dry_trace_settings settings = {
-        .known = 1,
+        .known = true,
         .conf = dry_trace_add_string(r.builder, conf, sizeof conf - 1),
         .max_split_size = 64 * (int64_t)MIB,
         .extra = DRY_NONE,
@@ -830,7 +830,7 @@ impossible_thresholds_are_off(void **state)
         struct record r = begin_record();
         dry_trace_set_settings(
             r.builder,
-            &(struct dry_trace_settings){.known = 1,
+            &(struct dry_trace_settings){.known = true,
                                          .conf = DRY_NONE,
                                          .max_split_size = -1,
                                          .garbage_collection_threshold = thresholds[i],
@@ -925,10 +925,10 @@ reservations_of_two_pools_stay_apart(void **state)
     add_event(&r, DRY_ACTION_SEGMENT_MAP, small + 2 * MIB, 2 * MIB);
     add_event(&r, DRY_ACTION_ALLOC, small + 2 * MIB, half);
     dry_trace_set_settings(r.builder,
-                           &(struct dry_trace_settings){.known = 1,
+                           &(struct dry_trace_settings){.known = true,
                                                         .conf = DRY_NONE,
                                                         .max_split_size = -1,
-                                                        .expandable_segments = 1,
+                                                        .expandable_segments = true,
                                                         .extra = DRY_NONE});
     struct dry_trace_segment segment = {.address = large,
                                         .total_size = 20 * MIB,
@@ -936,8 +936,8 @@ reservations_of_two_pools_stay_apart(void **state)
                                         .stack = DRY_NONE,
                                         .forward_stack = DRY_NONE,
                                         .extra = DRY_NONE,
-                                        .is_large = 1,
-                                        .is_expandable = 1};
+                                        .is_large = true,
+                                        .is_expandable = true};
     struct dry_trace_block blocks[5] = {{.address = large, .size = 20 * MIB}};
     uint64_t sizes[5] = {half, half, MIB, half, MIB + half}, at = small;
     blocks[0].requested_size = blocks[0].size;
@@ -952,7 +952,7 @@ reservations_of_two_pools_stay_apart(void **state)
     }
     segment.address = small;
     segment.total_size = 4 * MIB;
-    segment.is_large = 0;
+    segment.is_large = false;
     dry_trace_add_segment(r.builder, &segment, blocks, 5);
     struct dry_trace *trace;
     assert_int_equal(dry_trace_builder_finish(r.builder, &trace, NULL), DRY_OK);

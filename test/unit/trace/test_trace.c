@@ -328,8 +328,8 @@ build_much(struct dry_trace_builder *b)
             b, &(struct dry_trace_annotation){.name = add_text(b, "n"),
                                               .stage = add_text(b, "START"),
                                               .extra = DRY_NONE});
-    dry_trace_set_settings(
-        b, &(struct dry_trace_settings){.known = 1, .conf = DRY_NONE, .extra = DRY_NONE});
+    dry_trace_set_settings(b, &(struct dry_trace_settings){
+                                  .known = true, .conf = DRY_NONE, .extra = DRY_NONE});
 }
 
 static void

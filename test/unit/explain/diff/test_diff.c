@@ -302,10 +302,10 @@ static void
 settings_and_lanes_are_compared(void **state)
 {
     (void)state;
-    struct dry_trace_settings settings = {.known = 1,
+    struct dry_trace_settings settings = {.known = true,
                                           .conf = DRY_NONE,
                                           .max_split_size = -1,
-                                          .expandable_segments = 1,
+                                          .expandable_segments = true,
                                           .extra = DRY_NONE};
     struct program a, b;
     program_begin(&a, &settings);

@@ -185,7 +185,7 @@ fits(const struct subject *t, const struct dry_candidate *c, uint64_t capacity)
     struct dry_run_options options;
     dry_run_options_init(&options);
     options.conf = c->is_recorded ? NULL : c->conf;
-    options.begin_anew = 1;
+    options.begin_anew = true;
     options.capacity_bytes = capacity;
     struct dry_run run;
     struct dry_error err;

@@ -173,7 +173,8 @@ a_pause_shows_what_lives_through_it(void **state)
     give_back(&s, 0);
     story_at(&s, 100000, DRY_ACTION_ALLOC, BASE + 2 * 65536, 512);
     const struct dry_timeline_view *v = story_timeline(&s);
-    struct dry_axis axis = {.to = v->dump_moment + 1, .column_count = 10, .is_time = 1};
+    struct dry_axis axis = {
+        .to = v->dump_moment + 1, .column_count = 10, .is_time = true};
     struct dry_drawing *d = draw(&s, axis, DRY_STACKING_BIRTH, 0);
     static const struct dry_drawing_run runs[] = {
         {0, 0, 1, 0}, {1, 0, 1, 1024}, {1, 1, 10, 0}, {2, 9, 10, 2048}};

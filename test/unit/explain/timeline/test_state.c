@@ -81,12 +81,13 @@ sums_are_those_of_the_blocks(void **state)
     story_block(&s, 512, 0, INACTIVE);
     story_block(&s, 1024, 600, ACTIVE);
     story_block(&s, 2 * MIB - 3 * KIB, 0, INACTIVE);
-    story_segment(&s, &(struct story_segment){
-                          .address = BASE + 40 * MIB, .size = 20 * MIB, .is_large = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE + 40 * MIB,
+                                              .size = 20 * MIB,
+                                              .is_large = true});
     story_block(&s, 20 * MIB, 0, INACTIVE);
     story_segment(&s, &(struct story_segment){.address = BASE + 80 * MIB,
                                               .size = 30 * MIB,
-                                              .is_large = 1,
+                                              .is_large = true,
                                               .stream = 5});
     story_block(&s, 12 * MIB, 12 * MIB, ACTIVE);
     story_block(&s, 18 * MIB, 0, INACTIVE);
@@ -169,9 +170,10 @@ pages_of_expandable_segments_go_back_one_by_one(void **state)
     (void)state;
     struct story s;
     story_begin(&s);
-    story_segment(
-        &s, &(struct story_segment){
-                .address = BASE, .size = 100 * MIB, .is_large = 1, .is_expandable = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE,
+                                              .size = 100 * MIB,
+                                              .is_large = true,
+                                              .is_expandable = true});
     story_block(&s, 4 * MIB, 4 * MIB, ACTIVE);
     story_block(&s, 2 * MIB, 2 * MIB, ACTIVE);   /* in the same page as a free part */
     story_block(&s, 38 * MIB, 0, INACTIVE);      /* 6..44: page 1 is whole */
@@ -179,7 +181,7 @@ pages_of_expandable_segments_go_back_one_by_one(void **state)
     story_block(&s, 40 * MIB, 0, INACTIVE);      /* 60..100: pages 3 and 4 */
     story_segment(&s, &(struct story_segment){.address = BASE + 200 * MIB,
                                               .size = 6 * MIB,
-                                              .is_expandable = 1});
+                                              .is_expandable = true});
     story_block(&s, 2 * MIB, 0, INACTIVE); /* a page of the small pool is 2 MiB */
     story_block(&s, 512, 512, ACTIVE);
     story_block(&s, 4 * MIB - 512, 0, INACTIVE);
@@ -207,9 +209,10 @@ blocks_that_share_no_page_pin_nothing(void **state)
     (void)state;
     struct story s;
     story_begin(&s);
-    story_segment(
-        &s, &(struct story_segment){
-                .address = BASE, .size = 80 * MIB, .is_large = 1, .is_expandable = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE,
+                                              .size = 80 * MIB,
+                                              .is_large = true,
+                                              .is_expandable = true});
     story_block(&s, 20 * MIB, 20 * MIB, ACTIVE); /* a whole page: pins nothing */
     story_block(&s, 20 * MIB, 0, INACTIVE);
     story_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
@@ -231,9 +234,10 @@ the_end_of_a_run_is_the_end_of_its_page(void **state)
     (void)state;
     struct story s;
     story_begin(&s);
-    story_segment(
-        &s, &(struct story_segment){
-                .address = BASE, .size = 30 * MIB, .is_large = 1, .is_expandable = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE,
+                                              .size = 30 * MIB,
+                                              .is_large = true,
+                                              .is_expandable = true});
     story_block(&s, 20 * MIB, 20 * MIB, ACTIVE);
     story_block(&s, 10 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
@@ -251,7 +255,7 @@ runs_of_other_streams_pools_and_sizes_stay_apart(void **state)
     struct story s;
     static const struct {
         uint64_t stream, pool;
-        int is_large, is_expandable;
+        bool is_large, is_expandable;
     } runs[] = {{0, 0, 1, 1}, {1, 0, 1, 1}, {1, 2, 1, 1},
                 {1, 2, 0, 1}, {1, 2, 0, 0}, {1, 2, 0, 0}};
     story_begin(&s);
@@ -279,18 +283,20 @@ private_pools_give_nothing_back(void **state)
     (void)state;
     struct story s;
     story_begin(&s);
-    story_segment(&s, &(struct story_segment){
-                          .address = BASE, .size = 20 * MIB, .is_large = 1, .pool = 1});
+    story_segment(&s,
+                  &(struct story_segment){
+                      .address = BASE, .size = 20 * MIB, .is_large = true, .pool = 1});
     story_block(&s, 20 * MIB, 0, INACTIVE);
-    story_segment(
-        &s, &(struct story_segment){
-                .address = BASE + 40 * MIB, .size = 20 * MIB, .is_large = 1, .pool = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE + 40 * MIB,
+                                              .size = 20 * MIB,
+                                              .is_large = true,
+                                              .pool = 1});
     story_block(&s, 8 * MIB, 8 * MIB, ACTIVE);
     story_block(&s, 12 * MIB, 0, INACTIVE);
     story_segment(&s, &(struct story_segment){.address = BASE + 80 * MIB,
                                               .size = 20 * MIB,
-                                              .is_large = 1,
-                                              .is_expandable = 1,
+                                              .is_large = true,
+                                              .is_expandable = true,
                                               .pool = 2});
     story_block(&s, 20 * MIB, 0, INACTIVE);
     struct dry_state *at = state_at_dump(&s);
@@ -321,7 +327,7 @@ pinners_come_by_what_a_byte_frees(void **state)
     for (size_t i = 0; i < 5; i++) {
         story_segment(&s, &(struct story_segment){.address = BASE + i * 100 * MIB,
                                                   .size = segments[i].size * MIB,
-                                                  .is_large = 1});
+                                                  .is_large = true});
         story_block(&s, segments[i].used * MIB, 0, i % 2 ? PENDING : ACTIVE);
         story_block(&s, (segments[i].size - segments[i].used) * MIB, 0, INACTIVE);
     }

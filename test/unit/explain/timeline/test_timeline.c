@@ -441,7 +441,7 @@ a_block_may_be_larger_than_its_request(void **state)
     story_event(&s, DRY_ACTION_FREE_COMPLETED, BASE + 10 * MIB - 512,
                 10 * MIB - 512 * KIB);
     story_segment(
-        &s, &(struct story_segment){.address = BASE, .size = 20 * MIB, .is_large = 1});
+        &s, &(struct story_segment){.address = BASE, .size = 20 * MIB, .is_large = true});
     story_block(&s, 10 * MIB - 512, 10 * MIB - 512, ACTIVE);
     story_block(&s, 10 * MIB + 512, 0, INACTIVE);
     const struct dry_timeline_view *v = story_timeline(&s);
@@ -454,7 +454,7 @@ a_block_may_be_larger_than_its_request(void **state)
 /* --- segments ----------------------------------------------------------------------------- */
 
 static const struct story_segment pages = {
-    .address = BASE, .size = 60 * MIB, .is_large = 1, .is_expandable = 1};
+    .address = BASE, .size = 60 * MIB, .is_large = true, .is_expandable = true};
 
 static void
 pages_join_and_are_cut(void **state)
@@ -499,8 +499,9 @@ what_is_given_back_was_there_before(void **state)
     story_event(&s, DRY_ACTION_SEGMENT_FREE, BASE + 200 * MIB, 2 * MIB);
     story_event(&s, DRY_ACTION_SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
     story_event(&s, DRY_ACTION_SEGMENT_UNMAP, BASE, 60 * MIB);
-    story_segment(&s, &(struct story_segment){
-                          .address = BASE + 300 * MIB, .size = 20 * MIB, .is_large = 1});
+    story_segment(&s, &(struct story_segment){.address = BASE + 300 * MIB,
+                                              .size = 20 * MIB,
+                                              .is_large = true});
     story_block(&s, 20 * MIB, 0, INACTIVE);
     const struct dry_timeline_view *v = story_timeline(&s);
     assert_int_equal(v->segment_conflicts, 0);
@@ -629,7 +630,7 @@ final_segments_that_overlap_count_once(void **state)
     for (uint64_t i = 0; i < 3; i++) {
         story_segment(&s, &(struct story_segment){.address = BASE + i * 10 * MIB,
                                                   .size = 20 * MIB,
-                                                  .is_large = 1});
+                                                  .is_large = true});
         story_block(&s, 20 * MIB, 0, INACTIVE);
     }
     story_segment(&s,
@@ -870,7 +871,7 @@ an_axis_of_all_times_there_are_is_divided(void **state)
         story_at(&s, times[i], DRY_ACTION_ALLOC, BASE + i * 512, 512);
     const struct dry_timeline_view *v = story_timeline(&s);
     struct dry_axis axis = {
-        .from = 0, .to = v->dump_moment + 1, .column_count = 4, .is_time = 1};
+        .from = 0, .to = v->dump_moment + 1, .column_count = 4, .is_time = true};
     struct dry_curve_column columns[4];
     assert_int_equal(
         dry_timeline_curve(s.timeline, DRY_CURVE_ACTIVE, &axis, columns, NULL), DRY_OK);

@@ -99,9 +99,9 @@ runs_out(const struct made *m, const char *conf, uint64_t capacity_bytes)
     dry_run_options_init(&options);
     options.conf = conf;
     options.capacity_bytes = capacity_bytes;
-    options.begin_anew = 1;
+    options.begin_anew = true;
     assert_int_equal(dry_replay_run(m->replay, &options, &run, NULL), DRY_OK);
-    return run.oom != 0;
+    return run.oom;
 }
 
 /* --- the record --------------------------------------------------------------------------- */

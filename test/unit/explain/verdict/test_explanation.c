@@ -225,11 +225,11 @@ runs_out(const struct made *m, const char *conf)
     struct dry_run run;
     dry_run_options_init(&options);
     options.conf = conf;
-    options.begin_anew = 1;
+    options.begin_anew = true;
     options.capacity_bytes = m->view->budget_bytes;
     struct dry_replay *replay = m->devices[m->options.subject].replay;
     assert_int_equal(dry_replay_run(replay, &options, &run, NULL), DRY_OK);
-    return run.oom != 0;
+    return run.oom;
 }
 
 static void
@@ -360,7 +360,7 @@ tell_failures(struct story *s, uint64_t first, uint64_t second)
     for (unsigned i = 0; i < 2; i++) {
         story_segment(s, &(struct story_segment){.address = BASE + i * 100 * MIB,
                                                  .size = 40 * MIB,
-                                                 .is_large = 1});
+                                                 .is_large = true});
         story_block(s, 24 * MIB, 24 * MIB, DRY_BLOCK_ACTIVE);
         story_block(s, 16 * MIB, 0, DRY_BLOCK_INACTIVE);
     }
@@ -453,7 +453,7 @@ tell_a_late_start(struct story *s, bool early)
     }
     story_event(s, DRY_ACTION_OOM, 20 * MIB, 200 * MIB);
     story_segment(
-        s, &(struct story_segment){.address = BASE, .size = 40 * MIB, .is_large = 1});
+        s, &(struct story_segment){.address = BASE, .size = 40 * MIB, .is_large = true});
     story_block(s, 30 * MIB, 30 * MIB, DRY_BLOCK_ACTIVE);
     story_block(s, 10 * MIB, 0, DRY_BLOCK_INACTIVE);
     story_timeline(s);
@@ -516,7 +516,7 @@ a_simulations_record_is_not_called_exact(void **state)
         story_event(&s, DRY_ACTION_ALLOC, BASE + i * 100 * MIB, 40 * MIB);
         story_segment(&s, &(struct story_segment){.address = BASE + i * 100 * MIB,
                                                   .size = 40 * MIB,
-                                                  .is_large = 1});
+                                                  .is_large = true});
         story_block(&s, 40 * MIB, 40 * MIB, DRY_BLOCK_ACTIVE);
     }
     story_timeline(&s);

@@ -355,7 +355,7 @@ no_passed_event_is_overlooked(void **state)
     static void *at[1024];
     struct fixture f;
     prepare(&f);
-    f.options.magazines = 0;
+    f.options.magazines = false;
     begin(&f);
     for (int i = 0; i < 1024; i++)
         at[i] = alloc(&f, 4096);
@@ -468,7 +468,7 @@ an_event_is_recorded_without_the_lock(void **state)
     for (uint64_t refused = 0; refused < 3; refused++) {
         struct fixture f;
         prepare(&f);
-        f.options.magazines = 0;
+        f.options.magazines = false;
         f.fake.refuse_record = refused;
         begin(&f);
         struct visit v = {.f = &f, .block = alloc(&f, 4096)};
@@ -604,7 +604,7 @@ the_background_pins_what_was_cleared(void **state)
     (void)state;
     struct fixture f;
     prepare(&f);
-    f.options.in_background = 1;
+    f.options.in_background = true;
     f.options.warm_bytes = 40 * DRYI_MIB;
     begin(&f);
     void *at[20];
@@ -637,7 +637,7 @@ warm_memory_needs_no_pinning(void **state)
     (void)alloc(&f, 3 * DRYI_MIB);
     (void)alloc(&f, 3 * DRYI_MIB);
     assert_int_equal(f.fake.takes, takes);
-    assert_int_equal(dry_pinned_warm(f.pinned, DRYI_MIB, 0, NULL), DRY_OK);
+    assert_int_equal(dry_pinned_warm(f.pinned, DRYI_MIB, false, NULL), DRY_OK);
     assert_int_equal(f.fake.takes, takes);
     end(&f);
 }
@@ -650,7 +650,7 @@ the_background_pins_any_number_of_pieces(void **state)
     prepare(&f);
     f.options.arena_bytes = 2 * DRYI_MIB;
     f.options.warm_bytes = 600 * DRYI_MIB;
-    f.options.in_background = 1;
+    f.options.in_background = true;
     begin(&f);
     /* Nobody asks for anything meanwhile: no call of ours fetches what is there. */
     for (int i = 0; i < 10000 && !atomic_load(&f.pinned->warmer.is_done); i++)
@@ -668,7 +668,7 @@ destroy_ends_a_warm_up(void **state)
     struct fixture f;
     prepare(&f);
     f.fake.take_us = 2000;
-    f.options.in_background = 1;
+    f.options.in_background = true;
     f.options.warm_bytes = 400 * DRYI_MIB;
     begin(&f);
     dry_pinned_destroy(f.pinned);
@@ -958,7 +958,7 @@ tell_a_story(struct fixture *f)
             status = dry_pinned_free(f->pinned, at[i - 3]);
     }
     if (status == DRY_OK)
-        status = dry_pinned_warm(f->pinned, 40 * DRYI_MIB, 0, NULL);
+        status = dry_pinned_warm(f->pinned, 40 * DRYI_MIB, false, NULL);
     if (status == DRY_OK)
         status = dry_pinned_clear(f->pinned);
     return status;
@@ -1153,7 +1153,7 @@ live_together(struct crowd *c, enum dry_pinned_mode mode)
     pthread_t threads[THREADS];
     struct member members[THREADS];
     prepare(&c->f);
-    c->f.options.in_background = 1;
+    c->f.options.in_background = true;
     c->f.options.mode = mode;
     c->f.options.block_bytes = 4 * DRYI_MIB;
     c->f.options.block_count = 1;

@@ -484,7 +484,7 @@ no_memory_for_records_is_said(void **state)
         prepare(&b, NULL);
         b.options.memory = &memory;
         b.options.warm_bytes = 4 * DRYI_MIB;
-        b.options.in_background = 1;
+        b.options.in_background = true;
         enum dry_status status = dry_pinned_create(&b.options, &b.pinned, &b.err);
         if (status == DRY_OK)
             live(&b, NULL);
@@ -529,7 +529,7 @@ threads_share_a_cache_that_warms(void **state)
     struct bench b;
     prepare(&b, &setup);
     b.options.warm_bytes = 16 * DRYI_MIB;
-    b.options.in_background = 1;
+    b.options.in_background = true;
     create(&b);
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)

@@ -152,7 +152,7 @@ without_dimensions_there_is_one_element(void **state)
 }
 
 static uint64_t
-bytes_of(struct dry_dtype dtype, int is_padded, int32_t ndim, const int64_t *shape)
+bytes_of(struct dry_dtype dtype, bool is_padded, int32_t ndim, const int64_t *shape)
 {
     struct dry_tensor_form form = {dtype, ndim, shape, is_padded};
     uint64_t bytes = 0;
@@ -164,25 +164,27 @@ static void
 elements_of_any_width_are_measured(void **state)
 {
     (void)state;
-    assert_int_equal(bytes_of(float32, 0, 3, (int64_t[]){1024, 1024, 1024}), 4ull << 30);
-    assert_int_equal(bytes_of(float4, 0, 1, (int64_t[]){7}), 4);
-    assert_int_equal(bytes_of(float4, 1, 1, (int64_t[]){7}), 7);
-    assert_int_equal(bytes_of(float4, 0, 2, (int64_t[]){3, 3}), 5);
+    assert_int_equal(bytes_of(float32, false, 3, (int64_t[]){1024, 1024, 1024}),
+                     4ull << 30);
+    assert_int_equal(bytes_of(float4, false, 1, (int64_t[]){7}), 4);
+    assert_int_equal(bytes_of(float4, true, 1, (int64_t[]){7}), 7);
+    assert_int_equal(bytes_of(float4, false, 2, (int64_t[]){3, 3}), 5);
     struct dry_dtype six = {DRY_DTYPE_FLOAT6_E2M3FN, 6, 1};
-    assert_int_equal(bytes_of(six, 0, 1, (int64_t[]){9}), 7);
-    assert_int_equal(bytes_of(six, 0, 0, NULL), 1);
+    assert_int_equal(bytes_of(six, false, 1, (int64_t[]){9}), 7);
+    assert_int_equal(bytes_of(six, false, 0, NULL), 1);
     struct dry_dtype pair = {DRY_DTYPE_FLOAT4_E2M1FN, 4, 2};
-    assert_int_equal(bytes_of(pair, 0, 1, (int64_t[]){9}), 9);
+    assert_int_equal(bytes_of(pair, false, 1, (int64_t[]){9}), 9);
     struct dry_dtype twelve = {DRY_DTYPE_INT, 12, 1};
-    assert_int_equal(bytes_of(twelve, 0, 1, (int64_t[]){3}), 6);
+    assert_int_equal(bytes_of(twelve, false, 1, (int64_t[]){3}), 6);
     struct dry_dtype vector = {DRY_DTYPE_FLOAT, 32, 4};
-    assert_int_equal(bytes_of(vector, 0, 1, (int64_t[]){3}), 48);
-    assert_int_equal(bytes_of(uint8, 0, 1, (int64_t[]){INT64_MAX}), INT64_MAX);
-    assert_int_equal(bytes_of(float4, 0, 1, (int64_t[]){INT64_MAX}), INT64_MAX / 2 + 1);
+    assert_int_equal(bytes_of(vector, false, 1, (int64_t[]){3}), 48);
+    assert_int_equal(bytes_of(uint8, false, 1, (int64_t[]){INT64_MAX}), INT64_MAX);
+    assert_int_equal(bytes_of(float4, false, 1, (int64_t[]){INT64_MAX}),
+                     INT64_MAX / 2 + 1);
 }
 
 static void
-refuse_form(struct dry_dtype dtype, int is_padded, int32_t ndim, const int64_t *shape)
+refuse_form(struct dry_dtype dtype, bool is_padded, int32_t ndim, const int64_t *shape)
 {
     struct dry_tensor_form form = {dtype, ndim, shape, is_padded};
     struct dry_tensor_options o;
@@ -204,16 +206,16 @@ forms_that_cannot_be_are_refused(void **state)
     int64_t many[DRY_TENSOR_NDIM_MAX + 1];
     for (size_t i = 0; i < sizeof many / sizeof *many; i++)
         many[i] = 1;
-    assert_int_equal(bytes_of(uint8, 0, DRY_TENSOR_NDIM_MAX, many), 1);
-    refuse_form(uint8, 0, DRY_TENSOR_NDIM_MAX + 1, many);
-    refuse_form(uint8, 0, -1, many);
-    refuse_form(uint8, 0, 1, NULL);
-    refuse_form(uint8, 0, 2, (int64_t[]){4, -1});
-    refuse_form(uint8, 0, 2, (int64_t[]){0, INT64_MIN});
-    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT, 0, 1}, 0, 1, many);
-    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT, 32, 0}, 0, 1, many);
-    refuse_form(uint8, 1, 1, many);
-    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT4_E2M1FN, 4, 2}, 1, 1, many);
+    assert_int_equal(bytes_of(uint8, false, DRY_TENSOR_NDIM_MAX, many), 1);
+    refuse_form(uint8, false, DRY_TENSOR_NDIM_MAX + 1, many);
+    refuse_form(uint8, false, -1, many);
+    refuse_form(uint8, false, 1, NULL);
+    refuse_form(uint8, false, 2, (int64_t[]){4, -1});
+    refuse_form(uint8, false, 2, (int64_t[]){0, INT64_MIN});
+    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT, 0, 1}, false, 1, many);
+    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT, 32, 0}, false, 1, many);
+    refuse_form(uint8, true, 1, many);
+    refuse_form((struct dry_dtype){DRY_DTYPE_FLOAT4_E2M1FN, 4, 2}, true, 1, many);
 }
 
 /* 2^32 * 2^32 is 0 in 64 bits: a product that is not checked gives a tensor of no bytes. */
@@ -222,17 +224,17 @@ products_that_overflow_are_refused(void **state)
 {
     (void)state;
     const int64_t half = INT64_C(1) << 32;
-    refuse_form(uint8, 0, 2, (int64_t[]){half, half});
-    refuse_form(uint8, 0, 3, (int64_t[]){half, half, 0});
-    refuse_form(uint8, 0, 3, (int64_t[]){0, half, half});
-    refuse_form(uint8, 0, 4, (int64_t[]){half, half, half, half});
-    refuse_form(float32, 0, 1, (int64_t[]){INT64_C(1) << 61});
-    refuse_form(float32, 0, 1, (int64_t[]){INT64_MAX});
-    refuse_form((struct dry_dtype){DRY_DTYPE_INT, 255, 65535}, 0, 1,
+    refuse_form(uint8, false, 2, (int64_t[]){half, half});
+    refuse_form(uint8, false, 3, (int64_t[]){half, half, 0});
+    refuse_form(uint8, false, 3, (int64_t[]){0, half, half});
+    refuse_form(uint8, false, 4, (int64_t[]){half, half, half, half});
+    refuse_form(float32, false, 1, (int64_t[]){INT64_C(1) << 61});
+    refuse_form(float32, false, 1, (int64_t[]){INT64_MAX});
+    refuse_form((struct dry_dtype){DRY_DTYPE_INT, 255, 65535}, false, 1,
                 (int64_t[]){INT64_MAX});
-    refuse_form((struct dry_dtype){DRY_DTYPE_INT, 7, 65535}, 0, 1,
+    refuse_form((struct dry_dtype){DRY_DTYPE_INT, 7, 65535}, false, 1,
                 (int64_t[]){INT64_MAX});
-    assert_int_equal(bytes_of(float32, 0, 1, (int64_t[]){(INT64_C(1) << 61) - 1}),
+    assert_int_equal(bytes_of(float32, false, 1, (int64_t[]){(INT64_C(1) << 61) - 1}),
                      INT64_MAX - 3);
     /* More than any region can be is another matter: pages refuse it. */
     struct dry_tensor_options o = options_of(uint8, 1, (int64_t[]){INT64_MAX});
@@ -246,11 +248,11 @@ flags_are_said_where_they_can_be(void **state)
     (void)state;
     const int64_t shape[] = {33};
     struct dry_tensor_options o = options_of(float4, 1, shape);
-    o.form.is_padded = 1;
+    o.form.is_padded = true;
     struct dry_tensor *t = create(&o);
     struct dry_tensor_view view;
     dry_tensor_view_init(&view);
-    view.is_read_only = 1;
+    view.is_read_only = true;
     struct dry_dlpack_versioned *m = export(t, &view);
     assert_int_equal(m->flags, DRY_DLPACK_READ_ONLY | DRY_DLPACK_PADDED);
     m->deleter(m);
@@ -261,7 +263,7 @@ flags_are_said_where_they_can_be(void **state)
     assert_int_equal(dry_tensor_export_legacy(t, NULL, &legacy, NULL),
                      DRY_ERR_UNSUPPORTED);
     dry_tensor_destroy(t);
-    o.form.is_padded = 0;
+    o.form.is_padded = false;
     t = create(&o);
     assert_int_equal(dry_tensor_export_legacy(t, &view, &legacy, NULL),
                      DRY_ERR_UNSUPPORTED);
@@ -276,7 +278,7 @@ part_of(uint64_t offset, struct dry_dtype dtype, int32_t ndim, const int64_t *sh
 {
     struct dry_tensor_view view;
     dry_tensor_view_init(&view);
-    view.is_part = 1;
+    view.is_part = true;
     view.offset_bytes = offset;
     view.form = (struct dry_tensor_form){.dtype = dtype, .ndim = ndim, .shape = shape};
     return view;

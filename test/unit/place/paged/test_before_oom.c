@@ -49,7 +49,7 @@ make_sim_of(uint64_t capacity, uint64_t page)
     dry_sim_options_init(&so);
     so.capacity_bytes = capacity;
     so.page_bytes = page;
-    so.check = 1;
+    so.check = true;
     struct dry_sim *sim;
     assert_int_equal(dry_sim_create(&so, &sim, NULL), DRY_OK);
     return sim;
@@ -401,7 +401,7 @@ what_is_lent_is_not_broken_before(void **state)
 
 /* --- what other streams freed ------------------------------------------------------------- */
 
-static int
+static bool
 is_captured(void *self, uint64_t stream)
 {
     (void)self;

@@ -1212,7 +1212,7 @@ open_play(struct play *play, uint64_t seed, const struct dry_memory *memory)
     struct dry_sim_options options;
     dry_sim_options_init(&options);
     options.memory = memory;
-    options.check = 1;
+    options.check = true;
     *play = (struct play){0};
     random_init(&play->random, seed);
     options.capacity_bytes = (8 + random_below(&play->random, 120)) * MIB;

@@ -62,7 +62,7 @@ open_any(struct rig *rig, const char *conf, uint64_t capacity,
     *rig = (struct rig){.unit = 4 * MIB, .streams = 1};
     dry_sim_options_init(&sim_options);
     sim_options.capacity_bytes = capacity;
-    sim_options.check = 1;
+    sim_options.check = true;
     assert_int_equal(dry_sim_create(&sim_options, &rig->sim, &err), DRY_OK);
     options.device = dry_sim_get_device(rig->sim);
     dryi_paged_conf_init(&options.conf);

@@ -140,18 +140,16 @@ best_naive(const struct dry_keep_problem *p, uint64_t budget, bool *is_possible)
 }
 
 static uint32_t
-mask_of(const uint8_t *is_kept, size_t count)
+mask_of(const bool *is_kept, size_t count)
 {
     uint32_t mask = 0;
-    for (size_t i = 0; i < count; i++) {
-        assert_true(is_kept[i] <= 1);
+    for (size_t i = 0; i < count; i++)
         mask |= (uint32_t)is_kept[i] << i;
-    }
     return mask;
 }
 
 static void
-require_result(const struct dry_keep_problem *p, const uint8_t *is_kept, uint64_t budget,
+require_result(const struct dry_keep_problem *p, const bool *is_kept, uint64_t budget,
                const struct dry_keep_result *result)
 {
     uint32_t mask = mask_of(is_kept, p->item_count);
@@ -175,7 +173,7 @@ require_best(const struct instance *in, uint64_t budget)
     const struct dry_keep_problem *p = &in->problem;
     struct dry_keep_options options = options_of(budget);
     struct dry_keep_result result;
-    uint8_t is_kept[ITEMS_MAX];
+    bool is_kept[ITEMS_MAX];
     bool is_possible;
     uint64_t best = best_naive(p, budget, &is_possible);
     enum dry_status status = dry_keep_solve(p, &options, is_kept, &result, NULL);
@@ -214,7 +212,7 @@ little_effort_gives_a_sound_bound(void **state)
         struct instance in;
         struct random r;
         struct dry_keep_result result;
-        uint8_t is_kept[ITEMS_MAX];
+        bool is_kept[ITEMS_MAX];
         bool is_possible;
         random_init(&r, seed);
         make_instance(&in, &r, 12);
@@ -245,7 +243,7 @@ bounds_hold_wherever_a_search_ends(void **state)
         struct instance in;
         struct random r;
         struct dry_keep_result result;
-        uint8_t is_kept[ITEMS_MAX];
+        bool is_kept[ITEMS_MAX];
         bool is_possible;
         uint64_t first = UINT64_MAX;
         random_init(&r, seed);
@@ -276,7 +274,7 @@ items_that_depend_on_each_other_are_settled(void **state)
         struct dry_keep_input inputs[2 * COUNT];
         struct dry_keep_problem p = {items, COUNT, inputs, 0};
         struct dry_keep_result result;
-        uint8_t is_kept[COUNT];
+        bool is_kept[COUNT];
         struct random r;
         uint64_t all = 0;
         random_init(&r, seed);
@@ -323,7 +321,7 @@ plain_problems_are_solved_as_by_the_table(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
         uint64_t bytes[PLAIN_MAX], time[PLAIN_MAX], all = 0;
-        uint8_t is_kept[PLAIN_MAX];
+        bool is_kept[PLAIN_MAX];
         struct dry_keep_result result;
         struct random r;
         random_init(&r, seed);
@@ -354,7 +352,7 @@ repeated_blocks_are_settled(void **state)
                                      90177536, 90177536, 2097152};
     static const uint64_t times[] = {900, 2100, 905, 3800, 2650, 2651, 70};
     uint64_t bytes[168], time[168], all = 0;
-    uint8_t is_kept[168];
+    bool is_kept[168];
     struct dry_keep_result result;
     for (size_t i = 0; i < 168; i++) {
         bytes[i] = sizes[i % 7];
@@ -376,7 +374,7 @@ large_problems_are_within_a_stated_gap(void **state)
     (void)state;
     enum { COUNT = 3000 };
     static uint64_t bytes[COUNT], time[COUNT];
-    static uint8_t is_kept[COUNT];
+    static bool is_kept[COUNT];
     struct dry_keep_result result, again;
     struct random r;
     uint64_t all = 0, all_time = 0;
@@ -427,7 +425,7 @@ curves_are_convex_and_their_points_are_choices(void **state)
         struct instance in;
         struct random r;
         struct dry_keep_result points[6];
-        uint8_t is_kept[6 * ITEMS_MAX];
+        bool is_kept[6 * ITEMS_MAX];
         random_init(&r, seed);
         make_instance(&in, &r, (uint32_t)random_below(&r, 13));
         struct dry_keep_curve curve = {points, is_kept, 2 + random_below(&r, 5), 0};
@@ -456,12 +454,12 @@ static void
 require_refused(struct dry_keep_problem p, enum dry_status status, const char *text)
 {
     struct dry_keep_result result = {.nodes = 77};
-    uint8_t is_kept[4] = {9, 9, 9, 9};
+    bool is_kept[4] = {true, false, true, false};
     struct dry_error err;
     assert_int_equal(dry_keep_solve(&p, NULL, is_kept, &result, &err), status);
     assert_non_null(strstr(err.text, text));
     assert_int_equal(result.nodes, 77);
-    assert_int_equal(is_kept[0], 9);
+    assert_true(is_kept[0] && !is_kept[1] && is_kept[2] && !is_kept[3]);
 }
 
 static void
@@ -504,7 +502,7 @@ judge_refuses_what_the_rules_forbid(void **state)
                                     {.bytes = 6, .tied_to = 1}};
     struct dry_keep_problem p = {items, 2, NULL, 0};
     struct dry_keep_result result;
-    uint8_t none[2] = {0, 0}, half[2] = {1, 0}, all[2] = {1, 1};
+    bool none[2] = {false, false}, half[2] = {true, false}, all[2] = {true, true};
     assert_int_equal(dry_keep_judge(&p, none, NULL, &result, NULL), DRY_ERR_ARGUMENT);
     assert_int_equal(dry_keep_judge(&p, half, NULL, &result, NULL), DRY_ERR_ARGUMENT);
     assert_int_equal(dry_keep_judge(&p, all, NULL, &result, NULL), DRY_OK);
@@ -538,7 +536,7 @@ failed_allocations_leave_nothing(void **state)
     random_init(&r, 3);
     do {
         make_instance(&in, &r, 14);
-    } while (dry_keep_solve(&in.problem, NULL, (uint8_t[ITEMS_MAX]){0},
+    } while (dry_keep_solve(&in.problem, NULL, (bool[ITEMS_MAX]){0},
                             &(struct dry_keep_result){0}, NULL) != DRY_OK);
     for (size_t n = 0;; n++) {
         struct failing_memory fm;
@@ -561,7 +559,7 @@ failed_allocations_of_the_table_leave_nothing(void **state)
 {
     (void)state;
     uint64_t bytes[40], time[40];
-    uint8_t is_kept[40];
+    bool is_kept[40];
     for (size_t i = 0; i < 40; i++) {
         bytes[i] = 1000 + 17 * i;
         time[i] = 900 + 19 * i;

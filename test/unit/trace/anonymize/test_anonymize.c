@@ -295,9 +295,9 @@ options_hide_more_or_less(void **state)
     (void)state;
     struct dry_trace *trace = read_text(full);
     struct dry_anonymize_options options = make_options();
-    options.hash_all = 1;
-    options.drop_lines = 1;
-    options.keep_times = 1;
+    options.hash_all = true;
+    options.drop_lines = true;
+    options.keep_times = true;
     options.digits = 12;
     struct dry_anonymize_proof proof;
     struct dry_trace *again = share(trace, &options, &proof);
@@ -360,7 +360,7 @@ collisions_are_told_apart(void **state)
     (void)state;
     struct dry_trace_builder *builder;
     assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
-    uint32_t lane = dry_trace_add_lane(builder, &(struct dry_lane){.pool_known = 1});
+    uint32_t lane = dry_trace_add_lane(builder, &(struct dry_lane){.pool_known = true});
     for (uint32_t i = 0; i < 500; i++) {
         char name[16];
         snprintf(name, sizeof name, "layer_%u", i);
@@ -410,7 +410,7 @@ too_long_unknown_keys_are_left_out(void **state)
     struct dry_note note = {DRY_NONE, DRY_NONE, DRY_NONE, DRY_NONE, 0, 0};
     note.extra = dry_trace_add_string(builder, extra, 6 + COUNT * 3);
     struct dry_event event = {
-        .lane = dry_trace_add_lane(builder, &(struct dry_lane){.pool_known = 1}),
+        .lane = dry_trace_add_lane(builder, &(struct dry_lane){.pool_known = true}),
         .stack = DRY_NONE,
         .note = dry_trace_add_note(builder, &note)};
     dry_trace_add_event(builder, &event);

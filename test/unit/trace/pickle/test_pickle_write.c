@@ -61,7 +61,7 @@ add_events(struct dry_trace_builder *b, size_t count)
         dry_trace_add_lane(b, &(struct dry_lane){.stream = UINT64_MAX,
                                                  .pool_a = 3,
                                                  .pool_b = 70000,
-                                                 .pool_known = 1}),
+                                                 .pool_known = true}),
     };
     const uint32_t stacks[3] = {DRY_NONE, add_stack(b, 0), add_stack(b, 50)};
     const uint32_t notes[3] = {DRY_NONE, add_note(b, "", 0),
@@ -84,7 +84,7 @@ static void
 add_segments(struct dry_trace_builder *b, size_t count, int32_t device)
 {
     uint32_t lane =
-        dry_trace_add_lane(b, &(struct dry_lane){.stream = 7, .pool_known = 1});
+        dry_trace_add_lane(b, &(struct dry_lane){.stream = 7, .pool_known = true});
     struct dry_trace_block blocks[3];
     for (size_t i = 0; i < count; i++) {
         struct dry_trace_segment segment = {
@@ -100,8 +100,8 @@ add_segments(struct dry_trace_builder *b, size_t count, int32_t device)
             .device = device,
             .is_large = i % 2,
             .is_expandable = i % 3 == 0,
-            .pool_id_known = 1,
-            .expandable_known = 1,
+            .pool_id_known = true,
+            .expandable_known = true,
         };
         for (size_t k = 0; k < 3; k++)
             blocks[k] = (struct dry_trace_block){
@@ -139,12 +139,12 @@ build(const struct dry_memory *memory, size_t scale, struct dry_trace **trace)
                                           .stage = add_string(b, "START"),
                                           .extra = DRY_NONE,
                                           .device = 0});
-    struct dry_trace_settings settings = {.known = 1,
+    struct dry_trace_settings settings = {.known = true,
                                           .conf = add_string(b, "backend:native"),
                                           .max_split_size = -1,
                                           .garbage_collection_threshold = 0.8,
-                                          .expandable_segments = 1,
-                                          .roundup_known = 1,
+                                          .expandable_segments = true,
+                                          .roundup_known = true,
                                           .extra = DRY_NONE};
     for (unsigned i = 0; i < 16; i++)
         settings.roundup_power2_divisions[i] = i;
