@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "trace/model/trace.h"
+#include "trace/text/text_format.h"
 
 #define STRING_BYTES_MAX (16u << 20)
 #define DEPTH_MAX 64u
@@ -83,7 +84,7 @@ read_any(struct dryi_input *in, const struct dry_trace_options *options,
     if (in->window[in->at] == PICKLE_FIRST_BYTE)
         return dryi_pickle_read(in, options, builder, err);
     const char *name = name_magic(in);
-    return name ? refuse_magic(name, err) : dryi_text_read(in, builder, err);
+    return name ? refuse_magic(name, err) : dryi_text_format_read(in, builder, err);
 }
 
 static enum dry_status

@@ -115,13 +115,10 @@ void dryi_trace_sum_blocks(struct dry_trace_segment *segment,
 /* Order segments and devices by device, host last. Part of finish. */
 enum dry_status dryi_trace_group(struct dry_trace *trace, struct dry_error *err);
 
-/* The readers. Both get a builder of kind SNAPSHOT and leave `finish` to the caller. */
+/* Read a pickle into the builder of kind SNAPSHOT; `finish` is left to the caller. */
 enum dry_status dryi_pickle_read(struct dryi_input *in,
                                  const struct dry_trace_options *options,
                                  struct dry_trace_builder *builder,
                                  struct dry_error *err);
-/* Sets the builder's kind; what is no text format it knows is refused with FORMAT. */
-enum dry_status dryi_text_read(struct dryi_input *in, struct dry_trace_builder *builder,
-                               struct dry_error *err);
 
 #endif

@@ -3,8 +3,9 @@
 #define DRYI_TEXT_READ_H
 
 /*
- * The text formats, one reader each. dryi_text_read() looks at the first line, says which
- * it is in *kind, and reads to the end; the events arrive in the builder as device 0.
+ * The readers of the text formats, one each, and what they share. A reader gets the first
+ * line as the current one and reads to the end; its events arrive in the builder as those
+ * of device 0. text_format.h says which reader a text needs.
  */
 
 #include <drystone/memory.h>
@@ -12,7 +13,7 @@
 
 #include "trace/text/text.h"
 
-/* What the three readers share. */
+/* The text, and where its events go. */
 struct dryi_text_read {
     struct dryi_text text;
     struct dry_memory memory;
@@ -20,7 +21,7 @@ struct dryi_text_read {
     struct dry_error *err;
 };
 
-/* The first line is the current one. */
+/* Read all events. Requires that the first line is the current one. */
 enum dry_status dryi_plain_read(struct dryi_text_read *r);
 enum dry_status dryi_rmm_read(struct dryi_text_read *r);
 enum dry_status dryi_lifetimes_read(struct dryi_text_read *r);

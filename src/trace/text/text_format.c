@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The format of a text. The first line that is neither empty nor a comment decides: an
+ * event of a plain trace, RMM's header, or the header of lifetimes. A table has one row a
+ * format: a test of that line, and the reader. Cost: O(bytes of the line).
+ */
+#include "trace/text/text_format.h"
+
+#include <string.h>
+
+#include "trace/model/trace.h"
+#include "trace/text/text_read.h"
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+/* True if the current line's cells include this one; the cursor stays. */
+static bool
+has_cell(struct dryi_text *t, const char *name)
+{
+    struct dryi_word cell;
+    size_t before = t->at;
+    bool found = false;
+    while (!found && dryi_text_next_cell(t, &cell))
+        found = dryi_word_is(&cell, name);
+    t->at = before;
+    return found;
+}
+
+static bool
+is_plain(struct dryi_text *t)
+{
+    struct dryi_word word;
+    size_t before = t->at;
+    bool found = dryi_text_next_word(t, &word) && word.length == 1 &&
+                 strchr("iafrsepq", word.bytes[0]);
+    t->at = before;
+    return found;
+}
+
+static bool
+is_rmm(struct dryi_text *t)
+{
+    return has_cell(t, "Action") && has_cell(t, "Pointer");
+}
+
+static bool
+is_lifetimes(struct dryi_text *t)
+{
+    return has_cell(t, "lower") || has_cell(t, "upper");
+}
+
+/* An op comes first: a label may look like a header, no header begins like an op. */
+static const struct format {
+    bool (*is_this)(struct dryi_text *t); /* looks at the current line only */
+    enum dry_status (*read)(struct dryi_text_read *r);
+    enum dry_trace_kind kind;
+} formats[] = {
+    {is_plain, dryi_plain_read, DRY_TRACE_PLAIN},
+    {is_rmm, dryi_rmm_read, DRY_TRACE_RMM},
+    {is_lifetimes, dryi_lifetimes_read, DRY_TRACE_LIFETIMES},
+};
+
+static enum dry_status
+read_format(struct dryi_text_read *r)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (!formats[i].is_this(&r->text))
+            continue;
+        dryi_builder_set_kind(r->builder, formats[i].kind);
+        return formats[i].read(r);
+    }
+    return dryi_text_fail(&r->text, 0,
+                          "no trace that is known: expected a pickle, a line `op id size "
+                          "stream time_us` (op one of i a f r s e p q), RMM's header, or "
+                          "the header id,lower,upper,size");
+}
+
+/* Spreadsheets begin a text with a mark; the first line begins behind it. */
+static enum dry_status
+skip_byte_order_mark(struct dryi_input *in, struct dry_error *err)
+{
+    size_t length = sizeof byte_order_mark - 1;
+    enum dry_status status = dryi_input_fill(in, length, err);
+    if (status == DRY_OK && dryi_input_unread(in) >= length &&
+        memcmp(in->window + in->at, byte_order_mark, length) == 0)
+        in->at += length;
+    return status;
+}
+
+enum dry_status
+dryi_text_format_read(struct dryi_input *in, struct dry_trace_builder *builder,
+                      struct dry_error *err)
+{
+    struct dryi_text_read r = {
+        .memory = builder->trace->memory, .builder = builder, .err = err};
+    dryi_text_init(&r.text, in, err);
+    enum dry_status status = skip_byte_order_mark(in, err);
+    if (status == DRY_OK && dry_trace_begin_device(builder, 0) != DRY_OK)
+        status = dryi_builder_check(builder, err);
+    if (status == DRY_OK)
+        status = dryi_text_next_filled(&r.text, '#');
+    if (status == DRY_OK)
+        return read_format(&r);
+    if (status != DRY_END)
+        return status;
+    /* A plain trace may hold nothing but comments: its program took no memory. */
+    dryi_builder_set_kind(builder, DRY_TRACE_PLAIN);
+    return DRY_OK;
+}
