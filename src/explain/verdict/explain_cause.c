@@ -138,12 +138,12 @@ prove_budget(struct dry_explanation *e, struct dry_finding *f)
 }
 
 static void
-find_limit(struct dry_explanation *e)
+add_limit(struct dry_explanation *e)
 {
     const struct dryi_torch_conf *conf = dryi_replay_conf(e->subject.replay);
     bool is_in_conf = conf->per_process_memory_fraction < 1.0;
-    struct dry_finding *f = dryi_explanation_find(
-        e, DRY_CAUSE_LIMIT, is_in_conf ? 100 : 85, e->view.device_free_bytes);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_LIMIT, is_in_conf ? 100 : 85,
+                                             e->view.device_free_bytes);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "needed from the device", e->shortage.need);
     dryi_proof_right(p, "free on the device", e->view.device_free_bytes);
@@ -170,7 +170,7 @@ guess_total(uint64_t budget)
 
 /* Memory of others, if without it the request would have fitted. */
 static void
-find_other(struct dry_explanation *e)
+add_other(struct dry_explanation *e)
 {
     const struct dry_explanation_view *w = &e->view;
     uint64_t earlier = e->timeline->peaks[DRY_CURVE_RESERVED].bytes;
@@ -191,7 +191,7 @@ find_other(struct dry_explanation *e)
         return;
     unsigned confidence = is_known ? 100 : has_shrunk ? 90 : 30;
     struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_OTHER_MEMORY, confidence, other);
+        dryi_finding_add(e, DRY_CAUSE_OTHER_MEMORY, confidence, other);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, has_shrunk ? "reserved earlier" : "the device", total);
     dryi_proof_right(p, "reserved", w->state->reserved);
@@ -203,16 +203,16 @@ find_other(struct dry_explanation *e)
                  "the file does not say how large the device is: the size is assumed; "
                  "state it with --gpu-total");
     else
-        dryi_explanation_promote(e);
+        dryi_finding_promote(e);
 }
 
 static void
-find_capacity(struct dry_explanation *e)
+add_capacity(struct dry_explanation *e)
 {
     uint64_t requested = e->view.state->requested + e->view.request_bytes;
     bool is_certain = requested > e->view.budget_bytes;
-    struct dry_finding *f = dryi_explanation_find(
-        e, DRY_CAUSE_CAPACITY, is_certain ? 100 : 90, e->view.short_bytes);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_CAPACITY, is_certain ? 100 : 90,
+                                             e->view.short_bytes);
     prove_budget(e, f);
 }
 
@@ -254,11 +254,11 @@ prove_waiting(struct dry_explanation *e, struct dry_finding *f)
 }
 
 static void
-find_pending(struct dry_explanation *e)
+add_pending(struct dry_explanation *e)
 {
     const struct dryi_shortage *s = &e->shortage;
     struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_PENDING, 100, s->pending_before);
+        dryi_finding_add(e, DRY_CAUSE_PENDING, 100, s->pending_before);
     if (came_too_late(s, e->view.request_bytes))
         prove_lateness(e, f);
     else
@@ -279,11 +279,11 @@ note_fullness(const struct dry_explanation *e, struct dry_finding *f)
 }
 
 static void
-find_fragmentation(struct dry_explanation *e)
+add_fragmentation(struct dry_explanation *e)
 {
     const struct dryi_shortage *s = &e->shortage;
     struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_FRAGMENTATION, 100, s->lane_free);
+        dryi_finding_add(e, DRY_CAUSE_FRAGMENTATION, 100, s->lane_free);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "free in blocks of this pool", s->lane_free);
     dryi_proof_left(p, "free on the device", e->view.device_free_bytes);
@@ -302,11 +302,11 @@ find_fragmentation(struct dry_explanation *e)
 }
 
 static void
-find_stranded(struct dry_explanation *e)
+add_stranded(struct dry_explanation *e)
 {
     const struct dryi_shortage *s = &e->shortage;
     uint64_t elsewhere = s->class_free + s->stream_free + s->private_free;
-    struct dry_finding *f = dryi_explanation_find(e, DRY_CAUSE_STRANDED, 100, elsewhere);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_STRANDED, 100, elsewhere);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "free for this request", s->lane_free);
     dryi_proof_left(p, "free on the device", e->view.device_free_bytes);
@@ -325,9 +325,9 @@ find_stranded(struct dry_explanation *e)
 static void
 explain_limited(struct dry_explanation *e)
 {
-    find_limit(e);
+    add_limit(e);
     if (e->shortage.lane_free >= e->view.request_bytes)
-        find_fragmentation(e);
+        add_fragmentation(e);
 }
 
 void
@@ -342,15 +342,15 @@ dryi_explain_oom(struct dry_explanation *e)
         explain_limited(e);
     } else if (came_too_late(s, w->request_bytes) ||
                (is_short && w->state->pending >= w->short_bytes)) {
-        find_pending(e);
+        add_pending(e);
     } else if (is_short) {
-        find_capacity(e);
-        find_other(e);
+        add_capacity(e);
+        add_other(e);
     } else {
         if (own >= w->request_bytes)
-            find_fragmentation(e);
+            add_fragmentation(e);
         if (own < w->request_bytes || elsewhere > s->lane_free)
-            find_stranded(e);
+            add_stranded(e);
     }
 }
 
@@ -359,8 +359,7 @@ dryi_explain_waste(struct dry_explanation *e)
 {
     const struct dry_state *s = e->view.state;
     if (s->pending > WASTE_BYTES_MIN && s->pending > s->active / 10) {
-        struct dry_finding *f =
-            dryi_explanation_find(e, DRY_CAUSE_PENDING, 80, s->pending);
+        struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_PENDING, 80, s->pending);
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "active", s->active);
         dryi_proof_right(p, "allocated", s->allocated);
@@ -368,7 +367,7 @@ dryi_explain_waste(struct dry_explanation *e)
     }
     if (s->stranded > WASTE_BYTES_MIN && s->stranded > s->reserved / WASTE_SHARE) {
         struct dry_finding *f =
-            dryi_explanation_find(e, DRY_CAUSE_FRAGMENTATION, 80, s->stranded);
+            dryi_finding_add(e, DRY_CAUSE_FRAGMENTATION, 80, s->stranded);
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);
@@ -376,9 +375,9 @@ dryi_explain_waste(struct dry_explanation *e)
         dryi_proof_right(p, "stranded", s->stranded);
     }
     if (s->unplaced_bytes > WASTE_BYTES_MIN && s->unplaced_bytes > s->active / 10)
-        dryi_explanation_find(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);
+        dryi_finding_add(e, DRY_CAUSE_UNKNOWN, 0, s->unplaced_bytes);
     if (e->view.finding_count == 0) {
-        struct dry_finding *f = dryi_explanation_find(e, DRY_CAUSE_NONE, 100, 0);
+        struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_NONE, 100, 0);
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "reserved", s->reserved);
         dryi_proof_right(p, "active", s->active);

@@ -39,7 +39,7 @@ rank(struct dry_explanation *e, bool promotes)
     if (e->findings[0].cause == DRY_CAUSE_NONE)
         e->findings[0] = e->findings[--e->view.finding_count];
     else
-        dryi_explanation_promote(e);
+        dryi_finding_promote(e);
 }
 
 /* --- leak --------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ gives_back(const struct dry_explanation *e)
 }
 
 static void
-find_leak(struct dry_explanation *e)
+add_leak(struct dry_explanation *e)
 {
     size_t count, lines = 0;
     uint32_t step_count;
@@ -91,8 +91,8 @@ find_leak(struct dry_explanation *e)
         leaked > s->active || !gives_back(e))
         return;
     bool promotes = is_promoting(e);
-    struct dry_finding *f = dryi_explanation_find(
-        e, DRY_CAUSE_LEAK, (unsigned)(confidence * 100.0 + 0.5), leaked);
+    struct dry_finding *f =
+        dryi_finding_add(e, DRY_CAUSE_LEAK, (unsigned)(confidence * 100.0 + 0.5), leaked);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", s->active);
     dryi_proof_right(p, "left behind by earlier steps", leaked);
@@ -131,7 +131,7 @@ earlier_peak(const struct dry_explanation *e)
 }
 
 static void
-find_spike(struct dry_explanation *e)
+add_spike(struct dry_explanation *e)
 {
     uint64_t wanted = e->view.state->active + e->view.request_bytes;
     if (e->view.moment_kind != DRY_MOMENT_AT_OOM || e->view.step == DRY_NONE ||
@@ -142,8 +142,7 @@ find_spike(struct dry_explanation *e)
         wanted - before < e->view.budget_bytes / SPIKE_SHARE)
         return;
     bool promotes = is_promoting(e);
-    struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_SPIKE, 90, wanted - before);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_SPIKE, 90, wanted - before);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
     dryi_proof_left(p, "asked for", e->view.request_bytes);
@@ -155,7 +154,7 @@ find_spike(struct dry_explanation *e)
 /* --- imbalance ---------------------------------------------------------------------------- */
 
 static void
-find_imbalance(struct dry_explanation *e)
+add_imbalance(struct dry_explanation *e)
 {
     uint64_t sum = 0;
     size_t count = 0;
@@ -170,7 +169,7 @@ find_imbalance(struct dry_explanation *e)
         return;
     bool promotes = is_promoting(e);
     struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_IMBALANCE, 95, wanted - sum / count);
+        dryi_finding_add(e, DRY_CAUSE_IMBALANCE, 95, wanted - sum / count);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", e->view.state->active);
     if (e->view.request_bytes)
@@ -185,7 +184,7 @@ find_imbalance(struct dry_explanation *e)
 /* --- overflow ----------------------------------------------------------------------------- */
 
 static void
-find_overflow(struct dry_explanation *e)
+add_overflow(struct dry_explanation *e)
 {
     const struct dry_explanation_view *w = &e->view;
     uint64_t active = w->state->active;
@@ -194,8 +193,7 @@ find_overflow(struct dry_explanation *e)
         return;
     /* Where nothing failed it is no verdict, but true. */
     bool promotes = is_promoting(e) && e->view.moment_kind == DRY_MOMENT_AT_OOM;
-    struct dry_finding *f =
-        dryi_explanation_find(e, DRY_CAUSE_OVERFLOW, 90, active - known);
+    struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_OVERFLOW, 90, active - known);
     struct dry_proof *p = dryi_finding_prove(f);
     dryi_proof_left(p, "active", active);
     dryi_proof_right(p, "of known lines", known);
@@ -211,8 +209,8 @@ find_overflow(struct dry_explanation *e)
 void
 dryi_explain_reasons(struct dry_explanation *e)
 {
-    find_overflow(e);
-    find_spike(e);
-    find_leak(e);
-    find_imbalance(e);
+    add_overflow(e);
+    add_spike(e);
+    add_leak(e);
+    add_imbalance(e);
 }

@@ -42,52 +42,6 @@ dry_trust_name(enum dry_trust trust)
     return (unsigned)trust < 3 ? names[trust] : "unknown";
 }
 
-/* --- findings ----------------------------------------------------------------------------- */
-
-struct dry_finding *
-dryi_explanation_find(struct dry_explanation *e, enum dry_cause cause,
-                      unsigned confidence, uint64_t bytes)
-{
-    if (e->view.finding_count == FINDINGS_MAX)
-        return &e->findings[FINDINGS_MAX - 1];
-    struct dry_finding *f = &e->findings[e->view.finding_count++];
-    *f = (struct dry_finding){
-        .cause = cause, .confidence = (uint8_t)confidence, .bytes = bytes};
-    return f;
-}
-
-void
-dryi_explanation_promote(struct dry_explanation *e)
-{
-    struct dry_finding last = e->findings[e->view.finding_count - 1];
-    for (size_t i = e->view.finding_count - 1; i > 0; i--)
-        e->findings[i] = e->findings[i - 1];
-    e->findings[0] = last;
-}
-
-struct dry_proof *
-dryi_finding_prove(struct dry_finding *f)
-{
-    struct dry_proof *p =
-        &f->proofs[f->proof_count < DRY_PROOFS_MAX ? f->proof_count++ : 0];
-    *p = (struct dry_proof){0};
-    return p;
-}
-
-void
-dryi_proof_left(struct dry_proof *p, const char *name, uint64_t bytes)
-{
-    p->left[p->left_count++] = (struct dry_proof_term){.name = name, .bytes = bytes};
-    p->left_sum += bytes;
-}
-
-void
-dryi_proof_right(struct dry_proof *p, const char *name, uint64_t bytes)
-{
-    p->right[p->right_count++] = (struct dry_proof_term){.name = name, .bytes = bytes};
-    p->right_sum += bytes;
-}
-
 /* --- the moment --------------------------------------------------------------------------- */
 
 static bool
@@ -330,21 +284,6 @@ look(struct dry_explanation *e, struct dry_error *err)
     return status;
 }
 
-/* How the two sums compare follows from them. */
-static void
-settle_proofs(struct dry_explanation *e)
-{
-    for (size_t i = 0; i < e->view.finding_count; i++) {
-        for (unsigned k = 0; k < e->findings[i].proof_count; k++) {
-            struct dry_proof *p = &e->findings[i].proofs[k];
-            if (p->left_sum == p->right_sum)
-                p->relation = '=';
-            else
-                p->relation = p->left_sum < p->right_sum ? '<' : '>';
-        }
-    }
-}
-
 static enum dry_status
 explain(struct dry_explanation *e, struct dry_error *err)
 {
@@ -373,7 +312,7 @@ explain(struct dry_explanation *e, struct dry_error *err)
     if (status != DRY_OK)
         return status;
     dryi_explain_reasons(e);
-    settle_proofs(e);
+    dryi_findings_settle(e);
     e->view.findings = e->findings;
     status = dryi_explain_changes(e, err);
     e->view.changes = e->changes;

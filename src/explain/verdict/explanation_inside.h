@@ -4,8 +4,9 @@
 
 /*
  * The inside of an explanation, shared by its files: explanation.c (creation, what is looked
- * at), explain_cause.c (findings from sums), explain_reason.c (why so much was alive),
- * explain_sibling.c (the same code elsewhere), explain_change.c (what to do).
+ * at), finding.c (the list of findings), explain_cause.c (findings from sums),
+ * explain_reason.c (why so much was alive), explain_sibling.c (the same code elsewhere),
+ * explain_change.c (what to do).
  */
 
 #include <stdbool.h>
@@ -54,15 +55,22 @@ struct dry_explanation {
     char limit_conf[512]; /* the recorded settings without their limit */
 };
 
-/* A further finding; beyond the last that fits, none. */
-struct dry_finding *dryi_explanation_find(struct dry_explanation *e, enum dry_cause cause,
-                                          unsigned confidence, uint64_t bytes);
-/* The last finding becomes the first: the verdict. */
-void dryi_explanation_promote(struct dry_explanation *e);
-/* A further proof of a finding: terms are added by the two below. */
+/* --- finding.c: findings and their proofs -------------------------------------------------- */
+
+/* Add a finding without proofs. If FINDINGS_MAX are there, the last is returned instead. */
+struct dry_finding *dryi_finding_add(struct dry_explanation *e, enum dry_cause cause,
+                                     unsigned confidence, uint64_t bytes);
+/* Move the last finding to the front, as the verdict. Requires at least one. */
+void dryi_finding_promote(struct dry_explanation *e);
+/*
+ * Add an empty proof to a finding; the two calls below add its terms. If DRY_PROOFS_MAX are
+ * there, the first is emptied and returned instead.
+ */
 struct dry_proof *dryi_finding_prove(struct dry_finding *finding);
 void dryi_proof_left(struct dry_proof *proof, const char *name, uint64_t bytes);
 void dryi_proof_right(struct dry_proof *proof, const char *name, uint64_t bytes);
+/* Set the relation of each proof: '=', '<' or '>' between its two sums. */
+void dryi_findings_settle(struct dry_explanation *e);
 
 /* --- explain_cause.c: where the bytes were ------------------------------------------------ */
 
