@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Keys and sentences for what a judgement is made of. */
+/*
+ * Keys for programs and sentences for people: one table an enum of a judgement, and the
+ * names of the causes, which the verdicts of traces share. Cost: O(1) a name.
+ */
 #include "explain/message/message.h"
+
+#include <drystone/cause.h>
 
 struct name {
     const char *key, *text;
@@ -160,4 +165,15 @@ const char *
 dry_message_reason_text(enum dry_message_reason reason)
 {
     return find_name(reasons, DRY_MESSAGE_REASON_COUNT, (size_t)reason)->text;
+}
+
+const char *
+dry_cause_name(enum dry_cause cause)
+{
+    static const char *const names[DRY_CAUSE_COUNT] = {
+        "none",         "capacity", "fragmentation", "stranded",  "pending",  "limit",
+        "other-memory", "leak",     "spike",         "imbalance", "overflow", "unknown",
+    };
+    size_t index = (size_t)cause;
+    return index < DRY_CAUSE_COUNT ? names[index] : "unknown";
 }
