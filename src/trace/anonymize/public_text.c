@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "trace/pickle/pickle_walk.h"
+#include "trace/model/trace.h"
+#include "trace/pickle/pickle_key.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

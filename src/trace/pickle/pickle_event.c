@@ -7,7 +7,8 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/pickle/pickle_walk.h"
+#include "trace/pickle/pickle_extra.h"
+#include "trace/pickle/pickle_record.h"
 
 /* An event as its keys come. */
 struct fields {
@@ -40,7 +41,7 @@ static enum dry_status
 take_action(struct dryi_walk *w, struct fields *f)
 {
     if (!dryi_value_is(f->action, DRYI_VALUE_STRING))
-        return dryi_roles_refuse(w, &f->owner, DRYI_KEY_ACTION, f->action, "a string");
+        return dryi_field_refuse(w, &f->owner, DRYI_KEY_ACTION, f->action, "a string");
     uint32_t name = (uint32_t)dryi_value_payload(f->action);
     f->event.action = DRY_ACTION_OTHER;
     if (name - DRYI_TEXT_COUNT < DRY_ACTION_OTHER) {
@@ -57,14 +58,14 @@ take_rare_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t valu
 {
     switch ((int)dryi_value_key(key)) {
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_object_take_stack(w, &f->owner, DRYI_KEY_FORWARD_FRAMES, value,
-                                      &f->note.forward_stack);
+        return dryi_field_take_stack(w, &f->owner, DRYI_KEY_FORWARD_FRAMES, value,
+                                     &f->note.forward_stack);
     case DRYI_KEY_COMPILE_CONTEXT:
         return take_text(w, f, key, value, &f->note.compile_context);
     case DRYI_KEY_USER_METADATA:
         return take_text(w, f, key, value, &f->note.user_metadata);
     case DRYI_KEY_POOL_ID:
-        return dryi_roles_take_pool(w, &f->owner, DRYI_KEY_POOL_ID, value, &f->lane);
+        return dryi_field_take_pool(w, &f->owner, DRYI_KEY_POOL_ID, value, &f->lane);
     case DRYI_KEY_DEVICE_FREE:
         f->device_free = value;
         return DRY_OK;
@@ -88,19 +89,19 @@ take_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
         break;
     case DRYI_KEY_SIZE:
         f->has_size = true;
-        status = dryi_roles_take_int(w, &f->owner, known, value, &f->event.size);
+        status = dryi_field_take_int(w, &f->owner, known, value, &f->event.size);
         break;
     case DRYI_KEY_STREAM:
         f->has_stream = true;
-        status = dryi_roles_take_int(w, &f->owner, known, value, &f->lane.stream);
+        status = dryi_field_take_int(w, &f->owner, known, value, &f->lane.stream);
         break;
     case DRYI_KEY_TIME_US:
-        status = dryi_roles_take_int(w, &f->owner, known, value, &bits);
+        status = dryi_field_take_int(w, &f->owner, known, value, &bits);
         f->event.time_us = status == DRY_OK ? (int64_t)bits : 0;
         f->note.flags &= ~DRY_NOTE_NO_TIME;
         break;
     case DRYI_KEY_FRAMES:
-        return dryi_object_take_stack(w, &f->owner, known, value, &f->event.stack);
+        return dryi_field_take_stack(w, &f->owner, known, value, &f->event.stack);
     default:
         return take_rare_key(w, f, key, value);
     }
@@ -123,23 +124,23 @@ take_addr(struct dryi_walk *w, struct fields *f)
     if (status != DRY_OK)
         return status;
     if (used != NO_WORD)
-        return dryi_roles_take_int(w, &f->owner, used_key, used, &f->event.addr);
+        return dryi_field_take_int(w, &f->owner, used_key, used, &f->event.addr);
     f->note.flags |= DRY_NOTE_NO_ADDR;
     return DRY_OK;
 }
 
-/* What the actions of memory cannot be without. */
+/* Refuse an action of memory without an address, a size or a stream. */
 static enum dry_status
 check_present(struct dryi_walk *w, const struct fields *f)
 {
     if (f->event.action > DRY_ACTION_SEGMENT_UNMAP)
         return DRY_OK;
     if (f->addr == NO_WORD)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_ADDR);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_ADDR);
     if (!f->has_size)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_SIZE);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_SIZE);
     if (!f->has_stream)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_STREAM);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_STREAM);
     return DRY_OK;
 }
 
@@ -176,7 +177,7 @@ take_fields(struct dryi_walk *w, struct fields *f, const uint64_t *pairs,
         status = dryi_extra_end(w, &f->note.extra);
     if (status == DRY_OK)
         status = take_note(w, f);
-    return status == DRY_OK ? dryi_roles_take_lane(w, &f->lane, &f->event.lane) : status;
+    return status == DRY_OK ? dryi_field_take_lane(w, &f->lane, &f->event.lane) : status;
 }
 
 enum dry_status
@@ -208,7 +209,7 @@ take_frame_key(struct dryi_walk *w, const struct dryi_owner *owner,
 {
     uint64_t bits;
     enum dryi_key known = dryi_value_key(key);
-    if (known == DRYI_KEY_LINE && dryi_roles_int(w, value, &bits) && bits <= UINT32_MAX)
+    if (known == DRYI_KEY_LINE && dryi_field_int(w, value, &bits) && bits <= UINT32_MAX)
         frame->line = (uint32_t)bits;
     else if (known == DRYI_KEY_NAME && dryi_value_is(value, DRYI_VALUE_STRING))
         frame->name = (uint32_t)dryi_value_payload(value);

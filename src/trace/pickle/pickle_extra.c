@@ -3,11 +3,11 @@
 /*
  * Keys unknown to us, kept for the writer.
  *
- * A later release may add keys anywhere. Their values are kept as what they were, a run of
- * pickle opcodes, but without the memo: key value key value ..., which the writer copies
- * between its own keys and SETITEMS. Without the memo a shared value is written out where
- * it is used, so a small file could grow without bound; hence the two limits, on one dict's
- * unknown keys and on the sum against the bytes read.
+ * A later release may add keys anywhere. Their values are kept as a run of pickle
+ * opcodes, key value key value ..., but without the memo. The writer copies the run
+ * between its own keys and SETITEMS. Without the memo a shared value is written out at
+ * each of its uses, so a small file could grow without bound. Two limits prevent this:
+ * one on a dict's unknown keys, one on their sum against the bytes read.
  *
  * Nested values are walked with an explicit stack of levels, as deep as nesting is allowed.
  */
@@ -18,7 +18,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "trace/pickle/pickle.h"
-#include "trace/pickle/pickle_walk.h"
+#include "trace/pickle/pickle_extra.h"
+#include "trace/pickle/pickle_object.h"
 
 #define EXTRA_BYTES_MAX ((size_t)64 * DRYI_KIB)
 #define TOTAL_FACTOR 8u
@@ -194,7 +195,7 @@ put_plain(struct dryi_walk *w, uint64_t value)
     if (kind == DRYI_VALUE_INT || kind == DRYI_VALUE_WIDE_INT ||
         kind == DRYI_VALUE_WIDE_UINT) {
         uint64_t bits = 0;
-        dryi_roles_int(w, value, &bits);
+        dryi_field_int(w, value, &bits);
         return put_int(w, bits, kind != DRYI_VALUE_WIDE_UINT && bits >> 63 != 0);
     }
     if (kind == DRYI_VALUE_FLOAT)

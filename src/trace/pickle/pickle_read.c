@@ -5,12 +5,12 @@
  *
  * A pickle is a program for a stack machine. We run the part of it that builds data and
  * refuse, by name, every opcode that could name code. One pass over a window of the file;
- * nothing is kept but the stack, the memo and the columns (trace/pickle_walk.h). Opcodes:
+ * nothing is kept but the stack, the memo and the columns (pickle_walk.h). Opcodes:
  * CPython, Lib/pickletools.py.
  *
- * What bounds it: an opcode adds at most one value, one mark or one memo entry, a claimed
- * length is believed only as bytes arrive, open containers are counted, and all memory
- * stands under options.memory_bytes_max.
+ * Bounds: an opcode adds at most one value, one mark or one memo entry. A claimed length
+ * is believed only as bytes arrive, open containers are counted, and all memory stands
+ * under options.memory_bytes_max.
  *
  * Cost: most of a snapshot is BINGET and LONG_BINGET of frames; runs of them are copied in
  * an inner loop of a few instructions each.
@@ -24,6 +24,10 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "trace/model/utf8.h"
+#include "trace/pickle/pickle_fill.h"
+#include "trace/pickle/pickle_key.h"
+#include "trace/pickle/pickle_object.h"
+#include "trace/pickle/pickle_top.h"
 #include "trace/pickle/pickle_walk.h"
 
 #define ARGUMENT_BYTES_MAX 8u
@@ -817,7 +821,7 @@ dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
         .note_id = DRY_NONE,
     };
     dryi_map_init(&w.escaped, &w.memory);
-    enum dry_status status = dryi_walk_init_keys(&w);
+    enum dry_status status = dryi_keys_init(&w);
     if (status == DRY_OK && !grow_values(&w)) /* so that the stack is never NULL */
         status = dryi_fail_memory(err, "the stack");
     if (status == DRY_OK)

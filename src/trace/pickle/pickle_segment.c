@@ -10,7 +10,8 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/pickle/pickle_walk.h"
+#include "trace/pickle/pickle_extra.h"
+#include "trace/pickle/pickle_record.h"
 
 /* The address of a block without one, until its segment is complete. */
 #define NO_ADDRESS UINT64_MAX
@@ -22,7 +23,7 @@ take_state(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
 {
     uint64_t id = dryi_value_payload(value);
     if (!dryi_value_is(value, DRYI_VALUE_STRING))
-        return dryi_roles_refuse(w, owner, DRYI_KEY_STATE, value, "a string");
+        return dryi_field_refuse(w, owner, DRYI_KEY_STATE, value, "a string");
     if (id == DRYI_TEXT_INACTIVE)
         *state = DRY_BLOCK_INACTIVE;
     else if (id == DRYI_TEXT_ACTIVE)
@@ -45,8 +46,8 @@ take_block_history(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t
                    struct dryi_history *newest)
 {
     struct dryi_rows rows;
-    enum dry_status status = dryi_object_take_rows(w, owner, DRYI_KEY_HISTORY, value,
-                                                   DRYI_VALUE_HISTORY, &rows);
+    enum dry_status status = dryi_field_take_rows(w, owner, DRYI_KEY_HISTORY, value,
+                                                  DRYI_VALUE_HISTORY, &rows);
     if (status != DRY_OK || rows.count == 0)
         return status;
     *newest = w->histories[rows.first];
@@ -63,17 +64,17 @@ take_block_key(struct dryi_walk *w, const struct dryi_owner *owner,
     enum dryi_key known = dryi_value_key(key);
     switch ((int)known) {
     case DRYI_KEY_ADDRESS:
-        return dryi_roles_take_int(w, owner, known, value, &block->address);
+        return dryi_field_take_int(w, owner, known, value, &block->address);
     case DRYI_KEY_SIZE:
-        return dryi_roles_take_int(w, owner, known, value, &block->size);
+        return dryi_field_take_int(w, owner, known, value, &block->size);
     case DRYI_KEY_REQUESTED_SIZE:
-        return dryi_roles_take_int(w, owner, known, value, &block->requested_size);
+        return dryi_field_take_int(w, owner, known, value, &block->requested_size);
     case DRYI_KEY_STATE:
         return take_state(w, owner, value, &block->state);
     case DRYI_KEY_FRAMES:
-        return dryi_object_take_stack(w, owner, known, value, &block->stack);
+        return dryi_field_take_stack(w, owner, known, value, &block->stack);
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_object_take_stack(w, owner, known, value, &block->forward_stack);
+        return dryi_field_take_stack(w, owner, known, value, &block->forward_stack);
     case DRYI_KEY_HISTORY:
         return take_block_history(w, owner, value, newest);
     default:
@@ -125,10 +126,10 @@ dryi_history_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
         enum dryi_key key = dryi_value_key(pairs[2 * i]);
         if (key == DRYI_KEY_FRAMES)
             status =
-                dryi_object_take_stack(w, &owner, key, pairs[2 * i + 1], &history.stack);
+                dryi_field_take_stack(w, &owner, key, pairs[2 * i + 1], &history.stack);
         else if (key == DRYI_KEY_REAL_SIZE)
             status =
-                dryi_roles_take_int(w, &owner, key, pairs[2 * i + 1], &history.real_size);
+                dryi_field_take_int(w, &owner, key, pairs[2 * i + 1], &history.real_size);
     }
     if (status != DRY_OK)
         return status;
@@ -157,7 +158,7 @@ take_device(struct dryi_walk *w, const struct dryi_owner *owner, uint64_t value,
             int32_t *device)
 {
     uint64_t bits;
-    enum dry_status status = dryi_roles_take_int(w, owner, DRYI_KEY_DEVICE, value, &bits);
+    enum dry_status status = dryi_field_take_int(w, owner, DRYI_KEY_DEVICE, value, &bits);
     if (status != DRY_OK)
         return status;
     int64_t number = (int64_t)bits;
@@ -189,17 +190,17 @@ take_rare_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint6
         return take_type(w, f, key, value);
     case DRYI_KEY_SEGMENT_POOL_ID:
         f->row.pool_id_known = true;
-        return dryi_roles_take_pool(w, &f->owner, known, value, &f->lane);
+        return dryi_field_take_pool(w, &f->owner, known, value, &f->lane);
     case DRYI_KEY_IS_EXPANDABLE:
         f->row.expandable_known = true;
-        return dryi_roles_take_bool(w, &f->owner, known, value, &f->row.is_expandable);
+        return dryi_field_take_bool(w, &f->owner, known, value, &f->row.is_expandable);
     case DRYI_KEY_FRAMES:
-        return dryi_object_take_stack(w, &f->owner, known, value, &f->row.stack);
+        return dryi_field_take_stack(w, &f->owner, known, value, &f->row.stack);
     case DRYI_KEY_FORWARD_FRAMES:
-        return dryi_object_take_stack(w, &f->owner, known, value, &f->row.forward_stack);
+        return dryi_field_take_stack(w, &f->owner, known, value, &f->row.forward_stack);
     case DRYI_KEY_BLOCKS:
-        return dryi_object_take_rows(w, &f->owner, known, value, DRYI_VALUE_BLOCK,
-                                     &f->blocks);
+        return dryi_field_take_rows(w, &f->owner, known, value, DRYI_VALUE_BLOCK,
+                                    &f->blocks);
     default:
         return dryi_extra_add(w, &f->owner, key, value);
     }
@@ -215,18 +216,18 @@ take_segment_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t v
         return take_device(w, &f->owner, value, &f->row.device);
     case DRYI_KEY_ADDRESS:
         f->has_address = true;
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->row.address);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->row.address);
     case DRYI_KEY_TOTAL_SIZE:
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->row.total_size);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->row.total_size);
     case DRYI_KEY_ALLOCATED_SIZE:
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->row.allocated_size);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->row.allocated_size);
     case DRYI_KEY_ACTIVE_SIZE:
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->row.active_size);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->row.active_size);
     case DRYI_KEY_REQUESTED_SIZE:
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->row.requested_size);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->row.requested_size);
     case DRYI_KEY_STREAM:
         f->has_stream = true;
-        return dryi_roles_take_int(w, &f->owner, known, value, &f->lane.stream);
+        return dryi_field_take_int(w, &f->owner, known, value, &f->lane.stream);
     default:
         return take_rare_segment_key(w, f, key, value);
     }
@@ -236,11 +237,11 @@ static enum dry_status
 check_present(struct dryi_walk *w, const struct fields *f)
 {
     if (!f->has_device)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_DEVICE);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_DEVICE);
     if (!f->has_address)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_ADDRESS);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_ADDRESS);
     if (!f->has_stream)
-        return dryi_roles_miss(w, &f->owner, DRYI_KEY_STREAM);
+        return dryi_field_miss(w, &f->owner, DRYI_KEY_STREAM);
     return DRY_OK;
 }
 
@@ -275,7 +276,7 @@ dryi_segment_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
     if (status == DRY_OK)
         status = dryi_extra_end(w, &f.row.extra);
     if (status == DRY_OK)
-        status = dryi_roles_take_lane(w, &f.lane, &f.row.lane);
+        status = dryi_field_take_lane(w, &f.lane, &f.row.lane);
     if (status != DRY_OK)
         return status;
     place_blocks(w, &f);
@@ -299,7 +300,7 @@ take_annotation_key(struct dryi_walk *w, const struct dryi_owner *owner,
     if (known == DRYI_KEY_DEVICE)
         return take_device(w, owner, value, &row->device);
     if (known == DRYI_KEY_TIME_US) {
-        enum dry_status status = dryi_roles_take_int(w, owner, known, value, &bits);
+        enum dry_status status = dryi_field_take_int(w, owner, known, value, &bits);
         row->time_us = status == DRY_OK ? (int64_t)bits : 0;
         return status;
     }

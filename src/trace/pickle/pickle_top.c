@@ -9,15 +9,17 @@
  *     [segment, ...]                         memory_snapshot()
  *
  * Events lie in the columns already, in the order of the file. Here the lists say which
- * rows belong to which device, and at the end every row must belong somewhere: what was
- * written and then dropped, or put where a snapshot has nothing, is an error and not a
- * silent loss.
+ * rows belong to which device, and at the end every row must belong somewhere. A row that
+ * was written and then dropped, or put where a snapshot has nothing, is an error and not
+ * a silent loss.
  */
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/pickle/pickle_walk.h"
+#include "trace/pickle/pickle_extra.h"
+#include "trace/pickle/pickle_object.h"
+#include "trace/pickle/pickle_top.h"
 
 static const struct dryi_owner snapshot = {"the snapshot", DRYI_NO_ROW,
                                            DRY_UNKNOWN_TOP_KEY};
@@ -31,7 +33,7 @@ take_device_events(struct dryi_walk *w, enum dryi_key key, uint64_t value, int32
 {
     struct dryi_rows rows;
     enum dry_status status =
-        dryi_object_take_rows(w, &snapshot, key, value, DRYI_VALUE_EVENT, &rows);
+        dryi_field_take_rows(w, &snapshot, key, value, DRYI_VALUE_EVENT, &rows);
     if (status != DRY_OK)
         return status;
     w->covered.events += rows.count;
@@ -50,7 +52,7 @@ take_traces(struct dryi_walk *w, enum dryi_key key, uint64_t value)
     if (dryi_object_is_empty_list(w, value))
         return DRY_OK;
     if (!dryi_value_is(value, DRYI_VALUE_LIST))
-        return dryi_roles_refuse(w, &snapshot, key, value, "a list");
+        return dryi_field_refuse(w, &snapshot, key, value, "a list");
     if (!dryi_object_items(w, value, DRYI_VALUE_LIST, &items, &count))
         return take_device_events(w, key, value, 0);
     enum dry_status status = DRY_OK;
@@ -76,7 +78,7 @@ take_segments(struct dryi_walk *w, enum dryi_key key, uint64_t value, bool is_ho
 {
     struct dryi_rows rows;
     enum dry_status status =
-        dryi_object_take_rows(w, &snapshot, key, value, DRYI_VALUE_SEGMENT, &rows);
+        dryi_field_take_rows(w, &snapshot, key, value, DRYI_VALUE_SEGMENT, &rows);
     if (status != DRY_OK)
         return status;
     w->covered.segments += rows.count;
@@ -95,7 +97,7 @@ static enum dry_status
 take_annotations(struct dryi_walk *w, uint64_t value)
 {
     struct dryi_rows rows;
-    enum dry_status status = dryi_object_take_rows(
+    enum dry_status status = dryi_field_take_rows(
         w, &snapshot, DRYI_KEY_EXTERNAL_ANNOTATIONS, value, DRYI_VALUE_ANNOTATION, &rows);
     w->covered.annotations += rows.count;
     w->trace->view.has_annotations = true;
@@ -134,7 +136,7 @@ take_roundup(const struct dryi_walk *w, uint64_t value, struct dry_trace_setting
     uint64_t divisions[16];
     for (size_t i = 0; i < count; i += 2) {
         int power = power_of_two(w, items[i]);
-        if (power < 0 || !dryi_roles_int(w, items[i + 1], &divisions[power]))
+        if (power < 0 || !dryi_field_int(w, items[i + 1], &divisions[power]))
             return false;
         seen |= 1u << power;
     }
@@ -158,7 +160,7 @@ take_setting(const struct dryi_walk *w, uint64_t key, uint64_t value,
         to->conf = kind == DRYI_VALUE_STRING ? (uint32_t)payload : to->conf;
         return kind == DRYI_VALUE_STRING;
     case DRYI_KEY_MAX_SPLIT_SIZE:
-        if (!dryi_roles_int(w, value, &bits))
+        if (!dryi_field_int(w, value, &bits))
             return false;
         to->max_split_size = (int64_t)bits;
         return true;
@@ -216,7 +218,7 @@ take_settings(struct dryi_walk *w, uint64_t value)
     const uint64_t *items;
     size_t count;
     if (!dryi_object_items(w, value, DRYI_VALUE_DICT, &items, &count))
-        return dryi_roles_refuse(w, &snapshot, DRYI_KEY_ALLOCATOR_SETTINGS, value,
+        return dryi_field_refuse(w, &snapshot, DRYI_KEY_ALLOCATOR_SETTINGS, value,
                                  "a dict");
     enum dry_status status = DRY_OK;
     dryi_extra_begin(w);

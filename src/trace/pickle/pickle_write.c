@@ -5,12 +5,12 @@
  *
  * Everything that repeats is written once and memoised: keys, strings, frames, whole
  * stacks and pool ids. The memo numbers of a pickle count up from 0 in the order of
- * MEMOIZE, so each kind of thing needs one flat array, id -> the opcode that fetches it.
+ * MEMOIZE. So each kind of thing needs one flat array, id -> the opcode that fetches it.
  * After the first time an event is a row of short copies.
  *
  * Bytes gather in a buffer that becomes one frame when it is full. Python's own reader
- * wants no opcode to cross from one frame into the next, so room is asked for before each
- * piece, and what is larger than a buffer is written between two frames, as CPython does.
+ * wants no opcode to cross from one frame into the next. So room is asked for before each
+ * piece, and a piece larger than a buffer is written between two frames, as CPython does.
  * Lists go out in batches of 1,000, because PyTorch's viewer passes a batch as call
  * arguments.
  *
@@ -153,7 +153,7 @@ send(struct writer *w, const void *bytes, size_t count)
         w->status = w->sink->write(w->sink->self, bytes, count, w->err);
 }
 
-/* What is in the buffer goes out as one frame. */
+/* Send the buffer as one frame. */
 static void
 flush(struct writer *w)
 {

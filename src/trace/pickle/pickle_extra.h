@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PICKLE_EXTRA_H
+#define DRYI_PICKLE_EXTRA_H
+
+/*
+ * Keys unknown to us, kept as opcodes.
+ *
+ * begin, add for each pair, end: *extra is a string's id, DRY_NONE without pairs. An added
+ * key is counted as unknown unless it is one we know (whose value we could not keep).
+ */
+
+#include "trace/pickle/pickle_field.h"
+
+void dryi_extra_begin(struct dryi_walk *w);
+enum dry_status dryi_extra_add(struct dryi_walk *w, const struct dryi_owner *owner,
+                               uint64_t key, uint64_t value);
+enum dry_status dryi_extra_end(struct dryi_walk *w, uint32_t *extra);
+
+#endif
