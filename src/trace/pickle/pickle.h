@@ -8,6 +8,7 @@
  */
 
 #include <stdint.h>
+#include <string.h>
 
 enum dryi_opcode {
     DRYI_OP_MARK = 0x28,
@@ -82,5 +83,24 @@ enum dryi_opcode {
 
 /* "SETITEMS"; NULL for a byte that is no opcode. */
 const char *dryi_opcode_name(uint8_t opcode);
+
+/* The numbers of a pickle are little-endian, and stand anywhere. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as a pickle's numbers");
+
+static inline uint32_t
+dryi_pickle_u32(const unsigned char *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static inline uint64_t
+dryi_pickle_u64(const unsigned char *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
 
 #endif

@@ -23,22 +23,18 @@
 #include "base/assert.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trace/model/utf8.h"
 #include "trace/pickle/pickle_fill.h"
 #include "trace/pickle/pickle_key.h"
+#include "trace/pickle/pickle_literal.h"
 #include "trace/pickle/pickle_object.h"
+#include "trace/pickle/pickle_stack.h"
 #include "trace/pickle/pickle_top.h"
-#include "trace/pickle/pickle_walk.h"
 
 #define ARGUMENT_BYTES_MAX 8u
-/* 64 bits and a byte for the sign. */
-#define LONG_BYTES_MAX 9u
 #define PROTOCOL_MIN 2u
 #define PROTOCOL_MAX 5u
 /* How far the two names after GLOBAL are looked for. */
 #define GLOBAL_BYTES_MAX 256u
-/* Marks beside those that unknown values may nest. */
-#define MARK_COUNT_MIN 16u
 
 /* Fixed bytes after an opcode that is accepted. */
 static size_t
@@ -73,255 +69,11 @@ count_argument_bytes(uint8_t opcode)
     }
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as a pickle's numbers");
-
-static uint32_t
-read_u32(const unsigned char *bytes)
-{
-    uint32_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static uint64_t
-read_u64(const unsigned char *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static enum dry_status
-fail_truncated(struct dryi_walk *w, const char *what)
-{
-    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->in->window_offset + w->in->end,
-                        "the file ends inside %s at byte %llu", what,
-                        (unsigned long long)w->op_offset);
-}
-
-static enum dry_status
-fail_underflow(struct dryi_walk *w, const char *opcode)
-{
-    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                        "opcode %s finds too few values on the stack", opcode);
-}
-
-static enum dry_status
-fail_long(struct dryi_walk *w, uint64_t length)
-{
-    return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                        "an integer of %llu bytes, expected at most 64 bits",
-                        (unsigned long long)length);
-}
-
-static bool
-grow_values(struct dryi_walk *w)
-{
-    return dryi_memory_grow(&w->memory, &w->values, &w->value_capacity,
-                            w->value_count + 1, sizeof *w->values);
-}
-
-static enum dry_status
-push(struct dryi_walk *w, uint64_t value)
-{
-    if (w->value_count == w->value_capacity && !grow_values(w))
-        return dryi_fail_memory(w->err, "the stack");
-    w->values[w->value_count++] = value;
-    return DRY_OK;
-}
-
-static enum dry_status
-push_wide(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t bits)
-{
-    if (!dryi_memory_grow(&w->memory, &w->wides, &w->wide_capacity, w->wide_count + 1,
-                          sizeof *w->wides))
-        return dryi_fail_memory(w->err, "large numbers");
-    w->wides[w->wide_count++] = bits;
-    return push(w, dryi_value(kind, w->wide_count - 1));
-}
-
-static enum dry_status
-push_int(struct dryi_walk *w, int64_t number)
-{
-    uint64_t value = dryi_value(DRYI_VALUE_INT, (uint64_t)number);
-    if ((int64_t)value >> DRYI_VALUE_KIND_BITS == number)
-        return push(w, value);
-    return push_wide(w, DRYI_VALUE_WIDE_INT, (uint64_t)number);
-}
-
-/* Two's complement of up to 64 bits and a sign; eight bytes may be read from `bytes`. */
-static enum dry_status
-push_long(struct dryi_walk *w, const unsigned char *bytes, size_t length)
-{
-    if (length == 0)
-        return push_int(w, 0);
-    uint64_t bits = read_u64(bytes);
-    unsigned unused = length < 8 ? 64 - 8 * (unsigned)length : 0;
-    if (length <= 8)
-        return push_int(w, (int64_t)(bits << unused) >> unused);
-    if (bytes[8] == 0)
-        return bits >> 63 ? push_wide(w, DRYI_VALUE_WIDE_UINT, bits)
-                          : push_int(w, (int64_t)bits);
-    if (bytes[8] == 0xff && bits >> 63)
-        return push_int(w, (int64_t)bits);
-    return fail_long(w, length);
-}
-
-/*
- * A string that is not UTF-8 (the C++ dumper writes names as they are) is kept as Python
- * keeps such bytes, escaped. Its raw bytes lead to the escaped string from then on.
- */
-static enum dry_status
-escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
-              size_t length, uint32_t *id)
-{
-    size_t room = length * DRYI_UTF8_ESCAPE_BYTES;
-    char *escaped = dryi_memory_zalloc(&w->memory, room, 1);
-    if (!escaped)
-        return dryi_fail_memory(w->err, "strings");
-    *id = dryi_intern_put(&w->trace->strings, escaped,
-                          dryi_utf8_escape(escaped, bytes, length));
-    dryi_memory_free(&w->memory, escaped, room, 1);
-    if (*id == DRYI_INTERN_NONE || !dryi_map_put(&w->escaped, raw, *id))
-        return dryi_fail_memory(w->err, "strings");
-    return DRY_OK;
-}
-
-static enum dry_status
-push_string(struct dryi_walk *w, const unsigned char *bytes, size_t length,
-            enum dryi_value_kind kind)
-{
-    struct dryi_intern *strings = &w->trace->strings;
-    uint32_t known_count = strings->count;
-    uint32_t id = dryi_intern_put(strings, bytes, length);
-    if (id == DRYI_INTERN_NONE)
-        return dryi_fail_memory(w->err, "strings");
-    if (kind == DRYI_VALUE_STRING) {
-        enum dry_status status = DRY_OK;
-        /* A known one was looked at before, unless as opaque bytes. */
-        bool is_new = id == known_count || w->has_bytes;
-        const uint32_t *escaped =
-            w->escaped.count > 0 ? dryi_map_find(&w->escaped, id) : NULL;
-        if (escaped)
-            id = *escaped;
-        else if (is_new && !dryi_utf8_is_valid(bytes, length))
-            status = escape_string(w, id, bytes, length, &id);
-        if (status != DRY_OK)
-            return status;
-    }
-    w->has_bytes |= kind != DRYI_VALUE_STRING;
-    return push(w, dryi_value(kind, id));
-}
-
-/* `length` bytes follow the header, which is consumed. */
-static enum dry_status
-read_string(struct dryi_walk *w, uint64_t length, enum dryi_value_kind kind)
-{
-    struct dryi_input *in = w->in;
-    if (length > w->string_bytes_max)
-        return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset,
-                            "a string of %llu bytes, the limit is %zu",
-                            (unsigned long long)length, w->string_bytes_max);
-    enum dry_status status = dryi_input_fill(in, (size_t)length, w->err);
-    if (status != DRY_OK)
-        return status;
-    if (dryi_input_unread(in) < length)
-        return fail_truncated(w, "a string");
-    const unsigned char *bytes = in->window + in->at;
-    in->at += (size_t)length;
-    return push_string(w, bytes, (size_t)length, kind);
-}
-
-/* Near the end of the file the bytes are copied to where eight may be read. */
-static enum dry_status
-read_last_long(struct dryi_walk *w, size_t length)
-{
-    struct dryi_input *in = w->in;
-    unsigned char bytes[LONG_BYTES_MAX] = {0};
-    enum dry_status status = dryi_input_fill(in, LONG_BYTES_MAX, w->err);
-    if (status != DRY_OK)
-        return status;
-    if (dryi_input_unread(in) < length)
-        return fail_truncated(w, "an integer");
-    memcpy(bytes, in->window + in->at, length);
-    in->at += length;
-    return push_long(w, bytes, length);
-}
-
-static enum dry_status
-read_long(struct dryi_walk *w, uint64_t length)
-{
-    struct dryi_input *in = w->in;
-    if (length > LONG_BYTES_MAX)
-        return fail_long(w, length);
-    if (dryi_input_unread(in) < LONG_BYTES_MAX)
-        return read_last_long(w, (size_t)length);
-    const unsigned char *bytes = in->window + in->at;
-    in->at += (size_t)length;
-    return push_long(w, bytes, (size_t)length);
-}
-
-static enum dry_status
-read_float(struct dryi_walk *w, const unsigned char *argument)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < 8; i++)
-        bits = bits << 8 | argument[i];
-    return push_wide(w, DRYI_VALUE_FLOAT, bits);
-}
-
-static enum dry_status
-push_mark(struct dryi_walk *w)
-{
-    if (w->mark_count == w->depth_max + MARK_COUNT_MIN)
-        return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset, "%zu open marks",
-                            w->mark_count);
-    if (!dryi_memory_grow(&w->memory, &w->marks, &w->mark_capacity, w->mark_count + 1,
-                          sizeof *w->marks))
-        return dryi_fail_memory(w->err, "marks");
-    w->marks[w->mark_count++] = (struct dryi_mark){w->value_count, w->wide_count};
-    w->floor = w->value_count;
-    return DRY_OK;
-}
-
-/* The innermost mark, taken off; its values are values[*first..*first + *count). */
-static enum dry_status
-pop_mark(struct dryi_walk *w, const char *opcode, size_t *first, size_t *count)
-{
-    if (w->mark_count == 0)
-        return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
-                            "opcode %s without a MARK", opcode);
-    *first = w->marks[--w->mark_count].value_count;
-    *count = w->value_count - *first;
-    w->floor = w->mark_count ? w->marks[w->mark_count - 1].value_count : 0;
-    return DRY_OK;
-}
-
-/* The same, with a value under the mark that takes what stands above it. */
-static enum dry_status
-pop_items(struct dryi_walk *w, const char *opcode, size_t *first, size_t *count)
-{
-    enum dry_status status = pop_mark(w, opcode, first, count);
-    if (status == DRY_OK && *first == w->floor)
-        return fail_underflow(w, opcode);
-    return status;
-}
-
-/* Numbers that were only needed by what is done now are given back. */
-static void
-drop_wides(struct dryi_walk *w, size_t count)
-{
-    if (count < w->wides_kept)
-        count = w->wides_kept;
-    if (count < w->wide_count)
-        w->wide_count = count;
-}
-
 static enum dry_status
 do_setitems(struct dryi_walk *w)
 {
     size_t first = 0, count = 0;
-    enum dry_status status = pop_items(w, "SETITEMS", &first, &count);
+    enum dry_status status = dryi_stack_pop_items(w, "SETITEMS", &first, &count);
     if (status != DRY_OK)
         return status;
     if (count % 2)
@@ -329,7 +81,7 @@ do_setitems(struct dryi_walk *w)
                             "opcode SETITEMS finds a key without a value");
     status = dryi_object_fill(w, &w->values[first - 1], w->values + first, count / 2);
     w->value_count = first;
-    drop_wides(w, w->marks[w->mark_count].wide_count);
+    dryi_stack_drop_wides(w, w->marks[w->mark_count].wide_count);
     return status;
 }
 
@@ -337,7 +89,7 @@ static enum dry_status
 do_setitem(struct dryi_walk *w)
 {
     if (w->value_count - w->floor < 3)
-        return fail_underflow(w, "SETITEM");
+        return dryi_stack_fail_underflow(w, "SETITEM");
     w->value_count -= 2;
     uint64_t *top = w->values + w->value_count;
     return dryi_object_fill(w, top - 1, top, 1);
@@ -347,7 +99,7 @@ static enum dry_status
 do_appends(struct dryi_walk *w)
 {
     size_t first = 0, count = 0;
-    enum dry_status status = pop_items(w, "APPENDS", &first, &count);
+    enum dry_status status = dryi_stack_pop_items(w, "APPENDS", &first, &count);
     if (status != DRY_OK)
         return status;
     w->value_count = first;
@@ -358,7 +110,7 @@ static enum dry_status
 do_append(struct dryi_walk *w)
 {
     if (w->value_count - w->floor < 2)
-        return fail_underflow(w, "APPEND");
+        return dryi_stack_fail_underflow(w, "APPEND");
     uint64_t *top = w->values + --w->value_count;
     return dryi_object_append(w, top[-1], top, 1);
 }
@@ -368,7 +120,7 @@ push_new(struct dryi_walk *w, enum dryi_value_kind kind)
 {
     uint64_t value;
     enum dry_status status = dryi_object_new(w, kind, &value);
-    return status == DRY_OK ? push(w, value) : status;
+    return status == DRY_OK ? dryi_stack_push(w, value) : status;
 }
 
 static enum dry_status
@@ -377,14 +129,14 @@ make_tuple(struct dryi_walk *w, size_t first, size_t count)
     uint64_t tuple;
     enum dry_status status = dryi_object_make_tuple(w, w->values + first, count, &tuple);
     w->value_count = first;
-    return status == DRY_OK ? push(w, tuple) : status;
+    return status == DRY_OK ? dryi_stack_push(w, tuple) : status;
 }
 
 static enum dry_status
 do_short_tuple(struct dryi_walk *w, const char *opcode, size_t count)
 {
     if (w->value_count - w->floor < count)
-        return fail_underflow(w, opcode);
+        return dryi_stack_fail_underflow(w, opcode);
     return make_tuple(w, w->value_count - count, count);
 }
 
@@ -393,7 +145,8 @@ static enum dry_status
 do_from_mark(struct dryi_walk *w, uint8_t opcode)
 {
     size_t first = 0, count = 0;
-    enum dry_status status = pop_mark(w, dryi_opcode_name(opcode), &first, &count);
+    enum dry_status status =
+        dryi_stack_pop_mark(w, dryi_opcode_name(opcode), &first, &count);
     if (status != DRY_OK)
         return status;
     if (opcode == DRYI_OP_TUPLE)
@@ -411,7 +164,7 @@ do_from_mark(struct dryi_walk *w, uint8_t opcode)
         status = is_list ? dryi_object_append(w, value, items, count)
                          : dryi_object_fill(w, &value, items, count / 2);
     w->value_count = first;
-    return status == DRY_OK ? push(w, value) : status;
+    return status == DRY_OK ? dryi_stack_push(w, value) : status;
 }
 
 static enum dry_status
@@ -419,7 +172,7 @@ do_pop(struct dryi_walk *w)
 {
     size_t first = 0, count = 0;
     if (w->value_count == w->floor)
-        return pop_mark(w, "POP", &first, &count);
+        return dryi_stack_pop_mark(w, "POP", &first, &count);
     w->value_count--;
     return DRY_OK;
 }
@@ -429,7 +182,7 @@ static enum dry_status
 do_put(struct dryi_walk *w, size_t index)
 {
     if (w->value_count == w->floor)
-        return fail_underflow(w, "MEMOIZE or BINPUT");
+        return dryi_stack_fail_underflow(w, "MEMOIZE or BINPUT");
     if (index > w->memo_count || index >= DRY_NONE)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                             "memo %zu is put, expected at most %zu", index,
@@ -460,13 +213,13 @@ get_special(struct dryi_walk *w, uint32_t entry)
 {
     uint64_t value = entry;
     if (dryi_value_is(value, DRYI_VALUE_FAR))
-        return push(w, w->far_words[dryi_value_payload(value)]);
+        return dryi_stack_push(w, w->far_words[dryi_value_payload(value)]);
     if (dryi_value_kind(value) >= DRYI_VALUE_EVENT)
         return dryi_fail_at(w->err, DRY_ERR_FORMAT, w->op_offset,
                             "%s is used a second time, expected each to be written once",
                             dryi_value_noun(value));
     dryi_object_share(w, value);
-    return push(w, value);
+    return dryi_stack_push(w, value);
 }
 
 /* A fetch that is not one of a run: the last in the window, or one that needs a look. */
@@ -476,14 +229,14 @@ get_one(struct dryi_walk *w)
     struct dryi_input *in = w->in;
     const unsigned char *p = in->window + in->at;
     bool is_long = *p == DRYI_OP_LONG_BINGET;
-    size_t index = is_long ? read_u32(p + 1) : p[1];
+    size_t index = is_long ? dryi_pickle_u32(p + 1) : p[1];
     in->at += is_long ? 5 : 2;
     if (index >= w->memo_count)
         return fail_get(w, index);
     uint32_t entry = w->memo[index];
     if (dryi_value_kind(entry) >= DRYI_VALUE_DICT)
         return get_special(w, entry);
-    return push(w, entry);
+    return dryi_stack_push(w, entry);
 }
 
 /*
@@ -504,7 +257,7 @@ do_gets(struct dryi_walk *w)
     while (end - p > (ptrdiff_t)ARGUMENT_BYTES_MAX && top < top_end) {
         size_t index, length;
         if (*p == DRYI_OP_LONG_BINGET) {
-            index = read_u32(p + 1);
+            index = dryi_pickle_u32(p + 1);
             length = 5;
         } else if (*p == DRYI_OP_BINGET) {
             index = p[1];
@@ -634,10 +387,10 @@ do_rare(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
     case DRYI_OP_FRAME: /* only says how far to read ahead */
         return DRY_OK;
     case DRYI_OP_NONE:
-        return push(w, dryi_value(DRYI_VALUE_NONE, 0));
+        return dryi_stack_push(w, dryi_value(DRYI_VALUE_NONE, 0));
     case DRYI_OP_NEWTRUE:
     case DRYI_OP_NEWFALSE:
-        return push(w, dryi_value(DRYI_VALUE_BOOL, opcode == DRYI_OP_NEWTRUE));
+        return dryi_stack_push(w, dryi_value(DRYI_VALUE_BOOL, opcode == DRYI_OP_NEWTRUE));
     case DRYI_OP_EMPTY_TUPLE:
         return make_tuple(w, w->value_count, 0);
     case DRYI_OP_TUPLE1:
@@ -657,21 +410,22 @@ do_rare(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
     case DRYI_OP_POP:
         return do_pop(w);
     case DRYI_OP_LONG4:
-        return read_long(w, read_u32(argument));
+        return dryi_literal_read_long(w, dryi_pickle_u32(argument));
     case DRYI_OP_BINFLOAT:
-        return read_float(w, argument);
+        return dryi_literal_read_float(w, argument);
     case DRYI_OP_BINUNICODE:
-        return read_string(w, read_u32(argument), DRYI_VALUE_STRING);
+        return dryi_literal_read_string(w, dryi_pickle_u32(argument), DRYI_VALUE_STRING);
     case DRYI_OP_BINUNICODE8:
-        return read_string(w, read_u64(argument), DRYI_VALUE_STRING);
+        return dryi_literal_read_string(w, dryi_pickle_u64(argument), DRYI_VALUE_STRING);
     case DRYI_OP_SHORT_BINBYTES:
-        return read_string(w, argument[0], DRYI_VALUE_BYTES);
+        return dryi_literal_read_string(w, argument[0], DRYI_VALUE_BYTES);
     case DRYI_OP_BINBYTES:
-        return read_string(w, read_u32(argument), DRYI_VALUE_BYTES);
+        return dryi_literal_read_string(w, dryi_pickle_u32(argument), DRYI_VALUE_BYTES);
     case DRYI_OP_BINBYTES8:
-        return read_string(w, read_u64(argument), DRYI_VALUE_BYTES);
+        return dryi_literal_read_string(w, dryi_pickle_u64(argument), DRYI_VALUE_BYTES);
     case DRYI_OP_BYTEARRAY8:
-        return read_string(w, read_u64(argument), DRYI_VALUE_BYTEARRAY);
+        return dryi_literal_read_string(w, dryi_pickle_u64(argument),
+                                        DRYI_VALUE_BYTEARRAY);
     default:
         return refuse(w, opcode);
     }
@@ -691,20 +445,20 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
         return do_gets(w);
     case DRYI_OP_BININT1:
         *at += 2;
-        return push(w, dryi_value(DRYI_VALUE_INT, argument[0]));
+        return dryi_stack_push(w, dryi_value(DRYI_VALUE_INT, argument[0]));
     case DRYI_OP_BININT2:
         *at += 3;
-        return push(w,
-                    dryi_value(DRYI_VALUE_INT, argument[0] | (uint64_t)argument[1] << 8));
+        return dryi_stack_push(
+            w, dryi_value(DRYI_VALUE_INT, argument[0] | (uint64_t)argument[1] << 8));
     case DRYI_OP_BININT:
         *at += 5;
-        return push_int(w, (int32_t)read_u32(argument));
+        return dryi_stack_push_int(w, (int32_t)dryi_pickle_u32(argument));
     case DRYI_OP_LONG1:
         *at += 2;
-        return read_long(w, argument[0]);
+        return dryi_literal_read_long(w, argument[0]);
     case DRYI_OP_SHORT_BINUNICODE:
         *at += 2;
-        return read_string(w, argument[0], DRYI_VALUE_STRING);
+        return dryi_literal_read_string(w, argument[0], DRYI_VALUE_STRING);
     case DRYI_OP_MEMOIZE:
         *at += 1;
         return do_put(w, w->memo_count);
@@ -713,7 +467,7 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
         return do_put(w, argument[0]);
     case DRYI_OP_LONG_BINPUT:
         *at += 5;
-        return do_put(w, read_u32(argument));
+        return do_put(w, dryi_pickle_u32(argument));
     case DRYI_OP_EMPTY_DICT:
         *at += 1;
         return push_new(w, DRYI_VALUE_DICT);
@@ -722,7 +476,7 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
         return push_new(w, DRYI_VALUE_LIST);
     case DRYI_OP_MARK:
         *at += 1;
-        return push_mark(w);
+        return dryi_stack_push_mark(w);
     case DRYI_OP_SETITEMS:
         *at += 1;
         return do_setitems(w);
@@ -750,7 +504,7 @@ fill_opcode(struct dryi_walk *w)
                             "the file ends before opcode STOP");
     uint8_t opcode = in->window[in->at];
     if (unread < 1 + count_argument_bytes(opcode))
-        return fail_truncated(w, dryi_opcode_name(opcode));
+        return dryi_literal_fail_truncated(w, dryi_opcode_name(opcode));
     return DRY_OK;
 }
 
@@ -822,7 +576,7 @@ dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
     };
     dryi_map_init(&w.escaped, &w.memory);
     enum dry_status status = dryi_keys_init(&w);
-    if (status == DRY_OK && !grow_values(&w)) /* so that the stack is never NULL */
+    if (status == DRY_OK && !dryi_stack_grow(&w)) /* so that the stack is never NULL */
         status = dryi_fail_memory(err, "the stack");
     if (status == DRY_OK)
         status = walk(&w);
