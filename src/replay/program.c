@@ -1,510 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in program.h. One pass over the events pairs allocs with frees by a map
+ * from address to request; the final layout adds the blocks that no event speaks of; then
+ * ghosts are sorted by address and numbered first. Cost: O(events + ghosts log ghosts).
+ */
 #include "replay/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/fail.h"
-#include "base/map.h"
 #include "base/memory.h"
-
-/* While building, ghosts are numbered apart: they are sorted when all are known. */
-#define GHOST_BIT UINT32_C(0x80000000)
-#define REQUEST_COUNT_MAX UINT32_C(0x7fffffff)
-
-/* Values of the streams that stand for "whatever else used the block". */
-#define PENDING_STREAM_VALUE(slot) (UINT64_MAX - (slot))
-
-struct build {
-    struct dryi_program *p;
-    const struct dryi_torch_conf *conf;
-    const uint8_t *action; /* of the device's events */
-    const uint64_t *addr, *size;
-    const uint32_t *trace_lane;
-    uint32_t event_count;
-
-    struct dryi_map live;    /* address -> request */
-    struct dryi_map pending; /* address -> stream index, of those with a free under way */
-    uint32_t *lane_cache;    /* trace lane -> lane; NO_EVENT: look it up */
-    size_t lane_cache_count;
-    uint32_t *free_streams; /* pending streams that are done */
-    size_t free_stream_capacity, free_stream_count;
-    uint32_t pending_stream_count;
-    const struct dry_trace_segment **private_segments; /* by address */
-    size_t private_count;
-
-    uint32_t *held; /* streams whose OP_STREAM_DONE waits for its place */
-    size_t held_capacity, held_count;
-    size_t settled; /* operations up to the last OOM, which waited for all streams */
-    int64_t reserved;
-    uint32_t burst_event; /* of segment_free and segment_unmap; NO_EVENT: none */
-    int64_t burst_before;
-    uint64_t burst_need;    /* the first growth after the burst */
-    bool burst_has_default; /* it gives back memory of the default pools */
-    uint32_t *burst_lanes;  /* of private pools it gives back memory of */
-    size_t burst_lane_capacity, burst_lane_count;
-    bool failed; /* no memory */
-};
-
-static bool
-contradict(struct build *b, uint32_t event, const char *why)
-{
-    if (!b->p->inconsistency) {
-        b->p->inconsistency = why;
-        b->p->inconsistent_event = event;
-    }
-    return false;
-}
-
-static void
-emit(struct build *b, enum op_kind kind, uint32_t arg, uint32_t event)
-{
-    struct dryi_program *p = b->p;
-    const struct dry_memory *m = &p->memory;
-    if (!dryi_memory_grow(m, &p->kinds, &p->kind_capacity, p->op_count + 1, 1) ||
-        !dryi_memory_grow(m, &p->args, &p->arg_capacity, p->op_count + 1, 4) ||
-        !dryi_memory_grow(m, &p->events, &p->event_capacity, p->op_count + 1, 4)) {
-        b->failed = true;
-        return;
-    }
-    p->kinds[p->op_count] = (uint8_t)kind;
-    p->args[p->op_count] = arg;
-    p->events[p->op_count] = event;
-    p->op_count++;
-}
-
-/* --- lanes and streams -------------------------------------------------------------------- */
-
-static int
-compare_segments(const void *a, const void *b)
-{
-    const struct dry_trace_segment *const *x = a, *const *y = b;
-    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
-}
-
-static bool
-is_private(const struct dry_trace_view *v, const struct dry_trace_segment *s)
-{
-    const struct dry_lane *lane = &v->lanes[s->lane];
-    return lane->pool_a != 0 || lane->pool_b != 0;
-}
-
-/* Events of older files do not name their pool, but lie in a segment that does. */
-static bool
-find_private_segments(struct build *b)
-{
-    const struct dry_trace_view *v = b->p->view;
-    const struct dry_trace_device *d = b->p->device;
-    for (size_t i = 0; i < d->segment_count; i++)
-        b->private_count += is_private(v, &v->segments[d->first_segment + i]);
-    if (b->private_count == 0)
-        return true;
-    b->private_segments = dryi_memory_zalloc(&b->p->memory, b->private_count,
-                                             sizeof(struct dry_trace_segment *));
-    if (!b->private_segments)
-        return false;
-    size_t count = 0;
-    for (size_t i = 0; i < d->segment_count; i++) {
-        const struct dry_trace_segment *s = &v->segments[d->first_segment + i];
-        if (is_private(v, s))
-            b->private_segments[count++] = s;
-    }
-    qsort(b->private_segments, count, sizeof *b->private_segments, compare_segments);
-    return true;
-}
-
-static const struct dry_trace_segment *
-private_segment_at(const struct build *b, uint64_t addr)
-{
-    size_t low = 0, high = b->private_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (b->private_segments[middle]->address <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return NULL;
-    const struct dry_trace_segment *s = b->private_segments[low - 1];
-    return addr - s->address < s->total_size ? s : NULL;
-}
-
-static uint32_t
-intern_lane(struct build *b, uint64_t stream, struct dryi_pool_id pool)
-{
-    struct lane lane = {.stream = stream, .pool = pool};
-    uint32_t id = dryi_intern_put(&b->p->lane_table, &lane, sizeof lane);
-    b->failed |= id == DRYI_INTERN_NONE;
-    return id;
-}
-
-static uint32_t
-lane_of(struct build *b, uint32_t trace_lane, uint64_t addr)
-{
-    const struct dry_lane *lane = &b->p->view->lanes[trace_lane];
-    if (!lane->pool_known && b->private_count > 0) {
-        const struct dry_trace_segment *s = private_segment_at(b, addr);
-        if (s) {
-            const struct dry_lane *l = &b->p->view->lanes[s->lane];
-            return intern_lane(b, lane->stream,
-                               (struct dryi_pool_id){l->pool_a, l->pool_b});
-        }
-    }
-    uint32_t *cached = &b->lane_cache[trace_lane];
-    if (*cached == NO_EVENT)
-        *cached = intern_lane(b, lane->stream,
-                              (struct dryi_pool_id){lane->pool_a, lane->pool_b});
-    return *cached;
-}
-
-static uint32_t
-intern_stream(struct build *b, uint64_t value)
-{
-    uint32_t id = dryi_intern_put(&b->p->streams, &value, sizeof value);
-    b->failed |= id == DRYI_INTERN_NONE;
-    return id;
-}
-
-static uint32_t
-take_pending_stream(struct build *b)
-{
-    if (b->free_stream_count > 0)
-        return b->free_streams[--b->free_stream_count];
-    return intern_stream(b, PENDING_STREAM_VALUE(b->pending_stream_count++));
-}
-
-static void
-return_pending_stream(struct build *b, uint32_t stream)
-{
-    if (dryi_memory_grow(&b->p->memory, &b->free_streams, &b->free_stream_capacity,
-                         b->free_stream_count + 1, sizeof *b->free_streams))
-        b->free_streams[b->free_stream_count++] = stream;
-    else
-        b->failed = true;
-}
-
-/* --- requests and ghosts ------------------------------------------------------------------ */
-
-static uint32_t
-add_request(struct build *b, uint64_t size, uint32_t lane, uint32_t event)
-{
-    struct dryi_program *p = b->p;
-    const struct dry_memory *m = &p->memory;
-    size_t count = p->request_count + 1;
-    if (count > REQUEST_COUNT_MAX ||
-        !dryi_memory_grow(m, &p->sizes, &p->size_capacity, count, 8) ||
-        !dryi_memory_grow(m, &p->lanes, &p->lane_capacity, count, 4) ||
-        !dryi_memory_grow(m, &p->alloc_events, &p->alloc_event_capacity, count, 4)) {
-        b->failed = true;
-        return 0;
-    }
-    p->sizes[p->request_count] = size;
-    p->lanes[p->request_count] = lane;
-    p->alloc_events[p->request_count] = event;
-    return (uint32_t)p->request_count++;
-}
-
-static struct ghost *
-add_ghost(struct build *b, uint64_t addr, uint64_t requested, uint32_t lane)
-{
-    struct dryi_program *p = b->p;
-    if (p->ghost_count >= REQUEST_COUNT_MAX ||
-        !dryi_memory_grow(&p->memory, &p->ghosts, &p->ghost_capacity, p->ghost_count + 1,
-                          sizeof *p->ghosts)) {
-        b->failed = true;
-        return NULL;
-    }
-    struct ghost *ghost = &p->ghosts[p->ghost_count];
-    *ghost = (struct ghost){
-        .addr = addr,
-        .requested = requested,
-        .lane = lane,
-        .free_event = NO_EVENT,
-        .order = (uint32_t)p->ghost_count++,
-        .pending_stream = NO_STREAM,
-    };
-    return ghost;
-}
-
-static void
-hold_stream(struct build *b, uint32_t stream)
-{
-    if (dryi_memory_grow(&b->p->memory, &b->held, &b->held_capacity, b->held_count + 1,
-                         sizeof *b->held))
-        b->held[b->held_count++] = stream;
-    else
-        b->failed = true;
-}
-
-/*
- * Streams that were done right before a burst were waited for by whoever caused it: take
- * them off the end of the program, to be put back behind him.
- */
-static void
-hold_done_streams(struct build *b)
-{
-    struct dryi_program *p = b->p;
-    size_t first = p->op_count;
-    while (first > b->settled && p->kinds[first - 1] == OP_STREAM_DONE)
-        first--;
-    for (size_t i = first; i < p->op_count; i++)
-        hold_stream(b, p->args[i]);
-    p->op_count = first;
-}
-
-static void
-put_back_done_streams(struct build *b, uint32_t event)
-{
-    for (size_t i = 0; i < b->held_count; i++)
-        emit(b, OP_STREAM_DONE, b->held[i], event);
-    b->held_count = 0;
-}
-
-/* --- bursts of segment_free --------------------------------------------------------------- */
-
-static uint32_t
-add_limit(struct build *b, struct limit limit)
-{
-    struct dryi_program *p = b->p;
-    if (!dryi_memory_grow(&p->memory, &p->limits, &p->limit_capacity,
-                          (size_t)p->limit_count + 1, sizeof *p->limits)) {
-        b->failed = true;
-        return 0;
-    }
-    p->limits[p->limit_count] = limit;
-    return p->limit_count++;
-}
-
-/*
- * The free right before a ladder may have waited for a stream, too, and have been waited
- * for by the ladder: the record shows both its events in a row either way. Taking it so is
- * safe, because the ladder's request missed the cache without it or with it. Not with
- * max_split_size: there the first rung may give back that very block, and waits for nobody.
- */
-static void
-hold_last_free(struct build *b)
-{
-    struct dryi_program *p = b->p;
-    if (p->op_count == b->settled || p->kinds[p->op_count - 1] != OP_FREE ||
-        b->conf->max_split_size != UINT64_MAX)
-        return;
-    uint32_t request = p->args[p->op_count - 1], event = p->events[p->op_count - 1];
-    uint32_t stream = take_pending_stream(b);
-    p->op_count--;
-    emit(b, OP_STREAM, stream, event);
-    emit(b, OP_RECORD_STREAM, request, event);
-    emit(b, OP_FREE, request, event);
-    hold_stream(b, stream);
-    return_pending_stream(b, stream);
-}
-
-/* With max_split_size, a request may have oversize segments of its own pool given back. */
-static bool
-is_of_own_pool(struct build *b, uint32_t alloc_event)
-{
-    if (b->conf->max_split_size == UINT64_MAX || b->burst_has_default ||
-        b->burst_lane_count != 1)
-        return false;
-    return b->burst_lanes[0] ==
-           lane_of(b, b->trace_lane[alloc_event], b->addr[alloc_event]);
-}
-
-/* What a request asks the device for, at most. */
-static uint64_t
-need_of(const struct build *b, uint64_t size)
-{
-    if (size >= DEVICE_BYTES_MAX)
-        return DEVICE_BYTES_MAX;
-    return dryi_torch_segment_size(b->conf, dryi_torch_round_size(b->conf, size));
-}
-
-/* What was asked for in vain is bounded: pages may have been mapped in smaller helpings. */
-static void
-emit_device_full(struct build *b, uint32_t alloc_event)
-{
-    uint64_t asked = need_of(b, b->size[alloc_event]);
-    struct limit limit = {.before = b->burst_before,
-                          .after = b->reserved,
-                          .need = asked > b->burst_need ? asked : b->burst_need,
-                          .free_bytes = UINT64_MAX,
-                          .event = alloc_event};
-    emit(b, OP_DEVICE_FULL, add_limit(b, limit), b->burst_event);
-}
-
-/*
- * The burst is over. If it made room for `event`'s segment it may have been a retry: whether
- * the device was full is known only when its highest mark is (settle_bursts).
- */
-static void
-end_burst(struct build *b, uint32_t event, bool is_alloc)
-{
-    if (b->burst_event == NO_EVENT)
-        return;
-    bool is_own = is_alloc && is_of_own_pool(b, event);
-    bool is_ladder = is_alloc && b->burst_need > 0 && (b->burst_has_default || is_own);
-    if (is_ladder)
-        hold_last_free(b);
-    for (size_t i = 0; i < b->burst_lane_count && !is_own; i++)
-        emit(b, OP_POOL_RELEASE, b->burst_lanes[i], b->burst_event);
-    if (is_ladder) /* waits for the streams: they are put back behind its alloc */
-        emit_device_full(b, event);
-    else if (b->burst_has_default)
-        emit(b, OP_EMPTY_CACHE, 0, b->burst_event);
-    for (size_t i = 0; i < b->burst_lane_count && !is_ladder && !b->burst_has_default;
-         i++)
-        emit(b, OP_EMPTY_POOL, b->burst_lanes[i], b->burst_event);
-    if (!is_ladder)
-        put_back_done_streams(b, event);
-    b->burst_event = NO_EVENT;
-}
-
-static void
-settle_bursts(struct dryi_program *p)
-{
-    for (size_t i = 0; i < p->op_count; i++) {
-        if (p->kinds[i] == OP_DEVICE_FULL) {
-            const struct limit *limit = &p->limits[p->args[i]];
-            if (limit->free_bytes == UINT64_MAX &&
-                limit->before + (int64_t)limit->need <= p->reserved_peak)
-                p->kinds[i] = OP_EMPTY_CACHE;
-            else
-                p->retry_count += limit->free_bytes == UINT64_MAX;
-        }
-        p->empty_cache_count += p->kinds[i] == OP_EMPTY_CACHE;
-    }
-}
-
-/* Memory of a private pool goes back to the device only when nobody uses the pool. */
-static void
-note_burst_pool(struct build *b, uint32_t i)
-{
-    uint32_t lane = lane_of(b, b->trace_lane[i], b->addr[i]);
-    if (b->failed)
-        return;
-    const struct lane *l = dryi_program_lane(b->p, lane);
-    if (l->pool.a == 0 && l->pool.b == 0) {
-        b->burst_has_default = true;
-        return;
-    }
-    if (b->burst_lane_count > 0 && b->burst_lanes[b->burst_lane_count - 1] == lane)
-        return;
-    if (!dryi_memory_grow(&b->p->memory, &b->burst_lanes, &b->burst_lane_capacity,
-                          b->burst_lane_count + 1, sizeof *b->burst_lanes)) {
-        b->failed = true;
-        return;
-    }
-    b->burst_lanes[b->burst_lane_count++] = lane;
-}
-
-static void
-on_segment_event(struct build *b, uint32_t i)
-{
-    struct dryi_program *p = b->p;
-    bool grows = b->action[i] == DRY_ACTION_SEGMENT_ALLOC ||
-                 b->action[i] == DRY_ACTION_SEGMENT_MAP;
-    if (b->size[i] > DEVICE_BYTES_MAX) {
-        contradict(b, i, "a segment is larger than any device");
-        return;
-    }
-    if (!dryi_memory_grow(&p->memory, &p->segment_events, &p->segment_event_capacity,
-                          p->segment_event_count + 1, sizeof *p->segment_events)) {
-        b->failed = true;
-        return;
-    }
-    p->segment_events[p->segment_event_count++] = i;
-    if (grows && b->burst_event != NO_EVENT && b->burst_need == 0)
-        b->burst_need = b->size[i];
-    if (!grows && b->burst_event == NO_EVENT) {
-        hold_done_streams(b);
-        b->burst_event = i;
-        b->burst_before = b->reserved;
-        b->burst_need = 0;
-        b->burst_lane_count = 0;
-        b->burst_has_default = false;
-    }
-    if (!grows)
-        note_burst_pool(b, i);
-    int64_t reserved = b->reserved + (grows ? 1 : -1) * (int64_t)b->size[i];
-    if (reserved > (int64_t)DEVICE_BYTES_MAX || reserved < -(int64_t)DEVICE_BYTES_MAX) {
-        contradict(b, i, "segments add up to more than any device");
-        return;
-    }
-    b->reserved = reserved;
-    if (b->reserved > p->reserved_peak)
-        p->reserved_peak = b->reserved;
-}
+#include "replay/program_burst.h"
 
 /* --- the events --------------------------------------------------------------------------- */
 
 static void
-on_alloc(struct build *b, uint32_t i)
+on_alloc(struct dryi_build *b, uint32_t i)
 {
-    end_burst(b, i, true);
+    dryi_burst_end(b, i, true);
     if (b->p->has_addresses && b->size[i] > DEVICE_BYTES_MAX)
-        contradict(b, i, "an allocation is negative or larger than any device");
+        dryi_build_contradict(b, i,
+                              "an allocation is negative or larger than any device");
     if (dryi_map_find(&b->live, b->addr[i])) {
-        contradict(b, i, "an address is handed out that is still in use");
+        dryi_build_contradict(b, i, "an address is handed out that is still in use");
         return;
     }
-    uint32_t lane = lane_of(b, b->trace_lane[i], b->addr[i]);
-    uint32_t request = add_request(b, b->size[i], lane, i);
+    uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
+    uint32_t request = dryi_build_add_request(b, b->size[i], lane, i);
     b->failed |= !dryi_map_put(&b->live, b->addr[i], request);
-    emit(b, OP_ALLOC, request, i);
-    put_back_done_streams(b, i);
+    dryi_build_emit(b, OP_ALLOC, request, i);
+    dryi_build_put_back(b, i);
 }
 
 static void
-on_live(struct build *b, uint32_t i)
+on_live(struct dryi_build *b, uint32_t i)
 {
-    uint32_t lane = lane_of(b, b->trace_lane[i], b->addr[i]);
-    struct ghost *ghost = add_ghost(b, b->addr[i], b->size[i], lane);
+    uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
+    struct ghost *ghost = dryi_build_add_ghost(b, b->addr[i], b->size[i], lane);
     if (ghost)
-        b->failed |= !dryi_map_put(&b->live, b->addr[i], GHOST_BIT | ghost->order);
+        b->failed |= !dryi_map_put(&b->live, b->addr[i], DRYI_GHOST_BIT | ghost->order);
 }
 
 /* The request that lives at this event's address; a ghost is made if there is none. */
 static uint32_t
-find_request(struct build *b, uint32_t i)
+find_request(struct dryi_build *b, uint32_t i)
 {
     const uint32_t *known = dryi_map_find(&b->live, b->addr[i]);
     if (known)
         return *known;
-    uint32_t lane = lane_of(b, b->trace_lane[i], b->addr[i]);
-    struct ghost *ghost = add_ghost(b, b->addr[i], b->size[i], lane);
-    if (!ghost || !dryi_map_put(&b->live, b->addr[i], GHOST_BIT | ghost->order)) {
+    uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
+    struct ghost *ghost = dryi_build_add_ghost(b, b->addr[i], b->size[i], lane);
+    if (!ghost || !dryi_map_put(&b->live, b->addr[i], DRYI_GHOST_BIT | ghost->order)) {
         b->failed = true;
         return 0;
     }
-    return GHOST_BIT | ghost->order;
+    return DRYI_GHOST_BIT | ghost->order;
 }
 
 static void
-note_ghost_free(struct build *b, uint32_t request, uint32_t i)
+note_ghost_free(struct dryi_build *b, uint32_t request, uint32_t i)
 {
-    if (request & GHOST_BIT)
-        b->p->ghosts[request & ~GHOST_BIT].free_event = i;
+    if (request & DRYI_GHOST_BIT)
+        b->p->ghosts[request & ~DRYI_GHOST_BIT].free_event = i;
 }
 
 static void
-emit_pending_free(struct build *b, uint32_t request, uint64_t addr, uint32_t event)
+emit_pending_free(struct dryi_build *b, uint32_t request, uint64_t addr, uint32_t event)
 {
-    uint32_t stream = take_pending_stream(b);
-    emit(b, OP_STREAM, stream, event);
-    emit(b, OP_RECORD_STREAM, request, event);
-    emit(b, OP_FREE, request, event);
+    uint32_t stream = dryi_build_take_stream(b);
+    dryi_build_emit(b, OP_STREAM, stream, event);
+    dryi_build_emit(b, OP_RECORD_STREAM, request, event);
+    dryi_build_emit(b, OP_FREE, request, event);
     b->failed |= !dryi_map_put(&b->pending, addr, stream);
     b->p->pending_count++;
 }
 
 /* Returns whether the next event, its completion, is dealt with too. */
 static bool
-on_free_requested(struct build *b, uint32_t i)
+on_free_requested(struct dryi_build *b, uint32_t i)
 {
-    end_burst(b, i, false);
+    dryi_burst_end(b, i, false);
     if (dryi_map_find(&b->pending, b->addr[i]))
-        return contradict(b, i, "a block is given back twice");
+        return dryi_build_contradict(b, i, "a block is given back twice");
     uint32_t request = find_request(b, i);
     if (b->failed)
         return false;
@@ -516,24 +95,24 @@ on_free_requested(struct build *b, uint32_t i)
         emit_pending_free(b, request, b->addr[i], i);
         return false;
     }
-    emit(b, OP_FREE, request, i);
+    dryi_build_emit(b, OP_FREE, request, i);
     dryi_map_take(&b->live, b->addr[i]);
     return completes;
 }
 
 static void
-on_free_completed(struct build *b, uint32_t i)
+on_free_completed(struct dryi_build *b, uint32_t i)
 {
     const uint32_t *pending = dryi_map_find(&b->pending, b->addr[i]);
     if (pending) {
         uint32_t stream = *pending;
         if (b->burst_event != NO_EVENT)
-            hold_stream(b, stream); /* between two helpings of a ladder */
+            dryi_build_hold_stream(b, stream); /* between two helpings of a ladder */
         else
-            emit(b, OP_STREAM_DONE, stream, i);
+            dryi_build_emit(b, OP_STREAM_DONE, stream, i);
         dryi_map_take(&b->pending, b->addr[i]);
         dryi_map_take(&b->live, b->addr[i]);
-        return_pending_stream(b, stream);
+        dryi_build_return_stream(b, stream);
         return;
     }
     bool is_known = dryi_map_find(&b->live, b->addr[i]) != NULL;
@@ -542,63 +121,37 @@ on_free_completed(struct build *b, uint32_t i)
         return;
     note_ghost_free(b, request, i);
     if (is_known) { /* free_requested was not recorded (skip_actions) */
-        end_burst(b, i, false);
-        emit(b, OP_FREE, request, i);
+        dryi_burst_end(b, i, false);
+        dryi_build_emit(b, OP_FREE, request, i);
     } else { /* requested before the window, so it waits from its beginning */
-        uint32_t stream = intern_stream(b, PENDING_STREAM_VALUE(b->pending_stream_count));
+        uint32_t stream = dryi_build_intern_stream(
+            b, DRYI_PENDING_STREAM_VALUE(b->pending_stream_count));
         b->pending_stream_count++;
-        b->p->ghosts[request & ~GHOST_BIT].pending_stream = stream;
+        b->p->ghosts[request & ~DRYI_GHOST_BIT].pending_stream = stream;
         b->p->pending_count++;
-        emit(b, OP_STREAM_DONE, stream, i);
+        dryi_build_emit(b, OP_STREAM_DONE, stream, i);
     }
     dryi_map_take(&b->live, b->addr[i]);
 }
 
 static void
-on_oom(struct build *b, uint32_t i)
-{
-    struct dryi_program *p = b->p;
-    uint64_t need = need_of(b, b->size[i]);
-    if (b->burst_event == NO_EVENT)
-        hold_done_streams(b);
-    struct limit limit = {.before =
-                              b->burst_event != NO_EVENT ? b->burst_before : b->reserved,
-                          .after = b->reserved,
-                          .need = need,
-                          .free_bytes = b->addr[i] < need ? b->addr[i] : need - 1,
-                          .event = i};
-    hold_last_free(b);
-    for (size_t j = 0; b->burst_event != NO_EVENT && j < b->burst_lane_count; j++)
-        emit(b, OP_POOL_RELEASE, b->burst_lanes[j], b->burst_event);
-    emit(b, OP_DEVICE_FULL, add_limit(b, limit),
-         b->burst_event != NO_EVENT ? b->burst_event : i);
-    b->burst_event = NO_EVENT;
-    uint32_t lane = lane_of(b, b->trace_lane[i], 0);
-    uint32_t request = add_request(b, b->size[i], lane, i);
-    emit(b, OP_OOM, request, i);
-    emit(b, OP_FREE, request, i);
-    put_back_done_streams(b, i);
-    b->settled = p->op_count;
-    if (p->oom_count++ == 0)
-        p->oom_event = i;
-}
-
-static void
-on_record_stream(struct build *b, uint32_t i)
+on_record_stream(struct dryi_build *b, uint32_t i)
 {
     const uint32_t *request = dryi_map_find(&b->live, b->addr[i]);
     if (!request) {
-        contradict(b, i, "a stream is recorded on a block that is not alive");
+        dryi_build_contradict(b, i, "a stream is recorded on a block that is not alive");
         return;
     }
     uint32_t used = *request;
-    emit(b, OP_STREAM, intern_stream(b, b->p->view->lanes[b->trace_lane[i]].stream), i);
-    emit(b, OP_RECORD_STREAM, used, i);
+    dryi_build_emit(
+        b, OP_STREAM,
+        dryi_build_intern_stream(b, b->p->view->lanes[b->trace_lane[i]].stream), i);
+    dryi_build_emit(b, OP_RECORD_STREAM, used, i);
 }
 
 /* Returns the number of events dealt with. */
 static uint32_t
-on_event(struct build *b, uint32_t i)
+on_event(struct dryi_build *b, uint32_t i)
 {
     enum dry_action action = b->action[i];
     switch (action) {
@@ -614,10 +167,10 @@ on_event(struct build *b, uint32_t i)
     case DRY_ACTION_SEGMENT_FREE:
     case DRY_ACTION_SEGMENT_MAP:
     case DRY_ACTION_SEGMENT_UNMAP:
-        on_segment_event(b, i);
+        dryi_burst_segment(b, i);
         return 1;
     case DRY_ACTION_OOM:
-        on_oom(b, i);
+        dryi_burst_oom(b, i);
         return 1;
     case DRY_ACTION_LIVE:
         on_live(b, i);
@@ -626,17 +179,18 @@ on_event(struct build *b, uint32_t i)
         on_record_stream(b, i);
         return 1;
     case DRY_ACTION_STREAM_END:
-        emit(b, OP_STREAM_DONE,
-             intern_stream(b, b->p->view->lanes[b->trace_lane[i]].stream), i);
+        dryi_build_emit(
+            b, OP_STREAM_DONE,
+            dryi_build_intern_stream(b, b->p->view->lanes[b->trace_lane[i]].stream), i);
         return 1;
     case DRY_ACTION_EMPTY_CACHE:
-        emit(b, OP_EMPTY_CACHE, 0, i);
+        dryi_build_emit(b, OP_EMPTY_CACHE, 0, i);
         return 1;
     case DRY_ACTION_POOL_BEGIN:
-        emit(b, OP_POOL_BEGIN, lane_of(b, b->trace_lane[i], 0), i);
+        dryi_build_emit(b, OP_POOL_BEGIN, dryi_build_lane(b, b->trace_lane[i], 0), i);
         return 1;
     case DRY_ACTION_POOL_END:
-        emit(b, OP_POOL_END, lane_of(b, b->trace_lane[i], 0), i);
+        dryi_build_emit(b, OP_POOL_END, dryi_build_lane(b, b->trace_lane[i], 0), i);
         return 1;
     case DRY_ACTION_OTHER:
         b->p->unknown_count++;
@@ -652,7 +206,7 @@ on_event(struct build *b, uint32_t i)
 
 /* What the final layout knows of an active block that the events do not. */
 static void
-on_final_block(struct build *b, const struct dry_trace_segment *s,
+on_final_block(struct dryi_build *b, const struct dry_trace_segment *s,
                const struct dry_trace_block *block)
 {
     bool is_pending = block->state == DRY_BLOCK_PENDING_FREE;
@@ -668,16 +222,16 @@ on_final_block(struct build *b, const struct dry_trace_segment *s,
     }
     const struct dry_lane *l = &b->p->view->lanes[s->lane];
     uint32_t lane =
-        intern_lane(b, l->stream, (struct dryi_pool_id){l->pool_a, l->pool_b});
+        dryi_build_intern_lane(b, l->stream, (struct dryi_pool_id){l->pool_a, l->pool_b});
     /* Files without requested_size: the block's own will do. */
     uint64_t requested = block->requested_size ? block->requested_size : block->size;
-    struct ghost *ghost = add_ghost(b, block->address, requested, lane);
+    struct ghost *ghost = dryi_build_add_ghost(b, block->address, requested, lane);
     if (!ghost)
         return;
     ghost->block_size = block->size;
     if (is_pending) {
-        ghost->pending_stream =
-            intern_stream(b, PENDING_STREAM_VALUE(b->pending_stream_count));
+        ghost->pending_stream = dryi_build_intern_stream(
+            b, DRYI_PENDING_STREAM_VALUE(b->pending_stream_count));
         b->pending_stream_count++;
     }
 }
@@ -693,7 +247,7 @@ compare_u32(const void *a, const void *b)
 
 /* What lives after the last event but not in the final layout was freed in between. */
 static bool
-free_the_vanished(struct build *b)
+free_the_vanished(struct dryi_build *b)
 {
     size_t count = 0, capacity = b->live.count, slot = 0;
     if (capacity == 0)
@@ -709,7 +263,7 @@ free_the_vanished(struct build *b)
     qsort(gone, count, sizeof *gone, compare_u32);
     for (size_t i = 0; i < count; i++) {
         note_ghost_free(b, gone[i], b->event_count);
-        emit(b, OP_FREE, gone[i], b->event_count);
+        dryi_build_emit(b, OP_FREE, gone[i], b->event_count);
     }
     b->p->frees_inferred += count;
     dryi_memory_free(&b->p->memory, gone, capacity, sizeof *gone);
@@ -717,7 +271,7 @@ free_the_vanished(struct build *b)
 }
 
 static bool
-read_final_layout(struct build *b)
+read_final_layout(struct dryi_build *b)
 {
     const struct dry_trace_view *v = b->p->view;
     const struct dry_trace_device *d = b->p->device;
@@ -756,7 +310,7 @@ shift_requests(struct dryi_program *p)
 {
     size_t g = p->ghost_count, n = p->request_count;
     const struct dry_memory *m = &p->memory;
-    if (g + n > REQUEST_COUNT_MAX || g + n == 0)
+    if (g + n > DRYI_REQUEST_COUNT_MAX || g + n == 0)
         return g + n == 0;
     if (!dryi_memory_grow(m, &p->sizes, &p->size_capacity, g + n, 8) ||
         !dryi_memory_grow(m, &p->lanes, &p->lane_capacity, g + n, 4) ||
@@ -789,8 +343,8 @@ number_requests(struct dryi_program *p)
     for (size_t i = 0; i < p->op_count; i++) {
         if (!takes_request(p->kinds[i]))
             continue;
-        if (p->args[i] & GHOST_BIT)
-            p->args[i] = rank[p->args[i] & ~GHOST_BIT];
+        if (p->args[i] & DRYI_GHOST_BIT)
+            p->args[i] = rank[p->args[i] & ~DRYI_GHOST_BIT];
         else
             p->args[i] += (uint32_t)g;
     }
@@ -799,23 +353,23 @@ number_requests(struct dryi_program *p)
 }
 
 static bool
-build(struct build *b)
+build(struct dryi_build *b)
 {
     struct dryi_program *p = b->p;
-    if (!find_private_segments(b))
+    if (!dryi_build_find_private(b))
         return false;
     for (uint32_t i = 0; i < b->event_count && !b->failed;)
         i += on_event(b, i);
-    end_burst(b, b->event_count, false);
+    dryi_burst_end(b, b->event_count, false);
     p->reserved_end = b->reserved;
     if (b->failed)
         return false;
-    settle_bursts(p);
+    dryi_bursts_settle(p);
     return read_final_layout(b) && !b->failed && number_requests(p);
 }
 
 static bool
-build_init(struct build *b)
+build_init(struct dryi_build *b)
 {
     const struct dryi_program *p = b->p;
     const struct dry_trace_view *v = p->view;
@@ -835,7 +389,7 @@ build_init(struct build *b)
 }
 
 static void
-build_finish(struct build *b)
+build_finish(struct dryi_build *b)
 {
     const struct dry_memory *m = &b->p->memory;
     dryi_map_finish(&b->live);
@@ -863,9 +417,9 @@ dryi_program_init(struct dryi_program *program, const struct dry_trace *trace,
         .has_addresses = v->kind == DRY_TRACE_SNAPSHOT || v->kind == DRY_TRACE_BUILT,
         .oom_event = NO_EVENT,
     };
-    if (device->event_count >= REQUEST_COUNT_MAX)
+    if (device->event_count >= DRYI_REQUEST_COUNT_MAX)
         return dryi_fail(err, DRY_ERR_LIMIT, "%zu events on one device; the limit is %u",
-                         device->event_count, REQUEST_COUNT_MAX);
+                         device->event_count, DRYI_REQUEST_COUNT_MAX);
     if (device->event_count > 0) {
         program->action = v->action + device->first_event;
         program->addr = v->addr + device->first_event;
@@ -874,7 +428,7 @@ dryi_program_init(struct dryi_program *program, const struct dry_trace *trace,
     }
     dryi_intern_init(&program->lane_table, &program->memory);
     dryi_intern_init(&program->streams, &program->memory);
-    struct build b = {.p = program, .conf = conf};
+    struct dryi_build b = {.p = program, .conf = conf};
     bool is_built = build_init(&b) && build(&b);
     build_finish(&b);
     if (!is_built) {
