@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in check.h. The machine's observer compares each segment event that
+ * comes out with the next recorded one. Segments that a burst gives back have no order,
+ * so a map holds those still expected. Cost: one run of the program.
+ */
 #include "replay/check.h"
 
 #include <stdarg.h>
@@ -130,7 +136,7 @@ choose_address(void *self, enum dry_sim_call call, uint64_t size)
     return 0;
 }
 
-/* What remains of a burst after an operation may be left to the next one. */
+/* True if the rest of a burst may be left to the next operation. */
 static bool
 goes_on(const struct dryi_program *p, size_t op)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The format stands in decisions.h. Lines go through one buffer, which is written out
+ * when a further line might not fit. Cost: O(1) an action.
+ */
 #include "replay/decisions.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef DRYI_REPLAY_INSIDE_H
 #define DRYI_REPLAY_INSIDE_H
 
-/* What the modules above a replay may see of its inside. */
+/* The part of a replay's inside that the modules above it may see. */
 
 #include <drystone/replay.h>
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in machine.h. An operation is a switch to one call of the placement; a
+ * handle a request is all that is kept. Cost: O(1) an operation, beside what the
+ * placement takes.
+ */
 #include "replay/machine.h"
 
 #include <string.h>
@@ -148,8 +154,9 @@ hold_of(struct dryi_machine *m, struct dryi_pool_id pool)
 }
 
 /*
- * A record tells where each block lies, not when scopes began and ended: a scope is open for
- * one allocation, and every pool keeps exactly one user until its memory is given back.
+ * Enter a private pool for one allocation. A record tells where each block lies, not when
+ * scopes began and ended. So a scope is open for one allocation, and every pool keeps
+ * exactly one user until its memory is given back.
  */
 static enum dry_status
 enter_pool(struct dryi_machine *m, struct dryi_pool_id pool)
@@ -178,7 +185,7 @@ release_pool(struct dryi_machine *m, struct dryi_pool_id pool)
 
 /* --- operations --------------------------------------------------------------------------- */
 
-/* Whose memory it is, for the device to check: a number that is never 0. */
+/* The owner of a request's memory, for the device to check: a number that is never 0. */
 static uint64_t
 owner_of(uint32_t request)
 {

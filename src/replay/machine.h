@@ -17,7 +17,7 @@
 
 struct dryi_machine;
 
-/* Who wants to hear what a run does, beside whoever runs it. */
+/* A listener hears what a run does, beside the code that runs it. */
 struct dryi_listener {
     void (*begin)(void *self, const struct dryi_machine *machine);
     void (*event)(void *self, const struct dryi_place_event *event);

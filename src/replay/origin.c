@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in origin.h. Segments are walked backwards from the final layout, pages
+ * of expandable ones as ranges (ranges.h); ghosts then find their segment by bisection.
+ * Cost: O(n log n) in segments, segment events and ghosts, and one walk over the
+ * requests.
+ */
 #include "replay/origin.h"
 
 #include <stdlib.h>
@@ -290,7 +297,10 @@ bound_ghosts(struct find *f)
     }
 }
 
-/* What may hang on behind a request of this size without being split off. */
+/*
+ * The bytes that may hang on behind a request of this size without being split off, at
+ * most.
+ */
 static uint64_t
 unsplit_rest_max(const struct find *f, size_t ghost, uint64_t rounded)
 {

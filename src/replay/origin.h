@@ -5,13 +5,14 @@
 /*
  * The layout at the beginning of the window, rebuilt from the one at its end.
  *
- * Segments: those at the end, less what the window took from the device, plus what it gave
- * back. Blocks: the ghosts of the program; everything between them was free, because free
- * neighbours are always merged. What no rule can tell is inferred, and counted: a ghost of
- * the large pool may hold up to 1 MiB more than its request, if splitting that off was not
- * worth it. Where less than that is left behind it, it holds all of it (a free block of the
- * large pool is larger than 1 MiB); else the first address handed out behind it tells,
- * because an allocation takes the front of a free block.
+ * Segments: those at the end, less what the window took from the device, plus what it
+ * gave back. Blocks: the ghosts of the program; everything between them was free, because
+ * free neighbours are always merged. Sizes that no rule can tell are inferred, and
+ * counted. A ghost of the large pool may hold up to 1 MiB more than its request, if
+ * splitting that off was not worth it. If less than that is left behind the ghost, it
+ * holds all of it, because a free block of the large pool is larger than 1 MiB. Otherwise
+ * the first address handed out behind the ghost tells, because an allocation takes the
+ * front of a free block.
  */
 
 #include "replay/program.h"

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in packing.h. One pass makes the lives, place/offline packs them. Cost:
+ * O(operations), beside the packing.
+ */
 #include "replay/packing.h"
 
 #include "base/fail.h"
@@ -19,7 +24,7 @@ is_vain_free(const struct dryi_program *p, size_t op)
 
 /* --- lives -------------------------------------------------------------------------------- */
 
-/* By request; a life that has not begun has size 0. */
+/* Set the life of every request; a life that has not begun has size 0. */
 static void
 follow(const struct dryi_program *p, struct dryi_life *lives)
 {
@@ -65,7 +70,10 @@ pack(struct dryi_packed_program *packed, struct dryi_life *lives, uint32_t *requ
         return dryi_fail(err, DRY_ERR_LIMIT, "the sizes cannot be added up");
     if (status != DRY_OK)
         return status;
-    /* From the order of lives to that of requests, which is no shorter: from the end. */
+    /*
+     * Bring offsets from the order of lives to that of requests, which is no shorter:
+     * from the end.
+     */
     size_t next = packed->request_count;
     for (size_t i = count; i-- > 0;) {
         while (next - 1 > requests[i])

@@ -5,9 +5,10 @@
 /*
  * A program as a set of lives, and where they lie when all of them are known.
  *
- * Time is the program's operations. A block lives from its alloc to the operation that asks
- * for its free; one older than the window from the beginning, and not at all if its free had
- * been asked for by then. What failed for want of memory never lived. Streams are ignored.
+ * Time is the program's operations. A block lives from its alloc to the operation that
+ * asks for its free. A block older than the window lives from the beginning, and not at
+ * all if its free had been asked for by then. A request that failed for want of memory
+ * never lived. Streams are ignored.
  */
 
 #include "place/offline/offline.h"
@@ -22,7 +23,10 @@ struct dryi_packed_program {
     struct dryi_packing packing;
 };
 
-/* LIMIT: the sizes cannot be added up. What progress ends is a packing all the same. */
+/*
+ * LIMIT: the sizes cannot be added up. A packing that progress ends early is one all the
+ * same.
+ */
 DRY_CHECK_RESULT enum dry_status dryi_packed_program_init(
     struct dryi_packed_program *packed, const struct dryi_program *program,
     const struct dryi_packing_options *options, struct dry_error *err);

@@ -2,7 +2,7 @@
 
 /*
  * The idea stands in program.h. One pass over the events pairs allocs with frees by a map
- * from address to request; the final layout adds the blocks that no event speaks of; then
+ * from address to request. The final layout adds the blocks that no event speaks of. Then
  * ghosts are sorted by address and numbered first. Cost: O(events + ghosts log ghosts).
  */
 #include "replay/program.h"
@@ -204,7 +204,7 @@ on_event(struct dryi_build *b, uint32_t i)
 
 /* --- the end of the window ---------------------------------------------------------------- */
 
-/* What the final layout knows of an active block that the events do not. */
+/* Add from the final layout what the events do not say of an active block. */
 static void
 on_final_block(struct dryi_build *b, const struct dry_trace_segment *s,
                const struct dry_trace_block *block)
@@ -245,7 +245,10 @@ compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What lives after the last event but not in the final layout was freed in between. */
+/*
+ * Free what lives after the last event but not in the final layout: it was freed in
+ * between.
+ */
 static bool
 free_the_vanished(struct dryi_build *b)
 {

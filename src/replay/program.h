@@ -3,24 +3,24 @@
 #define DRYI_REPLAY_PROGRAM_H
 
 /*
- * What the recorded program asked for, free of what its allocator answered.
+ * The recorded program: what it asked for, free of what its allocator answered.
  *
  * A program is a list of operations on requests. The first `ghost_count` requests are the
- * blocks that were alive before the window, in address order (or in the order of the file
- * where there are no addresses); the others follow in the order of their alloc events.
+ * ghosts: blocks that were alive before the window, in address order (or in the order of
+ * the file if it has no addresses). The others follow in the order of their alloc events.
  *
  * A free that waited for other streams says in the record only how long it took. It becomes
  * three operations: a stream of its own is recorded on the block before the free, and that
  * stream is done at the recorded free_completed.
  *
  * segment_free events are effects. A burst of them that no request explains was caused by
- * the program calling empty_cache(), and becomes that call; one that made room for the very
- * next segment, at a height the device never went beyond, was a retry of a full device, and
- * becomes a note for the check alone (OP_DEVICE_FULL), unless the check finds that the
- * request would have been served from the cache: then it was the program after all. A burst
- * of private pools alone is a pool that ended (OP_EMPTY_POOL). Both a retry and
- * empty_cache() wait for all streams, so a free that completes right before a burst
- * completed because of it: it is placed after it.
+ * the program calling empty_cache(), and becomes that call. A burst that made room for
+ * the very next segment, at a height the device never went beyond, was a retry of a full
+ * device. It becomes a note for the check alone (OP_DEVICE_FULL), unless the check finds
+ * that the request would have been served from the cache: then the program called
+ * empty_cache() after all. A burst of private pools alone is a pool that ended
+ * (OP_EMPTY_POOL). Both a retry and empty_cache() wait for all streams, so a free that
+ * completes right before a burst completed because of it: it is placed after it.
  */
 
 #include <stdbool.h>

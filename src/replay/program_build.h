@@ -83,8 +83,8 @@ struct ghost *dryi_build_add_ghost(struct dryi_build *b, uint64_t addr,
 /* Hold a stream. */
 void dryi_build_hold_stream(struct dryi_build *b, uint32_t stream);
 /*
- * Streams that were done right before a burst were waited for by whoever caused it: take
- * them off the end of the program and hold them, to be put back behind the cause.
+ * Take the streams that were done right before a burst off the end of the program, and
+ * hold them. The cause of the burst waited for them, so they are put back behind it.
  */
 void dryi_build_hold_done(struct dryi_build *b);
 /* Emit OP_STREAM_DONE for all streams that are held. */

@@ -23,10 +23,11 @@ add_limit(struct dryi_build *b, struct limit limit)
 }
 
 /*
- * The free right before a ladder may have waited for a stream, too, and have been waited
- * for by the ladder: the record shows both its events in a row either way. Taking it so is
- * safe, because the ladder's request missed the cache without it or with it. Not with
- * max_split_size: there the first rung may give back that very block, and waits for nobody.
+ * Take the free right before a ladder as one that the ladder waited for. It may have
+ * waited for a stream, too: the record shows both its events in a row either way. Taking
+ * it so is safe, because the ladder's request missed the cache without it or with it. Not
+ * with max_split_size: there the first rung may give back that very block, and waits for
+ * nobody.
  */
 static void
 hold_last_free(struct dryi_build *b)
@@ -56,7 +57,7 @@ is_of_own_pool(struct dryi_build *b, uint32_t alloc_event)
            dryi_build_lane(b, b->trace_lane[alloc_event], b->addr[alloc_event]);
 }
 
-/* What a request asks the device for, at most. */
+/* The bytes that a request asks the device for, at most. */
 static uint64_t
 need_of(const struct dryi_build *b, uint64_t size)
 {
@@ -65,7 +66,10 @@ need_of(const struct dryi_build *b, uint64_t size)
     return dryi_torch_segment_size(b->conf, dryi_torch_round_size(b->conf, size));
 }
 
-/* What was asked for in vain is bounded: pages may have been mapped in smaller helpings. */
+/*
+ * Note a full device. The bytes asked for in vain are a bound: pages may have been mapped
+ * in smaller helpings.
+ */
 static void
 emit_device_full(struct dryi_build *b, uint32_t alloc_event)
 {

@@ -2,7 +2,7 @@
 #ifndef DRYI_REPLAY_STATE_H
 #define DRYI_REPLAY_STATE_H
 
-/* What a replay is made of; for replay.c, which makes it, and run.c, which runs it. */
+/* The parts of a replay; for replay.c, which makes it, and run.c, which runs it. */
 
 #include "replay/check.h"
 #include "replay/inside.h"

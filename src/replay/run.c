@@ -100,7 +100,7 @@ place_ghosts(const struct dry_replay *r, const struct attempt *a, struct dryi_ma
 
 /* --- the steady part -------------------------------------------------------------------- */
 
-/* Where a run stood when its steady part began. */
+/* The figures of a run when its steady part began. */
 struct steady {
     size_t first_op; /* SIZE_MAX: there is none */
     uint64_t driver_calls, driver_time_ns, pages_remapped;
@@ -332,9 +332,10 @@ try_capacity(const struct dry_replay *r, struct attempt *a, uint64_t capacity, b
 }
 
 /*
- * By bisection between what is alive at the peak, below which nothing can run, and what is
- * reserved without a limit. Fitting need not be monotone in theory; what is returned fits,
- * and one step less does not. 0: no device up to 2^50 bytes is large enough.
+ * Find the least capacity that fits, by bisection between the bytes alive at the peak,
+ * below which nothing can run, and the bytes reserved without a limit. Fitting need not
+ * be monotone in theory; the capacity returned fits, and one step less does not. 0: no
+ * device up to 2^50 bytes is large enough.
  */
 static enum dry_status
 find_capacity(const struct dry_replay *r, const struct attempt *wanted,

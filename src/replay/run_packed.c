@@ -107,7 +107,7 @@ change(struct dry_stat *stat, int64_t by)
     stat->peak = stat->current > stat->peak ? stat->current : stat->peak;
 }
 
-/* Of those that live: their number, their bytes in blocks, and as they were asked for. */
+/* Count a life in or out: the number, the bytes in blocks, and as they were asked for. */
 static void
 count_life(struct dry_stats *stats, uint64_t size, bool is_over)
 {
