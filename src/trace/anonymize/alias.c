@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in alias.h. Two tables with equal ids hold the strings and their
+ * digits, which are a SipHash (base/siphash.h) under the job's key. Cost: O(length) a
+ * string.
+ */
 #include "trace/anonymize/alias.h"
 
 #include <string.h>

@@ -3,10 +3,10 @@
 /*
  * A trace built a second time, with other strings.
  *
- * Frames, stacks and notes are put into the new trace in the order of their ids and mapped
- * by one array each; events, segments and blocks are copied with what they refer to
- * replaced. Only strings that something refers to are in the new trace, so nothing of the
- * old table is left over.
+ * Frames, stacks and notes are put into the new trace in the order of their ids and
+ * mapped by one array each. Events, segments and blocks are copied with what they refer
+ * to replaced. Only strings that something refers to are in the new trace, so nothing of
+ * the old table is left over.
  */
 #include <drystone/anonymize.h>
 
@@ -263,7 +263,10 @@ put_piece(struct job *j, const struct dryi_piece *piece)
         put_counted(j, DRYI_OP_SHORT_BINBYTES, 1, piece);
 }
 
-/* What has grown beyond what the reader takes is left out. */
+/*
+ * Replace the strings in unknown keys. A run that has grown beyond what the reader takes
+ * is left out.
+ */
 static uint32_t
 replace_extra(struct job *j, uint32_t extra)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in anonymize_rules.h: the rules, on top of the lists of public_text.h.
+ */
 #include "trace/anonymize/anonymize_rules.h"
 
 #include "trace/anonymize/alias.h"

@@ -2,7 +2,7 @@
 #ifndef DRYI_ANONYMIZE_RULES_H
 #define DRYI_ANONYMIZE_RULES_H
 
-/* What the one that replaces and the one that verifies must agree on. */
+/* The rules that anonymize.c, which replaces, and anonymize_verify.c must agree on. */
 
 #include <drystone/anonymize.h>
 
@@ -19,19 +19,21 @@ enum dryi_text_role {
 
 /* Longer paths and settings become one alias: replaced by parts they could grow too long. */
 #define DRYI_PIECEWISE_BYTES_MAX 4096u
-/* What the reader takes under the unknown keys of one dict, as pickle_extra.c has it. */
+/* The bytes that the reader takes under the unknown keys of one dict (pickle_extra.c). */
 #define DRYI_EXTRA_BYTES_MAX 65536u
 
-/* Whether the whole string may stay; if not, parts of a file or of settings still may. */
+/* True if the whole string may stay; if not, parts of a file or of settings still may. */
 bool dryi_text_is_public(const struct dry_anonymize_options *options,
                          enum dryi_text_role role, const char *text, size_t length);
 /* 'f' for functions, 'd' for files, 's' for the rest. */
 char dryi_text_letter(enum dryi_text_role role);
 
-/* Whether a piece of unknown keys may stay. */
+/* True if a piece of unknown keys may stay. */
 bool dryi_piece_is_public(const struct dryi_piece *piece);
 
-/* Where the public part of the frame's file begins: DRYI_NO_TAIL if there is none. */
+/*
+ * Find where the public part of the frame's file begins; DRYI_NO_TAIL if there is none.
+ */
 #define DRYI_NO_TAIL SIZE_MAX
 size_t dryi_frame_tail(const struct dry_trace *trace,
                        const struct dry_anonymize_options *options,
@@ -44,7 +46,7 @@ dryi_function_role(size_t tail)
     return tail == DRYI_NO_TAIL ? DRYI_TEXT_ROLE_FUNCTION : DRYI_TEXT_ROLE_TORCH_FUNCTION;
 }
 
-/* Checked options. */
+/* Take the options and check them. */
 enum dry_status dryi_anonymize_take_options(struct dry_anonymize_options *options,
                                             const struct dry_anonymize_options *given,
                                             struct dry_error *err);

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in anonymize_search.h. Words are gathered once, then excused, then
+ * looked for in the strings and in the bytes of the file as they are read. Cost:
+ * O(bytes).
+ */
 #include "trace/anonymize/anonymize_search.h"
 
 #include <stdarg.h>
@@ -52,7 +58,10 @@ dryi_proof_refute(struct dry_anonymize_proof *proof, const char *format, ...)
 
 /* --- gathering ----------------------------------------------------------------------------- */
 
-/* Whether the string is new in this part, a small letter; a capital if it is kept. */
+/*
+ * True if the string is new in this part, which is a small letter, or a capital for a
+ * string that is kept.
+ */
 static bool
 see(struct dryi_search *s, char part, const char *text, size_t length)
 {

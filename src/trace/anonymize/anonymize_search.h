@@ -3,12 +3,12 @@
 #define DRYI_ANONYMIZE_SEARCH_H
 
 /*
- * What must not be in an anonymous trace, and the search for it.
+ * The words that must not be in an anonymous trace, and the search for them.
  *
- * All strings of the original are gathered, by the part they play. What is replaced gives
- * words to search for; words that occur in what is kept, or in PyTorch's own vocabulary,
- * are excused: `forward` may be a function of the user and one of PyTorch. (That each
- * string was replaced where it had to be is checked apart from this, one by one.)
+ * All strings of the original are gathered, by the part they play. Strings that are
+ * replaced give words to search for. Words that occur in kept strings, or in PyTorch's
+ * own vocabulary, are excused: `forward` may be a function of the user and one of
+ * PyTorch. (anonymize_verify.c checks one by one that each string was replaced.)
  */
 
 #include <drystone/anonymize.h>

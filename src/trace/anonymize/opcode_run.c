@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in opcode_run.h. Cost: O(1) a piece, beside its own bytes. */
 #include "trace/anonymize/opcode_run.h"
 
 #include "trace/anonymize/public_text.h"
@@ -102,7 +104,7 @@ take_int(struct dryi_piece *piece)
     piece->is_wide = is_negative || piece->bits >> 29 != 0;
 }
 
-/* What belongs to the opcode; false where it is not all there. */
+/* Take what belongs to the opcode; false if it is not all there. */
 static bool
 take_argument(struct dryi_opcode_run *run, struct dryi_piece *piece)
 {

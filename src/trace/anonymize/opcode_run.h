@@ -4,9 +4,9 @@
 
 /*
  * The runs of opcodes in which unknown keys and their values are kept (pickle_extra.c):
- * key value key value ..., without a memo. Walked piece by piece, an opcode with what
- * belongs to it each, without a stack: only whether a piece is a key of the outermost
- * level, or belongs to the value of one, must be known.
+ * key value key value ..., without a memo. They are walked piece by piece, a piece being
+ * an opcode with what belongs to it. The walk needs no stack: it must only know whether a
+ * piece is a key of the outermost level, or belongs to the value of one.
  */
 
 #include <stdbool.h>

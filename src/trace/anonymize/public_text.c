@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in public_text.h. The lists hold words, the grammars are scanners from
+ * left to right. Sources: PyTorch's and CPython's own files, named beside each list.
+ */
 #include "trace/anonymize/public_text.h"
 
 #include <string.h>
@@ -13,18 +18,18 @@
 static const char *const words[] = {
     "N/A", /* no compile context */
     "START", "END", "other",
-    /* Of allocator_settings: torch/cuda/memory.py, c10/core/AllocatorConfig.h. */
+    /* Words of allocator_settings: torch/cuda/memory.py, c10/core/AllocatorConfig.h. */
     "pinned_num_register_threads", "release_lock_on_cudamalloc",
     "release_lock_on_hipmalloc", "pinned_use_cuda_host_register",
     "pinned_use_hip_host_register", "graph_capture_record_stream_reuse",
     "max_round_threshold", "max_cached_size", "trace_alloc_overflowed",
     "trace_alloc_max_entries",
-    /* Of a pool of ours: whose rules explain the record must not be lost. */
+    /* Words of a pool of ours: the record must go on to say whose rules explain it. */
     "drystone_placement", "drystone_conf", "paged",
-    /* Of frames in code made by torch.fx. */
+    /* Words of frames in code made by torch.fx. */
     "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace"};
 
-/* What PYTORCH_CUDA_ALLOC_CONF knows, beside the words above and the reader's keys. */
+/* Words of PYTORCH_CUDA_ALLOC_CONF, beside those above and the reader's keys. */
 static const char *const setting_words[] = {"large_segment_size_mb",
                                             "max_split_size_mb",
                                             "max_non_split_rounding_mb",
@@ -64,7 +69,7 @@ static const char *const namespaces[] = {"at",     "c10", "c10d",      "torch",
                                          "caffe2", "std", "__gnu_cxx", "pybind11",
                                          "thrust", "cub"};
 
-/* What stands in C++ names without a namespace: the language's own, and gcc's notes. */
+/* Words of C++ names without a namespace: the language's own, and gcc's notes. */
 static const char *const cpp_words[] = {
     "void",     "bool",     "char",     "short",    "int",      "long",      "float",
     "double",   "signed",   "unsigned", "const",    "volatile", "auto",      "decltype",
@@ -159,7 +164,7 @@ are_digits(const char *text, size_t length)
 
 /* --- C++ names ------------------------------------------------------------------------- */
 
-/* What stands left of the place in a C++ name. */
+/* The token left of the place in a C++ name. */
 enum left {
     LEFT_NOTHING, /* a chain begins here */
     LEFT_PUBLIC,  /* a chain whose first name is public, or brackets that close */

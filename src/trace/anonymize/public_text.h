@@ -5,8 +5,8 @@
 /*
  * Which strings of a snapshot are public knowledge: everyone who has PyTorch has them.
  *
- * All rules are lists or grammars of what may stay. What no rule knows is somebody's own.
- * Cost: O(length) each.
+ * All rules are lists or grammars of what may stay. A string that no rule knows is
+ * somebody's own. Cost: O(length) each.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ bool dryi_is_setting_separator(char c);
 
 /* "??", "<string>": files that are none. */
 bool dryi_public_file(const char *path, size_t length);
-/* Where the part of an installed PyTorch begins, "torch/..."; `length` if there is none. */
+/* Find where the part of an installed PyTorch begins, "torch/..."; `length`: nowhere. */
 size_t dryi_public_tail(const char *path, size_t length);
 
 /* A part of a path between separators, which are '/' and '\'. */

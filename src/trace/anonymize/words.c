@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the cost stand in words.h. */
 #include "trace/anonymize/words.h"
 
 #include <string.h>
@@ -64,7 +66,7 @@ dryi_words_put_all(struct dryi_words *words, const char *bytes, size_t length)
     return ok;
 }
 
-/* Where a text is searched, and what is left to try there. */
+/* The place at which a text is searched, and the lengths left to try there. */
 struct cursor {
     const char *text;
     size_t length, at;

@@ -6,9 +6,9 @@
  * A search for many words at once.
  *
  * A word is looked up, in a table of equal strings, for every place of a text and every
- * length that words have. Only the first 64 bytes of a word count, so there are at most 61
- * lengths, and a filter of the first four bytes passes over nearly every place: the cost
- * is linear in the text, whatever words and text are.
+ * length that words have. Only the first 64 bytes of a word count, so there are at most
+ * 61 lengths. A filter of the first four bytes passes over nearly every place. So the
+ * cost is linear in the text, whatever words and text are.
  */
 
 #include <stdbool.h>

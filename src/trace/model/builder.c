@@ -4,9 +4,9 @@
  * Filling a trace, call by call.
  *
  * The first failure sticks: later calls return it and change nothing, so that a program
- * adds a million events without a check and asks once, at finish. What the caller gets
- * wrong (an id that was never handed out) is such a failure, not an abort: builders are
- * driven by data.
+ * adds a million events without a check and asks once, at finish. A mistake of the caller
+ * (an id that was never handed out) is such a failure, not an abort: builders are driven
+ * by data.
  */
 #include <string.h>
 

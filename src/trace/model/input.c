@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in input.h. The unread bytes move to the front of the window before it
+ * is filled again. Cost: O(bytes); a fill moves fewer bytes than were asked for.
+ */
 #include "trace/model/input.h"
 
 #include <string.h>

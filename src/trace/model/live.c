@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the structure stand in live.h. Cost: O(1) a call, expected. */
 #include "trace/model/live.h"
 
 #include "base/assert.h"

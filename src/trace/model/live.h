@@ -8,11 +8,11 @@
  * A text may free only what lives, and may not use an id twice at once. A free's size and
  * lane are those of its allocation, so that the file need not repeat them.
  *
- * Structure: open addressing with linear probing; an entry taken out is closed by moving
- * later ones back, so that there are no tombstones and memory follows the most that ever
- * lived at once. The hash is keyed with the table's own address: a file written to make
- * ids collide would have to know it.
- * Cost: O(1) a call, 24 bytes a slot, at most half of them used.
+ * Structure: open addressing with linear probing. The gap of an entry taken out is closed
+ * by moving later ones back. So there are no tombstones, and memory follows the most that
+ * ever lived at once. The hash is keyed with the table's own address: a file written to
+ * make ids collide would have to know it. Cost: O(1) a call, 24 bytes a slot, at most
+ * half of them used.
  */
 
 #include <stdbool.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Names of actions, queries of a trace's interned tables, and the budget that all its
+ * memory stands under. Cost: O(1) a query.
+ */
 #include "trace/model/trace.h"
 
 #include "base/assert.h"

@@ -72,7 +72,10 @@ struct dry_trace_builder {
     struct dry_error error;
 };
 
-/* As dry_trace_builder_create(), with a ceiling on all memory taken through it. */
+/*
+ * Create a builder like dry_trace_builder_create(), with a ceiling on all memory taken
+ * through it.
+ */
 enum dry_status dryi_builder_create(const struct dry_memory *memory,
                                     enum dry_trace_kind kind, uint64_t memory_bytes_max,
                                     struct dry_trace_builder **builder,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in utf8.h. Well-formed sequences are those of Unicode's table 3-7, and
+ * lone surrogates as well. Cost: O(length).
+ */
 #include "trace/model/utf8.h"
 
 #include <string.h>

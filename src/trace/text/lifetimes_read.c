@@ -6,9 +6,9 @@
  * lend it its place.
  *
  * The rows become events in the order of time; at one time frees come before allocs, else
- * the order of the file stands. To sort, every row gives two keys, 2 * lower + 1 for its
- * alloc and 2 * upper for its free: their order is the order wanted. They are sorted by a
- * radix sort from the least significant byte up (Knuth, TAOCP 3, 5.2.5), which is stable,
+ * the order of the file stands. Every row gives two keys to sort by, 2 * lower + 1 for
+ * its alloc and 2 * upper for its free: their order is the order wanted. A radix sort
+ * from the least significant byte up (Knuth, TAOCP 3, 5.2.5) sorts them. It is stable,
  * needs no recursion and skips bytes in which all keys agree.
  *
  * Cost: O(rows), at most eight passes; 80 bytes a row.

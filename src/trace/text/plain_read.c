@@ -246,7 +246,7 @@ read_pool(struct plain *p)
     return status == DRY_OK ? read_lane(p, 0, pool) : status;
 }
 
-/* What a short line says after its op; then perhaps a time. */
+/* Read the fields of a short line after its op; then perhaps a time. */
 static enum dry_status
 read_short(struct plain *p, enum dry_status (*read_fields)(struct plain *))
 {

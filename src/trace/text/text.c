@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in text.h. The line lies in the window of the input, so no byte is
+ * copied. Cost: O(bytes of the line).
+ */
 #include "trace/text/text.h"
 
 #include <stdarg.h>

@@ -4,8 +4,8 @@
 
 /*
  * The readers of the text formats, one each, and what they share. A reader gets the first
- * line as the current one and reads to the end; its events arrive in the builder as those
- * of device 0. text_format.h says which reader a text needs.
+ * line as the current one and reads to the end. Its events arrive in the builder as those
+ * of device 0. The reader that a text needs is told by text_format.h.
  */
 
 #include <drystone/memory.h>
