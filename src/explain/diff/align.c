@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea and the cost stand in align.h. Both lists ascend, so a shift is tried by one
+ * walk over the two.
+ */
 #include "explain/diff/align.h"
 
 #include <stdbool.h>
@@ -64,7 +69,7 @@ find_shift(const struct lines *l)
     return best;
 }
 
-/* Whether `from` (ascending) holds the value; *at only moves up. */
+/* True if `from` (ascending) holds the value; *at only moves up. */
 static bool
 holds(const int64_t *from, size_t count, int64_t value, size_t *at)
 {

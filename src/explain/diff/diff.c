@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The rows of a comparison: the owners of every subject at its moment, matched by name
+ * (diff_match.c), one row an owner. Cost: that of the owners, and O(n log n) to sort the
+ * rows.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The facts beside the owners: settings and counts of each subject as text, to be
+ * compared as text.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -16,7 +16,10 @@
 
 /* --- files -------------------------------------------------------------------------------- */
 
-/* By the last component of the user's files: how many are needed in any subject. */
+/*
+ * The number of components needed in any subject, by the last component of the user's
+ * files.
+ */
 struct depths {
     struct dryi_intern names;
     uint8_t *parts;

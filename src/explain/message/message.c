@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * From squeezed text to numbers, by a table of phrases. A phrase may stand anywhere after
- * the head, as long as no long stretch without one comes between: so a text is read that
- * somebody shortened, or that another program wrote into.
+ * The numbers of a squeezed text, read by a table of phrases. A phrase may stand anywhere
+ * after the head, as long as no long stretch without one comes between. So a text can be
+ * read that somebody shortened, or that another program wrote into.
  *
  * Wordings: c10/cuda/CUDACachingAllocator.cpp and CUDAMallocAsyncAllocator.cpp,
  * c10/xpu/XPUCachingAllocator.cpp, ATen/mps/MPSAllocator.mm, release by release.
@@ -17,7 +17,10 @@
 
 /* --- sizes -------------------------------------------------------------------------------- */
 
-/* From here on a number is no amount of memory; sums of all numbers of a text fit int64_t. */
+/*
+ * A number from this one on is no amount of memory; sums of all numbers of a text fit
+ * int64_t.
+ */
 #define BEYOND_BYTES (UINT64_C(1) << 58)
 #define WHOLE_DIGITS_MAX 40
 #define FRACTION_DIGITS_READ 6
@@ -134,7 +137,7 @@ struct phrase {
     enum { NO_NUMBER, DEVICE, PROCESS } number;
 };
 
-/* Where one phrase begins another, the longer one stands first. */
+/* If one phrase begins another, the longer one stands first. */
 static const struct phrase phrases[] = {
     {"Triedtoallocatemorethan1EBmemory", NOWHERE, DRY_MESSAGE_HUGE, 0, 0, 0},
     {"Triedtoallocate%", AT(tried), 0, 0, 0, 0},

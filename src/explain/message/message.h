@@ -10,7 +10,7 @@
  * matter where lines were broken.
  */
 
-/* What stood before the head: tells releases apart. */
+/* The exception that stood before the head, which tells releases apart. */
 enum dryi_message_exception {
     MESSAGE_EXCEPTION_UNKNOWN,
     MESSAGE_EXCEPTION_RUNTIME,  /* RuntimeError: until 1.12 */
@@ -31,7 +31,7 @@ void dryi_message_name_releases(struct dry_message *m, const char *text, size_t 
 /* A phrase is over when this many characters without one have followed. */
 #define DRYI_MESSAGE_GAP 160
 
-/* What to do, by what was found; needs all else of the judgement. */
+/* Add what to do, by what was found. Requires all else of the judgement. */
 void dryi_message_lay_out_steps(const struct dry_message *m,
                                 struct dry_message_judgement *j);
 

@@ -3,11 +3,12 @@
 /*
  * Finding messages in a stream of text, once through, in memory that does not grow.
  *
- * Characters that mean something (no blanks, no colours, no marks at the beginning of lines)
- * go into `tail`, where heads are looked for, and into the message that is open for their
- * rank. Each rank has a `lane`, so that the lines of ranks may alternate; a line without a
- * mark belongs to the rank of the line before it. A lane ends when its text has gone on
- * without a phrase for long enough, when its rank begins another message, or when it is full.
+ * Characters that mean something are no blanks, no colours and no marks at the beginning
+ * of lines. They go into `tail`, where heads are looked for, and into the message that is
+ * open for their rank. Each rank has a `lane`, so that the lines of ranks may alternate;
+ * a line without a mark belongs to the rank of the line before it. A lane ends when its
+ * text has gone on without a phrase for long enough, when its rank begins another
+ * message, or when it is full.
  *
  * F1  A lane's text begins with a head and holds no blanks.
  * F2  Every character goes into one lane at most, and a lane is read when its length has
@@ -470,7 +471,7 @@ measure_word(struct span s, struct span *label)
     return 0;
 }
 
-/* Of a colour; never beyond the line. */
+/* Measure the escape of a colour; never beyond the line. */
 static size_t
 measure_escape(struct span s)
 {

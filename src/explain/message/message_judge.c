@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the numbers of a message prove.
+ * The proof in the numbers of a message.
  *
- * PyTorch makes the text after it has given back all cached segments that were empty and has
- * asked the driver once more. So `free` is what is left when nothing more can be given back,
- * and `unallocated` lies in segments that something pins. What PyTorch could reach for this
- * request is therefore unallocated + free, under the limit if there is one:
+ * PyTorch makes the text after it has given back all cached segments that were empty and
+ * has asked the driver once more. So `free` is what is left when nothing more can be
+ * given back, and `unallocated` lies in segments that something pins. PyTorch could
+ * therefore reach unallocated + free for this request, under the limit if there is one:
  *
  *     tried > free                  the driver had to refuse
  *     tried - free > unallocated    a shortage: no arrangement of the blocks would do
  *     tried - free <= unallocated   the bytes were there, in pieces
  *
- * A shortage is one of capacity if what is alive and the request exceed the device, and one
- * of other memory if whoever else is on the device holds as much as is missing. Every
+ * A shortage is one of capacity if what is alive and the request exceed the device. It is
+ * one of other memory if whoever else is on the device holds as much as is missing. Every
  * comparison is one of intervals; where they overlap, the printed digits decide, and the
  * verdict is not certain.
  */
@@ -218,10 +218,10 @@ add_others(const struct dry_message *m, size_t without)
 }
 
 /*
- * In a container NVML's numbers of processes are not those that the process sees, so that it
- * does not know itself in the list. If all in the list together with what PyTorch reserved
- * is more than the device has in use, one of them is this process; if only one is large
- * enough, it is that one.
+ * In a container NVML's numbers of processes are not those that the process sees, so that
+ * it does not know itself in the list. If all in the list together with what PyTorch
+ * reserved is more than the device has in use, one of them is this process. If only one
+ * is large enough, that is the one.
  */
 static void
 find_this_process(struct builder *b)
@@ -311,7 +311,7 @@ check_all(struct builder *b)
         check(b, DRY_MESSAGE_EQ_ALLOCATED, PARTS(PLUS(RESERVED), MINUS(ALLOCATED)));
 }
 
-/* What makes a verdict doubtful, said behind it. */
+/* Add what makes a verdict doubtful, said behind it. */
 static void
 add_doubts(struct builder *b)
 {
@@ -471,7 +471,8 @@ accuse(struct builder *b, enum dry_message_reason reason, const struct part *par
 
 /*
  * Other processes can go away; of this process' own bytes outside PyTorch a context is
- * needed. Where the text lists nobody, what is neither free nor PyTorch's has no name.
+ * needed. If the text lists nobody, memory that is neither free nor PyTorch's has no
+ * name.
  */
 static bool
 accuse_others(struct builder *b, bool *is_certain)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What to do after a message, as a table: each row says when it applies, why, and what to
- * paste. The order of the rows is the order of the steps: first what the cause asks for,
- * then what to record, then what to do with the record.
+ * The steps to take after a message, as a table: each row says when it applies, why, and
+ * what to paste. The order of the rows is the order of the steps: first what the cause
+ * asks for, then what to record, then what to do with the record.
  */
 #include "explain/message/message.h"
 

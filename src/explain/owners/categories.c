@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What allocations are for, by the shape of their lives.
+ * The purpose of allocations, by the shape of their lives.
  *
- * Born in the forward pass and given back in the backward pass: an activation. Born in the
- * backward pass and given back by the update or in the next step: a gradient. Made by the
- * first update and never given back: the optimizer's state. Older than the first step and
- * never given back: weights. Born and given back in one pass: a temporary. The passes are
- * told apart in phases.c; no rule here looks at a name but the last one, which is asked where
- * nothing else is known.
+ * Born in the forward pass and given back in the backward pass: an activation. Born in
+ * the backward pass and given back by the update or in the next step: a gradient. Made by
+ * the first update and never given back: the optimizer's state. Older than the first step
+ * and never given back: weights. Born and given back in one pass: a temporary. The passes
+ * are told apart in phases.c. No rule here looks at a name but the last one, which is
+ * asked if nothing else is known.
  *
- * Then the same code is held against itself: an allocation whose life was cut off by the
- * window's end, or is of a doubtful shape, is taken for what the others of its stack and size
- * are, where three of four agree.
+ * Then the same code is held against itself. The life of an allocation may be cut off by
+ * the window's end, or be of a doubtful shape. Such an allocation is taken for what the
+ * others of its stack and size are, if three of four agree.
  *
- * Confidences are estimates, in percent, of how often the rule is right: 85 and more where
- * birth and death both fit and names or annotations tell the passes, 15 less where the shape
- * alone tells them; about 50 where one end of the life is not known.
+ * Confidences are estimates, in percent, of how often the rule is right. They are 85 and
+ * more if birth and death both fit and names or annotations tell the passes, 15 less if
+ * the shape alone tells them. They are about 50 if one end of the life is not known.
  */
 #include <drystone/categories.h>
 
@@ -34,10 +34,10 @@
 #define TEMPORARY_SPAN 8u
 /* The inputs are among the first allocations of a step. */
 #define INPUT_PLACES 3u
-/* What a guess by the step's shape alone is worth less. */
+/* A guess by the step's shape alone is worth less by this. */
 #define SHAPE_DOUBT 15
 #define DOUBTED_MIN 50
-/* What the same code's other allocations do counts from here on. */
+/* The same code's other allocations count from this confidence on. */
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
 
@@ -63,7 +63,7 @@ struct judge {
     struct dry_category_guess *guesses;
 };
 
-/* What is asked about one life. */
+/* The properties of one life that the rules ask for. */
 struct life {
     const struct dry_allocation *row;
     uint32_t number, step;
@@ -242,7 +242,10 @@ judge_update(const struct judge *j, const struct life *l)
     return g;
 }
 
-/* By its step, not by zero_grad(): some optimizers put new state in the old one's place. */
+/*
+ * True if the optimizer's step freed it, not zero_grad(): some optimizers put new state
+ * in the old one's place.
+ */
 static bool
 is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 {
@@ -254,8 +257,9 @@ is_freed_by_optimizer(const struct judge *j, uint32_t freed)
 }
 
 /*
- * Older than the window. What stays is weights or the optimizer's state: both are as old, and
- * nothing in the file tells them apart, unless their stacks do.
+ * Judge an allocation older than the window. An allocation that stays is weights or the
+ * optimizer's state: both are as old, and nothing in the file tells them apart, unless
+ * their stacks do.
  */
 static struct dry_category_guess
 judge_ghost(const struct judge *j, const struct dry_allocation *row)
@@ -325,8 +329,9 @@ collect_weight_sizes(struct judge *j)
 }
 
 /*
- * Where the last allocation failed, what follows is the program's end: everything is given
- * back, and that tells nothing.
+ * Find the last moment whose frees tell something. If the last allocation failed, the
+ * events after it are the program's end: everything is given back, and that tells
+ * nothing.
  */
 static uint32_t
 find_horizon(const struct judge *j)
@@ -363,7 +368,7 @@ look_at_steps(struct judge *j)
 
 /* --- the same code ------------------------------------------------------------------------ */
 
-/* Of one stack and size: Boyer and Moore's majority, then counted. */
+/* The vote of one stack and size: Boyer and Moore's majority, then counted. */
 struct vote {
     uint32_t lead, voters, agree;
     uint8_t category;
@@ -403,7 +408,7 @@ take_votes(struct judge *j, const struct dryi_sequence *q, const struct vote *vo
         if (v->agree < 3 || (uint64_t)v->agree * 4 < (uint64_t)v->voters * 3 ||
             g->category == v->category || g->confidence >= DOUBTFUL)
             continue;
-        /* What outlived its step is not what the others of its code are. */
+        /* An allocation that outlived its step is not what the others of its code are. */
         if (read_life(j, a).is_long)
             continue;
         *g = guess((enum dry_category)v->category, 70);

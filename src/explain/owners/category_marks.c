@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in category_marks.h. A text is split into words, each looked up in one
+ * table. Cost: O(length) a text.
+ */
 #include "explain/owners/category_marks.h"
 
 #include <string.h>

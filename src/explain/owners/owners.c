@@ -177,7 +177,7 @@ write_place(const struct sum *s, const struct dry_owner *row, struct dryi_label 
     }
 }
 
-/* Of owners that are places or steps, those that are none. */
+/* Name an owner that is no place and no step; NULL if it is one. */
 static const char *
 name_special(uint64_t key)
 {

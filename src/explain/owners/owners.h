@@ -6,7 +6,10 @@
 
 #include "explain/site/site.h"
 
-/* As dry_owners_create(), with the sites of the trace made before: they outlive them. */
+/*
+ * Create owners like dry_owners_create(), with the sites of the trace made before. The
+ * sites must outlive the owners.
+ */
 enum dry_status dryi_owners_create(const struct dry_timeline *timeline,
                                    const struct dry_owners_options *options,
                                    const struct dryi_sites *sites,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the cost stand in demand.h. */
 #include "explain/settings/demand.h"
 
 #include <string.h>
@@ -41,7 +43,7 @@ count_request(struct dryi_demand *d, uint64_t size)
     c->bytes = dryi_add_saturating(c->bytes, size);
 }
 
-/* What is alive; once it exceeds 64 bits, the floor says so and nothing is counted. */
+/* The bytes alive; once they exceed 64 bits, the floor says so and nothing is counted. */
 struct live {
     uint64_t bytes;
     bool is_lost;
@@ -65,7 +67,10 @@ give_back(struct live *live, uint64_t size)
     live->bytes -= live->is_lost || size > live->bytes ? 0 : size;
 }
 
-/* As a run begins on an empty device: all are placed, then those that were pending go. */
+/*
+ * Take the ghosts as a run on an empty device does: all are placed, then those that were
+ * pending go.
+ */
 static void
 take_ghosts(struct dryi_demand *d, struct live *live, const struct dryi_program *p)
 {

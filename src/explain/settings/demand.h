@@ -3,8 +3,9 @@
 #define DRYI_EXPLAIN_DEMAND_H
 
 /*
- * What a program asks for, whatever its allocator does: the bytes alive at the peak, below
- * which no settings go, and how its requests spread over sizes, from which settings are made.
+ * The demand of a program, whatever its allocator does. It is the bytes alive at the
+ * peak, below which no settings go, and how requests spread over sizes, from which
+ * settings are made.
  *
  * One pass over the program; memory does not depend on it.
  */
@@ -33,9 +34,10 @@ struct dryi_demand {
 void dryi_demand_measure(struct dryi_demand *demand, const struct dryi_program *program);
 
 /*
- * Split sizes in MiB, most promising first, from `least` on: just below and just above the
- * classes that move the most bytes, then powers of two among the sizes asked for. Returns
- * how many, at most `capacity`; none where nothing as large is asked for.
+ * Write split sizes in MiB, most promising first, from `least` on. They lie just below
+ * and just above the classes that move the most bytes; powers of two among the sizes
+ * asked for follow. Returns how many, at most `capacity`; none where nothing as large is
+ * asked for.
  */
 size_t dryi_demand_split_sizes(const struct dryi_demand *demand, uint32_t least,
                                uint32_t *mib, size_t capacity);

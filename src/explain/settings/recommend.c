@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is tried, in which order: the recorded settings, the default, one option alone by
- * promise, then combinations around the best. A family ends where a bound says that it cannot
- * win, the search where nothing can.
+ * The order of the search: the recorded settings, the default, one option alone by
+ * promise, then combinations around the best. A family ends when a bound says that it
+ * cannot win, the search when nothing can.
  */
 #include "explain/settings/recommend.h"
 
@@ -77,7 +77,7 @@ is_too_coarse(const struct dryi_search *s)
            best;
 }
 
-/* From fine to coarse. */
+/* Try divisions from fine to coarse. */
 static enum dry_status
 try_roundups(struct dryi_search *s)
 {
@@ -207,7 +207,10 @@ try_around(struct dryi_search *s, const struct dryi_setting *setting, uint32_t s
     return status == DRY_OK ? add_roundup(s, *setting) : status;
 }
 
-/* As long as that finds a better one. A best that sets nothing has been varied already. */
+/*
+ * Vary the best as long as that finds a better one. A best that sets nothing has been
+ * varied already.
+ */
 static enum dry_status
 refine(struct dryi_search *s, uint32_t split_mib)
 {
@@ -255,7 +258,10 @@ try_families(struct dryi_search *s)
     return status == DRY_OK ? refine(s, count > 0 ? splits[0] : 0) : status;
 }
 
-/* What the recorded settings would have needed, if they did not fit and runs are left. */
+/*
+ * Find what the recorded settings would have needed, if they did not fit and runs are
+ * left.
+ */
 static enum dry_status
 find_recorded_need(struct dryi_search *s)
 {

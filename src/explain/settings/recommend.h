@@ -70,7 +70,10 @@ bool dryi_search_is_done(const struct dryi_search *search);
 /* The figure that is to be low: smallest device or peak; UINT64_MAX: not known. */
 uint64_t dryi_search_measure(const struct dry_recommend_summary *summary,
                              const struct dry_candidate *candidate);
-/* What STABLE may reserve: the device's capacity, or else no more than the recorded did. */
+/*
+ * The bytes that STABLE may reserve: the device's capacity, or else no more than the
+ * recorded did.
+ */
 uint64_t dryi_search_allowance(const struct dry_recommend_summary *summary,
                                const struct dry_candidate *recorded);
 /* Fewer retries, or as many and noticeably less driver time. */

@@ -153,7 +153,7 @@ is_tie_for_default(const struct dryi_search *s, size_t index)
            s->rec->summary.best == DRYI_RECORDED;
 }
 
-/* As good as the best, and less stands against it? */
+/* True for a candidate as good as the best if less stands against it. */
 static bool
 is_less_objectionable(const struct dryi_search *s, size_t index)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * From what was tried to what is said of it: verdicts, gains, the order, the outcome.
- */
+/* The conclusion from what was tried: verdicts, gains, the order, the outcome. */
 #include "explain/settings/recommend.h"
 
 #include "base/bits.h"
@@ -93,9 +91,10 @@ difference(uint64_t a, uint64_t b)
 }
 
 /*
- * Of a smallest device only what was searched counts, not that it fits the one there is: to
- * the end, or to less than the recorded settings need. More than these need is no loss yet,
- * where the search of something that does not win ended.
+ * True if the candidate's smallest device was searched: to the end, or to less than the
+ * recorded settings need. It does not count that it fits the device there is. A need
+ * above theirs is no loss yet, because the search of something that does not win ends
+ * early.
  */
 static bool
 is_searched(const struct dry_recommend_summary *summary,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in setting.h: writing a setting as an option string, taking one from
+ * settings, and comparing two. Cost: O(1) a setting, O(length) a string.
+ */
 #include "explain/settings/setting.h"
 
 #include <drystone/recommend.h>
@@ -61,8 +66,8 @@ append_percent(struct text *t, const char *key, uint8_t percent)
 }
 
 /*
- * As a list: the first entry also covers all intervals below it, `>` all above the last;
- * what is in between must be named one by one, or it is 0.
+ * Append divisions as a list. The first entry also covers all intervals below it, `>` all
+ * above the last. Intervals in between must be named one by one, or they are 0.
  */
 static void
 append_roundup_list(struct text *t, const uint8_t divisions[INTERVALS])

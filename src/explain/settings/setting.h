@@ -36,7 +36,7 @@ void dryi_setting_set_roundup(struct dryi_setting *setting, uint8_t divisions);
 void dryi_setting_format(const struct dryi_setting *setting,
                          char text[DRYI_SETTING_BYTES]);
 
-/* What the settings say that is searched; false: they cannot be put as a setting. */
+/* Take from the settings what is searched; false if they cannot be put as a setting. */
 bool dryi_setting_of_conf(const struct dryi_torch_conf *conf,
                           struct dryi_setting *setting);
 
@@ -51,10 +51,10 @@ bool dryi_setting_is_same_conf(const struct dryi_torch_conf *a,
                                const struct dryi_torch_conf *b);
 
 /*
- * The options of a recorded string that are not searched, as they were written, and without
- * the memory fraction if so wished. False: the string cannot be taken apart safely (it is
- * longer than any real one, or holds what no option does), and `kept` is "". What is kept
- * consists of letters, digits and `_.,:[]+->` alone.
+ * The options of a recorded string that are not searched, as they were written, and
+ * without the memory fraction if so wished. False: the string cannot be taken apart
+ * safely (it is longer than any real one, or holds what no option does), and `kept` is
+ * "". The kept text consists of letters, digits and `_.,:[]+->` alone.
  */
 bool dryi_setting_keep(const char *recorded, bool with_fraction,
                        char kept[DRYI_KEPT_BYTES]);

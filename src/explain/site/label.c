@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea stands in label.h. Cost: O(bytes kept). */
 #include "explain/site/label.h"
 
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  * A short text made of bytes of a file.
  *
  * A file may hold a name of a megabyte and use it in every frame, so names are never
- * copied whole: what is longer than its limit loses its middle, because the ends of names
+ * copied whole. A name longer than its limit loses its middle, because the ends of names
  * tell more. Bytes are as the file has them, not made safe for a terminal.
  */
 

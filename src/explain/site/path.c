@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea and the sources stand in path.h. One walk through the parts of a path, each
+ * compared with the folders that CPython and PyTorch make. Cost: O(length).
+ */
 #include "explain/site/path.h"
 
 #include <string.h>
@@ -350,7 +355,7 @@ dryi_path_set_word(struct dryi_path *path, const char *word, enum dryi_code code
 #define PATH_BYTES_MAX 240u
 #define HASH_LETTERS 7u
 
-/* Where the last `parts` parts begin. */
+/* Find where the last `parts` parts begin. */
 static size_t
 find_parts(const struct dryi_path *path, unsigned parts)
 {

@@ -14,9 +14,10 @@
  *     /tmp/torchinductor_ada/ab/cabxyz....py             generated  inductor
  *     RegisterCUDA_0.cpp, ??                             native
  *
- * Where CPython and its environments put things: PEP 370, PEP 405, docs of `site`; conda's
- * envs/NAME; setuptools' NAME-VERSION.egg; PyTorch's torch/_inductor/runtime/cache_dir_utils
- * for torchinductor_USER/xx/cxx....py; ipykernel's compiler for ipykernel_PID/NUMBER.py.
+ * Sources for where CPython and its environments put things: PEP 370, PEP 405, docs of
+ * `site`; conda's envs/NAME; setuptools' NAME-VERSION.egg; PyTorch's
+ * torch/_inductor/runtime/cache_dir_utils for torchinductor_USER/xx/cxx....py;
+ * ipykernel's compiler for ipykernel_PID/NUMBER.py.
  */
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@
 
 #include "explain/site/label.h"
 
-/* Whose code a frame is. The higher one is the better owner. */
+/* The author of a frame's code. The higher one is the better owner. */
 enum dryi_code {
     DRYI_CODE_MACHINERY, /* C++: the allocator, the dispatcher, CPython, libc */
     DRYI_CODE_OPERATION, /* C++: at::_ops::relu::call and the like */

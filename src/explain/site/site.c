@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea and the cost stand in site.h. Files and frames are looked at once each, then
+ * every stack in one walk over its frames.
+ */
 #include "explain/site/site.h"
 
 #include <string.h>

@@ -3,13 +3,13 @@
 #define DRYI_SITE_H
 
 /*
- * Who asked: for each stack of a trace its owner, the outermost frame of the same kind, and
- * the operation. Made once for a trace, then only read.
+ * The site of a request: for each stack of a trace its owner, the outermost frame of the
+ * same kind, and the operation. Made once for a trace, then only read.
  *
  * The owner is the innermost frame of the best kind there is (enum dryi_code): the user's
  * own code, else a package's, else what a compiler made, PyTorch's Python files, Python's
- * library; of a stack without Python, the node of the backward graph, else C++ of somebody
- * else, else the operation, else the first frame with a name.
+ * library. The owner of a stack without Python is the node of the backward graph, else
+ * C++ of somebody else, else the operation, else the first frame with a name.
  *
  * The operation ("what") is the outermost one below all Python frames: what the innermost
  * line of Python called. PyTorch lists inlined Python frames behind those of the thread's

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea, the sources and the cost stand in symbol.h. A scanner from left to right
+ * keeps the depth of brackets; tables of prefixes tell the kind.
+ */
 #include "explain/site/symbol.h"
 
 #include <stdbool.h>

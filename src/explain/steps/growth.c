@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What steps leave behind.
+ * The memory that steps leave behind.
  *
- * Looked at are the whole steps behind the first, which fills caches and makes the
- * optimizer's state, and the end of the last whole one. What was born in a step that is
- * not the last and is alive at that end has outlived its step and the next: the same code's
- * doing so step after step is a suspect. Whether it goes on is asked of the first and of the
- * last third: a cache that is full left nothing in the last, a window of the last n losses
- * nothing in the first.
+ * The search looks at the whole steps behind the first, which fills caches and makes the
+ * optimizer's state, and at the end of the last whole one. An allocation born in a step
+ * that is not the last, and alive at that end, has outlived its step and the next. Code
+ * that leaves one behind step after step is a suspect. The first and the last third tell
+ * whether it goes on. A cache that is full left nothing in the last, a window of the last
+ * n losses nothing in the first.
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ struct growing {
     struct dryi_map groups; /* by stack; without stacks, by size */
     struct survivor *survivors;
     size_t count, capacity;
-    /* Of one group: the steps that left something, ascending, and how much. */
+    /* The steps of one group that left something, ascending, and how much. */
     uint32_t *steps;
     uint64_t *bytes;
     uint64_t *counts;
@@ -237,8 +237,8 @@ judge_groups(struct growing *g)
 /* --- the slope ---------------------------------------------------------------------------- */
 
 /*
- * From the median of the first third to that of the last: exact on a line, and no single
- * step moves it.
+ * Measure from the median of the first third to that of the last: exact on a line, and no
+ * single step moves it.
  */
 static uint64_t
 find_slope(const struct dry_step *rows, uint32_t count, uint64_t *scratch)
@@ -265,7 +265,10 @@ goes_up(const struct dry_step *rows, uint32_t count)
     return ups >= 3 * (uint64_t)downs;
 }
 
-/* What has stopped growing by the second half, or the last third, does not grow. */
+/*
+ * Measure the growth a step; memory that has stopped growing by the second half, or the
+ * last third, does not grow.
+ */
 static uint64_t
 measure_slope(const struct growing *g)
 {

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in hints.h. Each string is searched for the words of two tables, as a
+ * function's name and as a file's. The hints of a frame come from its two strings, those
+ * of a stack are the union of its frames'. Cost: O(bytes of the strings + frames +
+ * lengths of the stacks).
+ */
 #include "explain/steps/hints.h"
 
 #include <stdbool.h>
@@ -8,7 +15,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* What a string means as the name of a function, and as that of a file. */
+/* The meaning of a string as the name of a function, and as that of a file. */
 struct meaning {
     uint8_t name, file;
     uint8_t is_module_file, is_module_call, is_module_move, is_torch;

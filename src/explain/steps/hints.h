@@ -3,9 +3,10 @@
 #define DRYI_EXPLAIN_HINTS_H
 
 /*
- * What the names in a stack say: that it runs inside a module's call, in the backward pass,
- * in an optimizer, in a data loader. Names are looked at once each, however many frames
- * share them, so that no file can make this cost more than its own length.
+ * The hints that the names in a stack give: it runs inside a module's call, in the
+ * backward pass, in an optimizer, in a data loader. Names are looked at once each,
+ * however many frames share them, so that no file can make this cost more than its own
+ * length.
  *
  * Names are weak evidence, so hints is all they give: where a loop runs and in which pass, and
  * what an allocation is for only when nothing else tells.
@@ -38,7 +39,7 @@ DRY_CHECK_RESULT enum dry_status dryi_hints_init(struct dryi_hints *hints,
                                                  struct dry_error *err);
 void dryi_hints_finish(struct dryi_hints *hints);
 
-/* Of a stack; 0 for DRY_NONE. */
+/* The hints of a stack; 0 for DRY_NONE. */
 static inline uint8_t
 dryi_hints_of(const struct dryi_hints *hints, uint32_t stack)
 {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in markers.h. All marks are gathered and sorted by kind and moment; the
+ * strongest kind that gives two moments or more wins. Cost: O(n log n) in annotations,
+ * O(events) for user_metadata.
+ */
 #include "explain/steps/markers.h"
 
 #include <stdlib.h>
@@ -8,7 +14,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-/* From the strongest to the weakest. */
+/* Kinds of marks, the strongest first. */
 enum kind {
     KIND_PROFILER,      /* ProfilerStep#12 */
     KIND_COUNTED_STEP,  /* "step 12" */
@@ -24,7 +30,10 @@ enum kind {
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* Where `word` (small letters) ends in the text, whatever the case; 0: it is not there. */
+/*
+ * Find where `word` (small letters) ends in the text, whatever the case; 0: it is not
+ * there.
+ */
 static size_t
 find_word(const char *text, size_t length, const char *word)
 {
@@ -43,7 +52,7 @@ find_word(const char *text, size_t length, const char *word)
 #define STEP_WORD_COUNT 3u
 static const char *const step_words[STEP_WORD_COUNT] = {"step", "iter", "batch"};
 
-/* Of a name no more is read: many annotations may share a long one. */
+/* No more of a name is read: many annotations may share a long one. */
 #define NAME_BYTES_MAX 256u
 
 static const char *
@@ -173,7 +182,7 @@ collect_marks(const struct dry_timeline *timeline, uint32_t until,
     return true;
 }
 
-/* By kind; of one kind by moment, those that end before those that begin. */
+/* Order by kind, then by moment, then marks that end before marks that begin. */
 static int
 compare_marks(const void *a, const void *b)
 {
@@ -321,7 +330,10 @@ read_metadata_number(const char *text, size_t length, uint64_t *number)
     return read_digits(text, length, 0, number);
 }
 
-/* What the string of the event before said, so that a run of equal ones is read once. */
+/*
+ * The reading of the string of the event before, so that a run of equal ones is read
+ * once.
+ */
 struct reading {
     uint32_t string;
     bool is_number;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in phases.h. The shape of a step is the longest chain of frees in
+ * reverse order of birth, found by patience sorting. Cost: O(n log n) in the allocations
+ * of a step.
+ */
 #include "explain/steps/phases.h"
 
 #include <stdlib.h>
@@ -82,7 +88,7 @@ read_scopes(struct dryi_phases *p, const struct dryi_scopes *scopes)
 
 /* --- by shape ----------------------------------------------------------------------------- */
 
-/* What was born in a step before its peak and given back in it behind the peak. */
+/* An allocation born in a step before its peak, and given back in it behind the peak. */
 struct across {
     uint32_t born; /* its place among them */
     uint32_t freed;
@@ -90,7 +96,7 @@ struct across {
 
 /*
  * The longest chain of them that was given back in the reverse order of birth: a backward
- * pass. Where it has grown to its whole length, that pass is over.
+ * pass. The pass is over when the chain has grown to its whole length.
  */
 struct shape {
     struct across *rows;

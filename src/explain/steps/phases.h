@@ -3,14 +3,15 @@
 #define DRYI_EXPLAIN_PHASES_H
 
 /*
- * Which part of a training step an allocation was made in: the forward pass, the backward
- * pass, or the optimizer's update.
+ * The part of a training step in which an allocation was made: the forward pass, the
+ * backward pass, or the optimizer's update.
  *
- * Known by, in this order: a scope of an Optimizer.step annotation; names in the stack
- * (autograd's engine, torch.optim); with stacks of Python alone, that the engine's own thread
- * has none. Where no name tells, by the shape of each step: memory rises to a peak and falls
- * again, and what is alive across the peak is given back in reverse. A window in which none
- * of these is found has no backward pass: it is one of inference.
+ * It is known by, in this order: a scope of an Optimizer.step annotation; names in the
+ * stack (autograd's engine, torch.optim). With stacks of Python alone, the engine's own
+ * thread is known by having none. If no name tells, the shape of each step does: memory
+ * rises to a peak and falls again, and what is alive across the peak is given back in
+ * reverse. A window in which none of these is found has no backward pass: it is one of
+ * inference.
  */
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the cost stand in rhythm.h. */
 #include "explain/steps/rhythm.h"
 
 #include <string.h>
@@ -23,7 +25,7 @@ struct candidate {
     uint32_t symbol_count; /* evenly spaced ones */
 };
 
-/* What a candidate turned out to be. */
+/* The result of looking at a candidate. */
 struct verdict {
     bool is_loop, has_modules;
     uint8_t is_inner; /* DRYI_HINT_... of the call it runs in */
@@ -234,8 +236,8 @@ keep_common(struct callers *c, struct python_frames other)
 }
 
 /*
- * Whether half of what is allocated in the loop, temporaries left out, is still there at its
- * last turn: layers pile up what they keep for the backward pass; steps give it back.
+ * True if half of what is allocated in the loop, temporaries left out, is still there at
+ * its last turn. Layers pile up what they keep for the backward pass; steps give it back.
  */
 static bool
 piles_up(const struct search *f, uint32_t anchor)
@@ -268,7 +270,9 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
     for (uint32_t symbol = 0; symbol < s->symbol_count; symbol++) {
         if (s->counts[symbol] < s->counts[anchor] / 2 || s->counts[symbol] == 0)
             continue;
-        /* What was built before the loop is no part of it, however often it was repeated. */
+        /*
+         * Code that ran before the loop is no part of it, however often it was repeated.
+         */
         uint32_t middle = s->begins[symbol] + s->counts[symbol] / 2;
         if (s->places[middle] < s->places[s->begins[anchor]])
             continue;
@@ -333,9 +337,9 @@ try_candidate(const struct search *f, uint32_t anchor, struct verdict *v)
 /* --- the choice --------------------------------------------------------------------------- */
 
 /*
- * Outermost first. Where modules' calls are in the stacks, layers are known for what they
- * are, and loops that are left are told by the code that runs once in them; where not, an
- * outer loop needs only an eighth of an inner one's.
+ * Choose a loop, the outermost first. If modules' calls are in the stacks, layers are
+ * known for what they are, and the loops left are told by the code that runs once in
+ * them. If not, an outer loop needs only an eighth of an inner one's.
  */
 static void
 choose(const struct search *f, struct dryi_rhythm *r)
@@ -390,7 +394,10 @@ mean_height(const struct search *f, uint32_t symbol, const uint64_t *heights)
     return sum;
 }
 
-/* Of the symbols that keep time best, the one before which least is in use. */
+/*
+ * Take as anchor, among the symbols that keep time best, the one before which least is in
+ * use.
+ */
 static void
 settle_anchor(const struct search *f, const uint64_t *heights, struct dryi_rhythm *r)
 {
@@ -451,7 +458,10 @@ collect_lowest(const struct search *f, const uint64_t *heights, struct dryi_rhyt
     return true;
 }
 
-/* Whether four of five of them are of the same code, and stand below the anchor. */
+/*
+ * True if four of five begins are of the same code, and four of five stand below the
+ * anchor.
+ */
 static bool
 agree(const struct search *f, const uint64_t *heights, const struct dryi_rhythm *r)
 {
@@ -467,10 +477,10 @@ agree(const struct search *f, const uint64_t *heights, const struct dryi_rhythm 
 }
 
 /*
- * A lowest point at which other code stands, as in a first step before the optimizer has made
- * its state, gives way to where that code stands as far before its anchor as in the middle
- * step. So are found where the step before the first lowest point begins, and the one behind
- * the last.
+ * Move a lowest point at which other code stands, as in a first step before the optimizer
+ * has made its state. It goes where the usual code stands as far before its anchor as in
+ * the middle step. The begins of the step before the first lowest point and of the one
+ * behind the last are found as well.
  */
 static bool
 straighten(const struct search *f, struct dryi_rhythm *r)

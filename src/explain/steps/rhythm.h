@@ -6,8 +6,9 @@
  * The loop in a sequence of allocations, found without names.
  *
  * Code that runs once a step leaves a symbol that occurs once a step. So every number of
- * occurrences is a candidate for the number of steps: its most evenly spaced symbol cuts the
- * text into parts, and the parts are held against their neighbours. A candidate is a loop if
+ * occurrences is a candidate for the number of steps. Its most evenly spaced symbol, the
+ * anchor, cuts the text into parts, and the parts are held against their neighbours. A
+ * candidate is a loop if
  *
  *   - at least 6 of 10 gaps between the anchor's occurrences are about equal, which lets one
  *     odd step pass (a validation, a longer batch) but no accident;
@@ -16,15 +17,15 @@
  *   - of the symbols that occur about as often, at least 4 of 10 keep time with it: one
  *     occurrence in nearly every part. In a text without a loop few do.
  *
- * What all runs under one line of a model's forward() is a loop over layers, and so is what
- * runs under a module's call and piles up what it allocates; what runs inside an optimizer's
- * step is one over parameters. None of them is one over steps.
- * Of nested loops that pass, the outermost is taken that has not far fewer symbols keeping
- * time than the best: a line that logs every tenth step is no loop of its own.
+ * A loop that runs all under one line of a model's forward() is one over layers. So is a
+ * loop that runs under a module's call and piles up what it allocates. A loop inside an
+ * optimizer's step is one over parameters. None of them is one over steps. If nested
+ * loops pass, the outermost is taken that has not far fewer symbols keeping time than the
+ * best. A line that logs every tenth step is no loop of its own.
  *
- * Steps begin at the symbol that comes once a step before which least is in use; or, if less
- * is in use before others, where the same code stands at the lowest point of most steps, at
- * the lowest points.
+ * Steps begin at the symbol that comes once a step before which least is in use. They
+ * begin at the lowest points instead if less is in use there, and the same code stands at
+ * the lowest point of most steps.
  *
  * Cost: O(allocations) for each of at most 64 candidates.
  */
@@ -45,7 +46,7 @@ struct dryi_rhythm {
     size_t count, capacity;
 };
 
-/* What is known of the code beside its stacks. */
+/* The facts that are known of the code beside its stacks. */
 struct dryi_rhythm_context {
     const struct dry_timeline *timeline;
     const struct dryi_hints *hints;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in sequence.h. A stack is its own symbol, pairs of stack and size are
+ * numbered by a map; places are found by a counting sort. Cost: O(symbols + text).
+ */
 #include "explain/steps/sequence.h"
 
 #include "base/fail.h"
@@ -59,7 +64,7 @@ fill_by_size(struct dryi_sequence *s, const struct dry_timeline_view *v)
     return is_ok;
 }
 
-/* Where each symbol occurs: a counting sort. */
+/* Note where each symbol occurs, by a counting sort. */
 static bool
 index_places(struct dryi_sequence *s)
 {
@@ -111,7 +116,7 @@ dryi_sequence_finish(struct dryi_sequence *s)
     *s = (struct dryi_sequence){.memory = s->memory};
 }
 
-/* What is known of a symbol in the part under way: `part` counts from 1. */
+/* The counts of a symbol in the part under way: `part` counts from 1. */
 struct tally {
     uint32_t part, count, count_before;
 };

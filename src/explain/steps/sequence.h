@@ -3,9 +3,9 @@
 #define DRYI_EXPLAIN_SEQUENCE_H
 
 /*
- * The allocations of a window as a text: one symbol each, in order of birth. Equal symbols
- * are allocations of the same code (the same stack), or of the same code and size. Where a
- * loop runs, the text repeats.
+ * The allocations of a window as a text: one symbol each, in order of birth. Equal
+ * symbols are allocations of the same code (the same stack), or of the same code and
+ * size. The text repeats if a loop runs.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct dryi_sequence {
     uint32_t used_count;   /* so many of them occur */
     uint32_t *symbols;     /* by allocation */
     uint32_t *counts;      /* by symbol: how often it occurs */
-    /* By symbol: where it occurs, begin .. begin + counts in `places`, ascending. */
+    /* The places of each symbol: begin .. begin + counts in `places`, ascending. */
     uint32_t *begins;
     uint32_t *places;
 };
@@ -39,9 +39,10 @@ DRY_CHECK_RESULT enum dry_status dryi_sequence_init(struct dryi_sequence *sequen
 void dryi_sequence_finish(struct dryi_sequence *sequence);
 
 /*
- * How much neighbouring parts of the text share. A part is begins[p] .. begins[p + 1]; the
- * last ends with the text. shared[p]: the symbols, each as often as it is in both, that part
- * p shares with part p - 1; shared[0] is 0. False: no memory. O(symbols + text).
+ * Compare neighbouring parts of the text. A part is begins[p] .. begins[p + 1]; the last
+ * ends with the text. Sets shared[p] to the number of symbols, each as often as it is in
+ * both, that part p shares with part p - 1; shared[0] is 0. False: no memory. O(symbols +
+ * text).
  */
 bool dryi_sequence_compare(const struct dryi_sequence *sequence, const uint32_t *begins,
                            uint32_t part_count, uint32_t *shared);

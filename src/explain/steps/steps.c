@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where steps begin, and what is in them.
+ * The beginnings of steps, and what is in them.
  *
- * Markers win; without any, the rhythm of the allocations tells, by their stacks where stacks
- * are recorded, else or if that fails by stacks and sizes. A step found either way is then
- * held against its neighbours: the first and the last are partial unless they hold nearly all
- * that their neighbour does.
+ * Markers win. Without any, the rhythm of the allocations tells: by their stacks if those
+ * are recorded, or, if that fails or they are not, by stacks and sizes. A step found
+ * either way is then held against its neighbours: the first and the last are partial
+ * unless they hold nearly all that their neighbour does.
  */
 #include <drystone/steps.h>
 
@@ -42,7 +42,7 @@ dry_steps_options_init(struct dry_steps_options *options)
                                           .until = DRY_MOMENT_NEVER};
 }
 
-/* What is known of the last step beforehand. */
+/* The end of the last step, as far as it is known beforehand. */
 enum ending {
     ENDING_OPEN,   /* nothing */
     ENDING_CLOSED, /* its end was marked */
@@ -90,7 +90,7 @@ add_boundary(struct dry_steps *s, uint32_t moment)
     return add_step(s, moment);
 }
 
-/* Whether anything is allocated at or after a moment of the window. */
+/* True if nothing is allocated at or after a moment of the window. */
 static bool
 is_quiet_after(const struct dryi_sequence *q, const struct dry_timeline_view *v,
                uint32_t moment)
@@ -144,7 +144,7 @@ give_up(struct dry_steps *s, const struct dryi_sequence *q, uint8_t inner_hints)
         s->reason = "no code allocates in the same way three times, one after the other";
 }
 
-/* By periodicity: in the alphabet that is there, then in the other. */
+/* Find steps by periodicity: in the alphabet that is there, then in the other. */
 static enum dry_status
 search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
               const struct dryi_rhythm_context *context, struct dry_error *err)
@@ -231,7 +231,9 @@ part_size(const struct comparison *c, uint32_t i)
     return c->begins[i + 1] - c->begins[i];
 }
 
-/* As much as a step inside the window has of its neighbour, but for a twentieth. */
+/*
+ * True for as much as a step inside the window has of its neighbour, but for a twentieth.
+ */
 static bool
 holds_enough(const struct comparison *c, uint32_t shared, uint32_t of)
 {
@@ -251,7 +253,9 @@ mark_ooms(struct dry_steps *s)
     }
 }
 
-/* Of the two steps before the last, the smaller: an odd one makes it no partial one. */
+/*
+ * The smaller of the two steps before the last: an odd one makes the last no partial one.
+ */
 static uint32_t
 usual_size(const struct comparison *c, uint32_t last)
 {

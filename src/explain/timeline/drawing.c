@@ -114,8 +114,8 @@ collect(struct canvas *c, uint32_t allocation, uint32_t column)
 }
 
 /*
- * Those born since the column before, and alive at this one's moment. The others, nearly all
- * of a long record, are stepped over by the tree of ends.
+ * Collect the lives born since the column before, and alive at this one's moment. The
+ * others, nearly all of a long record, are stepped over by the tree of ends.
  */
 static bool
 collect_born(struct canvas *c, uint32_t column)

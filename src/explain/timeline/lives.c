@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/* The idea and the cost stand in lives.h. */
 #include "explain/timeline/lives.h"
 
 #include "base/memory.h"

@@ -75,7 +75,7 @@ compare_segments(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* By address; of those at one address the older first, as they were visited. */
+/* Sort by address; at one address the older first, as they were visited. */
 static bool
 sort_alive(struct building *b)
 {
@@ -89,9 +89,9 @@ sort_alive(struct building *b)
 }
 
 /*
- * A snapshot lists each contiguous run of an expandable segment's pages as one. Before the
- * dump whether pages are of the large pool is guessed by their size, and where pages of 2 MiB
- * serve both pools the guess may change within a run: then it is large.
+ * A snapshot lists each contiguous run of an expandable segment's pages as one. Before
+ * the dump the size of pages tells, as a guess, if they are of the large pool. If pages
+ * of 2 MiB serve both pools the guess may change within a run: then it is large.
  */
 static void
 join_runs(struct building *b)
@@ -213,7 +213,10 @@ page_of(const struct building *b, const struct dry_state_segment *s)
     return s->is_large ? b->state.page_bytes : SMALL_PAGE;
 }
 
-/* Of a free block: what goes back to the device by itself. Private pools give nothing. */
+/*
+ * The bytes of a free block that go back to the device by themselves. Private pools give
+ * nothing.
+ */
 static uint64_t
 releasable_of(const struct building *b, const struct dry_state_segment *s,
               const struct dry_state_block *block)
@@ -388,7 +391,7 @@ struct surroundings {
     size_t next;     /* the one behind; block_count: none */
 };
 
-/* Whether a block touches a page of which a free block has a part, too. */
+/* True if a block touches a page of which a free block has a part, too. */
 static bool
 shares_page(const struct building *b, const struct dry_state_segment *s, size_t i,
             const struct surroundings *around)
@@ -404,7 +407,7 @@ shares_page(const struct building *b, const struct dry_state_segment *s, size_t 
     return around->free_before > page_begin || free_behind;
 }
 
-/* What would have to move to make whole free pages, or a free segment. */
+/* Count what would have to move to make whole free pages, or a free segment. */
 static void
 count_used(const struct building *b, const struct dry_state_segment *s,
            struct dry_pinner *pinner)
@@ -451,7 +454,7 @@ yield_of(const struct dry_pinner *p)
     return (double)p->pinned / (double)(p->used > 0 ? p->used : 1);
 }
 
-/* By pinned / used; the more pinned first among equals. */
+/* Order by pinned / used; the more pinned first among equals. */
 static int
 compare_pinners(const void *a, const void *b)
 {

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The inside stands in timeline_inside.h. Creation runs its parts in their order:
+ * pairing, sizes, segments, heights; queries walk the trees of lives. Cost: O(events) and
+ * one replay; O(alive * log) to visit a moment.
+ */
 #include <drystone/timeline.h>
 
 #include "base/fail.h"

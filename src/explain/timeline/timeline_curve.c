@@ -2,7 +2,7 @@
 
 /*
  * Heights. For every 256 moments and every curve the first, least and greatest height are
- * kept; what lies between is added up from the events, so that 10 million of them cost 5 MB
+ * kept; heights in between are added up from the events. So 10 million of them cost 5 MB,
  * and any column of any picture two walks of at most 255 steps and a scan.
  */
 

@@ -5,7 +5,7 @@
 /*
  * The inside of a timeline, shared by its files: timeline.c (creation, queries),
  * timeline_pair.c (events to allocations), timeline_map.c (events to segments),
- * timeline_curve.c (heights), and by drawing.c and state.c, which look at it.
+ * timeline_curve.c (heights). The files drawing.c and state.c look at it.
  *
  * Invariants
  *   L1  allocations in front of the ghosts are in order of birth; so are segments
@@ -24,7 +24,10 @@
 #define DRYI_BUCKET_MOMENTS 256u
 /* No device has more. */
 #define DRYI_TIMELINE_BYTES_MAX (UINT64_C(1) << 47)
-/* Of all allocations, and of all segments: so that no height can overflow. */
+/*
+ * The sum of all allocations, and of all segments, is at most this: so no height can
+ * overflow.
+ */
 #define DRYI_TIMELINE_TOTAL_MAX (UINT64_C(1) << 62)
 
 /* One bucket of one curve. */

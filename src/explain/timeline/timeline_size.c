@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * How large the blocks were: a record says what was requested, and only at the end how large
- * the blocks are. Where the replay reproduces a block's address, its size is the block's.
+ * How large the blocks were: a record says what was requested, and only at the end how
+ * large the blocks are. If the replay reproduces a block's address, its size is the
+ * block's.
  */
 
 #include "base/fail.h"

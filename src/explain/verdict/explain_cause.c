@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where the bytes were when a request failed.
+ * The place of the bytes when a request failed.
  *
  * The allocator had climbed its whole ladder by then: streams were waited for, and whole
- * free segments given back. What it could have had at most is what it had reserved and what
- * the device had left, the budget. If what is alive and the request exceed it, no layout
- * would have done. Else the bytes are somewhere, and where decides the cause.
+ * free segments given back. The budget is the most it could have had: the bytes it had
+ * reserved and those the device had left. If what is alive and the request exceed the
+ * budget, no layout would have done. Otherwise the bytes are somewhere, and their place
+ * decides the cause.
  */
 
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #define SMALL_REQUEST_MAX DRYI_MIB /* rounded requests up to here: the small pool */
 /* More than any device has, and than is ever taken to be free on one. */
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
-/* What is wasted counts from here on, where nothing failed. */
+/* Waste counts from this many bytes on, if nothing failed. */
 #define WASTE_BYTES_MIN (64 * DRYI_MIB)
 #define NEARLY_FULL 0.95
 #define WASTE_SHARE 20 /* a 20th of what is reserved */
@@ -78,7 +79,7 @@ find_ladder(const struct dry_explanation *e)
     return m;
 }
 
-/* What was free, and what waited, before the ladder. */
+/* Set what was free, and what waited, before the ladder. */
 static enum dry_status
 look_before_ladder(struct dry_explanation *e, const struct dry_lane *lane, bool is_large,
                    struct dry_error *err)

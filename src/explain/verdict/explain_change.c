@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What to change, each with its effect in bytes. Settings are replayed, unless the sums alone
- * prove that none can help: what was requested, unrounded and packed without a gap, and the
- * request exceed the budget. The other changes follow from the findings.
+ * The changes to make, each with its effect in bytes. Settings are replayed, unless the
+ * sums alone prove that none can help: what was requested, unrounded and packed without a
+ * gap, and the request exceed the budget. The other changes follow from the findings.
  */
 
 #include <string.h>
@@ -80,7 +80,7 @@ run_settings(struct dry_explanation *e, struct dry_error *err)
     options.progress_self = e->options.progress_self;
     if (is_at_oom(e)) {
         options.past_event = e->view.event;
-        /* What is recorded is the room at the first; others may have taken some since. */
+        /* The room at the first OOM is recorded; others may have taken some since. */
         if (e->view.event != dry_replay_get_recorded(e->subject.replay)->oom_event)
             options.capacity_bytes = e->view.budget_bytes;
     }
@@ -88,8 +88,8 @@ run_settings(struct dry_explanation *e, struct dry_error *err)
 }
 
 /*
- * A setting that gets past the failure, or that needs less where there was none. What the
- * record holds besides may still fail: that is another failure.
+ * True for a setting that gets past the failure, or that needs less if there was none. The
+ * other requests of the record may still fail: that is another failure.
  */
 static bool
 helps(const struct dry_explanation *e, const struct dry_candidate *c)

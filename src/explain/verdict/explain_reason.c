@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Why so much was alive. A lack of capacity is where the sums end, not why: something may
- * grow from step to step, one step may be larger than those before it, the other devices may
- * hold a fraction of it, or the record may have lost who holds it. Each of these goes in
- * front of the capacity that it used up.
+ * The reasons why so much was alive. The sums end at a lack of capacity, which is no
+ * reason. Something may grow from step to step, or one step may be larger than those
+ * before it. The other devices may hold a fraction of it, or the record may have lost who
+ * holds it. Each of these goes in front of the capacity that it used up.
  */
 
 #include <stdio.h>
@@ -28,8 +28,8 @@ is_promoting(const struct dry_explanation *e)
 }
 
 /*
- * A reason goes in front of a lack of capacity, and behind any other cause. Where nothing
- * seemed wrong, it takes that finding's place.
+ * Put a reason in front of a lack of capacity, and leave it behind any other cause. If
+ * nothing seemed wrong, it takes that finding's place.
  */
 static void
 rank(struct dry_explanation *e, bool promotes)
@@ -113,8 +113,8 @@ add_leak(struct dry_explanation *e)
 /* --- spike -------------------------------------------------------------------------------- */
 
 /*
- * The highest that any step reached before the one of the moment; 0 if there were too few to
- * know what is usual: the first also makes caches and optimizer state.
+ * The highest that any step reached before the one of the moment. It is 0 if there were
+ * too few to know what is usual: the first also makes caches and optimizer state.
  */
 static uint64_t
 earlier_peak(const struct dry_explanation *e)
@@ -191,7 +191,7 @@ add_overflow(struct dry_explanation *e)
     uint64_t known = w->covered_bytes < active ? w->covered_bytes : active;
     if (w->unmatched_frees == 0 || active - known <= active / UNKNOWN_SHARE)
         return;
-    /* Where nothing failed it is no verdict, but true. */
+    /* If nothing failed, the finding is no verdict, but true. */
     bool promotes = is_promoting(e) && e->view.moment_kind == DRY_MOMENT_AT_OOM;
     struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_OVERFLOW, 90, active - known);
     struct dry_proof *p = dryi_finding_prove(f);

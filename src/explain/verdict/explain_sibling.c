@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The same code on the other devices of the program: how much they held at the lines that
- * held most on this one, how far they came at the line that failed, and where this one would
- * have ended at their pace.
+ * The same code on the other devices of the program. It compares how much they held at
+ * the lines that held most on this one, and how far they came at the line that failed.
+ * Their pace tells where this one would have ended.
  */
 
 #include <string.h>
@@ -38,7 +38,10 @@ find_same(const struct dry_owner *wanted, const struct dry_owner *owners, size_t
     return NULL;
 }
 
-/* What a device holds at the subject's lines; the mean of one allocation at the first. */
+/*
+ * Sum up what a device holds at the subject's lines, and the mean of one allocation at
+ * the first.
+ */
 static void
 compare_lines(struct dry_sibling *s, const struct dry_owners *subject,
               const struct dry_owners *others)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The idea stands in drystone/explanation.h. The moment is chosen, everything is looked
+ * at there once (state, steps, categories, owners), trust is judged, and the findings and
+ * changes are made of that. Cost: O(events), beside the runs that settings are tried by.
+ */
 #include <drystone/explanation.h>
 
 #include <inttypes.h>
@@ -82,7 +88,7 @@ elapsed_us(int64_t begin, int64_t now)
     return now - begin;
 }
 
-/* What failed, which of several it is, and where to look for the next. */
+/* Read what failed, which of several failures it is, and where to look for the next. */
 static void
 read_oom(struct dry_explanation *e)
 {

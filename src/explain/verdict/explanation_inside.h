@@ -3,10 +3,10 @@
 #define DRYI_EXPLANATION_INSIDE_H
 
 /*
- * The inside of an explanation, shared by its files: explanation.c (creation, what is looked
- * at), finding.c (the list of findings), explain_cause.c (findings from sums),
- * explain_reason.c (why so much was alive), explain_sibling.c (the same code elsewhere),
- * explain_change.c (what to do).
+ * The inside of an explanation, shared by its files. Creation and what is looked at are
+ * in explanation.c, the list of findings is in finding.c. Findings from sums are in
+ * explain_cause.c, the reasons why so much was alive in explain_reason.c. The same code
+ * elsewhere is in explain_sibling.c, what to do in explain_change.c.
  */
 
 #include <stdbool.h>
