@@ -122,6 +122,13 @@ dryi_build_lane(struct dryi_build *b, uint32_t trace_lane, uint64_t addr)
     return *cached;
 }
 
+bool
+dryi_build_is_private(const struct dryi_build *b, uint32_t lane)
+{
+    const struct lane *l = dryi_intern_get(&b->p->lane_table, lane, NULL);
+    return l->pool.a != 0 || l->pool.b != 0;
+}
+
 uint32_t
 dryi_build_intern_stream(struct dryi_build *b, uint64_t value)
 {

@@ -69,6 +69,9 @@ uint32_t dryi_build_intern_lane(struct dryi_build *b, uint64_t stream,
                                 struct dryi_pool_id pool);
 uint32_t dryi_build_intern_stream(struct dryi_build *b, uint64_t value);
 
+/* True for a lane of a private pool. */
+bool dryi_build_is_private(const struct dryi_build *b, uint32_t lane);
+
 /* Take a pending stream that nothing waits for, or make one; give it back when it is done. */
 uint32_t dryi_build_take_stream(struct dryi_build *b);
 void dryi_build_return_stream(struct dryi_build *b, uint32_t stream);

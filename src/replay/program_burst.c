@@ -132,8 +132,7 @@ note_burst_pool(struct dryi_build *b, uint32_t i)
     uint32_t lane = dryi_build_lane(b, b->trace_lane[i], b->addr[i]);
     if (b->failed)
         return;
-    const struct lane *l = dryi_program_lane(b->p, lane);
-    if (l->pool.a == 0 && l->pool.b == 0) {
+    if (!dryi_build_is_private(b, lane)) {
         b->burst_has_default = true;
         return;
     }

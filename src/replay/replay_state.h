@@ -27,12 +27,12 @@ struct dry_replay {
 
 struct dryi_decisions;
 
-/* The figures that are in the statistics. */
+/* Set the figures that are in the statistics. */
 void dryi_run_fill(struct dry_run *run, const struct dry_stats *stats);
-/* Out of memory; only the first time counts. */
+/* Note that memory ran out; only the first time counts. */
 void dryi_run_note_oom(struct dry_run *run, size_t event, uint64_t size);
 
-/* All lifetimes known; `decisions` or NULL. */
+/* Run with all lifetimes known; `decisions` or NULL. */
 DRY_CHECK_RESULT enum dry_status dryi_run_packed(struct dry_replay *replay,
                                                  uint64_t capacity_bytes,
                                                  struct dryi_decisions *decisions,
