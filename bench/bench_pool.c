@@ -46,7 +46,7 @@
 #define STREAMS_MAX 64
 /*
  * The number of sizes drawn before the clock starts, a power of two: more than a period
- * may have (place/forecast.h).
+ * may have (place/forecast/forecast.h).
  */
 #define SIZES_COUNT (1u << 21)
 

@@ -64,10 +64,9 @@ def functions(code):
 
 class Ceilings:
     def __init__(self, ruler):
-        self.ruler, self.failed, self.fallen = ruler, 0, {}
-        self.lines = FILE.read_text().splitlines()
+        self.ruler, self.failed, self.fallen, self.held = ruler, 0, {}, set()
         self.known = {}
-        for line in self.lines:
+        for line in FILE.read_text().splitlines():
             words = line.split("#")[0].split()
             if words and words[0] == ruler:
                 self.known[words[1]] = float(words[2])
@@ -75,6 +74,7 @@ class Ceilings:
     def hold(self, place, figure, target, why=""):
         """`figure` at `place` must not exceed its ceiling, nor `target` where it has none."""
         ceiling = max(self.known.get(place, target), target)
+        self.held.add(place)
         if figure > ceiling:
             self.failed += 1
             print(f"{place}: {self.ruler} {figure:g}, the ceiling is {ceiling:g}{why}")
@@ -82,10 +82,13 @@ class Ceilings:
             self.fallen[place] = figure if figure > target else None
 
     def done(self):
-        """The exit status; writes what has fallen if asked, and drops what met its target."""
+        """The exit status; writes what has fallen if asked, and drops what met its target or
+        is no more."""
+        for place in self.known.keys() - self.held:
+            self.fallen[place] = None
         if "--lower" in sys.argv and self.fallen:
             kept = []
-            for line in self.lines:
+            for line in FILE.read_text().splitlines():
                 words = line.split("#")[0].split()
                 if words[:1] == [self.ruler] and words[1] in self.fallen:
                     if self.fallen[words[1]] is None:

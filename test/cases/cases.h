@@ -12,7 +12,7 @@
  * at the moment is kept beside it in a struct case_truth, taken from the allocator and the
  * device, not from the record.
  *
- * test/unit/test_cases.c proves that every case is what its label says, by sums over the
+ * test/unit/explain/verdict/test_cases.c proves that every case is what its label says, by sums over the
  * truth and by replaying it under other settings. make_cases writes them to files.
  *
  *     const struct labelled_case *c = case_at(i);

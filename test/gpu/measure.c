@@ -149,7 +149,7 @@ measure_mapping(const struct gpu *gpu, struct results *r, uint64_t range,
                 return 1;
         add(r, MAP_RUN, begin_ns);
         TIME(r, ACCESS_RUN, gpu->mem_set_access(range, RUN * page, &access, 1));
-        /* One that takes a mapping at a time is no failure, see src/device/cuda.c. */
+        /* One that takes a mapping at a time is no failure, see src/device/cuda/cuda.c. */
         begin_ns = now_ns();
         if (gpu->mem_unmap(range, RUN * page) == 0) {
             add(r, UNMAP_RUN, begin_ns);

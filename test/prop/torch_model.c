@@ -438,7 +438,7 @@ in_capture(const struct torch_model *m)
 
 /*
  * The streams with pending frees, in the order in which they are looked at: PyTorch's is
- * that of a hash table; here as in place/torch.c the one that got busy last comes first.
+ * that of a hash table; here as in place/torch/torch.c the one that got busy last comes first.
  */
 static uint32_t
 busy_streams(const struct torch_model *m, uint32_t *streams)
@@ -1157,7 +1157,7 @@ find_scope(const struct torch_model *m, uint32_t pool)
 
 /*
  * PyTorch goes through pools without users in the order of a hash table; here as in
- * place/torch.c in the order in which they were made. Slots that nothing refers to are
+ * place/torch/torch.c in the order in which they were made. Slots that nothing refers to are
  * reused.
  */
 static uint32_t

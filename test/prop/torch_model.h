@@ -7,7 +7,7 @@
  *
  * One flat array of blocks. Neighbours, free sets and their orders are found by looking
  * at all of it, every time; nothing is kept that can be worked out. Slow, and so simple
- * that where it and src/place/torch.c differ, the rules can be read off it.
+ * that where it and src/place/torch/torch.c differ, the rules can be read off it.
  *
  * It has a device of its own (capacity, events, calls told to fail), which must agree
  * with the simulated one; only the addresses of ranges come from outside, through
@@ -44,7 +44,7 @@ struct torch_model;
 struct torch_model *torch_model_create(const struct torch_model_options *options);
 void torch_model_destroy(struct torch_model *m);
 
-/* As their namesakes of place/torch.h; a block's handle is the model's own. */
+/* As their namesakes of place/torch/torch.h; a block's handle is the model's own. */
 enum dry_status torch_model_alloc(struct torch_model *m, uint64_t size, uint64_t stream,
                                   uint32_t *block);
 enum dry_status torch_model_free(struct torch_model *m, uint32_t block);

@@ -301,7 +301,7 @@ print_event(const char *who, const struct dryi_place_event *e)
 
 /*
  * Frees completed at one moment by several streams: PyTorch's order is that of a hash
- * table, the model's that of place/torch.c when it asks all streams. Where it is told of
+ * table, the model's that of place/torch/torch.c when it asks all streams. Where it is told of
  * progress, the order is that of the telling; then runs of them are compared by address.
  */
 static void

@@ -3,7 +3,7 @@
 #define DRYI_HOST_TOPOLOGY_TEXT_H
 
 /*
- * The forms in which Linux writes what a topology needs, beside those of host/fact_text.h.
+ * The forms in which Linux writes what a topology needs, beside those of host/facts/fact_text.h.
  *
  * Errors     false, and the output as it was: the text is not of this form.
  * Cost       Linear in the text.

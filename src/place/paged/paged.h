@@ -43,7 +43,7 @@
  * grows by 0.01, and returns when it is quiet; without bound, in such steps, where they are 40
  * times too many.
  *
- * Large requests of the default pool are told to the hints (place/forecast.h). Once their period
+ * Large requests of the default pool are told to the hints (place/forecast/forecast.h). Once their period
  * is known it is planned, in one span, around what is alive: it is packed, at once or by whoever
  * takes such jobs; the streams are waited for, once; the plan's pages are brought there from
  * under free blocks, and what neither it nor anything alive needs is released. From then on each

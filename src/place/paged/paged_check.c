@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The invariants of place/paged.h, walked.
+ * The invariants of place/paged/paged.h, walked.
  */
 
 #include "base/fail.h"
