@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The proof of an anonymous trace: what was written is read and held against the original,
- * row by row. It does not know how aliases were found. That equal strings have equal
- * aliases and different strings different ones is seen from the pairs themselves: an
+ * The proof of an anonymous trace: what was written is read and held against the
+ * original, row by row. It does not know how aliases were found. The pairs themselves
+ * show that equal strings have equal aliases and different strings different ones. An
  * original met for the first time must have a string not met before, and always the same
  * one from then on.
  */
@@ -379,7 +379,7 @@ same_settings(struct job *j)
            same_extra(j, a->extra, b->extra);
 }
 
-/* Where an empty range begins says nothing. */
+/* The begin of an empty range says nothing. */
 static bool
 same_device(const struct dry_trace_device *a, const struct dry_trace_device *b)
 {
@@ -471,7 +471,7 @@ compare_all(struct job *j, struct dry_error *err)
 
 /* --- all of it --------------------------------------------------------------------------------- */
 
-/* To the end of the source: nothing may stand behind the pickle. */
+/* Read to the end of the source: nothing may stand behind the pickle. */
 static enum dry_status
 read_result(struct dryi_search *s, const struct dry_source *written,
             struct dry_trace **again, struct dry_error *err)

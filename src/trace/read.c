@@ -3,9 +3,9 @@
 /*
  * Reading a trace: which format it is, and one place where everything is given back.
  *
- * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. What
- * looks like neither is described by what it is, so that a person who gave the compressed
- * file or the picture instead sees it at once.
+ * A pickle of protocol 2 or later begins with the byte 0x80, which no text does. A file
+ * that looks like neither is described by what it is, so that a person who gave the
+ * compressed file or the picture instead sees it at once.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * All strings of the original are gathered, by the part they play. Strings that are
  * replaced give words to search for. Words that occur in kept strings, or in PyTorch's
  * own vocabulary, are excused: `forward` may be a function of the user and one of
- * PyTorch. (anonymize_verify.c checks one by one that each string was replaced.)
+ * PyTorch. The check that each string was replaced, one by one, is in anonymize_verify.c.
  */
 
 #include <drystone/anonymize.h>

@@ -345,7 +345,8 @@ is_plain_path(const char *path, size_t length)
 
 /*
  * A folder called torch is not enough: people call their projects and their environments
- * that. What pip and distributions install there is PyTorch.
+ * that. The one that pip and distributions install in site-packages or dist-packages is
+ * PyTorch's.
  */
 size_t
 dryi_public_tail(const char *path, size_t length)
