@@ -27,6 +27,7 @@
 
 #include <drystone/replay.h>
 
+#include <drystone/card.h>
 #include <drystone/categories.h>
 #include <drystone/cause.h>
 #include <drystone/chain.h>

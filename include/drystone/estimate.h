@@ -492,20 +492,6 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_setup_state_bytes(
     const struct dry_run_setup *setup, uint64_t parameter_count,
     struct dry_state_bytes *bytes, struct dry_error *err);
 
-/* --- cards -------------------------------------------------------------------------------- */
-
-/* A card that one can buy. */
-struct dry_card {
-    const char *name;      /* "h100-80" */
-    uint64_t nominal_gb;   /* as its name says when it is sold */
-    uint64_t usable_bytes; /* about the total that its driver reports */
-};
-
-/* Return the card of this name; NULL: no card has it. */
-DRY_API const struct dry_card *dry_card_find(const char *name);
-/* Return the card `index`, from 0; NULL beyond the last. */
-DRY_API const struct dry_card *dry_card_get(size_t index);
-
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <drystone/card.h>
 #include <drystone/estimate.h>
 
 #include "base/command.h"
@@ -242,7 +243,7 @@ list_names(void)
     for (size_t i = 0; dry_card_get(i); i++) {
         const struct dry_card *card = dry_card_get(i);
         double gib = (double)card->usable_bytes / (double)(UINT64_C(1) << 30);
-        printf("  %-12s %7.2f GiB\n", card->name, gib);
+        printf("  %-13s %7.2f GiB\n", card->name, gib);
     }
     return EXIT_FINE;
 }

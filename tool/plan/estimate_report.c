@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <drystone/card.h>
+
 #include "base/command.h"
 #include "base/json_out.h"
 #include "base/table.h"
@@ -258,7 +260,7 @@ print_references(const struct view *v)
 static void
 print_cards(const struct view *v)
 {
-    char text[512];
+    char text[1024];
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; dry_card_get(i) && used < sizeof text; i++) {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models that we know by name, from the configurations their authors publish; and cards. */
+/* Models that we know by name, from the configurations their authors publish. */
 #include <string.h>
 
 #include "plan/estimate/estimate_inside.h"
-
-/* --- models ------------------------------------------------------------------------------- */
 
 struct preset {
     const char *name;
@@ -129,37 +127,4 @@ const char *
 dry_model_get_name(size_t index)
 {
     return index < PRESET_COUNT ? presets[index].name : NULL;
-}
-
-/* --- cards -------------------------------------------------------------------------------- */
-
-#define MIB(count) ((uint64_t)(count) << 20)
-
-/* The total capacity by PyTorch's out-of-memory texts, rounded down. */
-static const struct dry_card cards[] = {
-    {"t4-16", 16, MIB(14912)},      {"v100-16", 16, MIB(16144)},
-    {"v100-32", 32, MIB(32494)},    {"a10-24", 24, MIB(22502)},
-    {"l4-24", 24, MIB(22478)},      {"rtx3090-24", 24, MIB(24117)},
-    {"rtx4090-24", 24, MIB(24080)}, {"rtx5090-32", 32, MIB(32102)},
-    {"a100-40", 40, MIB(40326)},    {"a6000-48", 48, MIB(48541)},
-    {"l40s-48", 48, MIB(45457)},    {"a100-80", 80, MIB(81038)},
-    {"h100-80", 80, MIB(80988)},    {"h200-141", 141, MIB(143156)},
-    {"b200-180", 180, MIB(182630)},
-};
-#define CARD_COUNT (sizeof cards / sizeof *cards)
-
-const struct dry_card *
-dry_card_find(const char *name)
-{
-    for (size_t i = 0; i < CARD_COUNT; i++) {
-        if (strcmp(cards[i].name, name) == 0)
-            return &cards[i];
-    }
-    return NULL;
-}
-
-const struct dry_card *
-dry_card_get(size_t index)
-{
-    return index < CARD_COUNT ? &cards[index] : NULL;
 }
