@@ -13,7 +13,7 @@ import rulers
 LINES_MAX, LINES_IN_TESTS_MAX, COMPLEXITY_MAX = 52, 70, 27
 FILES_MAX, FILES_IN_SRC_MAX, HEADER_MAX = 37, 30, 300
 PAGES = {"ARCHITECTURE.md": 900}
-PRODUCT = ("src", "include", "tool")
+PRODUCT = ("src", "include", "tool", "standin")
 FOLDERS = (*PRODUCT, "test", "bench", "example")
 DECISION = re.compile(r"\b(?:if|for|while|case)\b|&&|\|\||\?")
 

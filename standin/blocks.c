@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of PyTorch's allocator: each reads as zeros when it is handed out.
+ *
+ * No kernel overwrites what a freed block held, so that its bytes would come back in the next
+ * one, and become sizes where a program reads a count from the device. PyTorch's allocator tells
+ * a tracker of every block it hands out (attachAllocatorTraceTracker), by a virtual function of
+ * a class in C++. Another class that implements it, the pluggable allocator, exports its own by
+ * name: the place of that one in its table is the place in every table.
+ *
+ * The parameter is a std::function as libstdc++ lays it out: two words of storage, the manager,
+ * the function that is called. Ours stores nothing, so its manager has nothing to do.
+ *
+ * Source: the Itanium C++ ABI (tables of virtual functions; parameters that are not trivial go
+ * by address); libstdc++'s ABI, the same since GCC 4; the members of TraceEntry, 2.0 to 2.15.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define SLOTS_MAX 128
+
+/* The head of c10's TraceEntry. */
+struct trace_entry {
+    int action;
+    int8_t device;
+    uint64_t address;
+    void *context[2];
+    void *stream;
+    uint64_t size;
+};
+enum { ACTION_ALLOC = 0 };
+
+struct function_object {
+    void *storage[2];
+    int (*manage)(void *to, const void *from, int what);
+    void (*invoke)(const void *storage, const struct trace_entry *entry);
+};
+
+static void
+on_entry(const void *storage, const struct trace_entry *entry)
+{
+    (void)storage;
+    if (entry->action != ACTION_ALLOC)
+        return;
+    standin_lock();
+    standin_wipe(entry->address, entry->size);
+    standin_unlock();
+}
+
+static int
+manage(void *to, const void *from, int what)
+{
+    (void)to, (void)from, (void)what;
+    return 0;
+}
+
+#define PLUGGABLE "22CUDAPluggableAllocator22CUDAPluggableAllocator"
+
+/* The place of attachAllocatorTraceTracker among the virtual functions; -1: not found. */
+static int
+find_slot(void *library)
+{
+    /* its parameter's class moved in 2.11 */
+    static const char *const names[] = {
+        "_ZN5torch4cuda" PLUGGABLE "27attachAllocatorTraceTrackerESt8functionI"
+        "FvRKN3c1022CachingDeviceAllocator10TraceEntryEEE",
+        "_ZN5torch4cuda" PLUGGABLE "27attachAllocatorTraceTrackerESt8functionI"
+        "FvRKN3c104cuda20CUDACachingAllocator10TraceEntryEEE",
+    };
+    void *function = NULL;
+    for (size_t i = 0; !function && i < sizeof names / sizeof *names; i++)
+        function = dlsym(library, names[i]);
+    void *const *table = dlsym(library, "_ZTVN5torch4cuda" PLUGGABLE "E");
+    if (!function || !table)
+        return -1;
+    for (int i = 0; i < SLOTS_MAX; i++) {
+        if (table[2 + i] == function) /* behind the offset to the top and the type */
+            return i;
+    }
+    return -1;
+}
+
+/*
+ * Called once by the program's side, when CUDA is initialized. NULL, or why blocks keep what
+ * they held.
+ */
+EXPORT const char *
+drystone_standin_watch_blocks(void)
+{
+    static struct function_object tracker = {.manage = manage, .invoke = on_entry};
+    void *library = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+    if (!library)
+        return "libtorch_cuda.so is not loaded";
+    int slot = find_slot(library);
+    void **const *current =
+        dlsym(library, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    if (slot < 0 || !current || !*current)
+        return "this release's allocator is not known";
+    void **object = *(void ***)(uintptr_t)current, **table = *(void ***)(uintptr_t)object;
+    void (*attach)(void *object, struct function_object *tracker);
+    memcpy(&attach, &table[slot], sizeof attach);
+    attach(object, &tracker);
+    return NULL;
+}

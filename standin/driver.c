@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver: devices, contexts, modules, virtual memory; and how the runtime finds all of it.
+ *
+ * A context is its device's number and one, for it must not be NULL. The driver and the
+ * runtime share all they both have.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "setup.h"
+#include "stream.h"
+
+enum cuda_error standin_attribute(int *value, int attribute, int device);
+
+#define CONTEXT_BASE 0x1000u
+
+static void *
+context_of(int device)
+{
+    return (void *)(uintptr_t)(CONTEXT_BASE + (unsigned)device);
+}
+
+EXPORT enum cuda_error
+cuInit(unsigned flags)
+{
+    (void)flags;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDriverGetVersion(int *version)
+{
+    *version = standin_setup()->cuda_version;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuGetErrorString(int error, const char **text)
+{
+    *text = standin_error_text(error);
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuGetErrorName(int error, const char **name)
+{
+    *name = standin_error_name(error);
+    return CUDA_OK;
+}
+
+/* --- devices and contexts ------------------------------------------------------------------- */
+
+EXPORT enum cuda_error
+cuDeviceGet(int *device, int ordinal)
+{
+    if (ordinal < 0 || ordinal >= standin_setup()->device_count)
+        return CUDA_INVALID_DEVICE;
+    *device = ordinal;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDeviceGetCount(int *count)
+{
+    *count = standin_setup()->device_count;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDeviceGetName(char *name, int length, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)length, "%s", standin_setup()->name);
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = standin_setup()->total_bytes;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    return standin_attribute(value, attribute, device);
+}
+
+EXPORT enum cuda_error
+cuDeviceGetUuid(unsigned char uuid[16], int device)
+{
+    static const unsigned char name[16] = {'d', 'r', 'y', 's', 't', 'o', 'n', 'e'};
+    memcpy(uuid, name, sizeof name);
+    uuid[15] = (unsigned char)device;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+    return cuDeviceGetUuid(uuid, device);
+}
+
+EXPORT enum cuda_error
+cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = context_of(device);
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    standin_lock();
+    *active = standin_used(device) > standin_setup()->context_bytes ||
+              device == standin_device();
+    standin_unlock();
+    *flags = 0;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuCtxGetCurrent(void **context)
+{
+    *context = context_of(standin_device());
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuCtxSetCurrent(void *context)
+{
+    return context ? standin_set_device((int)((uintptr_t)context - CONTEXT_BASE))
+                   : CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuCtxPushCurrent_v2(void *context)
+{
+    return cuCtxSetCurrent(context);
+}
+
+EXPORT enum cuda_error
+cuCtxPopCurrent_v2(void **context)
+{
+    return cuCtxGetCurrent(context);
+}
+
+EXPORT enum cuda_error
+cuCtxGetDevice(int *device)
+{
+    *device = standin_device();
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuCtxSynchronize(void)
+{
+    return standin_wait(NULL, true);
+}
+
+EXPORT enum cuda_error
+cuStreamGetCtx(void *stream, void **context)
+{
+    *context = context_of(standin_stream(stream)->device);
+    return CUDA_OK;
+}
+
+/* --- modules: kernels that somebody compiled at run time ------------------------------------ */
+
+static char module_of_all, function_of_all;
+
+EXPORT enum cuda_error
+cuModuleLoadData(void **module, const void *image)
+{
+    (void)image;
+    *module = &module_of_all;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
+                   void **values)
+{
+    (void)count, (void)options, (void)values;
+    return cuModuleLoadData(module, image);
+}
+
+EXPORT enum cuda_error
+cuModuleLoad(void **module, const char *path)
+{
+    (void)path;
+    *module = &module_of_all;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuModuleUnload(void *module)
+{
+    (void)module;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    (void)module, (void)name;
+    *function = &function_of_all;
+    return CUDA_OK;
+}
+
+enum function_attribute { FUNCTION_THREADS_MAX, FUNCTION_SHARED, FUNCTION_REGISTERS = 4 };
+
+EXPORT enum cuda_error
+cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    *value = attribute == FUNCTION_THREADS_MAX ? 1024
+             : attribute == FUNCTION_REGISTERS ? 32
+                                               : 0;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    (void)function, (void)attribute, (void)value;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+               void *stream, void **arguments, void **extra)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x,
+        (void)block_y;
+    (void)block_z, (void)shared, (void)arguments, (void)extra;
+    standin_work(stream);
+    return CUDA_OK;
+}
+
+struct driver_launch {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+};
+
+EXPORT enum cuda_error
+cuLaunchKernelEx(const struct driver_launch *launch, void *function, void **arguments,
+                 void **extra)
+{
+    (void)function, (void)arguments, (void)extra;
+    standin_work(launch->stream);
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, void *function, int block_size,
+                                            size_t shared)
+{
+    (void)function, (void)shared;
+    int blocks = block_size > 0 ? standin_setup()->threads_per_sm / block_size : 1;
+    *count = blocks < 1 ? 1 : blocks > 32 ? 32 : blocks;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuOccupancyMaxActiveClusters(int *count, void *function, const void *launch)
+{
+    (void)function, (void)launch;
+    *count = standin_setup()->sm_count;
+    return CUDA_OK;
+}
+
+/* --- virtual memory ------------------------------------------------------------------------- */
+
+struct memory_location {
+    int type, id;
+};
+struct memory_properties {
+    int type, handle_types;
+    struct memory_location location;
+};
+
+/* The device takes memory when it is created, and gives it back with its last mapping. */
+struct handle {
+    uint64_t size;
+    int device;
+    int mappings;
+    bool is_released;
+};
+
+/* The mappings of handles: cuMemUnmap is told addresses alone. */
+static struct mapping {
+    uint64_t address, size;
+    struct handle *handle;
+    struct mapping *next;
+} * mappings;
+
+static void
+drop_unused(struct handle *handle)
+{
+    if (!handle->is_released || handle->mappings > 0)
+        return;
+    standin_give(handle->device, handle->size);
+    free(handle);
+}
+
+EXPORT enum cuda_error
+cuMemGetAllocationGranularity(size_t *bytes, const struct memory_properties *properties,
+                              int option)
+{
+    (void)properties, (void)option;
+    *bytes = STANDIN_PAGE;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemAddressReserve(uint64_t *address, size_t size, size_t alignment, uint64_t hint,
+                    unsigned long long flags)
+{
+    (void)alignment, (void)hint, (void)flags;
+    standin_lock();
+    enum cuda_error result =
+        standin_alloc(standin_device(), size, RANGE_RESERVED, address);
+    standin_unlock();
+    return result;
+}
+
+EXPORT enum cuda_error
+cuMemAddressFree(uint64_t address, size_t size)
+{
+    (void)size;
+    standin_lock();
+    enum cuda_error result = standin_free(address);
+    standin_unlock();
+    return result;
+}
+
+EXPORT enum cuda_error
+cuMemCreate(struct handle **handle, size_t size,
+            const struct memory_properties *properties, unsigned long long flags)
+{
+    (void)flags;
+    int device = properties->location.id;
+    if (size == 0 || size % STANDIN_PAGE || device < 0 ||
+        device >= standin_setup()->device_count)
+        return CUDA_INVALID_VALUE;
+    standin_lock();
+    struct handle *made = standin_take(device, size) ? calloc(1, sizeof *made) : NULL;
+    standin_unlock();
+    if (!made)
+        return CUDA_NO_MEMORY;
+    made->size = size;
+    made->device = device;
+    *handle = made;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemRelease(struct handle *handle)
+{
+    standin_lock();
+    handle->is_released = true;
+    drop_unused(handle);
+    standin_unlock();
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemMap(uint64_t address, size_t size, size_t offset, struct handle *handle,
+         unsigned long long flags)
+{
+    (void)flags;
+    struct mapping *mapping = calloc(1, sizeof *mapping);
+    if (!mapping || offset + size > handle->size) {
+        free(mapping);
+        return CUDA_INVALID_VALUE;
+    }
+    standin_lock();
+    *mapping = (struct mapping){address, size, handle, mappings};
+    mappings = mapping;
+    handle->mappings++;
+    standin_unlock();
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemUnmap(uint64_t address, size_t size)
+{
+    bool any = false;
+    standin_set(address, 0, size);
+    standin_lock();
+    for (struct mapping **link = &mappings; *link;) {
+        struct mapping *mapping = *link;
+        if (mapping->address - address >= size) {
+            link = &mapping->next;
+            continue;
+        }
+        *link = mapping->next;
+        mapping->handle->mappings--;
+        drop_unused(mapping->handle);
+        free(mapping);
+        any = true;
+    }
+    standin_unlock();
+    return any ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+EXPORT enum cuda_error
+cuMemSetAccess(uint64_t address, size_t size, const void *access, size_t count)
+{
+    (void)address, (void)size, (void)access, (void)count;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t address)
+{
+    standin_lock();
+    const struct range *range = standin_find(address);
+    if (range && base)
+        *base = range->address;
+    if (range && size)
+        *size = range->size;
+    standin_unlock();
+    return range ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+enum pointer_attribute { POINTER_CONTEXT = 1, POINTER_TYPE, POINTER_ORDINAL = 9 };
+
+EXPORT enum cuda_error
+cuPointerGetAttribute(void *value, int attribute, uint64_t address)
+{
+    int device = standin_device_of(address);
+    if (device < 0)
+        return CUDA_INVALID_VALUE;
+    if (attribute == POINTER_CONTEXT)
+        *(void **)value = context_of(device);
+    else if (attribute == POINTER_TYPE)
+        *(unsigned *)value = 2; /* device */
+    else if (attribute == POINTER_ORDINAL)
+        *(int *)value = device;
+    else
+        return CUDA_NOT_SUPPORTED;
+    return CUDA_OK;
+}
+
+EXPORT enum cuda_error
+cuMemsetD32Async(uint64_t address, unsigned value, size_t count, void *stream)
+{
+    standin_work(stream);
+    if (value == 0)
+        standin_set(address, 0, count * 4);
+    return CUDA_OK;
+}
+
+/* --- what this driver has not ---------------------------------------------------------------- */
+
+/* Sharing with other processes, multicast, green contexts, logs: refused, as a driver may. */
+#define REFUSED(name)                                                                    \
+    EXPORT enum cuda_error name(void)                                                    \
+    {                                                                                    \
+        return CUDA_NOT_SUPPORTED;                                                       \
+    }
+REFUSED(cuMemExportToShareableHandle)
+REFUSED(cuMemImportFromShareableHandle)
+REFUSED(cuMemRetainAllocationHandle)
+REFUSED(cuMemGetAllocationPropertiesFromHandle)
+REFUSED(cuStreamWriteValue32)
+REFUSED(cuMulticastCreate)
+REFUSED(cuMulticastAddDevice)
+REFUSED(cuMulticastBindMem)
+REFUSED(cuMulticastUnbind)
+REFUSED(cuGreenCtxCreate)
+REFUSED(cuGreenCtxDestroy)
+REFUSED(cuGreenCtxStreamCreate)
+REFUSED(cuCtxFromGreenCtx)
+REFUSED(cuDeviceGetDevResource)
+REFUSED(cuDevSmResourceSplitByCount)
+REFUSED(cuDevResourceGenerateDesc)
+REFUSED(cuLogsRegisterCallback)
+REFUSED(cuLogsUnregisterCallback)
+/* Names that a later release may look up. Somebody who calls one is told no, and it is noted. */
+REFUSED(standin_refuse)
+
+/* --- how the driver is found ---------------------------------------------------------------- */
+
+/* The newest of "NAME_v3", "NAME_v2" and NAME, which the documentation calls NAME. */
+static void *
+find_entry(const char *name)
+{
+    static const char *const endings[] = {"_v3", "_v2", ""};
+    char whole[128];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(whole, sizeof whole, "%s%s", name, endings[i]);
+        void *found = dlsym(RTLD_DEFAULT, whole);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+enum entry_result { ENTRY_FOUND, ENTRY_NOT_FOUND };
+
+/* A program may take a name that is not found for a broken driver: it gets one that refuses. */
+static enum cuda_error
+get_entry(const char *name, void **entry, int *result)
+{
+    *entry = find_entry(name);
+    if (!*entry) {
+        standin_note_name(name);
+        *entry = dlsym(RTLD_DEFAULT, "standin_refuse");
+    }
+    if (result)
+        *result = *entry ? ENTRY_FOUND : ENTRY_NOT_FOUND;
+    return *entry ? CUDA_OK : CUDA_NOT_FOUND;
+}
+
+EXPORT enum cuda_error
+cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
+                                 unsigned long long flags, int *result)
+{
+    (void)version, (void)flags;
+    return get_entry(name, entry, result);
+}
+
+EXPORT enum cuda_error
+cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags,
+                        int *result)
+{
+    (void)flags;
+    return get_entry(name, entry, result);
+}
+
+EXPORT enum cuda_error
+cuGetProcAddress_v2(const char *name, void **entry, int version, uint64_t flags,
+                    int *result)
+{
+    (void)version, (void)flags;
+    return get_entry(name, entry, result);
+}
+
+EXPORT enum cuda_error
+cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags)
+{
+    (void)version, (void)flags;
+    return get_entry(name, entry, NULL);
+}

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inside a program under a dry run: records its memory, counts its steps, ends it in time.
+
+The launcher says what it wants in DRYSTONE_DRY_RUN, a JSON object:
+
+    out     a folder; each process that used a device leaves PID.pickle and PID.json there
+    steps   the program ends after so many optimiser steps; 0: when steps repeat, or by itself
+    events  how many events of history are kept; the last ones, if there are more
+
+A step ends when an optimiser has stepped. Steps repeat when two in a row ask for equally many
+blocks and bytes, and leave equally much allocated and reserved: then every later one does the
+same. Nothing of the program's own statistics is reset.
+
+It acts as soon as torch is imported, whoever imports it, and does nothing in a process that
+never does. What fails here must not fail the program: it is noted and reported.
+"""
+import atexit
+import ctypes
+import importlib.abc
+import json
+import os
+import sys
+import threading
+import time
+
+SAME_STEPS = 2  # behind the first of a kind: two periods of equal peaks
+_wish = {}
+_state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
+          "begin": time.time(), "stopped": None, "initialized": False}
+_lock = threading.Lock()
+
+
+def note(text):
+    if text not in _state["notes"]:
+        _state["notes"].append(text)
+
+
+# --- after torch is imported ----------------------------------------------------------------
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        attach(module)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds torch as everybody does, and looks at it once it is there."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            if spec:
+                spec.loader = _Loader(spec.loader)
+                return spec
+        return None
+
+
+def attach(torch):
+    try:
+        torch.cuda._lazy_call(lambda: begin(torch))
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+        register_optimizer_step_post_hook(lambda *_: on_step(torch))
+    except Exception as error:  # a torch without CUDA, or one that is very old
+        note(f"this torch cannot be looked into: {error}")
+
+
+def begin(torch):
+    """CUDA is used for the first time: history on, blocks zeroed when they are handed out."""
+    with _lock:
+        if _state["initialized"]:
+            return
+        _state["initialized"] = True
+    try:
+        # the record keeps Python's frames alone: C++ ones cost a hundred times as much
+        torch.cuda.memory._record_memory_history(max_entries=_wish["events"], stacks="python")
+    except TypeError:
+        torch.cuda.memory._record_memory_history(True, trace_alloc_max_entries=_wish["events"],
+                                                 trace_alloc_record_context=True)
+    try:
+        torch._C._cuda_attach_out_of_memory_observer(on_oom)
+    except Exception as error:
+        note(f"no observer of out-of-memory: {error}")
+    zero_blocks()
+    tell_splits()
+
+
+def zero_blocks():
+    """A block that is handed out reads as zeros: stale bytes would become sizes elsewhere."""
+    try:
+        watch = ctypes.CDLL(None).drystone_standin_watch_blocks
+        watch.argtypes, watch.restype = [], ctypes.c_char_p
+        why = watch()
+    except AttributeError:
+        why = b"the stand-in is not there"
+    if why:
+        note(f"blocks keep what they held: {why.decode()}")
+
+
+def on_oom(device, asked, total, free):
+    if _state["oom"] is None:
+        _state["oom"] = {"device": device, "asked_bytes": asked, "total_bytes": total,
+                         "free_bytes": free, "step": len(_state["steps"])}
+
+
+def tell_splits():
+    """NCCL splits a communicator by what all processes say; only the program knows how."""
+    try:
+        from torch.distributed import ProcessGroup
+        split, tell = ProcessGroup.split_group, ctypes.CDLL(None).drystone_standin_split
+    except (ImportError, AttributeError):
+        return  # built without, or one that never splits
+
+    def split_group(self, ranks, *more, **named):
+        tell(len(ranks))
+        return split(self, ranks, *more, **named)
+
+    ProcessGroup.split_group = split_group
+
+
+# --- steps ----------------------------------------------------------------------------------
+
+
+def measure(torch):
+    """What a step has done so far, summed over the devices this process has used."""
+    sums = [0, 0, 0, 0]
+    for device in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory_stats(device)
+        for i, key in enumerate(("allocation.all.allocated", "requested_bytes.all.allocated",
+                                 "requested_bytes.all.current", "reserved_bytes.all.current")):
+            sums[i] += stats.get(key, 0)
+    return sums
+
+
+def on_step(torch):
+    if not _state["initialized"] or threading.current_thread() is not threading.main_thread():
+        return
+    steps = _state["steps"]
+    now = measure(torch)
+    # several optimisers that step one behind the other are one step: nothing lies between
+    if steps and now[0] - steps[-1]["total"][0] < 8:
+        steps[-1]["total"] = now
+        return
+    before = steps[-1]["total"] if steps else [0, 0, 0, 0]
+    steps.append({"total": now, "kind": [now[0] - before[0], now[1] - before[1], *now[2:]]})
+    tell_progress(now)
+    if _wish["steps"]:
+        if len(steps) >= _wish["steps"]:
+            stop(torch, f"after {len(steps)} steps, as asked")
+    elif len(steps) > SAME_STEPS and all(
+            step["kind"] == steps[-1]["kind"] for step in steps[-1 - SAME_STEPS:]):
+        stop(torch, f"steps repeat from step {len(steps) - SAME_STEPS} on")
+
+
+def tell_progress(now):
+    path = os.path.join(_wish["out"], f"{os.getpid()}.progress")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(f"{len(_state['steps'])} {now[2]} {now[3]}\n")
+
+
+def stop(torch, why):
+    _state["stopped"] = why
+    dump(torch)
+    leave(0)
+
+
+# --- the end --------------------------------------------------------------------------------
+
+
+def dump(torch):
+    if _state["dumped"] or not _state["initialized"]:
+        return
+    _state["dumped"] = True
+    name = os.path.join(_wish["out"], str(os.getpid()))
+    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped")}
+    try:
+        torch.cuda.memory._dump_snapshot(name + ".pickle")
+        facts["devices"] = [
+            {"device": device, **{key: torch.cuda.memory_stats(device).get(f"{key}_bytes.all.peak", 0)
+                                  for key in ("allocated", "reserved", "requested")}}
+            for device in range(torch.cuda.device_count())]
+    except Exception as error:
+        facts["notes"] = facts["notes"] + [f"no snapshot: {error}"]
+    facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
+                 rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
+                 argv=sys.argv)
+    with open(name + ".json", "w", encoding="utf-8") as out:
+        json.dump(facts, out)
+
+
+def leave(code):
+    """Without the interpreter's end, at which threads of autograd may still want its lock."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    try:
+        ctypes.CDLL(None).drystone_standin_report()
+    except AttributeError:
+        pass  # not under the stand-in
+    os._exit(code)
+
+
+def on_exit():
+    torch = sys.modules.get("torch")
+    if torch is None or not _state["initialized"]:
+        return
+    dump(torch)
+    leave(_state["code"])
+
+
+def on_exception(kind, value, trace, before):
+    _state["code"] = 1
+    where = trace
+    while where and where.tb_next:
+        where = where.tb_next
+    _state["error"] = {"kind": kind.__name__, "text": str(value)[:4000],
+                       "file": where.tb_frame.f_code.co_filename if where else None,
+                       "line": where.tb_lineno if where else None}
+    before(kind, value, trace)
+
+
+def arm():
+    """Called once, before the program's first line."""
+    _wish.update(json.loads(os.environ["DRYSTONE_DRY_RUN"]))
+    sys.meta_path.insert(0, _Finder())
+    before, leave_by = sys.excepthook, sys.exit
+    sys.excepthook = lambda *what: on_exception(*what, before)
+
+    def remember(code=None):
+        _state["code"] = code if isinstance(code, int) else int(code is not None)
+        leave_by(code)
+
+    sys.exit = remember
+    atexit.register(on_exit)  # the first to be registered is the last to be called

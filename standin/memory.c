@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idea stands in memory.h. Ranges are one array sorted by address: a program has thousands
+ * of them at most, for PyTorch's allocator asks for segments. Dirty intervals are a sorted
+ * array, too, in pages of 4 KiB and merged. Free space is found by walking the gaps between a
+ * device's ranges, O(ranges) a cudaMalloc.
+ */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "setup.h"
+
+#define REGION_BYTES (UINT64_C(1) << 40)
+#define SMALL_PAGE UINT64_C(4096)
+
+struct interval {
+    uint64_t begin, end;
+};
+
+static struct region {
+    uint64_t base;
+    uint64_t used_bytes;
+} regions[STANDIN_DEVICES_MAX];
+
+static struct range *ranges;
+static size_t range_count, range_capacity;
+static struct interval *dirty;
+static size_t dirty_count, dirty_capacity;
+
+static void *
+grow(void *array, size_t *capacity, size_t count, size_t item)
+{
+    if (count < *capacity)
+        return array;
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    void *more = realloc(array, wanted * item);
+    if (!more)
+        abort();
+    *capacity = wanted;
+    return more;
+}
+
+/* --- regions -------------------------------------------------------------------------------- */
+
+static void *
+map_quietly(uint64_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static struct region *
+region_of(int device)
+{
+    struct region *region = &regions[device];
+    if (region->base)
+        return region;
+    char *at = map_quietly(REGION_BYTES + STANDIN_PAGE);
+    if (!at)
+        return NULL;
+    madvise(at, REGION_BYTES + STANDIN_PAGE,
+            MADV_NOHUGEPAGE); /* a byte must not cost 2 MiB */
+    region->base = ((uintptr_t)at + STANDIN_PAGE - 1) & ~(STANDIN_PAGE - 1);
+    region->used_bytes = standin_setup()->context_bytes;
+    return region;
+}
+
+int
+standin_device_of(uint64_t address)
+{
+    for (int i = 0; i < standin_setup()->device_count; i++) {
+        if (regions[i].base && address - regions[i].base < REGION_BYTES)
+            return i;
+    }
+    return -1;
+}
+
+/* --- ranges --------------------------------------------------------------------------------- */
+
+/* The first range that ends behind `address`. */
+static size_t
+find_at(uint64_t address)
+{
+    size_t low = 0, high = range_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ranges[middle].address + ranges[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct range *
+standin_find(uint64_t address)
+{
+    size_t i = find_at(address);
+    return i < range_count && ranges[i].address <= address ? &ranges[i] : NULL;
+}
+
+static void
+insert(const struct range *range)
+{
+    ranges = grow(ranges, &range_capacity, range_count, sizeof *ranges);
+    size_t i = find_at(range->address);
+    memmove(ranges + i + 1, ranges + i, (range_count - i) * sizeof *ranges);
+    ranges[i] = *range;
+    range_count++;
+}
+
+/* The lowest address of the region with `size` bytes free, or the highest. */
+static bool
+find_gap(const struct region *region, uint64_t size, uint64_t *address)
+{
+    uint64_t end = region->base + REGION_BYTES, from = region->base;
+    bool found = false;
+    for (size_t i = find_at(from);; i++) {
+        bool is_last = i == range_count || ranges[i].address >= end;
+        uint64_t until = is_last ? end : ranges[i].address;
+        if (until - from >= size) {
+            found = true;
+            *address = standin_setup()->is_descending ? until - size : from;
+            if (!standin_setup()->is_descending)
+                return true;
+        }
+        if (is_last)
+            return found;
+        from =
+            (ranges[i].address + ranges[i].size + STANDIN_PAGE - 1) & ~(STANDIN_PAGE - 1);
+    }
+}
+
+bool
+standin_take(int device, uint64_t bytes)
+{
+    struct region *region = region_of(device);
+    uint64_t total = standin_setup()->total_bytes;
+    if (!region || bytes > total || region->used_bytes > total - bytes)
+        return false;
+    region->used_bytes += bytes;
+    return true;
+}
+
+void
+standin_give(int device, uint64_t bytes)
+{
+    regions[device].used_bytes -= bytes;
+}
+
+uint64_t
+standin_used(int device)
+{
+    const struct region *region = region_of(device);
+    return region ? region->used_bytes : 0;
+}
+
+enum cuda_error
+standin_alloc(int device, uint64_t size, enum range_kind kind, uint64_t *address)
+{
+    if (size == 0 || size > REGION_BYTES)
+        return size ? CUDA_NO_MEMORY : CUDA_INVALID_VALUE;
+    const struct region *region = region_of(device);
+    uint64_t rounded = (size + STANDIN_PAGE - 1) & ~(STANDIN_PAGE - 1);
+    bool counts = kind != RANGE_RESERVED;
+    if (!region || !find_gap(region, rounded, address))
+        return CUDA_NO_MEMORY;
+    if (counts && !standin_take(device, rounded))
+        return CUDA_NO_MEMORY;
+    insert(&(struct range){*address, rounded, kind, device});
+    return CUDA_OK;
+}
+
+enum cuda_error
+standin_add_host(uint64_t address, uint64_t size, enum range_kind kind)
+{
+    size_t i = find_at(address);
+    if (size == 0 || (i < range_count && ranges[i].address < address + size))
+        return size ? CUDA_ALREADY_REGISTERED : CUDA_INVALID_VALUE;
+    insert(&(struct range){address, size, kind, -1});
+    return CUDA_OK;
+}
+
+/* --- what was written ----------------------------------------------------------------------- */
+
+/* The first dirty interval that ends behind `at`. */
+static size_t
+find_dirty(uint64_t at)
+{
+    size_t low = 0, high = dirty_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (dirty[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void
+add_dirty(uint64_t begin, uint64_t end)
+{
+    begin &= ~(SMALL_PAGE - 1);
+    end = (end + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1);
+    size_t first = find_dirty(begin ? begin - 1 : 0), last = first;
+    for (; last < dirty_count && dirty[last].begin <= end; last++) {
+        begin = dirty[last].begin < begin ? dirty[last].begin : begin;
+        end = dirty[last].end > end ? dirty[last].end : end;
+    }
+    if (last == first)
+        dirty = grow(dirty, &dirty_capacity, dirty_count, sizeof *dirty);
+    memmove(dirty + first + 1, dirty + last, (dirty_count - last) * sizeof *dirty);
+    dirty_count = dirty_count + 1 - (last - first);
+    dirty[first] = (struct interval){begin, end};
+}
+
+static void
+zero_pages(uint64_t begin, uint64_t end)
+{
+    uint64_t first = (begin + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1),
+             last = end & ~(SMALL_PAGE - 1);
+    if (first >= last) {
+        memset((void *)(uintptr_t)begin, 0, end - begin);
+        return;
+    }
+    memset((void *)(uintptr_t)begin, 0, first - begin);
+    madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED);
+    memset((void *)(uintptr_t)last, 0, end - last);
+}
+
+/* Make [begin, end) zero. Whole pages of it are clean afterwards; those it shares stay dirty. */
+static void
+zero(uint64_t begin, uint64_t end)
+{
+    for (size_t i = find_dirty(begin); i < dirty_count && dirty[i].begin < end;) {
+        struct interval old = dirty[i];
+        uint64_t from = old.begin > begin ? old.begin : begin;
+        uint64_t to = old.end < end ? old.end : end;
+        zero_pages(from, to);
+        uint64_t keep_left = (from + SMALL_PAGE - 1) & ~(SMALL_PAGE - 1);
+        uint64_t keep_right = to & ~(SMALL_PAGE - 1);
+        bool has_left = old.begin < keep_left, has_right = keep_right < old.end;
+        if (keep_left >= keep_right) { /* all of it in pages that are shared */
+            i++;
+            continue;
+        }
+        if (has_left && has_right) {
+            dirty = grow(dirty, &dirty_capacity, dirty_count, sizeof *dirty);
+            memmove(dirty + i + 1, dirty + i, (dirty_count - i) * sizeof *dirty);
+            dirty_count++;
+            dirty[i].end = keep_left;
+            dirty[i + 1].begin = keep_right;
+            i += 2;
+        } else if (has_left || has_right) {
+            dirty[i] = has_left ? (struct interval){old.begin, keep_left}
+                                : (struct interval){keep_right, old.end};
+            i++;
+        } else {
+            dirty_count--;
+            memmove(dirty + i, dirty + i + 1, (dirty_count - i) * sizeof *dirty);
+        }
+    }
+}
+
+void
+standin_wipe(uint64_t address, uint64_t bytes)
+{
+    zero(address, address + bytes);
+}
+
+enum cuda_error
+standin_free(uint64_t address)
+{
+    size_t i = find_at(address);
+    if (i == range_count || ranges[i].address != address)
+        return CUDA_INVALID_VALUE;
+    struct range range = ranges[i];
+    if (range.device >= 0)
+        zero(range.address, range.address + range.size);
+    if (range.device >= 0 && range.kind != RANGE_RESERVED)
+        standin_give(range.device, range.size);
+    range_count--;
+    memmove(ranges + i, ranges + i + 1, (range_count - i) * sizeof *ranges);
+    return CUDA_OK;
+}
+
+void
+standin_copy(uint64_t to, uint64_t from, uint64_t bytes)
+{
+    bool is_to_device = standin_device_of(to) >= 0;
+    if (bytes == 0)
+        return;
+    if (!is_to_device) {
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+        return;
+    }
+    standin_lock();
+    if (bytes > standin_setup()->copy_bytes_max) {
+        zero(to, to + bytes);
+    } else {
+        add_dirty(to, to + bytes);
+        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    }
+    standin_unlock();
+}
+
+void
+standin_set(uint64_t at, int value, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    if (standin_device_of(at) < 0) {
+        memset((void *)(uintptr_t)at, value, bytes);
+        return;
+    }
+    standin_lock();
+    if ((unsigned char)value == 0 || bytes > standin_setup()->copy_bytes_max) {
+        zero(at, at + bytes);
+    } else {
+        add_dirty(at, at + bytes);
+        memset((void *)(uintptr_t)at, value, bytes);
+    }
+    standin_unlock();
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NCCL's communicators, their memory and windows. The idea stands in nccl.h. */
+#include "nccl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "setup.h"
+
+#define NO_COLOUR (-1)
+
+/* Passed by value, as its header has it. */
+struct unique_id {
+    char bytes[128];
+};
+
+/* --- the library ---------------------------------------------------------------------------- */
+
+EXPORT int
+ncclGetVersion(int *version)
+{
+    *version = standin_setup()->nccl_version;
+    return NCCL_OK;
+}
+
+EXPORT const char *
+ncclGetErrorString(int result)
+{
+    return result == NCCL_OK ? "no error" : "invalid argument";
+}
+
+EXPORT const char *
+ncclGetLastError(struct nccl_member *member)
+{
+    (void)member;
+    return "";
+}
+
+EXPORT int
+ncclGetUniqueId(struct unique_id *id)
+{
+    static uint64_t last;
+    uint64_t number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    memset(id, 0, sizeof *id);
+    memcpy(id->bytes, &number, sizeof number);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommGetUniqueId(struct nccl_member *member, struct unique_id *id)
+{
+    (void)member;
+    return ncclGetUniqueId(id);
+}
+
+uint64_t
+nccl_bytes(uint64_t count, int type)
+{
+    static const unsigned char sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return count * (type >= 0 && type < (int)sizeof sizes ? sizes[type] : 1);
+}
+
+/* --- communicators -------------------------------------------------------------------------- */
+
+static int
+create(struct nccl_member **member, int rank, int size, bool is_split)
+{
+    if (size <= 0 || rank < 0 || rank >= size)
+        return NCCL_BAD_ARGUMENT;
+    *member = malloc(sizeof **member);
+    if (!*member)
+        return NCCL_SYSTEM_ERROR;
+    **member = (struct nccl_member){rank, size, standin_device(), is_split};
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommInitRank(struct nccl_member **member, int size, struct unique_id id, int rank)
+{
+    (void)id;
+    return create(member, rank, size, false);
+}
+
+EXPORT int
+ncclCommInitRankConfig(struct nccl_member **member, int size, struct unique_id id,
+                       int rank, const void *config)
+{
+    (void)id, (void)config;
+    return create(member, rank, size, false);
+}
+
+EXPORT int
+ncclCommInitRankScalable(struct nccl_member **member, int size, int rank, int id_count,
+                         const struct unique_id *ids, const void *config)
+{
+    (void)id_count, (void)ids, (void)config;
+    return create(member, rank, size, false);
+}
+
+EXPORT int
+ncclCommInitAll(struct nccl_member **members, int count, const int *devices)
+{
+    for (int i = 0; i < count; i++) {
+        int result = create(&members[i], i, count, false);
+        if (result != NCCL_OK)
+            return result;
+        members[i]->device = devices ? devices[i] : i;
+    }
+    return NCCL_OK;
+}
+
+static __thread int told_size; /* 0: the program's side said nothing */
+
+/*
+ * Called by the program's side (drystone.dry_run) before this thread splits a communicator: the
+ * new one will have `size` ranks. The other ranks would say so by their colours.
+ */
+EXPORT void
+drystone_standin_split(int size)
+{
+    told_size = size;
+}
+
+/* Take the key for the rank, as it is where keys count from 0. An untold size is the parent's. */
+EXPORT int
+ncclCommSplit(struct nccl_member *parent, int colour, int key,
+              struct nccl_member **member, const void *config)
+{
+    (void)config;
+    int told = told_size, size = told > 0 ? told : parent->size;
+    told_size = 0;
+    *member = NULL;
+    if (colour == NO_COLOUR)
+        return NCCL_OK;
+    return create(member, key >= 0 && key < size ? key : 0, size, told <= 0);
+}
+
+EXPORT int
+ncclCommShrink(struct nccl_member *parent, const int *excluded, int count,
+               struct nccl_member **member, const void *config, int flags)
+{
+    (void)config, (void)flags;
+    int lower = 0;
+    for (int i = 0; i < count; i++)
+        lower += excluded[i] < parent->rank;
+    return create(member, parent->rank - lower, parent->size - count, parent->is_split);
+}
+
+EXPORT int
+ncclCommGrow(struct nccl_member *parent, int size, const struct unique_id *id, int rank,
+             struct nccl_member **member, const void *config)
+{
+    (void)id, (void)config;
+    return create(member, parent ? parent->rank : rank, size, false);
+}
+
+EXPORT int
+ncclCommDestroy(struct nccl_member *member)
+{
+    free(member);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommAbort(struct nccl_member *member)
+{
+    free(member);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommFinalize(struct nccl_member *member)
+{
+    (void)member;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommRevoke(struct nccl_member *member, int flags)
+{
+    (void)member, (void)flags;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommSuspend(struct nccl_member *member, int flags)
+{
+    (void)member, (void)flags;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommResume(struct nccl_member *member)
+{
+    (void)member;
+    return NCCL_OK;
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+EXPORT int
+ncclCommGetAsyncError(struct nccl_member *member, int *error)
+{
+    (void)member;
+    *error = NCCL_OK;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommCount(const struct nccl_member *member, int *count)
+{
+    *count = member->size;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommUserRank(const struct nccl_member *member, int *rank)
+{
+    *rank = member->rank;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommCuDevice(const struct nccl_member *member, int *device)
+{
+    *device = member->device;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommMemStats(struct nccl_member *member, int what, uint64_t *value)
+{
+    (void)member, (void)what;
+    *value = 0;
+    return NCCL_OK;
+}
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+EXPORT int
+ncclMemAlloc(void **pointer, size_t bytes)
+{
+    uint64_t address = 0;
+    standin_lock();
+    enum cuda_error error =
+        standin_alloc(standin_device(), bytes, RANGE_DEVICE, &address);
+    standin_unlock();
+    if (standin_note(error) != CUDA_OK)
+        return NCCL_CUDA_ERROR;
+    *pointer = (void *)(uintptr_t)address;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclMemFree(void *pointer)
+{
+    standin_lock();
+    enum cuda_error error = pointer ? standin_free((uintptr_t)pointer) : CUDA_OK;
+    standin_unlock();
+    return standin_note(error) == CUDA_OK ? NCCL_OK : NCCL_CUDA_ERROR;
+}
+
+/* A registration, or a window: its handle is the buffer. */
+EXPORT int
+ncclCommRegister(const struct nccl_member *member, void *buffer, size_t bytes,
+                 void **handle)
+{
+    (void)member, (void)bytes;
+    *handle = buffer;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommDeregister(const struct nccl_member *member, void *handle)
+{
+    (void)member, (void)handle;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommWindowRegister(struct nccl_member *member, void *buffer, size_t bytes,
+                       void **window, int flags)
+{
+    (void)member, (void)bytes, (void)flags;
+    *window = buffer;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclCommWindowDeregister(struct nccl_member *member, void *window)
+{
+    (void)member, (void)window;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclWinGetUserPtr(struct nccl_member *member, void *window, void **pointer)
+{
+    (void)member;
+    *pointer = window;
+    return NCCL_OK;
+}
+
+/* Every peer's memory is this rank's. */
+EXPORT int
+ncclGetPeerDevicePointer(void *window, size_t offset, int peer, void **pointer)
+{
+    (void)peer;
+    *pointer = (char *)window + offset;
+    return NCCL_OK;
+}
+
+/* Nothing is multicast. */
+EXPORT int
+ncclGetLsaMultimemDevicePointer(void *window, size_t offset, void **pointer)
+{
+    (void)window, (void)offset;
+    *pointer = NULL;
+    return NCCL_OK;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL's operations, alone and in groups. The idea stands in nccl.h.
+ *
+ * A thread lists the broadcasts, sends and receives of its group, and settles them at its end.
+ * This rank's gift to itself, known only then, stands for what the others give. An all-gather
+ * may come as a broadcast from each rank, an all-to-all as sends and receives. A settlement
+ * compares each receiver with each giver, O(operations x operations) at worst.
+ *
+ * Other ranks' slots are filled up to 64 KiB in all. More is weights or gradients, which nobody
+ * looks at; sizes and flags, which programs compare, are less.
+ */
+#include <stdlib.h>
+
+#include "memory.h"
+#include "nccl.h"
+#include "stream.h"
+
+#define REPEATED_BYTES_MAX (UINT64_C(64) << 10)
+#define GRAIN UINT64_C(512) /* blocks of PyTorch's allocator begin at multiples */
+
+/* --- groups --------------------------------------------------------------------------------- */
+
+enum transfer_kind { SEND, RECEIVE, BROADCAST };
+
+/* One operation between two ranks. `peer` of a broadcast is its root. */
+struct transfer {
+    enum transfer_kind kind;
+    int peer;
+    const struct nccl_member *member;
+    uint64_t address, bytes;
+    void *stream;
+};
+
+static __thread struct {
+    int depth;
+    size_t count, capacity;
+    struct transfer *transfers;
+} group;
+
+static void
+copy(uint64_t to, uint64_t from, uint64_t bytes, void *stream)
+{
+    if (to != from && !standin_stream(stream)->capture)
+        standin_copy(to, from, bytes);
+}
+
+/* Tell whether this rank lacks the data, because another rank would give it. */
+static bool
+is_receiver(const struct transfer *t)
+{
+    bool is_own = t->peer == t->member->rank;
+    return t->kind == RECEIVE || (t->kind == BROADCAST && !is_own);
+}
+
+/* Find what this rank gives to itself in the way that `receiver` would get it; NULL: nothing. */
+static const struct transfer *
+find_giver(const struct transfer *receiver)
+{
+    enum transfer_kind kind = receiver->kind == RECEIVE ? SEND : BROADCAST;
+    for (size_t i = 0; i < group.count; i++) {
+        const struct transfer *t = &group.transfers[i];
+        if (t->kind == kind && t->member == receiver->member &&
+            t->peer == t->member->rank && t->bytes == receiver->bytes)
+            return t;
+    }
+    return NULL;
+}
+
+static void
+settle(void)
+{
+    for (size_t i = 0; i < group.count; i++) {
+        const struct transfer *t = &group.transfers[i];
+        bool is_wanted = is_receiver(t) && t->bytes <= REPEATED_BYTES_MAX;
+        const struct transfer *giver = is_wanted ? find_giver(t) : NULL;
+        if (giver)
+            copy(t->address, giver->address, t->bytes, t->stream);
+    }
+    group.count = 0;
+}
+
+static int
+add(struct transfer transfer)
+{
+    standin_work(transfer.stream);
+    if (group.count == group.capacity) {
+        size_t capacity = group.capacity ? group.capacity * 2 : 16;
+        struct transfer *more = realloc(group.transfers, capacity * sizeof *more);
+        if (!more)
+            return NCCL_SYSTEM_ERROR;
+        group.transfers = more;
+        group.capacity = capacity;
+    }
+    group.transfers[group.count++] = transfer;
+    if (group.depth == 0)
+        settle();
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclGroupStart(void)
+{
+    group.depth++;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclGroupEnd(void)
+{
+    if (group.depth > 0 && --group.depth == 0)
+        settle();
+    return NCCL_OK;
+}
+
+struct simulation {
+    size_t size;
+    unsigned magic, version;
+    float time_us;
+};
+
+EXPORT int
+ncclGroupSimulateEnd(struct simulation *simulation)
+{
+    if (simulation)
+        simulation->time_us = 0;
+    return ncclGroupEnd();
+}
+
+/* --- between two ranks ---------------------------------------------------------------------- */
+
+EXPORT int
+ncclSend(const void *from, size_t count, int type, int peer,
+         const struct nccl_member *member, void *stream)
+{
+    return add((struct transfer){SEND, peer, member, (uintptr_t)from,
+                                 nccl_bytes(count, type), stream});
+}
+
+EXPORT int
+ncclRecv(void *to, size_t count, int type, int peer, const struct nccl_member *member,
+         void *stream)
+{
+    return add((struct transfer){RECEIVE, peer, member, (uintptr_t)to,
+                                 nccl_bytes(count, type), stream});
+}
+
+EXPORT int
+ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+              const struct nccl_member *member, void *stream)
+{
+    uint64_t bytes = nccl_bytes(count, type);
+    if (root == member->rank)
+        copy((uintptr_t)to, (uintptr_t)from, bytes, stream);
+    return add((struct transfer){BROADCAST, root, member, (uintptr_t)to, bytes, stream});
+}
+
+EXPORT int
+ncclBcast(void *buffer, size_t count, int type, int root,
+          const struct nccl_member *member, void *stream)
+{
+    return ncclBroadcast(buffer, buffer, count, type, root, member, stream);
+}
+
+EXPORT int
+ncclPutSignal(const void *from, size_t count, int type, int peer, void *window,
+              size_t offset, int signal, int context, unsigned flags,
+              const struct nccl_member *member, void *stream)
+{
+    (void)from, (void)count, (void)type, (void)peer, (void)window, (void)offset;
+    (void)signal, (void)context, (void)flags, (void)member;
+    standin_work(stream);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclSignal(int peer, int signal, int context, unsigned flags,
+           const struct nccl_member *member, void *stream)
+{
+    (void)peer, (void)signal, (void)context, (void)flags, (void)member;
+    standin_work(stream);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclWaitSignal(int count, const void *signals, const struct nccl_member *member,
+               void *stream)
+{
+    (void)count, (void)signals, (void)member;
+    standin_work(stream);
+    return NCCL_OK;
+}
+
+/* --- between all ranks ---------------------------------------------------------------------- */
+
+/*
+ * Tell whether another rank's slot may be filled. A split member may count more ranks than there
+ * are, so it fills no further than the grain in which the buffer begins.
+ */
+static bool
+is_fillable(const struct nccl_member *member, uint64_t to, int rank, uint64_t bytes)
+{
+    uint64_t end = to + ((uint64_t)rank + 1) * bytes, grain = (to & ~(GRAIN - 1)) + GRAIN;
+    if (bytes * (uint64_t)member->size > REPEATED_BYTES_MAX)
+        return false;
+    return !member->is_split || end <= grain;
+}
+
+/* Fill the slots of `to`, `bytes` each, with what this rank gives to each of them. */
+static int
+fill(const struct nccl_member *member, uint64_t to, uint64_t from, uint64_t bytes,
+     void *stream)
+{
+    standin_work(stream);
+    for (int rank = 0; rank < member->size; rank++) {
+        if (rank == member->rank || is_fillable(member, to, rank, bytes))
+            copy(to + (uint64_t)rank * bytes, from, bytes, stream);
+    }
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclAllGather(const void *from, void *to, size_t count, int type,
+              const struct nccl_member *member, void *stream)
+{
+    return fill(member, (uintptr_t)to, (uintptr_t)from, nccl_bytes(count, type), stream);
+}
+
+/* Every rank gives this one what this rank gives to itself. */
+EXPORT int
+ncclAlltoAll(const void *from, void *to, size_t count, int type,
+             const struct nccl_member *member, void *stream)
+{
+    uint64_t bytes = nccl_bytes(count, type);
+    uint64_t own = (uintptr_t)from + (uint64_t)member->rank * bytes;
+    return fill(member, (uintptr_t)to, own, bytes, stream);
+}
+
+EXPORT int
+ncclGather(const void *from, void *to, size_t count, int type, int root,
+           const struct nccl_member *member, void *stream)
+{
+    if (root == member->rank)
+        return ncclAllGather(from, to, count, type, member, stream);
+    standin_work(stream);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclScatter(const void *from, void *to, size_t count, int type, int root,
+            const struct nccl_member *member, void *stream)
+{
+    uint64_t bytes = nccl_bytes(count, type);
+    standin_work(stream);
+    if (root == member->rank)
+        copy((uintptr_t)to, (uintptr_t)from + (uint64_t)root * bytes, bytes, stream);
+    return NCCL_OK;
+}
+
+/* Reduce by taking this rank's data: right for the average and the extremes of equal data. */
+EXPORT int
+ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
+              const struct nccl_member *member, void *stream)
+{
+    (void)operation, (void)member;
+    standin_work(stream);
+    copy((uintptr_t)to, (uintptr_t)from, nccl_bytes(count, type), stream);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclReduce(const void *from, void *to, size_t count, int type, int operation, int root,
+           const struct nccl_member *member, void *stream)
+{
+    if (root == member->rank)
+        return ncclAllReduce(from, to, count, type, operation, member, stream);
+    standin_work(stream);
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation,
+                  const struct nccl_member *member, void *stream)
+{
+    uint64_t own = (uintptr_t)from + (uint64_t)member->rank * nccl_bytes(count, type);
+    return ncclAllReduce((const void *)(uintptr_t)own, to, count, type, operation, member,
+                         stream);
+}
+
+/* An operation of the program's own: the first number behind NCCL's five. */
+EXPORT int
+ncclRedOpCreatePreMulSum(int *operation, const void *scalar, int type, int residence,
+                         const struct nccl_member *member)
+{
+    (void)scalar, (void)type, (void)residence, (void)member;
+    *operation = 5;
+    return NCCL_OK;
+}
+
+EXPORT int
+ncclRedOpDestroy(int operation, const struct nccl_member *member)
+{
+    (void)operation, (void)member;
+    return NCCL_OK;
+}
