@@ -5,11 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
@@ -31,7 +31,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --every | --expert | --fail-above | --gpu-total | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --pipeline | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --window | --zero) return ;;
+        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --pipeline | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --window | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -42,6 +42,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
+        dry-run) options="--card --gpus --steps --events --bracket --output --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;

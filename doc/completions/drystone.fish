@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help
+set -l commands info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -10,6 +10,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a dry-run -d 'the memory of a training script, without a GPU'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a plan -d 'what to keep and what to run again, so that a step fits'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a estimate -d 'the memory that training or serving a model needs'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a export -d 'for Perfetto, Chrome, speedscope, SQL, spreadsheets'
@@ -20,7 +21,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a pages -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d 'the main job on a training run simulated on the spot'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend plan estimate export anonymize doctor run pages demo help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -78,6 +79,14 @@ complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s c -l card -x -d 'the card to run on'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s g -l gpus -x -d 'how many of them this machine has'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l steps -x -d 'end after N optimiser steps'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'keep the last N events of history'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run once more with streams that lag until somebody waits'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s o -l output -r -d 'where the snapshot goes'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l json -d 'print JSON, schema drystone.dry-run/1, see...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from plan" -s b -l budget -x -d 'what the plan may use of the device, weights and all'
 complete -c drystone -n "__fish_seen_subcommand_from plan" -s m -l method -x -a 'one-level nested none block every sqrt greedy revolve' -d 'one-level, nested, none, block, every, sqrt, greedy or...'
 complete -c drystone -n "__fish_seen_subcommand_from plan" -l every -x -d 'of every'

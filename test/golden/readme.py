@@ -3,8 +3,8 @@
 """What README.md says the command prints, beside what it prints: readme.py TOOL MAKE_CASES
 
 A sample is a block that begins with `$ drystone`; a line `...` in it stands for any lines.
-oom.pickle is one of the labelled programs, run.pickle what `drystone demo` records. Where
-the file of a sample is a recording that is not kept here, the sample is passed over.
+oom.pickle is one of the labelled programs, run.pickle what `drystone demo` records. A
+sample of a recording that is not kept here, or of a program that needs PyTorch, is passed over.
 """
 import os
 import pathlib
@@ -16,7 +16,7 @@ import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 tool, make_cases = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
-elsewhere = {"run.trace"}
+elsewhere = {"run.trace", "train.py"}
 
 
 def read_samples():

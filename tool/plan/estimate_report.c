@@ -2,6 +2,8 @@
 /* The idea stands in estimate_report.h. */
 #include "plan/estimate_report.h"
 
+#include <drystone/card.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

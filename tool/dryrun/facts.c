@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in facts.h. Files are found by their ending; a broken one is said, by name. */
+#include "dryrun/facts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/json_in.h"
+#include "base/report.h"
+
+#define PATH_BYTES 4400
+
+/* --- a process ---------------------------------------------------------------------------- */
+
+static void
+take_devices(struct json_in *in, const struct json_at *devices, struct facts_process *p)
+{
+    size_t count = devices->value ? json_in_list(in, devices) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct json_at device = json_in_element(devices, i);
+        struct json_at allocated = json_in_key(&device, "allocated");
+        struct json_at reserved = json_in_key(&device, "reserved");
+        struct json_at requested = json_in_key(&device, "requested");
+        uint64_t peak = json_in_unsigned(in, &reserved);
+        if (i > 0 && peak <= p->reserved_peak)
+            continue;
+        p->reserved_peak = peak;
+        p->allocated_peak = json_in_unsigned(in, &allocated);
+        p->requested_peak = json_in_unsigned(in, &requested);
+    }
+}
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static void
+take_facts(struct json_in *in, struct facts_process *p)
+{
+    const struct json_at root = {.value = p->json};
+    struct json_at devices = json_in_key(&root, "devices");
+    struct json_at steps = json_in_key(&root, "steps");
+    const char *rank = text_of(p->json, "rank");
+    take_devices(in, &devices, p);
+    p->step_count = json_in_unsigned(in, &steps);
+    p->seconds = json_number_value(json_object_get(p->json, "seconds"));
+    p->rank = rank ? strtoll(rank, NULL, 10) : NO_NUMBER;
+    p->stopped = text_of(p->json, "stopped");
+    p->torch = text_of(p->json, "torch");
+    p->error = text_of(json_object_get(p->json, "error"), "text");
+    p->has_oom = json_is_object(json_object_get(p->json, "oom"));
+}
+
+static bool
+ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static int
+read_process(struct facts *facts, const char *command, const char *path)
+{
+    struct dry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    struct facts_process *more =
+        realloc(facts->processes, (facts->process_count + 1) * sizeof *more);
+    if (!more)
+        return report_failure(command, path, EXIT_MACHINE, "no memory");
+    facts->processes = more;
+    struct facts_process *p = more + facts->process_count++;
+    *p = (struct facts_process){.rank = NO_NUMBER};
+    struct json_in in = {.err = &err};
+    if (json_in_read_file(path, &text, &length, &err) != DRY_OK ||
+        json_in_parse(text, length, &p->json, &err) != DRY_OK) {
+        free(text);
+        return report_error(command, path, &err);
+    }
+    free(text);
+    take_facts(&in, p);
+    if (in.status != DRY_OK)
+        return report_error(command, path, &err);
+    size_t stem = strlen(path) - strlen(".json");
+    p->snapshot = malloc(stem + sizeof ".pickle");
+    if (!p->snapshot)
+        return report_failure(command, path, EXIT_MACHINE, "no memory");
+    snprintf(p->snapshot, stem + sizeof ".pickle", "%.*s.pickle", (int)stem, path);
+    return EXIT_FINE;
+}
+
+/* --- calls of what nobody wrote ----------------------------------------------------------- */
+
+static bool
+add_call(struct facts *facts, const char *name, uint64_t count)
+{
+    for (size_t i = 0; i < facts->call_count; i++) {
+        if (strcmp(facts->calls[i].name, name) == 0) {
+            facts->calls[i].count += count;
+            return true;
+        }
+    }
+    struct facts_call *more =
+        realloc(facts->calls, (facts->call_count + 1) * sizeof *more);
+    char *copy = strdup(name);
+    if (more)
+        facts->calls = more;
+    if (!more || !copy) {
+        free(copy);
+        return false;
+    }
+    facts->calls[facts->call_count++] = (struct facts_call){copy, count};
+    return true;
+}
+
+static int
+read_calls(struct facts *facts, const char *command, const char *path)
+{
+    char line[300];
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return report_failure(command, path, EXIT_MACHINE, "%s", strerror(errno));
+    bool has_memory = true;
+    while (has_memory && fgets(line, sizeof line, in)) {
+        char *name;
+        uint64_t count = strtoull(line, &name, 10);
+        name[strcspn(name, "\n")] = '\0';
+        if (*name == ' ')
+            has_memory = add_call(facts, name + 1, count);
+    }
+    fclose(in);
+    return has_memory ? EXIT_FINE
+                      : report_failure(command, path, EXIT_MACHINE, "no memory");
+}
+
+static int
+compare_calls(const void *a, const void *b)
+{
+    const struct facts_call *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return strcmp(left->name, right->name);
+}
+
+static int
+compare_processes(const void *a, const void *b)
+{
+    const struct facts_process *left = a, *right = b;
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    if (left->reserved_peak != right->reserved_peak)
+        return left->reserved_peak < right->reserved_peak ? 1 : -1;
+    return strcmp(left->snapshot, right->snapshot);
+}
+
+/* --- the folder --------------------------------------------------------------------------- */
+
+int
+facts_read(struct facts *facts, const char *command, const char *out)
+{
+    *facts = (struct facts){0};
+    DIR *folder = opendir(out);
+    if (!folder)
+        return report_failure(command, out, EXIT_MACHINE, "%s", strerror(errno));
+    int code = EXIT_FINE;
+    const struct dirent *entry;
+    while (code == EXIT_FINE && (entry = readdir(folder)) != NULL) {
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s/%s", out, entry->d_name);
+        if (ends_with(entry->d_name, ".json"))
+            code = read_process(facts, command, path);
+        else if (strncmp(entry->d_name, "called.", 7) == 0)
+            code = read_calls(facts, command, path);
+    }
+    closedir(folder);
+    if (code != EXIT_FINE)
+        return code;
+    if (facts->process_count > 0)
+        qsort(facts->processes, facts->process_count, sizeof *facts->processes,
+              compare_processes);
+    if (facts->call_count > 0)
+        qsort(facts->calls, facts->call_count, sizeof *facts->calls, compare_calls);
+    for (size_t i = 1; i < facts->process_count; i++) {
+        if (facts->processes[i].reserved_peak >
+            facts->processes[facts->main].reserved_peak)
+            facts->main = i;
+    }
+    return EXIT_FINE;
+}
+
+void
+facts_finish(struct facts *facts)
+{
+    for (size_t i = 0; i < facts->process_count; i++) {
+        free(facts->processes[i].snapshot);
+        json_decref(facts->processes[i].json);
+    }
+    for (size_t i = 0; i < facts->call_count; i++)
+        free(facts->calls[i].name);
+    free(facts->processes);
+    free(facts->calls);
+    *facts = (struct facts){0};
+}

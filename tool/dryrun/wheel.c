@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in wheel.h. */
+#include "dryrun/wheel.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/report.h"
+
+/* Versions for a wheel that names none. PyTorch takes a library newer than its own. */
+#define CUDNN_NEWEST 92600
+#define NCCL_NEWEST 23007
+
+/* --- which Python ------------------------------------------------------------------------- */
+
+static bool
+is_program(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Find `word` as a shell does. */
+static bool
+find_program(const char *word, char path[WHEEL_PATH_BYTES])
+{
+    if (strchr(word, '/'))
+        return snprintf(path, WHEEL_PATH_BYTES, "%s", word) < WHEEL_PATH_BYTES &&
+               is_program(path);
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        size_t length = strcspn(at, ":");
+        int written = snprintf(path, WHEEL_PATH_BYTES, "%.*s/%s", (int)length, at, word);
+        if (length > 0 && written < WHEEL_PATH_BYTES && is_program(path))
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+static const char *
+base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Read "#!/usr/bin/python3" or "#!/usr/bin/env python3": the interpreter of a script. */
+static bool
+read_interpreter(const char *script, char path[WHEEL_PATH_BYTES])
+{
+    char line[512] = "";
+    FILE *in = fopen(script, "r");
+    bool is_read = in && fgets(line, sizeof line, in) && strncmp(line, "#!", 2) == 0;
+    if (in)
+        fclose(in);
+    if (!is_read)
+        return false;
+    char *rest = NULL;
+    const char *word = strtok_r(line + 2, " \t\r\n", &rest);
+    if (word && strcmp(base_of(word), "env") == 0)
+        word = strtok_r(NULL, " \t\r\n", &rest);
+    return word && strncmp(base_of(word), "python", 6) == 0 && find_program(word, path);
+}
+
+static int
+find_python(struct wheel *wheel, const char *command, const char *word)
+{
+    char path[WHEEL_PATH_BYTES];
+    if (!find_program(word, path))
+        return report_failure(command, word, EXIT_INPUT, "there is no such program");
+    if (strncmp(base_of(path), "python", 6) == 0) {
+        memcpy(wheel->python, path, sizeof path);
+        return EXIT_FINE;
+    }
+    if (read_interpreter(path, wheel->python))
+        return EXIT_FINE;
+    return report_failure(command, word, EXIT_INPUT,
+                          "neither Python nor a script of Python's: begin with python, "
+                          "torchrun, accelerate or the like");
+}
+
+/* --- which torch -------------------------------------------------------------------------- */
+
+/* Prints three lines: the folder of torch, and the versions of cuDNN and NCCL it requires. */
+static const char find_torch_text[] =
+    "import importlib.metadata as m, importlib.util as u, re\n"
+    "s = u.find_spec('torch')\n"
+    "print(list(s.submodule_search_locations)[0] if s and s.submodule_search_locations "
+    "else '')\n"
+    "try:\n"
+    "    needs = ' '.join(m.requires('torch') or [])\n"
+    "except m.PackageNotFoundError:\n"
+    "    needs = ''\n"
+    "for name in 'cudnn', 'nccl':\n"
+    "    found = re.search(f'nvidia-{name}-cu[0-9]+[^;]*==([0-9.]+)', needs)\n"
+    "    print(found[1] if found else '')\n";
+
+/* Run Python with `text`; what it prints. False: it failed. */
+static bool
+ask_python(const struct wheel *wheel, const char *text, char *answer, size_t capacity)
+{
+    int ends[2], status = 0;
+    if (pipe(ends) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl(wheel->python, wheel->python, "-c", text, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t more;
+    while (child > 0 && length + 1 < capacity &&
+           (more = read(ends[0], answer + length, capacity - 1 - length)) > 0)
+        length += (size_t)more;
+    close(ends[0]);
+    answer[length] = '\0';
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+/* Cut the next line off `*rest`. */
+static const char *
+next_line(char **rest)
+{
+    char *line = *rest;
+    size_t length = strcspn(line, "\n");
+    *rest = line + length + (line[length] == '\n');
+    line[length] = '\0';
+    return line;
+}
+
+/* Read "13.2" into {13, 2}: `count` numbers below 100, with dots between. */
+static bool
+read_numbers(const char *text, int *numbers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *end;
+        long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number > 99 || (i + 1 < count && *end != '.'))
+            return false;
+        numbers[i] = (int)number;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* Count "9.10.2.21" as 91002. */
+static int
+count_version(const char *text, int unknown)
+{
+    int n[3];
+    return read_numbers(text, n, 3) ? n[0] * 10000 + n[1] * 100 + n[2] : unknown;
+}
+
+/* The text in quotes behind "NAME" and an equals sign, of a line that begins with NAME. */
+static bool
+read_quoted(const char *line, const char *name, char *text, size_t capacity)
+{
+    if (strncmp(line, name, strlen(name)) != 0)
+        return false;
+    const char *begin = strchr(line, '\'');
+    size_t length = begin ? strcspn(begin + 1, "'") : 0;
+    if (!begin || length >= capacity)
+        return false;
+    memcpy(text, begin + 1, length);
+    text[length] = '\0';
+    return true;
+}
+
+static int
+read_version(struct wheel *wheel, const char *command)
+{
+    char path[WHEEL_PATH_BYTES + 16], line[256], cuda[32] = "";
+    int numbers[2];
+    snprintf(path, sizeof path, "%s/version.py", wheel->folder);
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return report_failure(command, path, EXIT_INPUT, "%s", strerror(errno));
+    while (fgets(line, sizeof line, in)) {
+        read_quoted(line, "__version__", wheel->version, sizeof wheel->version);
+        read_quoted(line, "cuda", cuda, sizeof cuda);
+    }
+    fclose(in);
+    if (!read_numbers(cuda, numbers, 2))
+        return report_failure(
+            command, wheel->folder, EXIT_INPUT,
+            "this torch %s was built without CUDA; install one with it, its "
+            "NVIDIA libraries are not needed: pip install --no-deps torch",
+            wheel->version);
+    wheel->cuda_version = numbers[0] * 1000 + numbers[1] * 10;
+    return EXIT_FINE;
+}
+
+int
+wheel_find(struct wheel *wheel, const char *command, const char *word)
+{
+    int code = find_python(wheel, command, word);
+    if (code != EXIT_FINE)
+        return code;
+    char answer[WHEEL_PATH_BYTES + 128], *rest = answer;
+    if (!ask_python(wheel, find_torch_text, answer, sizeof answer))
+        return report_failure(command, wheel->python, EXIT_INPUT,
+                              "this Python cannot be asked for its torch");
+    snprintf(wheel->folder, sizeof wheel->folder, "%.4095s", next_line(&rest));
+    wheel->cudnn_version = count_version(next_line(&rest), CUDNN_NEWEST);
+    wheel->nccl_version = count_version(next_line(&rest), NCCL_NEWEST);
+    if (!wheel->folder[0])
+        return report_failure(command, wheel->python, EXIT_INPUT,
+                              "this Python has no torch");
+    return read_version(wheel, command);
+}
