@@ -93,12 +93,23 @@ enum dry_category_evidence {
 /* Return the name of an evidence. */
 DRY_API const char *dry_category_evidence_name(enum dry_category_evidence evidence);
 
+/* The pass of a training step. The numbers are fixed for ever; new ones are only appended. */
+enum dry_pass {
+    DRY_PASS_UNKNOWN, /* before the window, or a program without a backward pass */
+    DRY_PASS_FORWARD,
+    DRY_PASS_BACKWARD,
+    DRY_PASS_UPDATE, /* the optimizer's */
+};
+#define DRY_PASS_COUNT 4
+/* Return the name: "unknown", "forward", "backward", "update". */
+DRY_API const char *dry_pass_name(enum dry_pass pass);
+
 /* The category of one allocation. */
 struct dry_category_guess {
     uint8_t category;   /* enum dry_category */
     uint8_t evidence;   /* enum dry_category_evidence */
     uint8_t confidence; /* percent */
-    uint8_t reserved;
+    uint8_t pass;       /* enum dry_pass; the one in which it was made */
 };
 
 struct dry_categories_options {

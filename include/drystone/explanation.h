@@ -226,6 +226,9 @@ struct dry_explanation_view {
     uint8_t category_confidence[DRY_CATEGORY_COUNT];
     uint32_t step;      /* the moment's step; DRY_NONE */
     uint32_t step_done; /* allocations made in this step so far */
+    /* The last allocation made by then: its pass and its line, named as an owner is. */
+    enum dry_pass last_pass;
+    const char *last_line; /* "": none is known */
     /* Allocations made in the last whole step before; 0: no such step. */
     uint32_t step_whole;
     uint64_t step_whole_peak_bytes; /* active bytes at the peak of the last whole step */

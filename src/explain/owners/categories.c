@@ -77,6 +77,14 @@ struct life {
 };
 
 const char *
+dry_pass_name(enum dry_pass pass)
+{
+    static const char *const names[DRY_PASS_COUNT] = {"unknown", "forward", "backward",
+                                                      "update"};
+    return names[pass];
+}
+
+const char *
 dry_category_name(enum dry_category category)
 {
     static const char *const names[DRY_CATEGORY_COUNT] = {
@@ -480,6 +488,16 @@ judge_all(struct judge *j, struct dry_error *err)
     return status;
 }
 
+static void
+tell_passes(struct judge *j)
+{
+    static const uint8_t passes[] = {[DRYI_PHASE_FORWARD] = DRY_PASS_FORWARD,
+                                     [DRYI_PHASE_BACKWARD] = DRY_PASS_BACKWARD,
+                                     [DRYI_PHASE_UPDATE] = DRY_PASS_UPDATE};
+    for (uint32_t a = 0; a < j->phases.count && j->phases.has_backward; a++)
+        j->guesses[a].pass = passes[j->phases.of[a]];
+}
+
 static enum dry_status
 create(struct dry_categories *c, const struct dry_timeline *timeline,
        const struct dry_steps *steps, struct dry_error *err)
@@ -497,6 +515,7 @@ create(struct dry_categories *c, const struct dry_timeline *timeline,
         status = dryi_phases_init(&j.phases, timeline, steps, &j.hints, &c->memory, err);
     if (status == DRY_OK)
         status = judge_all(&j, err);
+    tell_passes(&j);
     dryi_phases_finish(&j.phases);
     dryi_hints_finish(&j.hints);
     dryi_map_finish(&j.weight_sizes);

@@ -275,6 +275,9 @@ classify_file(struct walk *w)
     } else if (is_python && (w->is_inductor || is_hashed(w->last, w->before))) {
         path->code = DRYI_CODE_GENERATED;
         path->form = DRYI_PATH_INDUCTOR;
+    } else if (is_python && begins_with(w->last, "_drystone_")) {
+        path->code =
+            DRYI_CODE_LIBRARY; /* the hook of a dry run calls in the program's stead */
     } else if (is_python && w->is_notebook && path->code == DRYI_CODE_USER) {
         path->form = DRYI_PATH_NOTEBOOK;
     }

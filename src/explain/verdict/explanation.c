@@ -251,6 +251,26 @@ read_step(struct dry_explanation *e)
     }
 }
 
+/* Find the last allocation made by the moment: its pass and its line. */
+static void
+read_last(struct dry_explanation *e)
+{
+    const struct dry_timeline_view *t = e->timeline;
+    uint32_t a = DRY_NONE;
+    e->view.last_line = e->last_line;
+    for (uint32_t i = e->view.moment; i-- > 0 && a == DRY_NONE;) {
+        uint32_t made = i < t->event_count ? t->event_allocation[i] : DRY_NONE;
+        if (made != DRY_NONE && t->allocations[made].begin == i + 1)
+            a = made;
+    }
+    if (a == DRY_NONE)
+        return;
+    e->view.last_pass = (enum dry_pass)dry_categories_get(e->categories)[a].pass;
+    if (t->allocations[a].stack != DRY_NONE)
+        dryi_sites_name_stack(&e->sites, t->allocations[a].stack, e->last_line,
+                              sizeof e->last_line);
+}
+
 /* --- creation ----------------------------------------------------------------------------- */
 
 static enum dry_status
@@ -305,6 +325,7 @@ explain(struct dry_explanation *e, struct dry_error *err)
     count_reversals(e);
     judge_trust(e);
     read_step(e);
+    read_last(e);
     if (status == DRY_OK)
         status = dryi_explain_siblings(e, err);
     if (status == DRY_OK && e->view.moment_kind == DRY_MOMENT_AT_OOM) {

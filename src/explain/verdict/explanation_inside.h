@@ -52,6 +52,7 @@ struct dry_explanation {
     struct dry_sibling *siblings;
     double category_weights[DRY_CATEGORY_COUNT]; /* bytes times confidence */
     char request_line[256];
+    char last_line[256];
     char limit_conf[512]; /* the recorded settings without their limit */
 };
 

@@ -43,6 +43,8 @@ static const struct {
     {"<stdin>", DRYI_CODE_USER, "<stdin>"},
     {"/home/ada/.venv/lib/python3.12/site-packages/torch/nn/functional.py",
      DRYI_CODE_TORCH, "torch/nn/functional.py"},
+    {"/opt/lib/drystone/hook/_drystone_values.py", DRYI_CODE_LIBRARY,
+     "opt/lib/drystone/hook/_drystone_values.py"},
     {"C:\\p\\.venv\\lib\\site-packages\\torch\\_tensor.py", DRYI_CODE_TORCH,
      "torch/_tensor.py"},
     {"/src/pytorch/torch/nn/functional.py", DRYI_CODE_TORCH, "torch/nn/functional.py"},
