@@ -13,7 +13,7 @@
 
 #include "setup.h"
 
-#define REGION_BYTES (UINT64_C(1) << 40)
+#define REGION_BYTES (UINT64_C(4) << 40)
 #define SMALL_PAGE UINT64_C(4096)
 
 struct interval {

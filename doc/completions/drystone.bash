@@ -31,7 +31,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --pid | --pipeline | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --window | --zero) return ;;
+        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -42,7 +42,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
-        dry-run) options="--card --gpus --steps --events --bracket --output --json --help" ;;
+        dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;

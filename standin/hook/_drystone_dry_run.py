@@ -6,6 +6,9 @@ The launcher says what it wants in DRYSTONE_DRY_RUN, a JSON object:
     out     a folder; each process that used a device leaves PID.pickle and PID.json there
     steps   the program ends after so many optimiser steps; 0: when steps repeat, or by itself
     events  how many events of history are kept; the last ones, if there are more
+    patience    seconds without a step or a new peak after which the program is ended
+    values      whether small operations are done (_drystone_values.py)
+    world_size  not 0: this process is one rank of so many, alone (_drystone_lone_rank.py)
 
 A step ends when an optimiser has stepped. Steps repeat when two in a row ask for equally many
 blocks and bytes, and leave equally much allocated and reserved: then every later one does the
@@ -26,7 +29,7 @@ import time
 SAME_STEPS = 2  # behind the first of a kind: two periods of equal peaks
 _wish = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
-          "begin": time.time(), "stopped": None, "initialized": False}
+          "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
 _lock = threading.Lock()
 
 
@@ -73,6 +76,9 @@ def attach(torch):
         torch.cuda._lazy_call(lambda: begin(torch))
         from torch.optim.optimizer import register_optimizer_step_post_hook
         register_optimizer_step_post_hook(lambda *_: on_step(torch))
+        if _wish["world_size"]:
+            import _drystone_lone_rank
+            _drystone_lone_rank.stand_in(_wish["world_size"], int(os.environ["RANK"]), note)
     except Exception as error:  # a torch without CUDA, or one that is very old
         note(f"this torch cannot be looked into: {error}")
 
@@ -95,6 +101,10 @@ def begin(torch):
         note(f"no observer of out-of-memory: {error}")
     zero_blocks()
     tell_splits()
+    if _wish["values"]:
+        import _drystone_values
+        _drystone_values.switch_on(note)
+    threading.Thread(target=watch, args=(torch,), daemon=True).start()
 
 
 def zero_blocks():
@@ -176,6 +186,38 @@ def stop(torch, why):
     leave(0)
 
 
+# --- a program without an end ---------------------------------------------------------------
+
+
+def watch(torch):
+    """End a program that waits for a number which no kernel computes, and name its line."""
+    seen, since = None, time.monotonic()
+    while True:
+        time.sleep(min(1.0, _wish["patience"] / 4))
+        stats = [torch.cuda.memory_stats(d) for d in range(torch.cuda.device_count())]
+        now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
+               [s.get("allocated_bytes.all.peak", 0) for s in stats])
+        if now != seen:
+            seen, since = now, time.monotonic()
+        elif time.monotonic() - since >= _wish["patience"]:
+            break
+    _state["stuck"] = True
+    stop(torch, f"no step and no new peak for {_wish['patience']} s, at {find_line()}")
+
+
+def find_line():
+    """The innermost line of the main thread that is the program's own."""
+    frame = sys._current_frames().get(threading.main_thread().ident)
+    first = None
+    while frame:
+        name = frame.f_code.co_filename
+        first = first or f"{name}:{frame.f_lineno}"
+        if "site-packages" not in name and "/lib/python" not in name and name[:1] != "<":
+            return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
+        frame = frame.f_back
+    return first or "a line that is not known"
+
+
 # --- the end --------------------------------------------------------------------------------
 
 
@@ -184,7 +226,7 @@ def dump(torch):
         return
     _state["dumped"] = True
     name = os.path.join(_wish["out"], str(os.getpid()))
-    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped")}
+    facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
     try:
         torch.cuda.memory._dump_snapshot(name + ".pickle")
         facts["devices"] = [

@@ -4,8 +4,8 @@
 
     run.py TOOL [NAME...]
 
-The programs lie in programs/; a line "card:", "gpus:", "conf:" or "expect:" of the text at their
-head says what differs from a plain run. PyTorch with CUDA is $DRY_TEST_TORCH (made by
+The programs lie in programs/; a line "card:", "gpus:", "conf:", "options:" or "expect:" of the text
+at their head says what differs from a plain run. PyTorch with CUDA is $DRY_TEST_TORCH (made by
 scripts/get_torch.py); without it they are skipped.
 """
 import json
@@ -25,7 +25,7 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|expect): (.*)$", head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect): (.*)$", head, re.M))}
 
 
 def run(tool, path, folder, torch):
@@ -38,7 +38,7 @@ def run(tool, path, folder, torch):
     if "conf" in head:
         env["PYTORCH_CUDA_ALLOC_CONF"] = head["conf"]
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),
-             "--output", snapshot, "--", sys.executable, path]
+             "--output", snapshot, *head.get("options", "").split(), "--", sys.executable, path]
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     status, fits = OUTCOMES[head["expect"]]

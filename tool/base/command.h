@@ -27,10 +27,11 @@
 /* The exit status of the process. */
 enum exit_code {
     EXIT_FINE = 0,
-    EXIT_FOUND = 1,   /* an OOM, a failed check */
-    EXIT_USAGE = 2,   /* the command line is wrong */
-    EXIT_INPUT = 3,   /* unreadable or refused input */
-    EXIT_MACHINE = 4, /* the machine refused: memory, a full disk */
+    EXIT_FOUND = 1,         /* an OOM, a failed check */
+    EXIT_USAGE = 2,         /* the command line is wrong */
+    EXIT_INPUT = 3,         /* unreadable or refused input */
+    EXIT_MACHINE = 4,       /* the machine refused: memory, a full disk */
+    EXIT_INTERRUPTED = 130, /* by the user; as a shell counts it */
 };
 
 struct command {

@@ -2,35 +2,69 @@
 /*
  * `drystone dry-run`: the memory of a training script, without a GPU.
  *
- * The program runs as it is, on a CUDA that is not there (launch.h); what it leaves behind is
- * read (facts.h), replayed (verdict.h) and told (dry_report.h).
+ * One run is a trial (trial.h), told by dry_report.h. With --vary, --find or several ranks it
+ * is one of a series (series.h).
  */
-#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/command.h"
-#include "base/output.h"
+#include "base/json_out.h"
 #include "base/report.h"
+#include "dryrun/card_file.h"
 #include "dryrun/dry_report.h"
+#include "dryrun/find.h"
+#include "dryrun/series.h"
+#include "dryrun/vary.h"
+
+#define RANKS_MAX 64
+#define FIND_LAST 65536 /* the end of a search that names none */
 
 struct values {
-    const char *card, *output;
-    int64_t gpus, steps, events;
-    bool bracket, json;
+    struct option_list vary;
+    const char *card, *output, *find, *rank;
+    int64_t gpus, steps, events, patience, world_size;
+    bool bracket, values, quiet, json;
 };
 
+static const char of_series[] = "of a single run";
+
 static const struct option_spec specs[] = {
-    {"card", 'c', "NAME", OPTION_STRING, offsetof(struct values, card),
-     .help = "the card to run on; default h100-80. drystone estimate --list names all"},
+    {"card", 'c', "CARD", OPTION_STRING, offsetof(struct values, card),
+     .help = "the card to run on: a name, or the beginning of one, of drystone estimate "
+             "--list, or a FILE.json; default h100-80"},
     {"gpus", 'g', "N", OPTION_INT, offsetof(struct values, gpus),
      .help = "how many of them this machine has; default 1", .min = 1, .max = 16},
+    {"vary", 0, "NAME=LIST", OPTION_LIST, offsetof(struct values, vary),
+     .help =
+         "run once for each value, BATCH=8,16,32, with {BATCH} in the program's words "
+         "replaced; several give all combinations",
+     .refuses = {{"find rank", "of a series of its own"}, {"bracket quiet", of_series}}},
+    {"find", 0, "NAME", OPTION_STRING, offsetof(struct values, find),
+     .help =
+         "search the largest whole number for {NAME} that fits; NAME=LOW..HIGH bounds "
+         "it, default 1..65536",
+     .refuses = {{"rank", "of a series of its own"}, {"bracket quiet", of_series}}},
+    {"world-size", 0, "N", OPTION_INT, offsetof(struct values, world_size),
+     .help = "the program is one rank of a job of N, whose other ranks are not there",
+     .min = 1, .max = 1000000},
+    {"rank", 0, "LIST", OPTION_STRING, offsetof(struct values, rank),
+     .help = "the ranks to run, 0,8,255, each alone; default 0",
+     .needs = {"world-size", "of --world-size"}},
     {"steps", 0, "N", OPTION_INT, offsetof(struct values, steps),
      .help =
          "end after N optimiser steps; default: when steps repeat, or when the program "
          "ends",
      .min = 1, .max = 1000000},
+    {"patience", 0, "SECONDS", OPTION_INT, offsetof(struct values, patience),
+     .help = "end a program that makes no step and no new peak for so long, and name its "
+             "line; default 120",
+     .min = 1, .max = 1000000},
+    {"values", 0, NULL, OPTION_FLAG, offsetof(struct values, values),
+     .help = "do operations of at most 65536 elements, on the CPU: for programs whose "
+             "sizes depend on numbers they compute"},
     {"events", 0, "N", OPTION_INT, offsetof(struct values, events),
      .help = "keep the last N events of history; default 4000000", .min = 1000,
      .max = 100000000},
@@ -39,6 +73,8 @@ static const struct option_spec specs[] = {
              "what a real card can do"},
     {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
+    {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
+     .help = "hide the program's own output, and show progress"},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help =
          "print JSON, schema drystone.dry-run/1, see drystone-dry-run(1); the program's "
@@ -54,139 +90,300 @@ static const char about_text[] =
 
 struct session {
     struct values values;
-    struct launch launch, late_launch;
-    struct facts facts, late;
-    struct dry_verdict verdict;
-    int status;
+    struct card_file card;
+    struct launch_wish wish;
 };
 
-/* --- the snapshot ------------------------------------------------------------------------- */
+static const int outcome_codes[] = {[TRIAL_FITS] = EXIT_FINE,
+                                    [TRIAL_FITS_NOT] = EXIT_FOUND,
+                                    [TRIAL_NOT_KNOWN] = EXIT_INPUT};
 
-static enum dry_status
-copy_all(FILE *from, const struct dry_sink *sink, struct dry_error *err)
+/* --- one run ------------------------------------------------------------------------------ */
+
+static int
+print_report(const struct session *s, const struct dry_report *r)
 {
-    char bytes[1 << 16];
-    size_t count;
-    while ((count = fread(bytes, 1, sizeof bytes, from)) > 0) {
-        if (sink->write(sink->self, bytes, count, err) != DRY_OK)
-            return DRY_ERR_SYSTEM;
+    if (!s->values.json)
+        return dry_report_print(r)
+                   ? EXIT_FINE
+                   : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+    json_t *root = dry_report_make_json(r);
+    if (!root || json_object_set_new(root, "schema", json_string("drystone.dry-run/1"))) {
+        json_decref(root);
+        return report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
     }
-    return DRY_OK;
+    return json_out_print("dry-run", root);
 }
 
 static int
-copy_snapshot(const char *from, const char *to)
+run_again(const struct session *s, struct trial *again, bool is_late)
 {
-    struct output out;
-    struct dry_error err;
-    FILE *in = fopen(from, "rb");
-    if (!in)
-        return report_failure("dry-run", NULL, EXIT_INPUT,
-                              "the program left no snapshot: this torch cannot make one");
-    int code = output_open(&out, "dry-run", to);
-    if (code == EXIT_FINE) {
-        struct dry_sink sink = output_sink(&out);
-        code = output_close(&out, copy_all(in, &sink, &err), &err);
+    again->launch.wish = s->wish;
+    again->launch.wish.output = LAUNCH_OUTPUT_HIDDEN;
+    again->launch.wish.is_late = is_late;
+    again->launch.wish.is_boundless = !is_late;
+    again->launch.wish.title =
+        is_late ? "running with late events" : "running without end";
+    return trial_run(again);
+}
+
+static int
+report_trial(const struct session *s, const struct trial *trial)
+{
+    struct dry_report report = {.trial = trial};
+    struct trial late = {0}, boundless = {0};
+    int code = EXIT_FINE;
+    if (trial_main(trial)->snapshot) {
+        report.snapshot = s->values.output;
+        code = trial_keep_snapshot(trial, report.snapshot);
     }
-    fclose(in);
+    if (code == EXIT_FINE && s->values.bracket) {
+        report.late = &late;
+        code = run_again(s, &late, true);
+    }
+    if (code == EXIT_FINE && trial_outcome(trial) == TRIAL_FITS_NOT) {
+        report.boundless = &boundless;
+        code = run_again(s, &boundless, false);
+    }
+    if (code == EXIT_FINE)
+        code = print_report(s, &report);
+    trial_finish(&late);
+    trial_finish(&boundless);
+    return code == EXIT_FINE ? outcome_codes[trial_outcome(trial)] : code;
+}
+
+static int
+run_once(const struct session *s)
+{
+    struct trial trial = {.launch = {.wish = s->wish}};
+    trial.launch.wish.output = s->values.quiet  ? LAUNCH_OUTPUT_HIDDEN
+                               : s->values.json ? LAUNCH_OUTPUT_ERROR
+                                                : LAUNCH_OUTPUT_THEIRS;
+    int code = trial_run(&trial);
+    bool has_failed = code != EXIT_FINE || trial_outcome(&trial) == TRIAL_NOT_KNOWN;
+    if (s->values.quiet && has_failed && code != EXIT_INTERRUPTED)
+        launch_show_output(&trial.launch);
+    if (code == EXIT_FINE)
+        code = report_trial(s, &trial);
+    trial_finish(&trial);
     return code;
 }
 
-/* --- the work ----------------------------------------------------------------------------- */
+/* --- several runs ------------------------------------------------------------------------- */
+
+/* Print the series; the code is that of the worst row, or of the best if there is one. */
+static int
+report_series(const struct session *s, const struct series *series, size_t best)
+{
+    int code = s->values.json ? series_print_json(series, best)
+               : series_print(series, best)
+                   ? EXIT_FINE
+                   : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+    if (code != EXIT_FINE || best != SIZE_MAX)
+        return code;
+    for (size_t i = 0; i < series->count; i++) {
+        int row = outcome_codes[series->rows[i].outcome];
+        code = row > code ? row : code;
+    }
+    return code;
+}
 
 static int
-run_late(struct session *s)
+run_vary(const struct session *s)
 {
-    s->late_launch = s->launch;
-    s->late_launch.folder[0] = '\0';
-    s->late_launch.preload = NULL;
-    s->late_launch.is_late = true;
-    int status;
-    int code = launch_begin(&s->late_launch);
+    struct series series = {
+        .wish = &s->wish, .output = s->values.output, .heading = "run"};
+    struct vary vary;
+    int code = vary_read(&vary, "dry-run", &s->values.vary, s->wish.words);
+    for (size_t i = 0; i < vary.combination_count && code == EXIT_FINE; i++) {
+        struct option_list words;
+        char label[VARY_LABEL_BYTES];
+        vary_label(&vary, i, label);
+        if (!vary_fill(&vary, i, s->wish.words, &words)) {
+            code = report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+            break;
+        }
+        struct launch_wish wish = s->wish;
+        wish.words = &words;
+        code = series_run(&series, &wish, label);
+        vary_free(&words);
+    }
     if (code == EXIT_FINE)
-        code = launch_run(&s->late_launch, &status);
-    return code == EXIT_FINE ? facts_read(&s->late, "dry-run", s->late_launch.out) : code;
+        code = report_series(s, &series, SIZE_MAX);
+    vary_finish(&vary);
+    series_finish(&series);
+    return code;
 }
 
 static int
-report(struct session *s)
+read_ranks(const struct session *s, int64_t ranks[RANKS_MAX], size_t *count)
 {
-    const struct dry_report r = {
-        .launch = &s->launch,
-        .facts = &s->facts,
-        .verdict = &s->verdict,
-        .snapshot = s->values.output,
-        .status = s->status,
-        .late = s->values.bracket ? &s->late : NULL,
-    };
-    int code = EXIT_FINE;
-    if (s->values.json)
-        code = dry_report_print_json(&r);
-    else if (!dry_report_print(&r))
-        code = report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
-    static const int codes[] = {[DRY_FITS] = EXIT_FINE,
-                                [DRY_FITS_NOT] = EXIT_FOUND,
-                                [DRY_NOT_KNOWN] = EXIT_INPUT};
-    return code == EXIT_FINE ? codes[dry_report_outcome(&r)] : code;
+    const char *at = s->values.rank ? s->values.rank : "0";
+    for (*count = 0; *count < RANKS_MAX;) {
+        char *end;
+        long long rank = strtoll(at, &end, 10);
+        if (end == at || rank < 0 || rank >= s->values.world_size ||
+            (*end != ',' && *end != '\0'))
+            return report_usage("dry-run",
+                                "--rank %s: expected numbers from 0 to %lld, apart by "
+                                "commas",
+                                s->values.rank, (long long)s->values.world_size - 1);
+        ranks[(*count)++] = rank;
+        if (*end == '\0')
+            return EXIT_FINE;
+        at = end + 1;
+    }
+    return report_usage("dry-run", "--rank: more than %d ranks", RANKS_MAX);
 }
 
 static int
-look_at(struct session *s)
+run_ranks(struct session *s)
 {
-    int code = facts_read(&s->facts, "dry-run", s->launch.out);
+    struct series series = {
+        .wish = &s->wish, .output = s->values.output, .heading = "rank"};
+    int64_t ranks[RANKS_MAX];
+    size_t count;
+    int code = read_ranks(s, ranks, &count);
+    s->wish.world_size = s->values.world_size;
+    if (code == EXIT_FINE && count == 1) {
+        s->wish.rank = ranks[0];
+        return run_once(s);
+    }
+    for (size_t i = 0; i < count && code == EXIT_FINE; i++) {
+        struct launch_wish wish = s->wish;
+        char label[32];
+        wish.rank = ranks[i];
+        snprintf(label, sizeof label, "rank %lld", (long long)ranks[i]);
+        code = series_run(&series, &wish, label);
+    }
+    if (code == EXIT_FINE)
+        code = report_series(s, &series, SIZE_MAX);
+    series_finish(&series);
+    return code;
+}
+
+/* --- the search --------------------------------------------------------------------------- */
+
+struct search {
+    char name[64];
+    struct find find;
+    struct series series;
+    size_t best; /* a row; SIZE_MAX: none fits so far */
+};
+
+static int
+read_search(const struct session *s, struct search *f)
+{
+    const char *text = s->values.find, *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    uint64_t low = 1, high = FIND_LAST;
+    if (!vary_is_name(text, length))
+        return report_usage("dry-run", "--find %s: expected NAME or NAME=LOW..HIGH",
+                            text);
+    snprintf(f->name, sizeof f->name, "%.*s", (int)length, text);
+    if (equals) {
+        char *end;
+        low = strtoull(equals + 1, &end, 10);
+        bool has_high = strncmp(end, "..", 2) == 0;
+        high = has_high ? strtoull(end + 2, &end, 10) : 0;
+        if (*end || low < 1 || high < low || high > UINT32_MAX)
+            return report_usage("dry-run",
+                                "--find %s: expected NAME=LOW..HIGH, LOW from 1", text);
+    }
+    if (!vary_has_place(s->wish.words, f->name))
+        return report_usage("dry-run", "--find %s: no word of the program has {%s}", text,
+                            f->name);
+    f->find = find_begin(low, high);
+    return EXIT_FINE;
+}
+
+static int
+try_number(const struct session *s, struct search *f, uint64_t number)
+{
+    struct option_list words;
+    struct launch_wish wish = s->wish;
+    char value[32], label[120];
+    snprintf(value, sizeof value, "%llu", (unsigned long long)number);
+    snprintf(label, sizeof label, "%s=%s", f->name, value);
+    if (!vary_fill_one(f->name, value, s->wish.words, &words))
+        return report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+    wish.words = &words;
+    int code = series_run(&f->series, &wish, label);
+    vary_free(&words);
     if (code != EXIT_FINE)
         return code;
-    if (s->facts.process_count == 0)
-        return report_failure("dry-run", s->launch.words->values[0], EXIT_INPUT,
-                              "the program ended with status %d before it used a GPU",
-                              s->status);
-    const struct facts_process *p = &s->facts.processes[s->facts.main];
-    code = copy_snapshot(p->snapshot, s->values.output);
-    if (code == EXIT_FINE)
-        code = dry_verdict_make(&s->verdict, "dry-run", p->snapshot);
-    if (code == EXIT_FINE && s->values.bracket)
-        code = run_late(s);
-    return code == EXIT_FINE ? report(s) : code;
+    const struct series_row *row = &f->series.rows[f->series.count - 1];
+    if (row->outcome == TRIAL_NOT_KNOWN)
+        return report_failure(
+            "dry-run", NULL, EXIT_INPUT,
+            "%s: the program failed, and not for memory: the search ends", label);
+    find_note(&f->find, number, row->outcome == TRIAL_FITS, row->reserved);
+    if (row->outcome == TRIAL_FITS)
+        f->best = f->series.count - 1;
+    return EXIT_FINE;
 }
+
+static int
+run_find(const struct session *s)
+{
+    struct search f = {.best = SIZE_MAX,
+                       .series = {.wish = &s->wish,
+                                  .output = s->values.output,
+                                  .heading = "run",
+                                  .has_one_snapshot = true}};
+    int code = read_search(s, &f);
+    uint64_t number, room = trial_room(s->wish.card);
+    while (code == EXIT_FINE && (number = find_next(&f.find, room)) != 0)
+        code = try_number(s, &f, number);
+    if (code == EXIT_FINE || f.series.count > 1) {
+        int reported = report_series(s, &f.series, f.best);
+        code = code == EXIT_FINE ? reported : code;
+    }
+    series_finish(&f.series);
+    return code;
+}
+
+/* --- the command -------------------------------------------------------------------------- */
 
 static int
 dry_run(struct session *s, const struct option_list *words)
 {
-    s->launch = (struct launch){
+    const struct values *v = &s->values;
+    s->wish = (struct launch_wish){
         .command = "dry-run",
         .words = words,
-        .card = dry_card_find(s->values.card),
-        .device_count = (int)s->values.gpus,
-        .step_max = s->values.steps,
-        .event_max = (uint64_t)s->values.events,
-        .is_output_for_error = s->values.json,
+        .device_count = (int)v->gpus,
+        .has_values = v->values,
+        .step_max = v->steps,
+        .event_max = (uint64_t)v->events,
+        .patience_s = v->patience,
+        .title = "running",
     };
-    if (!s->launch.card)
-        return report_usage("dry-run", "--card %s: no card of drystone estimate --list",
-                            s->values.card);
-    int code = launch_begin(&s->launch);
-    if (code == EXIT_FINE)
-        code = launch_run(&s->launch, &s->status);
-    return code == EXIT_FINE ? look_at(s) : code;
+    int code = card_file_find(&s->card, "dry-run", v->card, &s->wish.card);
+    if (code != EXIT_FINE)
+        return code;
+    if (v->find)
+        return run_find(s);
+    if (v->vary.count > 0)
+        return run_vary(s);
+    return v->world_size > 0 ? run_ranks(s) : run_once(s);
 }
 
 static int
 run(int argc, char **argv)
 {
-    struct session s = {
-        .values = {
-            .card = "h100-80", .output = "dry-run.pickle", .gpus = 1, .events = 4000000}};
+    struct session s = {.values = {.card = "h100-80",
+                                   .output = "dry-run.pickle",
+                                   .gpus = 1,
+                                   .events = 4000000,
+                                   .patience = 120}};
     struct option_list words = {0};
     int code;
     if (options_parse(&command_dry_run, argc, argv, &s.values, &words, &code)) {
         code = words.count > 0 ? dry_run(&s, &words)
                                : report_usage("dry-run", "no program is given");
     }
-    dry_verdict_finish(&s.verdict);
-    facts_finish(&s.facts);
-    facts_finish(&s.late);
-    launch_finish(&s.launch);
-    launch_finish(&s.late_launch);
+    card_file_finish(&s.card);
     options_finish(&command_dry_run, &s.values, &words);
     return code;
 }
@@ -196,10 +393,14 @@ const struct command command_dry_run = {
     .summary = "the memory of a training script, without a GPU",
     .usage = "[options] [--] PROGRAM [ARGUMENT...]",
     .about = about_text,
-    .examples = "drystone dry-run -- python train.py --batch 32\n"
-                "drystone dry-run --card a100-40 -- python train.py\n"
-                "drystone dry-run --gpus 4 -- torchrun --nproc-per-node 4 train.py\n"
-                "drystone dry-run --steps 3 --json -- python train.py >memory.json\n",
+    .examples =
+        "drystone dry-run -- python train.py --batch 32\n"
+        "drystone dry-run --card a100-40 -- python train.py\n"
+        "drystone dry-run --vary BATCH=8,16,32 -- python train.py --batch {BATCH}\n"
+        "drystone dry-run --find BATCH -- python train.py --batch {BATCH}\n"
+        "drystone dry-run --gpus 4 -- torchrun --nproc-per-node 4 train.py\n"
+        "drystone dry-run --world-size 256 --rank 0,8,255 -- python train.py\n"
+        "drystone dry-run --steps 3 --json -- python train.py >memory.json\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .stops_at_operand = true,

@@ -1,65 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in dry_report.h. Figures that are assumed are marked as such. */
+/* The idea stands in dry_report.h; this is the text. Figures that are assumed are marked. */
 #include "dryrun/dry_report.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "base/command.h"
-#include "base/json_out.h"
 #include "base/table.h"
-#include "base/term.h"
 
 #define CALLS_SHOWN 6
+#define OWNERS_SHOWN 5
+#define SETTINGS_SHOWN 3
+#define CARDS_SHOWN 5 /* that fit, the smallest */
+#define COLUMN 12     /* of texts behind a name */
 
-static const struct facts_process *
-main_process(const struct dry_report *r)
+static const struct {
+    const char *word;
+    enum term_style style;
+} outcomes[] = {
+    [TRIAL_FITS] = {"fits", TERM_GREEN},
+    [TRIAL_FITS_NOT] = {"does not fit", TERM_RED},
+    [TRIAL_NOT_KNOWN] = {"not known", TERM_YELLOW},
+};
+
+const char *
+dry_report_word(enum trial_outcome outcome)
 {
-    return &r->facts->processes[r->facts->main];
+    return outcomes[outcome].word;
 }
 
-enum dry_outcome
-dry_report_outcome(const struct dry_report *r)
+enum term_style
+dry_report_style(enum trial_outcome outcome)
 {
-    const struct facts_process *p = main_process(r);
-    if (r->verdict->has_oom || p->has_oom)
-        return DRY_FITS_NOT;
-    return p->error || (r->status != 0 && !p->stopped) ? DRY_NOT_KNOWN : DRY_FITS;
+    return outcomes[outcome].style;
 }
 
-/* The part of the card that PyTorch can have. */
-static uint64_t
-room_of(const struct dry_card *card)
+const struct trial_verdict *
+dry_report_find_cards(const struct dry_report *r)
 {
-    return card->usable_bytes - card->context_bytes;
+    const struct trial *t = r->boundless ? r->boundless : r->trial;
+    return t->verdict.card_count > 0 ? &t->verdict : NULL;
 }
 
-/* --- for people --------------------------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------------------------- */
 
 static void
 print_head(const struct dry_report *r, const struct term *term)
 {
-    static const struct {
-        const char *word, *text;
-        enum term_style style;
-    } outcomes[] = {
-        [DRY_FITS] = {"FITS", "", TERM_GREEN},
-        [DRY_FITS_NOT] = {"DOES NOT FIT", "out of memory, with ", TERM_RED},
-        [DRY_NOT_KNOWN] = {"NOT KNOWN", "something else ended it, with ", TERM_YELLOW},
+    static const char *const texts[] = {
+        [TRIAL_FITS] = "",
+        [TRIAL_FITS_NOT] = "out of memory, with ",
+        [TRIAL_NOT_KNOWN] = "something else ended it, with ",
     };
-    const struct dry_card *card = r->launch->card;
-    enum dry_outcome outcome = dry_report_outcome(r);
-    uint64_t peak = main_process(r)->reserved_peak;
+    const struct dry_card *card = r->trial->launch.wish.card;
+    enum trial_outcome outcome = trial_outcome(r->trial);
+    uint64_t peak = trial_main(r->trial)->reserved_peak, room = trial_room(card);
     char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
-    term_format_bytes(peak, reserved);
-    term_format_bytes(card->usable_bytes, total);
     fprintf(term->out, "%s%s%s: %s%s%s  %s%s of %s reserved at the peak",
             term_style(term, TERM_BOLD), card->name, term_style(term, TERM_PLAIN),
             term_style(term, outcomes[outcome].style), outcomes[outcome].word,
-            term_style(term, TERM_PLAIN), outcomes[outcome].text, reserved, total);
-    if (outcome == DRY_FITS)
-        fprintf(
-            term->out, ", %s to spare",
-            term_format_bytes(room_of(card) > peak ? room_of(card) - peak : 0, spare));
+            term_style(term, TERM_PLAIN), texts[outcome],
+            term_format_bytes(peak, reserved),
+            term_format_bytes(card->usable_bytes, total));
+    if (outcome == TRIAL_FITS)
+        fprintf(term->out, ", %s to spare",
+                term_format_bytes(room > peak ? room - peak : 0, spare));
     fprintf(term->out, "\n");
 }
 
@@ -74,101 +78,232 @@ print_row(const struct term *term, const char *name, uint64_t bytes, const char 
 static void
 print_sums(const struct dry_report *r, const struct term *term)
 {
-    const struct facts_process *p = main_process(r);
+    const struct facts_process *p = trial_main(r->trial);
     fprintf(term->out, "\n");
     print_row(term, "requested", p->requested_peak,
               "what tensors asked for, at the peak");
     print_row(term, "allocated", p->allocated_peak,
               "in blocks of the allocator, at the peak");
     print_row(term, "reserved", p->reserved_peak, "taken from the card, at the peak");
-    print_row(term, "context", r->launch->card->context_bytes,
+    print_row(term, "context", r->trial->launch.wish.card->context_bytes,
               "taken by CUDA itself: assumed, a constant of the card");
-    if (r->late && r->late->process_count > 0)
-        print_row(term, "late", r->late->processes[r->late->main].reserved_peak,
+    if (r->late && r->late->facts.process_count > 0)
+        print_row(term, "late", trial_main(r->late)->reserved_peak,
                   "reserved if every stream lags until somebody waits for it");
+    if (r->boundless && r->boundless->facts.process_count > 0)
+        print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
+                  "reserved at the peak of a run on a card without an end");
+}
+
+static void
+print_line(const struct term *term, const char *name, const char *text)
+{
+    fprintf(term->out, "%-*s", COLUMN, name);
+    term_print_wrapped(term->out, text, COLUMN, term->width);
+}
+
+/* The step, the pass and the line of the peak or of the failure. */
+static void
+print_moment(const struct dry_report *r, const struct term *term)
+{
+    static const char *const passes[DRY_PASS_COUNT] = {
+        "", "forward pass", "backward pass", "optimizer's update"};
+    const struct dry_explanation_view *v = r->trial->verdict.view;
+    bool is_oom = v && v->moment_kind == DRY_MOMENT_AT_OOM;
+    char text[600], line[300];
+    if (!v || v->event == SIZE_MAX)
+        return;
+    const char *name = is_oom && v->request_line[0] ? v->request_line : v->last_line;
+    term_make_printable(line, sizeof line, name, strlen(name));
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", passes[v->last_pass]);
+    if (v->step != DRY_NONE)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %u",
+                                 used ? " of step" : "step", v->step);
+    if (line[0] && line[0] != '(') /* an owner without a line of Python */
+        snprintf(text + used, sizeof text - used, "%s%s", used ? ", at " : "", line);
+    else if (v->last_pass == DRY_PASS_BACKWARD)
+        snprintf(text + used, sizeof text - used, ", where autograd runs no Python");
+    print_line(term, is_oom ? "failed in" : "peak in", text);
 }
 
 static void
 print_run(const struct dry_report *r, const struct term *term)
 {
-    const struct facts_process *p = main_process(r);
-    const struct dry_replay_check *check = &r->verdict->check;
+    const struct facts_process *p = trial_main(r->trial);
+    const struct trial_verdict *v = &r->trial->verdict;
     char text[400], done[TERM_NUMBER_BYTES], all[TERM_NUMBER_BYTES];
+    fprintf(term->out, "\n");
+    print_moment(r, term);
+    if (v->has_oom && v->view) {
+        snprintf(text, sizeof text, "%s%s%s", dry_cause_name(v->view->findings[0].cause),
+                 v->view->findings[0].note[0] ? ": " : "", v->view->findings[0].note);
+        print_line(term, "cause", text);
+    }
+    if (p->error)
+        print_line(term, "error", p->error);
     snprintf(text, sizeof text, "torch %s, %llu step%s in %.1f s; %s",
              p->torch ? p->torch : "?", (unsigned long long)p->step_count,
              p->step_count == 1 ? "" : "s", p->seconds,
              p->stopped ? p->stopped
              : p->error ? "ended by an exception"
                         : "ran to its end");
-    fprintf(term->out, "\nrun         ");
-    term_print_wrapped(term->out, text, 12, term->width);
-    fprintf(term->out, "self-check  ");
-    if (check->possible)
-        fprintf(term->out, "%s by the rules of PyTorch %s: %s of %s addresses\n",
-                check->exact ? "exact" : "not exact", check->compat,
-                term_format_count(check->alloc_matched, done),
-                term_format_count(check->alloc_count, all));
+    print_line(term, "run", text);
+    if (v->check.possible)
+        snprintf(text, sizeof text, "%s: %s of %s addresses replay",
+                 v->check.exact ? "exact" : "not exact",
+                 term_format_count(v->check.alloc_matched, done),
+                 term_format_count(v->check.alloc_count, all));
     else
-        term_print_wrapped(term->out, check->reason, 12, term->width);
-    if (p->error) {
-        fprintf(term->out, "error       ");
-        term_print_wrapped(term->out, p->error, 12, term->width);
+        snprintf(text, sizeof text, "%s",
+                 v->check.reason[0] ? v->check.reason : "the program left no snapshot");
+    print_line(term, "self-check", text);
+}
+
+/* --- tables ------------------------------------------------------------------------------- */
+
+static bool
+print_table(struct table *table, const struct term *term)
+{
+    bool is_printed = table_print(table, term);
+    table_finish(table);
+    return is_printed;
+}
+
+static bool
+print_owners(const struct dry_report *r, const struct term *term)
+{
+    const struct dry_explanation_view *v = r->trial->verdict.view;
+    struct table table;
+    char text[300], number[TERM_NUMBER_BYTES];
+    size_t count = 0;
+    const struct dry_owner *owners = v ? dry_owners_get(v->owners, &count) : NULL;
+    if (count == 0)
+        return true;
+    fprintf(term->out, "\nwho holds it then\n");
+    table_init(&table, ">bytes >share <line");
+    table.is_bounded = true;
+    uint64_t total = dry_owners_total(v->owners);
+    for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
+        const struct dry_owner *o = &owners[i];
+        table_add(&table, term_format_bytes(o->bytes, number));
+        snprintf(text, sizeof text, "%.1f %%",
+                 total ? 100.0 * (double)o->bytes / (double)total : 0.0);
+        table_add(&table, text);
+        size_t used = term_make_printable(text, sizeof text, o->name, o->name_length);
+        if (o->what_length > 0 && used < sizeof text)
+            snprintf(text + used, sizeof text - used, " (%.*s)", (int)o->what_length,
+                     o->what);
+        table_add(&table, text);
     }
+    return print_table(&table, term);
+}
+
+/* After a failure: the settings that were replayed with all that the program needs. */
+static const struct dry_explanation_view *
+find_settings(const struct dry_report *r)
+{
+    const struct trial *t = r->boundless ? r->boundless : r->trial;
+    return t->verdict.view;
+}
+
+static bool
+print_settings(const struct dry_report *r, const struct term *term)
+{
+    const struct dry_explanation_view *v = find_settings(r);
+    struct table table;
+    char number[TERM_NUMBER_BYTES];
+    size_t shown = 0;
+    uint64_t room = trial_room(r->trial->launch.wish.card);
+    table_init(&table, ">reserved >less <setting <");
+    table.is_bounded = true;
+    for (size_t i = 0; v && i < v->change_count && shown < SETTINGS_SHOWN; i++) {
+        const struct dry_change *c = &v->changes[i];
+        if (c->kind != DRY_CHANGE_SETTING)
+            continue;
+        table_add(&table, term_format_bytes(c->peak_bytes, number));
+        table_add(&table, term_format_bytes(c->bytes, number));
+        table_add(&table, c->setting);
+        table_add(&table, c->peak_bytes <= room ? "fits" : "does not fit");
+        shown++;
+    }
+    bool is_printed = true;
+    if (shown > 0) {
+        fprintf(term->out,
+                "\nPYTORCH_CUDA_ALLOC_CONF, each by a replay of the same requests\n");
+        is_printed = table_print(&table, term);
+    } else if (v) {
+        fprintf(term->out, "\nno other setting of the allocator needs less\n");
+    }
+    table_finish(&table);
+    return is_printed;
 }
 
 static bool
 print_processes(const struct dry_report *r, const struct term *term)
 {
+    const struct facts *facts = &r->trial->facts;
     struct table table;
     char text[TERM_NUMBER_BYTES];
-    if (r->facts->process_count < 2)
+    if (facts->process_count < 2)
         return true;
     fprintf(term->out, "\n");
     table_init(&table, ">rank >steps >allocated >reserved <result");
-    for (size_t i = 0; i < r->facts->process_count; i++) {
-        const struct facts_process *p = &r->facts->processes[i];
+    for (size_t i = 0; i < facts->process_count; i++) {
+        const struct facts_process *p = &facts->processes[i];
         snprintf(text, sizeof text, "%lld", (long long)p->rank);
         table_add(&table, p->rank == NO_NUMBER ? "-" : text);
         table_add(&table, term_format_count(p->step_count, text));
         table_add(&table, term_format_bytes(p->allocated_peak, text));
         table_add(&table, term_format_bytes(p->reserved_peak, text));
-        table_add(&table, p->has_oom ? "out of memory" : "fits");
+        table_add(&table, p->has_oom ? "out of memory" : p->error ? "failed" : "fits");
     }
-    bool is_printed = table_print(&table, term);
-    table_finish(&table);
-    return is_printed;
+    return print_table(&table, term);
 }
 
+/* The smallest cards that fit, for the larger ones do as well; the others are only counted. */
 static bool
 print_cards(const struct dry_report *r, const struct term *term)
 {
+    const struct trial_verdict *v = dry_report_find_cards(r);
     struct table table;
     char text[TERM_NUMBER_BYTES];
-    if (r->verdict->card_count == 0)
+    size_t fitting = 0, shown = 0;
+    for (size_t i = 0; v && i < v->card_count; i++)
+        fitting += v->cards[i].fits;
+    if (!v)
         return true;
-    fprintf(term->out, "\ncards, each by a replay of the same requests\n");
-    table_init(&table, "<card >memory <result >reserved >to_spare >retries");
-    for (size_t i = 0; i < r->verdict->card_count; i++) {
-        const struct dry_verdict_card *row = &r->verdict->cards[i];
+    fprintf(term->out, "\ncards, each by a replay of the same requests: %zu of %zu fit\n",
+            fitting, v->card_count);
+    table_init(&table, "<card >memory >reserved >to_spare >retries");
+    for (size_t i = 0; i < v->card_count && shown < CARDS_SHOWN; i++) {
+        const struct trial_verdict_card *row = &v->cards[i];
+        if (!row->fits)
+            continue;
         table_add(&table, row->card->name);
         table_add(&table, term_format_bytes(row->card->usable_bytes, text));
-        table_add(&table, row->fits ? "fits" : "out of memory");
-        table_add(&table, row->fits ? term_format_bytes(row->reserved, text) : "-");
-        table_add(&table,
-                  row->fits ? term_format_bytes(row->room - row->reserved, text) : "-");
-        table_add(&table, row->fits ? term_format_count(row->retries, text) : "-");
+        table_add(&table, term_format_bytes(row->reserved, text));
+        table_add(&table, term_format_bytes(row->room - row->reserved, text));
+        table_add(&table, term_format_count(row->retries, text));
+        shown++;
     }
-    bool is_printed = table_print(&table, term);
-    table_finish(&table);
+    if (shown == 0) {
+        table_finish(&table);
+        return true;
+    }
+    bool is_printed = print_table(&table, term);
+    if (fitting > shown)
+        fprintf(term->out, "  and %zu larger ones\n", fitting - shown);
     return is_printed;
 }
+
+/* --- the end ------------------------------------------------------------------------------ */
 
 /* Functions that were called and nobody wrote, and the hook's notes. */
 static void
 print_doubts(const struct dry_report *r, const struct term *term)
 {
-    const struct facts *facts = r->facts;
-    const json_t *notes = json_object_get(main_process(r)->json, "notes");
+    const struct facts *facts = &r->trial->facts;
+    const json_t *notes = json_object_get(trial_main(r->trial)->json, "notes");
     size_t shown = facts->call_count < CALLS_SHOWN ? facts->call_count : CALLS_SHOWN;
     char text[1200] = "";
     size_t used = 0;
@@ -184,11 +319,9 @@ print_doubts(const struct dry_report *r, const struct term *term)
                 "\nnot vouched for: functions that succeed and do nothing here\n  ");
         term_print_wrapped(term->out, text, 2, term->width);
     }
-    for (size_t i = 0; i < json_array_size(notes); i++) {
-        fprintf(term->out, "note: ");
-        term_print_wrapped(term->out, json_string_value(json_array_get(notes, i)), 6,
-                           term->width);
-    }
+    for (size_t i = 0; i < json_array_size(notes); i++)
+        print_line(term, i == 0 ? "note" : "",
+                   json_string_value(json_array_get(notes, i)));
 }
 
 bool
@@ -199,96 +332,13 @@ dry_report_print(const struct dry_report *r)
     print_head(r, &term);
     print_sums(r, &term);
     print_run(r, &term);
-    bool is_printed = print_processes(r, &term) && print_cards(r, &term);
+    bool is_printed = print_processes(r, &term) && print_owners(r, &term) &&
+                      print_settings(r, &term) && print_cards(r, &term);
     print_doubts(r, &term);
-    fprintf(term.out, "\nsnapshot    %s\n", r->snapshot);
-    fprintf(term.out, "            drystone top %s: who holds the peak\n", r->snapshot);
-    fprintf(term.out, "            drystone recommend %s: other settings\n", r->snapshot);
-    return is_printed;
-}
-
-/* --- for machines ------------------------------------------------------------------------- */
-
-static json_t *
-make_check(const struct dry_replay_check *check)
-{
-    return json_pack("{s:b, s:b, s:s?, s:o, s:o, s:o, s:o}", "possible", check->possible,
-                     "exact", check->exact, "compat", check->compat, "addresses",
-                     json_out_number(check->alloc_count), "addresses_matched",
-                     json_out_number(check->alloc_matched), "segment_events",
-                     json_out_number(check->segment_event_count), "matched",
-                     json_out_number(check->segment_event_matched));
-}
-
-static json_t *
-make_cards(const struct dry_verdict *v)
-{
-    json_t *cards = json_array();
-    for (size_t i = 0; i < v->card_count; i++) {
-        const struct dry_verdict_card *row = &v->cards[i];
-        json_array_append_new(
-            cards, json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "card", row->card->name,
-                             "total_bytes", json_out_number(row->card->usable_bytes),
-                             "room_bytes", json_out_number(row->room), "fits", row->fits,
-                             "reserved_peak_bytes",
-                             row->fits ? json_out_number(row->reserved) : json_null(),
-                             "num_alloc_retries",
-                             row->fits ? json_out_number(row->retries) : json_null()));
+    if (r->snapshot) {
+        const char *verb = trial_outcome(r->trial) == TRIAL_FITS_NOT ? "explain" : "top";
+        fprintf(term.out, "\n%-*s%s\n%*sdrystone %s %s\n", COLUMN, "snapshot",
+                r->snapshot, COLUMN, "", verb, r->snapshot);
     }
-    return cards;
-}
-
-static json_t *
-make_processes(const struct facts *facts)
-{
-    json_t *processes = json_array();
-    for (size_t i = 0; i < facts->process_count; i++)
-        json_array_append(processes, facts->processes[i].json);
-    return processes;
-}
-
-static json_t *
-make_calls(const struct facts *facts)
-{
-    json_t *calls = json_array();
-    for (size_t i = 0; i < facts->call_count; i++)
-        json_array_append_new(calls,
-                              json_pack("{s:s, s:o}", "function", facts->calls[i].name,
-                                        "calls", json_out_number(facts->calls[i].count)));
-    return calls;
-}
-
-static json_t *
-make_bracket(const struct dry_report *r)
-{
-    if (!r->late || r->late->process_count == 0)
-        return json_null();
-    return json_pack("{s:o, s:o}", "early_reserved_peak_bytes",
-                     json_out_number(main_process(r)->reserved_peak),
-                     "late_reserved_peak_bytes",
-                     json_out_number(r->late->processes[r->late->main].reserved_peak));
-}
-
-static json_t *
-make_fits(const struct dry_report *r)
-{
-    enum dry_outcome outcome = dry_report_outcome(r);
-    return outcome == DRY_NOT_KNOWN ? json_null() : json_boolean(outcome == DRY_FITS);
-}
-
-int
-dry_report_print_json(const struct dry_report *r)
-{
-    const struct facts_process *p = main_process(r);
-    json_t *root = json_pack(
-        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i}",
-        "schema", "drystone.dry-run/1", "fits", make_fits(r), "card",
-        r->launch->card->name, "reserved_peak_bytes", json_out_number(p->reserved_peak),
-        "allocated_peak_bytes", json_out_number(p->allocated_peak),
-        "requested_peak_bytes", json_out_number(p->requested_peak),
-        "context_bytes_assumed", json_out_number(r->launch->card->context_bytes),
-        "self_check", make_check(&r->verdict->check), "bracket", make_bracket(r),
-        "unvouched", make_calls(r->facts), "cards", make_cards(r->verdict), "processes",
-        make_processes(r->facts), "snapshot", r->snapshot, "exit_status", r->status);
-    return json_out_print("dry-run", root);
+    return is_printed;
 }

@@ -4,29 +4,30 @@
 
 /* A dry run, shown to people and to machines. */
 
-#include "dryrun/facts.h"
-#include "dryrun/launch.h"
-#include "dryrun/verdict.h"
+#include <jansson.h>
+
+#include "base/term.h"
+#include "dryrun/trial.h"
 
 struct dry_report {
-    const struct launch *launch;
-    const struct facts *facts;
-    const struct dry_verdict *verdict;
-    const char *snapshot; /* where it lies now */
-    int status;           /* of the program */
+    const struct trial *trial;
+    const char *snapshot; /* where it lies now; NULL: the program could make none */
     /* The other end, events done late; NULL: not run. */
-    const struct facts *late;
+    const struct trial *late;
+    /* The same program with boundless memory, if it ran out; NULL: not run. */
+    const struct trial *boundless;
 };
 
-enum dry_outcome {
-    DRY_FITS,      /* it ran to its end, or to where it was ended */
-    DRY_FITS_NOT,  /* it ran out of memory */
-    DRY_NOT_KNOWN, /* something else ended it before */
-};
-enum dry_outcome dry_report_outcome(const struct dry_report *report);
 /* False: there was no memory. */
 bool dry_report_print(const struct dry_report *report);
-/* Prints drystone.dry-run/1; returns an exit code. */
-int dry_report_print_json(const struct dry_report *report);
+/* Return the members of drystone.dry-run/1 behind "schema"; NULL: no memory. */
+json_t *dry_report_make_json(const struct dry_report *report);
+
+/* Return "fits", "does not fit" or "not known". */
+const char *dry_report_word(enum trial_outcome outcome);
+enum term_style dry_report_style(enum trial_outcome outcome);
+
+/* The cards that the requests were replayed on; NULL: none were. */
+const struct trial_verdict *dry_report_find_cards(const struct dry_report *report);
 
 #endif

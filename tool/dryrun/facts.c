@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/command.h"
 #include "base/json_in.h"
@@ -55,6 +56,7 @@ take_facts(struct json_in *in, struct facts_process *p)
     p->torch = text_of(p->json, "torch");
     p->error = text_of(json_object_get(p->json, "error"), "text");
     p->has_oom = json_is_object(json_object_get(p->json, "oom"));
+    p->is_stuck = json_is_true(json_object_get(p->json, "stuck"));
 }
 
 static bool
@@ -92,6 +94,10 @@ read_process(struct facts *facts, const char *command, const char *path)
     if (!p->snapshot)
         return report_failure(command, path, EXIT_MACHINE, "no memory");
     snprintf(p->snapshot, stem + sizeof ".pickle", "%.*s.pickle", (int)stem, path);
+    if (access(p->snapshot, R_OK) != 0) {
+        free(p->snapshot);
+        p->snapshot = NULL;
+    }
     return EXIT_FINE;
 }
 
@@ -156,7 +162,7 @@ compare_processes(const void *a, const void *b)
         return left->rank < right->rank ? -1 : 1;
     if (left->reserved_peak != right->reserved_peak)
         return left->reserved_peak < right->reserved_peak ? 1 : -1;
-    return strcmp(left->snapshot, right->snapshot);
+    return 0;
 }
 
 /* --- the folder --------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 
 /* One process that used a device. */
 struct facts_process {
-    char *snapshot; /* a path in the launch's folder */
+    char *snapshot; /* a path in the launch's folder; NULL: it could make none */
     json_t *json;   /* as the hook wrote it */
     int64_t rank;   /* NO_NUMBER: not said */
     uint64_t allocated_peak, reserved_peak,
@@ -28,6 +28,7 @@ struct facts_process {
     const char *error;   /* the exception that ended it, "Kind: text"; NULL: none */
     const char *torch;
     bool has_oom;
+    bool is_stuck; /* it went on without a step or a new peak, until it was ended */
 };
 
 /* A function that was called and that nobody wrote. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The idea stands in verdict.h. Cost: a replay a card, each O(events). */
+/* The idea stands in verdict.h. Cost: a replay a card and a setting, each O(events). */
 #include "dryrun/verdict.h"
 
 #include <stdlib.h>
 
 #include "base/command.h"
 #include "base/report.h"
-#include "record/load.h"
+
+#define SETTING_RUNS 12 /* replays of other settings, as `explain` has it */
+
+/* --- other cards -------------------------------------------------------------------------- */
 
 static size_t
 count_cards(void)
@@ -18,7 +21,8 @@ count_cards(void)
 }
 
 static enum dry_status
-replay_on(struct dry_replay *replay, struct dry_verdict_card *row, struct dry_error *err)
+replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
+          struct dry_error *err)
 {
     struct dry_run_options options;
     struct dry_run run;
@@ -35,56 +39,85 @@ replay_on(struct dry_replay *replay, struct dry_verdict_card *row, struct dry_er
 }
 
 static int
-replay_cards(struct dry_verdict *v, const char *command, const char *path,
-             struct dry_replay *replay)
+replay_cards(struct trial_verdict *v)
 {
+    struct study *s = &v->study;
+    struct dry_replay *replay = s->devices[s->main].replay;
     struct dry_error err;
     v->cards = calloc(count_cards() + 1, sizeof *v->cards);
     if (!v->cards)
-        return report_failure(command, path, EXIT_MACHINE, "no memory");
-    for (; dry_card_get(v->card_count); v->card_count++) {
-        struct dry_verdict_card *row = &v->cards[v->card_count];
+        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+    progress_begin(&s->progress, "replaying on other cards", 0);
+    enum dry_status status = DRY_OK;
+    for (; dry_card_get(v->card_count) && status == DRY_OK; v->card_count++) {
+        struct trial_verdict_card *row = &v->cards[v->card_count];
         row->card = dry_card_get(v->card_count);
         row->room = row->card->usable_bytes - row->card->context_bytes;
-        if (replay_on(replay, row, &err) != DRY_OK)
-            return report_error(command, path, &err);
+        status = replay_on(replay, row, &err);
     }
+    progress_end(&s->progress);
+    return status == DRY_OK ? EXIT_FINE : report_error(s->command, s->path, &err);
+}
+
+/* --- the peak, or the failure ------------------------------------------------------------- */
+
+static int
+on_progress(void *self, size_t run_count, size_t run_max)
+{
+    struct trial_verdict *v = self;
+    (void)run_max;
+    return progress_update(&v->study.progress, run_count);
+}
+
+static int
+explain(struct trial_verdict *v)
+{
+    struct study *s = &v->study;
+    struct dry_explain_options options;
+    struct dry_error err;
+    struct dry_explain_device *devices = calloc(s->device_count, sizeof *devices);
+    if (!devices)
+        return report_failure(s->command, s->path, EXIT_MACHINE, "no memory");
+    for (size_t i = 0; i < s->device_count; i++) {
+        devices[i].replay = s->devices[i].replay;
+        devices[i].timeline = s->devices[i].timeline;
+    }
+    dry_explain_options_init(&options);
+    options.devices = devices;
+    options.device_count = s->device_count;
+    options.subject = s->main;
+    options.run_max = SETTING_RUNS;
+    options.progress = on_progress;
+    options.progress_self = v;
+    progress_begin(&s->progress, "replaying other settings", 0);
+    enum dry_status status = dry_explanation_create(&options, &v->explanation, &err);
+    progress_end(&s->progress);
+    free(devices);
+    if (status != DRY_OK)
+        return report_error(s->command, s->path, &err);
+    v->view = dry_explanation_get_view(v->explanation);
     return EXIT_FINE;
 }
 
 int
-dry_verdict_make(struct dry_verdict *v, const char *command, const char *path)
+trial_verdict_make(struct trial_verdict *v, const char *command, const char *path)
 {
-    struct dry_trace *trace = NULL;
-    struct dry_replay *replay = NULL;
-    struct progress progress;
-    *v = (struct dry_verdict){0};
-    int code = load_trace(command, path, &trace, NULL);
-    if (code != EXIT_FINE)
+    *v = (struct trial_verdict){0};
+    int code = study_open(&v->study, command, path, STUDY_EVERY_DEVICE);
+    if (code != EXIT_FINE || v->study.device_count == 0)
         return code;
-    progress_begin(&progress, "replaying on other cards", 0);
-    const struct load_replay wanted = {.command = command,
-                                       .path = path,
-                                       .device = LOAD_BUSIEST_DEVICE,
-                                       .progress = &progress};
-    code = load_replay(&wanted, trace, &replay);
-    if (code == EXIT_FINE) {
-        v->check = *dry_replay_get_check(replay);
-        v->recorded = *dry_replay_get_recorded(replay);
-        v->has_oom = v->recorded.oom;
-        /* what it would have asked for after a failure nobody knows */
-        code = v->has_oom ? EXIT_FINE : replay_cards(v, command, path, replay);
-    }
-    progress_end(&progress);
-    v->recorded.conf = v->recorded.conf_problem = ""; /* theirs, and gone now */
-    dry_replay_destroy(replay);
-    dry_trace_destroy(trace);
-    return code;
+    struct dry_replay *replay = v->study.devices[v->study.main].replay;
+    v->check = *dry_replay_get_check(replay);
+    v->has_oom = dry_replay_get_recorded(replay)->oom;
+    code = explain(v);
+    return code == EXIT_FINE && !v->has_oom ? replay_cards(v) : code;
 }
 
 void
-dry_verdict_finish(struct dry_verdict *verdict)
+trial_verdict_finish(struct trial_verdict *v)
 {
-    free(verdict->cards);
-    *verdict = (struct dry_verdict){0};
+    dry_explanation_destroy(v->explanation);
+    study_close(&v->study);
+    free(v->cards);
+    *v = (struct trial_verdict){0};
 }

@@ -3,19 +3,24 @@
 #define TOOL_DRY_VERDICT_H
 
 /*
- * The meaning of a dry run: does it fit, is the snapshot exact, and what would other cards do.
+ * The meaning of a dry run: is the snapshot exact, why and where was the peak or the failure,
+ * and what would other cards do.
  *
- * The snapshot is PyTorch's own; it is replayed like any other, once as it was recorded and
- * once for each card with what that card has left beside a context.
+ * The snapshot is PyTorch's own. It is replayed like any other, once as it was recorded, some
+ * times under other settings, and once for each card with what that card has left beside a
+ * context.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <drystone/card.h>
+#include <drystone/explanation.h>
 #include <drystone/replay.h>
 
-struct dry_verdict_card {
+#include "record/study.h"
+
+struct trial_verdict_card {
     const struct dry_card *card;
     uint64_t room; /* what a context leaves */
     bool fits;
@@ -23,16 +28,20 @@ struct dry_verdict_card {
     uint64_t retries;  /* of requests, each with a synchronisation */
 };
 
-struct dry_verdict {
+struct trial_verdict {
+    struct study study;
+    struct dry_explanation *explanation; /* NULL: the snapshot has no events */
+    const struct dry_explanation_view *view;
     struct dry_replay_check check;
-    struct dry_replay_recorded recorded;
     bool has_oom;
-    struct dry_verdict_card *cards;
+    /* The smallest first; none if it ran out of memory: its later needs are not known. */
+    struct trial_verdict_card *cards;
     size_t card_count;
 };
 
-/* Read `path` and fill the verdict in. An exit_code; dry_verdict_finish() is due. */
-int dry_verdict_make(struct dry_verdict *verdict, const char *command, const char *path);
-void dry_verdict_finish(struct dry_verdict *verdict);
+/* Read `path` and fill the verdict in. An exit_code; trial_verdict_finish() is due. */
+int trial_verdict_make(struct trial_verdict *verdict, const char *command,
+                       const char *path);
+void trial_verdict_finish(struct trial_verdict *verdict);
 
 #endif

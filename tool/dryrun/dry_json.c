@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON of dry_report.h, drystone.dry-run/1 of drystone-dry-run(1). */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "dryrun/dry_report.h"
+
+static json_t *
+make_check(const struct dry_replay_check *check)
+{
+    return json_pack("{s:b, s:b, s:s?, s:o, s:o, s:o, s:o}", "possible", check->possible,
+                     "exact", check->exact, "compat", check->compat, "addresses",
+                     json_out_number(check->alloc_count), "addresses_matched",
+                     json_out_number(check->alloc_matched), "segment_events",
+                     json_out_number(check->segment_event_count), "matched",
+                     json_out_number(check->segment_event_matched));
+}
+
+static json_t *
+make_cards(const struct trial_verdict *v)
+{
+    json_t *cards = json_array();
+    for (size_t i = 0; v && i < v->card_count; i++) {
+        const struct trial_verdict_card *row = &v->cards[i];
+        json_array_append_new(
+            cards, json_pack("{s:s, s:o, s:o, s:b, s:o, s:o}", "card", row->card->name,
+                             "total_bytes", json_out_number(row->card->usable_bytes),
+                             "room_bytes", json_out_number(row->room), "fits", row->fits,
+                             "reserved_peak_bytes",
+                             row->fits ? json_out_number(row->reserved) : json_null(),
+                             "num_alloc_retries",
+                             row->fits ? json_out_number(row->retries) : json_null()));
+    }
+    return cards;
+}
+
+static json_t *
+make_settings(const struct dry_explanation_view *v)
+{
+    json_t *settings = json_array();
+    for (size_t i = 0; v && i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        if (c->kind == DRY_CHANGE_SETTING)
+            json_array_append_new(
+                settings, json_pack("{s:s, s:o, s:o}", "conf", c->setting,
+                                    "reserved_peak_bytes", json_out_number(c->peak_bytes),
+                                    "less_bytes", json_out_number(c->bytes)));
+    }
+    return settings;
+}
+
+static json_t *
+make_moment(const struct dry_explanation_view *v)
+{
+    if (!v || v->event == SIZE_MAX)
+        return json_null();
+    const char *line = v->request_line[0] ? v->request_line : v->last_line;
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:s}", "kind", dry_moment_kind_name(v->moment_kind), "pass",
+        dry_pass_name(v->last_pass), "step",
+        v->step == DRY_NONE ? json_null() : json_out_number(v->step), "line",
+        line[0] && line[0] != '(' ? json_out_text(line, strlen(line)) : json_null(),
+        "cause", dry_cause_name(v->findings[0].cause));
+}
+
+static json_t *
+make_processes(const struct facts *facts)
+{
+    json_t *processes = json_array();
+    for (size_t i = 0; i < facts->process_count; i++)
+        json_array_append(processes, facts->processes[i].json);
+    return processes;
+}
+
+static json_t *
+make_calls(const struct facts *facts)
+{
+    json_t *calls = json_array();
+    for (size_t i = 0; i < facts->call_count; i++)
+        json_array_append_new(calls,
+                              json_pack("{s:s, s:o}", "function", facts->calls[i].name,
+                                        "calls", json_out_number(facts->calls[i].count)));
+    return calls;
+}
+
+static json_t *
+make_bracket(const struct dry_report *r)
+{
+    if (!r->late || r->late->facts.process_count == 0)
+        return json_null();
+    return json_pack("{s:o, s:o}", "early_reserved_peak_bytes",
+                     json_out_number(trial_main(r->trial)->reserved_peak),
+                     "late_reserved_peak_bytes",
+                     json_out_number(trial_main(r->late)->reserved_peak));
+}
+
+static json_t *
+make_needs(const struct dry_report *r)
+{
+    if (!r->boundless || r->boundless->facts.process_count == 0)
+        return json_null();
+    const struct facts_process *p = trial_main(r->boundless);
+    return json_pack("{s:o, s:o}", "reserved_peak_bytes",
+                     json_out_number(p->reserved_peak), "allocated_peak_bytes",
+                     json_out_number(p->allocated_peak));
+}
+
+static json_t *
+make_fits(const struct dry_report *r)
+{
+    enum trial_outcome outcome = trial_outcome(r->trial);
+    return outcome == TRIAL_NOT_KNOWN ? json_null() : json_boolean(outcome == TRIAL_FITS);
+}
+
+json_t *
+dry_report_make_json(const struct dry_report *r)
+{
+    const struct trial *t = r->trial;
+    const struct facts_process *p = trial_main(t);
+    return json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:s?, s:i}",
+        "fits", make_fits(r), "card", t->launch.wish.card->name, "reserved_peak_bytes",
+        json_out_number(p->reserved_peak), "allocated_peak_bytes",
+        json_out_number(p->allocated_peak), "requested_peak_bytes",
+        json_out_number(p->requested_peak), "context_bytes_assumed",
+        json_out_number(t->launch.wish.card->context_bytes), "needs", make_needs(r),
+        "moment", make_moment(t->verdict.view), "self_check",
+        make_check(&t->verdict.check), "bracket", make_bracket(r), "unvouched",
+        make_calls(&t->facts), "settings",
+        make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
+        "cards", make_cards(dry_report_find_cards(r)), "processes",
+        make_processes(&t->facts), "error",
+        p->error ? json_string(p->error) : json_null(), "snapshot", r->snapshot,
+        "exit_status", t->status);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in find.h. */
+#include "dryrun/find.h"
+
+#define LEAP                                                                             \
+    8 /* the line is trusted no farther than to so many times the last that fitted */
+
+struct find
+find_begin(uint64_t first, uint64_t last)
+{
+    return (struct find){.first = first, .last = last};
+}
+
+/* Follow the line through the last two that fitted. 0: there is no line, or it falls. */
+static uint64_t
+follow_line(const struct find *f, uint64_t room)
+{
+    if (f->below == 0 || f->low_bytes <= f->below_bytes)
+        return 0;
+    if (room <= f->low_bytes)
+        return f->low;
+    double slope = (double)(f->low_bytes - f->below_bytes) / (double)(f->low - f->below);
+    double steps = (double)(room - f->low_bytes) / slope;
+    double most = (double)f->low * LEAP;
+    return f->low + (uint64_t)(steps < most ? steps : most);
+}
+
+uint64_t
+find_next(struct find *f, uint64_t room)
+{
+    if (f->low == 0)
+        return f->high ? 0 : f->first;
+    uint64_t end = f->high ? f->high : f->last + 1;
+    if (f->low + 1 >= end)
+        return 0;
+    uint64_t line = f->bisects ? 0 : follow_line(f, room);
+    f->was_line = line != 0;
+    if (line == 0)
+        line = f->high ? f->low + (f->high - f->low) / 2 : f->low * 2;
+    if (line <= f->low)
+        line = f->low + 1;
+    return line < end ? line : end - 1;
+}
+
+/* A line that led too far does so again: the next number is in the middle. */
+void
+find_note(struct find *f, uint64_t number, bool fits, uint64_t reserved)
+{
+    if (!fits) {
+        f->high = number;
+        f->bisects = f->was_line && !f->bisects;
+        return;
+    }
+    f->bisects = false;
+    f->below = f->low;
+    f->below_bytes = f->low_bytes;
+    f->low = number;
+    f->low_bytes = reserved;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program of launch.h, from its environment to its end.
+ *
+ * Signals are blocked and waited for, the child's end among them: no handler runs, and no
+ * interrupt leaves the temporary folder behind.
+ */
+#include "dryrun/launch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/command.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/term.h"
+
+#define BOUNDLESS_BYTES (UINT64_C(1) << 40)
+#define TERMINATE_NS UINT64_C(3000000000) /* after an interrupt that nobody obeyed */
+#define KILL_NS UINT64_C(6000000000)
+#define LINES_SHOWN 20
+
+/* --- its environment ---------------------------------------------------------------------- */
+
+/* Put `first` before what the variable holds. */
+static void
+put_first(const char *name, const char *first)
+{
+    const char *rest = getenv(name);
+    size_t size = strlen(first) + (rest ? strlen(rest) : 0) + 2;
+    char *joined = malloc(size);
+    if (!joined)
+        _exit(127);
+    snprintf(joined, size, "%s%s%s", first, rest && *rest ? ":" : "", rest ? rest : "");
+    setenv(name, joined, 1);
+    free(joined);
+}
+
+static void
+set_number(const char *name, int64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    setenv(name, text, 1);
+}
+
+static void
+set_card(const struct launch *l)
+{
+    const struct launch_wish *w = &l->wish;
+    const struct dry_card *card = w->card;
+    uint64_t total = w->is_boundless ? BOUNDLESS_BYTES : card->usable_bytes;
+    char text[2 * LAUNCH_PATH_BYTES];
+    snprintf(
+        text, sizeof text,
+        "name=%s;devices=%d;total=%llu;context=%llu;capability=%d.%d;sms=%d;threads=%d;"
+        "shared_sm=%llu;shared_block=%llu;l2=%llu;cuda=%d;cudnn=%d;nccl=%d;descending=%d;"
+        "late=%d;report=%s/called",
+        card->title, w->device_count, (unsigned long long)total,
+        (unsigned long long)card->context_bytes, card->capability_major,
+        card->capability_minor, card->sm_count, card->threads_per_sm,
+        (unsigned long long)card->shared_per_sm_bytes,
+        (unsigned long long)card->shared_per_block_max_bytes,
+        (unsigned long long)card->l2_bytes, l->wheel.cuda_version, l->wheel.cudnn_version,
+        l->wheel.nccl_version, card->descends, w->is_late, l->out);
+    setenv("DRYSTONE_STANDIN", text, 1);
+}
+
+static void
+set_hook(const struct launch *l)
+{
+    const struct launch_wish *w = &l->wish;
+    char text[2 * LAUNCH_PATH_BYTES];
+    snprintf(text, sizeof text,
+             "{\"out\": \"%s\", \"steps\": %lld, \"events\": %llu, \"patience\": %lld, "
+             "\"values\": %s, \"world_size\": %lld}",
+             l->out, (long long)w->step_max, (unsigned long long)w->event_max,
+             (long long)w->patience_s, w->has_values ? "true" : "false",
+             (long long)w->world_size);
+    setenv("DRYSTONE_DRY_RUN", text, 1);
+    put_first("PYTHONPATH", l->hook);
+}
+
+/* What torchrun would have set, for one rank of a job that is not there. */
+static void
+set_rank(const struct launch_wish *w)
+{
+    if (w->world_size == 0)
+        return;
+    set_number("WORLD_SIZE", w->world_size);
+    set_number("RANK", w->rank);
+    set_number("LOCAL_RANK", w->rank % w->device_count);
+    set_number("LOCAL_WORLD_SIZE",
+               w->world_size < w->device_count ? w->world_size : w->device_count);
+    set_number("GROUP_RANK", w->rank / w->device_count);
+    setenv("MASTER_ADDR", "localhost", 1);
+    setenv("MASTER_PORT", "29500", 1);
+    /* threads that would wait for the other ranks */
+    setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 1);
+}
+
+static void
+set_variables(const struct launch *l)
+{
+    char text[LAUNCH_PATH_BYTES];
+    set_card(l);
+    set_hook(l);
+    set_rank(&l->wish);
+    put_first("LD_PRELOAD", l->preload);
+    setenv("TRITON_LIBCUDA_PATH", l->folder, 1);
+    /* what was compiled for a stand-in, or timed on one, is nothing for a later run */
+    setenv("USE_PYTORCH_KERNEL_CACHE", "0", 1);
+    snprintf(text, sizeof text, "%.4000s/inductor", l->folder);
+    setenv("TORCHINDUCTOR_CACHE_DIR", text, 1);
+    snprintf(text, sizeof text, "%.4000s/triton", l->folder);
+    setenv("TRITON_CACHE_DIR", text, 1);
+    unsetenv("CUDA_VISIBLE_DEVICES"); /* there are as many as were asked for */
+}
+
+static void
+write_log_path(const struct launch *l, char path[LAUNCH_PATH_BYTES])
+{
+    snprintf(path, LAUNCH_PATH_BYTES, "%.4000s/log", l->folder);
+}
+
+static void
+set_output(const struct launch *l)
+{
+    if (l->wish.output == LAUNCH_OUTPUT_ERROR)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (l->wish.output != LAUNCH_OUTPUT_HIDDEN)
+        return;
+    char path[LAUNCH_PATH_BYTES];
+    write_log_path(l, path);
+    int log = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (log < 0)
+        _exit(127);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    close(log);
+}
+
+static void
+become_program(const struct launch *l, const sigset_t *mask)
+{
+    const struct option_list *words = l->wish.words;
+    char **argv = calloc(words->count + 1, sizeof *argv);
+    if (!argv)
+        _exit(127);
+    for (size_t i = 0; i < words->count; i++)
+        argv[i] = (char *)(uintptr_t)words->values[i]; /* exec() does not change them */
+    set_variables(l);
+    set_output(l);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(words->values[0], argv);
+    fprintf(stderr, "drystone: %s: %s\n", words->values[0], strerror(errno));
+    _exit(127);
+}
+
+/* --- its end ------------------------------------------------------------------------------ */
+
+struct wait {
+    const struct launch *launch;
+    pid_t child;
+    sigset_t signals;
+    uint64_t begin_ns, interrupt_ns; /* 0: none came */
+    struct progress progress;
+    char title[160];
+};
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Read "STEPS ALLOCATED RESERVED" of the process that reserves most. */
+static bool
+read_progress(const char *out, uint64_t best[3])
+{
+    DIR *folder = opendir(out);
+    const struct dirent *entry;
+    bool is_found = false;
+    while (folder && (entry = readdir(folder)) != NULL) {
+        char path[LAUNCH_PATH_BYTES + 260], line[100] = "", *at = line;
+        if (!strstr(entry->d_name, ".progress"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", out, entry->d_name);
+        FILE *in = fopen(path, "r");
+        if (in && !fgets(line, sizeof line, in))
+            line[0] = '\0';
+        if (in)
+            fclose(in);
+        uint64_t numbers[3];
+        for (int i = 0; i < 3; i++)
+            numbers[i] = strtoull(at, &at, 10);
+        if (line[0] && (!is_found || numbers[2] > best[2]))
+            memcpy(best, numbers, sizeof numbers);
+        is_found |= line[0] != '\0';
+    }
+    if (folder)
+        closedir(folder);
+    return is_found;
+}
+
+static void
+show_progress(struct wait *w)
+{
+    const char *title = w->launch->wish.title ? w->launch->wish.title : "running";
+    uint64_t numbers[3] = {0}, done = (now_ns() - w->begin_ns) / 1000000000;
+    char reserved[TERM_NUMBER_BYTES];
+    if (w->launch->wish.output != LAUNCH_OUTPUT_HIDDEN)
+        return;
+    snprintf(w->title, sizeof w->title, "%.80s, seconds", title);
+    if (read_progress(w->launch->out, numbers)) {
+        snprintf(w->title, sizeof w->title, "%.80s, %s reserved, step", title,
+                 term_format_bytes(numbers[2], reserved));
+        done = numbers[0];
+    }
+    w->progress.what = w->title;
+    progress_update(&w->progress, done);
+}
+
+/* An interrupt reached the program, too; a program that does not end is made to. */
+static void
+take_signal(struct wait *w, int number)
+{
+    if (number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP) {
+        if (number != SIGINT)
+            kill(w->child, number);
+        if (w->interrupt_ns == 0)
+            w->interrupt_ns = now_ns();
+    }
+    uint64_t since = w->interrupt_ns ? now_ns() - w->interrupt_ns : 0;
+    if (since > KILL_NS)
+        kill(w->child, SIGKILL);
+    else if (since > TERMINATE_NS)
+        kill(w->child, SIGTERM);
+}
+
+static int
+wait_for_end(struct wait *w)
+{
+    static const struct timespec tick = {.tv_nsec = 200000000};
+    int ended = 0;
+    pid_t done;
+    while ((done = waitpid(w->child, &ended, WNOHANG)) == 0) {
+        take_signal(w, sigtimedwait(&w->signals, NULL, &tick));
+        show_progress(w);
+    }
+    return done < 0 ? 127 << 8 : ended;
+}
+
+/* The first process whose parent we are, or became; 0: none. */
+static pid_t
+find_child(void)
+{
+    char path[64];
+    long long child = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *in = fopen(path, "r");
+    char text[32] = "";
+    if (in && fgets(text, sizeof text, in))
+        child = strtoll(text, NULL, 10);
+    if (in)
+        fclose(in);
+    return (pid_t)child;
+}
+
+/* End what the program left running: compilers of Inductor's, say, that fill our folder. */
+static void
+end_orphans(void)
+{
+    pid_t child;
+    while ((child = find_child()) > 0) {
+        kill(child, SIGKILL);
+        if (waitpid(child, NULL, 0) < 0)
+            return;
+    }
+}
+
+int
+launch_run(struct launch *l, int *status)
+{
+    struct wait w = {.launch = l, .begin_ns = now_ns()};
+    static const int numbers[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    sigset_t before;
+    sigemptyset(&w.signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&w.signals, numbers[i]);
+    fflush(NULL);
+    sigprocmask(SIG_BLOCK, &w.signals, &before);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    progress_begin(&w.progress, "running", 0);
+    w.child = fork();
+    if (w.child == 0)
+        become_program(l, &before);
+    int ended = w.child > 0 ? wait_for_end(&w) : 0, error = errno;
+    end_orphans();
+    progress_end(&w.progress);
+    while (sigtimedwait(&w.signals, NULL, &(struct timespec){0}) > 0)
+        ; /* those that were meant for the program */
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (w.child < 0)
+        return report_failure(l->wish.command, NULL, EXIT_MACHINE, "%s", strerror(error));
+    *status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+    if (w.interrupt_ns)
+        return report_failure(l->wish.command, NULL, EXIT_INTERRUPTED,
+                              "interrupted after %.1f s; nothing is left behind",
+                              (double)(w.interrupt_ns - w.begin_ns) / 1e9);
+    return EXIT_FINE;
+}
+
+void
+launch_show_output(const struct launch *l)
+{
+    char path[LAUNCH_PATH_BYTES], lines[LINES_SHOWN][400];
+    size_t count = 0;
+    write_log_path(l, path);
+    FILE *in = fopen(path, "r");
+    while (in && fgets(lines[count % LINES_SHOWN], sizeof *lines, in))
+        count++;
+    for (size_t i = count > LINES_SHOWN ? count - LINES_SHOWN : 0; i < count; i++) {
+        char safe[420];
+        char *line = lines[i % LINES_SHOWN];
+        line[strcspn(line, "\n")] = '\0';
+        term_make_printable(safe, sizeof safe, line, strlen(line));
+        fprintf(stderr, "  | %s\n", safe);
+    }
+    if (in)
+        fclose(in);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in series.h. */
+#include "dryrun/series.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/json_out.h"
+#include "base/report.h"
+#include "base/table.h"
+
+/* Write "run-BATCH_8.pickle" for "run.pickle" and the label "BATCH=8". NULL: no memory. */
+static char *
+name_snapshot(const char *output, const char *label)
+{
+    const char *end = strrchr(output, '.');
+    size_t stem = end && !strchr(end, '/') ? (size_t)(end - output) : strlen(output);
+    size_t size = strlen(output) + strlen(label) + 2;
+    char *name = malloc(size);
+    if (!name)
+        return NULL;
+    snprintf(name, size, "%.*s-%s%s", (int)stem, output, label, output + stem);
+    for (char *c = name + stem + 1; c < name + stem + 1 + strlen(label); c++) {
+        bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                        (*c >= 'a' && *c <= 'z') || *c == '.' || *c == '-';
+        if (!is_plain)
+            *c = '_';
+    }
+    return name;
+}
+
+static int
+keep_snapshot(const struct series *s, const struct trial *t, struct series_row *row)
+{
+    if (!trial_main(t)->snapshot || (s->has_one_snapshot && row->outcome != TRIAL_FITS))
+        return EXIT_FINE;
+    row->snapshot =
+        s->has_one_snapshot ? strdup(s->output) : name_snapshot(s->output, row->label);
+    if (!row->snapshot)
+        return report_failure(s->wish->command, NULL, EXIT_MACHINE, "no memory");
+    return trial_keep_snapshot(t, row->snapshot);
+}
+
+static int
+take(struct series *s, const struct trial *t, struct series_row *row)
+{
+    const struct facts_process *p = trial_main(t);
+    row->outcome = trial_outcome(t);
+    row->reserved = p->reserved_peak;
+    row->allocated = p->allocated_peak;
+    row->step_count = p->step_count;
+    row->seconds = p->seconds;
+    int code = keep_snapshot(s, t, row);
+    const struct dry_report report = {.trial = t, .snapshot = row->snapshot};
+    if (code == EXIT_FINE)
+        row->json = dry_report_make_json(&report);
+    if (code == EXIT_FINE &&
+        (!row->json || json_object_set_new(row->json, "run", json_string(row->label))))
+        code = report_failure(s->wish->command, NULL, EXIT_MACHINE, "no memory");
+    return code;
+}
+
+int
+series_run(struct series *s, const struct launch_wish *wish, const char *label)
+{
+    struct series_row *more = realloc(s->rows, (s->count + 1) * sizeof *more);
+    if (!more)
+        return report_failure(wish->command, NULL, EXIT_MACHINE, "no memory");
+    s->rows = more;
+    struct series_row *row = &s->rows[s->count];
+    *row = (struct series_row){.outcome = TRIAL_NOT_KNOWN};
+    snprintf(row->label, sizeof row->label, "%s", label);
+    struct trial trial = {.launch = {.wish = *wish}};
+    trial.launch.wish.output = LAUNCH_OUTPUT_HIDDEN;
+    trial.launch.wish.title = row->label;
+    int code = trial_run(&trial);
+    if (code == EXIT_FINE) {
+        s->count++;
+        code = take(s, &trial, row);
+    }
+    if (row->outcome == TRIAL_NOT_KNOWN && code != EXIT_INTERRUPTED)
+        launch_show_output(&trial.launch);
+    trial_finish(&trial);
+    return code;
+}
+
+bool
+series_print(const struct series *s, size_t best)
+{
+    struct term term;
+    struct table table;
+    char text[80], columns[240];
+    term_init(&term, stdout);
+    uint64_t room = trial_room(s->wish->card);
+    snprintf(columns, sizeof columns,
+             "<%.60s <result >allocated >reserved >to_spare >steps >seconds <",
+             s->heading);
+    table_init(&table, columns);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct series_row *row = &s->rows[i];
+        bool fits = row->outcome == TRIAL_FITS;
+        table_add(&table, row->label);
+        table_add(&table, dry_report_word(row->outcome));
+        table_add(&table, term_format_bytes(row->allocated, text));
+        table_add(&table, term_format_bytes(row->reserved, text));
+        uint64_t spare = room > row->reserved ? room - row->reserved : 0;
+        table_add(&table, fits ? term_format_bytes(spare, text) : "-");
+        table_add(&table, term_format_count(row->step_count, text));
+        snprintf(text, sizeof text, "%.1f", row->seconds);
+        table_add(&table, text);
+        table_add(&table, i == best ? "<- the largest that fits" : "");
+    }
+    bool is_printed = table_print(&table, &term);
+    table_finish(&table);
+    return is_printed;
+}
+
+int
+series_print_json(const struct series *s, size_t best)
+{
+    json_t *runs = json_array();
+    for (size_t i = 0; i < s->count; i++)
+        json_array_append(runs, s->rows[i].json);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:o, s:o}", "schema", "drystone.dry-run/1", "card",
+        s->wish->card->name, "best",
+        best == SIZE_MAX ? json_null() : json_string(s->rows[best].label), "runs", runs);
+    return json_out_print(s->wish->command, root);
+}
+
+void
+series_finish(struct series *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->rows[i].snapshot);
+        json_decref(s->rows[i].json);
+    }
+    free(s->rows);
+    s->rows = NULL;
+    s->count = 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in trial.h. */
+#include "dryrun/trial.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/command.h"
+#include "base/output.h"
+#include "base/report.h"
+
+static int
+look_at(struct trial *t)
+{
+    int code = facts_read(&t->facts, t->launch.wish.command, t->launch.out);
+    if (code != EXIT_FINE)
+        return code;
+    if (t->facts.process_count == 0)
+        return report_failure(
+            t->launch.wish.command, t->launch.wish.words->values[0], EXIT_INPUT,
+            "the program ended with status %d before it used a GPU", t->status);
+    const char *snapshot = trial_main(t)->snapshot;
+    return snapshot ? trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot)
+                    : EXIT_FINE;
+}
+
+int
+trial_run(struct trial *t)
+{
+    int code = launch_begin(&t->launch);
+    if (code == EXIT_FINE)
+        code = launch_run(&t->launch, &t->status);
+    return code == EXIT_FINE ? look_at(t) : code;
+}
+
+void
+trial_finish(struct trial *t)
+{
+    trial_verdict_finish(&t->verdict);
+    facts_finish(&t->facts);
+    launch_finish(&t->launch);
+}
+
+const struct facts_process *
+trial_main(const struct trial *t)
+{
+    return &t->facts.processes[t->facts.main];
+}
+
+enum trial_outcome
+trial_outcome(const struct trial *t)
+{
+    bool has_oom = t->verdict.has_oom, has_error = false;
+    for (size_t i = 0; i < t->facts.process_count; i++) {
+        const struct facts_process *p = &t->facts.processes[i];
+        has_oom |= p->has_oom;
+        has_error |= p->error || p->is_stuck;
+    }
+    if (has_oom)
+        return TRIAL_FITS_NOT;
+    bool has_stopped = trial_main(t)->stopped != NULL;
+    return has_error || (t->status != 0 && !has_stopped) ? TRIAL_NOT_KNOWN : TRIAL_FITS;
+}
+
+uint64_t
+trial_room(const struct dry_card *card)
+{
+    return card->usable_bytes - card->context_bytes;
+}
+
+/* --- the snapshot ------------------------------------------------------------------------- */
+
+static enum dry_status
+copy_all(FILE *from, const struct dry_sink *sink, struct dry_error *err)
+{
+    char bytes[1 << 16];
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, from)) > 0) {
+        if (sink->write(sink->self, bytes, count, err) != DRY_OK)
+            return DRY_ERR_SYSTEM;
+    }
+    return DRY_OK;
+}
+
+int
+trial_keep_snapshot(const struct trial *t, const char *to)
+{
+    const char *command = t->launch.wish.command, *from = trial_main(t)->snapshot;
+    struct output out;
+    struct dry_error err;
+    FILE *in = fopen(from, "rb");
+    if (!in)
+        return report_failure(command, from, EXIT_MACHINE, "%s", strerror(errno));
+    int code = output_open(&out, command, to);
+    if (code == EXIT_FINE) {
+        struct dry_sink sink = output_sink(&out);
+        code = output_close(&out, copy_all(in, &sink, &err), &err);
+    }
+    fclose(in);
+    return code;
+}

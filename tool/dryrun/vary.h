@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_VARY_H
+#define TOOL_VARY_H
+
+/*
+ * Words of a program's command with places for values: "--batch {BATCH}".
+ *
+ *     --vary BATCH=8,16 --vary LENGTH=512,1024     four combinations
+ *
+ *     struct vary vary;
+ *     code = vary_read(&vary, "dry-run", specs, words);
+ *     for (size_t i = 0; i < vary.combination_count; i++) {
+ *         struct option_list filled;
+ *         if (vary_fill(&vary, i, words, &filled)) ...
+ *         vary_free(&filled);
+ *     }
+ *     vary_finish(&vary);
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+
+#define VARY_NAMES_MAX 8
+#define VARY_COMBINATIONS_MAX 1000
+#define VARY_LABEL_BYTES 160
+
+struct vary_name {
+    char *name;    /* owned; the values point into it */
+    char **values; /* owned */
+    size_t count;
+};
+
+struct vary {
+    struct vary_name names[VARY_NAMES_MAX];
+    size_t name_count;
+    size_t combination_count; /* the product; 1 without names */
+};
+
+/*
+ * Read "NAME=VALUE,VALUE" of each spec. EXIT_USAGE and a message: a spec of another form, a
+ * name twice, or one that no word has a place for. vary_finish() is due in any case.
+ */
+int vary_read(struct vary *vary, const char *command, const struct option_list *specs,
+              const struct option_list *words);
+void vary_finish(struct vary *vary);
+
+/* Return the value of name number `name` in combination `index`; the last name turns fastest. */
+const char *vary_value(const struct vary *vary, size_t index, size_t name);
+/* Write "BATCH=8 LENGTH=512". */
+void vary_label(const struct vary *vary, size_t index, char label[VARY_LABEL_BYTES]);
+
+/* Copy the words with the combination's values in their places. False: no memory. */
+bool vary_fill(const struct vary *vary, size_t index, const struct option_list *words,
+               struct option_list *filled);
+/* The same for one name and value. */
+bool vary_fill_one(const char *name, const char *value, const struct option_list *words,
+                   struct option_list *filled);
+void vary_free(struct option_list *filled);
+/* Does any word have the place "{name}"? */
+bool vary_has_place(const struct option_list *words, const char *name);
+/* Is `length` bytes of `text` a name: letters, digits and _, no digit first? */
+bool vary_is_name(const char *text, size_t length);
+
+#endif
