@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA that is not there, as a program sees it: memory beside a naive account, streams early
+ * and late, captures, virtual memory, errors. The library reads its card once a process, so each
+ * test runs in a child of its own. The library is $DRY_TEST_STANDIN.
+ */
+#include "support/cmocka.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define TOTAL (UINT64_C(1) << 30)
+#define CONTEXT (UINT64_C(100) << 20)
+
+enum { OK = 0, INVALID_VALUE = 1, NO_MEMORY = 2, NOT_READY = 600, NOT_REGISTERED = 713 };
+enum { UNJOINED = 904, CAPTURE_UNSUPPORTED = 900, ALREADY_REGISTERED = 712 };
+
+/* The functions under test, by CUDA's names and signatures. */
+static struct {
+    int (*cudaMalloc)(void **address, size_t size);
+    int (*cudaFree)(void *address);
+    int (*cudaMemGetInfo)(size_t *free_bytes, size_t *total_bytes);
+    int (*cudaMemcpy)(void *to, const void *from, size_t bytes, int kind);
+    int (*cudaMemset)(void *address, int value, size_t bytes);
+    int (*cudaGetLastError)(void);
+    int (*cudaPeekAtLastError)(void);
+    int (*cudaHostRegister)(void *address, size_t size, unsigned flags);
+    int (*cudaHostUnregister)(void *address);
+    int (*cudaStreamCreate)(void **stream);
+    int (*cudaStreamDestroy)(void *stream);
+    int (*cudaStreamQuery)(void *stream);
+    int (*cudaStreamSynchronize)(void *stream);
+    int (*cudaStreamWaitEvent)(void *stream, void *event, unsigned flags);
+    int (*cudaStreamBeginCapture)(void *stream, int mode);
+    int (*cudaStreamEndCapture)(void *stream, void **graph);
+    int (*cudaStreamIsCapturing)(void *stream, int *status);
+    int (*cudaEventCreate)(void **event);
+    int (*cudaEventRecord)(void *event, void *stream);
+    int (*cudaEventQuery)(void *event);
+    int (*cudaEventSynchronize)(void *event);
+    int (*cudaGraphGetNodes)(void *graph, void **nodes, size_t *count);
+    int (*cuMemAddressReserve)(uint64_t *address, size_t size, size_t alignment,
+                               uint64_t hint, unsigned long long flags);
+    int (*cuMemAddressFree)(uint64_t address, size_t size);
+    int (*cuMemCreate)(void **handle, size_t size, const void *properties,
+                       unsigned long long flags);
+    int (*cuMemRelease)(void *handle);
+    int (*cuMemMap)(uint64_t address, size_t size, size_t offset, void *handle,
+                    unsigned long long flags);
+    int (*cuMemUnmap)(uint64_t address, size_t size);
+    int (*cuMemExportToShareableHandle)(void *to, void *handle, int kind,
+                                        unsigned long long flags);
+} cuda;
+
+#define LOOK_UP(name) look_up(library, #name, &cuda.name, sizeof cuda.name)
+
+static void
+look_up(void *library, const char *name, void *function, size_t size)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "%s is not there\n", name);
+        _exit(2);
+    }
+    memcpy(function, &found, size);
+}
+
+static void
+open_library(void)
+{
+    const char *path = getenv("DRY_TEST_STANDIN");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    if (!library) {
+        fprintf(stderr, "DRY_TEST_STANDIN: %s\n", path ? dlerror() : "not set");
+        _exit(2);
+    }
+    LOOK_UP(cudaMalloc), LOOK_UP(cudaFree), LOOK_UP(cudaMemGetInfo), LOOK_UP(cudaMemcpy);
+    LOOK_UP(cudaMemset), LOOK_UP(cudaGetLastError), LOOK_UP(cudaPeekAtLastError);
+    LOOK_UP(cudaHostRegister), LOOK_UP(cudaHostUnregister), LOOK_UP(cudaStreamCreate);
+    LOOK_UP(cudaStreamDestroy), LOOK_UP(cudaStreamQuery), LOOK_UP(cudaStreamSynchronize);
+    LOOK_UP(cudaStreamWaitEvent), LOOK_UP(cudaStreamBeginCapture);
+    LOOK_UP(cudaStreamEndCapture), LOOK_UP(cudaStreamIsCapturing),
+        LOOK_UP(cudaEventCreate);
+    LOOK_UP(cudaEventRecord), LOOK_UP(cudaEventQuery), LOOK_UP(cudaEventSynchronize);
+    LOOK_UP(cudaGraphGetNodes), LOOK_UP(cuMemAddressReserve), LOOK_UP(cuMemAddressFree);
+    LOOK_UP(cuMemCreate), LOOK_UP(cuMemRelease), LOOK_UP(cuMemMap), LOOK_UP(cuMemUnmap);
+    LOOK_UP(cuMemExportToShareableHandle);
+}
+
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                      \
+            _exit(1);                                                                    \
+        }                                                                                \
+    } while (0)
+
+/* Run `body` in a child whose card is "total", "context" and `words`. Returns its status. */
+static int
+run_status(const char *words, void (*body)(void))
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char setup[300];
+        snprintf(setup, sizeof setup, "total=%llu;context=%llu%s%s",
+                 (unsigned long long)TOTAL, (unsigned long long)CONTEXT,
+                 *words ? ";" : "", words);
+        setenv("DRYSTONE_STANDIN", setup, 1);
+        open_library();
+        body();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void
+run_on(const char *words, void (*body)(void))
+{
+    assert_int_equal(run_status(words, body), 0);
+}
+
+static uint64_t
+free_bytes(void)
+{
+    size_t free_now, total;
+    CHECK(cuda.cudaMemGetInfo(&free_now, &total) == OK && total == TOTAL);
+    return free_now;
+}
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+#define SLOTS 40
+
+/* Random requests beside a list of what is there: no overlap, the sums right, zeros at first. */
+static void
+do_as_an_account(void)
+{
+    struct slot {
+        char *address;
+        size_t size;
+    } slots[SLOTS] = {0};
+    uint64_t used = CONTEXT;
+    uint32_t random = 12345;
+    CHECK(free_bytes() == TOTAL - CONTEXT);
+    for (int step = 0; step < 20000; step++) {
+        random = random * 1664525 + 1013904223;
+        struct slot *s = &slots[random >> 16 & 31];
+        size_t size = (random >> 8) % (60 * MIB) + 1, rounded;
+        if (s->address) {
+            rounded = (s->size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+            CHECK(cuda.cudaFree(s->address) == OK);
+            used -= rounded;
+            s->address = NULL;
+        } else {
+            void *address = NULL;
+            rounded = (size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+            bool fits = used + rounded <= TOTAL;
+            CHECK(cuda.cudaMalloc(&address, size) == (fits ? OK : NO_MEMORY));
+            CHECK(cuda.cudaGetLastError() == (fits ? OK : NO_MEMORY));
+            if (!fits)
+                continue;
+            s->address = address, s->size = size;
+            used += rounded;
+            for (int i = 0; i < SLOTS; i++)
+                CHECK(&slots[i] == s || !slots[i].address ||
+                      slots[i].address + slots[i].size <= s->address ||
+                      s->address + size <= slots[i].address);
+            CHECK(s->address[0] == 0 && s->address[size - 1] == 0);
+            CHECK(cuda.cudaMemset(s->address, 7, size < 100 ? size : 100) == OK);
+        }
+        CHECK(free_bytes() == TOTAL - used);
+    }
+}
+
+static void
+memory_is_kept_account_of(void **state)
+{
+    (void)state;
+    run_on("", do_as_an_account);
+    run_on("descending=1", do_as_an_account);
+}
+
+static void
+do_errors(void)
+{
+    void *address;
+    CHECK(cuda.cudaMalloc(&address, 2 * TOTAL) == NO_MEMORY);
+    CHECK(cuda.cudaPeekAtLastError() == NO_MEMORY &&
+          cuda.cudaGetLastError() == NO_MEMORY);
+    CHECK(cuda.cudaGetLastError() == OK);
+    CHECK(cuda.cudaFree((void *)(uintptr_t)0x1000) == INVALID_VALUE);
+    CHECK(cuda.cudaFree(NULL) == OK);
+    static char host[8192];
+    CHECK(cuda.cudaHostUnregister(host) == NOT_REGISTERED);
+    CHECK(cuda.cudaHostRegister(host, sizeof host, 0) == OK);
+    CHECK(cuda.cudaHostRegister(host, sizeof host, 0) == ALREADY_REGISTERED);
+    CHECK(cuda.cudaHostUnregister(host) == OK);
+    CHECK(cuda.cuMemExportToShareableHandle(NULL, NULL, 0, 0) != OK);
+}
+
+static void
+errors_are_the_runtimes(void **state)
+{
+    (void)state;
+    run_on("", do_errors);
+}
+
+static void
+do_copies(void)
+{
+    static char from[3 << 20], to[3 << 20];
+    void *device;
+    memset(from, 5, sizeof from);
+    memset(to, 1, sizeof to);
+    CHECK(cuda.cudaMalloc(&device, sizeof from) == OK);
+    CHECK(cuda.cudaMemcpy(device, from, 1000, 1) == OK);
+    CHECK(cuda.cudaMemcpy(to, device, 2000, 2) == OK);
+    CHECK(to[0] == 5 && to[999] == 5 && to[1000] == 0 && to[1999] == 0 && to[2000] == 1);
+    CHECK(cuda.cudaMemcpy(device, from, sizeof from, 1) == OK); /* beyond the bound */
+    CHECK(cuda.cudaMemcpy(to, device, sizeof to, 2) == OK);
+    CHECK(to[0] == 0 && to[sizeof to - 1] == 0);
+}
+
+static void
+small_copies_keep_their_bytes(void **state)
+{
+    (void)state;
+    run_on("", do_copies);
+}
+
+static void
+do_virtual_memory(void)
+{
+    uint64_t address, before = free_bytes();
+    void *handles[2];
+    /* what PyTorch writes: pinned memory of device 0 */
+    static const uint32_t properties[8] = {1, 0, 1, 0};
+    CHECK(cuda.cuMemAddressReserve(&address, 8 * TOTAL, 0, 0, 0) == OK);
+    CHECK(free_bytes() == before);
+    CHECK(cuda.cuMemCreate(&handles[0], 20 * MIB, properties, 0) == OK);
+    CHECK(cuda.cuMemCreate(&handles[1], 2 * TOTAL, properties, 0) == NO_MEMORY);
+    CHECK(free_bytes() == before - 20 * MIB);
+    CHECK(cuda.cuMemMap(address + 20 * MIB, 20 * MIB, 0, handles[0], 0) == OK);
+    CHECK(cuda.cuMemRelease(handles[0]) == OK);
+    CHECK(free_bytes() == before - 20 * MIB); /* mapped: it lives */
+    CHECK(cuda.cuMemUnmap(address + 20 * MIB, 20 * MIB) == OK);
+    CHECK(free_bytes() == before);
+    CHECK(cuda.cuMemAddressFree(address, 8 * TOTAL) == OK);
+}
+
+static void
+mapped_memory_lives_until_it_is_unmapped(void **state)
+{
+    (void)state;
+    run_on("", do_virtual_memory);
+}
+
+/* --- time --------------------------------------------------------------------------------- */
+
+static void
+do_early(void)
+{
+    void *stream, *event;
+    CHECK(cuda.cudaStreamCreate(&stream) == OK && cuda.cudaEventCreate(&event) == OK);
+    CHECK(cuda.cudaEventQuery(event) == OK); /* never recorded */
+    CHECK(cuda.cudaEventRecord(event, stream) == OK);
+    CHECK(cuda.cudaEventQuery(event) == OK && cuda.cudaStreamQuery(stream) == OK);
+}
+
+static void
+do_late(void)
+{
+    void *first, *second, *event, *behind;
+    CHECK(cuda.cudaStreamCreate(&first) == OK && cuda.cudaStreamCreate(&second) == OK);
+    CHECK(cuda.cudaEventCreate(&event) == OK && cuda.cudaEventCreate(&behind) == OK);
+    CHECK(cuda.cudaEventRecord(event, first) == OK);
+    CHECK(cuda.cudaEventQuery(event) == NOT_READY);
+    CHECK(cuda.cudaGetLastError() == NOT_READY || cuda.cudaGetLastError() == OK);
+    CHECK(cuda.cudaEventRecord(behind, first) == OK);
+    CHECK(cuda.cudaEventSynchronize(behind) ==
+          OK); /* what lies before it has passed, too */
+    CHECK(cuda.cudaEventQuery(event) == OK);
+    CHECK(cuda.cudaEventRecord(event, second) == OK);
+    CHECK(cuda.cudaStreamSynchronize(first) == OK);
+    CHECK(cuda.cudaEventQuery(event) == NOT_READY);
+    CHECK(cuda.cudaStreamSynchronize(second) == OK);
+    CHECK(cuda.cudaEventQuery(event) == OK);
+}
+
+static void
+events_pass_at_once_or_when_somebody_waits(void **state)
+{
+    (void)state;
+    run_on("", do_early);
+    run_on("late=1", do_late);
+}
+
+static void
+do_capture(void)
+{
+    void *first, *second, *event, *joined, *graph;
+    int status;
+    size_t count;
+    CHECK(cuda.cudaStreamCreate(&first) == OK && cuda.cudaStreamCreate(&second) == OK);
+    CHECK(cuda.cudaEventCreate(&event) == OK && cuda.cudaEventCreate(&joined) == OK);
+    CHECK(cuda.cudaStreamBeginCapture(first, 0) == OK);
+    CHECK(cuda.cudaEventRecord(event, first) == OK);
+    CHECK(cuda.cudaStreamWaitEvent(second, event, 0) == OK); /* joins the capture */
+    CHECK(cuda.cudaStreamIsCapturing(second, &status) == OK && status == 1);
+    CHECK(cuda.cudaEventRecord(joined, second) == OK);
+    CHECK(cuda.cudaStreamWaitEvent(first, joined, 0) == OK);
+    CHECK(cuda.cudaStreamEndCapture(first, &graph) == OK && graph);
+    CHECK(cuda.cudaStreamIsCapturing(second, &status) == OK && status == 0);
+    CHECK(cuda.cudaGraphGetNodes(graph, NULL, &count) == OK);
+}
+
+static void
+a_capture_takes_in_streams_that_wait_for_it(void **state)
+{
+    (void)state;
+    run_on("", do_capture);
+}
+
+/* --- the setup ---------------------------------------------------------------------------- */
+
+static void
+do_nothing(void)
+{
+    (void)free_bytes();
+}
+
+static void
+a_wrong_card_ends_the_program(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"total=x",    "total",  "colour=red",
+                                        "devices=17", "late=2", "capability=9"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_not_equal(run_status(wrong[i], do_nothing), 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_kept_account_of),
+        cmocka_unit_test(errors_are_the_runtimes),
+        cmocka_unit_test(small_copies_keep_their_bytes),
+        cmocka_unit_test(mapped_memory_lives_until_it_is_unmapped),
+        cmocka_unit_test(events_pass_at_once_or_when_somebody_waits),
+        cmocka_unit_test(a_capture_takes_in_streams_that_wait_for_it),
+        cmocka_unit_test(a_wrong_card_ends_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
