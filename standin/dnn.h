@@ -25,6 +25,7 @@
 enum dnn_status { DNN_OK = 0, DNN_BAD_PARAM = 2000, DNN_NO_HOST_MEMORY = 4003 };
 
 #define DNN_DIMENSIONS_MAX 8
+#define DNN_FLOAT 0
 
 struct dnn_handle {
     void *stream;
@@ -57,6 +58,7 @@ enum dnn_kind {
 
 /* Names of attributes that somebody here looks at. */
 enum dnn_name {
+    DNN_CONVOLUTION_STRIDES = 103,
     DNN_HEURISTICS_GRAPH = 201,
     DNN_HEURISTICS_RESULTS = 202,
     DNN_CONFIG_ENGINE = 300,
@@ -64,11 +66,15 @@ enum dnn_name {
     DNN_CONFIG_SHARED_MEMORY = 304,
     DNN_PLAN_CONFIG = 401,
     DNN_PLAN_WORKSPACE = 402,
+    DNN_FORWARD_HOW = 702,
     DNN_FORWARD_FILTER = 703,
+    DNN_DATA_HOW = 708,
     DNN_DATA_FILTER = 709,
+    DNN_WEIGHT_HOW = 714,
     DNN_WEIGHT_FILTER = 715,
     DNN_GRAPH_OPERATIONS = 801,
     DNN_GRAPH_ENGINE_COUNT = 802,
+    DNN_TENSOR_TYPE = 901,
     DNN_TENSOR_SIZES = 902,
     DNN_ENGINE_GRAPH = 1300,
     DNN_ENGINE_INDEX = 1301,
@@ -83,6 +89,8 @@ const struct dnn_part *dnn_part_child(const struct dnn_part *part, int name,
                                       int64_t index);
 /* The numbers that an attribute holds, and how many; NULL: it was not written. */
 const int64_t *dnn_part_numbers(const struct dnn_part *part, int name, int64_t *count);
+/* The type of a tensor's elements, as cuDNN numbers them; -1: it was not written. */
+int dnn_part_type(const struct dnn_part *part);
 
 /* --- models (dnn_plan.c) -------------------------------------------------------------------- */
 

@@ -200,6 +200,16 @@ dnn_part_numbers(const struct dnn_part *part, int name, int64_t *count)
     return a->values;
 }
 
+int
+dnn_part_type(const struct dnn_part *part)
+{
+    const struct attribute *a = find(part, DNN_TENSOR_TYPE);
+    int type = -1;
+    if (a && a->count == 1 && value_size(a->type) == sizeof type)
+        memcpy(&type, a->values, sizeof type);
+    return type;
+}
+
 /* --- what the library itself writes --------------------------------------------------------- */
 
 enum { TYPE_INT64 = 3, TYPE_INT32 = 23 };

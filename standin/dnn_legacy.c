@@ -164,12 +164,17 @@ cudnnGetConvolutionBackwardFilterWorkspaceSize(struct dnn_handle *handle, const 
 
 /* --- batch norm ----------------------------------------------------------------------------- */
 
-/* Answer a MODEL: 2 floats a channel for forward and backward. */
+#define PERSISTENT_MODE 2
+
+/*
+ * Answer a MODEL: nothing where channels come first, as recordings of BatchNorm2d and BatchNorm3d
+ * show, forward and backward. The persistent mode is for channels that come last: 2 floats each.
+ */
 static size_t
-norm_bytes(const struct dnn_tensor *x)
+norm_bytes(int mode, const struct dnn_tensor *x)
 {
     int channels = x->count > 1 ? x->sizes[1] : 1;
-    return (size_t)channels * 2 * sizeof(float);
+    return mode == PERSISTENT_MODE ? (size_t)channels * 2 * sizeof(float) : 0;
 }
 
 EXPORT int
@@ -178,9 +183,9 @@ cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     const void *z, const void *y, const void *scale, const void *activation,
     size_t *bytes)
 {
-    (void)handle, (void)mode, (void)operations, (void)z, (void)y, (void)scale;
+    (void)handle, (void)operations, (void)z, (void)y, (void)scale;
     (void)activation;
-    *bytes = norm_bytes(x);
+    *bytes = norm_bytes(mode, x);
     return DNN_OK;
 }
 
@@ -190,9 +195,9 @@ cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     const void *y, const void *dy, const void *dz, const void *dx, const void *scale,
     const void *activation, size_t *bytes)
 {
-    (void)handle, (void)mode, (void)operations, (void)y, (void)dy, (void)dz, (void)dx;
+    (void)handle, (void)operations, (void)y, (void)dy, (void)dz, (void)dx;
     (void)scale, (void)activation;
-    *bytes = norm_bytes(x);
+    *bytes = norm_bytes(mode, x);
     return DNN_OK;
 }
 
