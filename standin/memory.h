@@ -6,8 +6,8 @@
  * Memory of devices: an account, and address space that costs nothing until it is touched.
  *
  * Each device has one region of addresses of this process, zero pages that the kernel makes when
- * something is written. Ranges are cut from it in steps of 2 MiB, the lowest that fits first (or
- * the highest, where the card's driver was seen to do so). Writes are noted, so that a
+ * something is written. Ranges are cut from it in steps of 2 MiB, the lowest that fits first, or
+ * downwards in chunks of 32 MiB where the card's driver does so. Writes are noted, so that a
  * block that is handed out again can be made zero at the price of what was written alone.
  *
  * M1  Ranges of a device do not overlap and lie in its region, sorted by address.
