@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dry run held against a recording from a real GPU: the same requests, the same peaks?
 
-    truth.py RECORDING.pickle DRYRUN.pickle [--device N] [--dry-device N] [--tool PATH] [--json]
+    truth.py RECORDING.pickle DRYRUN.pickle [--device N] [--dry-device N] [--requests N]
+             [--tool PATH] [--json]
 
 Both are snapshots of PyTorch, or a program's own dump of its snapshot under a dry run. The trace
 of one device of the recording is a window, which may begin in the middle of a run. Its place
@@ -12,6 +13,7 @@ Requests are compared in order. Where the two differ, the shortest way back to e
 taken, and what was passed over on either side is counted and told. Peaks are those of the window:
 reserved and requested bytes follow from the segments at the dump and the trace backwards; active
 bytes, which know of blocks that were not split, from `drystone replay` ($DRYSTONE or --tool).
+--requests compares the first N alone, of a recording whose rest depends on data nobody has.
 
 Exit status: 0 the requests are the same and the peaks of requested bytes equal; 1 they differ.
 """
@@ -106,16 +108,22 @@ class Window:
 # --- the place of the window, and what is the same ------------------------------------------
 
 
-def find_offset(real, dry):
-    """Where the recording's first requests occur; of several places, the one with as much in use."""
-    length = min(PREFIX, len(real.sizes))
-    while length >= min(LEAST, len(real.sizes)) > 0:
+def find_offset(real, dry, size):
+    """Where the recording's first requests occur, and how many placed it.
+
+    Of several places: with as much in use before, then with the most equal requests, the last.
+    """
+    length = min(PREFIX, size)
+    while length >= min(LEAST, size) > 0:
         head = real.sizes[:length]
         found = [i for i in range(len(dry.sizes) - length + 1)
                  if dry.sizes[i] == head[0] and dry.sizes[i:i + length] == head]
         if found:
             base = real.requested[real.at[0]]
-            return min(found, key=lambda i: (abs(dry.requested[dry.at[i]] - base), -i)), length
+            apart = [abs(dry.requested[dry.at[i]] - base) for i in found]
+            near = [i for i, bytes_apart in zip(found, apart) if bytes_apart == min(apart)]
+            same = [sum(map(int.__eq__, real.sizes[:size], dry.sizes[i:i + size])) for i in near]
+            return max(zip(same, near))[1], length
         length //= 2
     return 0, 0
 
@@ -210,14 +218,16 @@ def describe(real, dry, gap):
             "real": tell(real, i, a), "dry": tell(dry, j, b)}
 
 
-def compare(real, dry, tool):
-    offset, prefix = find_offset(real, dry)
-    matched, gaps, end = align(real.sizes, dry.sizes, offset)
-    result = {"requests": len(real.sizes), "matched": matched, "dry_requests": end - offset,
-              "dry_total": len(dry.sizes), "offset": offset, "placed_by": prefix,
+def compare(real, dry, tool, size):
+    offset, prefix = find_offset(real, dry, size)
+    is_whole = size == len(real.sizes)
+    matched, gaps, end = align(real.sizes[:size],
+                               dry.sizes if is_whole else dry.sizes[:offset + size], offset)
+    result = {"requests": size, "of": len(real.sizes), "matched": matched,
+              "dry_requests": end - offset, "dry_total": len(dry.sizes), "offset": offset,
+              "placed_by": prefix,
               "passed": sum(g[2] for g in gaps), "dry_passed": sum(g[3] for g in gaps),
               "conf": [real.conf, dry.conf], "gaps": len(gaps)}
-    size = len(real.sizes)
     for name in ("requested", "reserved"):
         result[name] = [real.peak(getattr(real, name), 0, size),
                         dry.peak(getattr(dry, name), offset, end)]
@@ -257,12 +267,13 @@ def main():
     parser.add_argument("dryrun")
     parser.add_argument("--device", type=int, help="of the recording; default: the busiest")
     parser.add_argument("--dry-device", type=int)
+    parser.add_argument("--requests", type=int, default=sys.maxsize)
     parser.add_argument("--tool", default=os.environ.get("DRYSTONE"))
     parser.add_argument("--json", action="store_true")
     wish = parser.parse_args()
     real = Window(wish.recording, wish.device)
     dry = Window(wish.dryrun, wish.dry_device)
-    result = compare(real, dry, wish.tool)
+    result = compare(real, dry, wish.tool, min(wish.requests, len(real.sizes)))
     if wish.json:
         print(json.dumps(result, indent=1))
     else:
