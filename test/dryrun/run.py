@@ -2,12 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every program of a battery runs to its end without a GPU, and its snapshot replays exactly.
 
-    run.py TOOL [NAME...]
+    run.py TOOL [--core | NAME...]
 
-The programs lie in programs/; a line "card:", "gpus:", "conf:", "options:" or "expect:" of the text
-at their head says what differs from a plain run. PyTorch with CUDA is $DRY_TEST_TORCH (made by
-scripts/get_torch.py); without it they are skipped.
+The programs lie in programs/. A line of the text at their head says what differs from a plain
+run:
+
+    card: NAME, gpus: N, conf: STR   what it runs on
+    options: WORDS                   further options of the command
+    expect: fits, oom or unknown     how it ends
+            none                     this allocator of PyTorch's makes no snapshot
+    check: addresses                 the snapshot does not tell why segments were given back
+    needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
+                                     (requirements.txt has them all)
+    with: WORDS                      between Python and the program's path
+
+PyTorch with CUDA is $DRY_TEST_TORCH (made by scripts/get_torch.py); without it all are skipped.
 """
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -18,14 +29,41 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
-OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None)}
+OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": (0, True)}
+# Those that every release of PyTorch is tried with: each stands for a part of CUDA's libraries.
+CORE = ("adamw_ways", "attention", "batch_halving", "checkpoint_ways", "convolutions", "ddp",
+        "expandable", "fourier", "fsdp", "gpt_autocast", "graph_pools", "linear_algebra", "loader",
+        "optimizers", "peers", "pinned", "profiler", "recurrent", "resnet", "sparse_tensors",
+        "streams")
 
 
 def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect): (.*)$", head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|with): (.*)$", head, re.M))}
+
+
+def find_missing(path, torch):
+    """The first module that a program needs and the folder has not; None: it has all."""
+    for name in re.split(r",\s*", read_head(path).get("needs", "")):
+        if name and not importlib.machinery.PathFinder.find_spec(name, [str(torch)]):
+            return name
+    return None
+
+
+def judge(result, head):
+    """None, or what is wrong with what the tool says."""
+    fits = OUTCOMES[head["expect"]][1]
+    if result["fits"] is not fits:
+        return f"fits is {result['fits']}, expected {fits}"
+    check = result["self_check"]
+    exact = check["exact"] if "check" not in head else \
+        check["addresses_matched"] == check["addresses"]
+    if not exact or check["addresses"] == 0:
+        return f"the snapshot does not replay exactly: {check}"
+    notes = [note for process in result["processes"] for note in process["notes"]]
+    return f"notes: {notes}" if notes else None
 
 
 def run(tool, path, folder, torch):
@@ -38,24 +76,22 @@ def run(tool, path, folder, torch):
     if "conf" in head:
         env["PYTORCH_CUDA_ALLOC_CONF"] = head["conf"]
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),
-             "--output", snapshot, *head.get("options", "").split(), "--", sys.executable, path]
+             "--output", snapshot, *head.get("options", "").split(), "--", sys.executable,
+             *head.get("with", "").split(), path]
     done = subprocess.run([str(word) for word in words], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
-    status, fits = OUTCOMES[head["expect"]]
+    status = OUTCOMES[head["expect"]][0]
     end = "\n".join(done.stderr.splitlines()[-12:])
     if done.returncode != status:
         return f"exit status {done.returncode}, expected {status}\n{end}"
-    result = json.loads(done.stdout)
-    if result["fits"] is not fits:
-        return f"fits is {result['fits']}, expected {fits}"
-    check = result["self_check"]
-    if not check["exact"] or check["addresses"] == 0:
-        return f"the snapshot does not replay exactly: {check}"
+    if head["expect"] == "none":
+        result = json.loads(done.stdout)
+        is_told = result["snapshot"] is None and result["allocated_peak_bytes"] > 0
+        return None if is_told else f"expected no snapshot, and peaks: {done.stdout}"
     shown = subprocess.run([tool, "info", snapshot], capture_output=True, check=False)
     if shown.returncode != 0:
         return f"drystone info refuses the snapshot: {shown.stderr}"
-    notes = [note for process in result["processes"] for note in process["notes"]]
-    return f"notes: {notes}" if notes else None
+    return judge(json.loads(done.stdout), head)
 
 
 def main():
@@ -65,14 +101,20 @@ def main():
         print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
         sys.exit(SKIPPED)
     programs = sorted((HERE / "programs").glob("*.py"))
-    chosen = [path for path in programs if not sys.argv[2:] or path.stem in sys.argv[2:]]
-    failed = 0
+    names = CORE if sys.argv[2:] == ["--core"] else sys.argv[2:]
+    chosen = [path for path in programs if not names or path.stem in names]
+    failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         for path in chosen:
+            missing = find_missing(path, torch)
+            if missing:
+                print(f"{path.stem}: SKIPPED: no {missing} in DRY_TEST_TORCH's folder", flush=True)
+                skipped += 1
+                continue
             wrong = run(tool, path, pathlib.Path(folder), torch)
             print(f"{path.stem}: {wrong or 'ok'}", flush=True)
             failed += wrong is not None
-    print(f"{len(chosen)} programs, {failed} wrong")
+    print(f"{len(chosen)} programs, {failed} wrong, {skipped} skipped")
     sys.exit(1 if failed else 0)
 
 
