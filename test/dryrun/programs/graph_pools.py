@@ -1,0 +1,28 @@
+"""Two graphs that share a pool: the second lies where the first lay."""
+import torch
+
+
+def capture(pool):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        x = torch.zeros(8 << 20, device="cuda")
+        y = x * 2
+        del x, y
+    return graph
+
+
+pool = torch.cuda.graph_pool_handle()
+kept = [capture(pool)]
+reserved = torch.cuda.memory_reserved()
+kept.append(capture(pool))
+assert torch.cuda.memory_reserved() == reserved
+kept.append(capture(None))
+assert torch.cuda.memory_reserved() == 2 * reserved
+for graph in kept:
+    graph.replay()
+torch.cuda.empty_cache()
+assert torch.cuda.memory_reserved() == 2 * reserved  # graphs hold their pools
+del kept, graph
+torch.cuda.synchronize()
+torch.cuda.empty_cache()
+assert torch.cuda.memory_reserved() == 0
