@@ -163,11 +163,19 @@ nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *count,
     return result;
 }
 
+/*
+ * Tell that the device belongs to no fabric: all members behind the version are 0, and the state
+ * among them says so. The version has the size of what the caller has in its lowest bytes.
+ */
 EXPORT int
-nvmlDeviceGetGpuFabricInfoV(void *device, void *fabric)
+nvmlDeviceGetGpuFabricInfoV(void *device, unsigned *fabric)
 {
-    (void)device, (void)fabric;
-    return NVML_UNSUPPORTED;
+    unsigned bytes = *fabric & 0xffffff;
+    (void)device;
+    if (bytes < sizeof *fabric || bytes > 256)
+        return NVML_INVALID;
+    memset(fabric + 1, 0, bytes - sizeof *fabric);
+    return NVML_OK;
 }
 
 EXPORT int
