@@ -192,14 +192,16 @@ now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+enum { EVENT_UNTIMED = 2 }; /* among an event's flags */
+
 EXPORT enum cuda_error
 cudaEventCreateWithFlags(struct standin_event **event, unsigned flags)
 {
-    (void)flags;
     *event = calloc(1, sizeof **event);
     if (!*event)
         return standin_note(CUDA_NO_MEMORY);
     (*event)->device = standin_device();
+    (*event)->is_timed = !(flags & EVENT_UNTIMED);
     return CUDA_OK;
 }
 
@@ -271,6 +273,8 @@ cudaEventElapsedTime(float *ms, const struct standin_event *begin,
                      const struct standin_event *end)
 {
     if (!begin || !end || !begin->is_recorded || !end->is_recorded)
+        return standin_note(CUDA_INVALID_HANDLE);
+    if (!begin->is_timed || !end->is_timed)
         return standin_note(CUDA_INVALID_HANDLE);
     double took = end->time_ms - begin->time_ms;
     *ms = (float)(took > 0 ? took : 1e-3);

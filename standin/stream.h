@@ -40,7 +40,7 @@ struct standin_stream {
 
 struct standin_event {
     int device;
-    bool is_recorded;
+    bool is_timed, is_recorded;
     struct standin_stream *stream;
     uint64_t ordinal;
     struct standin_graph *capture; /* recorded in it */
