@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "setup.h"
@@ -41,9 +43,12 @@ EXPORT int
 ncclGetUniqueId(struct unique_id *id)
 {
     static uint64_t last;
-    uint64_t number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t words[] = {__atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
+                        (uint64_t)getpid(), (uint64_t)now.tv_sec, (uint64_t)now.tv_nsec};
     memset(id, 0, sizeof *id);
-    memcpy(id->bytes, &number, sizeof number);
+    memcpy(id->bytes, words, sizeof words);
     return NCCL_OK;
 }
 
@@ -63,46 +68,66 @@ nccl_bytes(uint64_t count, int type)
 
 /* --- communicators -------------------------------------------------------------------------- */
 
+/* Mix words into a number that other words hardly give. */
+static uint64_t
+mix(uint64_t number, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        number = (number ^ at[i]) * UINT64_C(0x100000001b3);
+    return number;
+}
+
+/* What one call of this process says of a member; `id` 0: other ranks are not to be met. */
 static int
-create(struct nccl_member **member, int rank, int size, bool is_split)
+create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t id)
 {
     if (size <= 0 || rank < 0 || rank >= size)
         return NCCL_BAD_ARGUMENT;
-    *member = malloc(sizeof **member);
+    *member = calloc(1, sizeof **member);
     if (!*member)
         return NCCL_SYSTEM_ERROR;
-    **member = (struct nccl_member){rank, size, standin_device(), is_split};
+    **member = (struct nccl_member){rank, size, standin_device(), is_split, id, 0, NULL};
+    if (id != 0 && !is_split)
+        (*member)->box = nccl_box_open(id, rank, size);
     return NCCL_OK;
+}
+
+/* The identity of a communicator that is made of another, by all of its ranks in the same order. */
+static uint64_t
+id_of_child(struct nccl_member *parent, int colour)
+{
+    uint64_t words[] = {++parent->child_count, (uint64_t)colour};
+    return parent->id ? mix(parent->id, words, sizeof words) : 0;
 }
 
 EXPORT int
 ncclCommInitRank(struct nccl_member **member, int size, struct unique_id id, int rank)
 {
-    (void)id;
-    return create(member, rank, size, false);
+    return create(member, rank, size, false, mix(1, &id, sizeof id));
 }
 
 EXPORT int
 ncclCommInitRankConfig(struct nccl_member **member, int size, struct unique_id id,
                        int rank, const void *config)
 {
-    (void)id, (void)config;
-    return create(member, rank, size, false);
+    (void)config;
+    return ncclCommInitRank(member, size, id, rank);
 }
 
 EXPORT int
 ncclCommInitRankScalable(struct nccl_member **member, int size, int rank, int id_count,
                          const struct unique_id *ids, const void *config)
 {
-    (void)id_count, (void)ids, (void)config;
-    return create(member, rank, size, false);
+    (void)config;
+    return create(member, rank, size, false, mix(1, ids, (size_t)id_count * sizeof *ids));
 }
 
 EXPORT int
 ncclCommInitAll(struct nccl_member **members, int count, const int *devices)
 {
     for (int i = 0; i < count; i++) {
-        int result = create(&members[i], i, count, false);
+        int result = create(&members[i], i, count, false, 0);
         if (result != NCCL_OK)
             return result;
         members[i]->device = devices ? devices[i] : i;
@@ -122,18 +147,57 @@ drystone_standin_split(int size)
     told_size = size;
 }
 
-/* Take the key for the rank, as it is where keys count from 0. An untold size is the parent's. */
+/* What each rank says when a communicator is split. */
+struct wish {
+    int colour, key;
+};
+
+/*
+ * Ask all ranks of `parent` what they wish, and count those of this one's colour. False: somebody
+ * is in no process, so nobody knows.
+ */
+static bool
+count_colour(const struct nccl_member *parent, struct wish own, int *rank, int *size)
+{
+    *rank = 0, *size = 1;
+    for (int other = 0; other < parent->size; other++)
+        nccl_box_send(parent->box, other, (uintptr_t)&own, sizeof own);
+    for (int other = 0; other < parent->size; other++) {
+        struct wish wish;
+        if (other == parent->rank)
+            continue;
+        if (!nccl_box_receive(parent->box, other, (uintptr_t)&wish, sizeof wish))
+            return false;
+        if (wish.colour != own.colour)
+            continue;
+        bool is_before =
+            wish.key < own.key || (wish.key == own.key && other < parent->rank);
+        *rank += is_before, ++*size;
+    }
+    return true;
+}
+
+/*
+ * Where nobody can be asked, the key is the rank, as it is where keys count from 0, and an untold
+ * size is the parent's.
+ */
 EXPORT int
 ncclCommSplit(struct nccl_member *parent, int colour, int key,
               struct nccl_member **member, const void *config)
 {
     (void)config;
-    int told = told_size, size = told > 0 ? told : parent->size;
+    int rank, size, told = told_size;
+    uint64_t id = id_of_child(parent, colour);
+    bool is_known =
+        parent->box && count_colour(parent, (struct wish){colour, key}, &rank, &size);
     told_size = 0;
     *member = NULL;
     if (colour == NO_COLOUR)
         return NCCL_OK;
-    return create(member, key >= 0 && key < size ? key : 0, size, told <= 0);
+    if (is_known)
+        return create(member, rank, size, false, id);
+    size = told > 0 ? told : parent->size;
+    return create(member, key >= 0 && key < size ? key : 0, size, told <= 0, id);
 }
 
 EXPORT int
@@ -144,20 +208,24 @@ ncclCommShrink(struct nccl_member *parent, const int *excluded, int count,
     int lower = 0;
     for (int i = 0; i < count; i++)
         lower += excluded[i] < parent->rank;
-    return create(member, parent->rank - lower, parent->size - count, parent->is_split);
+    return create(member, parent->rank - lower, parent->size - count, parent->is_split,
+                  id_of_child(parent, 0));
 }
 
 EXPORT int
 ncclCommGrow(struct nccl_member *parent, int size, const struct unique_id *id, int rank,
              struct nccl_member **member, const void *config)
 {
-    (void)id, (void)config;
-    return create(member, parent ? parent->rank : rank, size, false);
+    (void)config;
+    return create(member, parent ? parent->rank : rank, size, false,
+                  id ? mix(1, id, sizeof *id) : 0);
 }
 
 EXPORT int
 ncclCommDestroy(struct nccl_member *member)
 {
+    if (member)
+        nccl_box_close(member->box);
     free(member);
     return NCCL_OK;
 }
@@ -165,8 +233,7 @@ ncclCommDestroy(struct nccl_member *member)
 EXPORT int
 ncclCommAbort(struct nccl_member *member)
 {
-    free(member);
-    return NCCL_OK;
+    return ncclCommDestroy(member);
 }
 
 EXPORT int

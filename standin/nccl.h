@@ -3,11 +3,12 @@
 #define STANDIN_NCCL_H
 
 /*
- * NCCL: communicators of any size, of which this process is one rank and no other is there.
+ * NCCL: communicators of any size, of which this process is one rank.
  *
- * Every operation succeeds and is work on its stream. It leaves the data that it would leave if
- * all ranks had the data of this one: an all-gather repeats this rank's part. A rank that is
- * received from has nothing to give, so its data stays as it was.
+ * Every operation succeeds and is work on its stream. What other ranks of the same machine give,
+ * if it is little, comes by messages (nccl_mail.h). All else is as if all ranks had the data of
+ * this one: an all-gather repeats this rank's part. Data of a rank that is in no process, or
+ * that is much, stays as it was where it is received.
  *
  *     member    a communicator, seen by one rank
  *     slot      the part of a buffer that belongs to one rank
@@ -22,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nccl_mail.h"
 #include "standin.h"
 
 enum nccl_result {
@@ -34,7 +36,10 @@ enum nccl_result {
 struct nccl_member {
     int rank, size;
     int device;
-    bool is_split; /* its size is an upper bound: nobody told the true one */
+    bool is_split;        /* its size is an upper bound: nobody told the true one */
+    uint64_t id;          /* the same for all of its ranks */
+    uint64_t child_count; /* communicators made of it */
+    struct nccl_box *box; /* NULL: nothing comes from other processes */
 };
 
 /* The bytes of `count` elements of a type, as NCCL numbers them. */

@@ -3,9 +3,10 @@
  * NCCL's operations, alone and in groups. The idea stands in nccl.h.
  *
  * A thread lists the broadcasts, sends and receives of its group, and settles them at its end.
- * This rank's gift to itself, known only then, stands for what the others give. An all-gather
- * may come as a broadcast from each rank, an all-to-all as sends and receives. A settlement
- * compares each receiver with each giver, O(operations x operations) at worst.
+ * Where no message comes, this rank's gift to itself, known only then, stands for what the others
+ * give. An all-gather may come as a broadcast from each rank, an all-to-all as sends and
+ * receives. A settlement compares each receiver with each giver, O(operations x operations) at
+ * worst.
  *
  * Other ranks' slots are filled up to 64 KiB in all. More is weights or gradients, which nobody
  * looks at; sizes and flags, which programs compare, are less.
@@ -16,7 +17,7 @@
 #include "nccl.h"
 #include "stream.h"
 
-#define REPEATED_BYTES_MAX (UINT64_C(64) << 10)
+#define REPEATED_BYTES_MAX NCCL_MAIL_BYTES_MAX
 #define GRAIN UINT64_C(512) /* blocks of PyTorch's allocator begin at multiples */
 
 /* --- groups --------------------------------------------------------------------------------- */
@@ -67,15 +68,42 @@ find_giver(const struct transfer *receiver)
     return NULL;
 }
 
+/* Send to the one rank, or as the root of a broadcast to all. */
+static void
+give(const struct transfer *t)
+{
+    const struct nccl_member *member = t->member;
+    if (t->kind == SEND)
+        nccl_box_send(member->box, t->peer, t->address, t->bytes);
+    for (int rank = 0; t->kind == BROADCAST && rank < member->size; rank++)
+        nccl_box_send(member->box, rank, t->address, t->bytes);
+}
+
+static void
+receive(const struct transfer *t)
+{
+    if (nccl_box_receive(t->member->box, t->peer, t->address, t->bytes))
+        return;
+    const struct transfer *giver = t->bytes <= REPEATED_BYTES_MAX ? find_giver(t) : NULL;
+    if (giver)
+        copy(t->address, giver->address, t->bytes, t->stream);
+}
+
+/* All give before anybody receives: two that exchange do not wait for each other. */
 static void
 settle(void)
 {
-    for (size_t i = 0; i < group.count; i++) {
-        const struct transfer *t = &group.transfers[i];
-        bool is_wanted = is_receiver(t) && t->bytes <= REPEATED_BYTES_MAX;
-        const struct transfer *giver = is_wanted ? find_giver(t) : NULL;
-        if (giver)
-            copy(t->address, giver->address, t->bytes, t->stream);
+    for (size_t pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < group.count; i++) {
+            const struct transfer *t = &group.transfers[i];
+            bool is_captured = standin_stream(t->stream)->capture;
+            if (is_captured || is_receiver(t) != (pass == 1))
+                continue;
+            if (pass == 0)
+                give(t);
+            else
+                receive(t);
+        }
     }
     group.count = 0;
 }
@@ -206,15 +234,33 @@ is_fillable(const struct nccl_member *member, uint64_t to, int rank, uint64_t by
     return !member->is_split || end <= grain;
 }
 
-/* Fill the slots of `to`, `bytes` each, with what this rank gives to each of them. */
+/* Tell whether messages bring what other ranks give to all: not much, and not in a capture. */
+static bool
+is_exchanged(const struct nccl_member *member, uint64_t bytes, void *stream)
+{
+    return member->box && bytes * (uint64_t)member->size <= REPEATED_BYTES_MAX &&
+           !standin_stream(stream)->capture;
+}
+
+/*
+ * Fill the slots of `to`, `bytes` each, with what each rank gives to this one. This one gives
+ * what lies at `from`, a slot for each rank, or with a `step` of 0 the same for all.
+ */
 static int
 fill(const struct nccl_member *member, uint64_t to, uint64_t from, uint64_t bytes,
-     void *stream)
+     uint64_t step, void *stream)
 {
+    uint64_t own = from + (uint64_t)member->rank * step;
+    bool is_carried = is_exchanged(member, bytes, stream);
     standin_work(stream);
+    for (int rank = 0; is_carried && rank < member->size; rank++)
+        nccl_box_send(member->box, rank, from + (uint64_t)rank * step, bytes);
     for (int rank = 0; rank < member->size; rank++) {
+        uint64_t slot = to + (uint64_t)rank * bytes;
+        if (is_carried && nccl_box_receive(member->box, rank, slot, bytes))
+            continue;
         if (rank == member->rank || is_fillable(member, to, rank, bytes))
-            copy(to + (uint64_t)rank * bytes, from, bytes, stream);
+            copy(slot, own, bytes, stream);
     }
     return NCCL_OK;
 }
@@ -223,25 +269,33 @@ EXPORT int
 ncclAllGather(const void *from, void *to, size_t count, int type,
               const struct nccl_member *member, void *stream)
 {
-    return fill(member, (uintptr_t)to, (uintptr_t)from, nccl_bytes(count, type), stream);
+    uint64_t bytes = nccl_bytes(count, type);
+    return fill(member, (uintptr_t)to, (uintptr_t)from, bytes, 0, stream);
 }
 
-/* Every rank gives this one what this rank gives to itself. */
 EXPORT int
 ncclAlltoAll(const void *from, void *to, size_t count, int type,
              const struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
-    uint64_t own = (uintptr_t)from + (uint64_t)member->rank * bytes;
-    return fill(member, (uintptr_t)to, own, bytes, stream);
+    return fill(member, (uintptr_t)to, (uintptr_t)from, bytes, bytes, stream);
 }
 
 EXPORT int
 ncclGather(const void *from, void *to, size_t count, int type, int root,
            const struct nccl_member *member, void *stream)
 {
-    if (root == member->rank)
-        return ncclAllGather(from, to, count, type, member, stream);
+    uint64_t bytes = nccl_bytes(count, type);
+    if (root != member->rank)
+        return ncclSend(from, count, type, root, member, stream);
+    bool is_heard = !standin_stream(stream)->capture;
+    for (int rank = 0; rank < member->size; rank++) {
+        uint64_t slot = (uintptr_t)to + (uint64_t)rank * bytes;
+        bool is_given = is_heard && nccl_box_receive(member->box, rank, slot, bytes);
+        if (!is_given &&
+            (rank == root || is_fillable(member, (uintptr_t)to, rank, bytes)))
+            copy(slot, (uintptr_t)from, bytes, stream);
+    }
     standin_work(stream);
     return NCCL_OK;
 }
@@ -251,9 +305,16 @@ ncclScatter(const void *from, void *to, size_t count, int type, int root,
             const struct nccl_member *member, void *stream)
 {
     uint64_t bytes = nccl_bytes(count, type);
+    if (root != member->rank)
+        return ncclRecv(to, count, type, root, member, stream);
+    for (int rank = 0; rank < member->size; rank++) {
+        uint64_t slot = (uintptr_t)from + (uint64_t)rank * bytes;
+        if (rank == root)
+            copy((uintptr_t)to, slot, bytes, stream);
+        else if (!standin_stream(stream)->capture)
+            nccl_box_send(member->box, rank, slot, bytes);
+    }
     standin_work(stream);
-    if (root == member->rank)
-        copy((uintptr_t)to, (uintptr_t)from + (uint64_t)root * bytes, bytes, stream);
     return NCCL_OK;
 }
 
