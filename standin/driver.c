@@ -439,22 +439,71 @@ cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t address)
     return range ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-enum pointer_attribute { POINTER_CONTEXT = 1, POINTER_TYPE, POINTER_ORDINAL = 9 };
+enum pointer_attribute {
+    POINTER_CONTEXT = 1,
+    POINTER_TYPE,
+    POINTER_DEVICE,
+    POINTER_HOST,
+    POINTER_MANAGED = 8,
+    POINTER_ORDINAL,
+    POINTER_START = 11,
+    POINTER_SIZE,
+    POINTER_MAPPED,
+};
+enum pointer_type { POINTER_OF_HOST = 1, POINTER_OF_DEVICE };
+
+/* Tell of an address that lies in `range`, with -1 as `device` if that is the host's. */
+static enum cuda_error
+put_pointer(void *value, int attribute, uint64_t address, const struct range *range,
+            int device)
+{
+    bool is_host = device < 0;
+    if (attribute == POINTER_CONTEXT)
+        *(void **)value = context_of(is_host ? standin_device() : device);
+    else if (attribute == POINTER_TYPE)
+        *(unsigned *)value = is_host ? POINTER_OF_HOST : POINTER_OF_DEVICE;
+    else if (attribute == POINTER_DEVICE || (attribute == POINTER_HOST && is_host))
+        *(uint64_t *)value = address;
+    else if (attribute == POINTER_MANAGED)
+        *(int *)value = range && range->kind == RANGE_MANAGED;
+    else if (attribute == POINTER_ORDINAL)
+        *(int *)value = is_host ? standin_device() : device;
+    else if (attribute == POINTER_START)
+        *(uint64_t *)value = range ? range->address : address;
+    else if (attribute == POINTER_SIZE)
+        *(size_t *)value = range ? range->size : 0;
+    else if (attribute == POINTER_MAPPED)
+        *(int *)value = 1;
+    else
+        return attribute == POINTER_HOST ? CUDA_INVALID_VALUE : CUDA_NOT_SUPPORTED;
+    return CUDA_OK;
+}
 
 EXPORT enum cuda_error
 cuPointerGetAttribute(void *value, int attribute, uint64_t address)
 {
     int device = standin_device_of(address);
-    if (device < 0)
-        return CUDA_INVALID_VALUE;
-    if (attribute == POINTER_CONTEXT)
-        *(void **)value = context_of(device);
-    else if (attribute == POINTER_TYPE)
-        *(unsigned *)value = 2; /* device */
-    else if (attribute == POINTER_ORDINAL)
-        *(int *)value = device;
-    else
-        return CUDA_NOT_SUPPORTED;
+    standin_lock();
+    const struct range *range = standin_find(address);
+    enum cuda_error result = CUDA_INVALID_VALUE;
+    if (range || device >= 0)
+        result = put_pointer(value, attribute, address, range, device);
+    standin_unlock();
+    return result;
+}
+
+/* What does not hold for the address reads as 0, and is no error. */
+EXPORT enum cuda_error
+cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
+                       uint64_t address)
+{
+    for (unsigned i = 0; i < count; i++) {
+        bool is_narrow =
+            attributes[i] == POINTER_TYPE || attributes[i] == POINTER_MANAGED ||
+            attributes[i] == POINTER_ORDINAL || attributes[i] == POINTER_MAPPED;
+        if (cuPointerGetAttribute(values[i], attributes[i], address) != CUDA_OK)
+            memset(values[i], 0, is_narrow ? sizeof(int) : sizeof(void *));
+    }
     return CUDA_OK;
 }
 
