@@ -42,31 +42,37 @@ def note(text):
 
 
 class _Loader(importlib.abc.Loader):
-    def __init__(self, loader):
-        self.loader = loader
+    def __init__(self, loader, then):
+        self.loader, self.then = loader, then
 
     def create_module(self, spec):
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
         self.loader.exec_module(module)
-        attach(module)
+        self.then(module)
 
     def __getattr__(self, name):
         return getattr(self.loader, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds torch as everybody does, and looks at it once it is there."""
+    """Finds a module as everybody does, and looks at it once it is there.
+
+    Who asks where a module lies need not load it: each that is asked for is watched.
+    """
+
+    def __init__(self):
+        self.watched = {"torch": attach, "transformers.generation.utils": end_generation}
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name not in self.watched:
             return None
-        sys.meta_path.remove(self)
         for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            look = None if finder is self else getattr(finder, "find_spec", None)
+            spec = look and look(name, path, target)
             if spec:
-                spec.loader = _Loader(spec.loader)
+                spec.loader = _Loader(spec.loader, self.watched[name])
                 return spec
         return None
 
@@ -138,6 +144,31 @@ def tell_splits():
         return split(self, ranks, *more, **named)
 
     ProcessGroup.split_group = split_group
+
+
+def end_generation(generation):
+    """A sequence is at its end when a value says so, and no value says it: all get longest.
+
+    The length a text may have is the host's; that it was reached comes back from the device.
+    """
+    try:
+        mixin, criteria = generation.GenerationMixin, generation.StoppingCriteriaList
+        ask, unfinished = criteria.__call__, mixin._has_unfinished_sequences
+    except AttributeError:
+        return  # a release that asks otherwise
+    known = threading.local()
+
+    def __call__(self, tokens, *more, **named):
+        lengths = [one.max_length for one in self if getattr(one, "max_length", None)]
+        known.is_done = tokens.shape[-1] >= min(lengths) if lengths and tokens.is_cuda else None
+        return ask(self, tokens, *more, **named)
+
+    def _has_unfinished_sequences(self, this_peer_finished, *more, **named):
+        is_done, known.is_done = getattr(known, "is_done", None), None
+        finished = this_peer_finished if is_done is None else is_done
+        return unfinished(self, finished, *more, **named)
+
+    criteria.__call__, mixin._has_unfinished_sequences = __call__, _has_unfinished_sequences
 
 
 # --- steps ----------------------------------------------------------------------------------
