@@ -4,7 +4,7 @@
 
     run.py TOOL [--core | NAME...]
 
-The programs lie in programs/. A line of the text at their head says what differs from a plain
+The programs lie in programs/, by kind, and have names of their own. A line of the text at their head says what differs from a plain
 run:
 
     card: NAME, gpus: N, conf: STR   what it runs on
@@ -100,7 +100,7 @@ def main():
     if not (torch / "torch/lib/libtorch_cuda.so").is_file():
         print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
         sys.exit(SKIPPED)
-    programs = sorted((HERE / "programs").glob("*.py"))
+    programs = sorted((HERE / "programs").rglob("*.py"), key=lambda path: path.stem)
     names = CORE if sys.argv[2:] == ["--core"] else sys.argv[2:]
     chosen = [path for path in programs if not names or path.stem in names]
     failed = skipped = 0

@@ -3,9 +3,9 @@
 #define STANDIN_NCCL_MAIL_H
 
 /*
- * What ranks of one run give each other, where each is a process of this machine.
+ * Messages between ranks of one run, each a process of this machine.
  *
- * They meet in the folder of the launcher. A message is a file there, which its receiver removes;
+ * Ranks meet in the folder of the launcher. A message is a file there, which its receiver removes;
  * it is written under another name first, so that nobody reads half of it. A rank that lives
  * holds a lock on a file of its own, which ends with its process.
  *

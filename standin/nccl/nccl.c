@@ -78,7 +78,7 @@ mix(uint64_t number, const void *bytes, size_t count)
     return number;
 }
 
-/* What one call of this process says of a member; `id` 0: other ranks are not to be met. */
+/* Make a member; an `id` of 0 says that other ranks are not to be met. */
 static int
 create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t id)
 {
@@ -147,7 +147,7 @@ drystone_standin_split(int size)
     told_size = size;
 }
 
-/* What each rank says when a communicator is split. */
+/* The word of each rank when a communicator is split. */
 struct wish {
     int colour, key;
 };
@@ -178,8 +178,8 @@ count_colour(const struct nccl_member *parent, struct wish own, int *rank, int *
 }
 
 /*
- * Where nobody can be asked, the key is the rank, as it is where keys count from 0, and an untold
- * size is the parent's.
+ * Without an answer, the key is the rank, as it is where keys count from 0. An untold size is the
+ * parent's.
  */
 EXPORT int
 ncclCommSplit(struct nccl_member *parent, int colour, int key,

@@ -3,10 +3,9 @@
  * NCCL's operations, alone and in groups. The idea stands in nccl.h.
  *
  * A thread lists the broadcasts, sends and receives of its group, and settles them at its end.
- * Where no message comes, this rank's gift to itself, known only then, stands for what the others
- * give. An all-gather may come as a broadcast from each rank, an all-to-all as sends and
- * receives. A settlement compares each receiver with each giver, O(operations x operations) at
- * worst.
+ * This rank's gift to itself, known only then, stands for what others give without a message. An
+ * all-gather may come as a broadcast from each rank, an all-to-all as sends and receives. A
+ * settlement compares each receiver with each giver, O(operations x operations) at worst.
  *
  * Other ranks' slots are filled up to 64 KiB in all. More is weights or gradients, which nobody
  * looks at; sizes and flags, which programs compare, are less.

@@ -5,8 +5,8 @@
 /*
  * NCCL: communicators of any size, of which this process is one rank.
  *
- * Every operation succeeds and is work on its stream. What other ranks of the same machine give,
- * if it is little, comes by messages (nccl_mail.h). All else is as if all ranks had the data of
+ * Every operation succeeds and is work on its stream. Messages bring what other ranks of the same
+ * machine give, if it is little (nccl_mail.h). All else is as if all ranks had the data of
  * this one: an all-gather repeats this rank's part. Data of a rank that is in no process, or
  * that is much, stays as it was where it is received.
  *
