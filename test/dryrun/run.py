@@ -33,8 +33,7 @@ OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": 
 # Those that every release of PyTorch is tried with: each stands for a part of CUDA's libraries.
 CORE = ("adamw_ways", "attention", "batch_halving", "checkpoint_ways", "convolutions", "ddp",
         "expandable", "fourier", "fsdp", "gpt_autocast", "graph_pools", "linear_algebra", "loader",
-        "optimizers", "peers", "pinned", "profiler", "recurrent", "resnet", "sparse_tensors",
-        "streams")
+        "peers", "pinned", "profiler", "recurrent", "resnet", "sparse_tensors", "streams")
 
 
 def read_head(path):
