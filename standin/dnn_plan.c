@@ -9,8 +9,9 @@
  *
  *     bytes = 4 * (9 K C + 16 ceil32(K) ceil16(C) + K),  K outputs, C inputs of that direction
  *
- * Six plans of a CNN recorded on a card of capability 8 agree to the byte. The largest of
- * ResNet-50, 512 x 512, comes to 26.2 MB, as was reported.
+ * It was fitted to six plans of one CNN, recorded with cuDNN 8.9 on a card of capability 8, and
+ * agrees with these to the byte. The largest of ResNet-50, 512 x 512, comes to 26.2 MB; about
+ * that was reported. Nothing recorded with cuDNN 9 was held against it.
  *
  * Any other takes 128 KiB: the gradient of a filter, half floats, strides, other sizes. No
  * recording of these is at hand.

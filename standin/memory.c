@@ -5,7 +5,7 @@
  * array, too, in pages of 4 KiB and merged. Free space is found by walking the gaps between a
  * device's ranges, O(ranges) a cudaMalloc.
  *
- * Where addresses descend, they do so in chunks of 32 MiB. Recordings of Linux's drivers show it:
+ * Where addresses descend, they do so in chunks of 32 MiB, by most recordings from Linux:
  *
  *     whole chunks      the highest free ones; what is asked for lies at their beginning
  *     what is smaller   the lowest room that is left in a chunk in use, if any is
@@ -15,6 +15,7 @@
  */
 #include "memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,8 +70,13 @@ region_of(int device)
     if (region->base)
         return region;
     char *at = map_quietly(REGION_BYTES + CHUNK);
-    if (!at)
-        return NULL;
+    if (!at) {
+        /* not the card's fault: an error of CUDA's would be a wrong verdict */
+        fputs("drystone: a device takes 4 TiB of addresses, and they are limited (see "
+              "ulimit -v)\n",
+              stderr);
+        abort();
+    }
     madvise(at, REGION_BYTES + CHUNK, MADV_NOHUGEPAGE); /* a byte must not cost 2 MiB */
     region->base = ((uintptr_t)at + CHUNK - 1) & ~(CHUNK - 1);
     region->used_bytes = standin_setup()->context_bytes;
@@ -226,7 +232,7 @@ standin_take(int device, uint64_t bytes)
 {
     struct region *region = region_of(device);
     uint64_t total = standin_setup()->total_bytes;
-    if (!region || bytes > total || region->used_bytes > total - bytes)
+    if (bytes > total || region->used_bytes > total - bytes)
         return false;
     region->used_bytes += bytes;
     return true;
@@ -241,8 +247,7 @@ standin_give(int device, uint64_t bytes)
 uint64_t
 standin_used(int device)
 {
-    const struct region *region = region_of(device);
-    return region ? region->used_bytes : 0;
+    return region_of(device)->used_bytes;
 }
 
 enum cuda_error
@@ -253,7 +258,7 @@ standin_alloc(int device, uint64_t size, enum range_kind kind, uint64_t *address
     const struct region *region = region_of(device);
     uint64_t rounded = (size + STANDIN_PAGE - 1) & ~(STANDIN_PAGE - 1);
     bool counts = kind != RANGE_RESERVED;
-    if (!region || !find_gap(region, rounded, address))
+    if (!find_gap(region, rounded, address))
         return CUDA_NO_MEMORY;
     if (counts && !standin_take(device, rounded))
         return CUDA_NO_MEMORY;

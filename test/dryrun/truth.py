@@ -52,13 +52,12 @@ def load(path):
 
 def place_of(frames, program_only=True):
     """file:line of the innermost frame in Python that is not PyTorch's own; no folders."""
-    python = [frame for frame in frames or [] if frame.get("filename", "").endswith(".py")]
-    for frame in python:
-        if not program_only or "/torch/" not in frame["filename"]:
-            return f"{os.path.basename(frame['filename'])}:{frame['line']}"
-    if python:
-        return f"torch/{os.path.basename(python[0]['filename'])}:{python[0]['line']}"
-    return "?"
+    python = [(frame["filename"].replace("\\", "/"), frame["line"]) for frame in frames or []
+              if frame.get("filename", "").endswith(".py")]
+    for name, line in python:
+        if not program_only or "/torch/" not in name:
+            return f"{os.path.basename(name)}:{line}"
+    return f"torch/{os.path.basename(python[0][0])}:{python[0][1]}" if python else "?"
 
 
 def requested_at_end(segments):
@@ -145,7 +144,7 @@ def regain(real, dry, i, j):
 
 
 def align(real, dry, offset):
-    """(requests that match, [(index in real, index in dry, passed in real, passed in dry)], end)."""
+    """(how many match, [(index in real, in dry, passed over in real, in dry)], end in dry)."""
     i, j, matched, gaps = 0, offset, 0, []
     while i < len(real) and j < len(dry):
         if real[i] == dry[j]:
@@ -178,7 +177,7 @@ def active_peak(tool, window, first, end):
             return None, done.stderr.strip().splitlines()[-1]
         result = json.loads(done.stdout)
         check, run = result["self_check"], result["runs"][0]
-        said = "exact" if check["exact"] else f"not exact: {check['allocs_matched']}/{check['allocs']}"
+        said = "exact" if check["exact"] else f"{check['allocs_matched']}/{check['allocs']} exact"
         whole = first == 0 and end >= len(window.sizes)
         if whole or check["live_before"]:
             said += "" if whole else ", of the whole trace"
@@ -250,7 +249,8 @@ def show(result):
         if real is None or dry is None:
             print(f"{name:10} unknown: {result['replay']}")
         else:
-            print(f"{name:10} {real:15,} {dry:15,}  {dry - real:+,} ({(dry - real) / max(real, 1):+.3%})")
+            apart = dry - real
+            print(f"{name:10} {real:15,} {dry:15,}  {apart:+,} ({apart / max(real, 1):+.3%})")
     print(f"in use before {result['in_use_before']}, replay {result['replay']}, "
           f"conf {result['conf']}")
     for gap in result["differences"]:
