@@ -58,8 +58,8 @@ struct dry_card {
      */
     uint64_t context_bytes;
     /*
-     * Does the driver hand out falling addresses? Drivers of Hopper were seen to descend
-     * in steps of 32 MiB; others ascend.
+     * Does the driver hand out falling addresses? By most recordings from Linux it does,
+     * on every card; by those from Windows and WSL it does not. This is Linux's answer.
      */
     bool descends;
 };

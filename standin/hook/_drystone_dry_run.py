@@ -19,6 +19,7 @@ never does. What fails here must not fail the program: it is noted and reported.
 """
 import atexit
 import ctypes
+import functools
 import importlib.abc
 import json
 import os
@@ -95,22 +96,43 @@ def begin(torch):
         if _state["initialized"]:
             return
         _state["initialized"] = True
-    try:
-        # the record keeps Python's frames alone: C++ ones cost a hundred times as much
-        torch.cuda.memory._record_memory_history(max_entries=_wish["events"], stacks="python")
-    except TypeError:
-        torch.cuda.memory._record_memory_history(True, trace_alloc_max_entries=_wish["events"],
-                                                 trace_alloc_record_context=True)
+    threading.Thread(target=watch, args=(torch,), daemon=True).start()
+    if not record(torch):
+        return  # CUDA's own allocator, which has no tracker either
     try:
         torch._C._cuda_attach_out_of_memory_observer(on_oom)
     except Exception as error:
         note(f"no observer of out-of-memory: {error}")
     zero_blocks()
     tell_splits()
+    count_objects()
     if _wish["values"]:
         import _drystone_values
         _drystone_values.switch_on(note)
-    threading.Thread(target=watch, args=(torch,), daemon=True).start()
+    # distributions compare their parameters on the device, where no kernel says that they fit
+    distributions = sys.modules.get("torch.distributions")
+    if distributions and not _wish["values"]:
+        distributions.Distribution.set_default_validate_args(False)
+
+
+def record(torch):
+    """History on, and it stays on: a program that ends its own would end ours."""
+    memory = torch.cuda.memory
+    start = memory._record_memory_history
+    try:
+        # the record keeps Python's frames alone: C++ ones cost a hundred times as much
+        start(max_entries=_wish["events"], stacks="python")
+    except TypeError:
+        start(True, trace_alloc_max_entries=_wish["events"], trace_alloc_record_context=True)
+    except RuntimeError as error:
+        note(f"no history: {str(error).splitlines()[0]}")
+        return False
+
+    def _record_memory_history(*_, **__):
+        """The dry run's own history goes on."""
+
+    memory._record_memory_history = _record_memory_history
+    return True
 
 
 def zero_blocks():
@@ -144,6 +166,42 @@ def tell_splits():
         return split(self, ranks, *more, **named)
 
     ProcessGroup.split_group = split_group
+
+
+def count_objects():
+    """Objects that ranks exchange have sizes, which kernels sum on a device, or compare."""
+    try:
+        import torch.distributed as dist
+        from torch.overrides import TorchFunctionMode
+        core = dist.distributed_c10d
+    except (ImportError, AttributeError):
+        return  # built without
+
+    def on_host(value):
+        return value.cpu() if getattr(value, "is_cuda", False) else value
+
+    class Counting(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            name, kwargs = getattr(function, "__name__", ""), kwargs or {}
+            if name == "cat":
+                joined = function([on_host(t) for t in args[0]], *args[1:], **kwargs)
+                return joined.to(args[0][0].device)
+            if name in ("sum", "max", "add", "add_", "__iadd__", "gt", "__gt__"):
+                args = [on_host(value) for value in args]
+            return function(*args, **kwargs)
+
+    def wrap(exchange):
+        @functools.wraps(exchange)
+        def counted(*args, **named):
+            with Counting():
+                return exchange(*args, **named)
+        return counted
+
+    for name in ("all_gather_object", "broadcast_object_list", "gather_object",
+                 "recv_object_list", "scatter_object_list", "send_object_list"):
+        for module in (dist, core):
+            if hasattr(module, name):
+                setattr(module, name, wrap(getattr(module, name)))
 
 
 def end_generation(generation):
@@ -259,13 +317,14 @@ def dump(torch):
     name = os.path.join(_wish["out"], str(os.getpid()))
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
     try:
-        torch.cuda.memory._dump_snapshot(name + ".pickle")
         facts["devices"] = [
-            {"device": device, **{key: torch.cuda.memory_stats(device).get(f"{key}_bytes.all.peak", 0)
+            {"device": device, **{key: stats.get(f"{key}_bytes.all.peak", 0)
                                   for key in ("allocated", "reserved", "requested")}}
-            for device in range(torch.cuda.device_count())]
+            for device, stats in ((d, torch.cuda.memory_stats(d))
+                                  for d in range(torch.cuda.device_count()))]
+        torch.cuda.memory._dump_snapshot(name + ".pickle")
     except Exception as error:
-        facts["notes"] = facts["notes"] + [f"no snapshot: {error}"]
+        facts["notes"] = facts["notes"] + [f"no snapshot: {str(error).splitlines()[0]}"]
     facts.update(steps=len(_state["steps"]), torch=torch.__version__, cuda=torch.version.cuda,
                  rank=os.environ.get("RANK"), seconds=round(time.time() - _state["begin"], 3),
                  argv=sys.argv)

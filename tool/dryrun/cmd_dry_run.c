@@ -5,10 +5,12 @@
  * One run is a trial (trial.h), told by dry_report.h. With --vary, --find or several ranks it
  * is one of a series (series.h).
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/command.h"
 #include "base/json_out.h"
@@ -69,8 +71,8 @@ static const struct option_spec specs[] = {
      .help = "keep the last N events of history; default 4000000", .min = 1000,
      .max = 100000000},
     {"bracket", 0, NULL, OPTION_FLAG, offsetof(struct values, bracket),
-     .help = "run once more with streams that lag until somebody waits: the other end of "
-             "what a real card can do"},
+     .help = "run twice more, with streams that lag until somebody waits, and with "
+             "addresses in the other order: the spread of what a real card can do"},
     {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
@@ -115,40 +117,50 @@ print_report(const struct session *s, const struct dry_report *r)
     return json_out_print("dry-run", root);
 }
 
+enum again { AGAIN_LATE, AGAIN_OTHER_ORDER, AGAIN_BOUNDLESS, AGAIN_COUNT };
+
+/* Run the program once more, with one thing changed. */
 static int
-run_again(const struct session *s, struct trial *again, bool is_late)
+run_again(const struct session *s, enum again what, struct trial trials[AGAIN_COUNT])
 {
-    again->launch.wish = s->wish;
-    again->launch.wish.output = LAUNCH_OUTPUT_HIDDEN;
-    again->launch.wish.is_late = is_late;
-    again->launch.wish.is_boundless = !is_late;
-    again->launch.wish.title =
-        is_late ? "running with late events" : "running without end";
-    return trial_run(again);
+    static const char *const titles[] = {[AGAIN_LATE] = "running with late events",
+                                         [AGAIN_OTHER_ORDER] = "running the other way",
+                                         [AGAIN_BOUNDLESS] = "running without end"};
+    struct launch_wish *wish = &trials[what].launch.wish;
+    *wish = s->wish;
+    wish->output = LAUNCH_OUTPUT_HIDDEN;
+    wish->is_late = what == AGAIN_LATE;
+    wish->is_other_order = what == AGAIN_OTHER_ORDER;
+    wish->is_boundless = what == AGAIN_BOUNDLESS;
+    wish->title = titles[what];
+    return trial_run(&trials[what]);
 }
 
 static int
 report_trial(const struct session *s, const struct trial *trial)
 {
     struct dry_report report = {.trial = trial};
-    struct trial late = {0}, boundless = {0};
+    struct trial again[AGAIN_COUNT] = {0};
     int code = EXIT_FINE;
     if (trial_main(trial)->snapshot) {
         report.snapshot = s->values.output;
         code = trial_keep_snapshot(trial, report.snapshot);
     }
     if (code == EXIT_FINE && s->values.bracket) {
-        report.late = &late;
-        code = run_again(s, &late, true);
+        report.late = &again[AGAIN_LATE];
+        report.other_order = &again[AGAIN_OTHER_ORDER];
+        code = run_again(s, AGAIN_LATE, again);
+        if (code == EXIT_FINE)
+            code = run_again(s, AGAIN_OTHER_ORDER, again);
     }
     if (code == EXIT_FINE && trial_outcome(trial) == TRIAL_FITS_NOT) {
-        report.boundless = &boundless;
-        code = run_again(s, &boundless, false);
+        report.boundless = &again[AGAIN_BOUNDLESS];
+        code = run_again(s, AGAIN_BOUNDLESS, again);
     }
     if (code == EXIT_FINE)
         code = print_report(s, &report);
-    trial_finish(&late);
-    trial_finish(&boundless);
+    for (size_t i = 0; i < AGAIN_COUNT; i++)
+        trial_finish(&again[i]);
     return code == EXIT_FINE ? outcome_codes[trial_outcome(trial)] : code;
 }
 
@@ -345,6 +357,20 @@ run_find(const struct session *s)
 
 /* --- the command -------------------------------------------------------------------------- */
 
+/* A program may run for minutes: a folder that takes no snapshot is said before. */
+static int
+check_output(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    if (slash && (size_t)(slash - path) + 2 < sizeof folder)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    if (access(folder, W_OK) == 0)
+        return EXIT_FINE;
+    return report_failure("dry-run", path, EXIT_MACHINE, "cannot write: %s",
+                          strerror(errno));
+}
+
 static int
 dry_run(struct session *s, const struct option_list *words)
 {
@@ -360,6 +386,8 @@ dry_run(struct session *s, const struct option_list *words)
         .title = "running",
     };
     int code = card_file_find(&s->card, "dry-run", v->card, &s->wish.card);
+    if (code == EXIT_FINE)
+        code = check_output(v->output);
     if (code != EXIT_FINE)
         return code;
     if (v->find)

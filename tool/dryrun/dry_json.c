@@ -87,12 +87,14 @@ make_calls(const struct facts *facts)
 static json_t *
 make_bracket(const struct dry_report *r)
 {
-    if (!r->late || r->late->facts.process_count == 0)
+    if (!r->late || !r->other_order)
         return json_null();
-    return json_pack("{s:o, s:o}", "early_reserved_peak_bytes",
+    return json_pack("{s:o, s:o, s:o}", "early_reserved_peak_bytes",
                      json_out_number(trial_main(r->trial)->reserved_peak),
                      "late_reserved_peak_bytes",
-                     json_out_number(trial_main(r->late)->reserved_peak));
+                     json_out_number(trial_main(r->late)->reserved_peak),
+                     "other_order_reserved_peak_bytes",
+                     json_out_number(trial_main(r->other_order)->reserved_peak));
 }
 
 static json_t *

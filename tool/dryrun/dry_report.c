@@ -90,6 +90,9 @@ print_sums(const struct dry_report *r, const struct term *term)
     if (r->late && r->late->facts.process_count > 0)
         print_row(term, "late", trial_main(r->late)->reserved_peak,
                   "reserved if every stream lags until somebody waits for it");
+    if (r->other_order && r->other_order->facts.process_count > 0)
+        print_row(term, "other way", trial_main(r->other_order)->reserved_peak,
+                  "reserved if the driver hands out addresses in the other order");
     if (r->boundless && r->boundless->facts.process_count > 0)
         print_row(term, "needs", trial_main(r->boundless)->reserved_peak,
                   "reserved at the peak of a run on a card without an end");

@@ -14,6 +14,8 @@ struct dry_report {
     const char *snapshot; /* where it lies now; NULL: the program could make none */
     /* The other end, events done late; NULL: not run. */
     const struct trial *late;
+    /* Addresses in the other order; NULL: not run. */
+    const struct trial *other_order;
     /* The same program with boundless memory, if it ran out; NULL: not run. */
     const struct trial *boundless;
 };

@@ -42,13 +42,14 @@ struct launch_wish {
     const struct option_list *words;
     const struct dry_card *card;
     int device_count;
-    bool is_boundless;  /* the card has more memory than anybody needs */
-    bool is_late;       /* work is done only when somebody waits for it */
-    bool has_values;    /* small operations are done, on the CPU */
-    int64_t step_max;   /* 0: until steps repeat */
-    uint64_t event_max; /* of history */
-    int64_t patience_s; /* without a step or a new peak; then the program is ended */
-    int64_t world_size; /* 0: the program is no rank of a larger job */
+    bool is_boundless;   /* the card has more memory than anybody needs */
+    bool is_late;        /* work is done only when somebody waits for it */
+    bool is_other_order; /* of addresses than the card's driver has */
+    bool has_values;     /* small operations are done, on the CPU */
+    int64_t step_max;    /* 0: until steps repeat */
+    uint64_t event_max;  /* of history */
+    int64_t patience_s;  /* without a step or a new peak; then the program is ended */
+    int64_t world_size;  /* 0: the program is no rank of a larger job */
     int64_t rank;
     const char *title; /* of the line of progress */
     enum launch_output output;

@@ -71,7 +71,7 @@ set_card(const struct launch *l)
         (unsigned long long)card->shared_per_sm_bytes,
         (unsigned long long)card->shared_per_block_max_bytes,
         (unsigned long long)card->l2_bytes, l->wheel.cuda_version, l->wheel.cudnn_version,
-        l->wheel.nccl_version, card->descends, w->is_late, l->out);
+        l->wheel.nccl_version, card->descends != w->is_other_order, w->is_late, l->out);
     setenv("DRYSTONE_STANDIN", text, 1);
 }
 

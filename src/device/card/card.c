@@ -19,15 +19,15 @@
  * Capabilities: major, minor, threads and shared memory of an SM, the most of a block, a
  * context (assumed), falling addresses.
  */
-#define SM_70 7, 0, 2048, KIB(96), KIB(96), MIB(250), false
-#define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), false
-#define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), false
-#define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), false
-#define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), false
+#define SM_70 7, 0, 2048, KIB(96), KIB(96), MIB(250), true
+#define SM_75 7, 5, 1024, KIB(64), KIB(64), MIB(250), true
+#define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true
+#define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), true
+#define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), true
 #define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(500), true
-#define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), false
-#define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), false
-#define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), false
+#define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), true
+#define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), true
+#define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true
 
 static const struct dry_card cards[] = {
     /* 7817 MiB */

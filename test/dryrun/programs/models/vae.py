@@ -1,9 +1,8 @@
 """A variational autoencoder: random numbers between two nets, and a divergence beside the loss."""
 import torch
 from torch import nn
-from torch.distributions import Distribution, Normal, kl_divergence
+from torch.distributions import Normal, kl_divergence
 
-Distribution.set_default_validate_args(False)  # it would look at values
 encoder = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 64)).cuda()
 decoder = nn.Sequential(nn.Linear(32, 256), nn.ReLU(), nn.Linear(256, 784)).cuda()
 optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
