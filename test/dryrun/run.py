@@ -4,8 +4,8 @@
 
     run.py TOOL [--core | NAME...]
 
-The programs lie in programs/, by kind, and have names of their own. A line of the text at their head says what differs from a plain
-run:
+The programs lie in programs/, by kind, and have names of their own. A line of the text at their
+head says what differs from a plain run:
 
     card: NAME, gpus: N, conf: STR   what it runs on
     options: WORDS                   further options of the command
@@ -40,7 +40,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|with): (.*)$", head, re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|with): (.*)$", head,
+                              re.M))}
 
 
 def find_missing(path, torch):
