@@ -17,6 +17,9 @@
  *     unwritten a function that a program's libraries want, and that nobody here wrote: it
  *               returns 0 and is counted (unwritten.c)
  *
+ * Two kin stand beside it, for tests alone: strict/, a driver that refuses and counts what no
+ * correct program does, and over_device/, a runtime for PyTorch's allocator over a dry_device.
+ *
  * Threads   One lock for all; every exported function takes it where it looks at what is shared.
  * Sources   Names and documented semantics of CUDA's public interfaces; nothing of their code.
  */

@@ -21,6 +21,7 @@ cuDeviceGetDevResource cuDevResourceGenerateDesc cuLogsRegisterCallback
 cuLogsUnregisterCallback""".split()
 ROOT = HERE.parents[1]
 INCLUDE = ROOT / "include"
+STANDIN = ROOT / "standin"
 
 
 def run(*words):
@@ -62,14 +63,14 @@ class Wheel:
         folder.mkdir(parents=True, exist_ok=True)
         script = folder / "runtime.map"
         script.write_text(f"{self.runtime} {{ global: cu*; nvml*; native_*; local: *; }};\n")
-        includes = [f"-I{INCLUDE}", *(f"-isystem{path}" for path in self.includes)]
+        includes = [f"-I{INCLUDE}", f"-I{HERE}", *(f"-isystem{path}" for path in self.includes)]
         shared = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *includes]
         runtime = folder / self.runtime
         # Functions that PyTorch never calls here are nowhere, and looked up when called.
         found_at = ["-Wl,--allow-shlib-undefined", "-Wl,-z,lazy", "-Wl,--disable-new-dtags",
                     f"-Wl,-rpath,{folder}:{self.libraries}"]
-        run(*cc, *shared, HERE / "runtime.c", "-o", runtime, f"-Wl,-soname,{runtime.name}",
-            f"-Wl,--version-script={script}", "-ldl",
+        run(*cc, *shared, STANDIN / "over_device/runtime.c", "-o", runtime,
+            f"-Wl,-soname,{runtime.name}", f"-Wl,--version-script={script}", "-ldl",
             *(f"-Wl,--defsym={name}=native_refuse" for name in REFUSED))
         others = [folder / name for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
         for other in others:

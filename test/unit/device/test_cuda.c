@@ -17,7 +17,7 @@
 
 #include "device/cuda/cuda_driver.h"
 #include "os/library.h"
-#include "stand_in/stand_in.h"
+#include "strict/stand_in.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PAGE (2 * MIB)

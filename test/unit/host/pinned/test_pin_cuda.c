@@ -19,7 +19,7 @@
 #include "device/cuda/cuda_driver.h"
 #include "host/pinned/pin_make.h"
 #include "os/library.h"
-#include "stand_in/stand_in.h"
+#include "strict/stand_in.h"
 
 #define UNKNOWN 999 /* CUDA_ERROR_UNKNOWN */
 

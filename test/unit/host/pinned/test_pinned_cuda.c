@@ -21,7 +21,7 @@
 #include "base/bits.h"
 #include "device/cuda/cuda_driver.h"
 #include "os/library.h"
-#include "stand_in/stand_in.h"
+#include "strict/stand_in.h"
 
 #define UNKNOWN 999 /* CUDA_ERROR_UNKNOWN */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, contexts, names of errors, and what the driver keeps for itself. */
-#include "stand_in/driver.h"
+#include "strict/driver.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "stand_in/state.h"
+#include "strict/state.h"
 
 EXPORT int
 cuInit(unsigned flags)

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stand_in/driver.h"
-#include "stand_in/state.h"
+#include "strict/driver.h"
+#include "strict/state.h"
 
 /* --- copies ----------------------------------------------------------------------------- */
 

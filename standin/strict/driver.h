@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TEST_STAND_IN_DRIVER_H
-#define TEST_STAND_IN_DRIVER_H
+#ifndef STANDIN_STRICT_DRIVER_H
+#define STANDIN_STRICT_DRIVER_H
 
-/* What the stand-in exports: functions of NVIDIA's CUDA Driver API, as it documents them. */
+/* The exported functions are those of NVIDIA's CUDA Driver API, as it documents them. */
 
 #include "device/cuda/cuda_driver.h"
-#include "stand_in/stand_in.h"
+#include "strict/stand_in.h"
 
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int *version);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stand_in/driver.h"
-#include "stand_in/state.h"
+#include "strict/driver.h"
+#include "strict/state.h"
 
 /* --- spans by address ------------------------------------------------------------------- */
 

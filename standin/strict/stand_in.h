@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TEST_STAND_IN_H
-#define TEST_STAND_IN_H
+#ifndef STANDIN_STRICT_H
+#define STANDIN_STRICT_H
 
 /*
  * A stand-in for NVIDIA's driver library: the part of its interface that a device needs, with
  * no GPU behind it, and a program that watches its caller.
  *
- * It keeps account as a driver does: granularity, handles that live until they are released
- * and unmapped, addresses that are reserved, mapped and made accessible one after the other,
- * contexts a thread, streams in order, errors that stay. What no correct program does (a
- * second free, a part of a mapping unmapped, memory used without access) is refused and
- * counted as a misuse. Addresses and handles never come again, those of streams do. Memory of
+ * It keeps account as a driver does. Handles live until they are released and unmapped;
+ * addresses are reserved, mapped and made accessible one after the other. Each thread has a
+ * stack of contexts, streams go in order, errors stay. A misuse is what no correct program
+ * does: a second free, a part of a mapping unmapped, memory used without access. Each is
+ * refused and counted. Addresses and handles never come again, those of streams do. Memory of
  * the host is registered where it really is: in whole pages that are there, once, and it must
  * be unregistered before it is unmapped. Asynchronous copies wait for their stream.
  *
@@ -31,7 +31,7 @@ struct stand_in_setup {
     bool unmaps_singly;        /* cuMemUnmap takes one mapping at a time */
     uint64_t pool_keeps_bytes; /* of the total, until the pool is trimmed */
     uint64_t graphs_keep_bytes;
-    /* Of memory of the host. */
+    /* Registering memory of the host. */
     uint64_t register_cap_bytes; /* a call takes less than this; 0: no limit */
     int register_result;         /* of every call; 0: what is right */
     uint64_t register_ns;        /* a call takes that long, and all others wait */
@@ -57,7 +57,7 @@ struct stand_in {
     void (*reset)(const struct stand_in_setup *setup);
     /* The n-th call from now (0 is the next) does nothing and returns `result`. */
     void (*fail_at)(uint64_t n, int result);
-    /* From now on every call that needs a context returns `result`; 0 ends it. */
+    /* Let every call that needs a context return `result` from now on; 0 ends that. */
     void (*break_down)(int result);
     /* Work on the stream stays undone until it is completed. */
     void (*hold)(void *stream);
@@ -65,7 +65,7 @@ struct stand_in {
     /* A graph is being captured: calls it cannot hold are misuses, unless relaxed. */
     void (*capture)(bool on);
     void (*get_account)(struct stand_in_account *account);
-    /* What the last misuse was; "" if there was none. */
+    /* Return a text about the last misuse; "": there was none. */
     const char *(*last_misuse)(void);
 };
 

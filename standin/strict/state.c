@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lock, the gate that every call goes through, contexts, and the control. */
-#include "stand_in/state.h"
+#include "strict/state.h"
 
 #include <stdlib.h>
 #include <unistd.h>

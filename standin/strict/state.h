@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TEST_STAND_IN_STATE_H
-#define TEST_STAND_IN_STATE_H
+#ifndef STANDIN_STRICT_STATE_H
+#define STANDIN_STRICT_STATE_H
 
 /*
- * What the stand-in knows. One of it a process, as of a driver; every exported function is
+ * The state of the stand-in. A process has one, as it has one driver; every exported function is
  *
  *     int result = stand_in_begin(NEEDS_...);      takes the lock, may refuse
  *     if (result == DRYI_CUDA_SUCCESS)
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "device/cuda/cuda_driver.h"
-#include "stand_in/stand_in.h"
+#include "strict/stand_in.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_DEVICES 8
@@ -112,7 +112,7 @@ int stand_in_end(int result);
 int stand_in_misuse(const char *text);
 /* A call that a graph under capture cannot hold. */
 int stand_in_unsafe(void);
-/* Of the current context. */
+/* Return the device of the current context. */
 int stand_in_device(void);
 void stand_in_exchange_mode(int *mode);
 int stand_in_push(void *context);
@@ -141,7 +141,7 @@ void stand_in_drop(struct spans *spans, size_t i);
 int stand_in_transfer(uint64_t address, size_t bytes, void *out, const void *in);
 /* Copies of a stream up to an ordinal. */
 void stand_in_copy(uint32_t stream, uint64_t ordinal);
-/* From the device's memory; false: it is full. */
+/* Take `bytes` of the device's memory. False: it is full. */
 bool stand_in_take(int device, uint64_t bytes);
 void stand_in_give(int device, uint64_t bytes);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams and events. What is put on a stream gets the next ordinal; the stream completes
- * ordinals in order, up to what is released while it is held, and up to a wait for another
- * stream that has not got there. An event is the ordinal of its last record.
+ * Streams and events. Work that is put on a stream gets the next ordinal, and the stream
+ * completes ordinals in order. It stops at what is not released while it is held, and at a
+ * wait for another stream that has not got there. An event is the ordinal of its last record.
  */
 #include <stdlib.h>
 
-#include "stand_in/driver.h"
-#include "stand_in/state.h"
+#include "strict/driver.h"
+#include "strict/state.h"
 
 /* Handles 0, 1 and 2 are the default streams; others are addresses nobody may touch. */
 #define FIRST_SLOT 3
@@ -63,7 +63,7 @@ is_of_this_context(const struct stream *stream)
     return stream->device < 0 || stream->device == stand_in_device();
 }
 
-/* As far as this stream can go now; waits that are over are forgotten. */
+/* Find how far this stream can go now. Waits that are over are forgotten. */
 static uint64_t
 next_completed(struct stream *stream)
 {
@@ -207,7 +207,7 @@ stand_in_put(void *handle, uint32_t *number)
 }
 
 #ifndef STAND_IN_OLD
-/* Of the default streams it is the current one. */
+/* The context of a default stream is the current one. */
 EXPORT int
 cuStreamGetCtx(void *handle, void **context)
 {
