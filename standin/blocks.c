@@ -57,6 +57,15 @@ manage(void *to, const void *from, int what)
     return 0;
 }
 
+/* Called by the program's side when it has written memory of a device itself. */
+EXPORT void
+drystone_standin_wrote(uint64_t address, uint64_t bytes)
+{
+    standin_lock();
+    standin_touch(address, bytes);
+    standin_unlock();
+}
+
 #define PLUGGABLE "22CUDAPluggableAllocator22CUDAPluggableAllocator"
 
 /* The place of attachAllocatorTraceTracker among the virtual functions; -1: not found. */

@@ -359,6 +359,12 @@ zero(uint64_t begin, uint64_t end)
 }
 
 void
+standin_touch(uint64_t address, uint64_t bytes)
+{
+    add_dirty(address, address + bytes);
+}
+
+void
 standin_wipe(uint64_t address, uint64_t bytes)
 {
     zero(address, address + bytes);

@@ -65,6 +65,8 @@ uint64_t standin_used(int device);
  */
 void standin_copy(uint64_t to, uint64_t from, uint64_t bytes);
 void standin_set(uint64_t at, int value, uint64_t bytes);
+/* Note that memory of a device was written. The lock is held. */
+void standin_touch(uint64_t address, uint64_t bytes);
 /* Make memory of a device zero; only what was written costs anything. The lock is held. */
 void standin_wipe(uint64_t address, uint64_t bytes);
 

@@ -109,6 +109,8 @@ def begin(torch):
     if _wish["values"]:
         import _drystone_values
         _drystone_values.switch_on(note)
+    else:
+        make_masks(torch)
     # distributions compare their parameters on the device, where no kernel says that they fit
     distributions = sys.modules.get("torch.distributions")
     if distributions and not _wish["values"]:
@@ -145,6 +147,15 @@ def zero_blocks():
         why = b"the stand-in is not there"
     if why:
         note(f"blocks keep what they held: {why.decode()}")
+
+
+def make_masks(torch):
+    """Masks and counts that are small are made for real."""
+    try:
+        from _drystone_masks import Masks
+        _state["masks"] = Masks(torch, ctypes.CDLL(None))
+    except Exception as error:
+        note(f"masks and counts read as zeros: {error}")
 
 
 def on_oom(device, asked, total, free):

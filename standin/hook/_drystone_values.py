@@ -13,6 +13,8 @@ from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ELEMENTS_MAX = 65536
+WROTE = ctypes.CDLL(None).drystone_standin_wrote
+WROTE.argtypes, WROTE.restype = [ctypes.c_uint64, ctypes.c_uint64], None
 
 
 def lie_over(tensor):
@@ -26,6 +28,18 @@ def lie_over(tensor):
     base = torch.empty(0, dtype=tensor.dtype).set_(
         flat.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
     return base
+
+
+def write(output, numbers):
+    """Put numbers into a tensor on the device, whose memory is then no longer zeros."""
+    note_written(output)
+    lie_over(output).copy_(numbers)
+
+
+def note_written(tensor):
+    storage = tensor.untyped_storage()
+    if storage.nbytes():
+        WROTE(storage.data_ptr(), storage.nbytes())
 
 
 def is_small(tensor):
@@ -47,7 +61,7 @@ def move_to(device):
         if not isinstance(leaf, torch.Tensor):
             return leaf
         output = torch.empty(leaf.shape, dtype=leaf.dtype, device=device)
-        lie_over(output).copy_(leaf)
+        write(output, leaf)
         return output
     return move
 
@@ -111,11 +125,15 @@ class Values(TorchDispatchMode):
         is_random = torch.Tag.nondeterministic_seeded in getattr(function, "tags", ())
         state = torch.get_rng_state() if is_random else None
         try:
+            if function._schema.is_mutable:
+                for leaf in _pytree.tree_leaves((args, kwargs)):
+                    if isinstance(leaf, torch.Tensor) and leaf.is_cuda:
+                        note_written(leaf)
             with torch.no_grad():
                 done = function(*self.on_host(args), **self.on_host(kwargs))
                 done = [t for t in _pytree.tree_leaves(done) if isinstance(t, torch.Tensor)]
                 for output, number in zip(outputs, done):
-                    lie_over(output).copy_(number)
+                    write(output, number)
         except Exception as error:  # the CPU has not every operation
             self.refused.add(function)
             self.note(f"--values: {function} stays zero: {str(error).splitlines()[0][:80]}")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inside a program under a dry run: small masks, counts and indices have their real values.
+
+No kernel runs, so all that kernels make reads as zeros: a mask selects nothing, and memory that
+depends on how much it selects is missed. Here the operations that make masks and counts are done
+once more, on the host, in the very memory of the device, which is the host's. PyTorch's own
+function has run before: what it allocates stays as it is.
+
+Done for whole numbers and truths up to SMALL elements; for comparisons of other numbers if they
+came from the host. Those that are zeros are not known, and a comparison of them says no.
+Each operation passes through BackendSelect, the last key before the device's own. An operation
+that is watched costs 8 us more.
+"""
+import ctypes
+
+SMALL = 1 << 16
+COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
+            for kind in ("Scalar", "Tensor")]
+MADE = ["bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not",
+        "logical_and", "logical_or", "logical_xor", "logical_not", "all", "all.dim", "any",
+        "any.dim", "sum", "sum.dim_IntList", "max", "min", "cumsum", "gather", "masked_fill.Scalar",
+        "where.self", "index.Tensor"]
+CHANGED = ["fill_.Scalar", "copy_", "masked_fill_.Scalar"]
+
+
+class Masks:
+    def __init__(self, torch, standin):
+        self.torch, self.wrote, self.answer = torch, *(
+            getattr(standin, f"drystone_standin_{name}") for name in ("wrote", "answer"))
+        self.wrote.argtypes, self.wrote.restype = [ctypes.c_uint64, ctypes.c_uint64], None
+        self.answer.argtypes, self.answer.restype = [ctypes.c_int64], None
+        whole = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+        self.whole = frozenset(whole)
+        self.library = torch.library.Library("aten", "IMPL")
+        self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+        for names, way in ((COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
+                           (["arange.start_out"], self.range), (["nonzero"], self.nonzero)):
+            for name in names:
+                self.watch(name, way)
+
+    def watch(self, name, way):
+        packet, _, overload = name.partition(".")
+        operation = getattr(getattr(self.torch.ops.aten, packet), overload or "default")
+        places = [i for i, one in enumerate(operation._schema.arguments)
+                  if str(one.type) == "Tensor"]
+
+        def run(keyset, *args, **named):
+            for i in places:
+                if i < len(args) and not isinstance(args[i], self.torch.Tensor):
+                    args = self.wrap(args, places)
+                    break
+            return way(operation, keyset & self.below, args, named)
+
+        self.library.impl(name, run, "BackendSelect", with_keyset=True)
+
+    def wrap(self, args, places):
+        """Numbers in a tensor's place were tensors before Python saw them; they are that again.
+
+        A number takes the kind of the tensor beside it, unless that is too narrow for it.
+        """
+        torch, wrapped = self.torch, list(args)
+        kinds = [args[i].dtype for i in places if isinstance(args[i], torch.Tensor)]
+        for i in places:
+            if i < len(args) and not isinstance(args[i], torch.Tensor):
+                kind = kinds[-1] if kinds else None
+                is_wider = kind is not None and (
+                    (isinstance(args[i], float) and not kind.is_floating_point) or
+                    (kind is torch.bool and not isinstance(args[i], bool)) or
+                    (isinstance(args[i], complex) and not kind.is_complex))
+                wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind)
+        return wrapped
+
+    def bytes_of(self, tensor):
+        span = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride())) + 1
+        return span * tensor.element_size()
+
+    def on_host(self, value, any_kind=False):
+        """The same memory as a tensor of the host's; LookupError: it is not small, or not known."""
+        torch = self.torch
+        if isinstance(value, (list, tuple)):
+            return [self.on_host(one, any_kind) for one in value]
+        if not isinstance(value, torch.Tensor) or not value.is_cuda:
+            return value
+        if value.numel() > SMALL or not (any_kind or value.dtype in self.whole):
+            raise LookupError
+        if value.numel() == 0:
+            return torch.empty(value.shape, dtype=value.dtype)
+        raw = (ctypes.c_char * self.bytes_of(value)).from_address(value.data_ptr())
+        same = torch.frombuffer(raw, dtype=value.dtype).as_strided(value.shape, value.stride())
+        if value.dtype not in self.whole and not same.any():
+            raise LookupError  # zeros that some kernel would have filled
+        return same
+
+    def is_small(self, value):
+        return value.is_cuda and value.dtype in self.whole and value.numel() <= SMALL
+
+    def is_captured(self):
+        return self.torch.cuda.is_current_stream_capturing()
+
+    def put(self, tensor, value):
+        if tensor.numel() == 0:
+            return
+        self.wrote(tensor.data_ptr(), self.bytes_of(tensor))
+        self.on_host(tensor).copy_(value)
+
+    # --- ways ---------------------------------------------------------------------------------
+
+    def compare(self, operation, keys, args, named, any_kind=True):
+        result = operation.redispatch(keys, *args, **named)
+        try:
+            if result.is_cuda and result.dtype in self.whole and not self.is_captured():
+                self.put(result, operation(*self.on_host(args, any_kind), **named))
+        except (LookupError, RuntimeError):
+            pass
+        return result
+
+    def make(self, operation, keys, args, named):
+        first = args[0]
+        if not first.is_cuda or first.dtype not in self.whole:
+            return operation.redispatch(keys, *args, **named)
+        return self.compare(operation, keys, args, named, any_kind=False)
+
+    def change(self, operation, keys, args, named):
+        result = operation.redispatch(keys, *args, **named)
+        target = args[0]
+        others_host = any(isinstance(one, self.torch.Tensor) and not one.is_cuda for one in args)
+        if self.is_small(target) and not others_host and target.numel() and not self.is_captured():
+            try:
+                args = self.on_host(args)
+                self.wrote(target.data_ptr(), self.bytes_of(target))
+                operation(*args, **named)
+            except (LookupError, RuntimeError):
+                pass
+        return result
+
+    def range(self, operation, keys, args, named):
+        result = operation.redispatch(keys, *args, **named)
+        if self.is_small(result) and not self.is_captured():
+            self.put(result, self.torch.arange(*args, dtype=result.dtype))
+        return result
+
+    def nonzero(self, operation, keys, args, named):
+        try:
+            if not args[0].is_cuda or self.is_captured():
+                raise LookupError
+            found = self.torch.nonzero(self.on_host(args[0], any_kind=True))
+        except LookupError:
+            return operation.redispatch(keys, *args, **named)
+        self.answer(found.shape[0])  # what PyTorch reads from the device is how many there are
+        result = operation.redispatch(keys, *args, **named)
+        self.answer(-1)
+        self.put(result, found)
+        return result
