@@ -62,6 +62,9 @@ def judge(result, head):
         check["addresses_matched"] == check["addresses"]
     if not exact or check["addresses"] == 0:
         return f"the snapshot does not replay exactly: {check}"
+    inexact = [p["rank"] for p in result["processes"] if not p["exact"]]
+    if "check" not in head and inexact:
+        return f"snapshots of ranks {inexact} do not replay exactly"
     notes = [note for process in result["processes"] for note in process["notes"]]
     return f"notes: {notes}" if notes else None
 

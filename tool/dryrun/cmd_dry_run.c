@@ -136,6 +136,28 @@ run_again(const struct session *s, enum again what, struct trial trials[AGAIN_CO
     return trial_run(&trials[what]);
 }
 
+/* The main process's snapshot is the output; the others are named after their ranks. */
+static int
+keep_snapshots(const struct trial *t, const char *output)
+{
+    int code = trial_keep_snapshot("dry-run", trial_main(t), output);
+    for (size_t i = 0; i < t->facts.process_count && code == EXIT_FINE; i++) {
+        const struct facts_process *p = &t->facts.processes[i];
+        char label[40];
+        if (i == t->facts.main || !p->snapshot)
+            continue;
+        if (p->rank == NO_NUMBER)
+            snprintf(label, sizeof label, "process%zu", i);
+        else
+            snprintf(label, sizeof label, "rank%lld", (long long)p->rank);
+        char *name = trial_name_snapshot(output, label);
+        code = name ? trial_keep_snapshot("dry-run", p, name)
+                    : report_failure("dry-run", NULL, EXIT_MACHINE, "no memory");
+        free(name);
+    }
+    return code;
+}
+
 static int
 report_trial(const struct session *s, const struct trial *trial)
 {
@@ -144,7 +166,7 @@ report_trial(const struct session *s, const struct trial *trial)
     int code = EXIT_FINE;
     if (trial_main(trial)->snapshot) {
         report.snapshot = s->values.output;
-        code = trial_keep_snapshot(trial, report.snapshot);
+        code = keep_snapshots(trial, report.snapshot);
     }
     if (code == EXIT_FINE && s->values.bracket) {
         report.late = &again[AGAIN_LATE];

@@ -68,8 +68,11 @@ static json_t *
 make_processes(const struct facts *facts)
 {
     json_t *processes = json_array();
-    for (size_t i = 0; i < facts->process_count; i++)
-        json_array_append(processes, facts->processes[i].json);
+    for (size_t i = 0; i < facts->process_count; i++) {
+        const struct facts_process *p = &facts->processes[i];
+        json_object_set_new(p->json, "exact", json_boolean(p->is_exact));
+        json_array_append(processes, p->json);
+    }
     return processes;
 }
 

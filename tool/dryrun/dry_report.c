@@ -250,7 +250,7 @@ print_processes(const struct dry_report *r, const struct term *term)
     if (facts->process_count < 2)
         return true;
     fprintf(term->out, "\n");
-    table_init(&table, ">rank >steps >allocated >reserved <result");
+    table_init(&table, ">rank >steps >allocated >reserved <self-check <result");
     for (size_t i = 0; i < facts->process_count; i++) {
         const struct facts_process *p = &facts->processes[i];
         snprintf(text, sizeof text, "%lld", (long long)p->rank);
@@ -258,6 +258,7 @@ print_processes(const struct dry_report *r, const struct term *term)
         table_add(&table, term_format_count(p->step_count, text));
         table_add(&table, term_format_bytes(p->allocated_peak, text));
         table_add(&table, term_format_bytes(p->reserved_peak, text));
+        table_add(&table, p->is_exact ? "exact" : p->snapshot ? "not exact" : "-");
         table_add(&table, p->has_oom ? "out of memory" : p->error ? "failed" : "fits");
     }
     return print_table(&table, term);

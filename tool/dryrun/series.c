@@ -12,36 +12,16 @@
 #include "base/report.h"
 #include "base/table.h"
 
-/* Write "run-BATCH_8.pickle" for "run.pickle" and the label "BATCH=8". NULL: no memory. */
-static char *
-name_snapshot(const char *output, const char *label)
-{
-    const char *end = strrchr(output, '.');
-    size_t stem = end && !strchr(end, '/') ? (size_t)(end - output) : strlen(output);
-    size_t size = strlen(output) + strlen(label) + 2;
-    char *name = malloc(size);
-    if (!name)
-        return NULL;
-    snprintf(name, size, "%.*s-%s%s", (int)stem, output, label, output + stem);
-    for (char *c = name + stem + 1; c < name + stem + 1 + strlen(label); c++) {
-        bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
-                        (*c >= 'a' && *c <= 'z') || *c == '.' || *c == '-';
-        if (!is_plain)
-            *c = '_';
-    }
-    return name;
-}
-
 static int
 keep_snapshot(const struct series *s, const struct trial *t, struct series_row *row)
 {
     if (!trial_main(t)->snapshot || (s->has_one_snapshot && row->outcome != TRIAL_FITS))
         return EXIT_FINE;
-    row->snapshot =
-        s->has_one_snapshot ? strdup(s->output) : name_snapshot(s->output, row->label);
+    row->snapshot = s->has_one_snapshot ? strdup(s->output)
+                                        : trial_name_snapshot(s->output, row->label);
     if (!row->snapshot)
         return report_failure(s->wish->command, NULL, EXIT_MACHINE, "no memory");
-    return trial_keep_snapshot(t, row->snapshot);
+    return trial_keep_snapshot(s->wish->command, trial_main(t), row->snapshot);
 }
 
 static int

@@ -4,11 +4,25 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/command.h"
 #include "base/output.h"
 #include "base/report.h"
+
+/* Each rank's snapshot is replayed, though the verdict is on one. */
+static int
+check_others(struct trial *t)
+{
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < t->facts.process_count && code == EXIT_FINE; i++) {
+        struct facts_process *p = &t->facts.processes[i];
+        if (i != t->facts.main && p->snapshot)
+            code = trial_verdict_check(t->launch.wish.command, p->snapshot, &p->is_exact);
+    }
+    return code;
+}
 
 static int
 look_at(struct trial *t)
@@ -21,8 +35,10 @@ look_at(struct trial *t)
             t->launch.wish.command, t->launch.wish.words->values[0], EXIT_INPUT,
             "the program ended with status %d before it used a GPU", t->status);
     const char *snapshot = trial_main(t)->snapshot;
-    return snapshot ? trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot)
-                    : EXIT_FINE;
+    if (snapshot)
+        code = trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot);
+    t->facts.processes[t->facts.main].is_exact = t->verdict.check.exact;
+    return code == EXIT_FINE ? check_others(t) : code;
 }
 
 int
@@ -83,10 +99,29 @@ copy_all(FILE *from, const struct dry_sink *sink, struct dry_error *err)
     return DRY_OK;
 }
 
-int
-trial_keep_snapshot(const struct trial *t, const char *to)
+char *
+trial_name_snapshot(const char *output, const char *label)
 {
-    const char *command = t->launch.wish.command, *from = trial_main(t)->snapshot;
+    const char *end = strrchr(output, '.');
+    size_t stem = end && !strchr(end, '/') ? (size_t)(end - output) : strlen(output);
+    size_t size = strlen(output) + strlen(label) + 2;
+    char *name = malloc(size);
+    if (!name)
+        return NULL;
+    snprintf(name, size, "%.*s-%s%s", (int)stem, output, label, output + stem);
+    for (char *c = name + stem + 1; c < name + stem + 1 + strlen(label); c++) {
+        bool is_plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                        (*c >= 'a' && *c <= 'z') || *c == '.' || *c == '-';
+        if (!is_plain)
+            *c = '_';
+    }
+    return name;
+}
+
+int
+trial_keep_snapshot(const char *command, const struct facts_process *p, const char *to)
+{
+    const char *from = p->snapshot;
     struct output out;
     struct dry_error err;
     FILE *in = fopen(from, "rb");

@@ -43,9 +43,12 @@ enum trial_outcome trial_outcome(const struct trial *trial);
 uint64_t trial_room(const struct dry_card *card);
 
 /*
- * Copy the snapshot of the main process out of the launch's folder; it appears under the name
- * `to` when all of it is there. Requires that there is one. Returns an exit_code.
+ * Copy a process's snapshot out of the launch's folder; it appears under the name `to` when all
+ * of it is there. Requires that there is one. Returns an exit_code.
  */
-int trial_keep_snapshot(const struct trial *trial, const char *to);
+int trial_keep_snapshot(const char *command, const struct facts_process *process,
+                        const char *to);
+/* Write "run-BATCH_8.pickle" for "run.pickle" and the label "BATCH=8". NULL: no memory. */
+char *trial_name_snapshot(const char *output, const char *label);
 
 #endif

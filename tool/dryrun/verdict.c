@@ -6,6 +6,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
+#include "record/load.h"
 
 #define SETTING_RUNS 12 /* replays of other settings, as `explain` has it */
 
@@ -112,6 +113,28 @@ trial_verdict_make(struct trial_verdict *v, const char *command, const char *pat
     code = explain(v);
     bool has_requests = v->view && v->view->event != SIZE_MAX;
     return code == EXIT_FINE && has_requests && !v->has_oom ? replay_cards(v) : code;
+}
+
+int
+trial_verdict_check(const char *command, const char *path, bool *is_exact)
+{
+    struct dry_trace *trace = NULL;
+    struct dry_replay *replay = NULL;
+    struct progress progress;
+    int code = load_trace(command, path, &trace, NULL);
+    if (code != EXIT_FINE)
+        return code;
+    progress_begin(&progress, "replaying", 0);
+    const struct load_replay wanted = {.command = command,
+                                       .path = path,
+                                       .device = LOAD_BUSIEST_DEVICE,
+                                       .progress = &progress};
+    code = load_replay(&wanted, trace, &replay);
+    progress_end(&progress);
+    *is_exact = code == EXIT_FINE && dry_replay_get_check(replay)->exact;
+    dry_replay_destroy(replay);
+    dry_trace_destroy(trace);
+    return code;
 }
 
 void

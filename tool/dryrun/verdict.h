@@ -42,6 +42,8 @@ struct trial_verdict {
 /* Read `path` and fill the verdict in. An exit_code; trial_verdict_finish() is due. */
 int trial_verdict_make(struct trial_verdict *verdict, const char *command,
                        const char *path);
+/* Replay the busiest device of `path` as it was recorded, and nothing else. An exit_code. */
+int trial_verdict_check(const char *command, const char *path, bool *is_exact);
 void trial_verdict_finish(struct trial_verdict *verdict);
 
 #endif
