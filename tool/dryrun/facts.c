@@ -167,6 +167,30 @@ compare_processes(const void *a, const void *b)
 
 /* --- the folder --------------------------------------------------------------------------- */
 
+static void
+finish_process(struct facts_process *p)
+{
+    free(p->snapshot);
+    json_decref(p->json);
+}
+
+/* Forget processes that looked at a device and took nothing: Inductor's compilers, say. */
+static void
+drop_idle(struct facts *facts)
+{
+    size_t kept = 0, busy = 0;
+    for (size_t i = 0; i < facts->process_count; i++)
+        busy += facts->processes[i].reserved_peak > 0;
+    for (size_t i = 0; i < facts->process_count; i++) {
+        struct facts_process *p = &facts->processes[i];
+        if (busy > 0 && p->reserved_peak == 0 && !p->has_oom && !p->error)
+            finish_process(p);
+        else
+            facts->processes[kept++] = *p;
+    }
+    facts->process_count = kept;
+}
+
 int
 facts_read(struct facts *facts, const char *command, const char *out)
 {
@@ -187,6 +211,7 @@ facts_read(struct facts *facts, const char *command, const char *out)
     closedir(folder);
     if (code != EXIT_FINE)
         return code;
+    drop_idle(facts);
     if (facts->process_count > 0)
         qsort(facts->processes, facts->process_count, sizeof *facts->processes,
               compare_processes);
@@ -203,10 +228,8 @@ facts_read(struct facts *facts, const char *command, const char *out)
 void
 facts_finish(struct facts *facts)
 {
-    for (size_t i = 0; i < facts->process_count; i++) {
-        free(facts->processes[i].snapshot);
-        json_decref(facts->processes[i].json);
-    }
+    for (size_t i = 0; i < facts->process_count; i++)
+        finish_process(&facts->processes[i]);
     for (size_t i = 0; i < facts->call_count; i++)
         free(facts->calls[i].name);
     free(facts->processes);
