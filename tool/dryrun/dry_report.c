@@ -160,6 +160,9 @@ print_run(const struct dry_report *r, const struct term *term)
         snprintf(text, sizeof text, "%s",
                  v->check.reason[0] ? v->check.reason : "the program left no snapshot");
     print_line(term, "self-check", text);
+    if (r->trial->launch.wish.world_size > 1 || r->trial->facts.process_count > 1)
+        print_line(term, "not counted",
+                   "buffers that NCCL takes for itself, beside PyTorch");
 }
 
 /* --- tables ------------------------------------------------------------------------------- */

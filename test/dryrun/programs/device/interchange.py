@@ -1,4 +1,7 @@
-"""Tensors given from hand to hand without a copy; what the host may not read is refused."""
+"""Tensors given from hand to hand without a copy; what the host may not read is refused.
+
+needs: numpy
+"""
 import torch
 from torch.utils import dlpack
 

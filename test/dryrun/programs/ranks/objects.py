@@ -1,6 +1,7 @@
 """Objects that ranks give each other: by all, from one, to one, each its own.
 
 gpus: 2
+needs: numpy
 """
 import os
 import tempfile
