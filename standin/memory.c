@@ -31,7 +31,7 @@ struct interval {
 };
 
 static struct region {
-    uint64_t base;
+    uint64_t base, bytes;
     uint64_t used_bytes;
 } regions[STANDIN_DEVICES_MAX];
 
@@ -63,21 +63,30 @@ map_quietly(uint64_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* Map as much as there is, up to REGION_BYTES; the card's memory must find room twice. */
+static char *
+map_region(uint64_t *bytes)
+{
+    uint64_t least = 2 * standin_setup()->total_bytes + (UINT64_C(16) << 30);
+    for (*bytes = REGION_BYTES; *bytes >= least; *bytes /= 2) {
+        char *at = map_quietly(*bytes + CHUNK);
+        if (at)
+            return at;
+    }
+    /* not the card's fault: an error of CUDA's would be a wrong verdict */
+    fputs("drystone: a device takes more addresses than there are (see ulimit -v)\n",
+          stderr);
+    abort();
+}
+
 static struct region *
 region_of(int device)
 {
     struct region *region = &regions[device];
     if (region->base)
         return region;
-    char *at = map_quietly(REGION_BYTES + CHUNK);
-    if (!at) {
-        /* not the card's fault: an error of CUDA's would be a wrong verdict */
-        fputs("drystone: a device takes 4 TiB of addresses, and they are limited (see "
-              "ulimit -v)\n",
-              stderr);
-        abort();
-    }
-    madvise(at, REGION_BYTES + CHUNK, MADV_NOHUGEPAGE); /* a byte must not cost 2 MiB */
+    char *at = map_region(&region->bytes);
+    madvise(at, region->bytes + CHUNK, MADV_NOHUGEPAGE); /* a byte must not cost 2 MiB */
     region->base = ((uintptr_t)at + CHUNK - 1) & ~(CHUNK - 1);
     region->used_bytes = standin_setup()->context_bytes;
     return region;
@@ -87,7 +96,7 @@ int
 standin_device_of(uint64_t address)
 {
     for (int i = 0; i < standin_setup()->device_count; i++) {
-        if (regions[i].base && address - regions[i].base < REGION_BYTES)
+        if (regions[i].base && address - regions[i].base < regions[i].bytes)
             return i;
     }
     return -1;
@@ -143,7 +152,7 @@ round_up(uint64_t number, uint64_t step)
 static struct gap
 gap_before(const struct region *region, uint64_t begin, size_t next)
 {
-    uint64_t end = region->base + REGION_BYTES;
+    uint64_t end = region->base + region->bytes;
     bool is_last = next == range_count || ranges[next].address >= end;
     return (struct gap){begin, is_last ? end : ranges[next].address, next, is_last};
 }
