@@ -492,7 +492,7 @@ cuPointerGetAttribute(void *value, int attribute, uint64_t address)
     return result;
 }
 
-/* What does not hold for the address reads as 0, and is no error. */
+/* An attribute that the address does not have reads as 0, and is no error. */
 EXPORT enum cuda_error
 cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
                        uint64_t address)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver has as the runtime has it: memory, copies, streams, events, captures.
+ * The driver's functions that the runtime has, too: memory, copies, streams, events, captures.
  *
  * PyTorch calls the runtime; compilers of kernels and other libraries call the driver. Both see
  * one device, so each of these is the runtime's function. The driver keeps no last error.

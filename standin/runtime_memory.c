@@ -285,7 +285,7 @@ cudaPointerGetAttributes(struct pointer_attributes *attributes, const void *addr
 
 /* --- copies --------------------------------------------------------------------------------- */
 
-/* What this thread's next copy of a number to the host brings; -1: what is there. */
+/* The number that this thread's next copy to the host brings; -1: the bytes that are there. */
 static __thread int64_t answer = -1;
 
 /* Called by the program's side when it knows what a kernel would have counted. */

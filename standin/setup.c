@@ -2,6 +2,8 @@
 /* The idea stands in setup.h. Numbers are read as decimals; nothing is taken for granted. */
 #include "setup.h"
 
+#include "standin.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -130,7 +132,7 @@ read_setup(void)
          pair = strtok_r(NULL, ";", &next))
         take(pair);
     free(copy);
-    if (setup.device_count > 16)
+    if (setup.device_count > STANDIN_DEVICES_MAX)
         die("devices", "more than 16");
 }
 

@@ -89,7 +89,7 @@ complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l steps -x -d 'en
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l patience -x -d 'end a program that makes no step and no new peak for so...'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l values -d 'do operations of at most 65536 elements, on the CPU'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l events -x -d 'keep the last N events of history'
-complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run twice more, with streams that lag until somebody...'
+complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l bracket -d 'run twice more, with streams that lag until somebody waits'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s o -l output -r -d 'where the snapshot goes'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s q -l quiet -d 'hide the programs own output, and show progress'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l json -d 'print JSON, schema drystone.dry-run/1, see...'

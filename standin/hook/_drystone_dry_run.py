@@ -10,9 +10,10 @@ The launcher says what it wants in DRYSTONE_DRY_RUN, a JSON object:
     values      whether small operations are done (_drystone_values.py)
     world_size  not 0: this process is one rank of so many, alone (_drystone_lone_rank.py)
 
-A step ends when an optimiser has stepped. Steps repeat when two in a row ask for equally many
-blocks and bytes, and leave equally much allocated and reserved: then every later one does the
-same. Nothing of the program's own statistics is reset.
+A step ends when an optimiser has stepped. Two steps are alike when they ask for equally many
+blocks and bytes, and leave equally much allocated and reserved. Steps repeat when a period of
+them has come three times, one behind the other: then every later one does the same. Two nets
+that take turns have a period of 2. Nothing of the program's own statistics is reset.
 
 It acts as soon as torch is imported, whoever imports it, and does nothing in a process that
 never does. What fails here must not fail the program: it is noted and reported.
@@ -27,7 +28,8 @@ import sys
 import threading
 import time
 
-SAME_STEPS = 2  # behind the first of a kind: two periods of equal peaks
+PERIOD_MAX = 16  # steps
+TIMES = 3  # a period comes before it is taken to repeat: two behind the first of its kind
 _wish = {}
 _state = {"steps": [], "notes": [], "oom": None, "error": None, "code": 0, "dumped": False,
           "begin": time.time(), "stopped": None, "initialized": False, "stuck": False}
@@ -269,9 +271,18 @@ def on_step(torch):
     if _wish["steps"]:
         if len(steps) >= _wish["steps"]:
             stop(torch, f"after {len(steps)} steps, as asked")
-    elif len(steps) > SAME_STEPS and all(
-            step["kind"] == steps[-1]["kind"] for step in steps[-1 - SAME_STEPS:]):
-        stop(torch, f"steps repeat from step {len(steps) - SAME_STEPS} on")
+    elif (period := find_period([step["kind"] for step in steps[-TIMES * PERIOD_MAX:]])):
+        each = "" if period == 1 else f", {period} at a time"
+        stop(torch, f"steps repeat from step {len(steps) - TIMES * period + 1} on{each}")
+
+
+def find_period(kinds):
+    """The shortest period that has come so often at the end; 0: none has."""
+    for period in range(1, len(kinds) // TIMES + 1):
+        last = kinds[-TIMES * period:]
+        if last == last[:period] * TIMES:
+            return period
+    return 0
 
 
 def tell_progress(now):

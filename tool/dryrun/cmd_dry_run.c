@@ -71,8 +71,8 @@ static const struct option_spec specs[] = {
      .help = "keep the last N events of history; default 4000000", .min = 1000,
      .max = 100000000},
     {"bracket", 0, NULL, OPTION_FLAG, offsetof(struct values, bracket),
-     .help = "run twice more, with streams that lag until somebody waits, and with "
-             "addresses in the other order: the spread of what a real card can do"},
+     .help = "run twice more, with streams that lag until somebody waits (done anyway if "
+             "blocks are used by several), and with addresses in the other order"},
     {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
@@ -168,12 +168,13 @@ report_trial(const struct session *s, const struct trial *trial)
         report.snapshot = s->values.output;
         code = keep_snapshots(trial, report.snapshot);
     }
-    if (code == EXIT_FINE && s->values.bracket) {
+    if (code == EXIT_FINE && (s->values.bracket || trial->verdict.has_deferred)) {
         report.late = &again[AGAIN_LATE];
-        report.other_order = &again[AGAIN_OTHER_ORDER];
         code = run_again(s, AGAIN_LATE, again);
-        if (code == EXIT_FINE)
-            code = run_again(s, AGAIN_OTHER_ORDER, again);
+    }
+    if (code == EXIT_FINE && s->values.bracket) {
+        report.other_order = &again[AGAIN_OTHER_ORDER];
+        code = run_again(s, AGAIN_OTHER_ORDER, again);
     }
     if (code == EXIT_FINE && trial_outcome(trial) == TRIAL_FITS_NOT) {
         report.boundless = &again[AGAIN_BOUNDLESS];

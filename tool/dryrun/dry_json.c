@@ -88,16 +88,20 @@ make_calls(const struct facts *facts)
 }
 
 static json_t *
+make_reserved(const struct trial *t)
+{
+    return t ? json_out_number(trial_main(t)->reserved_peak) : json_null();
+}
+
+static json_t *
 make_bracket(const struct dry_report *r)
 {
-    if (!r->late || !r->other_order)
+    if (!r->late && !r->other_order)
         return json_null();
     return json_pack("{s:o, s:o, s:o}", "early_reserved_peak_bytes",
-                     json_out_number(trial_main(r->trial)->reserved_peak),
-                     "late_reserved_peak_bytes",
-                     json_out_number(trial_main(r->late)->reserved_peak),
-                     "other_order_reserved_peak_bytes",
-                     json_out_number(trial_main(r->other_order)->reserved_peak));
+                     make_reserved(r->trial), "late_reserved_peak_bytes",
+                     make_reserved(r->late), "other_order_reserved_peak_bytes",
+                     make_reserved(r->other_order));
 }
 
 static json_t *

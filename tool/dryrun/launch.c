@@ -55,21 +55,45 @@ find_support(struct launch *l)
                 "the stand-in is not where it was installed");
 }
 
+/* LD_PRELOAD is split at blanks and colons, the stand-in's setup at semicolons. */
+static const char *
+choose_base(void)
+{
+    const char *base = getenv("TMPDIR");
+    return base && *base && !strpbrk(base, " \t:;\"\\") ? base : "/tmp";
+}
+
+/* Our own files get names in the folder, whatever the path they were installed under. */
+static int
+link_support(struct launch *l)
+{
+    char standin[LAUNCH_PATH_BYTES], hook[LAUNCH_PATH_BYTES];
+    char *real[] = {realpath(l->standin, NULL), realpath(l->hook, NULL)};
+    snprintf(standin, sizeof standin, "%.4000s/libdrystone-standin.so", l->folder);
+    snprintf(hook, sizeof hook, "%.4000s/hook", l->folder);
+    bool is_linked = real[0] && real[1] && symlink(real[0], standin) == 0 &&
+                     symlink(real[1], hook) == 0;
+    int error = errno;
+    free(real[0]);
+    free(real[1]);
+    memcpy(l->standin, standin, sizeof standin);
+    memcpy(l->hook, hook, sizeof hook);
+    return is_linked ? EXIT_FINE : fail(l, EXIT_MACHINE, l->folder, strerror(error));
+}
+
 static int
 make_folder(struct launch *l)
 {
-    const char *base = getenv("TMPDIR");
-    int written = snprintf(l->folder, sizeof l->folder, "%s/drystone-XXXXXX",
-                           base && *base ? base : "/tmp");
+    const char *base = choose_base();
+    int written = snprintf(l->folder, sizeof l->folder, "%s/drystone-XXXXXX", base);
     if (written >= (int)sizeof l->folder - 32 || !mkdtemp(l->folder)) {
         l->folder[0] = '\0';
-        return fail(l, EXIT_MACHINE, base && *base ? base : "/tmp",
-                    "no temporary folder can be made there");
+        return fail(l, EXIT_MACHINE, base, "no temporary folder can be made there");
     }
     snprintf(l->out, sizeof l->out, "%.4000s/out", l->folder);
     if (mkdir(l->out, 0700) != 0)
         return fail(l, EXIT_MACHINE, l->out, strerror(errno));
-    return EXIT_FINE;
+    return link_support(l);
 }
 
 static int

@@ -90,7 +90,7 @@ set_hook(const struct launch *l)
     put_first("PYTHONPATH", l->hook);
 }
 
-/* What torchrun would have set, for one rank of a job that is not there. */
+/* Set what torchrun would have, for one rank of a job that is not there. */
 static void
 set_rank(const struct launch_wish *w)
 {

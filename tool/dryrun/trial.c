@@ -79,12 +79,6 @@ trial_outcome(const struct trial *t)
     return has_error || (t->status != 0 && !has_stopped) ? TRIAL_NOT_KNOWN : TRIAL_FITS;
 }
 
-uint64_t
-trial_room(const struct dry_card *card)
-{
-    return card->usable_bytes - card->context_bytes;
-}
-
 /* --- the snapshot ------------------------------------------------------------------------- */
 
 static enum dry_status

@@ -39,8 +39,6 @@ void trial_finish(struct trial *trial);
 /* The process that reserved most. Requires a trial that ran. */
 const struct facts_process *trial_main(const struct trial *trial);
 enum trial_outcome trial_outcome(const struct trial *trial);
-/* Return the part of a card that PyTorch can have: what a context leaves. */
-uint64_t trial_room(const struct dry_card *card);
 
 /*
  * Copy a process's snapshot out of the launch's folder; it appears under the name `to` when all

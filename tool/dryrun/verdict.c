@@ -12,6 +12,12 @@
 
 /* --- other cards -------------------------------------------------------------------------- */
 
+uint64_t
+trial_room(const struct dry_card *card)
+{
+    return card->usable_bytes - card->context_bytes;
+}
+
 static size_t
 count_cards(void)
 {
@@ -53,7 +59,7 @@ replay_cards(struct trial_verdict *v)
     for (; dry_card_get(v->card_count) && status == DRY_OK; v->card_count++) {
         struct trial_verdict_card *row = &v->cards[v->card_count];
         row->card = dry_card_get(v->card_count);
-        row->room = row->card->usable_bytes - row->card->context_bytes;
+        row->room = trial_room(row->card);
         status = replay_on(replay, row, &err);
     }
     progress_end(&s->progress);
@@ -100,6 +106,22 @@ explain(struct trial_verdict *v)
     return EXIT_FINE;
 }
 
+/* A block that no other stream used is free as soon as it is given back. */
+static bool
+find_deferred(const struct dry_trace_view *v)
+{
+    for (size_t i = 0; i < v->event_count; i++) {
+        if (v->action[i] != DRY_ACTION_FREE_REQUESTED)
+            continue;
+        bool is_next = i + 1 < v->event_count &&
+                       v->action[i + 1] == DRY_ACTION_FREE_COMPLETED &&
+                       v->addr[i + 1] == v->addr[i];
+        if (!is_next)
+            return true;
+    }
+    return false;
+}
+
 int
 trial_verdict_make(struct trial_verdict *v, const char *command, const char *path)
 {
@@ -109,6 +131,7 @@ trial_verdict_make(struct trial_verdict *v, const char *command, const char *pat
         return code;
     struct dry_replay *replay = v->study.devices[v->study.main].replay;
     v->check = *dry_replay_get_check(replay);
+    v->has_deferred = find_deferred(dry_trace_get_view(v->study.trace));
     v->has_oom = dry_replay_get_recorded(replay)->oom;
     code = explain(v);
     bool has_requests = v->view && v->view->event != SIZE_MAX;

@@ -34,10 +34,15 @@ struct trial_verdict {
     const struct dry_explanation_view *view;
     struct dry_replay_check check;
     bool has_oom;
+    /* Blocks waited for other streams when they were freed: late events change the peak. */
+    bool has_deferred;
     /* The smallest first; none if it ran out of memory: its later needs are not known. */
     struct trial_verdict_card *cards;
     size_t card_count;
 };
+
+/* Return the part of a card that PyTorch can have: what a context leaves. */
+uint64_t trial_room(const struct dry_card *card);
 
 /* Read `path` and fill the verdict in. An exit_code; trial_verdict_finish() is due. */
 int trial_verdict_make(struct trial_verdict *verdict, const char *command,
