@@ -339,8 +339,10 @@ def dump(torch):
     name = os.path.join(_wish["out"], str(os.getpid()))
     facts = {key: _state[key] for key in ("notes", "oom", "error", "stopped", "stuck")}
     try:
+        nccl = ctypes.CDLL(None).drystone_standin_nccl_bytes
+        nccl.argtypes, nccl.restype = [ctypes.c_int], ctypes.c_uint64
         facts["devices"] = [
-            {"device": device, **{key: stats.get(f"{key}_bytes.all.peak", 0)
+            {"device": device, "nccl": nccl(device), **{key: stats.get(f"{key}_bytes.all.peak", 0)
                                   for key in ("allocated", "reserved", "requested")}}
             for device, stats in ((d, torch.cuda.memory_stats(d))
                                   for d in range(torch.cuda.device_count()))]

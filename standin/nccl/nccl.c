@@ -78,6 +78,42 @@ mix(uint64_t number, const void *bytes, size_t count)
     return number;
 }
 
+static uint64_t taken[STANDIN_DEVICES_MAX], taken_peak[STANDIN_DEVICES_MAX];
+
+/* Take what NCCL is assumed to. False: the device has not so much. */
+static bool
+take_buffers(struct nccl_member *member)
+{
+    uint64_t mib = member->size > 2 ? 688 : member->size == 2 ? 544 : 0;
+    uint64_t bytes = mib << 20;
+    standin_lock();
+    bool is_taken = standin_take(member->device, bytes);
+    if (is_taken) {
+        member->buffer_bytes = bytes;
+        uint64_t *now = &taken[member->device], *peak = &taken_peak[member->device];
+        *now += bytes;
+        *peak = *now > *peak ? *now : *peak;
+    }
+    standin_unlock();
+    return is_taken;
+}
+
+static void
+give_buffers(const struct nccl_member *member)
+{
+    standin_lock();
+    standin_give(member->device, member->buffer_bytes);
+    taken[member->device] -= member->buffer_bytes;
+    standin_unlock();
+}
+
+/* Called by the program's side for its report: the most that NCCL had of a device. */
+EXPORT uint64_t
+drystone_standin_nccl_bytes(int device)
+{
+    return device >= 0 && device < STANDIN_DEVICES_MAX ? taken_peak[device] : 0;
+}
+
 /* Make a member; an `id` of 0 says that other ranks are not to be met. */
 static int
 create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t id)
@@ -87,7 +123,16 @@ create(struct nccl_member **member, int rank, int size, bool is_split, uint64_t 
     *member = calloc(1, sizeof **member);
     if (!*member)
         return NCCL_SYSTEM_ERROR;
-    **member = (struct nccl_member){rank, size, standin_device(), is_split, id, 0, NULL};
+    **member = (struct nccl_member){.rank = rank,
+                                    .size = size,
+                                    .device = standin_device(),
+                                    .is_split = is_split,
+                                    .id = id};
+    if (!take_buffers(*member)) {
+        free(*member);
+        *member = NULL;
+        return NCCL_CUDA_ERROR;
+    }
     if (id != 0 && !is_split)
         (*member)->box = nccl_box_open(id, rank, size);
     return NCCL_OK;
@@ -126,13 +171,14 @@ ncclCommInitRankScalable(struct nccl_member **member, int size, int rank, int id
 EXPORT int
 ncclCommInitAll(struct nccl_member **members, int count, const int *devices)
 {
-    for (int i = 0; i < count; i++) {
-        int result = create(&members[i], i, count, false, 0);
-        if (result != NCCL_OK)
-            return result;
-        members[i]->device = devices ? devices[i] : i;
+    int result = NCCL_OK, before = standin_device();
+    for (int i = 0; i < count && result == NCCL_OK; i++) {
+        result = NCCL_BAD_ARGUMENT;
+        if (standin_set_device(devices ? devices[i] : i) == CUDA_OK)
+            result = create(&members[i], i, count, false, 0);
     }
-    return NCCL_OK;
+    (void)standin_set_device(before);
+    return result;
 }
 
 static __thread int told_size; /* 0: the program's side said nothing */
@@ -224,8 +270,10 @@ ncclCommGrow(struct nccl_member *parent, int size, const struct unique_id *id, i
 EXPORT int
 ncclCommDestroy(struct nccl_member *member)
 {
-    if (member)
+    if (member) {
+        give_buffers(member);
         nccl_box_close(member->box);
+    }
     free(member);
     return NCCL_OK;
 }

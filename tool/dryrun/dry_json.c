@@ -129,15 +129,16 @@ dry_report_make_json(const struct dry_report *r)
     const struct facts_process *p = trial_main(t);
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
         "s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.wish.card->name, "reserved_peak_bytes",
         json_out_number(p->reserved_peak), "allocated_peak_bytes",
         json_out_number(p->allocated_peak), "requested_peak_bytes",
         json_out_number(p->requested_peak), "context_bytes_assumed",
-        json_out_number(t->launch.wish.card->context_bytes), "needs", make_needs(r),
-        "moment", make_moment(t->verdict.view), "self_check",
-        make_check(&t->verdict.check), "bracket", make_bracket(r), "unvouched",
-        make_calls(&t->facts), "settings",
+        json_out_number(t->launch.wish.card->context_bytes), "nccl_bytes_assumed",
+        json_out_number(p->nccl_bytes), "needs", make_needs(r), "moment",
+        make_moment(t->verdict.view), "self_check", make_check(&t->verdict.check),
+        "bracket", make_bracket(r), "unvouched", make_calls(&t->facts), "settings",
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
         "cards", make_cards(dry_report_find_cards(r)), "processes",
         make_processes(&t->facts), "error",

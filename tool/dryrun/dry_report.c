@@ -53,7 +53,8 @@ print_head(const struct dry_report *r, const struct term *term)
     };
     const struct dry_card *card = r->trial->launch.wish.card;
     enum trial_outcome outcome = trial_outcome(r->trial);
-    uint64_t peak = trial_main(r->trial)->reserved_peak, room = trial_room(card);
+    uint64_t peak = trial_main(r->trial)->reserved_peak,
+             nccl = trial_main(r->trial)->nccl_bytes, room = trial_room(card, nccl);
     char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
     fprintf(term->out, "%s%s%s: %s%s%s  %s%s of %s reserved at the peak",
             term_style(term, TERM_BOLD), card->name, term_style(term, TERM_PLAIN),
@@ -87,6 +88,10 @@ print_sums(const struct dry_report *r, const struct term *term)
     print_row(term, "reserved", p->reserved_peak, "taken from the card, at the peak");
     print_row(term, "context", r->trial->launch.wish.card->context_bytes,
               "taken by CUDA itself: assumed, a constant of the card");
+    if (p->nccl_bytes > 0)
+        print_row(
+            term, "nccl", p->nccl_bytes,
+            "taken by NCCL itself: assumed, 688 MiB a communicator, 544 of two ranks");
     if (r->late && r->late->facts.process_count > 0)
         print_row(term, "late", trial_main(r->late)->reserved_peak,
                   "reserved if every stream lags until somebody waits for it");
@@ -160,9 +165,6 @@ print_run(const struct dry_report *r, const struct term *term)
         snprintf(text, sizeof text, "%s",
                  v->check.reason[0] ? v->check.reason : "the program left no snapshot");
     print_line(term, "self-check", text);
-    if (r->trial->launch.wish.world_size > 1 || r->trial->facts.process_count > 1)
-        print_line(term, "not counted",
-                   "buffers that NCCL takes for itself, beside PyTorch");
 }
 
 /* --- tables ------------------------------------------------------------------------------- */
@@ -219,7 +221,8 @@ print_settings(const struct dry_report *r, const struct term *term)
     struct table table;
     char number[TERM_NUMBER_BYTES];
     size_t shown = 0;
-    uint64_t room = trial_room(r->trial->launch.wish.card);
+    uint64_t room =
+        trial_room(r->trial->launch.wish.card, trial_main(r->trial)->nccl_bytes);
     table_init(&table, ">reserved >less <setting <");
     table.is_bounded = true;
     for (size_t i = 0; v && i < v->change_count && shown < SETTINGS_SHOWN; i++) {

@@ -25,6 +25,7 @@ take_devices(struct json_in *in, const struct json_at *devices, struct facts_pro
         struct json_at device = json_in_element(devices, i);
         struct json_at allocated = json_in_key(&device, "allocated");
         struct json_at reserved = json_in_key(&device, "reserved");
+        struct json_at nccl = json_in_key(&device, "nccl");
         struct json_at requested = json_in_key(&device, "requested");
         uint64_t peak = json_in_unsigned(in, &reserved);
         if (i > 0 && peak <= p->reserved_peak)
@@ -32,6 +33,7 @@ take_devices(struct json_in *in, const struct json_at *devices, struct facts_pro
         p->reserved_peak = peak;
         p->allocated_peak = json_in_unsigned(in, &allocated);
         p->requested_peak = json_in_unsigned(in, &requested);
+        p->nccl_bytes = json_in_unsigned(in, &nccl);
     }
 }
 

@@ -21,7 +21,8 @@ struct facts_process {
     json_t *json;   /* as the hook wrote it */
     int64_t rank;   /* NO_NUMBER: not said */
     uint64_t allocated_peak, reserved_peak,
-        requested_peak; /* bytes, of its fullest device */
+        requested_peak;  /* bytes, of its fullest device */
+    uint64_t nccl_bytes; /* assumed for NCCL on that device */
     uint64_t step_count;
     double seconds;
     const char *stopped; /* why it was ended; NULL: it ended by itself */

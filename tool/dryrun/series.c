@@ -29,6 +29,7 @@ take(struct series *s, const struct trial *t, struct series_row *row)
 {
     const struct facts_process *p = trial_main(t);
     row->outcome = trial_outcome(t);
+    row->room = trial_room(t->launch.wish.card, p->nccl_bytes);
     row->reserved = p->reserved_peak;
     row->allocated = p->allocated_peak;
     row->step_count = p->step_count;
@@ -74,7 +75,6 @@ series_print(const struct series *s, size_t best)
     struct table table;
     char text[80], columns[240];
     term_init(&term, stdout);
-    uint64_t room = trial_room(s->wish->card);
     snprintf(columns, sizeof columns,
              "<%.60s <result >allocated >reserved >to_spare >steps >seconds <",
              s->heading);
@@ -86,7 +86,7 @@ series_print(const struct series *s, size_t best)
         table_add(&table, dry_report_word(row->outcome));
         table_add(&table, term_format_bytes(row->allocated, text));
         table_add(&table, term_format_bytes(row->reserved, text));
-        uint64_t spare = room > row->reserved ? room - row->reserved : 0;
+        uint64_t spare = row->room > row->reserved ? row->room - row->reserved : 0;
         table_add(&table, fits ? term_format_bytes(spare, text) : "-");
         table_add(&table, term_format_count(row->step_count, text));
         snprintf(text, sizeof text, "%.1f", row->seconds);

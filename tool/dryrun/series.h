@@ -21,6 +21,7 @@ struct series_row {
     char label[160];
     char *snapshot; /* where it lies now; NULL: nowhere */
     enum trial_outcome outcome;
+    uint64_t room;                /* what a context and NCCL left */
     uint64_t reserved, allocated; /* bytes at the peaks of the fullest process */
     uint64_t step_count;
     double seconds;

@@ -36,7 +36,8 @@ look_at(struct trial *t)
             "the program ended with status %d before it used a GPU", t->status);
     const char *snapshot = trial_main(t)->snapshot;
     if (snapshot)
-        code = trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot);
+        code = trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot,
+                                  trial_main(t)->nccl_bytes);
     t->facts.processes[t->facts.main].is_exact = t->verdict.check.exact;
     return code == EXIT_FINE ? check_others(t) : code;
 }

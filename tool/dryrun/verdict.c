@@ -13,9 +13,10 @@
 /* --- other cards -------------------------------------------------------------------------- */
 
 uint64_t
-trial_room(const struct dry_card *card)
+trial_room(const struct dry_card *card, uint64_t nccl_bytes)
 {
-    return card->usable_bytes - card->context_bytes;
+    uint64_t taken = card->context_bytes + nccl_bytes;
+    return card->usable_bytes > taken ? card->usable_bytes - taken : 0;
 }
 
 static size_t
@@ -46,7 +47,7 @@ replay_on(struct dry_replay *replay, struct trial_verdict_card *row,
 }
 
 static int
-replay_cards(struct trial_verdict *v)
+replay_cards(struct trial_verdict *v, uint64_t nccl_bytes)
 {
     struct study *s = &v->study;
     struct dry_replay *replay = s->devices[s->main].replay;
@@ -59,7 +60,7 @@ replay_cards(struct trial_verdict *v)
     for (; dry_card_get(v->card_count) && status == DRY_OK; v->card_count++) {
         struct trial_verdict_card *row = &v->cards[v->card_count];
         row->card = dry_card_get(v->card_count);
-        row->room = trial_room(row->card);
+        row->room = trial_room(row->card, nccl_bytes);
         status = replay_on(replay, row, &err);
     }
     progress_end(&s->progress);
@@ -123,7 +124,8 @@ find_deferred(const struct dry_trace_view *v)
 }
 
 int
-trial_verdict_make(struct trial_verdict *v, const char *command, const char *path)
+trial_verdict_make(struct trial_verdict *v, const char *command, const char *path,
+                   uint64_t nccl_bytes)
 {
     *v = (struct trial_verdict){0};
     int code = study_open(&v->study, command, path, STUDY_EVERY_DEVICE);
@@ -135,7 +137,8 @@ trial_verdict_make(struct trial_verdict *v, const char *command, const char *pat
     v->has_oom = dry_replay_get_recorded(replay)->oom;
     code = explain(v);
     bool has_requests = v->view && v->view->event != SIZE_MAX;
-    return code == EXIT_FINE && has_requests && !v->has_oom ? replay_cards(v) : code;
+    return code == EXIT_FINE && has_requests && !v->has_oom ? replay_cards(v, nccl_bytes)
+                                                            : code;
 }
 
 int

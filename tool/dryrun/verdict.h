@@ -41,12 +41,12 @@ struct trial_verdict {
     size_t card_count;
 };
 
-/* Return the part of a card that PyTorch can have: what a context leaves. */
-uint64_t trial_room(const struct dry_card *card);
+/* Return the part of a card that PyTorch can have: what a context and NCCL leave. */
+uint64_t trial_room(const struct dry_card *card, uint64_t nccl_bytes);
 
-/* Read `path` and fill the verdict in. An exit_code; trial_verdict_finish() is due. */
+/* Read `path` and fill the verdict in; NCCL takes `nccl_bytes` of each card. An exit_code; trial_verdict_finish() is due. */
 int trial_verdict_make(struct trial_verdict *verdict, const char *command,
-                       const char *path);
+                       const char *path, uint64_t nccl_bytes);
 /* Replay the busiest device of `path` as it was recorded, and nothing else. An exit_code. */
 int trial_verdict_check(const char *command, const char *path, bool *is_exact);
 void trial_verdict_finish(struct trial_verdict *verdict);
