@@ -20,13 +20,14 @@ never does. What fails here must not fail the program: it is noted and reported.
 """
 import atexit
 import ctypes
-import functools
 import importlib.abc
 import json
 import os
 import sys
 import threading
 import time
+
+import _drystone_answers
 
 PERIOD_MAX = 16  # steps
 TIMES = 3  # a period comes before it is taken to repeat: two behind the first of its kind
@@ -66,7 +67,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     """
 
     def __init__(self):
-        self.watched = {"torch": attach, "transformers.generation.utils": end_generation}
+        self.watched = {"torch": attach,
+                        "transformers.generation.utils": _drystone_answers.end_generation}
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.watched:
@@ -106,17 +108,13 @@ def begin(torch):
     except Exception as error:
         note(f"no observer of out-of-memory: {error}")
     zero_blocks()
-    tell_splits()
-    count_objects()
+    _drystone_answers.answer(is_alone=_wish["world_size"] > 0)
     if _wish["values"]:
         import _drystone_values
         _drystone_values.switch_on(note)
     else:
+        _drystone_answers.trust_distributions()
         make_masks(torch)
-    # distributions compare their parameters on the device, where no kernel says that they fit
-    distributions = sys.modules.get("torch.distributions")
-    if distributions and not _wish["values"]:
-        distributions.Distribution.set_default_validate_args(False)
 
 
 def record(torch):
@@ -164,82 +162,6 @@ def on_oom(device, asked, total, free):
     if _state["oom"] is None:
         _state["oom"] = {"device": device, "asked_bytes": asked, "total_bytes": total,
                          "free_bytes": free, "step": len(_state["steps"])}
-
-
-def tell_splits():
-    """NCCL splits a communicator by what all processes say; only the program knows how."""
-    try:
-        from torch.distributed import ProcessGroup
-        split, tell = ProcessGroup.split_group, ctypes.CDLL(None).drystone_standin_split
-    except (ImportError, AttributeError):
-        return  # built without, or one that never splits
-
-    def split_group(self, ranks, *more, **named):
-        tell(len(ranks))
-        return split(self, ranks, *more, **named)
-
-    ProcessGroup.split_group = split_group
-
-
-def count_objects():
-    """Objects that ranks exchange have sizes, which kernels sum on a device, or compare."""
-    try:
-        import torch.distributed as dist
-        from torch.overrides import TorchFunctionMode
-        core = dist.distributed_c10d
-    except (ImportError, AttributeError):
-        return  # built without
-
-    def on_host(value):
-        return value.cpu() if getattr(value, "is_cuda", False) else value
-
-    class Counting(TorchFunctionMode):
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            name, kwargs = getattr(function, "__name__", ""), kwargs or {}
-            if name == "cat":
-                joined = function([on_host(t) for t in args[0]], *args[1:], **kwargs)
-                return joined.to(args[0][0].device)
-            if name in ("sum", "max", "add", "add_", "__iadd__", "gt", "__gt__"):
-                args = [on_host(value) for value in args]
-            return function(*args, **kwargs)
-
-    def wrap(exchange):
-        @functools.wraps(exchange)
-        def counted(*args, **named):
-            with Counting():
-                return exchange(*args, **named)
-        return counted
-
-    for name in ("all_gather_object", "broadcast_object_list", "gather_object",
-                 "recv_object_list", "scatter_object_list", "send_object_list"):
-        for module in (dist, core):
-            if hasattr(module, name):
-                setattr(module, name, wrap(getattr(module, name)))
-
-
-def end_generation(generation):
-    """A sequence is at its end when a value says so, and no value says it: all get longest.
-
-    The length a text may have is the host's; that it was reached comes back from the device.
-    """
-    try:
-        mixin, criteria = generation.GenerationMixin, generation.StoppingCriteriaList
-        ask, unfinished = criteria.__call__, mixin._has_unfinished_sequences
-    except AttributeError:
-        return  # a release that asks otherwise
-    known = threading.local()
-
-    def __call__(self, tokens, *more, **named):
-        lengths = [one.max_length for one in self if getattr(one, "max_length", None)]
-        known.is_done = tokens.shape[-1] >= min(lengths) if lengths and tokens.is_cuda else None
-        return ask(self, tokens, *more, **named)
-
-    def _has_unfinished_sequences(self, this_peer_finished, *more, **named):
-        is_done, known.is_done = getattr(known, "is_done", None), None
-        finished = this_peer_finished if is_done is None else is_done
-        return unfinished(self, finished, *more, **named)
-
-    criteria.__call__, mixin._has_unfinished_sequences = __call__, _has_unfinished_sequences
 
 
 # --- steps ----------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ that is watched costs 8 us more.
 """
 import ctypes
 
-SMALL = 1 << 16
+from _drystone_memory import SMALL, WHOLE, lie_over, note_written, write
+
 COMPARED = [f"{name}.{kind}" for name in ("eq", "ne", "lt", "le", "gt", "ge")
             for kind in ("Scalar", "Tensor")]
 MADE = ["bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor", "bitwise_not",
@@ -25,12 +26,8 @@ CHANGED = ["fill_.Scalar", "copy_", "masked_fill_.Scalar"]
 
 class Masks:
     def __init__(self, torch, standin):
-        self.torch, self.wrote, self.answer = torch, *(
-            getattr(standin, f"drystone_standin_{name}") for name in ("wrote", "answer"))
-        self.wrote.argtypes, self.wrote.restype = [ctypes.c_uint64, ctypes.c_uint64], None
+        self.torch, self.answer = torch, standin.drystone_standin_answer
         self.answer.argtypes, self.answer.restype = [ctypes.c_int64], None
-        whole = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-        self.whole = frozenset(whole)
         self.library = torch.library.Library("aten", "IMPL")
         self.below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
         for names, way in ((COMPARED, self.compare), (MADE, self.make), (CHANGED, self.change),
@@ -70,10 +67,6 @@ class Masks:
                 wrapped[i] = torch.tensor(args[i], dtype=None if is_wider else kind)
         return wrapped
 
-    def bytes_of(self, tensor):
-        span = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride())) + 1
-        return span * tensor.element_size()
-
     def on_host(self, value, any_kind=False):
         """The same memory as a tensor of the host's; LookupError: it is not small, or not known."""
         torch = self.torch
@@ -81,42 +74,33 @@ class Masks:
             return [self.on_host(one, any_kind) for one in value]
         if not isinstance(value, torch.Tensor) or not value.is_cuda:
             return value
-        if value.numel() > SMALL or not (any_kind or value.dtype in self.whole):
+        if value.numel() > SMALL or not (any_kind or value.dtype in WHOLE):
             raise LookupError
-        if value.numel() == 0:
-            return torch.empty(value.shape, dtype=value.dtype)
-        raw = (ctypes.c_char * self.bytes_of(value)).from_address(value.data_ptr())
-        same = torch.frombuffer(raw, dtype=value.dtype).as_strided(value.shape, value.stride())
-        if value.dtype not in self.whole and not same.any():
+        same = lie_over(value)
+        if value.numel() and value.dtype not in WHOLE and not same.any():
             raise LookupError  # zeros that some kernel would have filled
         return same
 
     def is_small(self, value):
-        return value.is_cuda and value.dtype in self.whole and value.numel() <= SMALL
+        return value.is_cuda and value.dtype in WHOLE and value.numel() <= SMALL
 
     def is_captured(self):
         return self.torch.cuda.is_current_stream_capturing()
-
-    def put(self, tensor, value):
-        if tensor.numel() == 0:
-            return
-        self.wrote(tensor.data_ptr(), self.bytes_of(tensor))
-        self.on_host(tensor).copy_(value)
 
     # --- ways ---------------------------------------------------------------------------------
 
     def compare(self, operation, keys, args, named, any_kind=True):
         result = operation.redispatch(keys, *args, **named)
         try:
-            if result.is_cuda and result.dtype in self.whole and not self.is_captured():
-                self.put(result, operation(*self.on_host(args, any_kind), **named))
+            if result.is_cuda and result.dtype in WHOLE and not self.is_captured():
+                write(result, operation(*self.on_host(args, any_kind), **named))
         except (LookupError, RuntimeError):
             pass
         return result
 
     def make(self, operation, keys, args, named):
         first = args[0]
-        if not first.is_cuda or first.dtype not in self.whole:
+        if not first.is_cuda or first.dtype not in WHOLE:
             return operation.redispatch(keys, *args, **named)
         return self.compare(operation, keys, args, named, any_kind=False)
 
@@ -127,7 +111,7 @@ class Masks:
         if self.is_small(target) and not others_host and target.numel() and not self.is_captured():
             try:
                 args = self.on_host(args)
-                self.wrote(target.data_ptr(), self.bytes_of(target))
+                note_written(target)
                 operation(*args, **named)
             except (LookupError, RuntimeError):
                 pass
@@ -136,7 +120,7 @@ class Masks:
     def range(self, operation, keys, args, named):
         result = operation.redispatch(keys, *args, **named)
         if self.is_small(result) and not self.is_captured():
-            self.put(result, self.torch.arange(*args, dtype=result.dtype))
+            write(result, self.torch.arange(*args, dtype=result.dtype))
         return result
 
     def nonzero(self, operation, keys, args, named):
@@ -149,5 +133,5 @@ class Masks:
         self.answer(found.shape[0])  # what PyTorch reads from the device is how many there are
         result = operation.redispatch(keys, *args, **named)
         self.answer(-1)
-        self.put(result, found)
+        write(result, found)
         return result

@@ -6,44 +6,15 @@ its tensors are small it then runs once more, on CPU tensors that lie over the s
 operation whose output's size depends on numbers runs on the CPU first, and its output is made
 to fit; its native temporaries are then missing.
 """
-import ctypes
-
 import torch
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-ELEMENTS_MAX = 65536
-WROTE = ctypes.CDLL(None).drystone_standin_wrote
-WROTE.argtypes, WROTE.restype = [ctypes.c_uint64, ctypes.c_uint64], None
-
-
-def lie_over(tensor):
-    """A CPU tensor over the memory of one on the device."""
-    storage = tensor.untyped_storage()
-    size = storage.nbytes()
-    if size == 0:
-        return torch.empty(tensor.shape, dtype=tensor.dtype)
-    memory = (ctypes.c_char * size).from_address(storage.data_ptr())
-    flat = torch.frombuffer(memory, dtype=torch.uint8)
-    base = torch.empty(0, dtype=tensor.dtype).set_(
-        flat.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
-    return base
-
-
-def write(output, numbers):
-    """Put numbers into a tensor on the device, whose memory is then no longer zeros."""
-    note_written(output)
-    lie_over(output).copy_(numbers)
-
-
-def note_written(tensor):
-    storage = tensor.untyped_storage()
-    if storage.nbytes():
-        WROTE(storage.data_ptr(), storage.nbytes())
+from _drystone_memory import SMALL, lie_over, note_written, write
 
 
 def is_small(tensor):
-    return tensor.numel() <= ELEMENTS_MAX
+    return tensor.numel() <= SMALL
 
 
 def is_plain(tensor):
