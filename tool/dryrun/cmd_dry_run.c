@@ -31,7 +31,7 @@ struct values {
     bool bracket, values, quiet, json;
 };
 
-static const char of_series[] = "of a single run";
+static const char of_one[] = "of a single run";
 
 static const struct option_spec specs[] = {
     {"card", 'c', "CARD", OPTION_STRING, offsetof(struct values, card),
@@ -43,12 +43,11 @@ static const struct option_spec specs[] = {
      .help =
          "run once for each value, BATCH=8,16,32, with {BATCH} in the program's words "
          "replaced; several give all combinations",
-     .refuses = {{"find rank", "of a series of its own"}, {"bracket quiet", of_series}}},
+     .refuses = {{"find", "of one series, and --find makes another"}}},
     {"find", 0, "NAME", OPTION_STRING, offsetof(struct values, find),
      .help =
          "search the largest whole number for {NAME} that fits; NAME=LOW..HIGH bounds "
-         "it, default 1..65536",
-     .refuses = {{"rank", "of a series of its own"}, {"bracket quiet", of_series}}},
+         "it, default 1..65536"},
     {"world-size", 0, "N", OPTION_INT, offsetof(struct values, world_size),
      .help = "the program is one rank of a job of N, whose other ranks are not there",
      .min = 1, .max = 1000000},
@@ -72,11 +71,13 @@ static const struct option_spec specs[] = {
      .max = 100000000},
     {"bracket", 0, NULL, OPTION_FLAG, offsetof(struct values, bracket),
      .help = "run twice more, with streams that lag until somebody waits (done anyway if "
-             "blocks are used by several), and with addresses in the other order"},
+             "blocks are used by several), and with addresses in the other order",
+     .refuses = {{"vary find", of_one}}},
     {"output", 'o', "FILE", OPTION_STRING, offsetof(struct values, output),
      .help = "where the snapshot goes; default dry-run.pickle"},
     {"quiet", 'q', NULL, OPTION_FLAG, offsetof(struct values, quiet),
-     .help = "hide the program's own output, and show progress"},
+     .help = "hide the program's own output, and show progress",
+     .refuses = {{"vary find", of_one}}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help =
          "print JSON, schema drystone.dry-run/1, see drystone-dry-run(1); the program's "
@@ -272,18 +273,11 @@ read_ranks(const struct session *s, int64_t ranks[RANKS_MAX], size_t *count)
 }
 
 static int
-run_ranks(struct session *s)
+run_ranks(const struct session *s, const int64_t *ranks, size_t count)
 {
     struct series series = {
         .wish = &s->wish, .output = s->values.output, .heading = "rank"};
-    int64_t ranks[RANKS_MAX];
-    size_t count;
-    int code = read_ranks(s, ranks, &count);
-    s->wish.world_size = s->values.world_size;
-    if (code == EXIT_FINE && count == 1) {
-        s->wish.rank = ranks[0];
-        return run_once(s);
-    }
+    int code = EXIT_FINE;
     for (size_t i = 0; i < count && code == EXIT_FINE; i++) {
         struct launch_wish wish = s->wish;
         char label[32];
@@ -416,11 +410,25 @@ dry_run(struct session *s, const struct option_list *words)
         code = check_output(v->output);
     if (code != EXIT_FINE)
         return code;
-    if (v->find)
-        return run_find(s);
-    if (v->vary.count > 0)
-        return run_vary(s);
-    return v->world_size > 0 ? run_ranks(s) : run_once(s);
+    int64_t ranks[RANKS_MAX] = {0};
+    size_t count = 1;
+    if (v->world_size > 0)
+        code = read_ranks(s, ranks, &count);
+    bool is_series = v->find || v->vary.count > 0;
+    const struct option_misuse misuses[] = {
+        {"rank", is_series && count > 1, "of one number with --vary and --find"},
+        {"bracket", v->bracket && count > 1, of_one},
+        {"quiet", v->quiet && count > 1, of_one},
+    };
+    if (code == EXIT_FINE)
+        code = options_refuse_misuse(&command_dry_run, misuses, 3);
+    if (code != EXIT_FINE)
+        return code;
+    s->wish.world_size = v->world_size;
+    s->wish.rank = ranks[0];
+    if (is_series)
+        return v->find ? run_find(s) : run_vary(s);
+    return count > 1 ? run_ranks(s, ranks, count) : run_once(s);
 }
 
 static int
