@@ -130,6 +130,7 @@ dry_report_make_json(const struct dry_report *r)
     return json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, "
+        "s:o, "
         "s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.wish.card->name, "reserved_peak_bytes",
         json_out_number(p->reserved_peak), "allocated_peak_bytes",
@@ -140,8 +141,8 @@ dry_report_make_json(const struct dry_report *r)
         make_moment(t->verdict.view), "self_check", make_check(&t->verdict.check),
         "bracket", make_bracket(r), "unvouched", make_calls(&t->facts), "settings",
         make_settings(r->boundless ? r->boundless->verdict.view : t->verdict.view),
-        "cards", make_cards(dry_report_find_cards(r)), "processes",
-        make_processes(&t->facts), "error",
+        "cards", make_cards(dry_report_find_cards(r)), "history_lost",
+        json_boolean(t->verdict.is_cut), "processes", make_processes(&t->facts), "error",
         p->error ? json_string(p->error) : json_null(), "snapshot", r->snapshot,
         "exit_status", t->status);
 }

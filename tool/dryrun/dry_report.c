@@ -119,7 +119,7 @@ print_moment(const struct dry_report *r, const struct term *term)
     const struct dry_explanation_view *v = r->trial->verdict.view;
     bool is_oom = v && v->moment_kind == DRY_MOMENT_AT_OOM;
     char text[600], line[300];
-    if (!v || v->event == SIZE_MAX)
+    if (!v || v->event == SIZE_MAX || r->trial->verdict.is_cut)
         return;
     const char *name = is_oom && v->request_line[0] ? v->request_line : v->last_line;
     term_make_printable(line, sizeof line, name, strlen(name));
@@ -127,7 +127,8 @@ print_moment(const struct dry_report *r, const struct term *term)
     if (v->step != DRY_NONE)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s %u",
                                  used ? " of step" : "step", v->step);
-    if (line[0] && line[0] != '(') /* an owner without a line of Python */
+    bool is_engine = v->last_pass == DRY_PASS_BACKWARD && strncmp(line, "torch/", 6) == 0;
+    if (line[0] && line[0] != '(' && !is_engine) /* an owner with a line of the user's */
         snprintf(text + used, sizeof text - used, "%s%s", used ? ", at " : "", line);
     else if (v->last_pass == DRY_PASS_BACKWARD)
         snprintf(text + used, sizeof text - used, ", where autograd runs no Python");
@@ -165,6 +166,13 @@ print_run(const struct dry_report *r, const struct term *term)
         snprintf(text, sizeof text, "%s",
                  v->check.reason[0] ? v->check.reason : "the program left no snapshot");
     print_line(term, "self-check", text);
+    if (v->is_cut) {
+        snprintf(text, sizeof text,
+                 "the last %s events alone are kept: lines, settings and cards need "
+                 "the whole, which --events raises",
+                 term_format_count(r->trial->launch.wish.event_max, all));
+        print_line(term, "history", text);
+    }
 }
 
 /* --- tables ------------------------------------------------------------------------------- */
@@ -185,7 +193,7 @@ print_owners(const struct dry_report *r, const struct term *term)
     char text[300], number[TERM_NUMBER_BYTES];
     size_t count = 0;
     const struct dry_owner *owners = v ? dry_owners_get(v->owners, &count) : NULL;
-    if (count == 0)
+    if (count == 0 || r->trial->verdict.is_cut)
         return true;
     fprintf(term->out, "\nwho holds it then\n");
     table_init(&table, ">bytes >share <line");
@@ -240,7 +248,7 @@ print_settings(const struct dry_report *r, const struct term *term)
         fprintf(term->out,
                 "\nPYTORCH_CUDA_ALLOC_CONF, each by a replay of the same requests\n");
         is_printed = table_print(&table, term);
-    } else if (v) {
+    } else if (v && !r->trial->verdict.is_cut) {
         fprintf(term->out, "\nno other setting of the allocator needs less\n");
     }
     table_finish(&table);

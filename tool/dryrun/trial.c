@@ -35,9 +35,14 @@ look_at(struct trial *t)
             t->launch.wish.command, t->launch.wish.words->values[0], EXIT_INPUT,
             "the program ended with status %d before it used a GPU", t->status);
     const char *snapshot = trial_main(t)->snapshot;
+    const struct trial_verdict_wish wish = {
+        .command = t->launch.wish.command,
+        .path = snapshot,
+        .nccl_bytes = trial_main(t)->nccl_bytes,
+        .event_max = t->launch.wish.event_max,
+    };
     if (snapshot)
-        code = trial_verdict_make(&t->verdict, t->launch.wish.command, snapshot,
-                                  trial_main(t)->nccl_bytes);
+        code = trial_verdict_make(&t->verdict, &wish);
     t->facts.processes[t->facts.main].is_exact = t->verdict.check.exact;
     return code == EXIT_FINE ? check_others(t) : code;
 }

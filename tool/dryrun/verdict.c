@@ -94,7 +94,7 @@ explain(struct trial_verdict *v)
     options.devices = devices;
     options.device_count = s->device_count;
     options.subject = s->main;
-    options.run_max = SETTING_RUNS;
+    options.run_max = v->is_cut ? 0 : SETTING_RUNS;
     options.progress = on_progress;
     options.progress_self = v;
     progress_begin(&s->progress, "replaying other settings", 0);
@@ -124,21 +124,22 @@ find_deferred(const struct dry_trace_view *v)
 }
 
 int
-trial_verdict_make(struct trial_verdict *v, const char *command, const char *path,
-                   uint64_t nccl_bytes)
+trial_verdict_make(struct trial_verdict *v, const struct trial_verdict_wish *wish)
 {
     *v = (struct trial_verdict){0};
-    int code = study_open(&v->study, command, path, STUDY_EVERY_DEVICE);
+    int code = study_open(&v->study, wish->command, wish->path, STUDY_EVERY_DEVICE);
     if (code != EXIT_FINE || v->study.device_count == 0)
         return code;
-    struct dry_replay *replay = v->study.devices[v->study.main].replay;
-    v->check = *dry_replay_get_check(replay);
+    const struct study_device *d = &v->study.devices[v->study.main];
+    v->check = *dry_replay_get_check(d->replay);
     v->has_deferred = find_deferred(dry_trace_get_view(v->study.trace));
-    v->has_oom = dry_replay_get_recorded(replay)->oom;
+    v->has_oom = dry_replay_get_recorded(d->replay)->oom;
+    v->is_cut = dry_timeline_get_view(d->timeline)->event_count >= wish->event_max;
     code = explain(v);
-    bool has_requests = v->view && v->view->event != SIZE_MAX;
-    return code == EXIT_FINE && has_requests && !v->has_oom ? replay_cards(v, nccl_bytes)
-                                                            : code;
+    bool has_requests = v->view && v->view->event != SIZE_MAX && !v->is_cut;
+    return code == EXIT_FINE && has_requests && !v->has_oom
+               ? replay_cards(v, wish->nccl_bytes)
+               : code;
 }
 
 int

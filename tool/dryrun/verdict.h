@@ -34,6 +34,7 @@ struct trial_verdict {
     const struct dry_explanation_view *view;
     struct dry_replay_check check;
     bool has_oom;
+    bool is_cut; /* the history lost its beginning: no other card or setting is told */
     /* Blocks waited for other streams when they were freed: late events change the peak. */
     bool has_deferred;
     /* The smallest first; none if it ran out of memory: its later needs are not known. */
@@ -44,9 +45,16 @@ struct trial_verdict {
 /* Return the part of a card that PyTorch can have: what a context and NCCL leave. */
 uint64_t trial_room(const struct dry_card *card, uint64_t nccl_bytes);
 
-/* Read `path` and fill the verdict in; NCCL takes `nccl_bytes` of each card. An exit_code; trial_verdict_finish() is due. */
-int trial_verdict_make(struct trial_verdict *verdict, const char *command,
-                       const char *path, uint64_t nccl_bytes);
+/* What the snapshot itself does not say. */
+struct trial_verdict_wish {
+    const char *command, *path;
+    uint64_t nccl_bytes; /* NCCL takes them of each card */
+    uint64_t event_max;  /* of the history; as many are there if some were lost */
+};
+
+/* Read the snapshot. Returns an exit_code; trial_verdict_finish() is due. */
+int trial_verdict_make(struct trial_verdict *verdict,
+                       const struct trial_verdict_wish *wish);
 /* Replay the busiest device of `path` as it was recorded, and nothing else. An exit_code. */
 int trial_verdict_check(const char *command, const char *path, bool *is_exact);
 void trial_verdict_finish(struct trial_verdict *verdict);

@@ -20,13 +20,30 @@ struct name_counts {
     uint32_t backward, python, bare;
 };
 
+/* Is the frame of a dry run's hook, which C++ called? */
+static bool
+is_of_hook(const struct dry_trace *trace, uint32_t frame)
+{
+    static const char head[] = "_drystone_";
+    uint32_t file = dry_trace_get_view(trace)->frames[frame].file;
+    size_t length = 0;
+    const char *text = file == DRY_NONE ? "" : dry_trace_string(trace, file, &length);
+    size_t base = length;
+    while (base > 0 && text[base - 1] != '/')
+        base--;
+    return length - base >= sizeof head - 1 &&
+           memcmp(text + base, head, sizeof head - 1) == 0;
+}
+
+/* Does no Python frame lie below, but for a hook's that has no Python below itself? */
 static bool
 is_bare(const struct dry_timeline_view *v, uint32_t stack)
 {
     size_t count = 0;
+    const uint32_t *frames = NULL;
     if (stack != DRY_NONE)
-        dry_trace_stack(v->trace, stack, &count);
-    return count == 0;
+        frames = dry_trace_stack(v->trace, stack, &count);
+    return count == 0 || is_of_hook(v->trace, frames[count - 1]);
 }
 
 static struct name_counts

@@ -189,9 +189,9 @@ struct made {
     bool has_state;
 };
 
-enum naming { NAMED, PYTHON_ONLY, NAMELESS };
+enum naming { NAMED, PYTHON_ONLY, HOOKED, NAMELESS };
 
-/* Stacks as they are recorded whole, of Python alone, or not at all. */
+/* Stacks as they are recorded whole, of Python alone, with frames of a dry run's hook, or none. */
 static uint32_t
 take(struct tale *s, enum naming naming, const char *code, uint64_t size)
 {
@@ -200,6 +200,10 @@ take(struct tale *s, enum naming naming, const char *code, uint64_t size)
         code = NULL;
     else if (naming == PYTHON_ONLY && is_backward)
         code = "";
+    else if (naming == HOOKED && is_backward)
+        code = size > 8 * MIB ? "/x/torch/_ops.py:9 redispatch < "
+                                "/h/_drystone_masks.py:5 run"
+                              : "";
     return tale_alloc(s, code, size);
 }
 
@@ -272,7 +276,7 @@ static void
 lives_tell_with_names_and_without(void **state)
 {
     (void)state;
-    uint8_t confidence[3];
+    uint8_t confidence[NAMELESS + 1];
     for (int naming = NAMED; naming <= NAMELESS; naming++) {
         struct tale s;
         struct made m = {0}, first;
@@ -288,6 +292,11 @@ lives_tell_with_names_and_without(void **state)
         expect_step(&j, &m, (enum naming)naming);
         for (unsigned i = 0; i < LAYERS; i++)
             assert_int_equal(j.guesses[m.kept[i]].evidence, DRY_EVIDENCE_LIFE);
+        assert_int_equal(j.guesses[m.kept[1]].pass, DRY_PASS_FORWARD);
+        assert_int_equal(j.guesses[m.flow[1]].pass, DRY_PASS_BACKWARD);
+        assert_int_equal(j.guesses[m.grads[1]].pass, DRY_PASS_BACKWARD);
+        if (naming != NAMELESS) /* by shape, the update begins late */
+            assert_int_equal(j.guesses[m.update[1]].pass, DRY_PASS_UPDATE);
         confidence[naming] = j.guesses[m.kept[0]].confidence;
         finish(&j);
         tale_finish(&s);
@@ -497,6 +506,8 @@ names_are_complete(void **state)
         assert_true(strlen(dry_category_name((enum dry_category)i)) > 4);
     assert_string_equal(dry_category_name(DRY_CATEGORY_INPUTS), "inputs");
     assert_string_equal(dry_category_evidence_name(DRY_EVIDENCE_WORDS), "words");
+    assert_string_equal(dry_pass_name(DRY_PASS_UNKNOWN), "unknown");
+    assert_string_equal(dry_pass_name(DRY_PASS_UPDATE), "update");
 }
 
 static void
