@@ -1248,7 +1248,7 @@ def compile_into(setup, folder, sources):
     """An object each, in folder; what lies in folder/src goes before what is in the tree."""
     flags = ["-std=c11", "-O1", "-D_GNU_SOURCE", "-DDRYI_ASSERT_LEVEL=0",
              f"-I{folder}/src", f"-I{setup.root}/src", f"-I{setup.root}/include",
-             f"-I{setup.root}/test"]
+             f"-I{setup.root}/test", f"-I{setup.root}/standin"]
     for source in sources:
         subprocess.run(setup.cc + flags + ["-c", str(source), "-o",
                                            str(folder / f"{source.stem}.o")], check=True)
