@@ -19,8 +19,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import architectures
 from command_here import has_command
 from drystone import plan as dp
-from drystone._measure import _Runner
-from drystone._sizes import look
+from drystone.plan._measure import _Runner
+from drystone.plan._sizes import look
 
 BAR = 0.02
 

@@ -15,10 +15,10 @@ import models
 from command_here import has_command
 from judge import judge
 from drystone import plan as dp
-from drystone._live import LiveBytes
-from drystone._offload import Link, cover, fit, wait_for
-from drystone._policy import _Counter
-from drystone._verify import frame_bytes
+from drystone.plan._live import LiveBytes
+from drystone.plan._offload import Link, cover, fit, wait_for
+from drystone.plan._policy import _Counter
+from drystone.plan._verify import frame_bytes
 from stepping import gradients
 
 SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))

@@ -16,10 +16,10 @@ import models
 from command_here import has_command
 from judge import judge
 from drystone import plan as dp
-from drystone._measure import _Estimate, _Runner
-from drystone._operations import ASKING, BESIDE, STAGE_MAX, operations_of
-from drystone._policy import _Counter
-from drystone._verify import frame_bytes
+from drystone.plan._measure import _Estimate, _Runner
+from drystone.plan._operations import ASKING, BESIDE, STAGE_MAX, operations_of
+from drystone.plan._policy import _Counter
+from drystone.plan._verify import frame_bytes
 from stepping import gradients
 
 BLOCKS = 4

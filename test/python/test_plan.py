@@ -17,9 +17,9 @@ from command_here import has_command
 from judge import judge
 from stepping import gradients
 from drystone import plan as dp
-from drystone._live import LiveBytes, bytes_of
-from drystone._policy import _Ask, _Counter
-from drystone._verify import frame_bytes
+from drystone.plan._live import LiveBytes, bytes_of
+from drystone.plan._policy import _Ask, _Counter
+from drystone.plan._verify import frame_bytes
 
 SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))
 

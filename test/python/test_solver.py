@@ -12,8 +12,8 @@ import torch
 
 import models
 from drystone import plan as dp
-from drystone._command import load_library
-from drystone._knapsack import solve_memory_budget
+from drystone._library import load_library
+from drystone.plan._knapsack import solve_memory_budget
 
 SEED = int(os.environ.get("DRY_TEST_SEED", "20261121"))
 

@@ -2,7 +2,7 @@
 """The library's knapsack (drystone/knapsack.h), and PyTorch's compiler as one who asks it."""
 import ctypes
 
-from ._command import load_library
+from .._library import load_library
 from ._errors import PlanError
 
 _SUM_MAX = 1 << 62

@@ -16,7 +16,7 @@ PyTorch; all that measures or runs does, and is imported when it is asked for.
 """
 import importlib
 
-from ._command import run_on
+from .._command import run_on
 from ._errors import PlanError
 from ._knapsack import knapsack, solver
 
@@ -54,7 +54,7 @@ def plan(chain, budget=None, *, method=None, options=(), command=None):
         words += ["--budget", str(budget)]
     if method is not None:
         words += ["--method", method]
-    made = run_on(chain, ["plan", *words], list(options), command)
+    made = run_on(chain, ["plan", *words], list(options), command, PlanError)
     if not made.get("feasible", True):
         floor = made.get("min_feasible_budget", {})
         raise PlanError(f"no plan fits {made.get('budget_bytes')} bytes: the least budget is "
