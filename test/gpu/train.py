@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Training programs for a GPU and for a dry run: train.py KIND [--batch N] [--steps N] [--out FOLDER]
+
+KIND  gpt2    124 million weights, bf16 autocast, fused attention, AdamW
+      resnet  ResNet-50 of torchvision, 224 x 224, channels last, bf16 autocast, SGD
+      lora    a Llama of 1.1 billion frozen weights in bf16, LoRA of rank 16 on q and v, AdamW
+      fsdp    gpt2's blocks under fully_shard and NCCL, one rank
+
+Data is random. One line of JSON says the peaks, the device's memory beside the allocator's, the
+time of a step and the counters. With --out the snapshot of all steps, from the first allocation,
+is kept as FOLDER/KIND.pickle.gz. --allocator switches an allocator of Drystone on.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import pickle
+import tempfile
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+LENGTH = 1024
+
+
+class Attention(nn.Module):
+    """Grouped queries; with rank > 0 the weights are frozen and q and v have adapters."""
+
+    def __init__(self, width, heads, groups, rank=0):
+        super().__init__()
+        self.heads, self.groups = heads, groups
+        each = width // heads
+        self.q, self.out = nn.Linear(width, width), nn.Linear(width, width)
+        self.k, self.v = nn.Linear(width, groups * each), nn.Linear(width, groups * each)
+        self.adapters = nn.ModuleList()
+        if rank:
+            self.adapters += [nn.Sequential(nn.Linear(width, rank, bias=False),
+                                            nn.Linear(rank, out, bias=False))
+                              for out in (width, groups * each)]
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        if self.adapters:
+            q, v = q + self.adapters[0](x), v + self.adapters[1](x)
+        q, k, v = (part.view(batch, length, heads, -1).transpose(1, 2) for part, heads
+                   in ((q, self.heads), (k, self.groups), (v, self.groups)))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                           enable_gqa=self.heads != self.groups)
+        return self.out(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, groups, hidden, rank=0):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = Attention(width, heads, groups, rank)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Language(nn.Module):
+    def __init__(self, words, layers, width, **block):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(LENGTH, width)
+        self.blocks = nn.ModuleList(Block(width, **block) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens):
+        x = self.words(tokens) + self.places(torch.arange(LENGTH, device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), tokens.view(-1))
+
+
+def gpt2(batch):
+    model = Language(50257, 12, 768, heads=12, groups=12, hidden=3072).cuda()
+    return model, torch.optim.AdamW(model.parameters()), lambda: (tokens(50257, batch),)
+
+
+def lora(batch):
+    with torch.device("cuda"):
+        model = Language(32000, 22, 2048, heads=32, groups=4, hidden=5632, rank=16).bfloat16()
+    for name, weight in model.named_parameters():
+        weight.requires_grad_("adapters" in name)
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    return model, torch.optim.AdamW(trained), lambda: (tokens(32000, batch),)
+
+
+def fsdp(batch):
+    from torch.distributed import init_process_group
+    from torch.distributed.fsdp import fully_shard
+    store = f"file://{tempfile.mkdtemp()}/store"
+    init_process_group("nccl", init_method=store, rank=0, world_size=1)
+    model = Language(50257, 12, 768, heads=12, groups=12, hidden=3072).cuda()
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
+    return model, torch.optim.AdamW(model.parameters()), lambda: (tokens(50257, batch),)
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        from torchvision.models import resnet50
+        self.net = resnet50()
+
+    def forward(self, images, labels):
+        return F.cross_entropy(self.net(images), labels)
+
+
+def resnet(batch):
+    model = Classifier().cuda().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+    def images():
+        pinned = torch.empty(batch, 3, 224, 224).pin_memory()
+        return (pinned.cuda(non_blocking=True).to(memory_format=torch.channels_last),
+                torch.zeros(batch, dtype=torch.long).cuda())
+    return model, optimizer, images
+
+
+def tokens(words, batch):
+    return torch.randint(words, (batch, LENGTH)).pin_memory().cuda(non_blocking=True)
+
+
+def step(model, optimizer, batch):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = model(*batch())
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    loss.item()
+
+
+def beside():
+    """Bytes of the device that are in use and not the allocator's."""
+    free, total = torch.cuda.mem_get_info()
+    return total - free - torch.cuda.memory_reserved()
+
+
+def train(given):
+    torch.manual_seed(0)
+    torch.cuda.memory._record_memory_history(stacks="python", max_entries=400000)
+    torch.zeros(1, device="cuda")
+    context = beside()
+    model, optimizer, batch = globals()[given.kind](given.batch)
+    times = []
+    for _ in range(given.steps):
+        begin = time.monotonic()
+        step(model, optimizer, batch)
+        times.append((time.monotonic() - begin) * 1e3)
+    stats = torch.cuda.memory_stats()
+    result = {"kind": given.kind, "batch": given.batch, "device": torch.cuda.get_device_name(),
+              "torch": torch.__version__, "allocator": given.allocator,
+              "allocated": stats["allocated_bytes.all.peak"],
+              "requested": stats["requested_bytes.all.peak"],
+              "active": stats["active_bytes.all.peak"],
+              "reserved": stats["reserved_bytes.all.peak"], "context": context,
+              "beside": beside(), "step_ms": round(sorted(times)[len(times) // 2], 2),
+              "retries": stats["num_alloc_retries"], "driver": stats["num_device_alloc"]}
+    if given.out:
+        keep(given)
+    print(json.dumps(result), flush=True)
+
+
+def keep(given):
+    path = pathlib.Path(given.out, f"{given.kind}.pickle.gz")
+    with gzip.open(path, "wb", 6) as file:
+        pickle.dump(torch.cuda.memory._snapshot(), file)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=["gpt2", "resnet", "lora", "fsdp"])
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--out")
+    parser.add_argument("--allocator", default="native")
+    train(parser.parse_args())
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
