@@ -84,7 +84,7 @@ static uint64_t taken[STANDIN_DEVICES_MAX], taken_peak[STANDIN_DEVICES_MAX];
 static bool
 take_buffers(struct nccl_member *member)
 {
-    uint64_t mib = member->size > 2 ? 688 : member->size == 2 ? 544 : 0;
+    uint64_t mib = member->size > 2 ? 688 : member->size == 2 ? 544 : 70;
     uint64_t bytes = mib << 20;
     standin_lock();
     bool is_taken = standin_take(member->device, bytes);

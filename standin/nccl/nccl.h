@@ -15,8 +15,9 @@
  *     group     operations between ncclGroupStart and ncclGroupEnd: they happen together
  *
  * NCCL's own buffers are an assumption: 688 MiB a communicator, 544 of two ranks, as measured on
- * four A100 with NVLink (NVIDIA/nccl#964). Their number of channels decides: slower links take
- * less, an all-to-all among eight H100 took 3.3 GB more (#1685).
+ * four A100 with NVLink (NVIDIA/nccl#964), and 70 for one rank alone, as measured on an H100 with
+ * NCCL 2.28.9. Their number of channels decides: slower links take less, an all-to-all among
+ * eight H100 took 3.3 GB more (#1685).
  *
  * Sources   Names, numbers and documented semantics of NCCL's public header.
  */

@@ -89,9 +89,9 @@ print_sums(const struct dry_report *r, const struct term *term)
     print_row(term, "context", r->trial->launch.wish.card->context_bytes,
               "taken by CUDA itself: assumed, a constant of the card");
     if (p->nccl_bytes > 0)
-        print_row(
-            term, "nccl", p->nccl_bytes,
-            "taken by NCCL itself: assumed, 688 MiB a communicator, 544 of two ranks");
+        print_row(term, "nccl", p->nccl_bytes,
+                  "taken by NCCL itself: assumed, 688 MiB a communicator, 544 of two, 70 "
+                  "of one");
     if (r->late && r->late->facts.process_count > 0)
         print_row(term, "late", trial_main(r->late)->reserved_peak,
                   "reserved if every stream lags until somebody waits for it");

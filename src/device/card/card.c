@@ -24,7 +24,7 @@
 #define SM_80 8, 0, 2048, KIB(164), KIB(163), MIB(400), true
 #define SM_86 8, 6, 1536, KIB(100), KIB(99), MIB(400), true
 #define SM_89 8, 9, 1536, KIB(100), KIB(99), MIB(400), true
-#define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(500), true
+#define SM_90 9, 0, 2048, KIB(228), KIB(227), MIB(767), true
 #define SM_100 10, 0, 2048, KIB(228), KIB(227), MIB(600), true
 #define SM_103 10, 3, 2048, KIB(228), KIB(227), MIB(600), true
 #define SM_120 12, 0, 1536, KIB(100), KIB(99), MIB(600), true
