@@ -378,18 +378,36 @@ struct dry_pool_history_options {
     uint32_t (*get_context)(void *self);
     void *context_self;
     bool frees;
+    /*
+     * Called when nothing in the pool refers to `context` any more: no entry, no block, no
+     * segment and no request under way. The pool calls it exactly as often as get_context
+     * returned the number, so a program either counts or gives a new number each time. Until then
+     * the program may look a context up wherever the pool tells one: in a walk, an observer or a
+     * block. Called with the lock held: must not call the pool. NULL: the program is not told.
+     */
+    void (*release_context)(void *self, uint32_t context);
+    /*
+     * Keep what the history before has: its newest entries, as far as there is room for them,
+     * and who asked for blocks and segments. Then context_self and release_context must be those
+     * of before. Default: everything is forgotten.
+     */
+    bool keep;
 };
 DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *options);
 
 /*
  * Begin to keep the last entries, and forget those of before; options NULL ends the history.
+ * Everything forgotten is released, and destroy releases the rest.
  *
  * An entry of a completed free has the context of its block, and so has an entry of a free that
- * get_context was not asked about. If the host has no memory to note who asked for a block, the
- * block has no context; no request fails for it. If another thread is inside the former
- * get_context, it may return from there after this call has returned.
+ * get_context was not asked about. An entry of a segment that goes back has the context of the
+ * request that goes on without it, or else of the request that got it. If the host has no memory
+ * to note who asked for a block, the block has no context; no request fails for it.
  *
- * Errors: ARGUMENT (`entries` is 0), MEMORY, UNSUPPORTED.
+ * If another thread is inside the former get_context, it may return from there after this call
+ * has returned. The former release_context is then called once more, for this number.
+ *
+ * Errors: ARGUMENT (`entries` is 0, or `keep` with other contexts), MEMORY, UNSUPPORTED.
  * Cost: off, one test. On, an event costs a copy of 64 bytes and a look at the clock. The ring
  * is taken whole here.
  */
@@ -407,6 +425,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk_history(
 struct dry_pool_segment {
     uint64_t address, size, stream;
     struct dry_pool_id pool;
+    uint32_t context; /* of the request that got it; DRY_NONE if none */
     bool is_large, is_expandable;
 };
 struct dry_pool_part {

@@ -22,7 +22,8 @@
  * Ownership  The trace is the caller's, ended with dry_trace_destroy(). It does not need the
  *            pool any more.
  * Threads    Any thread may call. The pool's lock is held while its state is copied, and not
- *            while the callback is called.
+ *            while the callback is called. The trace being made holds the contexts that it asks
+ *            about; a history that another thread ends meanwhile releases them all the same.
  * Cost       O(blocks + entries of the history), and one call for each context that is there.
  */
 

@@ -69,6 +69,49 @@ copy_conf(struct dryi_pool_copy *c, const struct dry_pool *pool)
     return DRY_OK;
 }
 
+/* Call for each context of the copy. Requires the pool's lock. */
+static void
+for_each_context(struct dryi_pool_copy *c,
+                 void (*call)(struct dryi_pool_copy *c, uint32_t context))
+{
+    for (size_t i = 0; i < c->event_count; i++)
+        call(c, c->events[i].context);
+    for (size_t i = 0; i < c->part_count; i++)
+        call(c, c->parts[i].context);
+    for (size_t i = 0; i < c->segment_count; i++)
+        call(c, c->segments[i].context);
+}
+
+static void
+hold(struct dryi_pool_copy *c, uint32_t context)
+{
+    dryi_history_hold(c->pool, context);
+}
+
+static void
+drop(struct dryi_pool_copy *c, uint32_t context)
+{
+    dryi_history_drop(c->pool, context, c->history_turn);
+}
+
+/* Hold the contexts, so that they outlive the lock. */
+static void
+hold_contexts(struct dryi_pool_copy *c, struct dry_pool *pool)
+{
+    c->pool = pool;
+    c->history_turn = pool->history_turn;
+    for_each_context(c, hold);
+}
+
+static void
+drop_contexts(struct dryi_pool_copy *c)
+{
+    if (!c->pool || dryi_pool_enter(c->pool) != DRY_OK)
+        return;
+    for_each_context(c, drop);
+    dryi_pool_leave(c->pool);
+}
+
 enum dry_status
 dryi_pool_copy_init(struct dryi_pool_copy *copy, struct dry_pool *pool,
                     const struct dry_memory *memory)
@@ -85,6 +128,8 @@ dryi_pool_copy_init(struct dryi_pool_copy *copy, struct dry_pool *pool,
         status = dryi_history_walk(pool, on_event, copy);
     if (status == DRY_OK)
         status = dryi_pool_walk(pool, on_segment, copy);
+    if (status == DRY_OK)
+        hold_contexts(copy, pool);
     dryi_pool_leave(pool);
     return status;
 }
@@ -93,6 +138,7 @@ void
 dryi_pool_copy_finish(struct dryi_pool_copy *c)
 {
     const struct dry_memory *m = &c->memory;
+    drop_contexts(c);
     dryi_memory_free(m, c->events, c->event_capacity, sizeof *c->events);
     dryi_memory_free(m, c->segments, c->segment_capacity, sizeof *c->segments);
     dryi_memory_free(m, c->part_counts, c->part_count_capacity, sizeof *c->part_counts);

@@ -15,6 +15,8 @@
 
 struct dryi_pool_copy {
     struct dry_memory memory;
+    struct dry_pool *pool; /* NULL: nothing of it is held */
+    uint64_t history_turn; /* of the contexts, which the copy holds */
     int32_t device_index;
     struct dry_pool_event *events; /* oldest first */
     size_t event_count, event_capacity;
@@ -30,7 +32,7 @@ struct dryi_pool_copy {
     struct dry_trace_settings settings; /* `conf` and `extra` are not set */
 };
 
-/* Ended by finish in any case. */
+/* Ended by finish in any case, while the pool lives. */
 DRY_CHECK_RESULT enum dry_status dryi_pool_copy_init(struct dryi_pool_copy *copy,
                                                      struct dry_pool *pool,
                                                      const struct dry_memory *memory);

@@ -4,9 +4,11 @@
  * A record of what happened, and who asked.
  *
  * The last entries lie in a ring that is taken whole when it begins, so that an event costs a copy.
- * A map beside it has, by address, who asked for each block that is not given back yet. The block
- * has its context as long as it lives, whatever has left the ring. If there is no memory for an
- * entry of the map, the block has no context; the request does not fail for it.
+ * Two maps beside it have, by address, who asked for each block that is not given back yet, and
+ * for each segment. The block has its context as long as it lives, whatever has left the ring. If
+ * there is no memory for an entry of a map, the block has no context; the request does not fail for
+ * it. Who holds a context is counted (pool/context/contexts.h): entries, blocks, segments,
+ * requests.
  *
  * The place's events come in here, and go to the ring and to the program's observer.
  */
@@ -18,6 +20,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "os/system.h"
+#include "pool/context/contexts.h"
 #include "pool/history.h"
 #include "pool/pool_lock.h"
 #include "pool/pool_stream.h"
@@ -31,7 +34,9 @@ struct dryi_history {
     size_t next; /* where the next one goes */
     uint32_t (*get_context)(void *self);
     void *context_self;
-    struct dryi_map contexts; /* address of a block, in use or pending -> who asked */
+    struct dryi_map blocks;   /* address of a block, in use or pending -> who asked */
+    struct dryi_map segments; /* address of a segment -> who got it */
+    struct dryi_contexts contexts;
 };
 
 /* --- begin and end ------------------------------------------------------------------------ */
@@ -51,8 +56,10 @@ destroy(struct dryi_history *h)
     if (!h)
         return;
     struct dry_memory memory = h->memory;
+    dryi_contexts_finish(&h->contexts);
     dryi_memory_free(&memory, h->entries, h->capacity, sizeof *h->entries);
-    dryi_map_finish(&h->contexts);
+    dryi_map_finish(&h->blocks);
+    dryi_map_finish(&h->segments);
     dryi_memory_free(&memory, h, 1, sizeof *h);
 }
 
@@ -65,7 +72,10 @@ create(const struct dry_pool_history_options *options, const struct dry_memory *
     h->memory = *memory;
     h->get_context = options->get_context;
     h->context_self = options->context_self;
-    dryi_map_init(&h->contexts, memory);
+    dryi_map_init(&h->blocks, memory);
+    dryi_map_init(&h->segments, memory);
+    dryi_contexts_init(&h->contexts, memory, options->release_context,
+                       options->context_self);
     h->entries = dryi_memory_zalloc(memory, options->entries, sizeof *h->entries);
     if (!h->entries) {
         destroy(h);
@@ -87,6 +97,67 @@ exchange(struct dry_pool *pool, struct dryi_history *fresh, bool asks_frees)
     return old;
 }
 
+/* Tell where the i-th entry of the ring lies, the oldest being the first. */
+static size_t
+find_entry(const struct dryi_history *h, size_t i)
+{
+    size_t oldest =
+        h->next >= h->count ? h->next - h->count : h->next + h->capacity - h->count;
+    size_t to_end = h->capacity - oldest;
+    return i < to_end ? oldest + i : i - to_end;
+}
+
+static void
+put_entry(struct dryi_history *h, const struct dry_pool_event *event)
+{
+    if (h->count == h->capacity)
+        dryi_contexts_drop(&h->contexts, h->entries[h->next].context);
+    h->entries[h->next] = *event;
+    h->next = h->next + 1 == h->capacity ? 0 : h->next + 1;
+    h->count += h->count < h->capacity;
+}
+
+/* Move what an old history knows to the fresh one, which knows nothing yet. */
+static void
+inherit(struct dryi_history *fresh, struct dryi_history *old)
+{
+    dryi_contexts_finish(&fresh->contexts);
+    fresh->contexts = old->contexts;
+    fresh->blocks = old->blocks;
+    fresh->segments = old->segments;
+    for (size_t i = 0; i < old->count; i++)
+        put_entry(fresh, &old->entries[find_entry(old, i)]);
+    dryi_map_init(&old->blocks, &old->memory);
+    dryi_map_init(&old->segments, &old->memory);
+    dryi_contexts_init(&old->contexts, &old->memory, NULL, NULL);
+}
+
+/* May a history with these options keep what this one has? */
+static bool
+can_keep(const struct dryi_history *old, const struct dry_pool_history_options *options)
+{
+    return !old || (old->context_self == options->context_self &&
+                    old->contexts.release == options->release_context);
+}
+
+/* Put a history of these options in the place of the pool's. Requires the lock. */
+static enum dry_status
+renew(struct dry_pool *pool, const struct dry_pool_history_options *options)
+{
+    if (options->keep && !can_keep(pool->history, options))
+        return DRY_ERR_ARGUMENT;
+    struct dryi_history *fresh = create(options, &pool->memory);
+    if (!fresh)
+        return DRY_ERR_MEMORY;
+    struct dryi_history *old = exchange(pool, fresh, options->frees);
+    if (options->keep && old)
+        inherit(fresh, old);
+    else
+        pool->history_turn++;
+    destroy(old);
+    return DRY_OK;
+}
+
 enum dry_status
 dry_pool_record_history(struct dry_pool *pool,
                         const struct dry_pool_history_options *given)
@@ -101,74 +172,159 @@ dry_pool_record_history(struct dry_pool *pool,
     status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    struct dryi_history *fresh = given ? create(&options, &pool->memory) : NULL;
-    if (given && !fresh) {
-        dryi_pool_leave(pool);
-        return DRY_ERR_MEMORY;
-    }
-    destroy(exchange(pool, fresh, options.frees));
+    if (given)
+        status = renew(pool, &options);
+    else
+        dryi_history_destroy(pool);
     dryi_pool_listen(pool);
     dryi_pool_leave(pool);
-    return DRY_OK;
+    return status;
 }
 
 void
 dryi_history_destroy(struct dry_pool *pool)
 {
+    pool->history_turn++;
     destroy(exchange(pool, NULL, false));
 }
 
 /* --- keeping ------------------------------------------------------------------------------ */
 
 /* The callback and its self are copied together, and called without the lock. */
-uint32_t
+struct dryi_asked
 dryi_history_ask(struct dry_pool *pool)
 {
+    struct dryi_asked asked = {.context = DRY_NONE};
     uint32_t (*get_context)(void *) = NULL;
-    void *self = NULL;
     if (dryi_pool_enter(pool) != DRY_OK)
-        return DRY_NONE;
-    if (pool->history) {
-        get_context = pool->history->get_context;
-        self = pool->history->context_self;
+        return asked;
+    const struct dryi_history *h = pool->history;
+    if (h) {
+        get_context = h->get_context;
+        asked.release = h->contexts.release;
+        asked.release_self = h->context_self;
+        asked.turn = pool->history_turn;
     }
     dryi_pool_leave(pool);
-    return get_context ? get_context(self) : DRY_NONE;
+    if (get_context)
+        asked.context = get_context(asked.release_self);
+    return asked;
+}
+
+void
+dryi_history_begin(struct dry_pool *pool, struct dryi_asked *asked)
+{
+    if (asked->context == DRY_NONE)
+        return;
+    if (asked->turn == pool->history_turn &&
+        dryi_contexts_give(&pool->history->contexts, asked->context))
+        return;
+    if (asked->release)
+        asked->release(asked->release_self, asked->context);
+    asked->context = DRY_NONE;
+}
+
+void
+dryi_history_end(struct dry_pool *pool, const struct dryi_asked *asked)
+{
+    dryi_history_drop(pool, asked->context, asked->turn);
+}
+
+void
+dryi_history_hold(struct dry_pool *pool, uint32_t context)
+{
+    if (pool->history)
+        (void)dryi_contexts_hold(&pool->history->contexts, context);
+}
+
+void
+dryi_history_drop(struct dry_pool *pool, uint32_t context, uint64_t turn)
+{
+    if (pool->history && turn == pool->history_turn)
+        dryi_contexts_drop(&pool->history->contexts, context);
+}
+
+static uint32_t
+find_context(const struct dryi_map *map, uint64_t address)
+{
+    const uint32_t *context = dryi_map_find(map, address);
+    return context ? *context : DRY_NONE;
 }
 
 uint32_t
 dryi_history_context(const struct dry_pool *pool, uint64_t block_address)
 {
-    if (!pool->history)
-        return DRY_NONE;
-    const uint32_t *context = dryi_map_find(&pool->history->contexts, block_address);
-    return context ? *context : DRY_NONE;
+    return pool->history ? find_context(&pool->history->blocks, block_address) : DRY_NONE;
+}
+
+uint32_t
+dryi_history_segment(const struct dry_pool *pool, uint64_t segment_address)
+{
+    return pool->history ? find_context(&pool->history->segments, segment_address)
+                         : DRY_NONE;
 }
 
 static void
-remember(struct dryi_history *h, uint64_t address, uint32_t context)
+forget(struct dryi_history *h, struct dryi_map *map, uint64_t address)
 {
-    bool is_known = context != DRY_NONE && dryi_map_put(&h->contexts, address, context);
-    if (!is_known)
-        dryi_map_take(&h->contexts, address);
+    uint32_t context = find_context(map, address);
+    dryi_map_take(map, address);
+    dryi_contexts_drop(&h->contexts, context);
 }
 
-void
-dryi_history_keep(struct dry_pool *pool, struct dry_pool_event *event)
+static void
+remember(struct dryi_history *h, struct dryi_map *map, uint64_t address, uint32_t context)
 {
-    struct dryi_history *h = pool->history;
-    if (event->action == DRY_ACTION_ALLOC) {
-        remember(h, event->address, event->context);
-    } else if (event->action == DRY_ACTION_FREE_REQUESTED) {
-        if (event->context == DRY_NONE)
-            event->context = dryi_history_context(pool, event->address);
-    } else if (event->action == DRY_ACTION_FREE_COMPLETED) {
-        event->context = dryi_history_context(pool, event->address);
-        dryi_map_take(&h->contexts, event->address);
-    }
-    h->entries[h->next] = *event;
-    h->next = h->next + 1 == h->capacity ? 0 : h->next + 1;
-    h->count += h->count < h->capacity;
+    forget(h, map, address);
+    if (context != DRY_NONE && dryi_map_put(map, address, context))
+        (void)dryi_contexts_hold(&h->contexts, context);
+}
+
+/* Tell whose context an entry without its own goes by; NULL: nobody's. */
+static const struct dryi_map *
+find_owners(const struct dryi_history *h, enum dry_action action)
+{
+    if (action == DRY_ACTION_FREE_REQUESTED || action == DRY_ACTION_FREE_COMPLETED)
+        return &h->blocks;
+    if (action == DRY_ACTION_SEGMENT_FREE || action == DRY_ACTION_SEGMENT_UNMAP)
+        return &h->segments;
+    return NULL;
+}
+
+/* Note what begins or ends with an event. `offset` is the event's, in its segment. */
+static void
+note_owner(struct dryi_history *h, const struct dry_pool_event *event, uint64_t offset)
+{
+    bool is_first = offset == 0 && find_context(&h->segments, event->address) == DRY_NONE;
+    if (event->action == DRY_ACTION_ALLOC)
+        remember(h, &h->blocks, event->address, event->context);
+    else if (event->action == DRY_ACTION_FREE_COMPLETED)
+        forget(h, &h->blocks, event->address);
+    else if (event->action == DRY_ACTION_SEGMENT_ALLOC ||
+             (event->action == DRY_ACTION_SEGMENT_MAP && is_first))
+        remember(h, &h->segments, event->address, event->context);
+    else if (event->action == DRY_ACTION_SEGMENT_FREE ||
+             event->action == DRY_ACTION_SEGMENT_UNMAP)
+        forget(h, &h->segments, event->address);
+}
+
+/*
+ * Add an entry. The event comes with the context of the request under way: of the alloc, or
+ * DRY_NONE for a free nobody was asked about. The context may be replaced: what happens to a
+ * block that is given back goes by who asked for the block. `offset` is the event's, in its
+ * segment. Requires the lock and a history.
+ */
+static void
+keep(struct dryi_history *h, struct dry_pool_event *event, uint64_t offset)
+{
+    const struct dryi_map *owners = find_owners(h, event->action);
+    if (owners &&
+        (event->context == DRY_NONE || event->action == DRY_ACTION_FREE_COMPLETED))
+        event->context = find_context(owners, event->address);
+    if (!dryi_contexts_hold(&h->contexts, event->context))
+        event->context = DRY_NONE;
+    note_owner(h, event, offset);
+    put_entry(h, event);
 }
 
 /* --- looking ------------------------------------------------------------------------------ */
@@ -183,12 +339,8 @@ dryi_history_walk(const struct dry_pool *pool,
     enum dry_status status = DRY_OK;
     if (!h)
         return status;
-    size_t at =
-        h->next >= h->count ? h->next - h->count : h->next + h->capacity - h->count;
-    for (size_t i = 0; i < h->count && status == DRY_OK; i++) {
-        status = visit(self, &h->entries[at]);
-        at = at + 1 == h->capacity ? 0 : at + 1;
-    }
+    for (size_t i = 0; i < h->count && status == DRY_OK; i++)
+        status = visit(self, &h->entries[find_entry(h, i)]);
     return status;
 }
 
@@ -221,7 +373,7 @@ dryi_pool_tell(struct dry_pool *pool, const struct dryi_place_event *e)
         .context = pool->asking,
     };
     if (pool->history)
-        dryi_history_keep(pool, &event);
+        keep(pool->history, &event, e->offset);
     if (pool->options.observe)
         pool->options.observe(pool->options.observe_self, &event);
 }

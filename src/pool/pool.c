@@ -245,6 +245,7 @@ dry_pool_destroy(struct dry_pool *pool)
 struct wish {
     uint64_t size, alignment, stream;
     uint32_t context;
+    uint64_t turn; /* the history's, that the context belongs to */
 };
 
 /* Blocks begin at multiples of 512: so much more is always enough to find a better one. */
@@ -389,7 +390,7 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
 
 /* Each callback at most once, without the lock; they may change the list meanwhile. */
 DRYI_ASIDE static enum dry_status
-alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     struct dryi_oom_callback asked[DRYI_POOL_CALLBACKS_MAX];
     uint32_t count = pool->callback_count;
@@ -401,6 +402,8 @@ alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *a
         dryi_pool_unlock(pool);
         bool helped = asked[i].callback(asked[i].self, wish->size, wish->stream);
         dryi_pool_lock(pool);
+        if (wish->turn != pool->history_turn) /* it was released meanwhile */
+            wish->context = DRY_NONE;
         if (!helped)
             continue;
         status = attempt_quietly(pool, wish, address, &was_counted);
@@ -419,7 +422,7 @@ alloc_with_callbacks(struct dry_pool *pool, const struct wish *wish, uint64_t *a
 
 /* With the lock alone. */
 static enum dry_status
-alloc_locked(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
+alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     dryi_pool_lock_fronts(pool);
     enum dry_status status = DRY_OK;
@@ -430,6 +433,21 @@ alloc_locked(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     if (status != DRY_OK && pool->callback_count == 0)
         (void)dryi_pool_saw_oom(pool);
     dryi_pool_unlock_fronts(pool);
+    return status;
+}
+
+/* Somebody has to be asked before the lock is taken. */
+DRYI_ASIDE static enum dry_status
+alloc_asking(struct dry_pool *pool, struct wish *wish, uint64_t *address)
+{
+    struct dryi_asked asked = dryi_history_ask(pool);
+    dryi_lock_take(&pool->lock);
+    dryi_history_begin(pool, &asked);
+    wish->context = asked.context;
+    wish->turn = asked.turn;
+    enum dry_status status = alloc_locked(pool, wish, address);
+    dryi_history_end(pool, &asked);
+    dryi_lock_give(&pool->lock);
     return status;
 }
 
@@ -450,7 +468,7 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
          dryi_pool_front_cut(pool, wish->size, wish->stream, address)))
         return DRY_OK;
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
-        wish->context = dryi_history_ask(pool);
+        return alloc_asking(pool, wish, address);
     dryi_lock_take(&pool->lock);
     enum dry_status status = alloc_locked(pool, wish, address);
     dryi_lock_give(&pool->lock);
@@ -469,7 +487,7 @@ is_plain(const struct dry_pool *pool, uint64_t size)
 DRYI_ASIDE static enum dry_status
 alloc_not_plain(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
-    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
+    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE, 0};
     return alloc(pool, &wish, address);
 }
 
@@ -477,7 +495,7 @@ DRYI_ASIDE static enum dry_status
 alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
                   uint64_t *address)
 {
-    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE};
+    struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE, 0};
     return alloc_locked(pool, &wish, address);
 }
 
@@ -506,7 +524,7 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 {
     if (!dryi_is_power_of_two(alignment) || alignment > ALIGNMENT_MAX)
         return DRY_ERR_ARGUMENT;
-    struct wish wish = {size, alignment, stream, DRY_NONE};
+    struct wish wish = {size, alignment, stream, DRY_NONE, 0};
     if (alignment < DRYI_POOL_GRAIN)
         wish.alignment = DRYI_POOL_GRAIN;
     return alloc(pool, &wish, address);
@@ -535,16 +553,36 @@ free_kept(struct dry_pool *pool, uint64_t address)
     return is_used ? give_back(pool, &found) : DRY_ERR_ARGUMENT;
 }
 
+/* Free with the pool locked. */
 DRYI_WITHIN static inline enum dry_status
-free_locked(struct dry_pool *pool, uint64_t address, uint32_t context)
+free_within(struct dry_pool *pool, uint64_t address, uint32_t context)
 {
-    dryi_pool_lock(pool);
     pool->asking = context;
     enum dry_status status = DRY_ERR_ARGUMENT;
     if (dryi_pool_place_finds(pool))
         status = dryi_paged_free_found(pool->place.self, address);
     if (status == DRY_ERR_ARGUMENT)
         status = free_kept(pool, address);
+    return status;
+}
+
+DRYI_WITHIN static inline enum dry_status
+free_locked(struct dry_pool *pool, uint64_t address)
+{
+    dryi_pool_lock(pool);
+    enum dry_status status = free_within(pool, address, DRY_NONE);
+    dryi_pool_unlock(pool);
+    return status;
+}
+
+DRYI_ASIDE static enum dry_status
+free_asking(struct dry_pool *pool, uint64_t address)
+{
+    struct dryi_asked asked = dryi_history_ask(pool);
+    dryi_pool_lock(pool);
+    dryi_history_begin(pool, &asked);
+    enum dry_status status = free_within(pool, address, asked.context);
+    dryi_history_end(pool, &asked);
     dryi_pool_unlock(pool);
     return status;
 }
@@ -560,10 +598,9 @@ free_not_plain(struct dry_pool *pool, uint64_t address)
     if (dryi_pool_fronts_are_shared(&pool->fronts) &&
         (dryi_pool_front_free(pool, address) || dryi_pool_front_merge(pool, address)))
         return DRY_OK;
-    uint32_t context = DRY_NONE;
     if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
-        context = dryi_history_ask(pool);
-    return free_locked(pool, address, context);
+        return free_asking(pool, address);
+    return free_locked(pool, address);
 }
 
 DRYI_FLAT enum dry_status
@@ -573,7 +610,7 @@ dry_pool_free(struct dry_pool *pool, uint64_t address)
         dryi_pool_fronts_are_shared(&pool->fronts) ||
         atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
         return free_not_plain(pool, address);
-    return free_locked(pool, address, DRY_NONE);
+    return free_locked(pool, address);
 }
 
 enum dry_status

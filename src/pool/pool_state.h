@@ -148,6 +148,7 @@ struct dry_pool {
     uint64_t callbacks_helped;
 
     struct dryi_history *history; /* history.c; NULL: off */
+    uint64_t history_turn;        /* another one once contexts are others' */
 
     struct dry_pool_part *parts; /* of one segment, in a walk */
     size_t part_capacity;

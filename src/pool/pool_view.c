@@ -140,6 +140,7 @@ visit_segment(void *visitor, const struct dryi_segment_info *s,
         .size = s->size,
         .stream = dryi_pool_stream_handle(pool, s->stream),
         .pool = {s->pool.a, s->pool.b},
+        .context = dryi_history_segment(pool, s->addr),
         .is_large = s->is_large,
         .is_expandable = s->is_expandable,
     };

@@ -113,6 +113,8 @@ learn_stacks(struct filling *f)
         status = learn_stack(f, f->copy.events[i].context);
     for (size_t i = 0; i < f->copy.part_count && status == DRY_OK; i++)
         status = learn_stack(f, f->copy.parts[i].context);
+    for (size_t i = 0; i < f->copy.segment_count && status == DRY_OK; i++)
+        status = learn_stack(f, f->copy.segments[i].context);
     return status;
 }
 
@@ -177,7 +179,7 @@ add_segment(struct filling *f, const struct dry_pool_segment *s,
         .address = s->address,
         .total_size = s->size,
         .lane = add_lane(f, s->stream, s->pool),
-        .stack = f->empty_stack,
+        .stack = stack_of(f, s->context, f->empty_stack),
         .forward_stack = DRY_NONE,
         .extra = DRY_NONE,
         .device = f->copy.device_index,
