@@ -290,6 +290,30 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_open_private(struct dry_pool *
                                                                unsigned flags);
 
 /*
+ * Give those flags of private pool `id` that are in `mask` the values they have in `flags`. The
+ * other flags stay as they are. ARGUMENT: the pool is not there, or `mask` or `flags` has an
+ * unknown flag, or `flags` has one that `mask` has not.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_private_flags(struct dry_pool *pool,
+                                                                    struct dry_pool_id id,
+                                                                    unsigned flags,
+                                                                    unsigned mask);
+
+/* Tell how many users private pool `id` has. ARGUMENT: it is not there. */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_count_private_users(
+    struct dry_pool *pool, struct dry_pool_id id, uint64_t *users);
+
+/*
+ * Tell if the blocks in use of private pool `id` are exactly those that were handed out as these
+ * `count` addresses, in any order; an address may be there twice. Cost: O(blocks of all pools).
+ * Errors: ARGUMENT (the pool is not there), MEMORY; *has is unchanged then.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_private_has(struct dry_pool *pool,
+                                                              struct dry_pool_id id,
+                                                              const uint64_t *addresses,
+                                                              size_t count, bool *has);
+
+/*
  * Remove a user from private pool `id`. Without users the pool's cached memory goes with the
  * next release. ARGUMENT: it is not there, or has no users.
  */

@@ -39,7 +39,7 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
     return !filter->covers || filter->covers(filter->self, stream);
 }
 
-/* How a private pool behaves, fixed when it is made. */
+/* How a private pool behaves. */
 #define DRYI_POOL_USE_ON_OOM 1u /* its free blocks serve others before an OOM */
 #define DRYI_POOL_NO_SPLIT 2u   /* a block is as large as what was found for it */
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
@@ -121,6 +121,13 @@ struct dryi_place_ops {
                                   struct dryi_stream_filter filter);
     enum dry_status (*end_pool)(void *self, struct dryi_pool_id pool);
     enum dry_status (*release_pool)(void *self, struct dryi_pool_id pool);
+
+    /* Give the flags of `mask` these values. ARGUMENT: there is no such private pool. */
+    enum dry_status (*flag_pool)(void *self, struct dryi_pool_id pool, unsigned flags,
+                                 unsigned mask);
+    /* ARGUMENT: there is no such private pool. */
+    enum dry_status (*count_users)(const void *self, struct dryi_pool_id pool,
+                                   uint64_t *users);
 
     /*
      * These streams are being captured into a graph. No event on them is asked about or

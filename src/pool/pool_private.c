@@ -11,6 +11,8 @@
 #include "pool/pool_lock.h"
 #include "pool/pool_stream.h"
 
+#define ALL_FLAGS (DRY_POOL_USE_ON_OOM | DRY_POOL_NO_SPLIT | DRY_POOL_NO_REMAP)
+
 _Static_assert(DRY_POOL_USE_ON_OOM == DRYI_POOL_USE_ON_OOM &&
                    DRY_POOL_NO_SPLIT == DRYI_POOL_NO_SPLIT &&
                    DRY_POOL_NO_REMAP == DRYI_POOL_NO_REMAP,
@@ -83,7 +85,7 @@ drop_scope(struct dry_pool *pool, bool is_capture, struct dryi_pool_id id)
 enum dry_status
 dry_pool_open_private(struct dry_pool *pool, struct dry_pool_id id, unsigned flags)
 {
-    if (flags & ~(DRY_POOL_USE_ON_OOM | DRY_POOL_NO_SPLIT | DRY_POOL_NO_REMAP))
+    if (flags & ~ALL_FLAGS)
         return DRY_ERR_ARGUMENT;
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
@@ -102,6 +104,34 @@ dry_pool_release_private(struct dry_pool *pool, struct dry_pool_id id)
         return status;
     status = pool->place.ops->release_pool(pool->place.self,
                                            (struct dryi_pool_id){id.a, id.b});
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_set_private_flags(struct dry_pool *pool, struct dry_pool_id id, unsigned flags,
+                           unsigned mask)
+{
+    if ((mask & ~ALL_FLAGS) || (flags & ~mask))
+        return DRY_ERR_ARGUMENT;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->flag_pool(pool->place.self,
+                                        (struct dryi_pool_id){id.a, id.b}, flags, mask);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_count_private_users(struct dry_pool *pool, struct dry_pool_id id,
+                             uint64_t *users)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = pool->place.ops->count_users(pool->place.self,
+                                          (struct dryi_pool_id){id.a, id.b}, users);
     dryi_pool_leave(pool);
     return status;
 }

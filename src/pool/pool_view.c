@@ -229,6 +229,83 @@ dry_pool_get_block(struct dry_pool *pool, uint64_t address, struct dry_pool_bloc
     return status;
 }
 
+/* --- a private pool's blocks --------------------------------------------------------------- */
+
+/* Blocks in use of one pool, of all there are. */
+struct tally_of_pool {
+    struct dryi_pool_id id;
+    size_t count;
+};
+
+static bool
+is_same_pool(struct dryi_pool_id a, struct dryi_pool_id b)
+{
+    return a.a == b.a && a.b == b.b;
+}
+
+static enum dry_status
+count_in_pool(void *visitor, const struct dryi_segment_info *segment,
+              const struct dryi_block_info *blocks, size_t count)
+{
+    struct tally_of_pool *tally = visitor;
+    for (size_t i = 0; i < count && is_same_pool(segment->pool, tally->id); i++)
+        tally->count += blocks[i].allocated;
+    return DRY_OK;
+}
+
+/* Enter the pool's blocks among these addresses in a set. DRY_END: one address is no such block. */
+static enum dry_status
+collect_blocks(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *addresses,
+               size_t count, struct dryi_map *found)
+{
+    for (size_t i = 0; i < count; i++) {
+        dryi_block block = dryi_pool_find(pool, addresses[i]);
+        if (block == DRYI_NO_BLOCK)
+            return DRY_END;
+        struct dryi_block_info info;
+        pool->place.ops->get_block(pool->place.self, block, &info);
+        if (!is_same_pool(info.pool, id))
+            return DRY_END;
+        if (!dryi_map_put(found, block, 0))
+            return DRY_ERR_MEMORY;
+    }
+    return DRY_OK;
+}
+
+static enum dry_status
+hold_against(struct dry_pool *pool, struct dryi_pool_id id, const uint64_t *addresses,
+             size_t count, bool *has)
+{
+    struct tally_of_pool tally = {.id = id};
+    struct dryi_map found;
+    dryi_map_init(&found, &pool->memory);
+    enum dry_status status = collect_blocks(pool, id, addresses, count, &found);
+    if (status == DRY_OK)
+        status = pool->place.ops->walk(pool->place.self, count_in_pool, &tally);
+    if (status == DRY_OK)
+        *has = found.count == tally.count;
+    else if (status == DRY_END)
+        *has = false;
+    dryi_map_finish(&found);
+    return status == DRY_END ? DRY_OK : status;
+}
+
+enum dry_status
+dry_pool_private_has(struct dry_pool *pool, struct dry_pool_id id,
+                     const uint64_t *addresses, size_t count, bool *has)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_pool_id inner = {id.a, id.b};
+    uint64_t users;
+    status = pool->place.ops->count_users(pool->place.self, inner, &users);
+    if (status == DRY_OK)
+        status = hold_against(pool, inner, addresses, count, has);
+    dryi_pool_leave(pool);
+    return status;
+}
+
 /* --- check -------------------------------------------------------------------------------- */
 
 /* Blocks in use, and which of them the place finds. */

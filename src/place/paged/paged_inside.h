@@ -9,7 +9,7 @@
  * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
- * paged_pool.c (pools, scopes, captures), paged_release.c (giving back), paged_plan.c
+ * paged_release.c (giving back), paged_plan.c
  * (periods), paged_heir.c (what waits for the request that the plan has there next),
  * paged_job.c (how a plan is made), paged_find.c (blocks by their addresses), paged_stats.c,
  * paged_layout.c (walk), paged_check.c.
@@ -17,6 +17,7 @@
 
 #include "base/aside.h"
 #include "base/bits.h"
+#include "place/paged/paged_pool.h"
 #include "place/paged/paged_state.h"
 
 /* --- paged_stats.c ------------------------------------------------------------------------ */
@@ -677,28 +678,6 @@ enum dry_status dryi_paged_free(void *self, dryi_block block);
 enum dry_status dryi_paged_free_used(struct dryi_paged *p, uint32_t block);
 enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
 void dryi_paged_stream_progressed(void *self, uint64_t stream);
-
-/* --- paged_pool.c ------------------------------------------------------------------------- */
-
-uint32_t dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id);
-uint32_t dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id,
-                               unsigned flags);
-/* A pool that nobody uses and that has nothing is no more. */
-void dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner);
-/* The first of the pools that nobody uses, of which there is one, is the last of them now. */
-void dryi_paged_idle_turn(struct dryi_paged *p);
-/* The owner whose scope covers this stream. */
-DRYI_ASIDE uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
-/* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
-bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
-enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id pool,
-                                     unsigned flags);
-enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id pool,
-                                      struct dryi_stream_filter filter);
-enum dry_status dryi_paged_end_pool(void *self, struct dryi_pool_id pool);
-enum dry_status dryi_paged_release_pool(void *self, struct dryi_pool_id pool);
-enum dry_status dryi_paged_begin_capture(void *self, struct dryi_stream_filter filter);
-enum dry_status dryi_paged_end_capture(void *self);
 
 /* --- paged_release.c ---------------------------------------------------------------------- */
 

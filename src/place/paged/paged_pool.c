@@ -222,6 +222,28 @@ dryi_paged_release_pool(void *self, struct dryi_pool_id pool)
     return DRY_OK;
 }
 
+enum dry_status
+dryi_paged_flag_pool(void *self, struct dryi_pool_id pool, unsigned flags, unsigned mask)
+{
+    struct dryi_paged *p = self;
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    if (owner == NONE || owner == 0)
+        return DRY_ERR_ARGUMENT;
+    p->owners[owner].flags = (p->owners[owner].flags & ~mask) | flags;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_paged_count_users(const void *self, struct dryi_pool_id pool, uint64_t *users)
+{
+    const struct dryi_paged *p = self;
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    if (owner == NONE || owner == 0)
+        return DRY_ERR_ARGUMENT;
+    *users = p->owners[owner].users;
+    return DRY_OK;
+}
+
 /* --- captures ----------------------------------------------------------------------------- */
 
 enum dry_status

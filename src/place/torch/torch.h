@@ -182,6 +182,12 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_begin_pool(struct dryi_torch *place,
                                                        struct dryi_pool_id pool);
 DRY_CHECK_RESULT enum dry_status dryi_torch_end_pool(struct dryi_torch *place,
                                                      struct dryi_pool_id pool);
+DRY_CHECK_RESULT enum dry_status dryi_torch_flag_pool(struct dryi_torch *place,
+                                                      struct dryi_pool_id pool,
+                                                      unsigned flags, unsigned mask);
+DRY_CHECK_RESULT enum dry_status dryi_torch_count_users(const struct dryi_torch *place,
+                                                        struct dryi_pool_id pool,
+                                                        uint64_t *users);
 DRY_CHECK_RESULT enum dry_status dryi_torch_release_pool(struct dryi_torch *place,
                                                          struct dryi_pool_id pool);
 

@@ -97,6 +97,18 @@ place_release_pool(void *self, struct dryi_pool_id pool)
 }
 
 static enum dry_status
+place_flag_pool(void *self, struct dryi_pool_id pool, unsigned flags, unsigned mask)
+{
+    return dryi_torch_flag_pool(self, pool, flags, mask);
+}
+
+static enum dry_status
+place_count_users(const void *self, struct dryi_pool_id pool, uint64_t *users)
+{
+    return dryi_torch_count_users(self, pool, users);
+}
+
+static enum dry_status
 place_begin_capture(void *self, struct dryi_stream_filter filter)
 {
     return dryi_torch_begin_capture(self, filter);
@@ -184,6 +196,8 @@ static const struct dryi_place_ops torch_ops = {
     .begin_pool = place_begin_pool,
     .end_pool = place_end_pool,
     .release_pool = place_release_pool,
+    .flag_pool = place_flag_pool,
+    .count_users = place_count_users,
     .begin_capture = place_begin_capture,
     .end_capture = place_end_capture,
     .get_address = place_get_address,

@@ -273,6 +273,29 @@ dryi_torch_release_pool(struct dryi_torch *t, struct dryi_pool_id pool)
     return DRY_OK;
 }
 
+enum dry_status
+dryi_torch_flag_pool(struct dryi_torch *t, struct dryi_pool_id pool, unsigned flags,
+                     unsigned mask)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == NONE || owner == 0)
+        return DRY_ERR_ARGUMENT;
+    t->owners[owner].flags = (t->owners[owner].flags & ~mask) | flags;
+    t->serves_on_oom |= (flags & DRYI_POOL_USE_ON_OOM) != 0;
+    return DRY_OK;
+}
+
+enum dry_status
+dryi_torch_count_users(const struct dryi_torch *t, struct dryi_pool_id pool,
+                       uint64_t *users)
+{
+    uint32_t owner = dryi_torch_owner_find(t, pool);
+    if (owner == NONE || owner == 0)
+        return DRY_ERR_ARGUMENT;
+    *users = t->owners[owner].use_count;
+    return DRY_OK;
+}
+
 bool
 dryi_torch_in_capture(const struct dryi_torch *t)
 {
