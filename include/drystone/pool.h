@@ -348,6 +348,61 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_begin_capture(
 /* End the innermost capture. ARGUMENT: none has begun. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_end_capture(struct dry_pool *pool);
 
+/* --- private pools that go back ------------------------------------------------------------ */
+
+/*
+ * The blocks of a private pool at one moment. A program that replays a graph has tensors in blocks
+ * which the pool takes for free, or for in use by tensors that are gone. Before it records another
+ * graph into the pool, it brings the pool back to the checkpoint taken after the first one.
+ *
+ * While a pool has checkpoints and users, its pages stay under their addresses, as if it had the
+ * flag DRY_POOL_NO_REMAP.
+ */
+struct dry_pool_checkpoint;
+
+/*
+ * Take a checkpoint of private pool `id`. The caller ends it with
+ * dry_pool_checkpoint_destroy(), before the pool ends. Errors:
+ *     ARGUMENT  The pool is not there or has no users, or one of its blocks is pending.
+ *     SYSTEM    An event for a block that a capture held back could not be recorded.
+ *     MEMORY, UNSUPPORTED
+ * Cost: O(blocks of all pools).
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_checkpoint_private(
+    struct dry_pool *pool, struct dry_pool_id id, struct dry_pool_checkpoint **checkpoint,
+    struct dry_error *err);
+
+/* End a checkpoint; NULL is accepted. */
+DRY_API void dry_pool_checkpoint_destroy(struct dry_pool_checkpoint *checkpoint);
+
+/* Told of addresses in a restore, with the lock held: must not call the pool. */
+struct dry_pool_restore_visitor {
+    void (*freed)(void *self, uint64_t address); /* was in use, and is free */
+    void (*live)(void *self, uint64_t address);  /* is in use, and is to be freed once */
+    void *self;
+};
+
+/*
+ * Bring a private pool back to a checkpoint. Every block of the pool in use now is freed; then
+ * each block in use at the checkpoint is in use again, at the same address, for the same stream.
+ * A block that was in use all the time is told twice: as freed, and as live. Nothing is written to
+ * the memory, and no stream is waited for with placement torch. Placement paged waits for a stream
+ * that has memory in a place which was another stream's at the checkpoint.
+ *
+ * Events and statistics are those of PyTorch: frees, then allocs, of the pool's segments one after
+ * the other, and frees of what was free. get_context is asked once. Errors:
+ *     ARGUMENT  The pool is gone, or has no users, or has lost memory meanwhile; or a block in the
+ *               way is used by other streams. err says which.
+ *     SYSTEM    A stream could not be waited for, or an event not be recorded.
+ *     MEMORY, UNSUPPORTED
+ * Nothing has changed after an error, with one exception: if the visitor was told of freed blocks
+ * and SYSTEM is returned, these are free, and all other blocks are as they were.
+ * Cost: O(blocks of all pools).
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_restore_private(
+    const struct dry_pool_checkpoint *checkpoint,
+    const struct dry_pool_restore_visitor *visitor, struct dry_error *err);
+
 /* --- seeing inside ------------------------------------------------------------------------ */
 
 /* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */

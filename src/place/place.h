@@ -66,6 +66,17 @@ struct dryi_front_watcher {
     void *self;
 };
 
+/* Told, from inside restore_pool, of what goes and comes. */
+struct dryi_restore_watcher {
+    /* The next event is of this action: ALLOC or FREE_REQUESTED. */
+    void (*begin)(void *self, enum dry_action action);
+    /* The block that had this handle is free. */
+    void (*freed)(void *self, dryi_block block);
+    /* The block is in use: the one with this index in `blocks`. */
+    void (*made)(void *self, dryi_block block, size_t index);
+    void *self;
+};
+
 struct dryi_place_ops {
     /* Returns everything, waiting for no stream: trim to 0 before that does. */
     void (*destroy)(void *self);
@@ -128,6 +139,29 @@ struct dryi_place_ops {
     /* ARGUMENT: there is no such private pool. */
     enum dry_status (*count_users)(const void *self, struct dryi_pool_id pool,
                                    uint64_t *users);
+
+    /*
+     * Checkpoints. While a private pool is held, its pages stay as long as it has users, whatever
+     * its flags are; *hold is to be given back to unhold_pool. What a capture put off is looked at.
+     * ARGUMENT: it is not there, or has no users.
+     */
+    enum dry_status (*hold_pool)(void *self, struct dryi_pool_id pool, uint64_t *hold);
+    /* A pool that is gone by now is accepted. NULL: nothing is to be given back. */
+    void (*unhold_pool)(void *self, struct dryi_pool_id pool, uint64_t hold);
+    /*
+     * Free all blocks in use of a held pool, and put those of `blocks` that are allocated back where
+     * they were. `blocks` are all blocks of the pool as a walk told them, by address, none of them
+     * pending. Returns before anything changed:
+     *     ARGUMENT  The pool is gone or without users, or memory of it is, or a block in the way
+     *               waits for other streams.
+     *     MEMORY, SYSTEM
+     * SYSTEM after something changed: an event could not be recorded for a block that other streams
+     * use. What the watcher was told is free, all else is as it was.
+     */
+    enum dry_status (*restore_pool)(void *self, struct dryi_pool_id pool, uint64_t hold,
+                                    const struct dryi_block_info *blocks, size_t count,
+                                    const struct dryi_restore_watcher *watcher,
+                                    struct dry_error *err);
 
     /*
      * These streams are being captured into a graph. No event on them is asked about or

@@ -9,6 +9,7 @@
 #include "base/aside.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "place/paged/paged_checkpoint.h"
 #include "place/paged/paged_inside.h"
 
 #define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
@@ -345,6 +346,9 @@ static const struct dryi_place_ops paged_ops = {
     .release_pool = dryi_paged_release_pool,
     .flag_pool = dryi_paged_flag_pool,
     .count_users = dryi_paged_count_users,
+    .hold_pool = dryi_paged_hold_pool,
+    .unhold_pool = dryi_paged_unhold_pool,
+    .restore_pool = dryi_paged_restore_pool,
     .begin_capture = dryi_paged_begin_capture,
     .end_capture = dryi_paged_end_capture,
     .front_ask = dryi_paged_front_ask,

@@ -111,7 +111,8 @@ dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned fla
     uint32_t owner = take_record(p);
     if (owner == NONE)
         return NONE;
-    p->owners[owner] = (struct owner){.id = id, .flags = flags, .live = true};
+    p->owners[owner] =
+        (struct owner){.id = id, .flags = flags, .made = p->owners_made++, .live = true};
     p->owner_nodes[owner] = (struct dryi_treap_node){
         .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner)};
     dryi_treap_insert(p->owner_nodes, &p->owners_by_id, owner);
@@ -147,7 +148,8 @@ dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom)
         return false;
     if (arena / 2 == 0 || o->users == 0)
         return true;
-    return oom && (o->flags & DRYI_POOL_USE_ON_OOM) && !(o->flags & DRYI_POOL_NO_REMAP);
+    return oom && (o->flags & DRYI_POOL_USE_ON_OOM) && !(o->flags & DRYI_POOL_NO_REMAP) &&
+           o->holds == 0;
 }
 
 /* --- pools and scopes --------------------------------------------------------------------- */

@@ -105,8 +105,7 @@ struct shelf {
     uint32_t arena;
     uint32_t stream; /* SHELF_STREAM: index; else NONE */
     enum shelf_kind kind;
-    uint32_t
-        *fronts; /* stacks of blocks of one size each, their newest ones; NULL: none */
+    uint32_t *fronts; /* stacks of blocks of one size, their newest ones; NULL: none */
     size_t front_count;
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
     uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
@@ -135,11 +134,12 @@ struct arena {
 /* Number 0 is the default pool. */
 struct owner {
     struct dryi_pool_id id;
-    uint64_t users;
+    uint64_t users,
+        holds;     /* holds: checkpoints; its pages stay while it has users, too */
+    uint64_t made; /* how many pools were made before it */
     unsigned flags;
     bool live;
-    uint32_t prev,
-        next; /* of those that nobody uses, but for 0; next links dead ones, too */
+    uint32_t prev, next; /* of those nobody uses, without 0; next links dead ones, too */
 };
 
 struct scope {
@@ -313,8 +313,8 @@ struct dryi_paged {
     struct dryi_treap_node *owner_nodes; /* parallel to owners: those that live, by id */
     size_t owner_node_capacity;
     uint32_t owner_count, dead_owner, owners_by_id;
-    uint32_t first_idle, last_idle, idle_count; /* pools that nobody uses, in turns */
-    uint32_t opened;                            /* since those were looked at */
+    /* Pools that nobody uses, in turns; opened: since those were looked at. */
+    uint32_t first_idle, last_idle, idle_count, opened;
     struct scope *scopes;
     size_t scope_capacity, scope_count;
     struct dryi_stream_filter *captures;
@@ -339,7 +339,7 @@ struct dryi_paged {
     uint32_t stream_count, last_stream;
     uint32_t streams_kept; /* from so many on records are taken again */
     uint32_t stream_turn;  /* the one that was looked at last for that */
-    uint64_t streams_made, next_mark;
+    uint64_t streams_made, owners_made, next_mark;
     struct dryi_map stream_ids; /* value -> stream */
     uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
     size_t busy_capacity;

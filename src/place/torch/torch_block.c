@@ -276,20 +276,21 @@ count_use_of_split(struct dryi_torch *t, const struct block *used, bool was_spli
 }
 
 uint32_t
-dryi_torch_block_use(struct dryi_torch *t, uint32_t block, const struct request *r)
+dryi_torch_block_use_part(struct dryi_torch *t, uint32_t block, uint64_t bytes,
+                          uint64_t requested, bool is_part)
 {
     bool was_split = block_is_split(&t->blocks[block]);
     uint64_t rest_size = 0;
-    if (should_split(t, &t->blocks[block], r)) {
-        uint32_t front = split_front(t, block, r->rounded);
+    if (is_part) {
+        uint32_t front = split_front(t, block, bytes);
         rest_size = t->blocks[block].size;
         block = front;
     }
     struct block *used = &t->blocks[block];
     count_use_of_split(t, used, was_split, rest_size);
     used->allocated = true;
-    used->requested = r->size;
-    dryi_torch_tell(t, DRY_ACTION_ALLOC, used->segment, used->addr, r->size);
+    used->requested = requested;
+    dryi_torch_tell(t, DRY_ACTION_ALLOC, used->segment, used->addr, requested);
     struct dry_stats *s = &t->stats;
     dryi_torch_stat_change(&s->allocation, used->pool, 1);
     dryi_torch_stat_change(&s->allocated_bytes, used->pool, (int64_t)used->size);
@@ -299,6 +300,13 @@ dryi_torch_block_use(struct dryi_torch *t, uint32_t block, const struct request 
     if (used->size >= t->conf.max_split_size)
         dryi_torch_stat_add(&s->oversize_allocations, 1);
     return block;
+}
+
+uint32_t
+dryi_torch_block_use(struct dryi_torch *t, uint32_t block, const struct request *r)
+{
+    return dryi_torch_block_use_part(t, block, r->rounded, r->size,
+                                     should_split(t, &t->blocks[block], r));
 }
 
 /* How inactive_split changes when a block comes back: one net change, not three. */

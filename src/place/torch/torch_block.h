@@ -30,6 +30,9 @@ uint32_t dryi_torch_free_take(struct dryi_torch *t, const struct request *r);
 /* Hand `block` (in no set) out for the request, split if the rules say so. */
 uint32_t dryi_torch_block_use(struct dryi_torch *t, uint32_t block,
                               const struct request *r);
+/* The same of the first `bytes` of it if `is_part`, else of all; for a request of `requested`. */
+uint32_t dryi_torch_block_use_part(struct dryi_torch *t, uint32_t block, uint64_t bytes,
+                                   uint64_t requested, bool is_part);
 /* The block is reusable from now on: merge, insert, count. */
 void dryi_torch_block_free(struct dryi_torch *t, uint32_t block);
 

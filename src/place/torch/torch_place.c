@@ -6,6 +6,7 @@
 
 #include "place/torch/torch.h"
 
+#include "place/torch/torch_checkpoint.h"
 #include "place/torch/torch_state.h"
 
 static void
@@ -109,6 +110,20 @@ place_count_users(const void *self, struct dryi_pool_id pool, uint64_t *users)
 }
 
 static enum dry_status
+place_hold_pool(void *self, struct dryi_pool_id pool, uint64_t *hold)
+{
+    return dryi_torch_hold_pool(self, pool, hold);
+}
+
+static enum dry_status
+place_restore_pool(void *self, struct dryi_pool_id pool, uint64_t hold,
+                   const struct dryi_block_info *blocks, size_t count,
+                   const struct dryi_restore_watcher *watcher, struct dry_error *err)
+{
+    return dryi_torch_restore_pool(self, pool, hold, blocks, count, watcher, err);
+}
+
+static enum dry_status
 place_begin_capture(void *self, struct dryi_stream_filter filter)
 {
     return dryi_torch_begin_capture(self, filter);
@@ -198,6 +213,8 @@ static const struct dryi_place_ops torch_ops = {
     .release_pool = place_release_pool,
     .flag_pool = place_flag_pool,
     .count_users = place_count_users,
+    .hold_pool = place_hold_pool,
+    .restore_pool = place_restore_pool,
     .begin_capture = place_begin_capture,
     .end_capture = place_end_capture,
     .get_address = place_get_address,

@@ -122,8 +122,11 @@ dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
     uint32_t owner = take_record(t);
     if (owner == NONE)
         return NONE;
-    t->owners[owner] =
-        (struct owner){.id = id, .prev = t->newest_owner, .next = NONE, .live = true};
+    t->owners[owner] = (struct owner){.id = id,
+                                      .made = t->owners_made++,
+                                      .prev = t->newest_owner,
+                                      .next = NONE,
+                                      .live = true};
     if (t->newest_owner != NONE)
         t->owners[t->newest_owner].next = owner;
     t->newest_owner = owner;

@@ -12,6 +12,7 @@
  *     torch_segment    ranges from the device
  *     torch_stream     frees, and what they wait for
  *     torch_release    giving back
+ *     torch_checkpoint private pools that go back to a former layout
  *     torch_layout.c   walk, restore, check
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
@@ -93,6 +94,7 @@ struct owner {
     struct dryi_pool_id id;
     unsigned flags; /* DRYI_POOL_... */
     uint64_t use_count;
+    uint64_t made;           /* how many owners were made before it */
     uint64_t reserved_bytes; /* of its segments and mapped pages */
     uint32_t segments;
     uint32_t prev,
@@ -153,6 +155,7 @@ struct dryi_torch {
     struct block_pool *pools;
     size_t pool_capacity;
     uint32_t unused_owners; /* live and without users: freeable */
+    uint64_t owners_made;
 
     struct dryi_intern lane_ids; /* (pool, stream) -> index in lanes */
     struct lane *lanes;

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A private pool goes back to a former layout: all in use is freed, and each block of the
+ * checkpoint is carved out of free memory where it was.
+ *
+ * A block may lie where another stream has free memory now, because streams share a pool here. Its
+ * bytes are not written by the restore, but they are the block's stream's from then on: what the
+ * other stream did there is waited for. All waits and all refusals come before anything changes.
+ *
+ * Cost: O(blocks of the pool and of the checkpoint), and a wait for each foreign part that is not
+ * over.
+ */
+
+#include "place/paged/paged_checkpoint.h"
+
+#include "base/assert.h"
+#include "base/fail.h"
+#include "place/paged/paged_inside.h"
+
+enum wait { WAIT_NOT, WAIT_WANTED, WAITED };
+
+struct restore {
+    struct dryi_paged *p;
+    uint32_t owner;
+    const struct dryi_block_info *blocks; /* by address */
+    size_t count;
+    uint32_t *shelves; /* by block of the checkpoint; NONE: it was free */
+    uint8_t *waits;    /* by stream: enum wait */
+    uint32_t stream_count;
+    uint32_t *used; /* blocks in use now */
+    size_t used_count, used_capacity;
+    const struct dryi_restore_watcher *watcher;
+    struct dry_error *err;
+};
+
+static uint32_t
+find_used_owner(const struct dryi_paged *p, struct dryi_pool_id pool)
+{
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    bool is_used = owner != NONE && owner != 0 && p->owners[owner].users > 0;
+    return is_used ? owner : NONE;
+}
+
+/* --- holding ------------------------------------------------------------------------------ */
+
+enum dry_status
+dryi_paged_hold_pool(void *self, struct dryi_pool_id pool, uint64_t *hold)
+{
+    struct dryi_paged *p = self;
+    uint32_t owner = find_used_owner(p, pool);
+    if (owner == NONE)
+        return DRY_ERR_ARGUMENT;
+    p->hindered = DRY_OK;
+    dryi_paged_release_held(p);
+    if (p->hindered != DRY_OK)
+        return p->hindered;
+    p->owners[owner].holds++;
+    *hold = p->owners[owner].made;
+    return DRY_OK;
+}
+
+void
+dryi_paged_unhold_pool(void *self, struct dryi_pool_id pool, uint64_t hold)
+{
+    struct dryi_paged *p = self;
+    uint32_t owner = dryi_paged_owner_find(p, pool);
+    if (owner == NONE || p->owners[owner].made != hold)
+        return;
+    DRYI_ASSERT(p->owners[owner].holds > 0);
+    p->owners[owner].holds--;
+}
+
+/* --- what stands in the way ----------------------------------------------------------------- */
+
+static enum dry_status
+refuse(const struct restore *r, uint64_t addr, const char *why)
+{
+    return dryi_fail(r->err, DRY_ERR_ARGUMENT, "at 0x%llx, %s", (unsigned long long)addr,
+                     why);
+}
+
+/* Want a wait for what another stream does at a block that is to go. */
+static enum dry_status
+want_wait(const struct restore *r, uint32_t block, uint32_t shelf)
+{
+    const struct dryi_paged *p = r->p;
+    const struct block *b = &p->blocks[block];
+    bool is_used = b->state == BLOCK_USED;
+    if (b->shelf == shelf || (!is_used && dryi_paged_is_over(p, b)))
+        return DRY_OK;
+    uint32_t stream = p->shelves[b->shelf]->stream;
+    if (dryi_paged_is_captured(p, stream) || (!is_used && r->waits[stream] == WAITED))
+        return refuse(r, b->addr, "a stream that cannot be waited for has memory");
+    if (r->waits[stream] == WAIT_NOT)
+        r->waits[stream] = WAIT_WANTED;
+    return DRY_OK;
+}
+
+/* Can this block make place for one of the checkpoint? */
+static enum dry_status
+check_block(const struct restore *r, uint32_t block, uint32_t shelf)
+{
+    const struct block *b = &r->p->blocks[block];
+    if (b->state == BLOCK_PENDING || (b->state == BLOCK_USED && b->uses != NONE))
+        return refuse(r, b->addr, "a block waits for another stream");
+    if (b->state == BLOCK_HOLE)
+        return refuse(r, b->addr, "the memory is not there any more");
+    return want_wait(r, block, shelf);
+}
+
+/* The first block of the checkpoint that ends behind this address. */
+static size_t
+find_saved(const struct restore *r, uint64_t addr)
+{
+    size_t lo = 0, hi = r->count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (r->blocks[mid].addr + r->blocks[mid].size > addr)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* Hold a block of now against all that were there. *covered: their bytes that it covers. */
+static enum dry_status
+check_against_saved(const struct restore *r, uint32_t block, uint64_t *covered)
+{
+    const struct dryi_paged *p = r->p;
+    uint64_t begin = p->blocks[block].addr, end = block_end(&p->blocks[block]);
+    enum dry_status status = DRY_OK;
+    for (size_t i = find_saved(r, begin);
+         i < r->count && r->blocks[i].addr < end && status == DRY_OK; i++) {
+        if (r->shelves[i] == NONE)
+            continue;
+        const struct dryi_block_info *saved = &r->blocks[i];
+        uint64_t lo = saved->addr > begin ? saved->addr : begin;
+        uint64_t hi = saved->addr + saved->size < end ? saved->addr + saved->size : end;
+        *covered += hi - lo;
+        status = check_block(r, block, r->shelves[i]);
+    }
+    return status;
+}
+
+static enum dry_status
+check_arena(const struct restore *r, uint32_t arena, uint64_t *covered)
+{
+    const struct dryi_paged *p = r->p;
+    enum dry_status status = DRY_OK;
+    for (uint32_t s = p->arenas[arena].spans; s != NONE; s = p->spans[s].next) {
+        uint32_t b = p->spans[s].first_block;
+        for (; b != NONE && status == DRY_OK; b = p->blocks[b].next) {
+            if (p->blocks[b].state != BLOCK_FENCE)
+                status = check_against_saved(r, b, covered);
+        }
+    }
+    return status;
+}
+
+/* All blocks of now against all that were in use then. */
+static enum dry_status
+check_once(const struct restore *r)
+{
+    uint64_t wanted = 0, covered = 0;
+    for (size_t i = 0; i < r->count; i++)
+        wanted += r->shelves[i] == NONE ? 0 : r->blocks[i].size;
+    enum dry_status status = check_arena(r, 2 * r->owner, &covered);
+    if (status == DRY_OK)
+        status = check_arena(r, 2 * r->owner + 1, &covered);
+    if (status == DRY_OK && covered != wanted)
+        status = dryi_fail(r->err, DRY_ERR_ARGUMENT,
+                           "addresses of the checkpoint are not there any more");
+    return status;
+}
+
+/* Wait for one stream that it is wanted of. DRY_END: there is none. */
+static enum dry_status
+wait_for_one(const struct restore *r)
+{
+    struct dryi_paged *p = r->p;
+    uint32_t stream = 0;
+    while (stream < r->stream_count && r->waits[stream] != WAIT_WANTED)
+        stream++;
+    if (stream == r->stream_count)
+        return DRY_END;
+    r->waits[stream] = WAITED;
+    uint64_t epoch = p->streams[stream].epoch;
+    enum dry_status status = dryi_paged_mark(p, stream);
+    if (status == DRY_OK)
+        status = dryi_paged_wait(p, stream, epoch);
+    if (status != DRY_OK)
+        dryi_fail(r->err, status, "a stream could not be waited for");
+    return status;
+}
+
+/* A wait completes frees, which merge blocks: everything is looked at again. */
+static enum dry_status
+check_all(const struct restore *r)
+{
+    enum dry_status status;
+    do {
+        status = check_once(r);
+        if (status == DRY_OK)
+            status = wait_for_one(r);
+    } while (status == DRY_OK);
+    return status == DRY_END ? DRY_OK : status;
+}
+
+/* --- room for records ------------------------------------------------------------------------ */
+
+/* The shelf of each block that was in use. It stays while it says that a block is of it. */
+static bool
+hold_shelves(const struct restore *r)
+{
+    struct dryi_paged *p = r->p;
+    size_t pieces = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct dryi_block_info *saved = &r->blocks[i];
+        if (!saved->allocated)
+            continue;
+        uint32_t stream = dryi_paged_stream_index(p, saved->stream);
+        if (stream == NONE)
+            return false;
+        uint32_t arena = 2 * r->owner + !saved->is_large;
+        uint32_t shelf = dryi_paged_shelf_index(p, arena, stream);
+        if (shelf == NONE)
+            return false;
+        p->shelves[shelf]->block_count++;
+        r->shelves[i] = shelf;
+        pieces += 2;
+    }
+    return pieces < NONE / 2 && dryi_paged_block_reserve(p, (uint32_t)pieces);
+}
+
+static void
+release_shelves(const struct restore *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->shelves[i] != NONE)
+            r->p->shelves[r->shelves[i]]->block_count--;
+    }
+}
+
+/* Blocks on fronts become ordinary free memory. */
+static void
+flush(const struct restore *r)
+{
+    struct dryi_paged *p = r->p;
+    for (uint32_t arena = 2 * r->owner; arena <= 2 * r->owner + 1; arena++) {
+        for (uint32_t at = p->arenas[arena].shelves; at != NONE;
+             at = p->shelves[at]->next)
+            dryi_paged_flush_shelf(p, p->shelves[at]);
+    }
+}
+
+/* Note what is in use now. False: no memory. */
+static bool
+collect_used(struct restore *r, uint32_t arena)
+{
+    struct dryi_paged *p = r->p;
+    for (uint32_t s = p->arenas[arena].spans; s != NONE; s = p->spans[s].next) {
+        for (uint32_t b = p->spans[s].first_block; b != NONE; b = p->blocks[b].next) {
+            if (p->blocks[b].state != BLOCK_USED)
+                continue;
+            if (!dryi_memory_grow(&p->memory, &r->used, &r->used_capacity,
+                                  r->used_count + 1, sizeof *r->used))
+                return false;
+            r->used[r->used_count++] = b;
+        }
+    }
+    return true;
+}
+
+/* --- going back ------------------------------------------------------------------------------ */
+
+/* Those that other streams use come first: they alone can fail. */
+static enum dry_status
+free_all(const struct restore *r)
+{
+    struct dryi_paged *p = r->p;
+    enum dry_status status = DRY_OK;
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < r->used_count && status == DRY_OK; i++) {
+            uint32_t block = r->used[i];
+            if (block == NONE || (round == 0 && p->blocks[block].uses == NONE))
+                continue;
+            r->watcher->begin(r->watcher->self, DRY_ACTION_FREE_REQUESTED);
+            status = dryi_paged_free_used(p, block);
+            if (status != DRY_OK)
+                continue;
+            r->watcher->freed(r->watcher->self, block);
+            r->used[i] = NONE;
+        }
+    }
+    return status;
+}
+
+/* Blocks are looked for by address, so the last one in the same span is a good begin. */
+static uint32_t
+find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_t last)
+{
+    const struct dryi_paged *p = r->p;
+    uint32_t s = p->arenas[2 * r->owner + !saved->is_large].spans;
+    while (saved->addr - p->spans[s].addr >= p->spans[s].size)
+        s = p->spans[s].next;
+    bool is_near = last != NONE && p->blocks[last].span == s;
+    uint32_t b = is_near ? last : p->spans[s].first_block;
+    while (block_end(&p->blocks[b]) <= saved->addr)
+        b = p->blocks[b].next;
+    return b;
+}
+
+/* Carve one block out of the free blocks that lie there. */
+static uint32_t
+carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t shelf,
+      uint32_t last)
+{
+    struct dryi_paged *p = r->p;
+    uint64_t end = saved->addr + saved->size;
+    uint32_t at = find_block(r, saved, last);
+    DRYI_ASSERT(p->blocks[at].state == BLOCK_FREE);
+    dryi_paged_shelf_remove(p, at);
+    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
+    at = dryi_paged_carve(p, at, saved->addr, here - saved->addr);
+    while (block_end(&p->blocks[at]) < end) {
+        dryi_paged_fence_drop(p, p->blocks[at].next);
+        uint32_t next = p->blocks[at].next;
+        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
+        dryi_paged_shelf_remove(p, next);
+        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
+        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        dryi_paged_block_absorb(p, at);
+    }
+    dryi_paged_block_assign(p, at, shelf);
+    return at;
+}
+
+static void
+use(struct dryi_paged *p, uint32_t block, uint64_t requested)
+{
+    struct block *b = &p->blocks[block];
+    bool small = arena_is_small(p->spans[b->span].arena);
+    b->uses = NONE;
+    b->requested = requested;
+    b->has_ticket = b->is_apart = false;
+    b->known = KNOWN_NOT;
+    tally_taken(p->tallies, small, b->size, requested);
+    if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
+        dryi_paged_note_active(p);
+    dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, requested);
+}
+
+static enum dry_status
+go_back(const struct restore *r)
+{
+    enum dry_status status = free_all(r);
+    if (status != DRY_OK)
+        return dryi_fail(r->err, status, "an event could not be recorded");
+    flush(r);
+    uint32_t block = NONE;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->shelves[i] == NONE)
+            continue;
+        block = carve(r, &r->blocks[i], r->shelves[i], block);
+        r->watcher->begin(r->watcher->self, DRY_ACTION_ALLOC);
+        use(r->p, block, r->blocks[i].requested);
+        r->watcher->made(r->watcher->self, block, i);
+    }
+    return DRY_OK;
+}
+
+static enum dry_status
+restore(struct restore *r)
+{
+    struct dryi_paged *p = r->p;
+    flush(r);
+    enum dry_status status = DRY_OK;
+    if (!hold_shelves(r))
+        status = dryi_fail_memory(r->err, "a pool's former blocks");
+    r->stream_count = p->stream_count;
+    r->waits =
+        dryi_memory_zalloc(&p->memory, (size_t)r->stream_count + 1, sizeof *r->waits);
+    if (status == DRY_OK && !r->waits)
+        status = dryi_fail_memory(r->err, "a pool's streams");
+    if (status == DRY_OK)
+        status = check_all(r);
+    if (status == DRY_OK &&
+        (!collect_used(r, 2 * r->owner) || !collect_used(r, 2 * r->owner + 1)))
+        status = dryi_fail_memory(r->err, "a pool's blocks in use");
+    if (status == DRY_OK)
+        status = go_back(r);
+    release_shelves(r);
+    dryi_memory_free(&p->memory, r->used, r->used_capacity, sizeof *r->used);
+    dryi_memory_free(&p->memory, r->waits, (size_t)r->stream_count + 1, sizeof *r->waits);
+    return status;
+}
+
+enum dry_status
+dryi_paged_restore_pool(void *self, struct dryi_pool_id pool, uint64_t hold,
+                        const struct dryi_block_info *blocks, size_t count,
+                        const struct dryi_restore_watcher *watcher, struct dry_error *err)
+{
+    struct dryi_paged *p = self;
+    struct restore r = {.p = p,
+                        .owner = find_used_owner(p, pool),
+                        .blocks = blocks,
+                        .count = count,
+                        .watcher = watcher,
+                        .err = err};
+    if (r.owner == NONE || p->owners[r.owner].made != hold)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "the pool of the checkpoint is gone");
+    p->hindered = DRY_OK;
+    dryi_paged_release_held(p);
+    if (p->hindered != DRY_OK)
+        return dryi_fail(err, p->hindered, "an event could not be recorded");
+    r.shelves = dryi_memory_zalloc(&p->memory, count + 1, sizeof *r.shelves);
+    if (!r.shelves)
+        return dryi_fail_memory(err, "a pool's former blocks");
+    for (size_t i = 0; i < count; i++)
+        r.shelves[i] = NONE;
+    enum dry_status status = restore(&r);
+    dryi_memory_free(&p->memory, r.shelves, count + 1, sizeof *r.shelves);
+    return status;
+}

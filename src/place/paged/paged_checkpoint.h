@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_PAGED_CHECKPOINT_H
+#define DRYI_PLACE_PAGED_CHECKPOINT_H
+
+/* Private pools that go back to a former layout: the ops of place/place.h. */
+
+#include "place/paged/paged_state.h"
+
+enum dry_status dryi_paged_hold_pool(void *self, struct dryi_pool_id pool,
+                                     uint64_t *hold);
+void dryi_paged_unhold_pool(void *self, struct dryi_pool_id pool, uint64_t hold);
+enum dry_status dryi_paged_restore_pool(void *self, struct dryi_pool_id pool,
+                                        uint64_t hold,
+                                        const struct dryi_block_info *blocks,
+                                        size_t count,
+                                        const struct dryi_restore_watcher *watcher,
+                                        struct dry_error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_TORCH_CHECKPOINT_H
+#define DRYI_TORCH_CHECKPOINT_H
+
+/* Private pools that go back to a former layout: hold_pool and restore_pool of place/place.h. */
+
+#include "place/torch/torch_state.h"
+
+DRY_CHECK_RESULT enum dry_status dryi_torch_hold_pool(struct dryi_torch *t,
+                                                      struct dryi_pool_id pool,
+                                                      uint64_t *hold);
+DRY_CHECK_RESULT enum dry_status dryi_torch_restore_pool(
+    struct dryi_torch *t, struct dryi_pool_id pool, uint64_t hold,
+    const struct dryi_block_info *blocks, size_t count,
+    const struct dryi_restore_watcher *watcher, struct dry_error *err);
+
+#endif
