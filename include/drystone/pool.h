@@ -524,6 +524,33 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk(
                              const struct dry_pool_part *parts, size_t count),
     void *self);
 
+/* Addresses that grow page by page, and what lies under them. */
+struct dry_pool_expandable {
+    uint64_t address,
+        mapped_bytes; /* where the first page lies, and all pages together */
+    uint64_t stream;
+    struct dry_pool_id pool;
+    bool is_small; /* for small requests */
+};
+
+/*
+ * Visit the expandable segments that have pages, by address, with the lock held. Unlike
+ * dry_pool_walk(), runs of pages of one segment are one visit. A status other than DRY_OK from
+ * `visit` ends the walk and is returned.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk_expandable(
+    struct dry_pool *pool,
+    enum dry_status (*visit)(void *self, const struct dry_pool_expandable *segment),
+    void *self);
+
+/*
+ * Tell the size of the largest free block of any stream in any pool, 0 if there is none: what
+ * PyTorch's cacheInfo() adds to the free memory of the device. Placement paged may serve a larger
+ * request without new memory, by moving pages. Cost: O(blocks).
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_get_largest_free(struct dry_pool *pool,
+                                                                   uint64_t *bytes);
+
 /*
  * Why a request would fail or did, as data.
  *

@@ -172,6 +172,96 @@ dry_pool_walk(struct dry_pool *pool,
     return status;
 }
 
+/* --- expandable segments, free blocks -------------------------------------------------------- */
+
+/* Runs of one segment follow each other: the last one is told when another begins. */
+struct expandables {
+    const struct dry_pool *pool;
+    enum dry_status (*visit)(void *self, const struct dry_pool_expandable *segment);
+    void *self;
+    struct dry_pool_expandable last;
+    uint32_t ordinal;
+};
+
+static enum dry_status
+tell_last(struct expandables *e)
+{
+    bool is_there = e->last.mapped_bytes > 0;
+    struct dry_pool_expandable last = e->last;
+    e->last = (struct dry_pool_expandable){0};
+    return is_there ? e->visit(e->self, &last) : DRY_OK;
+}
+
+static enum dry_status
+add_run(void *visitor, const struct dryi_segment_info *s,
+        const struct dryi_block_info *blocks, size_t count)
+{
+    (void)blocks;
+    (void)count;
+    struct expandables *e = visitor;
+    if (e->last.mapped_bytes > 0 && s->is_expandable && s->segment == e->ordinal) {
+        e->last.mapped_bytes += s->size;
+        return DRY_OK;
+    }
+    enum dry_status status = tell_last(e);
+    if (status != DRY_OK || !s->is_expandable)
+        return status;
+    e->ordinal = s->segment;
+    e->last = (struct dry_pool_expandable){
+        .address = s->addr,
+        .mapped_bytes = s->size,
+        .stream = dryi_pool_stream_handle(e->pool, s->stream),
+        .pool = {s->pool.a, s->pool.b},
+        .is_small = !s->is_large,
+    };
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_walk_expandable(struct dry_pool *pool,
+                         enum dry_status (*visit)(void *self,
+                                                  const struct dry_pool_expandable *s),
+                         void *self)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct expandables e = {.pool = pool, .visit = visit, .self = self};
+    status = pool->place.ops->walk(pool->place.self, add_run, &e);
+    if (status == DRY_OK)
+        status = tell_last(&e);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+static enum dry_status
+find_largest(void *visitor, const struct dryi_segment_info *segment,
+             const struct dryi_block_info *blocks, size_t count)
+{
+    (void)segment;
+    uint64_t *largest = visitor;
+    for (size_t i = 0; i < count; i++) {
+        bool is_free = !blocks[i].allocated && !blocks[i].pending;
+        if (is_free && blocks[i].size > *largest)
+            *largest = blocks[i].size;
+    }
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_get_largest_free(struct dry_pool *pool, uint64_t *bytes)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    uint64_t largest = 0;
+    status = pool->place.ops->walk(pool->place.self, find_largest, &largest);
+    if (status == DRY_OK)
+        *bytes = largest;
+    dryi_pool_leave(pool);
+    return status;
+}
+
 /* --- one block ---------------------------------------------------------------------------- */
 
 struct search {
