@@ -101,6 +101,18 @@ struct dry_device_ops {
      * work of a stream that is gone can never be waited for.
      */
     enum dry_status (*wait_all)(void *self);
+
+    /*
+     * Let device number `peer` use what map and map_pages put under addresses from now on; and
+     * what lies under [address, address + size) already, which begins and ends with pages
+     * (cuMemSetAccess). What alloc gives is not concerned: the driver opens it for a peer as a
+     * whole (cuCtxEnablePeerAccess). Repetitions are ignored. ARGUMENT: this device itself, or
+     * none of the driver's. SYSTEM: the devices cannot reach each other. Both NULL: every device
+     * can use the memory as it is.
+     */
+    enum dry_status (*add_peer)(void *self, int32_t peer);
+    enum dry_status (*let_peer)(void *self, uint64_t address, uint64_t size,
+                                int32_t peer);
 };
 
 struct dry_device {

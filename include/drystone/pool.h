@@ -403,6 +403,22 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_restore_private(
     const struct dry_pool_checkpoint *checkpoint,
     const struct dry_pool_restore_visitor *visitor, struct dry_error *err);
 
+/* --- other devices ------------------------------------------------------------------------- */
+
+/*
+ * Let device number `peer` use the pool's pages: those that are mapped now, and those that will be.
+ * PyTorch does so for its expandable segments. Memory that comes with its addresses
+ * (cudaMalloc) is opened by the driver alone, with cuCtxEnablePeerAccess(). Repetitions are
+ * allowed. Errors:
+ *     ARGUMENT  `peer` is this device, or none.
+ *     SYSTEM    The devices cannot reach each other, or the driver refused. A part of what is
+ *               mapped may be open then; a repetition opens the rest.
+ *     MEMORY, UNSUPPORTED
+ * Cost: a call of the driver for each run of pages; later, one access more in each call that maps.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_enable_peer(struct dry_pool *pool,
+                                                              int32_t peer);
+
 /* --- seeing inside ------------------------------------------------------------------------ */
 
 /* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */

@@ -58,8 +58,9 @@ enum dry_sim_call {
     DRY_SIM_MAP_PAGES,
     DRY_SIM_UNMAP_PAGES,
     DRY_SIM_STREAM_FOLLOW,
+    DRY_SIM_LET_PEER,
 };
-#define DRY_SIM_CALL_COUNT 15
+#define DRY_SIM_CALL_COUNT 16
 
 #define DRY_SIM_UNLIMITED UINT64_MAX
 
@@ -133,6 +134,8 @@ struct dry_sim_account {
     uint64_t failures; /* calls that were refused, full or told to */
     uint64_t events_live;
     uint64_t pages_live; /* created and not released, mapped or not */
+    uint64_t peers;      /* a bit for each device that uses what is mapped from now on */
+    uint64_t peer_bytes; /* mapped bytes that were opened for a peer afterwards */
 };
 DRY_API void dry_sim_get_account(const struct dry_sim *sim,
                                  struct dry_sim_account *account);

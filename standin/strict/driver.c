@@ -136,6 +136,18 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
 }
 
 #ifndef STAND_IN_OLD
+EXPORT int
+cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    int result = begin_with_device(device);
+    if (result == DRYI_CUDA_SUCCESS &&
+        (peer < 0 || peer >= stand_in_state.setup.device_count || peer == device))
+        result = stand_in_misuse("a peer that is none");
+    if (result == DRYI_CUDA_SUCCESS)
+        *can = !stand_in_state.setup.no_peers;
+    return stand_in_end(result);
+}
+
 /* In capitals, as the driver writes it. */
 EXPORT int
 cuDeviceGetPCIBusId(char *id, int length, int device)

@@ -28,6 +28,7 @@ int cuMemPoolTrimTo(void *pool, size_t keep_bytes);
 int cuDeviceGetGraphMemAttribute(int device, int attribute, void *value);
 int cuDeviceGraphMemTrim(int device);
 
+int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDeviceGetPCIBusId(char *id, int length, int device);
 int cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags);
 int cuMemHostUnregister(void *address);

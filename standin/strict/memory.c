@@ -192,7 +192,7 @@ reach(uint64_t address, uint64_t *room)
     unsigned char **bytes = span ? &span->bytes : NULL;
     if (!span) {
         span = stand_in_find_containing(&s->mappings, address);
-        if (!span || !span->is_accessible)
+        if (!span || !(span->accessible_by >> stand_in_device() & 1))
             return NULL;
         bytes = &s->handles[span->slot].bytes;
     }
@@ -507,6 +507,22 @@ cuMemUnmap(dryi_cuda_address address, size_t bytes)
     return stand_in_end(DRYI_CUDA_SUCCESS);
 }
 
+/* Each device at most once. */
+static bool
+is_known_access(const struct dryi_cuda_access *access, size_t count)
+{
+    uint32_t seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        int id = access[i].location.id;
+        if (access[i].flags != DRYI_CUDA_MEM_READ_WRITE ||
+            access[i].location.type != DRYI_CUDA_MEM_ON_DEVICE || id < 0 ||
+            id >= stand_in_state.setup.device_count || (seen >> id & 1))
+            return false;
+        seen |= 1u << id;
+    }
+    return count > 0;
+}
+
 EXPORT int
 cuMemSetAccess(dryi_cuda_address address, size_t bytes,
                const struct dryi_cuda_access *access, size_t count)
@@ -516,15 +532,19 @@ cuMemSetAccess(dryi_cuda_address address, size_t bytes,
     size_t first, mappings;
     if (result != DRYI_CUDA_SUCCESS)
         return stand_in_end(result);
-    if (count != 1 || access->flags != DRYI_CUDA_MEM_READ_WRITE ||
-        access->location.type != DRYI_CUDA_MEM_ON_DEVICE ||
-        access->location.id != stand_in_device())
+    if (!is_known_access(access, count))
         return stand_in_end(
             stand_in_misuse("access of a kind the stand-in does not know"));
     if (!find_whole(address, bytes, &first, &mappings))
         return stand_in_end(stand_in_misuse("cuMemSetAccess where nothing is mapped"));
-    for (size_t i = first; i < first + mappings; i++)
-        s->mappings.items[i].is_accessible = true;
+    for (size_t k = 0; k < count; k++) {
+        if (s->setup.no_peers && access[k].location.id != stand_in_device())
+            return stand_in_end(DRYI_CUDA_INVALID_DEVICE);
+    }
+    for (size_t i = first; i < first + mappings; i++) {
+        for (size_t k = 0; k < count; k++)
+            s->mappings.items[i].accessible_by |= 1u << access[k].location.id;
+    }
     return stand_in_end(DRYI_CUDA_SUCCESS);
 }
 

@@ -27,7 +27,7 @@ struct stand_in_setup {
     uint64_t total_bytes; /* of each; 0: 1 GiB */
     uint64_t granularity; /* 0: 2 MiB */
     int init_result;      /* of cuInit */
-    bool no_virtual_memory, no_posix_handles, no_gpu_direct;
+    bool no_virtual_memory, no_posix_handles, no_gpu_direct, no_peers;
     bool unmaps_singly;        /* cuMemUnmap takes one mapping at a time */
     uint64_t pool_keeps_bytes; /* of the total, until the pool is trimmed */
     uint64_t graphs_keep_bytes;

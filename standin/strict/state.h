@@ -26,9 +26,9 @@
 struct span {
     uint64_t address, size;
     int device;
-    uint32_t slot;        /* of the handle, of a mapping */
-    bool is_accessible;   /* a mapping after cuMemSetAccess */
-    unsigned char *bytes; /* of a range, from the first write on */
+    uint32_t slot;          /* of the handle, of a mapping */
+    uint32_t accessible_by; /* devices that a mapping is opened for, a bit each */
+    unsigned char *bytes;   /* of a range, from the first write on */
 };
 struct spans {
     struct span *items;

@@ -40,6 +40,7 @@ struct dry_cuda {
 
     atomic_uint_least64_t retries;
     atomic_int unmaps_singly;
+    atomic_uint_least64_t peers; /* a bit for each device that uses what is mapped, too */
 };
 
 /* --- around every call ------------------------------------------------------------------ */
@@ -242,12 +243,26 @@ unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t pa
     return unmap_each(cuda, address, bytes, page);
 }
 
+#define PEERS_MAX 64
+
+static struct dryi_cuda_access
+access_of(int device)
+{
+    return (struct dryi_cuda_access){
+        .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = device},
+        .flags = DRYI_CUDA_MEM_READ_WRITE};
+}
+
+/* For the device itself and its peers. */
 static int
 set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
 {
-    const struct dryi_cuda_access access = {.location = cuda->page.location,
-                                            .flags = DRYI_CUDA_MEM_READ_WRITE};
-    return note(cuda, cuda->context.driver.mem_set_access(address, bytes, &access, 1));
+    struct dryi_cuda_access access[1 + PEERS_MAX] = {access_of(cuda->context.device)};
+    uint64_t peers = atomic_load_explicit(&cuda->peers, memory_order_relaxed);
+    size_t count = 1;
+    for (; peers != 0; peers &= peers - 1)
+        access[count++] = access_of(__builtin_ctzll(peers));
+    return note(cuda, cuda->context.driver.mem_set_access(address, bytes, access, count));
 }
 
 static bool
@@ -380,6 +395,52 @@ cuda_unmap_pages(void *self, uint64_t address, size_t count)
     int result = note(cuda, unmap_range(cuda, address, count * bytes, bytes));
     leave(cuda, &stay);
     return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
+}
+
+/* --- peers -------------------------------------------------------------------------------- */
+
+/* Can this device of the driver's use our memory? */
+static enum dry_status
+check_peer(const struct dry_cuda *cuda, int32_t peer)
+{
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
+    int device, can = 1;
+    if (peer < 0 || peer >= PEERS_MAX ||
+        d->device_get(&device, peer) != DRYI_CUDA_SUCCESS ||
+        device == cuda->context.device)
+        return DRY_ERR_ARGUMENT;
+    if (d->device_can_access_peer &&
+        d->device_can_access_peer(&can, device, cuda->context.device) !=
+            DRYI_CUDA_SUCCESS)
+        can = 0;
+    return can ? DRY_OK : DRY_ERR_SYSTEM;
+}
+
+static enum dry_status
+cuda_add_peer(void *self, int32_t peer)
+{
+    struct dry_cuda *cuda = self;
+    enum dry_status status = is_gone(cuda) ? DRY_ERR_SYSTEM : check_peer(cuda, peer);
+    if (status == DRY_OK)
+        atomic_fetch_or_explicit(&cuda->peers, UINT64_C(1) << peer, memory_order_relaxed);
+    return status;
+}
+
+static enum dry_status
+cuda_let_peer(void *self, uint64_t address, uint64_t size, int32_t peer)
+{
+    struct dry_cuda *cuda = self;
+    struct dryi_cuda_stay stay = enter(cuda);
+    if (stay.result != DRYI_CUDA_SUCCESS)
+        return dryi_cuda_status(stay.result);
+    enum dry_status status = check_peer(cuda, peer);
+    if (status == DRY_OK) {
+        const struct dryi_cuda_access access = access_of(peer);
+        status = dryi_cuda_status(
+            note(cuda, cuda->context.driver.mem_set_access(address, size, &access, 1)));
+    }
+    leave(cuda, &stay);
+    return status;
 }
 
 static void
@@ -576,6 +637,8 @@ static const struct dry_device_ops cuda_ops = {
     .stream_follow = cuda_stream_follow,
     .stream_id = cuda_stream_id,
     .wait_all = cuda_wait_all,
+    .add_peer = cuda_add_peer,
+    .let_peer = cuda_let_peer,
 };
 
 /* --- open and close --------------------------------------------------------------------- */

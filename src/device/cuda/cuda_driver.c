@@ -60,6 +60,7 @@ static const struct entry entries[] = {
     ENTRY("cuGetErrorName", get_error_name, OPTIONAL),
     ENTRY("cuGetErrorString", get_error_string, OPTIONAL),
     ENTRY("cuDeviceGetPCIBusId", device_get_pci_bus_id, OPTIONAL),
+    ENTRY("cuDeviceCanAccessPeer", device_can_access_peer, OPTIONAL),
     ENTRY("cuMemHostRegister_v2", mem_host_register, OPTIONAL),
     ENTRY("cuMemHostUnregister", mem_host_unregister, OPTIONAL),
     ENTRY("cuStreamGetCtx", stream_get_context, OPTIONAL),

@@ -136,6 +136,7 @@ struct dryi_cuda_driver {
     int (*get_error_name)(int error, const char **name);
     int (*get_error_string)(int error, const char **text);
     int (*device_get_pci_bus_id)(char *id, int length, int device); /* 4.1 */
+    int (*device_can_access_peer)(int *can, int device, int peer);  /* 4.0 */
     int (*mem_host_register)(void *address, size_t bytes, unsigned flags);
     int (*mem_host_unregister)(void *address);
     int (*stream_get_context)(void *stream, void **context);            /* 9.2 */

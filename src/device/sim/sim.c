@@ -58,6 +58,7 @@ static const struct cost costs[DRY_SIM_CALL_COUNT] = {
     [DRY_SIM_MAP_PAGES] = {.call_ns = 36000, .page_ns = 1450},
     [DRY_SIM_UNMAP_PAGES] = {.page_ns = 25600},
     [DRY_SIM_STREAM_FOLLOW] = {.call_ns = 1000},
+    [DRY_SIM_LET_PEER] = {.call_ns = 36000},
 };
 
 static uint64_t
@@ -395,6 +396,35 @@ sim_stream_follow(void *self, uint64_t stream, uint64_t event)
     return status == DRY_OK ? DRY_OK : refuse(sim, status);
 }
 
+#define PEERS_MAX 64 /* the simulated device is number 0 of so many */
+
+static enum dry_status
+sim_add_peer(void *self, int32_t peer)
+{
+    struct dry_sim *sim = self;
+    if (peer <= 0 || peer >= PEERS_MAX)
+        return refuse(sim, DRY_ERR_ARGUMENT);
+    sim->account.peers |= UINT64_C(1) << peer;
+    return DRY_OK;
+}
+
+static enum dry_status
+sim_let_peer(void *self, uint64_t address, uint64_t size, int32_t peer)
+{
+    struct dry_sim *sim = self;
+    charge(sim, DRY_SIM_LET_PEER, 0);
+    if (peer <= 0 || peer >= PEERS_MAX)
+        return refuse(sim, DRY_ERR_ARGUMENT);
+    if (is_told_to_fail(sim))
+        return refuse(sim, DRY_ERR_SYSTEM);
+    enum dry_status status =
+        sim->check ? dryi_sim_memory_let_peer(sim, address, size) : DRY_OK;
+    if (status != DRY_OK)
+        return refuse(sim, status);
+    sim->account.peer_bytes = dryi_add_saturating(sim->account.peer_bytes, size);
+    return DRY_OK;
+}
+
 static const struct dry_device_ops sim_ops = {
     .get_traits = sim_get_traits,
     .create_page = sim_create_page,
@@ -414,6 +444,8 @@ static const struct dry_device_ops sim_ops = {
     .event_wait = sim_event_wait,
     .event_destroy = sim_event_destroy,
     .stream_wait = sim_stream_wait,
+    .add_peer = sim_add_peer,
+    .let_peer = sim_let_peer,
 };
 
 void

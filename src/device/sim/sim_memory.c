@@ -330,3 +330,14 @@ dryi_sim_memory_unmap_pages(struct dry_sim *sim, uint64_t address, size_t count)
     displace_pages(sim, address, count);
     return DRY_OK;
 }
+
+enum dry_status
+dryi_sim_memory_let_peer(struct dry_sim *sim, uint64_t address, uint64_t size)
+{
+    uint64_t end = dryi_add_saturating(address, size);
+    if (size > 0 && (is_mapped_from(sim->check, address, end, DRYI_SIM_FROM_PAGES) ||
+                     is_mapped_from(sim->check, address, end, DRYI_SIM_FROM_MAP)))
+        return DRY_OK;
+    find_at(sim, DRY_SIM_USE_UNMAPPED, address, size);
+    return DRY_ERR_SYSTEM;
+}

@@ -193,5 +193,7 @@ enum dry_status dryi_sim_memory_map_pages(struct dry_sim *sim, uint64_t address,
                                           const uint64_t *pages, size_t count);
 enum dry_status dryi_sim_memory_unmap_pages(struct dry_sim *sim, uint64_t address,
                                             size_t count);
+enum dry_status dryi_sim_memory_let_peer(struct dry_sim *sim, uint64_t address,
+                                         uint64_t size);
 
 #endif
