@@ -47,6 +47,11 @@ struct dry_device_traits {
     uint64_t page_bytes;  /* of a page; 0: memory comes with its addresses, alloc alone */
 };
 
+/* A range as another process opens it: bytes of the driver's (CUipcMemHandle). */
+struct dry_range_name {
+    unsigned char bytes[64];
+};
+
 struct dry_device_ops {
     void (*get_traits)(void *self, struct dry_device_traits *traits);
 
@@ -113,6 +118,30 @@ struct dry_device_ops {
     enum dry_status (*add_peer)(void *self, int32_t peer);
     enum dry_status (*let_peer)(void *self, uint64_t address, uint64_t size,
                                 int32_t peer);
+
+    /*
+     * Memory for another process. All of these NULL: the device has none to share.
+     *
+     * name_range names a range of alloc (cuIpcGetMemHandle). In the other process open_range puts
+     * it under an address, and close_range ends that. A range is opened once in a process.
+     */
+    enum dry_status (*name_range)(void *self, uint64_t address,
+                                  struct dry_range_name *name);
+    enum dry_status (*open_range)(void *self, const struct dry_range_name *name,
+                                  uint64_t *address);
+    enum dry_status (*close_range)(void *self, uint64_t address);
+    /*
+     * Make a POSIX descriptor for each of `count` mapped pages of `page` bytes from `address` on;
+     * the caller closes them (cuMemExportToShareableHandle). UNSUPPORTED: the pages were not
+     * created for that.
+     *
+     * import_pages maps pages by their descriptors, which stay the caller's, under addresses of
+     * their own; unmap and unreserve end that.
+     */
+    enum dry_status (*export_pages)(void *self, uint64_t address, size_t count,
+                                    uint64_t page, int *descriptors);
+    enum dry_status (*import_pages)(void *self, const int *descriptors, size_t count,
+                                    uint64_t page, uint64_t *address);
 };
 
 struct dry_device {

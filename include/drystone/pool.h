@@ -419,6 +419,57 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_restore_private(
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_enable_peer(struct dry_pool *pool,
                                                               int32_t peer);
 
+/* --- other processes ------------------------------------------------------------------------- */
+
+/* A block's memory as another process opens it: plain data, to be sent there. */
+struct dry_pool_share {
+    uint64_t offset; /* of the address, in what is shared */
+    uint64_t size;   /* what is shared: whole segments, or whole pages */
+    uint64_t
+        page_bytes; /* 0: `name` says what is shared; else a descriptor for each page */
+    uint64_t page_count;
+    struct dry_range_name name;
+};
+
+/*
+ * Share the block in use that was handed out at `address`. Memory of cudaMalloc is shared as the
+ * whole segment (cuIpcGetMemHandle). Pages are shared one by one, as POSIX descriptors that are
+ * the caller's to send and to close; if `room` is less than share->page_count, none is made, and
+ * the caller calls again. The driver gives descriptors only of pages created for that, see
+ * struct dry_cuda_options.
+ *
+ * The block must stay in use until the other process has closed it. A freed block's pages may go
+ * elsewhere, and the other process would see what lies there. Errors:
+ *     ARGUMENT     The address is no block in use.
+ *     SYSTEM       The driver refused.
+ *     UNSUPPORTED  The device has no memory to share, or its pages are not made for it; or this is
+ *                  the child of a fork.
+ *     MEMORY
+ * Cost: a walk to the block's segment; a call of the driver for each page.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_share(struct dry_pool *pool,
+                                                        uint64_t address,
+                                                        struct dry_pool_share *share,
+                                                        int *descriptors, size_t room);
+
+/*
+ * Open what another process shares. *address is where it begins here; the block lies at
+ * share->offset behind. `descriptors` are this process's own, one for each page, and stay the
+ * caller's; NULL where share->page_bytes is 0. The memory is no part of the pool, whose device and
+ * peers may use it. The driver opens a segment once in a process: a program keeps what it has
+ * open. Errors: ARGUMENT (no such share), SYSTEM, UNSUPPORTED.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_open_shared(
+    struct dry_pool *pool, const struct dry_pool_share *share, const int *descriptors,
+    uint64_t *address);
+
+/*
+ * Close what was opened at `address`. The work on it must be over. SYSTEM: the driver refused.
+ */
+DRY_API enum dry_status dry_pool_close_shared(struct dry_pool *pool,
+                                              const struct dry_pool_share *share,
+                                              uint64_t address);
+
 /* --- seeing inside ------------------------------------------------------------------------ */
 
 /* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */

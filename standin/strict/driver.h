@@ -28,6 +28,14 @@ int cuMemPoolTrimTo(void *pool, size_t keep_bytes);
 int cuDeviceGetGraphMemAttribute(int device, int attribute, void *value);
 int cuDeviceGraphMemTrim(int device);
 
+int cuIpcGetMemHandle(struct dry_range_name *name, dryi_cuda_address address);
+int cuIpcOpenMemHandle_v2(dryi_cuda_address *address, struct dry_range_name name,
+                          unsigned flags);
+int cuIpcCloseMemHandle(dryi_cuda_address address);
+int cuMemRetainAllocationHandle(dryi_cuda_handle *handle, void *address);
+int cuMemExportToShareableHandle(void *descriptor, dryi_cuda_handle handle, int type,
+                                 unsigned long long flags);
+int cuMemImportFromShareableHandle(dryi_cuda_handle *handle, void *descriptor, int type);
 int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDeviceGetPCIBusId(char *id, int length, int device);
 int cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags);

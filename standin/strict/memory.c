@@ -69,6 +69,7 @@ stand_in_memory_forget(void)
     free(s->reservations.items);
     free(s->mappings.items);
     free(s->registrations.items);
+    free(s->opened.items);
     free(s->copies);
     free(s->handles);
 }
@@ -92,8 +93,8 @@ stand_in_give(int device, uint64_t bytes)
 }
 
 /* With a gap behind, so that what goes too far meets nothing. */
-static bool
-take_address(uint64_t bytes, uint64_t alignment, uint64_t *address)
+bool
+stand_in_take_address(uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
     struct state *s = &stand_in_state;
     uint64_t end = UINT64_C(1) << 63;
@@ -124,7 +125,8 @@ alloc(dryi_cuda_address *address, size_t bytes)
         !stand_in_take(device, round_up(bytes)))
         return DRYI_CUDA_OUT_OF_MEMORY;
     uint64_t begin;
-    if (!take_address(round_up(bytes), stand_in_state.setup.granularity, &begin)) {
+    if (!stand_in_take_address(round_up(bytes), stand_in_state.setup.granularity,
+                               &begin)) {
         stand_in_give(device, round_up(bytes));
         return DRYI_CUDA_OUT_OF_MEMORY;
     }
@@ -188,6 +190,9 @@ static unsigned char *
 reach(uint64_t address, uint64_t *room)
 {
     struct state *s = &stand_in_state;
+    const struct span *opened = stand_in_find_containing(&s->opened, address);
+    if (opened)
+        address = opened->opened_of + (address - opened->address);
     struct span *span = stand_in_find_containing(&s->ranges, address);
     unsigned char **bytes = span ? &span->bytes : NULL;
     if (!span) {
@@ -271,7 +276,7 @@ reserve(dryi_cuda_address *address, size_t bytes, size_t alignment)
     uint64_t grain = stand_in_state.setup.granularity, begin;
     if (bytes == 0 || !is_granular(bytes) || (alignment & (alignment - 1)))
         return stand_in_misuse("a reservation that is not granular");
-    if (!take_address(bytes, alignment > grain ? alignment : grain, &begin))
+    if (!stand_in_take_address(bytes, alignment > grain ? alignment : grain, &begin))
         return DRYI_CUDA_OUT_OF_MEMORY;
     const struct span reservation = {
         .address = begin, .size = bytes, .device = stand_in_device()};
@@ -316,14 +321,20 @@ cuMemAddressFree(dryi_cuda_address address, size_t bytes)
 /* The number of a handle: when it was made, and where it lies. */
 #define SLOT_BITS 20
 
-static struct handle *
-find_handle(dryi_cuda_handle number)
+struct handle *
+stand_in_find_handle(dryi_cuda_handle number)
 {
     size_t slot = number & ((1u << SLOT_BITS) - 1);
     if (slot >= stand_in_state.handle_count)
         return NULL;
     struct handle *h = &stand_in_state.handles[slot];
-    return h->is_live && h->is_open && h->serial == number >> SLOT_BITS ? h : NULL;
+    return h->is_live && h->opens > 0 && h->serial == number >> SLOT_BITS ? h : NULL;
+}
+
+dryi_cuda_handle
+stand_in_number_of(const struct handle *handle)
+{
+    return handle->serial << SLOT_BITS | (uint64_t)(handle - stand_in_state.handles);
 }
 
 static size_t
@@ -369,10 +380,11 @@ create(dryi_cuda_handle *number, size_t bytes, const struct dryi_cuda_memory *me
                                        .size = bytes,
                                        .device = memory->location.id,
                                        .is_live = true,
-                                       .is_open = true};
+                                       .is_shareable = memory->handle_types != 0,
+                                       .opens = 1};
     s->account.gpu_direct_pages += memory->gpu_direct_capable;
     s->account.shareable_pages += memory->handle_types != 0;
-    *number = s->handles[slot].serial << SLOT_BITS | slot;
+    *number = stand_in_number_of(&s->handles[slot]);
     return DRYI_CUDA_SUCCESS;
 }
 
@@ -392,7 +404,7 @@ cuMemCreate(dryi_cuda_handle *handle, size_t bytes, const struct dryi_cuda_memor
 static void
 drop_unused(struct handle *h)
 {
-    if (h->is_open || h->mappings)
+    if (h->opens || h->mappings)
         return;
     stand_in_give(h->device, h->size);
     free(h->bytes);
@@ -407,9 +419,9 @@ cuMemRelease(dryi_cuda_handle number)
 {
     int result = stand_in_begin(NEEDS_CONTEXT);
     if (result == DRYI_CUDA_SUCCESS) {
-        struct handle *h = find_handle(number);
+        struct handle *h = stand_in_find_handle(number);
         if (h) {
-            h->is_open = false;
+            h->opens--;
             drop_unused(h);
         } else {
             result = stand_in_misuse("cuMemRelease of what is not a handle");
@@ -465,7 +477,7 @@ cuMemMap(dryi_cuda_address address, size_t bytes, size_t offset, dryi_cuda_handl
     if (result == DRYI_CUDA_SUCCESS && (offset || flags))
         result = stand_in_misuse("cuMemMap with an offset or flags");
     if (result == DRYI_CUDA_SUCCESS)
-        result = map(address, bytes, find_handle(handle));
+        result = map(address, bytes, stand_in_find_handle(handle));
     return stand_in_end(result);
 }
 

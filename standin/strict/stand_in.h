@@ -50,6 +50,7 @@ struct stand_in_account {
     uint64_t misuses;
     uint64_t abandoned; /* things there were when their context was destroyed */
     uint64_t gpu_direct_pages, shareable_pages; /* created so far */
+    uint64_t opened;                            /* ranges of another process */
 };
 
 struct stand_in {

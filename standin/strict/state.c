@@ -230,6 +230,7 @@ control_get_account(struct stand_in_account *account)
     account->reservations = s->reservations.count;
     account->mappings = s->mappings.count;
     account->registrations = s->registrations.count;
+    account->opened = s->opened.count;
     for (size_t i = 0; i < s->registrations.count; i++)
         account->registered_bytes += s->registrations.items[i].size;
     account->copies = s->copy_count;

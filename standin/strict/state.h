@@ -29,6 +29,7 @@ struct span {
     uint32_t slot;          /* of the handle, of a mapping */
     uint32_t accessible_by; /* devices that a mapping is opened for, a bit each */
     unsigned char *bytes;   /* of a range, from the first write on */
+    uint64_t opened_of;     /* of an opened range: the range itself */
 };
 struct spans {
     struct span *items;
@@ -47,7 +48,8 @@ struct copy {
 struct handle {
     uint64_t serial, size;
     int device;
-    bool is_live, is_open; /* open: not released yet */
+    bool is_live, is_shareable;
+    uint32_t opens; /* not released yet, so often */
     uint32_t mappings;
     unsigned char *bytes; /* from the first write on */
 };
@@ -90,7 +92,7 @@ struct state {
     uint64_t pool_keeps[MAX_DEVICES], graphs_keep[MAX_DEVICES];
     int retained[MAX_DEVICES]; /* of the primary context, which is its address */
 
-    struct spans ranges, reservations, mappings, registrations;
+    struct spans ranges, reservations, mappings, registrations, opened;
     struct copy *copies;
     size_t copy_count, copy_capacity;
     struct handle *handles;
@@ -134,6 +136,10 @@ void stand_in_advance(void);
 void stand_in_memory_forget(void);
 /* The first that ends behind `address`. */
 size_t stand_in_find(const struct spans *spans, uint64_t address);
+struct handle *stand_in_find_handle(dryi_cuda_handle number);
+dryi_cuda_handle stand_in_number_of(const struct handle *handle);
+/* Addresses that never come again; false: there are none left. */
+bool stand_in_take_address(uint64_t bytes, uint64_t alignment, uint64_t *address);
 struct span *stand_in_find_containing(const struct spans *spans, uint64_t address);
 void stand_in_add(struct spans *spans, const struct span *span);
 void stand_in_drop(struct spans *spans, size_t i);

@@ -13,67 +13,20 @@
  * Out of memory may mean that the driver itself keeps memory of cudaMallocAsync and of graphs
  * for later. If it gives any of it back, the call is repeated, once.
  *
- * Nothing here is changed after open but counters, which are atomic: any thread may call.
+ * Nothing here is changed after open but counters and peers, which are atomic: any thread may
+ * call.
  */
-#include <drystone/cuda.h>
-
-#include <stdatomic.h>
-#include <stdbool.h>
+#include "device/cuda/cuda_state.h"
 
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "device/cuda/cuda_context.h"
+#include "device/cuda/cuda_peer.h"
+#include "device/cuda/cuda_share.h"
 #include "os/lock.h"
 
 #define LEAST_PAGE (2 * DRYI_MIB)
-
-struct dry_cuda {
-    struct dry_memory memory;
-    struct dryi_cuda_context context;
-    struct dry_device_ops ops; /* stream_id only where the driver has it */
-    char name[96];
-    int driver_version;
-    struct dry_device_traits traits;
-    struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
-
-    atomic_uint_least64_t retries;
-    atomic_int unmaps_singly;
-    atomic_uint_least64_t peers; /* a bit for each device that uses what is mapped, too */
-};
-
-/* --- around every call ------------------------------------------------------------------ */
-
-static bool
-is_gone(const struct dry_cuda *cuda)
-{
-    return dryi_cuda_context_is_gone(&cuda->context);
-}
-
-static int
-note(struct dry_cuda *cuda, int result)
-{
-    return dryi_cuda_note(&cuda->context, result);
-}
-
-static void
-note_unheard(struct dry_cuda *cuda, int result)
-{
-    dryi_cuda_note_unheard(&cuda->context, result);
-}
-
-static struct dryi_cuda_stay
-enter(struct dry_cuda *cuda)
-{
-    return dryi_cuda_enter(&cuda->context);
-}
-
-static void
-leave(struct dry_cuda *cuda, struct dryi_cuda_stay *stay)
-{
-    dryi_cuda_leave(&cuda->context, stay);
-}
 
 /* --- out of memory ---------------------------------------------------------------------- */
 
@@ -243,28 +196,6 @@ unmap_range(struct dry_cuda *cuda, uint64_t address, uint64_t bytes, uint64_t pa
     return unmap_each(cuda, address, bytes, page);
 }
 
-#define PEERS_MAX 64
-
-static struct dryi_cuda_access
-access_of(int device)
-{
-    return (struct dryi_cuda_access){
-        .location = {.type = DRYI_CUDA_MEM_ON_DEVICE, .id = device},
-        .flags = DRYI_CUDA_MEM_READ_WRITE};
-}
-
-/* For the device itself and its peers. */
-static int
-set_access(struct dry_cuda *cuda, uint64_t address, uint64_t bytes)
-{
-    struct dryi_cuda_access access[1 + PEERS_MAX] = {access_of(cuda->context.device)};
-    uint64_t peers = atomic_load_explicit(&cuda->peers, memory_order_relaxed);
-    size_t count = 1;
-    for (; peers != 0; peers &= peers - 1)
-        access[count++] = access_of(__builtin_ctzll(peers));
-    return note(cuda, cuda->context.driver.mem_set_access(address, bytes, access, count));
-}
-
 static bool
 is_whole(const struct dry_cuda *cuda, uint64_t address, uint64_t size, uint64_t page)
 {
@@ -303,7 +234,7 @@ cuda_map(void *self, uint64_t address, uint64_t size, uint64_t page)
         done += result == DRYI_CUDA_SUCCESS ? page : 0;
     }
     if (result == DRYI_CUDA_SUCCESS)
-        result = set_access(cuda, address, size);
+        result = dryi_cuda_set_access(cuda, address, size);
     if (result != DRYI_CUDA_SUCCESS)
         note_unheard(cuda, unmap_range(cuda, address, done, page));
     leave(cuda, &stay);
@@ -375,7 +306,7 @@ cuda_map_pages(void *self, uint64_t address, const uint64_t *pages, size_t count
         done += result == DRYI_CUDA_SUCCESS;
     }
     if (result == DRYI_CUDA_SUCCESS)
-        result = set_access(cuda, address, count * bytes);
+        result = dryi_cuda_set_access(cuda, address, count * bytes);
     if (result != DRYI_CUDA_SUCCESS)
         note_unheard(cuda, unmap_range(cuda, address, done * bytes, bytes));
     leave(cuda, &stay);
@@ -395,52 +326,6 @@ cuda_unmap_pages(void *self, uint64_t address, size_t count)
     int result = note(cuda, unmap_range(cuda, address, count * bytes, bytes));
     leave(cuda, &stay);
     return is_gone(cuda) ? DRY_OK : dryi_cuda_status(result);
-}
-
-/* --- peers -------------------------------------------------------------------------------- */
-
-/* Can this device of the driver's use our memory? */
-static enum dry_status
-check_peer(const struct dry_cuda *cuda, int32_t peer)
-{
-    const struct dryi_cuda_driver *d = &cuda->context.driver;
-    int device, can = 1;
-    if (peer < 0 || peer >= PEERS_MAX ||
-        d->device_get(&device, peer) != DRYI_CUDA_SUCCESS ||
-        device == cuda->context.device)
-        return DRY_ERR_ARGUMENT;
-    if (d->device_can_access_peer &&
-        d->device_can_access_peer(&can, device, cuda->context.device) !=
-            DRYI_CUDA_SUCCESS)
-        can = 0;
-    return can ? DRY_OK : DRY_ERR_SYSTEM;
-}
-
-static enum dry_status
-cuda_add_peer(void *self, int32_t peer)
-{
-    struct dry_cuda *cuda = self;
-    enum dry_status status = is_gone(cuda) ? DRY_ERR_SYSTEM : check_peer(cuda, peer);
-    if (status == DRY_OK)
-        atomic_fetch_or_explicit(&cuda->peers, UINT64_C(1) << peer, memory_order_relaxed);
-    return status;
-}
-
-static enum dry_status
-cuda_let_peer(void *self, uint64_t address, uint64_t size, int32_t peer)
-{
-    struct dry_cuda *cuda = self;
-    struct dryi_cuda_stay stay = enter(cuda);
-    if (stay.result != DRYI_CUDA_SUCCESS)
-        return dryi_cuda_status(stay.result);
-    enum dry_status status = check_peer(cuda, peer);
-    if (status == DRY_OK) {
-        const struct dryi_cuda_access access = access_of(peer);
-        status = dryi_cuda_status(
-            note(cuda, cuda->context.driver.mem_set_access(address, size, &access, 1)));
-    }
-    leave(cuda, &stay);
-    return status;
 }
 
 static void
@@ -637,8 +522,13 @@ static const struct dry_device_ops cuda_ops = {
     .stream_follow = cuda_stream_follow,
     .stream_id = cuda_stream_id,
     .wait_all = cuda_wait_all,
-    .add_peer = cuda_add_peer,
-    .let_peer = cuda_let_peer,
+    .add_peer = dryi_cuda_add_peer,
+    .let_peer = dryi_cuda_let_peer,
+    .name_range = dryi_cuda_name_range,
+    .open_range = dryi_cuda_open_range,
+    .close_range = dryi_cuda_close_range,
+    .export_pages = dryi_cuda_export_pages,
+    .import_pages = dryi_cuda_import_pages,
 };
 
 /* --- open and close --------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/device.h>
 #include <drystone/status.h>
 
 /* CUresult, the values that are told apart. */
@@ -55,6 +56,7 @@ enum {
     DRYI_CUDA_CAPTURE_RELAXED = 2,    /* CUstreamCaptureMode */
     DRYI_CUDA_POOL_RESERVED = 5,      /* CUmemPool_attribute */
     DRYI_CUDA_GRAPH_RESERVED = 2,     /* CUgraphMem_attribute */
+    DRYI_CUDA_IPC_LAZY_PEER = 1,      /* CUipcMem_flags */
     DRYI_CUDA_HOST_PORTABLE = 1,      /* CU_MEMHOSTREGISTER_: for all contexts */
     DRYI_CUDA_HOST_MAPPED = 2,        /* and kernels can use it */
 };
@@ -136,7 +138,16 @@ struct dryi_cuda_driver {
     int (*get_error_name)(int error, const char **name);
     int (*get_error_string)(int error, const char **text);
     int (*device_get_pci_bus_id)(char *id, int length, int device); /* 4.1 */
-    int (*device_can_access_peer)(int *can, int device, int peer);  /* 4.0 */
+    /* CUipcMemHandle has the size of a range's name, and is passed by value. */
+    int (*ipc_get)(struct dry_range_name *name, dryi_cuda_address address); /* 4.1 */
+    int (*ipc_open)(dryi_cuda_address *address, struct dry_range_name name,
+                    unsigned flags);                                   /* 4.1 */
+    int (*ipc_close)(dryi_cuda_address address);                       /* 4.1 */
+    int (*mem_retain_handle)(dryi_cuda_handle *handle, void *address); /* 11.0 */
+    int (*mem_export)(void *descriptor, dryi_cuda_handle handle, int type,
+                      unsigned long long flags);                             /* 10.2 */
+    int (*mem_import)(dryi_cuda_handle *handle, void *descriptor, int type); /* 10.2 */
+    int (*device_can_access_peer)(int *can, int device, int peer);           /* 4.0 */
     int (*mem_host_register)(void *address, size_t bytes, unsigned flags);
     int (*mem_host_unregister)(void *address);
     int (*stream_get_context)(void *stream, void **context);            /* 9.2 */

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A pool's memory for others than its device: the device opens it, here is the walk that says
- * where it lies.
+ * A pool's memory for others than its device and its process: the device opens it, here is the
+ * walk that says where it lies.
+ *
+ * A run of pages begins with a page, whatever the size of pages is: so the pages of a block are
+ * counted from the begin of its run.
  */
 
 #include <drystone/pool.h>
 
+#include "pool/pool_address.h"
 #include "pool/pool_lock.h"
+
+/* --- other devices ------------------------------------------------------------------------ */
 
 struct opening {
     const struct dry_device *device;
@@ -39,6 +45,161 @@ dry_pool_enable_peer(struct dry_pool *pool, int32_t peer)
         status = ops->add_peer(pool->device.self, peer);
     if (status == DRY_OK && ops->let_peer)
         status = pool->place.ops->walk(pool->place.self, open_run, &opening);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+/* --- other processes ---------------------------------------------------------------------- */
+
+struct search {
+    uint64_t address;
+    struct dryi_segment_info run;
+};
+
+static enum dry_status
+find_run(void *visitor, const struct dryi_segment_info *segment,
+         const struct dryi_block_info *blocks, size_t count)
+{
+    (void)blocks;
+    (void)count;
+    struct search *search = visitor;
+    if (search->address - segment->addr >= segment->size)
+        return DRY_OK;
+    search->run = *segment;
+    return DRY_END;
+}
+
+#define SMALL_PAGE_TORCH (2 * DRYI_MIB)
+
+/* The size of the pages under a run. */
+static uint64_t
+page_of(const struct dry_pool *pool, const struct dryi_segment_info *run)
+{
+    struct dry_device_traits traits;
+    if (pool->options.placement == DRY_PLACEMENT_TORCH)
+        return run->is_large ? pool->torch_conf.large_segment_size : SMALL_PAGE_TORCH;
+    pool->device.ops->get_traits(pool->device.self, &traits);
+    return traits.page_bytes;
+}
+
+static enum dry_status
+share_range(const struct dry_pool *pool, const struct dryi_segment_info *run,
+            uint64_t address, struct dry_pool_share *share)
+{
+    const struct dry_device *device = &pool->device;
+    struct dry_pool_share s = {.offset = address - run->addr, .size = run->size};
+    if (!device->ops->name_range)
+        return DRY_ERR_UNSUPPORTED;
+    enum dry_status status = device->ops->name_range(device->self, run->addr, &s.name);
+    if (status == DRY_OK)
+        *share = s;
+    return status;
+}
+
+static enum dry_status
+share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
+            const struct search *block, uint64_t end, struct dry_pool_share *share,
+            int *descriptors, size_t room)
+{
+    const struct dry_device *device = &pool->device;
+    uint64_t page = page_of(pool, run);
+    uint64_t first = (block->address - run->addr) / page;
+    uint64_t count = (end - run->addr + page - 1) / page - first;
+    uint64_t begin = run->addr + first * page;
+    if (!device->ops->export_pages)
+        return DRY_ERR_UNSUPPORTED;
+    enum dry_status status = DRY_OK;
+    if (count <= room)
+        status = device->ops->export_pages(device->self, begin, (size_t)count, page,
+                                           descriptors);
+    if (status == DRY_OK)
+        *share = (struct dry_pool_share){.offset = block->address - begin,
+                                         .size = count * page,
+                                         .page_bytes = page,
+                                         .page_count = count};
+    return status;
+}
+
+static enum dry_status
+share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *share,
+            int *descriptors, size_t room)
+{
+    dryi_block block = dryi_pool_find(pool, address);
+    if (block == DRYI_NO_BLOCK)
+        return DRY_ERR_ARGUMENT;
+    struct dryi_block_info info;
+    pool->place.ops->get_block(pool->place.self, block, &info);
+    struct search search = {.address = address};
+    enum dry_status status = pool->place.ops->walk(pool->place.self, find_run, &search);
+    if (status != DRY_END)
+        return status == DRY_OK ? DRY_ERR_ARGUMENT : status;
+    if (!search.run.is_expandable)
+        return share_range(pool, &search.run, address, share);
+    return share_pages(pool, &search.run, &search, info.addr + info.size, share,
+                       descriptors, room);
+}
+
+enum dry_status
+dry_pool_share(struct dry_pool *pool, uint64_t address, struct dry_pool_share *share,
+               int *descriptors, size_t room)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    status = share_block(pool, address, share, descriptors, room);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+/* Numbers from another process are checked before they are used. */
+static bool
+is_share(const struct dry_pool_share *s)
+{
+    uint64_t size;
+    if (s->page_bytes == 0)
+        return s->page_count == 0 && s->offset < s->size;
+    return s->page_count > 0 && s->page_count <= SIZE_MAX / sizeof(int) &&
+           !__builtin_mul_overflow(s->page_bytes, s->page_count, &size) &&
+           size == s->size && s->offset < s->size;
+}
+
+enum dry_status
+dry_pool_open_shared(struct dry_pool *pool, const struct dry_pool_share *share,
+                     const int *descriptors, uint64_t *address)
+{
+    if (!is_share(share))
+        return DRY_ERR_ARGUMENT;
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    const struct dry_device *device = &pool->device;
+    status = DRY_ERR_UNSUPPORTED;
+    if (share->page_bytes == 0 && device->ops->open_range)
+        status = device->ops->open_range(device->self, &share->name, address);
+    else if (share->page_bytes > 0 && device->ops->import_pages)
+        status = device->ops->import_pages(device->self, descriptors,
+                                           (size_t)share->page_count, share->page_bytes,
+                                           address);
+    dryi_pool_leave(pool);
+    return status;
+}
+
+enum dry_status
+dry_pool_close_shared(struct dry_pool *pool, const struct dry_pool_share *share,
+                      uint64_t address)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    const struct dry_device *device = &pool->device;
+    if (share->page_bytes > 0) {
+        device->ops->unmap(device->self, address, share->size, share->page_bytes);
+        device->ops->unreserve(device->self, address, share->size);
+    } else if (device->ops->close_range) {
+        status = device->ops->close_range(device->self, address);
+    } else {
+        status = DRY_ERR_UNSUPPORTED;
+    }
     dryi_pool_leave(pool);
     return status;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_CUDA_STATE_H
+#define DRYI_CUDA_STATE_H
+
+/*
+ * A GPU as a device, for its files: cuda (the device), cuda_peer (who may use what is mapped) and
+ * cuda_share (memory for another process). Each call of the driver stands between enter() and
+ * leave(), see cuda_context.h.
+ */
+
+#include <drystone/cuda.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "device/cuda/cuda_context.h"
+
+struct dry_cuda {
+    struct dry_memory memory;
+    struct dryi_cuda_context context;
+    struct dry_device_ops ops; /* stream_id only where the driver has it */
+    char name[96];
+    int driver_version;
+    struct dry_device_traits traits;
+    struct dryi_cuda_memory page; /* what cuMemCreate is asked for */
+
+    atomic_uint_least64_t retries;
+    atomic_int unmaps_singly;
+    atomic_uint_least64_t peers; /* a bit for each device that uses what is mapped, too */
+};
+
+static inline bool
+is_gone(const struct dry_cuda *cuda)
+{
+    return dryi_cuda_context_is_gone(&cuda->context);
+}
+
+static inline int
+note(struct dry_cuda *cuda, int result)
+{
+    return dryi_cuda_note(&cuda->context, result);
+}
+
+static inline void
+note_unheard(struct dry_cuda *cuda, int result)
+{
+    dryi_cuda_note_unheard(&cuda->context, result);
+}
+
+static inline struct dryi_cuda_stay
+enter(struct dry_cuda *cuda)
+{
+    return dryi_cuda_enter(&cuda->context);
+}
+
+static inline void
+leave(struct dry_cuda *cuda, struct dryi_cuda_stay *stay)
+{
+    dryi_cuda_leave(&cuda->context, stay);
+}
+
+#endif
