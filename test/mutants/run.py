@@ -1196,6 +1196,41 @@ MUTANTS = {
         "cells[cut] > table->most",
         "cells[cut] > table->most / 4",
         "prop_plan_nested", "more_memory_takes_no_more_time"),
+    "context_dropped_by_its_first_holder": (
+        "contexts.c",
+        "if (!record || --record->holders > 0)",
+        "if (!record)",
+        "test_pool_contexts", "what_is_told_is_held_and_nothing_else"),
+    "context_released_once_alone": (
+        "contexts.c",
+        "i < times;",
+        "i < times && i < 1;",
+        "test_pool_contexts", "what_is_told_is_held_and_nothing_else"),
+    "entry_goes_with_its_context": (
+        "history.c",
+        "        dryi_contexts_drop(&h->contexts, h->entries[h->next].context);\n",
+        "        h->entries[h->next].context = DRY_NONE;\n",
+        "test_pool_contexts", "what_is_told_is_held_and_nothing_else"),
+    "checkpoint_lends_pages": (
+        "paged_pool.c",
+        "o->holds == 0",
+        "true",
+        "test_pool_checkpoint", "pages_stay_while_there_is_a_checkpoint"),
+    "restore_waits_for_nobody": (
+        "paged_checkpoint.c",
+        "        r->waits[stream] = WAIT_WANTED;\n",
+        "        r->waits[stream] = WAIT_NOT;\n",
+        "test_pool_checkpoint", "foreign_stream_is_waited_for"),
+    "restore_tells_where_blocks_begin": (
+        "pool_checkpoint.c",
+        "    uint64_t address = r->c->addresses[index];",
+        "    uint64_t address = r->c->blocks[index].addr;",
+        "test_pool_checkpoint", "aligned_block_comes_back_by_its_address"),
+    "restore_leaves_what_was_free": (
+        "torch_checkpoint.c",
+        "if (run->blocks[i].allocated) {",
+        "if (run->blocks[i].allocated || i % 7 == 6) {",
+        "test_pool_checkpoint", "pool_goes_back_as_the_model_says"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -1213,6 +1248,9 @@ PROGRAMS = {
     "test_gone": ("test/unit/place/paged/test_gone.c", ["pool/pool*", "place/paged/*", "place/torch/*"]),
     "test_before_oom": ("test/unit/place/paged/test_before_oom.c", ["pool/pool*", "place/paged/*"]),
     "test_hindered": ("test/unit/pool/test_hindered.c", ["pool/pool*", "place/paged/*", "place/torch/*"]),
+    "test_pool_contexts": ("test/unit/pool/test_pool_contexts.c", ["pool/history*", "pool/context/*"]),
+    "test_pool_checkpoint": ("test/unit/pool/test_pool_checkpoint.c",
+                             ["pool/checkpoint/*", "place/paged/*", "place/torch/*"]),
     "prop_pinned": ("test/prop/prop_pinned.c", ["host/pinned/pinned*"]),
     "test_pinned": ("test/unit/host/pinned/test_pinned.c", ["host/pinned/pinned*"]),
     "test_lock": ("test/unit/os/test_lock.c", ["os/lock*"]),
