@@ -21,6 +21,7 @@
 #include <drystone/pool.h>
 
 #include <drystone/anonymize.h>
+#include <drystone/arrow.h>
 #include <drystone/pool_trace.h>
 #include <drystone/stats.h>
 #include <drystone/trace.h>

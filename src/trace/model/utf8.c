@@ -67,3 +67,38 @@ dryi_utf8_escape(char *to, const unsigned char *bytes, size_t length)
     }
     return used;
 }
+
+/* Write "\udc80" for a code unit. Returns the length. */
+static size_t
+write_escape(char *to, unsigned unit)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[6] = {'\\', 'u'};
+    for (unsigned k = 0; k < 4; k++)
+        text[2 + k] = digits[unit >> (12 - 4 * k) & 15];
+    if (to)
+        memcpy(to, text, sizeof text);
+    return sizeof text;
+}
+
+size_t
+dryi_utf8_make_strict(char *to, const unsigned char *bytes, size_t length)
+{
+    size_t used = 0, step;
+    for (size_t i = 0; i < length; i += step) {
+        const unsigned char *p = bytes + i;
+        char *out = to ? to + used : NULL;
+        step = measure(p, length - i);
+        if (step == 0) {
+            step = 1;
+            used += write_escape(out, 0xdc00u + *p);
+        } else if (step == 3 && p[0] == 0xed && p[1] >= 0xa0) {
+            used += write_escape(out, 0xd000u | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+        } else {
+            if (out)
+                memcpy(out, p, step);
+            used += step;
+        }
+    }
+    return used;
+}

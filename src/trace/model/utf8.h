@@ -18,4 +18,11 @@ bool dryi_utf8_is_valid(const unsigned char *bytes, size_t length);
 /* `to` has room for length * DRYI_UTF8_ESCAPE_BYTES; returns the length used. */
 size_t dryi_utf8_escape(char *to, const unsigned char *bytes, size_t length);
 
+/*
+ * Write strict UTF-8, which has no surrogates: a lone one becomes its escape, "\\udc80", and
+ * so does a byte that begins no character, as if dryi_utf8_escape() had been there first.
+ * `to` NULL: nothing is written. Returns the length.
+ */
+size_t dryi_utf8_make_strict(char *to, const unsigned char *bytes, size_t length);
+
 #endif
