@@ -17,20 +17,25 @@ def find_command(error=Error):
     return found
 
 
-def run_command(words, command=None, error=Error):
-    """What the command printed as JSON: 0, 1 and, of a budget that is too small, 3 have some.
+def read_command(words, command=None, error=Error):
+    """What the command printed: 0, 1 and, of a budget that is too small, 3 have some.
 
     `error`, a kind of Error, is raised with the command's line and its exit status.
     """
-    done = subprocess.run([command or find_command(error), *words], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run([command or find_command(error), *words], capture_output=True,
+                          encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL, check=False)
     if done.returncode not in (0, 1) and not (done.returncode == 3 and done.stdout.strip()):
         said = done.stderr.strip() or f"it ended with status {done.returncode}"
         raise error(said, done.returncode)
+    return done.stdout
+
+
+def run_command(words, command=None, error=Error):
+    """What the command printed as JSON; the rest is as with read_command()."""
     try:
-        return json.loads(done.stdout)
+        return json.loads(read_command(words, command, error))
     except ValueError as why:
-        raise error(f"drystone {words[0]} did not print JSON: {why}", done.returncode) from None
+        raise error(f"drystone {words[0]} did not print JSON: {why}") from None
 
 
 def run_on(value, before, after, command=None, error=Error):

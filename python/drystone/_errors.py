@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
 
 
 class Error(RuntimeError):
-    """What is wrong, in one line; of the command, with its exit status in `status`."""
+    """What is wrong, in one line.
 
-    def __init__(self, text, status=None):
+    status  the exit status of the command, if one was asked
+    file    the file that was refused
+    offset  the byte of the file that the line speaks of
+    """
+
+    def __init__(self, text: str, status: int | None = None, *, file: str | None = None,
+                 offset: int | None = None):
         super().__init__(text)
         self.status = status
+        self.file = file
+        self.offset = offset
