@@ -2,14 +2,15 @@
 
 /*
  * Any bytes as a trace, whatever the format, in little memory. What is read must hold
- * together: every number points into its table and every range into its columns. Given one
- * byte at a time, the answer must be the same.
+ * together: every number points into its table and every range into its columns. Its tables
+ * can be exported. Given one byte at a time, the answer must be the same.
  */
 #include "support/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include <drystone/arrow.h>
 #include <drystone/trace.h>
 
 #include "support/bytes.h"
@@ -89,6 +90,35 @@ check_devices(const struct dry_trace_view *v)
     require(event_count == v->event_count && segment_count == v->segment_count);
 }
 
+/* Check that each of a column's 32-bit codes has a text, or is a null. */
+static void
+check_codes(const struct ArrowArray *column)
+{
+    const uint32_t *codes = column->buffers[1];
+    for (int64_t i = 0; i < column->length; i++)
+        require(codes[i] < column->dictionary->length || codes[i] == DRY_NONE);
+}
+
+static void
+check_tables(const struct dry_trace *trace)
+{
+    for (int table = 0; table < DRY_ARROW_TABLE_COUNT; table++) {
+        struct ArrowArrayStream stream;
+        struct ArrowArray rows;
+        require(dry_arrow_export(trace, (enum dry_arrow_table)table, NULL, &stream,
+                                 NULL) == DRY_OK);
+        require(stream.get_next(&stream, &rows) == 0 && rows.release);
+        for (int64_t i = 0; i < rows.n_children; i++) {
+            require(rows.children[i]->length == rows.length);
+            int is_action = table == DRY_ARROW_EVENTS && i == 0; /* 8-bit codes */
+            if (rows.children[i]->dictionary && !is_action)
+                check_codes(rows.children[i]);
+        }
+        rows.release(&rows);
+        stream.release(&stream);
+    }
+}
+
 static enum dry_status
 read_bytes(const uint8_t *data, size_t size, size_t step, struct dry_trace **trace,
            struct dry_error *err)
@@ -114,6 +144,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_events(whole, v);
         check_segments(v);
         check_devices(v);
+        check_tables(whole);
     } else {
         require(err.status == status && err.text[0]);
         require(err.offset <= size || err.offset == DRY_NO_OFFSET);
