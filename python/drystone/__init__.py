@@ -1,2 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drystone in Python: `drystone.plan` measures a model, has it planned, and runs the plan."""
+"""Drystone in Python.
+
+    drystone.plan        measures a model, has it planned, and runs the plan
+    drystone.empty       tensors on huge pages; also zeros and from_file, see drystone.tensor
+    drystone.cupy        CuPy's device and pinned memory by our allocators
+    drystone.numba       Numba's device and pinned memory
+    drystone.rmm         a resource of RMM's
+"""
+import importlib
+
+from ._errors import ArgumentError, Error, SpaceError
+
+# What is loaded when it is asked for, and the module that has it.
+_LAZY = {"Tensor": "tensor", "empty": "tensor", "from_file": "tensor", "zeros": "tensor"}
+
+__all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module("." + _LAZY[name], __package__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
