@@ -10,6 +10,7 @@ from ._library import load_library
 
 OK, ARGUMENT, MEMORY, NO_SPACE, UNSUPPORTED = 0, -1, -2, -5, -7
 
+_ROOM_BYTES = 1024  # by which options may grow in later releases
 _KINDS = {ARGUMENT: ArgumentError, MEMORY: SpaceError, NO_SPACE: SpaceError}
 
 
@@ -59,10 +60,16 @@ def check(status: int, err: CError, hint: str = "") -> None:
 
 
 def options_of(kind: Any, init: str) -> Any:
-    """Return an options struct with the library's defaults; Error if sizes differ."""
-    options = kind()
-    declare(init, ctypes.c_void_p, result=None)(ctypes.byref(options))
-    if options.struct_size != ctypes.sizeof(options):
-        raise Error(f"libdrystone's options are of {options.struct_size} bytes, this package's "
-                    f"of {ctypes.sizeof(options)}: they are of different releases")
+    """Return an options struct with the library's defaults; Error: the library is older.
+
+    A newer library writes more than `kind` has, into room that is dropped. Its functions then
+    take their defaults for what `struct_size` says is not there.
+    """
+    room = ctypes.create_string_buffer(ctypes.sizeof(kind) + _ROOM_BYTES)
+    declare(init, ctypes.c_void_p, result=None)(room)
+    options = kind.from_buffer_copy(room)
+    if options.struct_size < ctypes.sizeof(kind):
+        raise Error(f"libdrystone's options have {options.struct_size} bytes, this package's "
+                    f"{ctypes.sizeof(kind)}: the library is older than the package")
+    options.struct_size = ctypes.sizeof(kind)
     return options

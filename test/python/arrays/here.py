@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package for tests of tensors, and the libraries that a test needs, or it is skipped."""
+"""The package for tests of arrays, and the libraries that a test needs, or it is skipped.
+
+NumPy, JAX, CuPy, Numba and RMM are those that are installed, or of the folder $DRY_TEST_ARRAYS,
+which `pip install --target FOLDER -r test/python/arrays/requirements.txt` makes. PyTorch is that
+of $DRY_TEST_PYTHON.
+"""
 import importlib
 import os
 import pathlib
+import site
 import sys
 import unittest
 
@@ -14,6 +20,8 @@ sys.path.insert(0, str(ROOT / "python"))
 if os.environ.get("DRY_TEST_PYTHON"):
     sys.path.insert(0, os.environ["DRY_TEST_PYTHON"])
     os.environ.setdefault("TORCH_USE_RTLD_GLOBAL", "1")
+if os.environ.get("DRY_TEST_ARRAYS"):
+    site.addsitedir(os.environ["DRY_TEST_ARRAYS"])  # with its .pth files: Numba's has one
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
