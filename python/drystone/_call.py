@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from ._errors import ArgumentError, Error, SpaceError
-from ._library import load_library
+from ._library import find_library, load_library
 
 OK, ARGUMENT, MEMORY, NO_SPACE, UNSUPPORTED = 0, -1, -2, -5, -7
 
@@ -30,7 +30,9 @@ def library() -> ctypes.CDLL:
     if _loaded is None:
         found = load_library()
         if found is None:
-            raise Error("there is no libdrystone: set DRYSTONE_LIBRARY to its path")
+            path = find_library()
+            what = f"{path} cannot be loaded" if path else "there is no libdrystone"
+            raise Error(f"{what}: set DRYSTONE_LIBRARY to its path")
         _loaded = found
     return _loaded
 

@@ -42,8 +42,6 @@ class OutOfMemoryError(SpaceError, _cupy.cuda.memory.OutOfMemoryError):
 class _Block(_cupy.cuda.BaseMemory):
     """A block of a pool's, which goes back with the last array that shows it."""
 
-    __slots__ = ("pool",)
-
     def __init__(self, pool: Pool, size: int, stream: int) -> None:
         self.ptr = 0
         self.pool = pool

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from .._call import ARGUMENT, CError, check, declare, options_of
-from .._errors import ArgumentError, Error
+from .._errors import ArgumentError, Error, SpaceError
 from ._dtype import ElementType, parse
 from ._file import read_into, size_of
 from ._form import bytes_of, form_of, shape_of
@@ -43,7 +43,12 @@ def _new_handle(options: TensorOptions, pages: str | None, node: Any, pinned: bo
         return Handle(_create_pages(options, pages, node, fork, fallback))
     if fork not in (None, "none"):
         raise ArgumentError(f"fork {fork!r}: a child never has pinned memory, 'none' alone")
-    return Handle(*create_pinned(options, pages, node, pinned, fallback))
+    try:
+        return Handle(*create_pinned(options, pages, node, pinned, fallback))
+    except SpaceError as why:
+        if pages is not None:
+            Handle(_create_pages(options, pages, node, "none", fallback))  # says more, or is dropped
+        raise why
 
 
 def _handle_or_smaller(options: TensorOptions, pages: str | None, node: Any,

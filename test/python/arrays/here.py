@@ -35,6 +35,14 @@ def need(name):
         sys.exit(SKIPPED)
 
 
+def need_here(case, name):
+    """Skip one test where a library is missing."""
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError) as why:
+        case.skipTest(f"no {name}: {why}")
+
+
 def memory_bytes():
     """Return the address space that this process has."""
     with open("/proc/self/statm", encoding="ascii") as file:

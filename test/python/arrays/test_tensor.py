@@ -254,6 +254,12 @@ class Pinned(unittest.TestCase):
         with self.assertRaises(drystone.Error):
             again.proof()
 
+    def test_pages_of_a_pool_that_are_missing_are_named(self):
+        count = here.free_pages_of_pool() + 2
+        with self.assertRaises(MemoryError) as caught:
+            drystone.empty(count << 21, "uint8", pages="2M", pinned="lock")
+        self.assertIn("nr_hugepages", str(caught.exception))
+
     def test_exports_of_locked_memory(self):
         t = drystone.empty(8, pinned="lock")
         self.assertEqual(t.__dlpack_device__(), (1, 0))
