@@ -11,7 +11,7 @@ import importlib
 
 from ._errors import ArgumentError, Error, SpaceError
 
-# What is loaded when it is asked for, and the module that has it.
+# Names that are loaded when somebody asks for them, and their modules.
 _LAZY = {"Tensor": "tensor", "empty": "tensor", "from_file": "tensor", "zeros": "tensor"}
 
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 from ._errors import ArgumentError, Error, SpaceError
@@ -37,8 +38,9 @@ def library() -> ctypes.CDLL:
     return _loaded
 
 
+@functools.lru_cache(maxsize=None)
 def declare(function: str, *types: Any, result: Any = ctypes.c_int) -> Any:
-    """Return the library's function of this name with its types set; Error if it has none."""
+    """Return the library's function of this name with its types set; Error: there is none."""
     try:
         found = getattr(library(), function)
     except AttributeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class Error(RuntimeError):
-    """What is wrong, in one line; of the command, with its exit status in `status`."""
+    """A call failed: one line of text; `status` is the command's exit status or the library's."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)

@@ -54,7 +54,7 @@ class _Explanation(ctypes.Structure):
 
 
 class Room(NamedTuple):
-    """Bytes of the device: what nobody has, all there are, and the largest block to be had."""
+    """Bytes of the device: free ones, all there are, and the largest block to be had."""
 
     free: int
     total: int

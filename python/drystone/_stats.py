@@ -6,7 +6,7 @@ import ctypes
 
 from ._call import declare
 
-# Larger than either struct of statistics, of which only the library reads anything.
+# Either struct of statistics is smaller, and only the library reads it.
 _ROOM_WORDS = 512
 _VISIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64)
 

@@ -76,7 +76,7 @@ def _current() -> tuple[int, int]:
 
 
 class _Allocators:
-    """What enable() installs: a pool for each device, and one cache of pinned memory."""
+    """Allocators for CuPy to call: a pool for each device, and one cache of pinned memory."""
 
     def __init__(self, placement: str, conf: str, library: str | None) -> None:
         self.placement, self.conf, self.library = placement, conf, library

@@ -30,6 +30,8 @@ from ._pool import Pool, pool_for
 __all__ = ["Manager", "enable", "pool", "record_stream"]
 
 _LEGACY_STREAM = 0
+# Pointers of the host are numbers, but for a Numba that calls the driver by ctypes.
+_HAS_NUMBERS = getattr(_driver, "USE_NV_BINDING", True)
 
 _settings: dict[str, Any] = {"placement": "paged", "conf": "", "library": None}
 _caches: dict[int, PinnedCache] = {}
@@ -78,17 +80,17 @@ class Manager(_cuda.GetIpcHandleMixin, _cuda.HostOnlyCUDAMemoryManager):
             return super().memhostalloc(size, mapped, portable, wc)
         cache = _pinned_cache(self.context.device.id)
         address = cache.alloc(size, _LEGACY_STREAM)
+        pointer = address if _HAS_NUMBERS else ctypes.c_void_p(address)
         context = weakref.proxy(self.context)
-
         if not mapped:
-            return _driver.PinnedMemory(context, address, size,
+            return _driver.PinnedMemory(context, pointer, size,
                                         finalizer=lambda: cache.free(address))
         allocations = self.allocations  # has the only strong reference: own() gives weak ones
 
         def give_back() -> None:
             allocations.pop(address, None)
             cache.free(address)
-        memory = allocations[address] = _driver.MappedMemory(context, address, size,
+        memory = allocations[address] = _driver.MappedMemory(context, pointer, size,
                                                              finalizer=give_back)
         return memory.own()
 

@@ -47,17 +47,18 @@ def _new_handle(options: TensorOptions, pages: str | None, node: Any, pinned: bo
         return Handle(*create_pinned(options, pages, node, pinned, fallback))
     except SpaceError as why:
         if pages is not None:
-            Handle(_create_pages(options, pages, node, "none", fallback))  # says more, or is dropped
+            # The refusal of plain pages says more; if there is none, they go back at once.
+            Handle(_create_pages(options, pages, node, "none", fallback))
         raise why
 
 
 def _handle_or_smaller(options: TensorOptions, pages: str | None, node: Any,
                        pinned: bool | str, fork: str | None,
                        fallback: bool | str | None) -> Handle:
-    """Pages of a pool are shared with a child by default, and what replaces them is copied.
+    """Make a Handle, and with fallback=True take other pages for a pool's.
 
-    Shared memory is rarely huge, so that one call of the library's for both would end at base
-    pages.
+    A child shares pages of a pool and has copies of others, if `fork` is None. One call of the
+    library's for both would end at base pages, because shared memory is rarely huge.
     """
     is_pool = kind_of(pages)[0] == POOL
     if pinned or not is_pool or fork is not None or fallback is not True:
@@ -82,7 +83,7 @@ def _make(shape: tuple[int, ...], element_type: ElementType, **words: Any) -> Te
 def empty(shape: Any, dtype: Any = "float32", *, pages: str | None = None, node: Any = None,
           pinned: bool | str = False, fork: str | None = None,
           fallback: bool | str | None = None) -> Tensor:
-    """Return a new tensor; what the memory holds is not said.
+    """Return a new tensor, whose memory may hold anything.
 
     shape     a number or several
     dtype     a name such as "float32", "bfloat16", "float8_e4m3fn", or a dtype of NumPy's,

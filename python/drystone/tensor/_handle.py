@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner of a tensor of the library's: it is let go when Python has no view any more."""
+"""The owner of a tensor of the library's, as long as Python has a view."""
 from __future__ import annotations
 
 import ctypes

@@ -10,7 +10,7 @@ from .._errors import ArgumentError
 from ._form import whole_numbers
 from ._layout import NODES_MAX, PagesOptions
 
-# Said with every refusal of memory. The library names the command for a pool that lacks pages.
+# Every refusal of memory ends with this. The library itself names the command for a pool.
 REMEDY = "'drystone pages' lists what there is, 'drystone doctor' tells what is wrong"
 
 BASE, TRANSPARENT, POOL = 0, 1, 2

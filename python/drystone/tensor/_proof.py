@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages a tensor has: as they were had, and as the kernel tells them now."""
+"""The pages of a tensor: as they were had, and as the kernel tells them now."""
 from __future__ import annotations
 
 import ctypes
@@ -21,7 +21,7 @@ class Attempt(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Where the memory is now, in bytes. `nodes` and `huge_bytes` None: the kernel tells not."""
+    """The places of the memory now, in bytes. None: the kernel does not tell."""
 
     bytes: int
     populated_bytes: int

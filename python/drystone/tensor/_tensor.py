@@ -44,12 +44,12 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In elements, row by row."""
+        """The strides in elements, row by row."""
         return strides_of(self.shape)
 
     @property
@@ -59,17 +59,17 @@ class Tensor:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the memory is page-locked."""
+        """True if the memory is page-locked."""
         return self._handle.cache is not None
 
     @property
     def pages(self) -> Pages | None:
-        """The pages that were had, as Pages; None: pinned, or there are no elements."""
+        """The pages as they were had; None: the memory is pinned, or there are no elements."""
         return Pages(self._handle.info.pages) if self._handle.info.pages else None
 
     @property
     def refusal(self) -> str | None:
-        """Why a pool's pages were not to be had, if others were taken for them; else None."""
+        """The reason why others were taken for a pool's pages; None: they were not."""
         return self._handle.refusal
 
     def proof(self) -> Proof:
@@ -134,8 +134,10 @@ class Tensor:
         """NumPy's protocol. The array keeps this object, and the object the memory."""
         if not self._type.typestr:
             raise AttributeError(f"NumPy itself has no {self.dtype}")
+        # NumPy before 2.0 takes an address of 0 for none, also where there are no elements.
+        address = self.data_ptr or ctypes.addressof(self._form)
         return {"version": 3, "shape": self.shape, "typestr": self._type.typestr,
-                "data": (self.data_ptr, False), "strides": None}
+                "data": (address, False), "strides": None}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -170,6 +172,13 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return (1, 0), the host. PyTorch finds by itself that memory is page-locked."""
         return (CPU, 0)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tensor of pages is not pickled: pickle tensor.numpy(), which is a copy, "
+                        "or let a child have the memory by fork()")
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        return self.copy()
 
     def __len__(self) -> int:
         if not self.shape:

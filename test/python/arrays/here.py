@@ -14,6 +14,8 @@ import unittest
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+# A program that a test starts begins with this, and then finds the same libraries.
+BEGIN = f"import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r}); import here\n"
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "python"))

@@ -25,7 +25,7 @@ def programs_of(page):
 
 def run(page, **environment):
     """Return what the page's first program prints."""
-    program = "import sys; sys.path[:0] = " + repr(sys.path) + "\n" + programs_of(page)[0]
+    program = here.BEGIN + programs_of(page)[0]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env=dict(os.environ, **environment), check=False)
     if done.returncode != 0:

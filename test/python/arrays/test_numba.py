@@ -132,8 +132,7 @@ class Settings(unittest.TestCase):
 
     def test_by_the_environment(self):
         text = self.run_python(
-            "import sys; sys.path[:0] = " + repr(sys.path) + "\n"
-            "from numba import cuda\na = cuda.device_array(1000, 'uint8')\n"
+            here.BEGIN + "from numba import cuda\na = cuda.device_array(1000, 'uint8')\n"
             "import drystone.numba\n"
             "print(drystone.numba.pool().stats()['allocated_bytes.all.current'])",
             NUMBA_CUDA_MEMORY_MANAGER="drystone.numba")
@@ -142,8 +141,7 @@ class Settings(unittest.TestCase):
     def test_a_freed_block_waits_for_every_stream(self):
         """Work that nobody waits for is not over in this run: so memory must not come again."""
         text = self.run_python(
-            "import sys; sys.path[:0] = " + repr(sys.path) + "\n"
-            "from numba import cuda\nimport numpy, drystone.numba\n"
+            here.BEGIN + "from numba import cuda\nimport numpy, drystone.numba\n"
             "drystone.numba.enable()\n"
             "address = lambda a: a.__cuda_array_interface__['data'][0]\n"
             "a = cuda.device_array(1 << 22, 'uint8')\nstream = cuda.stream()\n"
@@ -157,8 +155,7 @@ class Settings(unittest.TestCase):
 
     def test_too_late_is_refused(self):
         text = self.run_python(
-            "import sys; sys.path[:0] = " + repr(sys.path) + "\n"
-            "from numba import cuda\na = cuda.device_array(10)\nimport drystone.numba\n"
+            here.BEGIN + "from numba import cuda\na = cuda.device_array(10)\nimport drystone.numba\n"
             "drystone.numba.enable()")
         self.assertIn("before a device is used", text)
 

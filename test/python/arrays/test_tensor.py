@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tensors by the library alone: arguments, pages, refusals, files, fork, threads, lifetimes."""
+import copy
 import ctypes
 import gc
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -153,6 +155,10 @@ class Fork(unittest.TestCase):
         self.assertEqual(self.child_of("zero"), (0, 7))
         self.assertEqual(self.child_of("none"), (-signal.SIGSEGV, 7))
 
+    def test_a_child_has_no_pinned_memory(self):
+        t = drystone.zeros(4096, "uint8", pinned="lock")
+        self.assertEqual(here.run_child(lambda: bytes_at(t, 1)[0]), -signal.SIGSEGV)
+
     def test_a_child_that_drops_a_tensor_leaves_the_parents(self):
         for fork in ("copy", "share", "none"):
             held = [drystone.zeros(4096, "uint8", pages="normal", fork=fork)]
@@ -177,6 +183,15 @@ class Lifetimes(unittest.TestCase):
         del part
         gc.collect()
         self.assertFalse(here.is_mapped(address))
+
+    def test_copies_and_pickles(self):
+        t = drystone.zeros(64, "uint8", pages="normal")
+        other = copy.deepcopy(t)
+        bytes_at(other, 1)[0] = 5
+        self.assertEqual((bytes_at(t, 1)[0], other.pages.kind), (0, "base"))
+        with self.assertRaises(TypeError) as caught:
+            pickle.dumps(t)
+        self.assertIn("numpy()", str(caught.exception))
 
     def test_parts_that_cannot_be(self):
         t = drystone.zeros(1024, "uint8")
