@@ -12,6 +12,7 @@ import gc
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("cupy paged", "cupy torch", "numba paged", "numba torch")
 MISSING = ("libnvrtc", "libcublas", "nvvm", "libdevice", "cuda_fp16.h", "CUDA_HOME", "headers")
 failed = []
+kept = []  # arrays that are alive when the interpreter ends
 
 
 def check(name, work):
@@ -67,6 +69,16 @@ def build_library():
     subprocess.run([compiler, "-shared", "-o", str(library), *objects, "-pthread", "-ldl", "-lm"],
                    check=True)
     return library
+
+
+def run_document(page):
+    """Run the first program of a page in a process of its own."""
+    text = (ROOT / "doc" / "python" / page).read_text(encoding="utf-8")
+    program = re.search(r"^```python\n(.*?)^```$", text, re.M | re.S)[1]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=60, check=False)
+    require(done.returncode == 0, done.stderr[-300:])
+    return " / ".join(done.stdout.split("\n")).strip(" /")
 
 
 # --- CuPy --------------------------------------------------------------------------------------
@@ -201,6 +213,9 @@ def run_cupy(placement):
                        ("tensors", cupy_tensors), ("pairs", cupy_pairs),
                        ("gives back", cupy_gives_back)):
         check(f"cupy {placement} {name}", work)
+    if placement == "paged":
+        check("doc/python/cupy.md", lambda: run_document("cupy.md"))
+    kept.extend([cupy.empty(1000), cupy.cuda.alloc_pinned_memory(1000)])
 
 
 # --- Numba -------------------------------------------------------------------------------------
@@ -308,6 +323,9 @@ def run_numba(placement):
                        ("kernel", numba_kernel), ("out of memory", numba_out_of_memory),
                        ("ipc", numba_ipc), ("gives back", numba_gives_back)):
         check(f"numba {placement} {name}", work)
+    if placement == "paged":
+        check("doc/python/numba.md", lambda: run_document("numba.md"))
+    kept.extend([cuda.device_array(1000), cuda.pinned_array(1000)])
 
 
 def main():

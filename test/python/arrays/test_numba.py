@@ -155,8 +155,8 @@ class Settings(unittest.TestCase):
 
     def test_too_late_is_refused(self):
         text = self.run_python(
-            here.BEGIN + "from numba import cuda\na = cuda.device_array(10)\nimport drystone.numba\n"
-            "drystone.numba.enable()")
+            here.BEGIN + "from numba import cuda\na = cuda.device_array(10)\n"
+            "import drystone.numba\ndrystone.numba.enable()")
         self.assertIn("before a device is used", text)
 
     def test_words_that_mean_nothing(self):
