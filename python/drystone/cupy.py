@@ -121,8 +121,9 @@ def enable(placement: str = "paged", conf: str = "", *, pinned: bool = True,
     pinned     also page-locked memory: what cupy.asnumpy() and copies from the host go through
     library    of the driver; None: libcuda.so.1
 
-    Error: there is no driver, or CuPy runs on AMD's. ArgumentError: an option cannot be. Nothing
-    is installed then. Call it again to change the options before a device was used.
+    Error: no pool can be opened, or this CuPy is for AMD's devices. ArgumentError: an option
+    cannot be, or the device has a pool with other options. CuPy's own error: it has no device.
+    Nothing is installed then.
     """
     global _installed
     if os.environ.get("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "0") not in ("", "0"):
