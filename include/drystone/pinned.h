@@ -71,6 +71,7 @@
 #include <drystone/pages.h>
 #include <drystone/stats.h>
 #include <drystone/status.h>
+#include <drystone/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -229,6 +230,16 @@ DRY_API uint64_t dry_pinned_usable_bytes(const struct dry_pinned *pinned,
 
 /* The bytes that a request of `bytes` gets; 0 for 0 and beyond 4 TiB. */
 DRY_API uint64_t dry_pinned_round_size(const struct dry_pinned *pinned, uint64_t bytes);
+
+/*
+ * Make a tensor in a block of the cache, which nobody zeroed. `options` are those of
+ * dry_tensor_wrap(). Whoever has the tensor last frees the block, as dry_pinned_free() does.
+ * The cache must outlive the tensor and its exports. Errors: those of dry_pinned_alloc() and
+ * dry_tensor_wrap(). Cost: that of a block, and two allocations.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_create_tensor(
+    struct dry_pinned *pinned, const struct dry_tensor_options *options,
+    struct dry_tensor **tensor, struct dry_error *err);
 
 /* --- what is pinned ------------------------------------------------------------------------ */
 

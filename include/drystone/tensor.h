@@ -214,6 +214,16 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_tensor_export_legacy(
     struct dry_tensor *tensor, const struct dry_tensor_view *view,
     struct dry_dlpack_legacy **managed, struct dry_error *err);
 
+/*
+ * Delete the export in a capsule of Python's that nobody consumed. This is the destructor for
+ * PyCapsule_New(managed, "dltensor_versioned" or "dltensor", dry_tensor_drop_capsule). A
+ * consumer renames the capsule, and then nothing happens here. No Python code runs, so a
+ * pending exception is kept. Does nothing in a program that does not show Python's functions.
+ * Threads: the caller holds Python's lock, as in every destructor. Cost: two symbols are looked
+ * up.
+ */
+DRY_API void dry_tensor_drop_capsule(void *capsule);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,16 +2,21 @@
 """Drystone in Python: make the memory of deep-learning programs fit.
 
     drystone.open(path)   a memory snapshot: tables, verdicts, replays
+    drystone.empty        tensors on huge pages; also zeros and from_file, see drystone.tensor
     drystone.plan         measures a model, has it planned, and runs the plan
+    drystone.cupy         CuPy's device and pinned memory by our allocators
+    drystone.numba        Numba's device and pinned memory
+    drystone.rmm          a resource of RMM's
 """
 import importlib
 
-from ._errors import Error
+from ._errors import ArgumentError, Error, SpaceError
 
-# What is imported when it is asked for, and where it is.
-_LAZY = {"open": "snapshot", "Snapshot": "snapshot"}
+# Names that are loaded when somebody asks for them, and their modules.
+_LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "empty": "tensor", "from_file": "tensor",
+         "open": "snapshot", "zeros": "tensor"}
 
-__all__ = sorted(["Error", *_LAZY])
+__all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 
 
 def __getattr__(name):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The exceptions of the package."""
 from __future__ import annotations
 
 
@@ -16,3 +17,11 @@ class Error(RuntimeError):
         self.status = status
         self.file = file
         self.offset = offset
+
+
+class ArgumentError(Error, ValueError):
+    """An argument cannot be; the text has the value and what is expected."""
+
+
+class SpaceError(Error, MemoryError):
+    """The memory asked for is not to be had."""

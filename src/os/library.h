@@ -19,7 +19,10 @@ typedef void dryi_library_function(void);
 DRY_CHECK_RESULT enum dry_status dryi_library_open(const char *name, void **library,
                                                    struct dry_error *err);
 void dryi_library_close(void *library);
-/* NULL if there is none of this name. */
+/*
+ * Find a function; NULL if there is none of this name. `library` NULL: of all that the program
+ * itself links and loads for everybody.
+ */
 dryi_library_function *dryi_library_find(void *library, const char *name);
 
 #endif

@@ -75,7 +75,7 @@ def run(tool, path, folder, torch):
     snapshot = folder / f"{path.stem}.pickle"
     env = {key: value for key, value in os.environ.items()
            if key not in ("TORCH_USE_RTLD_GLOBAL", "LD_PRELOAD")}
-    env.update(PYTHONPATH=str(torch), OMP_NUM_THREADS="1")
+    env.update(PYTHONPATH=str(torch), OMP_NUM_THREADS="1", DRYSTONE=str(tool))
     if "conf" in head:
         env["PYTORCH_CUDA_ALLOC_CONF"] = head["conf"]
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),

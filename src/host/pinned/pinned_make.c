@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a pin for a pinned cache: a driver that registers, or else mlock(). */
+/*
+ * Makers. A cache gets a driver that registers as its pin, or else mlock(). A tensor in a block
+ * is a wrapped one, whose release frees the block.
+ */
 #include <drystone/pinned.h>
 
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/options.h"
 #include "host/pinned/pin_make.h"
 #include "host/pinned/pinned.h"
 #include "host/pinned/pinned_options.h"
+#include "host/pinned/pinned_state.h"
 
 static enum dry_status
 make_pin(const struct dry_pinned_options *o, struct dryi_pin *pin, struct dry_error *err)
@@ -44,5 +51,62 @@ dry_pinned_create(const struct dry_pinned_options *options, struct dry_pinned **
     status = dryi_pinned_create(&o, &pin, pinned, err);
     if (status != DRY_OK)
         pin.finish(pin.self);
+    return status;
+}
+
+/* --- tensors ------------------------------------------------------------------------------ */
+
+struct loan {
+    struct dry_pinned *pinned;
+    void *address;
+};
+
+static void
+end_loan(void *self)
+{
+    struct loan *loan = self;
+    struct dry_pinned *p = loan->pinned;
+    /* In the child of a fork this is refused; the block is the parent's. */
+    (void)dry_pinned_free(p, loan->address);
+    dryi_memory_free(&p->memory, loan, 1, sizeof *loan);
+}
+
+static enum dry_status
+take_block(struct dry_pinned *p, uint64_t bytes, void **address, struct dry_error *err)
+{
+    enum dry_status status = dry_pinned_alloc(p, bytes, DRY_PINNED_NO_STREAM, address);
+    return status == DRY_OK
+               ? status
+               : dryi_fail(err, status, "no block of %llu bytes: %s",
+                           (unsigned long long)bytes, dry_status_name(status));
+}
+
+enum dry_status
+dry_pinned_create_tensor(struct dry_pinned *pinned,
+                         const struct dry_tensor_options *options,
+                         struct dry_tensor **tensor, struct dry_error *err)
+{
+    struct dry_tensor_options o;
+    uint64_t bytes = 0;
+    dry_tensor_options_init(&o);
+    enum dry_status status = dryi_options_take(&o, sizeof o, options, err);
+    if (status == DRY_OK)
+        status = dry_tensor_measure(&o.form, &bytes, err);
+    if (status != DRY_OK)
+        return status;
+    struct loan *loan = dryi_memory_zalloc(&pinned->memory, 1, sizeof *loan);
+    if (!loan)
+        return dryi_fail_memory(err, "a tensor");
+    loan->pinned = pinned;
+    status = take_block(pinned, bytes, &loan->address, err);
+    if (status != DRY_OK) {
+        dryi_memory_free(&pinned->memory, loan, 1, sizeof *loan);
+        return status;
+    }
+    const struct dry_tensor_memory memory = {
+        .address = loan->address, .bytes = bytes, .release = end_loan, .self = loan};
+    status = dry_tensor_wrap(&o, &memory, tensor, err);
+    if (status != DRY_OK)
+        end_loan(loan);
     return status;
 }

@@ -612,6 +612,16 @@ deleter_is_there_after_the_library_was_closed(void **state)
     m->deleter(m);
 }
 
+/* Nothing of Python's is in this program: the capsule is not even looked at. */
+static void
+capsule_without_python_is_left_alone(void **state)
+{
+    (void)state;
+    int no_capsule = 7;
+    dry_tensor_drop_capsule(&no_capsule);
+    assert_int_equal(no_capsule, 7);
+}
+
 int
 main(void)
 {
@@ -633,6 +643,7 @@ main(void)
         cmocka_unit_test(deleter_in_a_child_leaves_the_memory),
         cmocka_unit_test(any_thread_may_be_the_last),
         cmocka_unit_test(deleter_is_there_after_the_library_was_closed),
+        cmocka_unit_test(capsule_without_python_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
