@@ -75,7 +75,7 @@ def get_tools():
     wanted = "\n".join(TOOLS)
     if not ready.exists() or ready.read_text() != wanted:
         shutil.rmtree(venv, ignore_errors=True)
-        run(sys.executable, "-m", "venv", venv)
+        fetch(sys.executable, "-m", "venv", venv)  # a package of its own in Debian
         fetch(venv / "bin/python", "-m", "pip", "install", "--quiet", *TOOLS)
         ready.write_text(wanted)
     return venv / "bin"

@@ -45,12 +45,12 @@ class Recipes(unittest.TestCase):
 def get_rattler():
     if (VENV / "ready").exists():
         return True
-    subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-    done = subprocess.run([VENV / "bin/python", "-m", "pip", "install", "-q", "py-rattler-build"],
-                          capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        (VENV / "ready").touch()
-    return done.returncode == 0
+    for words in ([sys.executable, "-m", "venv", "--clear", VENV],
+                  [VENV / "bin/python", "-m", "pip", "install", "-q", "py-rattler-build"]):
+        if subprocess.run(words, capture_output=True, check=False).returncode != 0:
+            return False
+    (VENV / "ready").touch()
+    return True
 
 
 if __name__ == "__main__":
