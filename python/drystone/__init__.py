@@ -7,13 +7,17 @@
     drystone.cupy         CuPy's device and pinned memory by our allocators
     drystone.numba        Numba's device and pinned memory
     drystone.rmm          a resource of RMM's
+
+`find_command()` and `find_library()` say where the command and the C library are, each the one of
+the wheel if it came with one.
 """
 import importlib
 
 from ._errors import ArgumentError, Error, SpaceError
 
 # Names that are loaded when somebody asks for them, and their modules.
-_LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "empty": "tensor", "from_file": "tensor",
+_LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "empty": "tensor",
+         "find_command": "_command", "find_library": "_library", "from_file": "tensor",
          "open": "snapshot", "zeros": "tensor"}
 
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])

@@ -5,19 +5,34 @@ import os
 import shutil
 import subprocess
 import tempfile
+from typing import Any, Optional, Sequence, Type
 
 from ._errors import Error
+from ._place import find_own
 
 
-def find_command(error=Error):
-    """$DRYSTONE, else what PATH has; `error` is raised where there is none."""
-    found = os.environ.get("DRYSTONE") or shutil.which("drystone")
-    if not found:
-        raise error("there is no drystone command: set DRYSTONE to its path")
-    return found
+def find_command(error: Type[Error] = Error, but: Optional[str] = None) -> str:
+    """$DRYSTONE, else the package's own, else what PATH has.
+
+    error  a kind of Error; raised where there is none
+    but    a path that is passed over: a script that looks for the command is none itself
+    """
+    for path in (os.environ.get("DRYSTONE"), find_own("bin/drystone", "tool/drystone"),
+                 shutil.which("drystone")):
+        if path and not (but and _is_same(path, but)):
+            return path
+    raise error("there is no drystone command: set DRYSTONE to its path")
 
 
-def read_command(words, command=None, error=Error):
+def _is_same(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def read_command(words: Sequence[str], command: Optional[str] = None,
+                 error: Type[Error] = Error) -> str:
     """What the command printed: 0, 1 and, of a budget that is too small, 3 have some.
 
     `error`, a kind of Error, is raised with the command's line and its exit status.
@@ -30,7 +45,8 @@ def read_command(words, command=None, error=Error):
     return done.stdout
 
 
-def run_command(words, command=None, error=Error):
+def run_command(words: Sequence[str], command: Optional[str] = None,
+                error: Type[Error] = Error) -> Any:
     """What the command printed as JSON; the rest is as with read_command()."""
     try:
         return json.loads(read_command(words, command, error))
@@ -38,7 +54,8 @@ def run_command(words, command=None, error=Error):
         raise error(f"drystone {words[0]} did not print JSON: {why}") from None
 
 
-def run_on(value, before, after, command=None, error=Error):
+def run_on(value: Any, before: Sequence[str], after: Sequence[str],
+           command: Optional[str] = None, error: Type[Error] = Error) -> Any:
     """The command on a value that is handed over as a file."""
     with tempfile.TemporaryDirectory(prefix="drystone-") as folder:
         path = os.path.join(folder, "chain.json")

@@ -32,9 +32,9 @@
 
 #include "base/aside.h"
 
-#if defined(__has_include)
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h> /* glibc 2.32 */
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 32) /* the oldest that the program will run on, not the newest known */
+#include <sys/single_threaded.h>
 #define DRYI_LOCK_IS_ALONE() (__libc_single_threaded)
 #endif
 #endif

@@ -17,7 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import architectures
-from command_here import has_command
+from command_here import find_command, has_command
 from drystone import plan as dp
 from drystone.plan._measure import _Runner
 from drystone.plan._sizes import look
@@ -30,7 +30,7 @@ def estimate(config, words):
         path = os.path.join(folder, "config.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file)
-        done = subprocess.run([os.environ["DRYSTONE"], "estimate", path, "--json", *words],
+        done = subprocess.run([find_command(), "estimate", path, "--json", *words],
                               capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise AssertionError(done.stderr)

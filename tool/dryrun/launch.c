@@ -27,16 +27,12 @@ fail(const struct launch *l, enum exit_code code, const char *subject, const cha
 
 /* --- our own files ------------------------------------------------------------------------ */
 
-/* Beside an installed command, or beside one in the folder where it was built. */
+/* Beside an installed command, or beside one in the folder where it was built. A path that is
+ * not absolute begins at the command's folder. */
 static int
 find_support(struct launch *l)
 {
-    static const struct {
-        const char *standin, *hook;
-    } places[] = {
-        {"../lib/drystone/libdrystone-standin.so", "../lib/drystone/hook"},
-        {"../standin/libdrystone-standin.so", "../standin/hook"},
-    };
+    static const char *const places[] = {DRYSTONE_LIBDIR "/drystone", "../standin"};
     char self[LAUNCH_PATH_BYTES / 2];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0)
@@ -46,8 +42,10 @@ find_support(struct launch *l)
     if (slash)
         slash[1] = '\0';
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(l->standin, sizeof l->standin, "%s%s", self, places[i].standin);
-        snprintf(l->hook, sizeof l->hook, "%s%s", self, places[i].hook);
+        const char *from = places[i][0] == '/' ? "" : self;
+        snprintf(l->standin, sizeof l->standin, "%s%s/libdrystone-standin.so", from,
+                 places[i]);
+        snprintf(l->hook, sizeof l->hook, "%s%s/hook", from, places[i]);
         if (access(l->standin, R_OK) == 0 && access(l->hook, R_OK) == 0)
             return EXIT_FINE;
     }

