@@ -4,6 +4,7 @@
     drystone.open(path)   a memory snapshot: tables, verdicts, replays
     drystone.empty        tensors on huge pages; also zeros and from_file, see drystone.tensor
     drystone.plan         measures a model, has it planned, and runs the plan
+    drystone.auto_checkpoint   drystone.plan in one call; also compile_budget
     drystone.cupy         CuPy's device and pinned memory by our allocators
     drystone.numba        Numba's device and pinned memory
     drystone.rmm          a resource of RMM's
@@ -16,9 +17,10 @@ import importlib
 from ._errors import ArgumentError, Error, SpaceError
 
 # Names that are loaded when somebody asks for them, and their modules.
-_LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "empty": "tensor",
+_LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "auto_checkpoint": "checkpoint",
+         "checkpoint": "checkpoint", "compile_budget": "checkpoint", "empty": "tensor",
          "find_command": "_command", "find_library": "_library", "from_file": "tensor",
-         "open": "snapshot", "zeros": "tensor"}
+         "open": "snapshot", "plan": "plan", "zeros": "tensor"}
 
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 
@@ -26,7 +28,8 @@ __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 def __getattr__(name):
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module("." + _LAZY[name], __package__), name)
+    module = importlib.import_module("." + _LAZY[name], __package__)
+    found = module if name == _LAZY[name] else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -15,14 +15,14 @@ from command_here import has_command
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "example"
 
 
-def run(name, *words):
+def run(name, *words, status=0):
     environment = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONDONTWRITEBYTECODE="1")
     if os.environ.get("DRY_TEST_PYTHON"):
         environment.update(PYTHONPATH=os.environ["DRY_TEST_PYTHON"], OMP_NUM_THREADS="1",
                            TORCH_USE_RTLD_GLOBAL="1")
     done = subprocess.run([sys.executable, str(FOLDER / name), *words], env=environment,
                           capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+    if done.returncode != status:
         raise AssertionError(done.stdout + done.stderr)
     return done.stdout
 
@@ -61,6 +61,21 @@ class WithTorch(unittest.TestCase):
         self.assertGreater(alive[0], alive[1])  # every other stage
         self.assertGreater(alive[1], alive[2])  # each
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()))
+
+    def test_auto_checkpoint(self):
+        text = run("auto_checkpoint.py", "--layers", "4", "--repeats", "1", "--shares", "0.7")
+        row = next(line for line in text.splitlines() if line.endswith("same"))
+        budget, promised, seen = map(float, re.findall(r"([0-9.]+) MiB", row))
+        self.assertLessEqual(promised, budget)
+        self.assertLessEqual(seen, promised)
+
+    def test_compile_budget(self):
+        text = run("compile_budget.py", "--layers", "2", "--budgets", "1,0.5")
+        self.assertIn("activation_memory_budget = 1:", text)
+        self.assertEqual(len(text.splitlines()), 4)
+        refused = run("compile_budget.py", "--layers", "2", "--budgets", "1", "--budget", "1KB",
+                      status=1)
+        self.assertIn("no activation memory budget fits 1000 bytes", refused)
 
 
 if __name__ == "__main__":

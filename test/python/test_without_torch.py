@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(root / "python"))
 sys.modules["torch"] = None  # an import of it fails, whether or not it is there
 
+import drystone
 from drystone import plan as dp
 
 
@@ -31,6 +32,15 @@ class WithoutTorch(unittest.TestCase):
             self.assertEqual(caught.exception.name, "torch")
         with self.assertRaises(AttributeError):
             dp.no_such_function
+
+    def test_so_do_the_calls_of_one_line(self):
+        for name in ("auto_checkpoint", "compile_budget"):
+            self.assertIn(name, dir(drystone))
+            with self.assertRaises(ModuleNotFoundError) as caught:
+                getattr(drystone, name)
+            self.assertEqual(caught.exception.name, "torch")
+        with self.assertRaises(AttributeError):
+            drystone.no_such_function
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from ._stage import call, cut, cut_loose, run_backward, untouched
 
 FORMAT = "ckpt-chain/1"
 
-_Wishes = collections.namedtuple("_Wishes", "selective operations offload offload_least")
+Wishes = collections.namedtuple("Wishes", "selective operations offload offload_least")
 
 
-class _Runner:
+class Runner:
     """A stage, and how it is run: as it is, or with its tensors replaced by fake ones."""
 
     def __init__(self, stage, fake=None):
@@ -94,7 +94,7 @@ def _selected(policy):
 # --- times -----------------------------------------------------------------------------
 
 
-class _Clock:
+class Clock:
     """Of what runs: the median of so many, after one that is not counted."""
 
     def __init__(self, repeats):
@@ -131,7 +131,7 @@ class _Clock:
         return [statistics.median(column) for column in zip(*taken)]
 
 
-class _Estimate:
+class Estimate:
     """Of what does not run."""
 
     def __init__(self, flops_per_second, bytes_per_second):
@@ -152,7 +152,7 @@ class _Estimate:
         return clock.each
 
 
-def _microseconds(seconds):
+def microseconds(seconds):
     return round(max(seconds, 0) * 1e6, 3)
 
 
@@ -190,7 +190,7 @@ def _draws(runner, x):
 def _measure_option(runner, x, clock, stage, option_id, policy):
     counted = _run_once(runner, x, meter_for(x), _selected(policy))
     forward, backward = clock.times(runner, x, _selected(policy))
-    more = _microseconds(forward + backward) - stage["fwd"] - stage["bwd"]
+    more = microseconds(forward + backward) - stage["fwd"] - stage["bwd"]
     return {"id": option_id, "saved": counted["held"], "recompute": round(max(0.0, more), 3),
             "bwd_tmp": counted["bwd_tmp"], "policy": policy}
 
@@ -214,7 +214,7 @@ def _asking(runner, x, clock, stage):
         forward, backward = clock.times(runner, x, _selected({}))
     except CheckpointError:
         return None
-    more = _microseconds(forward + backward) - 2 * stage["fwd"] - stage["bwd"]
+    more = microseconds(forward + backward) - 2 * stage["fwd"] - stage["bwd"]
     return max(0.0, more)
 
 
@@ -247,7 +247,7 @@ def _measure_stage(name, runner, x, clock, selective):
         raise PlanError(f"{name} changes its input in place: join it with the stage before")
     counted = _run_once(runner, x, meter_for(x))
     forward, backward = clock.times(runner, x)
-    stage = {"name": name, "fwd": _microseconds(forward), "bwd": _microseconds(backward),
+    stage = {"name": name, "fwd": microseconds(forward), "bwd": microseconds(backward),
              "grad_out": counted["grad_out"], "fwd_tmp": counted["fwd_tmp"],
              "bwd_tmp": counted["bwd_tmp"], "grads": counted["grads"],
              "rng": _draws(runner, x)}
@@ -256,7 +256,7 @@ def _measure_stage(name, runner, x, clock, selective):
     return stage, kept
 
 
-def _measure_all(runners, x, names, has_loss, wishes, clock):
+def measure_all(runners, x, names, has_loss, wishes, clock):
     """(Stages, bytes that they keep from step to step)."""
     stages, facts, storages, kept = [], [], Names(x), 0
     torch.clear_autocast_cache()
@@ -336,20 +336,20 @@ def measure(stages, example, *, loss=None, names=None, fake=False, repeats=3,
     if offload is not None and (isinstance(offload, bool) or
                                 not isinstance(offload, (int, float)) or not offload > 0):
         raise PlanError(f"offload is {offload!r}: it is bytes a second")
-    wishes = _Wishes(selective, operations, offload, offload_least)
+    wishes = Wishes(selective, operations, offload, offload_least)
     names = _names(stages, names, loss)
     persistent = _persistent(stages, grads, optimizer, step_bytes)
     if fake:
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             example = tree_map_only(torch.Tensor, mode.from_tensor, example)
-            runners = [_Runner(stage, mode) for stage in stages]
-            measured, kept = _measure_all(runners, example, names, bool(loss), wishes,
-                                          _Estimate(flops_per_second, bytes_per_second))
+            runners = [Runner(stage, mode) for stage in stages]
+            measured, kept = measure_all(runners, example, names, bool(loss), wishes,
+                                          Estimate(flops_per_second, bytes_per_second))
     else:
         with untouched(stages):
-            runners = [_Runner(stage) for stage in stages]
-            measured, kept = _measure_all(runners, example, names, bool(loss), wishes,
-                                          _Clock(repeats))
+            runners = [Runner(stage) for stage in stages]
+            measured, kept = measure_all(runners, example, names, bool(loss), wishes,
+                                          Clock(repeats))
     persistent["buffers"] += kept
     if grads == "static":
         for stage in measured:

@@ -10,7 +10,7 @@ from ._stage import cut_loose, run_backward, untouched
 PHASES = ("forward", "recompute", "backward")
 
 
-class _Watcher:
+class Watcher:
     """Tells a meter which stage runs, and in which phase."""
 
     def __init__(self, meter):
@@ -54,7 +54,8 @@ def watch(planned, example):
         raise PlanError("watch() takes what apply() made")
     meter = meter_for(example)
     inputs = example if isinstance(example, tuple) else (example,)
-    silent, planned.watcher = planned.watcher, _Watcher(meter)
+    carrier = planned.carrier
+    silent, carrier.watcher = carrier.watcher, Watcher(meter)
     try:
         with untouched(planned.stages):
             planned(*inputs)  # what is made once and kept is no part of a step
@@ -67,7 +68,7 @@ def watch(planned, example):
             meter.set_label(None)
             return {"peak": meter.peak, "held": held, "stages": dict(meter.peaks)}
     finally:
-        planned.watcher = silent
+        carrier.watcher = silent
 
 
 def frame_bytes(chain):
