@@ -470,6 +470,15 @@ DRY_API enum dry_status dry_pool_close_shared(struct dry_pool *pool,
                                               const struct dry_pool_share *share,
                                               uint64_t address);
 
+/*
+ * Replace the observer of the options: `observe` is called for every event from here on, in order,
+ * with the lock held, and must not call the pool. NULL: nobody is told. UNSUPPORTED: this is the
+ * child of a fork.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_observer(
+    struct dry_pool *pool,
+    void (*observe)(void *self, const struct dry_pool_event *event), void *self);
+
 /* --- seeing inside ------------------------------------------------------------------------ */
 
 /* Figures that PyTorch's statistics have no name for: counts, except `*_bytes`. */
@@ -545,8 +554,9 @@ DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *opti
  * Begin to keep the last entries, and forget those of before; options NULL ends the history.
  * Everything forgotten is released, and destroy releases the rest.
  *
- * An entry of a completed free has the context of its block, and so has an entry of a free that
- * get_context was not asked about. An entry of a segment that goes back has the context of the
+ * An entry of a completed free has the context of the request that completed it: of the free, or
+ * of a later alloc. If get_context was not asked about that, entries of a free have the context of
+ * their block. An entry of a segment that goes back has the context of the
  * request that goes on without it, or else of the request that got it. If the host has no memory
  * to note who asked for a block, the block has no context; no request fails for it.
  *
@@ -567,6 +577,12 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_record_history(
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_walk_history(
     struct dry_pool *pool,
     enum dry_status (*visit)(void *self, const struct dry_pool_event *event), void *self);
+
+/*
+ * Add an entry of action SNAPSHOT with the active bytes as its size, as PyTorch does whenever it
+ * makes a snapshot. Without a history or an observer, nothing happens.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_note_snapshot(struct dry_pool *pool);
 
 struct dry_pool_segment {
     uint64_t address, size, stream;

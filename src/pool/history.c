@@ -309,17 +309,16 @@ note_owner(struct dryi_history *h, const struct dry_pool_event *event, uint64_t 
 }
 
 /*
- * Add an entry. The event comes with the context of the request under way: of the alloc, or
- * DRY_NONE for a free nobody was asked about. The context may be replaced: what happens to a
- * block that is given back goes by who asked for the block. `offset` is the event's, in its
- * segment. Requires the lock and a history.
+ * Add an entry. The event comes with the context of the request under way, as PyTorch has it:
+ * of an alloc, also for frees that the alloc completes, or of a free. An entry of what is given
+ * back goes by who asked for the block, if nobody was asked about the request. `offset` is the
+ * event's, in its segment. Requires the lock and a history.
  */
 static void
 keep(struct dryi_history *h, struct dry_pool_event *event, uint64_t offset)
 {
     const struct dryi_map *owners = find_owners(h, event->action);
-    if (owners &&
-        (event->context == DRY_NONE || event->action == DRY_ACTION_FREE_COMPLETED))
+    if (owners && event->context == DRY_NONE)
         event->context = find_context(owners, event->address);
     if (!dryi_contexts_hold(&h->contexts, event->context))
         event->context = DRY_NONE;
@@ -378,6 +377,24 @@ dryi_pool_tell(struct dry_pool *pool, const struct dryi_place_event *e)
         pool->options.observe(pool->options.observe_self, &event);
 }
 
+enum dry_status
+dry_pool_note_snapshot(struct dry_pool *pool)
+{
+    struct dry_stats stats;
+    dry_pool_get_stats(pool, &stats);
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    struct dryi_place_event event = {
+        .action = DRY_ACTION_SNAPSHOT,
+        .size = (uint64_t)stats.active_bytes.all.current,
+    };
+    if (dryi_pool_is_heard(pool))
+        dryi_pool_tell(pool, &event);
+    dryi_pool_leave(pool);
+    return DRY_OK;
+}
+
 /* Told by the place of what it does; the lock is held. */
 static void
 on_event(void *self, const struct dryi_place_event *e)
@@ -387,6 +404,21 @@ on_event(void *self, const struct dryi_place_event *e)
         pool->held_oom = *e;
     else
         dryi_pool_tell(pool, e);
+}
+
+enum dry_status
+dry_pool_set_observer(struct dry_pool *pool,
+                      void (*observe)(void *self, const struct dry_pool_event *event),
+                      void *self)
+{
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return status;
+    pool->options.observe = observe;
+    pool->options.observe_self = self;
+    dryi_pool_listen(pool);
+    dryi_pool_leave(pool);
+    return DRY_OK;
 }
 
 void

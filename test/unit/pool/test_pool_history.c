@@ -200,13 +200,13 @@ free_is_asked_about_where_wanted(void **state)
     assert_int_equal(seen.events[0].action, DRY_ACTION_FREE_REQUESTED);
     assert_int_equal(seen.events[0].context, 9);
     assert_int_equal(seen.events[1].action, DRY_ACTION_FREE_COMPLETED);
-    assert_int_equal(seen.events[1].context, 1); /* the block's */
+    assert_int_equal(seen.events[1].context, 9); /* the call that frees */
     pool_run_end(&run);
 }
 
 /* What another request completes is not that request's doing. */
 static void
-late_completion_goes_by_the_block(void **state)
+late_completion_goes_by_who_completes_it(void **state)
 {
     (void)state;
     struct pool_run run;
@@ -224,7 +224,7 @@ late_completion_goes_by_the_block(void **state)
     assert_true(seen.count >= 2);
     const struct dry_pool_event *e = &seen.events[seen.count - 2];
     assert_int_equal(e->action, DRY_ACTION_FREE_COMPLETED);
-    assert_int_equal(e->context, 1);
+    assert_int_equal(e->context, 8);
     assert_int_equal(e[1].context, 8);
     pool_run_end(&run);
 }
@@ -366,6 +366,53 @@ history_comes_and_goes_under_way(void **state)
     pool_run_end(&run);
 }
 
+static void
+a_snapshot_is_an_entry(void **state)
+{
+    (void)state;
+    struct pool_run run;
+    struct seen seen;
+    pool_run_begin(&run, DRY_PLACEMENT_TORCH, "", 64 * MIB, NULL);
+    (void)take(&run, 3 * MIB, 0);
+    assert_int_equal(dry_pool_note_snapshot(run.pool), DRY_OK); /* nobody keeps it */
+    record(&run, 8, NULL, false);
+    assert_int_equal(dry_pool_note_snapshot(run.pool), DRY_OK);
+    look(&run, &seen);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.events[0].action, DRY_ACTION_SNAPSHOT);
+    assert_true(seen.events[0].size == 3 * MIB && seen.events[0].address == 0);
+    pool_run_end(&run);
+}
+
+static void
+hear_event(void *self, const struct dry_pool_event *event)
+{
+    (void)event;
+    ++*(size_t *)self;
+}
+
+static void
+an_observer_comes_and_goes(void **state)
+{
+    (void)state;
+    for (int placement = DRY_PLACEMENT_PAGED; placement <= DRY_PLACEMENT_TORCH;
+         placement++) {
+        struct pool_run run;
+        size_t first = 0, second = 0;
+        pool_run_begin(&run, (enum dry_placement)placement, "", 64 * MIB, NULL);
+        uint64_t a = take(&run, MIB, 0);
+        assert_int_equal(dry_pool_set_observer(run.pool, hear_event, &first), DRY_OK);
+        assert_int_equal(dry_pool_free(run.pool, a), DRY_OK);
+        assert_true(first == 2); /* requested and completed */
+        assert_int_equal(dry_pool_set_observer(run.pool, hear_event, &second), DRY_OK);
+        a = take(&run, MIB, 0);
+        assert_int_equal(dry_pool_set_observer(run.pool, NULL, NULL), DRY_OK);
+        assert_int_equal(dry_pool_free(run.pool, a), DRY_OK);
+        assert_true(first == 2 && second == 1);
+        pool_run_end(&run);
+    }
+}
+
 int
 main(void)
 {
@@ -375,11 +422,13 @@ main(void)
         cmocka_unit_test(ring_keeps_the_last_entries),
         cmocka_unit_test(blocks_keep_who_asked_for_them),
         cmocka_unit_test(free_is_asked_about_where_wanted),
-        cmocka_unit_test(late_completion_goes_by_the_block),
+        cmocka_unit_test(late_completion_goes_by_who_completes_it),
         cmocka_unit_test(visitor_ends_the_walk),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(no_memory_costs_contexts_alone),
         cmocka_unit_test(history_comes_and_goes_under_way),
+        cmocka_unit_test(a_snapshot_is_an_entry),
+        cmocka_unit_test(an_observer_comes_and_goes),
     };
     return cmocka_run_group_tests_name("pool_history", tests, NULL, NULL);
 }
