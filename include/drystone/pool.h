@@ -235,6 +235,13 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_limit(struct dry_pool *poo
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_empty_cache(struct dry_pool *pool);
 
 /*
+ * Do so for private pool `id` alone, if it has no users; one that is not there has nothing. Placement
+ * paged gives back all cached memory: its pages belong to nobody.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_empty_private(struct dry_pool *pool,
+                                                                struct dry_pool_id id);
+
+/*
  * Do the same only until `target` bytes are reserved. *reserved (or NULL) is what remains
  * reserved.
  */
@@ -555,7 +562,7 @@ DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *opti
  * Everything forgotten is released, and destroy releases the rest.
  *
  * An entry of a completed free has the context of the request that completed it: of the free, or
- * of a later alloc. If get_context was not asked about that, entries of a free have the context of
+ * of a later alloc, or of dry_pool_empty_cache() if `frees`. If get_context was not asked about that, entries of a free have the context of
  * their block. An entry of a segment that goes back has the context of the
  * request that goes on without it, or else of the request that got it. If the host has no memory
  * to note who asked for a block, the block has no context; no request fails for it.

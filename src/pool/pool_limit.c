@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "pool/history.h"
 #include "pool/pool_lock.h"
 
 uint64_t
@@ -47,15 +48,35 @@ dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
     return DRY_OK;
 }
 
-enum dry_status
-dry_pool_empty_cache(struct dry_pool *pool)
+/* A history that asks about frees asks about this, too: entries go by who wanted it. */
+static enum dry_status
+empty(struct dry_pool *pool, struct dryi_pool_id id)
 {
+    struct dryi_asked asked = {.context = DRY_NONE};
+    if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
+        asked = dryi_history_ask(pool);
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
-    status = pool->place.ops->empty_cache(pool->place.self, (struct dryi_pool_id){0, 0});
+    dryi_history_begin(pool, &asked);
+    pool->asking = asked.context;
+    status = pool->place.ops->empty_cache(pool->place.self, id);
+    pool->asking = DRY_NONE;
+    dryi_history_end(pool, &asked);
     dryi_pool_leave(pool);
     return status;
+}
+
+enum dry_status
+dry_pool_empty_cache(struct dry_pool *pool)
+{
+    return empty(pool, (struct dryi_pool_id){0, 0});
+}
+
+enum dry_status
+dry_pool_empty_private(struct dry_pool *pool, struct dry_pool_id id)
+{
+    return empty(pool, (struct dryi_pool_id){id.a, id.b});
 }
 
 enum dry_status

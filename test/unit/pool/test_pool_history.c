@@ -367,6 +367,30 @@ history_comes_and_goes_under_way(void **state)
 }
 
 static void
+emptying_is_asked_about_where_frees_are(void **state)
+{
+    (void)state;
+    for (int frees = 0; frees < 2; frees++) {
+        struct pool_run run;
+        struct seen seen;
+        uint32_t context = 1;
+        begin(&run);
+        record(&run, SEEN_MAX, &context, frees);
+        uint64_t address = take(&run, 5, 0);
+        assert_int_equal(dry_pool_free(run.pool, address), DRY_OK);
+        context = 7;
+        assert_int_equal(dry_pool_empty_private(run.pool, (struct dry_pool_id){0, 9}),
+                         DRY_OK);
+        assert_int_equal(dry_pool_empty_cache(run.pool), DRY_OK);
+        look(&run, &seen);
+        const struct dry_pool_event *e = &seen.events[seen.count - 1];
+        assert_int_equal(e->action, DRY_ACTION_SEGMENT_FREE);
+        assert_int_equal(e->context, frees ? 7 : 1);
+        pool_run_end(&run);
+    }
+}
+
+static void
 a_snapshot_is_an_entry(void **state)
 {
     (void)state;
@@ -427,6 +451,7 @@ main(void)
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(no_memory_costs_contexts_alone),
         cmocka_unit_test(history_comes_and_goes_under_way),
+        cmocka_unit_test(emptying_is_asked_about_where_frees_are),
         cmocka_unit_test(a_snapshot_is_an_entry),
         cmocka_unit_test(an_observer_comes_and_goes),
     };
