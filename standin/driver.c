@@ -146,16 +146,29 @@ cuCtxSetCurrent(void *context)
                    : CUDA_OK;
 }
 
+/* Devices that were current before each push of a thread; deeper ones are not remembered. */
+#define PUSHED_MAX 64
+static _Thread_local int pushed[PUSHED_MAX];
+static _Thread_local unsigned pushed_count;
+
 EXPORT enum cuda_error
 cuCtxPushCurrent_v2(void *context)
 {
+    if (pushed_count < PUSHED_MAX)
+        pushed[pushed_count] = standin_device();
+    pushed_count++;
     return cuCtxSetCurrent(context);
 }
 
 EXPORT enum cuda_error
 cuCtxPopCurrent_v2(void **context)
 {
-    return cuCtxGetCurrent(context);
+    if (pushed_count == 0)
+        return CUDA_INVALID_CONTEXT;
+    if (context)
+        *context = context_of(standin_device());
+    pushed_count--;
+    return pushed_count < PUSHED_MAX ? standin_set_device(pushed[pushed_count]) : CUDA_OK;
 }
 
 EXPORT enum cuda_error

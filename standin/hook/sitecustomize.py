@@ -17,7 +17,9 @@ if os.environ.get("DRYSTONE_DRY_RUN"):
     _spec.loader.exec_module(_module)
     _module.arm()
 
-_hidden = importlib.machinery.PathFinder.find_spec(
-    "sitecustomize", [p for p in sys.path if os.path.abspath(p or ".") != _HERE])
+# Behind this one alone, so that two that give way to each other end.
+_places = [os.path.abspath(place or ".") for place in sys.path]
+_behind = sys.path[_places.index(_HERE) + 1:] if _HERE in _places else []
+_hidden = importlib.machinery.PathFinder.find_spec("sitecustomize", _behind)
 if _hidden and _hidden.loader:
     _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))
