@@ -3,6 +3,7 @@
 
     drystone.open(path)   a memory snapshot: tables, verdicts, replays
     drystone.empty        tensors on huge pages; also zeros and from_file, see drystone.tensor
+    drystone.torch        our allocators inside PyTorch; a snapshot when memory runs out
     drystone.plan         measures a model, has it planned, and runs the plan
     drystone.auto_checkpoint   drystone.plan in one call; also compile_budget
     drystone.cupy         CuPy's device and pinned memory by our allocators

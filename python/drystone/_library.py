@@ -5,8 +5,9 @@ import ctypes.util
 import os
 import pathlib
 import shutil
-from typing import Optional
+from typing import Optional, Type
 
+from ._errors import Error
 from ._place import find_own
 
 
@@ -34,3 +35,14 @@ def load_library() -> Optional[ctypes.CDLL]:
         return ctypes.CDLL(path) if path else None
     except OSError:
         return None
+
+
+def require(error: Type[Error] = Error) -> ctypes.CDLL:
+    """The library, loaded once for the process so that others link to it; `error` without one."""
+    path = find_library()
+    if not path:
+        raise error("there is no libdrystone: set DRYSTONE_LIBRARY to its path")
+    try:
+        return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    except OSError as why:
+        raise error(f"{path} cannot be loaded: {why}") from None

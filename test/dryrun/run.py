@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every program of a battery runs to its end without a GPU, and its snapshot replays exactly.
 
-    run.py TOOL [--core | NAME...]
+    run.py TOOL [--core] [--allocator torch|paged] [--keep FOLDER] [NAME...]
 
 The programs lie in programs/, by kind, and have names of their own. A line of the text at their
 head says what differs from a plain run:
@@ -16,8 +16,13 @@ head says what differs from a plain run:
                                      (requirements.txt has them all)
     with: WORDS                      between Python and the program's path
 
+With --allocator the programs run with Drystone's allocator in PyTorch (python/drystone/torch), not
+with its own. Snapshots of placement torch must replay as PyTorch's do; for paged, the programs
+must run to the same end. Those with an allocator of their own ("expect: none") are left out.
+
 PyTorch with CUDA is $DRY_TEST_TORCH (made by scripts/get_torch.py); without it all are skipped.
 """
+import argparse
 import importlib.machinery
 import json
 import os
@@ -28,6 +33,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+HOOK = HERE.parents[1] / "python/drystone/torch/hook"
 SKIPPED = 77
 OUTCOMES = {"fits": (0, True), "oom": (1, False), "unknown": (3, None), "none": (0, True)}
 # Those that every release of PyTorch is tried with: each stands for a part of CUDA's libraries.
@@ -52,11 +58,13 @@ def find_missing(path, torch):
     return None
 
 
-def judge(result, head):
+def judge(result, head, allocator):
     """None, or what is wrong with what the tool says."""
     fits = OUTCOMES[head["expect"]][1]
     if result["fits"] is not fits:
         return f"fits is {result['fits']}, expected {fits}"
+    if allocator == "paged":
+        return None
     check = result["self_check"]
     exact = check["exact"] if "check" not in head else \
         check["addresses_matched"] == check["addresses"]
@@ -69,13 +77,15 @@ def judge(result, head):
     return f"notes: {notes}" if notes else None
 
 
-def run(tool, path, folder, torch):
+def run(tool, path, folder, torch, allocator):
     """None, or what is wrong."""
     head = read_head(path)
     snapshot = folder / f"{path.stem}.pickle"
     env = {key: value for key, value in os.environ.items()
            if key not in ("TORCH_USE_RTLD_GLOBAL", "LD_PRELOAD")}
     env.update(PYTHONPATH=str(torch), OMP_NUM_THREADS="1", DRYSTONE=str(tool))
+    if allocator:
+        env.update(DRYSTONE_ALLOCATOR=allocator, PYTHONPATH=f"{HOOK}:{torch}")
     if "conf" in head:
         env["PYTORCH_CUDA_ALLOC_CONF"] = head["conf"]
     words = [tool, "dry-run", "--json", "--card", head["card"], "--gpus", head.get("gpus", "1"),
@@ -94,30 +104,49 @@ def run(tool, path, folder, torch):
     shown = subprocess.run([tool, "info", snapshot], capture_output=True, check=False)
     if shown.returncode != 0:
         return f"drystone info refuses the snapshot: {shown.stderr}"
-    return judge(json.loads(done.stdout), head)
+    return judge(json.loads(done.stdout), head, allocator)
+
+
+def choose(given, torch):
+    """The programs that run, and how many are skipped, which is said."""
+    programs = sorted((HERE / "programs").rglob("*.py"), key=lambda path: path.stem)
+    names = CORE if given.core else given.names
+    chosen, skipped = [], 0
+    for path in programs:
+        if names and path.stem not in names:
+            continue
+        missing = find_missing(path, torch)
+        if missing:
+            print(f"{path.stem}: SKIPPED: no {missing} in DRY_TEST_TORCH's folder", flush=True)
+            skipped += 1
+        elif not (given.allocator and read_head(path)["expect"] == "none"):
+            chosen.append(path)
+    return chosen, skipped
 
 
 def main():
-    tool = pathlib.Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--core", action="store_true")
+    parser.add_argument("--allocator", choices=["torch", "paged"])
+    parser.add_argument("--keep", help="snapshots go to this folder and stay")
+    given = parser.parse_args()
+    tool = pathlib.Path(given.tool).resolve()
     torch = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
     if not (torch / "torch/lib/libtorch_cuda.so").is_file():
         print("SKIPPED: no PyTorch with CUDA in DRY_TEST_TORCH (scripts/get_torch.py makes one)")
         sys.exit(SKIPPED)
-    programs = sorted((HERE / "programs").rglob("*.py"), key=lambda path: path.stem)
-    names = CORE if sys.argv[2:] == ["--core"] else sys.argv[2:]
-    chosen = [path for path in programs if not names or path.stem in names]
-    failed = skipped = 0
-    with tempfile.TemporaryDirectory() as folder:
+    chosen, skipped = choose(given, torch)
+    failed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(given.keep or temporary).resolve()
+        folder.mkdir(exist_ok=True)
         for path in chosen:
-            missing = find_missing(path, torch)
-            if missing:
-                print(f"{path.stem}: SKIPPED: no {missing} in DRY_TEST_TORCH's folder", flush=True)
-                skipped += 1
-                continue
-            wrong = run(tool, path, pathlib.Path(folder), torch)
+            wrong = run(tool, path, folder, torch, given.allocator)
             print(f"{path.stem}: {wrong or 'ok'}", flush=True)
             failed += wrong is not None
-    print(f"{len(chosen)} programs, {failed} wrong, {skipped} skipped")
+    print(f"{len(chosen) + skipped} programs, {failed} wrong, {skipped} skipped")
     sys.exit(1 if failed else 0)
 
 

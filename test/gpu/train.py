@@ -7,22 +7,33 @@ KIND  gpt2    124 million weights, bf16 autocast, fused attention, AdamW
       lora    a Llama of 1.1 billion frozen weights in bf16, LoRA of rank 16 on q and v, AdamW
       fsdp    gpt2's blocks under fully_shard and NCCL, one rank
 
-Data is random. One line of JSON says the peaks, the device's memory beside the allocator's, the
-time of a step and the counters. With --out the snapshot of all steps, from the first allocation,
-is kept as FOLDER/KIND.pickle.gz. --allocator switches an allocator of Drystone on.
+Data is random, the same in every run. One line of JSON says the peaks, the device's memory beside
+the allocator's, the time of a step, the counters and the last loss. With --out the snapshot of all
+steps, from the first allocation, is kept as FOLDER/KIND.pickle.gz. --largest looks for the largest
+batch that fits.
+
+--allocator  native, expandable and async are PyTorch's own; torch and paged are Drystone's, whose
+             package and library are found as for any program (PYTHONPATH, DRYSTONE_LIBRARY)
 """
 import argparse
+import gc
 import gzip
 import json
 import os
 import pathlib
 import pickle
+import sys
 import tempfile
 import time
 
-import torch
-from torch import nn
-from torch.nn import functional as F
+SETTINGS = {"expandable": "expandable_segments:True", "async": "backend:cudaMallocAsync"}
+for name, setting in SETTINGS.items():  # before PyTorch looks
+    if name in sys.argv:
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = setting
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 LENGTH = 1024
 
@@ -139,7 +150,7 @@ def step(model, optimizer, batch):
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
-    loss.item()
+    return loss.item()
 
 
 def beside():
@@ -150,27 +161,54 @@ def beside():
 
 def train(given):
     torch.manual_seed(0)
-    torch.cuda.memory._record_memory_history(stacks="python", max_entries=400000)
+    if given.allocator != "async":
+        torch.cuda.memory._record_memory_history(stacks="python", max_entries=400000)
     torch.zeros(1, device="cuda")
     context = beside()
     model, optimizer, batch = globals()[given.kind](given.batch)
     times = []
     for _ in range(given.steps):
         begin = time.monotonic()
-        step(model, optimizer, batch)
+        loss = step(model, optimizer, batch)
         times.append((time.monotonic() - begin) * 1e3)
     stats = torch.cuda.memory_stats()
     result = {"kind": given.kind, "batch": given.batch, "device": torch.cuda.get_device_name(),
-              "torch": torch.__version__, "allocator": given.allocator,
-              "allocated": stats["allocated_bytes.all.peak"],
-              "requested": stats["requested_bytes.all.peak"],
-              "active": stats["active_bytes.all.peak"],
-              "reserved": stats["reserved_bytes.all.peak"], "context": context,
-              "beside": beside(), "step_ms": round(sorted(times)[len(times) // 2], 2),
-              "retries": stats["num_alloc_retries"], "driver": stats["num_device_alloc"]}
+              "torch": torch.__version__, "allocator": given.allocator, "loss": loss,
+              "step_ms": round(sorted(times)[len(times) // 2], 2), "first_ms": round(times[0], 1),
+              "context": context, "beside": beside()}
+    for name in ("allocated_bytes.all.peak", "requested_bytes.all.peak", "active_bytes.all.peak",
+                 "reserved_bytes.all.peak", "num_alloc_retries", "num_device_alloc",
+                 "num_device_free"):
+        result[name.replace("_bytes.all.peak", "")] = stats.get(name)
     if given.out:
         keep(given)
     print(json.dumps(result), flush=True)
+
+
+def fits(given, count):
+    """Three steps with a batch of so many; what is left of a failure is let go."""
+    try:
+        model, optimizer, batch = globals()[given.kind](count)
+        for _ in range(3):
+            step(model, optimizer, batch)
+        return True
+    except torch.OutOfMemoryError:
+        return False
+    finally:
+        model = optimizer = batch = None
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def find_largest(given):
+    low, high = 0, given.batch
+    while fits(given, high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 128):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(given, middle) else (low, middle)
+    print(json.dumps({"kind": given.kind, "allocator": given.allocator, "largest": low}),
+          flush=True)
 
 
 def keep(given):
@@ -185,8 +223,14 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out")
-    parser.add_argument("--allocator", default="native")
-    train(parser.parse_args())
+    parser.add_argument("--largest", action="store_true")
+    parser.add_argument("--allocator", default="native",
+                        choices=["native", "expandable", "async", "torch", "paged"])
+    given = parser.parse_args()
+    if given.allocator in ("torch", "paged"):
+        import drystone.torch
+        drystone.torch.enable(given.allocator)
+    find_largest(given) if given.largest else train(given)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drystone's allocators inside PyTorch.
+
+    import drystone.torch as dt
+
+    dt.enable()                        # device memory: before CUDA is used
+    dt.enable(placement="torch")       # PyTorch's decisions, at our cost
+    dt.record("oom-{rank}.pickle")     # PyTorch's own allocator: snapshot and verdict on OOM
+
+or, without a line in the program, `python -m drystone.torch train.py`.
+
+Importing this imports PyTorch, and changes nothing.
+"""
+from ._enable import enable, enabled
+from ._record import record
+from ._shim import ShimError
+
+__all__ = ["ShimError", "enable", "enabled", "record"]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m drystone.torch [options] PROGRAM [ARGUMENTS]: a program with Drystone's allocator."""
+import argparse
+import runpy
+import sys
+
+from .._errors import Error
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m drystone.torch",
+        description="Runs a Python program with Drystone's allocator in PyTorch.",
+        epilog="example: python -m drystone.torch --on-oom oom-{rank}.pickle train.py --batch 8")
+    parser.add_argument("--placement", choices=["paged", "torch"], default="paged",
+                        help="paged (default): ours; torch: PyTorch's decisions")
+    parser.add_argument("--conf", help="options of the placement, see drystone-pool(5)")
+    parser.add_argument("--on-oom", metavar="FILE",
+                        help="when memory runs out: a snapshot to FILE, and the verdict")
+    parser.add_argument("-m", dest="is_module", action="store_true",
+                        help="PROGRAM is a module's name")
+    parser.add_argument("program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    return parser
+
+
+def main():
+    given = _parser().parse_args()
+    from . import enable
+    try:
+        enable(given.placement, conf=given.conf, on_oom=given.on_oom)
+    except (Error, ImportError) as why:
+        sys.exit(f"drystone.torch: {why}")
+    sys.argv = [given.program, *given.arguments]
+    if given.is_module:
+        sys.path[0] = ""
+        runpy.run_module(given.program, run_name="__main__", alter_sys=True)
+    else:
+        import os
+        sys.path[0] = os.path.dirname(os.path.abspath(given.program))
+        runpy.run_path(given.program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

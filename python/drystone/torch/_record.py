@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A snapshot and a verdict at the moment memory runs out, with any allocator."""
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+from .._command import find_command
+from .._errors import Error
+
+ENTRIES = 200_000  # of the history, a device: what a step of a large model makes a few times
+
+
+def record(on_oom="oom-{rank}.pickle", *, entries=ENTRIES):
+    """Keep a history, and when memory runs out, write a snapshot and print the verdict.
+
+    on_oom   the snapshot's name; {rank} is the rank, or 0, and {pid} the process
+    entries  of the history, the newest, for each device
+
+    Works with PyTorch's own allocator since 2.1, and changes nothing that is allocated. The
+    snapshot opens in every command of drystone and at pytorch.org/memory_viz. A second failure
+    writes a second file (-2 is put before its ending), and from the ninth on none.
+    """
+    on_out_of_memory(on_oom, entries)
+
+
+def on_out_of_memory(name, entries=ENTRIES):
+    """Switch the history on, and attach the writer of snapshots."""
+    import torch
+    if not torch.backends.cuda.is_built():
+        raise Error(f"PyTorch {torch.__version__} is built without CUDA: no device memory to watch")
+    name = os.fspath(name)
+    _name_of(name, 1)  # a bad placeholder is said now
+    torch.cuda.memory._record_memory_history(max_entries=entries, stacks="python")
+    torch._C._cuda_attach_out_of_memory_observer(_Writer(name))
+
+
+class _Writer:
+    """Called by PyTorch in the thread whose request failed, before the error is raised."""
+
+    MOST = 8
+
+    def __init__(self, name):
+        self.name = name
+        self.count = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, device, size, total, free):
+        with self.lock:
+            self.count += 1
+            count = self.count
+        if count > self.MOST:
+            return
+        try:
+            path = _name_of(self.name, count)
+            _write(path)
+        except Exception as why:  # the program's own error is what matters
+            print(f"drystone: no snapshot of the out-of-memory: {why}", file=sys.stderr)
+            return
+        _tell(path)
+
+
+def _rank():
+    if os.environ.get("RANK"):
+        return os.environ["RANK"]
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return str(distributed.get_rank())
+    return "0"
+
+
+def _name_of(name, count):
+    try:
+        path = name.format(rank=_rank(), pid=os.getpid())
+    except (KeyError, IndexError, ValueError) as why:
+        raise Error(f"on_oom {name!r}: only {{rank}} and {{pid}} are known ({why})") from None
+    stem, ending = os.path.splitext(path)
+    return path if count == 1 else f"{stem}-{count}{ending}"
+
+
+def _write(path):
+    import torch
+    snapshot = torch.cuda.memory._snapshot()
+    with open(path, "wb") as file:
+        pickle.dump(snapshot, file)
+
+
+def _tell(path):
+    """The verdict, on standard error; without the command, how to get it."""
+    try:
+        said = subprocess.run([find_command(), "explain", path], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120, check=False).stdout
+    except (Error, OSError, subprocess.SubprocessError):
+        said = ""
+    print(f"drystone: out of memory, snapshot in {path}", file=sys.stderr)
+    print(said or f"drystone explain {path} says why", file=sys.stderr, flush=True)

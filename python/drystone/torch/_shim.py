@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shim: C++ of ours between PyTorch and libdrystone, one library a release of PyTorch.
+
+A wheel of Drystone has shims for the releases it knows. For another release, or from a checkout,
+one is built at first use and kept in the cache folder; this takes half a minute once.
+"""
+import ctypes
+import os
+import pathlib
+import re
+
+from .. import _library
+from .._errors import Error
+from . import _build
+
+OLDEST = (2, 8)
+_HERE = pathlib.Path(__file__).resolve().parent
+_loaded = None
+
+
+class ShimError(Error):
+    """There is no shim for this PyTorch, or it refuses; the text says why."""
+
+
+def release_of(torch):
+    """(2, 15) of "2.15.0+cu132"."""
+    found = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    if not found:
+        raise ShimError(f"PyTorch calls itself {torch.__version__!r}: no release to go by")
+    return int(found[1]), int(found[2])
+
+
+def check(torch):
+    """ShimError where PyTorch can have no allocator of ours, with the reason."""
+    if torch.version.cuda is None:
+        raise ShimError(f"PyTorch {torch.__version__} is built without CUDA: there is no device "
+                        "memory to allocate")
+    release = release_of(torch)
+    if release < OLDEST:
+        raise ShimError(f"PyTorch {torch.__version__} has another interface: 2.8 is the oldest "
+                        "release with a shim")
+    return release
+
+
+def find(torch):
+    """The path of the shim for this PyTorch; it is built if there is none."""
+    given = os.environ.get("DRYSTONE_SHIM")
+    if given:
+        return pathlib.Path(given)
+    major, minor = check(torch)
+    packaged = _HERE / "shims" / f"libdrystone_torch_{major}_{minor}.so"
+    if packaged.is_file():
+        return packaged
+    return _build.cached(torch, (major, minor), ShimError)
+
+
+def load():
+    """The shim of the imported PyTorch, by ctypes, ready to be called."""
+    global _loaded
+    if _loaded is None:
+        import torch
+        release = check(torch)
+        path = find(torch)
+        _library.require()
+        try:
+            shim = ctypes.CDLL(str(path))
+        except OSError as why:
+            raise ShimError(f"{path} does not go with PyTorch {torch.__version__}: {why}") from None
+        _declare(shim)
+        if shim.dry_shim_release() != release[0] * 100 + release[1]:
+            raise ShimError(f"{path} was built for another release of PyTorch")
+        _loaded = shim
+    return _loaded
+
+
+def _declare(shim):
+    shim.dry_shim_release.restype = ctypes.c_int
+    shim.dry_shim_enable.restype = ctypes.c_char_p
+    shim.dry_shim_enable.argtypes = [ctypes.c_char_p] * 3
+    shim.dry_shim_placement.restype = ctypes.c_char_p

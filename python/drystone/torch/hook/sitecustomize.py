@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python imports this at its start where `drystone run --allocator` put its folder on PYTHONPATH.
+
+Once the program has imported PyTorch, Drystone's allocator is enabled; then nothing is left of
+this. A sitecustomize that is hidden by this one is run, too. Variables:
+
+    DRYSTONE_ALLOCATOR       "paged" or "torch"; without it nothing happens
+    DRYSTONE_ALLOCATOR_CONF  options of the placement
+    DRYSTONE_ON_OOM          the snapshot's name, see drystone.torch.record()
+"""
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Loader(importlib.abc.Loader):
+    """PyTorch's own loader, and the allocator after it."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        _enable()
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "torch" or path is not None:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec and spec.loader:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+def _enable():
+    # The package lies two folders above; an installed one is the same, or found first.
+    root = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
+    if importlib.util.find_spec("drystone") is None:
+        sys.path.append(root)
+    from drystone import torch as dt
+    try:
+        dt.enable(os.environ["DRYSTONE_ALLOCATOR"],
+                  conf=os.environ.get("DRYSTONE_ALLOCATOR_CONF") or None,
+                  on_oom=os.environ.get("DRYSTONE_ON_OOM") or None)
+    except dt.ShimError as why:
+        sys.exit(f"drystone: {why}")
+
+
+if os.environ.get("DRYSTONE_ALLOCATOR"):
+    sys.meta_path.insert(0, _Finder())
+
+# Behind this one alone, so that two that give way to each other end.
+_places = [os.path.abspath(place or ".") for place in sys.path]
+_behind = sys.path[_places.index(_HERE) + 1:] if _HERE in _places else []
+_hidden = importlib.machinery.PathFinder.find_spec("sitecustomize", _behind)
+if _hidden and _hidden.loader:
+    _hidden.loader.exec_module(importlib.util.module_from_spec(_hidden))

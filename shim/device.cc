@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include <c10/util/Exception.h>
+
+namespace shim
+{
+
+namespace
+{
+
+constexpr size_t text_max = 8192;
+
+c10::Device
+device_of(DeviceIndex index)
+{
+    return {c10::DeviceType::CUDA, index};
+}
+
+// Add a pool's figure. Peaks of several pools need not be of one moment: the sum is no less than
+// the peak of all.
+template <class Stat>
+void
+add(Stat *to, const struct dry_stat &from)
+{
+    to->current += from.current;
+    to->peak += from.peak;
+    to->allocated += from.allocated;
+    to->freed += from.freed;
+}
+
+template <class Array>
+void
+add_all(Array *to, const struct dry_stat_array &from)
+{
+    add(&(*to)[0], from.all);
+    add(&(*to)[1], from.small_pool);
+    add(&(*to)[2], from.large_pool);
+}
+
+// Templates, so that members that a release lacks are left out.
+template <class To>
+void
+add_counts(To *to, const struct dry_stats &from)
+{
+    to->num_alloc_retries += from.num_alloc_retries;
+    to->num_ooms += from.num_ooms;
+    to->num_sync_all_streams += from.num_sync_all_streams;
+    to->num_device_alloc += from.num_device_alloc;
+    to->num_device_free += from.num_device_free;
+    to->max_split_size = from.max_split_size;
+    if constexpr (requires { to->num_oom_rejections; })
+        to->num_oom_rejections += from.num_oom_rejections;
+}
+
+void
+add_stats(Stats *to, struct dry_pool *pool)
+{
+    struct dry_stats from;
+    dry_pool_get_stats(pool, &from);
+    add_all(&to->allocation, from.allocation);
+    add_all(&to->segment, from.segment);
+    add_all(&to->active, from.active);
+    add_all(&to->inactive_split, from.inactive_split);
+    add_all(&to->allocated_bytes, from.allocated_bytes);
+    add_all(&to->reserved_bytes, from.reserved_bytes);
+    add_all(&to->active_bytes, from.active_bytes);
+    add_all(&to->inactive_split_bytes, from.inactive_split_bytes);
+    add_all(&to->requested_bytes, from.requested_bytes);
+    add(&to->oversize_allocations, from.oversize_allocations);
+    add(&to->oversize_segments, from.oversize_segments);
+    add_counts(to, from);
+}
+
+} // namespace
+
+Device::Device(DeviceIndex index, const Settings &settings)
+    : index_(index), placement_(settings.placement), compat_(settings.compat)
+{
+    try {
+        open(settings);
+    } catch (...) {
+        dry_pool_destroy(pool_);
+        dry_cuda_close(cuda_);
+        throw;
+    }
+}
+
+void
+Device::open(const Settings &settings)
+{
+    struct dry_error error = {};
+    struct dry_cuda_options cuda;
+    dry_cuda_options_init(&cuda);
+    cuda.device = index_;
+    cuda.shareable = true; // so that tensors can be sent to other processes
+    enum dry_status status = dry_cuda_open(&cuda, &cuda_, &error);
+    if (status == DRY_ERR_UNSUPPORTED) {
+        cuda.shareable = false;
+        status = dry_cuda_open(&cuda, &cuda_, &error);
+    }
+    TORCH_CHECK(status == DRY_OK, "drystone: cannot open cuda:", int(index_), ": ",
+                error.text);
+    struct dry_pool_options pool;
+    dry_pool_options_init(&pool);
+    pool.device = dry_cuda_get_device(cuda_);
+    pool.device_index = index_;
+    pool.placement = settings.placement;
+    pool.conf = settings.conf.c_str();
+    pool.compat = settings.compat.c_str();
+    status = dry_pool_create(&pool, &pool_, &error);
+    TORCH_CHECK(status == DRY_OK, "drystone: cannot make a pool on cuda:", int(index_),
+                ": ", error.text);
+    check(dry_pool_add_oom_callback(pool_, free_what_waits, this), "callback");
+}
+
+Device::~Device()
+{
+    fed_.clear();
+    dry_pool_destroy(pool_);
+    dry_cuda_close(cuda_);
+}
+
+// PyTorch's own callbacks, such as the one that ends what other processes have let go.
+bool
+Device::free_what_waits(void *, uint64_t, uint64_t)
+{
+    bool is_freed = false;
+    auto *registry = c10::FreeCudaMemoryCallbacksRegistry();
+    for (const auto &name : registry->Keys()) {
+        try {
+            is_freed |= registry->Create(name)->Execute();
+        } catch (const std::exception &) {
+            // The request that waits for memory fails with its own error.
+        }
+    }
+    return is_freed;
+}
+
+void
+Device::check(enum dry_status status, const char *what) const
+{
+    TORCH_CHECK(status == DRY_OK, "drystone: ", what, " on cuda:", int(index_), ": ",
+                dry_status_name(status));
+}
+
+// --- blocks ----------------------------------------------------------------------------------
+
+void *
+Device::alloc(size_t size, cudaStream_t stream)
+{
+    uint64_t address;
+    struct dry_pool *pool =
+        C10_UNLIKELY(has_fed_.load(std::memory_order_relaxed)) ? pool_for(stream) : pool_;
+    enum dry_status status = dry_pool_alloc(pool, size, number_of(stream), &address);
+    if (C10_UNLIKELY(status != DRY_OK))
+        fail(pool, status, size, stream);
+    void *at = reinterpret_cast<void *>(address);
+    if (C10_UNLIKELY(c10::memoryProfilingEnabled()))
+        report(at, 1);
+    return at;
+}
+
+bool
+Device::free(void *address)
+{
+    if (C10_UNLIKELY(c10::memoryProfilingEnabled()))
+        report(address, -1);
+    enum dry_status status = dry_pool_free(pool_, reinterpret_cast<uintptr_t>(address));
+    if (C10_LIKELY(status == DRY_OK))
+        return true;
+    // The child of a fork has none of its parent's memory to give back.
+    if (status == DRY_ERR_UNSUPPORTED)
+        return true;
+    if (status == DRY_ERR_ARGUMENT)
+        return free_fed(reinterpret_cast<uintptr_t>(address));
+    check(status, "free");
+    return true;
+}
+
+void
+Device::record_stream(void *address, cudaStream_t stream)
+{
+    uint64_t at = reinterpret_cast<uintptr_t>(address), used = number_of(stream);
+    enum dry_status status = dry_pool_record_stream(pool_, at, used);
+    for (struct dry_pool *pool : fed_pools()) {
+        if (status == DRY_ERR_ARGUMENT)
+            status = dry_pool_record_stream(pool, at, used);
+    }
+    check(status, "record_stream");
+}
+
+bool
+Device::find(const void *address, struct dry_pool_block *block)
+{
+    uint64_t at = reinterpret_cast<uintptr_t>(address);
+    enum dry_status status = dry_pool_get_block(pool_, at, block);
+    for (struct dry_pool *pool : fed_pools()) {
+        if (status != DRY_OK)
+            status = dry_pool_get_block(pool, at, block);
+    }
+    return status == DRY_OK;
+}
+
+// Tell PyTorch's profiler; change is the sign of the block's size.
+void
+Device::report(void *address, int64_t change)
+{
+    struct dry_pool_block block;
+    struct dry_stats stats;
+    if (!find(address, &block))
+        return;
+    dry_pool_get_stats(pool_, &stats);
+    int64_t size = static_cast<int64_t>(block.size);
+    int64_t allocated = stats.allocated_bytes.all.current - (change < 0 ? size : 0);
+    c10::reportMemoryUsageToProfiler(
+        address, change * size, static_cast<size_t>(allocated),
+        static_cast<size_t>(stats.reserved_bytes.all.current), device_of(index_));
+}
+
+// --- failures ----------------------------------------------------------------------------------
+
+void
+Device::fail(struct dry_pool *pool, enum dry_status status, size_t size,
+             cudaStream_t stream)
+{
+    if (status == DRY_ERR_NO_SPACE)
+        out_of_memory(pool, size, stream);
+    TORCH_CHECK_WITH(OutOfMemoryError, status != DRY_ERR_ARGUMENT,
+                     "CUDA out of memory. Tried to allocate more than 1EB memory.");
+    struct dry_cuda_account account;
+    dry_cuda_get_account(cuda_, &account);
+    TORCH_CHECK(false, "drystone: cuda:", int(index_), ": ", dry_status_name(status),
+                " while allocating ", size,
+                " bytes (the driver's last error: ", account.last_error, ")");
+}
+
+void
+Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
+{
+    struct dry_pool_explanation why = {};
+    enum dry_status status = dry_pool_explain(pool, size, number_of(stream), &why);
+    TORCH_CHECK_WITH(OutOfMemoryError, status == DRY_OK,
+                     "CUDA out of memory. Tried to allocate ", size, " bytes.");
+    c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(size), why.allocated_bytes,
+                                     why.reserved_bytes, device_of(index_));
+    std::vector<torch_cuda::OutOfMemoryObserver> observers;
+    std::vector<RejectionObserver> rejected;
+    {
+        std::lock_guard<std::mutex> lock(observers_mutex_);
+        observers = observers_;
+        if (why.is_rejected)
+            rejected = rejection_observers_;
+    }
+    size_t total = why.limit_bytes < why.total_bytes ? why.limit_bytes : why.total_bytes;
+    for (const auto &observer : rejected)
+        observer(index_, size, why.allocated_bytes, why.total_bytes);
+    for (const auto &observer : observers)
+        observer(index_, why.segment_size, total, why.free_bytes);
+    int expandable = placement_ == DRY_PLACEMENT_PAGED
+                         ? -1
+                         : torch_cuda::CUDAAllocatorConfig::expandable_segments();
+    std::string text(text_max, '\0');
+    text.resize(std::min(text_max - 1, dry_pool_format_oom(&why, index_, 0, expandable,
+                                                           text.data(), text.size())));
+    TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+}
+
+void
+Device::on_out_of_memory(torch_cuda::OutOfMemoryObserver observer)
+{
+    std::lock_guard<std::mutex> lock(observers_mutex_);
+    observers_.push_back(std::move(observer));
+}
+
+void
+Device::on_rejection(RejectionObserver observer)
+{
+    std::lock_guard<std::mutex> lock(observers_mutex_);
+    rejection_observers_.push_back(std::move(observer));
+}
+
+void
+Device::enable_peer(DeviceIndex peer)
+{
+    check(dry_pool_enable_peer(pool_, peer), "access of another device");
+}
+
+// --- limits and figures ------------------------------------------------------------------------
+
+void
+Device::set_fraction(double fraction)
+{
+    check(dry_pool_set_fraction(pool_, fraction), "memory fraction");
+    fraction_ = fraction;
+}
+
+void
+Device::empty_cache(MempoolId_t id)
+{
+    shares_.sweep(pool_);
+    auto pools = fed_pools();
+    pools.push_back(pool_);
+    for (struct dry_pool *pool : pools) {
+        if (id == MempoolId_t{0, 0})
+            check(dry_pool_empty_cache(pool), "empty_cache");
+        else
+            check(dry_pool_empty_private(pool, pool_id(id)), "empty_cache");
+    }
+    drop_idle_fed();
+}
+
+// The larger of a free block and `limit` bytes of new memory; 0: all that the device has free.
+size_t
+Device::largest_free(size_t limit)
+{
+    uint64_t block = 0;
+    check(dry_pool_get_largest_free(pool_, &block), "largest free block");
+    if (limit == 0) {
+        struct dry_pool_explanation why = {};
+        check(dry_pool_explain(pool_, 1, 0, &why), "free memory");
+        limit = why.free_bytes;
+    }
+    return std::max<size_t>(limit, block);
+}
+
+Stats
+Device::stats()
+{
+    Stats stats;
+    for (struct dry_pool *pool : fed_pools())
+        add_stats(&stats, pool);
+    add_stats(&stats, pool_);
+    return stats;
+}
+
+void
+Device::reset_accumulated()
+{
+    dry_pool_reset_accumulated(pool_);
+    for (struct dry_pool *pool : fed_pools())
+        dry_pool_reset_accumulated(pool);
+}
+
+void
+Device::reset_peaks()
+{
+    dry_pool_reset_peaks(pool_);
+    for (struct dry_pool *pool : fed_pools())
+        dry_pool_reset_peaks(pool);
+}
+
+} // namespace shim

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU: a device of Drystone, a pool on it, and what PyTorch wants of the two.
+//
+// Threads  Any thread may call, but only one makes a device.
+// Errors   C++ exceptions of PyTorch: OutOfMemoryError, or Error with what the pool said.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <drystone/cuda.h>
+#include <drystone/pool.h>
+
+#include "contexts.h"
+#include "fed.h"
+#include "ipc.h"
+#include "release.h"
+
+namespace shim
+{
+
+// How pools are made; the texts are those of struct dry_pool_options.
+struct Settings {
+    enum dry_placement placement = DRY_PLACEMENT_PAGED;
+    std::string conf, compat;
+};
+
+// How a history is kept, as recordHistory() is told.
+struct History {
+    bool is_on = false;
+    torch_cuda::CreateContextFn gather = nullptr;
+    size_t entries = 1;
+    RecordContext when = RecordContext::NEVER;
+    bool clear = false;
+    std::vector<std::string> skipped; // names of actions
+};
+
+class Device
+{
+  public:
+    Device(DeviceIndex index, const Settings &settings);
+    ~Device();
+    Device(const Device &) = delete;
+    Device &operator=(const Device &) = delete;
+
+    void *alloc(size_t size, cudaStream_t stream);
+    // False: the address is not this device's.
+    bool free(void *address);
+    void record_stream(void *address, cudaStream_t stream);
+    // The block in use at an address; false: there is none.
+    bool find(const void *address, struct dry_pool_block *block);
+
+    torch_cuda::ShareableHandle
+    share(void *address)
+    {
+        return shares_.share(pool_, address);
+    }
+    std::shared_ptr<void>
+    open_shared(const std::string &bytes)
+    {
+        return shares_.open(pool_, bytes);
+    }
+    // Let another device use this one's pages.
+    void enable_peer(DeviceIndex peer);
+
+    void set_fraction(double fraction);
+    double
+    fraction() const
+    {
+        return fraction_;
+    }
+    void empty_cache(MempoolId_t id);
+    size_t largest_free(size_t limit);
+
+    Stats stats();
+    void reset_accumulated();
+    void reset_peaks();
+
+    // record.cc
+    void set_history(const History &history);
+    void listen(const std::vector<torch_cuda::AllocatorTraceTracker> &trackers);
+    void add_segments(MempoolId_t id, std::vector<SegmentInfo> *segments);
+    std::vector<TraceEntry> trace();
+    Gathered context_of(const void *address);
+
+    // private.cc
+    void open_pool(MempoolId_t id, Custom allocator = nullptr);
+    void release_pool(MempoolId_t id);
+    uint64_t count_users(MempoolId_t id);
+    void set_flag(MempoolId_t id, unsigned flag, bool is_on);
+    bool has_just(MempoolId_t id, const std::unordered_set<void *> &expected);
+    void begin_pool(MempoolId_t id, Filter filter);
+    void end_pool(MempoolId_t id);
+    // A capture of the streams that the scope begun last covers: PyTorch begins both together.
+    void begin_capture();
+    void end_capture();
+
+    // expandable segments that have pages
+    void walk_expandable(
+        const std::function<void(const struct dry_pool_expandable &)> &visit);
+    std::shared_ptr<torch_cuda::AllocatorState> checkpoint(MempoolId_t id);
+    torch_cuda::CheckpointDelta restore(const torch_cuda::AllocatorState &state,
+                                        c10::DeleterFnPtr deleter);
+
+    void on_rejection(RejectionObserver observer);
+    void on_out_of_memory(torch_cuda::OutOfMemoryObserver observer);
+
+    // Throw what a status other than DRY_OK means.
+    void check(enum dry_status status, const char *what) const;
+
+  private:
+    struct Scope {
+        MempoolId_t id;
+        Filter filter;
+        FedPool *fed; // NULL: a private pool of pool_
+    };
+
+    void open(const Settings &settings);
+    struct dry_pool *pool_for(cudaStream_t stream);
+    struct dry_pool *pool_of(MempoolId_t id);
+    void feed(MempoolId_t id, Custom allocator);
+    FedPool *find_fed(MempoolId_t id);
+    std::vector<struct dry_pool *> fed_pools();
+    bool free_fed(uint64_t address);
+    void drop_idle_fed();
+    [[noreturn]] void fail(struct dry_pool *pool, enum dry_status status, size_t size,
+                           cudaStream_t stream);
+    [[noreturn]] void out_of_memory(struct dry_pool *pool, size_t size,
+                                    cudaStream_t stream);
+    void keep_history(struct dry_pool *pool);
+    void listen_to(struct dry_pool *pool);
+    void report(void *address, int64_t change);
+    TraceEntry entry_of(const struct dry_pool_event &event, c10::approx_time_t time);
+    static bool free_what_waits(void *self, uint64_t size, uint64_t stream);
+    static uint32_t gather(void *self);
+    static void release(void *self, uint32_t context);
+    static void tell(void *self, const struct dry_pool_event *event);
+
+    const DeviceIndex index_;
+    const enum dry_placement placement_;
+    struct dry_cuda *cuda_ = nullptr;
+    struct dry_pool *pool_ = nullptr;
+    double fraction_ = 1.0;
+    const std::string compat_;
+
+    Contexts contexts_;
+    Shares shares_;
+    std::mutex history_mutex_; // of history_ and trackers_
+    History history_;
+    std::atomic<torch_cuda::CreateContextFn> gather_{nullptr};
+    std::atomic<RecordContext> when_{RecordContext::NEVER};
+    std::vector<torch_cuda::AllocatorTraceTracker> trackers_;
+
+    std::mutex scopes_mutex_;                    // of scopes_ and fed_
+    std::vector<std::unique_ptr<Scope>> scopes_; // begun and not ended, in order
+    std::vector<std::unique_ptr<FedPool>> fed_;
+    std::atomic<bool> has_fed_{false};
+    std::mutex observers_mutex_; // of observers_
+    std::vector<torch_cuda::OutOfMemoryObserver> observers_;
+    std::vector<RejectionObserver> rejection_observers_;
+};
+
+// What the calling thread says about allocations until it says otherwise.
+struct Notes {
+    std::vector<std::string> compile;
+    std::string metadata;
+};
+Notes &notes();
+
+inline uint64_t
+number_of(cudaStream_t stream)
+{
+    return reinterpret_cast<uintptr_t>(stream);
+}
+
+inline struct dry_pool_id
+pool_id(MempoolId_t id)
+{
+    return {id.first, id.second};
+}
+
+} // namespace shim

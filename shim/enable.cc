@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim.h"
+
+#include <cstring>
+#include <string>
+
+#include "allocator.h"
+
+namespace
+{
+
+const char *
+placement_text(enum dry_placement placement)
+{
+    return placement == DRY_PLACEMENT_TORCH ? "torch" : "paged";
+}
+
+// The text stays until the next failure of the thread.
+const char *
+fail(std::string text)
+{
+    static thread_local std::string last;
+    last = std::move(text);
+    return last.c_str();
+}
+
+} // namespace
+
+extern "C" int
+dry_shim_release(void)
+{
+    return DRY_TORCH;
+}
+
+extern "C" const char *
+dry_shim_enable(const char *placement, const char *conf, const char *compat)
+{
+    bool is_torch = std::strcmp(placement, "torch") == 0;
+    if (!is_torch && std::strcmp(placement, "paged") != 0)
+        return fail("placement is \"torch\" or \"paged\", not \"" +
+                    std::string(placement) + "\"");
+    auto *before = shim::torch_cuda::allocator.load();
+    if (shim::active())
+        return fail("drystone's allocator is enabled already");
+    if (before && before->initialized())
+        return fail(
+            "CUDA's memory was used already: enable the allocator before the first "
+            "tensor on a GPU and before torch.cuda.init()");
+    if (before && before->name() != "native")
+        return fail("PyTorch runs with the allocator \"" + before->name() +
+                    "\": only its native one can be replaced");
+    shim::Settings settings{is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED, conf,
+                            compat};
+    auto *made = new shim::Allocator(std::move(settings));
+    shim::set_active(made);
+    shim::torch_cuda::allocator.store(made);
+    c10::SetAllocator(c10::DeviceType::CUDA, made, 1);
+    return nullptr;
+}
+
+extern "C" const char *
+dry_shim_placement(void)
+{
+    auto *allocator = shim::active();
+    return allocator ? placement_text(allocator->settings().placement) : nullptr;
+}

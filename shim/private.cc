@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private pools and captures of a device, with PyTorch's filters of streams.
+#include <algorithm>
+
+#include <c10/util/Exception.h>
+
+#include "device.h"
+
+namespace shim
+{
+
+namespace
+{
+
+bool
+covers(void *self, uint64_t stream)
+{
+    const auto *filter = static_cast<const Filter *>(self);
+    try {
+        return (*filter)(reinterpret_cast<cudaStream_t>(static_cast<uintptr_t>(stream)));
+    } catch (const std::exception &) {
+        return false; // nothing may be thrown through the pool
+    }
+}
+
+} // namespace
+
+// --- pools with an allocator of their own ------------------------------------------------------
+
+// Both want scopes_mutex_.
+FedPool *
+Device::find_fed(MempoolId_t id)
+{
+    for (const auto &fed : fed_) {
+        if (fed->id() == id)
+            return fed.get();
+    }
+    return nullptr;
+}
+
+std::vector<struct dry_pool *>
+Device::fed_pools()
+{
+    std::vector<struct dry_pool *> pools;
+    if (!has_fed_)
+        return pools;
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    for (const auto &fed : fed_)
+        pools.push_back(fed->pool());
+    return pools;
+}
+
+// The pool of a request: of the scope begun last that covers the stream, before 2.10 the first.
+struct dry_pool *
+Device::pool_for(cudaStream_t stream)
+{
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    for (size_t i = 0; i < scopes_.size(); i++) {
+        const auto &scope = scopes_[DRY_TORCH >= 210 ? scopes_.size() - 1 - i : i];
+        if (scope->filter(stream))
+            return scope->fed ? scope->fed->pool() : pool_;
+    }
+    return pool_;
+}
+
+bool
+Device::free_fed(uint64_t address)
+{
+    for (struct dry_pool *pool : fed_pools()) {
+        enum dry_status status = dry_pool_free(pool, address);
+        if (status == DRY_OK)
+            return true;
+        if (status != DRY_ERR_ARGUMENT)
+            check(status, "free");
+    }
+    return false;
+}
+
+// A pool without users ends once its last memory has gone back.
+void
+Device::drop_idle_fed()
+{
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    auto is_idle = [](const auto &fed) { return fed->users == 0 && fed->is_empty(); };
+    fed_.erase(std::remove_if(fed_.begin(), fed_.end(), is_idle), fed_.end());
+    has_fed_ = !fed_.empty();
+}
+
+// --- pools ---------------------------------------------------------------------------------------
+
+void
+Device::feed(MempoolId_t id, Custom allocator)
+{
+    auto fed = std::make_unique<FedPool>(dry_cuda_get_device(cuda_), index_, id,
+                                         std::move(allocator), compat_.c_str());
+    {
+        std::lock_guard<std::mutex> lock(history_mutex_);
+        keep_history(fed->pool());
+        listen_to(fed->pool());
+    }
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    fed_.push_back(std::move(fed));
+    has_fed_ = true;
+}
+
+// The pool that has private pool `id`.
+struct dry_pool *
+Device::pool_of(MempoolId_t id)
+{
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    FedPool *fed = find_fed(id);
+    return fed ? fed->pool() : pool_;
+}
+
+void
+Device::open_pool(MempoolId_t id, Custom allocator)
+{
+    {
+        std::lock_guard<std::mutex> lock(scopes_mutex_);
+        if (FedPool *fed = find_fed(id)) {
+            fed->users++;
+            return;
+        }
+    }
+    if (allocator)
+        feed(id, std::move(allocator));
+    else
+        check(dry_pool_open_private(pool_, pool_id(id), 0), "open of a private pool");
+}
+
+void
+Device::release_pool(MempoolId_t id)
+{
+    {
+        std::lock_guard<std::mutex> lock(scopes_mutex_);
+        if (FedPool *fed = find_fed(id)) {
+            TORCH_CHECK(fed->users > 0, "release of a private pool without users");
+            if (--fed->users == 0)
+                fed->end();
+            return;
+        }
+    }
+    check(dry_pool_release_private(pool_, pool_id(id)), "release of a private pool");
+}
+
+uint64_t
+Device::count_users(MempoolId_t id)
+{
+    uint64_t users = 0;
+    {
+        std::lock_guard<std::mutex> lock(scopes_mutex_);
+        if (FedPool *fed = find_fed(id))
+            return fed->users;
+    }
+    check(dry_pool_count_private_users(pool_, pool_id(id), &users), "users of a pool");
+    return users;
+}
+
+void
+Device::set_flag(MempoolId_t id, unsigned flag, bool is_on)
+{
+    check(dry_pool_set_private_flags(pool_of(id), pool_id(id), is_on ? flag : 0, flag),
+          "flags of a private pool");
+}
+
+bool
+Device::has_just(MempoolId_t id, const std::unordered_set<void *> &expected)
+{
+    std::vector<uint64_t> addresses;
+    for (void *address : expected)
+        addresses.push_back(reinterpret_cast<uintptr_t>(address));
+    bool has = false;
+    check(dry_pool_private_has(pool_of(id), pool_id(id), addresses.data(),
+                               addresses.size(), &has),
+          "blocks of a private pool");
+    return has;
+}
+
+void
+Device::begin_pool(MempoolId_t id, Filter filter)
+{
+    open_pool(id);
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    for (const auto &scope : scopes_)
+        TORCH_CHECK(scope->id != id,
+                    "beginAllocateToPool: already recording to mempool_id");
+    scopes_.push_back(
+        std::make_unique<Scope>(Scope{id, std::move(filter), find_fed(id)}));
+    if (scopes_.back()->fed)
+        return;
+    struct dry_stream_filter chosen = {covers, &scopes_.back()->filter};
+    enum dry_status status = dry_pool_begin_private(pool_, pool_id(id), &chosen);
+    if (status == DRY_OK && DRY_TORCH < 213) // later releases say when a capture begins
+        status = dry_pool_begin_capture(pool_, &chosen);
+    if (status != DRY_OK)
+        scopes_.pop_back();
+    check(status, "begin of a private pool");
+}
+
+void
+Device::end_pool(MempoolId_t id)
+{
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    auto at = std::find_if(scopes_.rbegin(), scopes_.rend(),
+                           [id](const auto &scope) { return scope->id == id; });
+    TORCH_CHECK(at != scopes_.rend(),
+                "endAllocatePool: not currently recording to mempool_id");
+    if (!(*at)->fed) {
+        check(dry_pool_end_private(pool_, pool_id(id)), "end of a private pool");
+        if (DRY_TORCH < 213)
+            end_capture();
+    }
+    scopes_.erase(std::next(at).base());
+}
+
+void
+Device::begin_capture()
+{
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    TORCH_CHECK(!scopes_.empty(), "a capture begins outside of a private pool");
+    struct dry_stream_filter chosen = {covers, &scopes_.back()->filter};
+    check(dry_pool_begin_capture(pool_, &chosen), "begin of a capture");
+}
+
+void
+Device::end_capture()
+{
+    check(dry_pool_end_capture(pool_), "end of a capture");
+}
+
+// --- checkpoints -----------------------------------------------------------------------------
+
+namespace
+{
+
+struct Checkpoint : torch_cuda::AllocatorState {
+    ~Checkpoint() override
+    {
+        dry_pool_checkpoint_destroy(state);
+    }
+    struct dry_pool_checkpoint *state = nullptr;
+};
+
+// What a restore tells.
+struct Delta {
+    std::vector<uint64_t> freed, live;
+};
+
+} // namespace
+
+std::shared_ptr<torch_cuda::AllocatorState>
+Device::checkpoint(MempoolId_t id)
+{
+    auto made = std::make_shared<Checkpoint>();
+    struct dry_error error = {};
+    enum dry_status status =
+        dry_pool_checkpoint_private(pool_of(id), pool_id(id), &made->state, &error);
+    TORCH_CHECK(status == DRY_OK, "drystone: checkpoint of a private pool: ", error.text);
+    return made;
+}
+
+torch_cuda::CheckpointDelta
+Device::restore(const torch_cuda::AllocatorState &state, c10::DeleterFnPtr deleter)
+{
+    Delta delta;
+    struct dry_pool_restore_visitor visitor = {
+        [](void *self, uint64_t at) { static_cast<Delta *>(self)->freed.push_back(at); },
+        [](void *self, uint64_t at) { static_cast<Delta *>(self)->live.push_back(at); },
+        &delta};
+    struct dry_error error = {};
+    const auto &checkpoint = dynamic_cast<const Checkpoint &>(state);
+    enum dry_status status = dry_pool_restore_private(checkpoint.state, &visitor, &error);
+    TORCH_CHECK(status == DRY_OK,
+                "drystone: a private pool cannot go back: ", error.text);
+    torch_cuda::CheckpointDelta result;
+    for (uint64_t address : delta.freed)
+        result.ptrs_freed.push_back(reinterpret_cast<void *>(address));
+    for (uint64_t address : delta.live) {
+        void *at = reinterpret_cast<void *>(address);
+        result.dataptrs_allocd.emplace_back(at, at, deleter,
+                                            c10::Device(c10::DeviceType::CUDA, index_));
+    }
+    return result;
+}
+
+void
+Device::walk_expandable(
+    const std::function<void(const struct dry_pool_expandable &)> &visit)
+{
+    auto call = [](void *self, const struct dry_pool_expandable *segment) {
+        (*static_cast<decltype(&visit)>(self))(*segment);
+        return DRY_OK;
+    };
+    auto *self = const_cast<void *>(static_cast<const void *>(&visit));
+    check(dry_pool_walk_expandable(pool_, call, self), "expandable segments");
+}
+
+} // namespace shim
