@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 /* One aligned table; the program's output comes behind it. */
 void run_report_plan(const struct run_plan *plan, FILE *out);

@@ -3,7 +3,7 @@
  * The idea stands in run_library.h. A name tells whose library a file is, its ELF head
  * whether it can be loaded (elf(5)). The version of jemalloc is searched for in its bytes.
  */
-#include "machine/run_library.h"
+#include "run/run_library.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -3,7 +3,7 @@
  * The idea stands in run_sample.h. The files are those of proc(5): statm, maps,
  * smaps_rollup, numa_maps and environ of a process, status and children of a thread.
  */
-#include "machine/run_sample.h"
+#include "run/run_sample.h"
 
 #include <dirent.h>
 #include <stdio.h>

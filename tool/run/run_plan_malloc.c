@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/command.h"
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 struct malloc_plan {
     struct run_plan *plan;

@@ -3,7 +3,7 @@
  * The idea stands in run_plan.h: the node, huge pages and threads. Which malloc is chosen
  * stands in run_plan_malloc.c.
  */
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in run_report.h. */
-#include "machine/run_report.h"
+#include "run/run_report.h"
 
 #include <string.h>
 

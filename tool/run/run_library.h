@@ -8,7 +8,7 @@
  * architecture included. In each of them lib/ and the folders that pip makes are looked at.
  */
 
-#include "machine/run_machine.h"
+#include "run/run_machine.h"
 
 /*
  * Fill machine->libraries; its `variable` is set. The first place that has a library wins,

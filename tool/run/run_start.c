@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in run_start.h. */
-#include "machine/run_start.h"
+#include "run/run_start.h"
 
 #include <errno.h>
 #include <stdio.h>

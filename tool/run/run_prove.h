@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "machine/run_sample.h"
+#include "run/run_sample.h"
 
 enum run_verdict { RUN_PROVEN, RUN_NOT_SO, RUN_UNPROVEN };
 

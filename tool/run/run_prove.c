@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in run_prove.h. */
-#include "machine/run_prove.h"
+#include "run/run_prove.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/term.h"
-#include "machine/run_report.h"
+#include "run/run_report.h"
 
 /* Nothing follows from less anonymous memory: stacks and small blocks are never huge. */
 #define TELLING_BYTES (UINT64_C(32) << 20)

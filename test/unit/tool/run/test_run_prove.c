@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "machine/run_prove.h"
+#include "run/run_prove.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -8,10 +8,10 @@
 #include "base/report.h"
 #include "base/root.h"
 #include "base/term.h"
-#include "machine/run_plan.h"
-#include "machine/run_report.h"
-#include "machine/run_start.h"
-#include "machine/run_watch.h"
+#include "run/run_plan.h"
+#include "run/run_report.h"
+#include "run/run_start.h"
+#include "run/run_watch.h"
 
 struct values {
     const char *node, *membind, *malloc, *profile, *thp, *omp_threads, *root;

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 struct run_sample {
     pid_t process;

@@ -3,7 +3,7 @@
  * The idea stands in run_watch.h. The program is a child; look() says when the parent takes
  * a sample of it.
  */
-#include "machine/run_watch.h"
+#include "run/run_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 
 #include "base/command.h"
 #include "base/report.h"
-#include "machine/run_prove.h"
-#include "machine/run_start.h"
+#include "run/run_prove.h"
+#include "run/run_start.h"
 
 #define FIRST_NS INT64_C(5000000)
 #define LAST_NS INT64_C(30000000000)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "machine/run_machine.h"
+#include "run/run_machine.h"
 
 enum run_profile {
     RUN_BALANCED,     /* memory comes back after a while */

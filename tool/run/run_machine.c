@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in run_machine.h. */
-#include "machine/run_machine.h"
+#include "run/run_machine.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <gnu/libc-version.h>
 #endif
 
-#include "machine/run_library.h"
+#include "run/run_library.h"
 
 static const char *
 variable(void *self, const char *name)

@@ -11,7 +11,7 @@
  *            on to the program; what a terminal sends it has itself.
  */
 
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 /*
  * Start the program and watch it. Returns its exit status, 128 and its signal if one ended

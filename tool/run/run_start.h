@@ -7,7 +7,7 @@
  * bound for every thread and every page.
  */
 
-#include "machine/run_plan.h"
+#include "run/run_plan.h"
 
 /*
  * The exit codes of env(1): the program was found and cannot be started, or was not found.
