@@ -167,11 +167,18 @@ def on_oom(device, asked, total, free):
 # --- steps ----------------------------------------------------------------------------------
 
 
+def read_stats(torch):
+    """Each device's statistics; empty ones where the program's allocator has none."""
+    try:
+        return [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
+    except RuntimeError:
+        return [{}]
+
+
 def measure(torch):
     """What a step has done so far, summed over the devices this process has used."""
     sums = [0, 0, 0, 0]
-    for device in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory_stats(device)
+    for stats in read_stats(torch):
         for i, key in enumerate(("allocation.all.allocated", "requested_bytes.all.allocated",
                                  "requested_bytes.all.current", "reserved_bytes.all.current")):
             sums[i] += stats.get(key, 0)
@@ -227,7 +234,7 @@ def watch(torch):
     seen, since = None, time.monotonic()
     while True:
         time.sleep(min(1.0, _wish["patience"] / 4))
-        stats = [torch.cuda.memory_stats(d) for d in range(torch.cuda.device_count())]
+        stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
         if now != seen:
