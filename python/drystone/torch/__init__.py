@@ -5,14 +5,16 @@
 
     dt.enable()                        # device memory: before CUDA is used
     dt.enable(placement="torch")       # PyTorch's decisions, at our cost
+    with dt.pool(): ...                # a part of a program
     dt.record("oom-{rank}.pickle")     # PyTorch's own allocator: snapshot and verdict on OOM
 
 or, without a line in the program, `python -m drystone.torch train.py`.
 
 Importing this imports PyTorch, and changes nothing.
 """
-from ._enable import enable, enabled
+from ._enable import enable, enabled, enabled_seam
+from ._pool import pool
 from ._record import record
 from ._shim import ShimError
 
-__all__ = ["ShimError", "enable", "enabled", "record"]
+__all__ = ["ShimError", "enable", "enabled", "enabled_seam", "pool", "record"]

@@ -77,6 +77,7 @@ def build(torch, release, out, error):
                           "and nvidia-cuda-crt, or set CUDA_HOME)")
     libraries = [f"-L{folder / 'lib'}", "-Wl,--no-as-needed", "-lc10", "-lc10_cuda", "-ltorch_cpu"]
     words = compile_words(cxx, release, folder / "include", headers, out, libraries)
+    print(f"drystone: building the shim for PyTorch {torch.__version__}, once", file=sys.stderr)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line][:3]
@@ -102,7 +103,6 @@ def cached(torch, release, error):
     path = pathlib.Path(base, "drystone", name, f"libdrystone_torch_{release[0]}_{release[1]}.so")
     if path.is_file():
         return path
-    print(f"drystone: building the shim for PyTorch {torch.__version__}, once", file=sys.stderr)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:

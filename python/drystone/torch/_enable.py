@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drystone's pools as PyTorch's allocator of device memory."""
 import os
+import sys
 
-from . import _shim
-from ._record import on_out_of_memory
+from . import _plug, _shim
+from ._record import check_name, on_out_of_memory
 
 
-def enable(placement="paged", *, conf=None, on_oom=None):
+def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     """Make Drystone's allocator PyTorch's, for all GPUs of this process.
 
     placement  "paged": ours; free memory anywhere serves a request everywhere.
@@ -14,15 +15,26 @@ def enable(placement="paged", *, conf=None, on_oom=None):
     conf       options as text: with "torch" those of PYTORCH_ALLOC_CONF, by default its value; with
                "paged" those of drystone-pool(5).
     on_oom     a file for a snapshot when memory runs out, see record(); history is switched on.
+    seam       "native": PyTorch's own interface of allocators. Statistics, snapshots, history,
+               MemPool, CUDA graphs and torch.compile work as before. It wants a shim; a release of
+               PyTorch that the installed wheel does not know needs a C++ compiler once.
+               "pluggable": CUDAPluggableAllocator, for which nothing is compiled, and which lacks
+               much of this. "auto": native, or else pluggable, and standard error says why.
 
-    Call this before CUDA is used: afterwards ShimError says so. Statistics, snapshots, history,
-    MemPool, CUDA graphs and torch.compile work as before. Every later release of PyTorch than those
-    that the installed wheel knows needs a C++ compiler once.
+    Call this before CUDA is used: afterwards ShimError says so.
     """
     import torch
-    shim = _shim.load()
+    if seam not in ("auto", "native", "pluggable"):
+        raise _shim.ShimError(f'seam is "auto", "native" or "pluggable", not {seam!r}')
+    _check_time(torch)
+    if on_oom is not None:
+        check_name(on_oom)
     if conf is None:
         conf = _conf_of_torch() if placement == "torch" else ""
+    shim = None if seam == "pluggable" else _load(torch, seam)
+    if shim is None:
+        _plug.enable(torch, placement, conf, on_oom)
+        return
     compat = ".".join(str(part) for part in _shim.release_of(torch))
     refused = shim.dry_shim_enable(str(placement).encode(), conf.encode(), compat.encode())
     if refused:
@@ -33,10 +45,39 @@ def enable(placement="paged", *, conf=None, on_oom=None):
 
 def enabled():
     """The placement that is enabled, "paged" or "torch"; None: PyTorch's own allocator."""
-    if _shim._loaded is None:
+    if _shim._loaded is not None:
+        placement = _shim._loaded.dry_shim_placement()
+        if placement:
+            return placement.decode()
+    return _plug.placement()
+
+
+def enabled_seam():
+    """The seam that is in use, "native" or "pluggable"; None: PyTorch's own allocator."""
+    return "pluggable" if _plug.placement() else "native" if enabled() else None
+
+
+def _check_time(torch):
+    """ShimError where it is too late, said before anything is built."""
+    if enabled():
+        raise _shim.ShimError("drystone's allocator is enabled already")
+    if torch.cuda.is_initialized():
+        raise _shim.ShimError("CUDA's memory was used already: enable the allocator before the "
+                              "first tensor on a GPU and before torch.cuda.init()")
+
+
+def _load(torch, wanted):
+    """The shim; None where the other seam shall be used, after it was said why."""
+    try:
+        return _shim.load()
+    except _shim.ShimError as why:
+        # A shim that was asked for by name, and a PyTorch without CUDA, are errors.
+        if wanted == "native" or os.environ.get("DRYSTONE_SHIM") or torch.version.cuda is None:
+            raise
+        reason = str(why).splitlines()[0].rstrip(":")
+        print(f"drystone: {reason}; CUDAPluggableAllocator serves, which lacks {_plug.LACKS}",
+              file=sys.stderr)
         return None
-    placement = _shim._loaded.dry_shim_placement()
-    return placement.decode() if placement else None
 
 
 def _conf_of_torch():

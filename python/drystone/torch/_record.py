@@ -30,23 +30,33 @@ def on_out_of_memory(name, entries=ENTRIES):
     import torch
     if not torch.backends.cuda.is_built():
         raise Error(f"PyTorch {torch.__version__} is built without CUDA: no device memory to watch")
-    name = os.fspath(name)
-    _name_of(name, 1)  # a bad placeholder is said now
+    writer = Writer(name, _write)
     torch.cuda.memory._record_memory_history(max_entries=entries, stacks="python")
-    torch._C._cuda_attach_out_of_memory_observer(_Writer(name))
+    torch._C._cuda_attach_out_of_memory_observer(writer)
 
 
-class _Writer:
-    """Called by PyTorch in the thread whose request failed, before the error is raised."""
+def check_name(name):
+    """Error if `name` is none for a snapshot: said before anything is changed."""
+    _name_of(os.fspath(name), 1)
+
+
+class Writer:
+    """Called in the thread whose request failed, before the error is raised.
+
+    name   of the file, with {rank} and {pid}
+    write  writes the snapshot: write(path, device)
+    """
 
     MOST = 8
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, write):
+        check_name(name)
+        self.name = os.fspath(name)
+        self.write = write
         self.count = 0
         self.lock = threading.Lock()
 
-    def __call__(self, device, size, total, free):
+    def __call__(self, device, size=0, total=0, free=0):
         with self.lock:
             self.count += 1
             count = self.count
@@ -54,7 +64,7 @@ class _Writer:
             return
         try:
             path = _name_of(self.name, count)
-            _write(path)
+            self.write(path, device)
         except Exception as why:  # the program's own error is what matters
             print(f"drystone: no snapshot of the out-of-memory: {why}", file=sys.stderr)
             return
@@ -79,7 +89,7 @@ def _name_of(name, count):
     return path if count == 1 else f"{stem}-{count}{ending}"
 
 
-def _write(path):
+def _write(path, _device):
     import torch
     snapshot = torch.cuda.memory._snapshot()
     with open(path, "wb") as file:
