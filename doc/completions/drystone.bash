@@ -31,7 +31,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -48,7 +48,7 @@ _drystone()
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;
-        run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --prove --strict --quiet --dry-run --json --root --help" ;;
+        run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;
         demo) options="--output --steps --help" ;;
     esac

@@ -20,11 +20,12 @@ def find_library() -> Optional[str]:
 
 
 def _beside(command: Optional[str]) -> Optional[str]:
-    """What lies in the build that made the command."""
+    """What lies in the build that made the command, or in the prefix that it is installed in."""
     if command:
-        built = pathlib.Path(command).resolve().parent.parent / "src" / "libdrystone.so"
-        if built.is_file():
-            return str(built)
+        root = pathlib.Path(command).resolve().parent.parent
+        for path in (root / "src" / "libdrystone.so", root / "lib" / "libdrystone.so.0"):
+            if path.is_file():
+                return str(path)
     return None
 
 

@@ -91,6 +91,9 @@ USELESS = {"usr/lib64/libjemalloc.so.2": ALIEN, "usr/lib64/libtcmalloc.so.4": b"
            "opt/a b/lib/libmimalloc.so.2": ELF, "usr/lib/libjemalloc_helper.so": NEW,
            "usr/lib/libtcmalloc.so.old": ELF}
 
+HOOK = str(pathlib.Path(__file__).resolve().parents[2] / "python/drystone/torch/hook")
+SHORT = "--malloc keep --thp keep --omp-threads keep --json "  # lines break by the length of paths
+
 CASES = [  # machine, libraries, variables, options
     ("laptop", {}, {}, ""),
     ("laptop", DEBIAN, {}, ""),
@@ -151,6 +154,18 @@ CASES = [  # machine, libraries, variables, options
     ("never", {}, {}, ""),
     ("always", DEBIAN, {}, ""),
     ("bare", {}, {}, ""),
+    ("laptop", {}, {}, SHORT + "--allocator paged"),
+    ("laptop", {}, {"PYTHONPATH": "/a:/b", "DRYSTONE": "/opt/drystone"},
+     SHORT + "--allocator torch --allocator-conf max_split_size_mb:64 --on-oom oom-{rank}.pickle"),
+    ("laptop", {}, {"PYTHONPATH": HOOK + ":/a", "DRYSTONE_ALLOCATOR": "torch"},
+     SHORT + "--on-oom oom.pickle"),
+    ("laptop", {}, {"PYTHONPATH": "x" * 4096}, "--allocator paged"),
+    ("laptop", {}, {"PYTHONPATH": ""}, SHORT + "--allocator paged --allocator-conf budget:1.2"),
+    ("laptop", {}, {}, "--allocator page"),
+    ("laptop", {}, {}, "--allocator paged --allocator-conf budgt:1.2"),
+    ("laptop", {}, {}, "--allocator torch --allocator-conf max_split_size_mb:1"),
+    ("laptop", {}, {}, "--allocator-conf budget:1.2"),
+    ("laptop", {}, {}, "--on-oom="),
 ]
 
 
@@ -170,8 +185,9 @@ def run(case):
     shown = " ".join(f"{key}={value if len(value) < 100 else '...'}"
                      for key, value in variables.items())
     where = " ".join(sorted({path.rsplit("/", 1)[0] for path in libraries}))
-    return (f"$ drystone run {options}\n# {name}; {where or 'no libraries'}; "
+    text = (f"$ drystone run {options}\n# {name}; {where or 'no libraries'}; "
             f"{shown or 'no variables'}\n{done.stdout}{said}exit {done.returncode}\n")
+    return text.replace(HOOK, "HOOK").replace(str(tool), "TOOL")
 
 
 now = "\n".join(map(run, CASES))

@@ -9,6 +9,7 @@ import ctypes
 import os
 import pathlib
 import platform
+import shutil
 import signal
 import struct
 import subprocess
@@ -120,6 +121,50 @@ def proofs():
           "MiB" in done.stderr, done)
 
 
+def allocator():
+    """The seam's name is what counts: PyTorch is not at hand here."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder, "libdrystone_plug.so")
+        with open("/proc/self/maps", encoding="ascii") as maps:
+            libc = next(line.split()[-1] for line in maps if "/libc.so" in line)
+        copy.write_bytes(pathlib.Path(libc).with_name("libm.so.6").read_bytes())
+        load = f"import ctypes, time; ctypes.CDLL({str(copy)!r}); {HOLD}"
+        done = run("--prove", "--strict", "--malloc", "keep", "--thp", "keep", "--allocator",
+                   "paged", "--", PYTHON, "-c", load)
+        check("an allocator that is there is proven", done.returncode == 0 and
+              has_row(done, "proven", "allocator"), done)
+    done = run("--prove", "--strict", "--malloc", "keep", "--thp", "keep", "--allocator", "paged",
+               "--", PYTHON, "-c", HOLD)
+    check("a program without PyTorch is found", done.returncode == 1 and
+          has_row(done, "NOT SO", "allocator") and has_row(done, "proven", "variables"), done)
+    done = run("-q", "--allocator", "torch", "--allocator-conf", "max_split_size_mb:64", "--on-oom",
+               "a.pickle", "--", PYTHON, "-c", "import os, sys; print(os.environ"
+               "['DRYSTONE_ALLOCATOR'], os.environ['DRYSTONE_ALLOCATOR_CONF'], os.environ"
+               "['DRYSTONE_ON_OOM'], sys.modules['sitecustomize'].__file__)")
+    check("Python is told", done.stdout.startswith("torch max_split_size_mb:64 a.pickle /") and
+          "torch/hook/sitecustomize.py" in done.stdout, done)
+
+
+def package():
+    """Where the command finds the Python package, and what it says where there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        for command, hook in (("wheel/bin/drystone", "wheel/torch/hook"),
+                              ("usr/bin/drystone", "usr/lib/drystone/python/drystone/torch/hook"),
+                              ("deb/bin/drystone",
+                               "deb/lib/python3/dist-packages/drystone/torch/hook")):
+            there = pathlib.Path(folder, command)
+            there.parent.mkdir(parents=True)
+            shutil.copy(tool, there)
+            words = [there, "run", "--dry-run", "--json", "--on-oom", "a.pickle"]
+            done = subprocess.run(words, env=CLEAN, capture_output=True, text=True)
+            check(f"{command} without its package is refused", done.returncode == 4 and
+                  "the Python package" in done.stderr, done)
+            pathlib.Path(folder, hook).mkdir(parents=True)
+            done = subprocess.run(words, env=CLEAN, capture_output=True, text=True)
+            check(f"{command} finds its package", done.returncode == 0 and
+                  f'"{pathlib.Path(folder, hook).resolve()}"' in done.stdout, done)
+
+
 def affinity():
     if len(os.sched_getaffinity(0)) < 2:
         skip("one CPU cannot be left")
@@ -184,10 +229,12 @@ statuses()
 environment()
 signals()
 container()
+package()
 if is_sanitized:
     skip("proofs: the sanitizer's malloc is in the way")
 else:
     proofs()
+    allocator()
     affinity()
     broken_library()
 sys.exit(failed != 0)

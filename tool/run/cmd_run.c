@@ -15,6 +15,7 @@
 
 struct values {
     const char *node, *membind, *malloc, *profile, *thp, *omp_threads, *root;
+    const char *allocator, *allocator_conf, *on_oom;
     bool interleave, omp_bind, prove, strict, quiet, dry_run, json;
 };
 
@@ -39,6 +40,16 @@ static const struct option_spec specs[] = {
      .help = "OpenMP's threads: a number, auto (default): a core each, keep"},
     {"omp-bind", 0, NULL, OPTION_FLAG, AT(omp_bind),
      .help = "bind OpenMP's threads to cores; not for programs that fork workers"},
+    {"allocator", 0, "NAME", OPTION_STRING, AT(allocator),
+     .help = "PyTorch's allocator on the GPU: paged, ours, or torch, with PyTorch's "
+             "decisions"},
+    {"allocator-conf", 0, "STR", OPTION_STRING, AT(allocator_conf),
+     .help = "its options, see drystone-pool(5)",
+     .needs = {"allocator", "for --allocator alone"}},
+    {"on-oom", 0, "FILE", OPTION_STRING, AT(on_oom),
+     .help =
+         "when the GPU's memory runs out: a snapshot to FILE, and the verdict; {rank} "
+         "and {pid} are replaced"},
     {"prove", 0, NULL, OPTION_FLAG, AT(prove),
      .help = "watch the program, and say afterwards what of this took effect"},
     {"strict", 0, NULL, OPTION_FLAG, AT(strict),
@@ -57,8 +68,9 @@ static const struct option_spec specs[] = {
 
 static const char about_text[] =
     "Starts PROGRAM bound to CPUs and memory near its GPU, with a malloc that keeps "
-    "large blocks, with huge pages and a fitting number of threads. What is set already "
-    "is respected. What is set is printed on standard error; --prove looks whether it "
+    "large blocks, with huge pages and a fitting number of threads, and if wanted with "
+    "our allocator in PyTorch. What is set already is respected. What is set is printed "
+    "on standard error; --prove looks whether it "
     "took effect.";
 
 /* --- the command line --------------------------------------------------------------------- */
@@ -113,6 +125,22 @@ read_omp(const char *word, struct run_options *to)
 }
 
 static bool
+read_allocator(const struct values *v, struct run_options *to)
+{
+    static const char *const words[] = {"paged", "torch", NULL};
+    if (v->allocator && find_word("--allocator", v->allocator, words) < 0)
+        return false;
+    if (v->on_oom && !*v->on_oom) {
+        report_usage("run", "--on-oom: a file's name is empty");
+        return false;
+    }
+    to->allocator = v->allocator;
+    to->allocator_conf = v->allocator_conf;
+    to->on_oom = v->on_oom;
+    return true;
+}
+
+static bool
 read_options(const struct values *v, struct run_options *to)
 {
     static const char *const profiles[] = {"balanced", "throughput", "many-workers",
@@ -123,7 +151,8 @@ read_options(const struct values *v, struct run_options *to)
     int profile = find_word("--profile", v->profile, profiles);
     int thp = profile < 0 ? -1 : find_word("--thp", v->thp, thps);
     int membind = thp < 0 ? -1 : find_word("--membind", v->membind, membinds);
-    if (membind < 0 || !read_malloc(v->malloc, to) || !read_omp(v->omp_threads, to))
+    if (membind < 0 || !read_malloc(v->malloc, to) || !read_omp(v->omp_threads, to) ||
+        !read_allocator(v, to))
         return false;
     to->node = v->node;
     to->interleaves = v->interleave;
@@ -254,6 +283,7 @@ const struct command command_run = {
     .examples = "drystone run -- python train.py\n"
                 "drystone run --node gpu:2 --membind strict -- python serve.py\n"
                 "drystone run --malloc jemalloc --profile throughput --prove -- ./bench\n"
+                "drystone run --allocator paged --on-oom oom.pickle -- python train.py\n"
                 "drystone run --dry-run\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

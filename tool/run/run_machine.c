@@ -14,6 +14,7 @@
 #endif
 
 #include "run/run_library.h"
+#include "run/run_package.h"
 
 static const char *
 variable(void *self, const char *name)
@@ -75,4 +76,5 @@ run_machine_read(struct run_machine *machine, const struct dry_topology *topolog
         .glibc_minor = read_glibc(),
     };
     run_libraries_find(machine, root);
+    run_package_find(machine);
 }

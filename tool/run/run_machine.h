@@ -50,7 +50,9 @@ struct run_machine {
     bool is_thp_disabled; /* for this process: prctl(2) */
     /* Memory policy of this process: 0 is the default, negative: the calls are forbidden. */
     int policy;
-    unsigned glibc_minor; /* of 2.N; 0: another C library */
+    char command[RUN_PATH_MAX]; /* this one */
+    char hook[RUN_PATH_MAX];    /* of the Python package; "": it is not there */
+    unsigned glibc_minor;       /* of 2.N; 0: another C library */
 };
 
 /*

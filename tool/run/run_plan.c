@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The idea stands in run_plan.h: the node, huge pages and threads. Which malloc is chosen
- * stands in run_plan_malloc.c.
+ * stands in run_plan_malloc.c, and what PyTorch gets in run_plan_allocator.c.
  */
 #include "run/run_plan.h"
 
@@ -553,4 +553,5 @@ run_plan_make(struct run_plan *plan, const struct run_options *options,
     plan_thp(&p);
     run_plan_malloc(plan, options, machine, refusal);
     plan_omp(&p);
+    run_plan_allocator(plan, options, machine, refusal);
 }

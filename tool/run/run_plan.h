@@ -41,6 +41,8 @@ struct run_options {
     enum run_choice omp_choice;
     uint32_t omp_threads; /* of CHOOSE_ONE */
     bool binds_omp;
+    /* NULL: not asked for. `allocator_conf` comes with `allocator` alone. */
+    const char *allocator, *allocator_conf, *on_oom;
 };
 
 enum run_what {
@@ -58,7 +60,7 @@ enum run_state {
 
 #define RUN_VALUE_MAX 4096
 #define RUN_REASON_MAX 200
-#define RUN_SETTINGS_MAX 24
+#define RUN_SETTINGS_MAX 32
 
 struct run_setting {
     enum run_what what;
@@ -87,6 +89,7 @@ struct run_plan {
     int thp_disable;          /* prctl(PR_SET_THP_DISABLE): 0, 1, or -1: keep */
     enum run_thp thp;         /* decided: not AUTO */
     enum run_malloc malloc;   /* that the program will have; NONE: not known */
+    bool has_allocator;       /* PyTorch is to get ours */
     bool is_malloc_preloaded; /* by LD_PRELOAD, ours or not */
     char malloc_path[RUN_PATH_MAX];
 };
@@ -109,6 +112,8 @@ __attribute__((format(printf, 6, 7))) void run_plan_add(
     const char *value, const char *reason, ...);
 void run_plan_malloc(struct run_plan *plan, const struct run_options *options,
                      const struct run_machine *machine, struct run_refusal *refusal);
+void run_plan_allocator(struct run_plan *plan, const struct run_options *options,
+                        const struct run_machine *machine, struct run_refusal *refusal);
 __attribute__((format(printf, 3, 4))) void run_refuse(struct run_refusal *refusal,
                                                       int exit_code, const char *text,
                                                       ...);

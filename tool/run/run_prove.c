@@ -193,6 +193,23 @@ judge_variables(struct run_proof *proof, const struct run_plan *plan)
             found, count, count > 1 ? "are" : "is");
 }
 
+static void
+judge_allocator(struct run_proof *proof, const struct run_plan *plan)
+{
+    const struct run_sample *s = &proof->best;
+    static const char name[] = "allocator";
+    if (!plan->has_allocator)
+        return;
+    if (s->has_allocator)
+        add(proof, RUN_PROVEN, name, "ours is in process %d", (int)s->process);
+    else
+        add(proof, RUN_NOT_SO, name,
+            "ours is not in process %d: it had not imported PyTorch, or its Python "
+            "ignores "
+            "PYTHONPATH (-E, -I, -S)",
+            (int)s->process);
+}
+
 bool
 run_proof_judge(struct run_proof *proof, const struct run_plan *plan)
 {
@@ -205,6 +222,7 @@ run_proof_judge(struct run_proof *proof, const struct run_plan *plan)
     judge_malloc(proof, plan);
     judge_huge(proof, plan);
     judge_variables(proof, plan);
+    judge_allocator(proof, plan);
     bool is_so = true;
     for (size_t i = 0; i < proof->finding_count; i++)
         is_so &= proof->findings[i].verdict != RUN_NOT_SO;

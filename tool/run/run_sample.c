@@ -168,6 +168,16 @@ read_threads(struct run_sample *s, const struct run_plan *plan)
         closedir(folder);
 }
 
+/* libdrystone_torch_2_15.so or libdrystone_plug.so, which the package loads to enable ours. */
+static bool
+is_seam(const char *path, size_t length)
+{
+    static const char *const stems[] = {"/libdrystone_torch_", "/libdrystone_plug."};
+    const char *name = memrchr(path, '/', length);
+    return strncmp(name, stems[0], strlen(stems[0])) == 0 ||
+           strncmp(name, stems[1], strlen(stems[1])) == 0;
+}
+
 static void
 read_maps(struct run_sample *s)
 {
@@ -184,6 +194,7 @@ read_maps(struct run_sample *s)
         if (length > sizeof deleted && memcmp(path + length - (sizeof deleted - 1),
                                               deleted, sizeof deleted - 1) == 0)
             length -= sizeof deleted - 1;
+        s->has_allocator |= is_seam(path, length);
         s->mallocs |= 1u << run_malloc_of_path(path, length);
     }
     free(line);

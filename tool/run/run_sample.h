@@ -17,7 +17,8 @@ struct run_sample {
     bool knows_cpus, knows_maps, knows_pages, knows_nodes, knows_variables;
     struct dry_topology_cpus cpus;    /* of all its threads together */
     size_t thread_count, stray_count; /* looked at; not within the plan's CPUs */
-    unsigned mallocs; /* bit k: a library of enum run_malloc k is mapped */
+    unsigned mallocs;   /* bit k: a library of enum run_malloc k is mapped */
+    bool has_allocator; /* PyTorch's seam of ours is mapped */
     uint64_t anonymous_bytes, huge_bytes;
     int is_thp_enabled; /* 0, 1; -1: not known */
     /* Anonymous memory, by node. */

@@ -8,7 +8,8 @@
     with dt.pool(): ...                # a part of a program
     dt.record("oom-{rank}.pickle")     # PyTorch's own allocator: snapshot and verdict on OOM
 
-or, without a line in the program, `python -m drystone.torch train.py`.
+or, without a line in the program, `python -m drystone.torch train.py` and
+`drystone run --allocator paged -- python train.py`.
 
 Importing this imports PyTorch, and changes nothing.
 """

@@ -4,9 +4,11 @@
 Once the program has imported PyTorch, Drystone's allocator is enabled; then nothing is left of
 this. A sitecustomize that is hidden by this one is run, too. Variables:
 
-    DRYSTONE_ALLOCATOR       "paged" or "torch"; without it nothing happens
+    DRYSTONE_ALLOCATOR       "paged" or "torch"; without it PyTorch keeps its own allocator
     DRYSTONE_ALLOCATOR_CONF  options of the placement
     DRYSTONE_ON_OOM          the snapshot's name, see drystone.torch.record()
+
+Without the first and the last nothing happens.
 """
 import importlib.abc
 import importlib.machinery
@@ -50,15 +52,19 @@ def _enable():
     if importlib.util.find_spec("drystone") is None:
         sys.path.append(root)
     from drystone import torch as dt
+    from drystone._errors import Error
+    placement, on_oom = os.environ.get("DRYSTONE_ALLOCATOR"), os.environ.get("DRYSTONE_ON_OOM")
     try:
-        dt.enable(os.environ["DRYSTONE_ALLOCATOR"],
-                  conf=os.environ.get("DRYSTONE_ALLOCATOR_CONF") or None,
-                  on_oom=os.environ.get("DRYSTONE_ON_OOM") or None)
-    except dt.ShimError as why:
+        if placement:
+            dt.enable(placement, conf=os.environ.get("DRYSTONE_ALLOCATOR_CONF") or None,
+                      on_oom=on_oom or None)
+        else:
+            dt.record(on_oom)
+    except Error as why:
         sys.exit(f"drystone: {why}")
 
 
-if os.environ.get("DRYSTONE_ALLOCATOR"):
+if os.environ.get("DRYSTONE_ALLOCATOR") or os.environ.get("DRYSTONE_ON_OOM"):
     sys.meta_path.insert(0, _Finder())
 
 # Behind this one alone, so that two that give way to each other end.

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in run_package.h. */
+#include "run/run_package.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The hook's places, seen from the command's folder. */
+static const char *const places[] = {
+    "python/drystone/torch/hook", /* a build */
+    "../torch/hook",              /* a wheel: the package has bin/ */
+    DRYSTONE_LIBDIR "/drystone/python/drystone/torch/hook", /* meson install */
+    "../lib/python3/dist-packages/drystone/torch/hook",     /* Debian */
+};
+
+/* PYTHONPATH is split at colons. */
+static bool
+take_hook(struct run_machine *machine, const char *path)
+{
+    char *real = realpath(path, NULL);
+    bool is_fit = real && strlen(real) < sizeof machine->hook && !strchr(real, ':');
+    if (is_fit)
+        memcpy(machine->hook, real, strlen(real) + 1);
+    free(real);
+    return is_fit;
+}
+
+void
+run_package_find(struct run_machine *machine)
+{
+    char path[RUN_PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", machine->command, RUN_PATH_MAX - 1);
+    machine->command[length < 0 ? 0 : length] = '\0';
+    const char *slash = strrchr(machine->command, '/');
+    if (!slash)
+        return;
+    int folder = (int)(slash + 1 - machine->command);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%.*s%s", folder, machine->command, places[i]);
+        if (take_hook(machine, path))
+            return;
+    }
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan's part for memory of the GPU: the variables that the hook of the Python package reads
+ * (python/drystone/torch/hook), and the hook itself on PYTHONPATH.
+ */
+#include "run/run_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <drystone/pool.h>
+#include <drystone/sim.h>
+
+#include "base/command.h"
+
+struct allocator_plan {
+    struct run_plan *plan;
+    const struct run_options *options;
+    const struct run_machine *machine;
+    struct run_refusal *refusal;
+};
+
+static const char *
+variable(const struct allocator_plan *p, const char *name)
+{
+    return p->machine->variable(p->machine->variable_self, name);
+}
+
+static enum dry_status
+try_conf(const struct run_options *options, struct dry_error *error)
+{
+    struct dry_sim_options sim_options;
+    struct dry_sim *sim;
+    struct dry_pool *pool;
+    dry_sim_options_init(&sim_options);
+    enum dry_status status = dry_sim_create(&sim_options, &sim, error);
+    if (status != DRY_OK)
+        return status;
+    struct dry_pool_options pool_options;
+    dry_pool_options_init(&pool_options);
+    pool_options.device = dry_sim_get_device(sim);
+    pool_options.conf = options->allocator_conf;
+    if (strcmp(options->allocator, "torch") == 0)
+        pool_options.placement = DRY_PLACEMENT_TORCH;
+    status = dry_pool_create(&pool_options, &pool, error);
+    if (status == DRY_OK)
+        dry_pool_destroy(pool);
+    dry_sim_destroy(sim);
+    return status;
+}
+
+/* A text without a meaning is refused here, not when the program first uses a GPU. */
+static void
+check_conf(const struct allocator_plan *p)
+{
+    struct dry_error error;
+    if (p->options->allocator_conf && try_conf(p->options, &error) != DRY_OK)
+        run_refuse(p->refusal, error.status == DRY_ERR_MEMORY ? EXIT_MACHINE : EXIT_USAGE,
+                   "--allocator-conf: %.160s", error.text);
+}
+
+static void
+set(const struct allocator_plan *p, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    if (strlen(value) >= RUN_VALUE_MAX)
+        run_refuse(p->refusal, EXIT_USAGE, "the value for %s is too long", name);
+    run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_SET, name, value, "as asked");
+}
+
+/* Put the hook before what is there; a sitecustomize behind the hook is run by the hook. */
+static void
+set_path(const struct allocator_plan *p)
+{
+    static const char name[] = "PYTHONPATH";
+    const char *hook = p->machine->hook, *is_set = variable(p, name);
+    size_t length = strlen(hook);
+    char text[RUN_VALUE_MAX];
+    if (is_set && strncmp(is_set, hook, length) == 0 &&
+        (is_set[length] == ':' || is_set[length] == '\0')) {
+        run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_KEPT, name, is_set,
+                     "has it already");
+        return;
+    }
+    bool is_more = is_set && *is_set;
+    int n = snprintf(text, sizeof text, "%s%s%s", hook, is_more ? ":" : "",
+                     is_more ? is_set : "");
+    if (n < 0 || (size_t)n >= sizeof text)
+        run_refuse(p->refusal, EXIT_MACHINE, "PYTHONPATH is too long already");
+    else
+        run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_SET, name, text,
+                     "Python asks there, and then PyTorch is told");
+}
+
+/* The package's own calls of a command, for the verdict, are of this one. */
+static void
+set_command(const struct allocator_plan *p)
+{
+    static const char name[] = "DRYSTONE";
+    const char *is_set = variable(p, name);
+    bool is_kept = is_set && *is_set;
+    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_kept ? RUN_KEPT : RUN_SET, name,
+                 is_kept ? is_set : p->machine->command,
+                 is_kept ? "set already" : "this command, for the package");
+}
+
+void
+run_plan_allocator(struct run_plan *plan, const struct run_options *options,
+                   const struct run_machine *machine, struct run_refusal *refusal)
+{
+    const struct allocator_plan p = {plan, options, machine, refusal};
+    if (!options->allocator && !options->on_oom)
+        return;
+    if (!machine->hook[0]) {
+        run_refuse(refusal, EXIT_MACHINE,
+                   "the Python package is not beside this command: pip install drystone "
+                   "has both");
+        return;
+    }
+    check_conf(&p);
+    plan->has_allocator = options->allocator != NULL;
+    set(&p, "DRYSTONE_ALLOCATOR", options->allocator);
+    set(&p, "DRYSTONE_ALLOCATOR_CONF", options->allocator_conf);
+    set(&p, "DRYSTONE_ON_OOM", options->on_oom);
+    set_command(&p);
+    set_path(&p);
+}
