@@ -531,7 +531,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_write_summary(
 
 struct dry_pool_history_options {
     size_t struct_size; /* set by dry_pool_history_options_init() */
-    size_t entries;     /* of the ring; default 65536 */
+    size_t entries;     /* of the ring at most; default 65536 */
     /*
      * Returns the number that the program gives the stack of who asks; DRY_NONE for none.
      * Called before the lock is taken, once an alloc (and once a free, if `frees`). May call
@@ -571,8 +571,8 @@ DRY_API void dry_pool_history_options_init(struct dry_pool_history_options *opti
  * has returned. The former release_context is then called once more, for this number.
  *
  * Errors: ARGUMENT (`entries` is 0, or `keep` with other contexts), MEMORY, UNSUPPORTED.
- * Cost: off, one test. On, an event costs a copy of 64 bytes and a look at the clock. The ring
- * is taken whole here.
+ * Cost: off, one test. On, an event costs a copy of 64 bytes and a look at the clock. 65536 entries
+ * are taken here; a longer ring doubles as it fills, and stays as it is if there is no memory.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_record_history(
     struct dry_pool *pool, const struct dry_pool_history_options *options);

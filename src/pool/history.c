@@ -3,7 +3,8 @@
 /*
  * A record of what happened, and who asked.
  *
- * The last entries lie in a ring that is taken whole when it begins, so that an event costs a copy.
+ * The last entries lie in a ring that doubles until it has as many as were asked for, or until the
+ * host refuses memory, so that an event costs a copy. PyTorch's default asks for 2^63 - 1 entries.
  * Two maps beside it have, by address, who asked for each block that is not given back yet, and
  * for each segment. The block has its context as long as it lives, whatever has left the ring. If
  * there is no memory for an entry of a map, the block has no context; the request does not fail for
@@ -14,6 +15,8 @@
  */
 
 #include <drystone/pool.h>
+
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/map.h"
@@ -31,6 +34,7 @@ struct dryi_history {
     struct dry_memory memory;
     struct dry_pool_event *entries; /* a ring */
     size_t capacity, count;
+    size_t most; /* the capacity to which the ring may grow */
     size_t next; /* where the next one goes */
     uint32_t (*get_context)(void *self);
     void *context_self;
@@ -76,12 +80,14 @@ create(const struct dry_pool_history_options *options, const struct dry_memory *
     dryi_map_init(&h->segments, memory);
     dryi_contexts_init(&h->contexts, memory, options->release_context,
                        options->context_self);
-    h->entries = dryi_memory_zalloc(memory, options->entries, sizeof *h->entries);
+    h->most = options->entries;
+    size_t first = h->most < ENTRIES_DEFAULT ? h->most : ENTRIES_DEFAULT;
+    h->entries = dryi_memory_zalloc(memory, first, sizeof *h->entries);
     if (!h->entries) {
         destroy(h);
         return NULL;
     }
-    h->capacity = options->entries;
+    h->capacity = first;
     return h;
 }
 
@@ -107,10 +113,35 @@ find_entry(const struct dryi_history *h, size_t i)
     return i < to_end ? oldest + i : i - to_end;
 }
 
+/*
+ * Double a full ring. Returns false if the ring has as many entries as it may, or if the host has no
+ * memory: then the ring stays as large as it is. Requires that no entry was overwritten yet, so that
+ * the oldest lies first.
+ */
+static bool
+grow(struct dryi_history *h)
+{
+    if (h->capacity == h->most)
+        return false;
+    size_t wanted = h->capacity < h->most / 2 ? h->capacity * 2 : h->most;
+    struct dry_pool_event *entries =
+        dryi_memory_zalloc(&h->memory, wanted, sizeof *entries);
+    if (!entries) {
+        h->most = h->capacity;
+        return false;
+    }
+    memcpy(entries, h->entries, h->count * sizeof *entries);
+    dryi_memory_free(&h->memory, h->entries, h->capacity, sizeof *h->entries);
+    h->entries = entries;
+    h->capacity = wanted;
+    h->next = h->count;
+    return true;
+}
+
 static void
 put_entry(struct dryi_history *h, const struct dry_pool_event *event)
 {
-    if (h->count == h->capacity)
+    if (h->count == h->capacity && !grow(h))
         dryi_contexts_drop(&h->contexts, h->entries[h->next].context);
     h->entries[h->next] = *event;
     h->next = h->next + 1 == h->capacity ? 0 : h->next + 1;
