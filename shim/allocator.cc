@@ -245,16 +245,19 @@ Allocator::copy_data(void *to, const void *from, size_t size) const
 void *
 Allocator::raw_alloc(size_t size)
 {
-    if (size == 0)
-        return nullptr;
     DeviceIndex device = current_device();
-    return at(device).alloc(size, c10::cuda::getCurrentCUDAStream(device));
+    return raw_alloc_with_stream(size, c10::cuda::getCurrentCUDAStream(device));
 }
 
 void *
 Allocator::raw_alloc_with_stream(size_t size, cudaStream_t stream)
 {
-    return size == 0 ? nullptr : at(current_device()).alloc(size, stream);
+    if (size == 0)
+        return nullptr;
+    DeviceIndex device = current_device();
+    if (C10_UNLIKELY(!caches_ || is_caching_forbidden()))
+        return uncached(size, device).release_context();
+    return at(device).alloc(size, stream);
 }
 
 void
@@ -271,7 +274,8 @@ Allocator::raw_delete(void *address)
         if (ready && ready->free(address))
             return;
     }
-    TORCH_CHECK(false, "invalid device pointer: ", address);
+    TORCH_CHECK(!caches_ || is_caching_forbidden(), "invalid device pointer: ", address);
+    C10_CUDA_CHECK(cudaFree(address));
 }
 
 // Memory of others, such as another process's, has another deleter and waits for nobody.
