@@ -56,6 +56,7 @@ def run(given, folder, file, allocator, ids):
     with tempfile.TemporaryDirectory() as scratch:
         order = pathlib.Path(scratch, "order.json")
         out = pathlib.Path(given.keep or scratch, f"{folder.name}-{file}-{allocator}.json")
+        out.unlink(missing_ok=True)
         order.write_text(json.dumps({"file": str(folder / file), "ids": ids, "only": given.only,
                                      "classes": FILES[file], "out": str(out),
                                      "again": allocator != "native"}))
