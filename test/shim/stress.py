@@ -4,8 +4,8 @@
 
     stress.py TOOL [SECONDS] [--faults LIBRARY] [--seed N] [--allocator A]
 
-Half of SECONDS (default 60) goes to placement torch, half to paged: see stress_inside.py. LIBRARY is
-built from failing_driver.c: with it every driver call of a small program fails once, see
+Half of SECONDS (default 60) goes to placement torch, half to paged: see stress_inside.py. LIBRARY
+is built from failing_driver.c: with it every driver call of a small program fails once, see
 stress_faults.py. PyTorch with CUDA is $DRY_TEST_TORCH; without it all is skipped.
 """
 import argparse
@@ -30,8 +30,8 @@ def run(tool, folder, allocator, words, **more):
         del env["DRYSTONE_ALLOCATOR"]
     done = folder / "done"
     done.unlink(missing_ok=True)
-    command = [tool, "dry-run", "--json", "--card", "h100-80", "--gpus", "1", "--output",
-               folder / "none.pickle", "--", os.environ.get("DRY_TEST_PYTHON", sys.executable), HERE / "stress_start.py", done, *words]
+    command = [tool, "dry-run", "--json", "--card", "h100-80", "--output", folder / "none.pickle",
+               "--", sys.executable, HERE / "stress_start.py", done, *words]
     ended = subprocess.run([str(word) for word in command], env=env, cwd=folder, check=False,
                            stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     is_good = done.is_file() and done.read_text() == "0"
