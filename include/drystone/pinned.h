@@ -80,7 +80,14 @@ extern "C" {
 struct dry_pinned;
 
 #define DRY_PINNED_NO_STREAM UINT64_MAX
-#define DRY_PINNED_ANY_NODE (-1)
+/*
+ * The default stream of GPU number `device`, which a program with several must name so: 0 to 2,
+ * the driver's handles of default streams, are those of the cache's own GPU.
+ */
+#define DRY_PINNED_DEFAULT_STREAM(device) (UINT64_C(1) << 63 | (uint64_t)(device))
+
+#define DRY_PINNED_ANY_NODE (-1) /* the GPU's, if the machine tells and has room there */
+#define DRY_PINNED_NO_NODE (-2)  /* the kernel's choice, wherever the GPU is */
 
 enum dry_pinned_mode {
     DRY_PINNED_FIT = 0,

@@ -175,18 +175,87 @@ record_in(struct dryi_pin_events *events, size_t context, void *stream, size_t *
 
 /* CUstream values with a meaning of their own, of whatever context is current: ours. */
 #define LAST_DEFAULT_STREAM UINT64_C(2)
+/* The mark of DRY_PINNED_DEFAULT_STREAM(). */
+#define DEFAULT_MARK (UINT64_C(1) << 63)
+
+/* Find the context of another GPU that was retained already; NULL: it was not. */
+static void *
+find_other(struct dryi_pin_events *events, int device)
+{
+    void *handle = NULL;
+    dryi_lock_take(&events->lock);
+    for (size_t i = 0; i < events->other_count && !handle; i++)
+        if (events->others[i].device == device)
+            handle = events->others[i].handle;
+    dryi_lock_give(&events->lock);
+    return handle;
+}
+
+/* Keep a context that was retained; false: another thread was faster, or there are too many. */
+static bool
+keep_other(struct dryi_pin_events *events, int device, void *handle)
+{
+    dryi_lock_take(&events->lock);
+    size_t i = 0;
+    while (i < events->other_count && events->others[i].device != device)
+        i++;
+    bool is_new = i == events->other_count && i < DRYI_PIN_CONTEXTS_MAX;
+    if (is_new) {
+        events->others[i].device = device;
+        events->others[i].handle = handle;
+        events->other_count++;
+    }
+    dryi_lock_give(&events->lock);
+    return is_new;
+}
+
+/*
+ * Find the primary context of GPU number `ordinal`. It is retained once, so that it stays
+ * while events of it are kept. The program works on that GPU, so no context is made here.
+ */
+static int
+find_primary(struct dryi_pin_events *events, uint64_t ordinal, void **handle)
+{
+    struct dryi_cuda_context *c = events->context;
+    const struct dryi_cuda_driver *d = &c->driver;
+    int device, result = DRYI_CUDA_SUCCESS;
+    if (ordinal >= DRYI_PIN_CONTEXTS_MAX)
+        return DRYI_CUDA_NOT_SUPPORTED;
+    result = dryi_cuda_note(c, d->device_get(&device, (int)ordinal));
+    if (result != DRYI_CUDA_SUCCESS || device == c->device)
+        return result;
+    void *kept = find_other(events, device);
+    if (kept) {
+        *handle = kept;
+        return result;
+    }
+    result = dryi_cuda_note(c, d->primary_context_retain(handle, device));
+    if (result == DRYI_CUDA_SUCCESS && !keep_other(events, device, *handle) &&
+        d->primary_context_release)
+        dryi_cuda_note_unheard(c, d->primary_context_release(device));
+    return result;
+}
+
+/* Find the context of the stream; *handle is ours before. */
+static int
+ask_for_context(struct dryi_pin_events *events, uint64_t stream, void **handle)
+{
+    struct dryi_cuda_context *c = events->context;
+    if (stream & DEFAULT_MARK)
+        return find_primary(events, stream & ~DEFAULT_MARK, handle);
+    if (stream <= LAST_DEFAULT_STREAM || !c->driver.stream_get_context)
+        return DRYI_CUDA_SUCCESS;
+    return dryi_cuda_note(c, dryi_cuda_of_handle(c->driver.stream_get_context(
+                                 (void *)(uintptr_t)stream, handle)));
+}
 
 static int
 find_context_of(struct dryi_pin_events *events, uint64_t stream, size_t *context)
 {
-    struct dryi_cuda_context *c = events->context;
-    void *handle = c->handle;
+    void *handle = events->context->handle;
     *context = 0;
-    if (stream <= LAST_DEFAULT_STREAM || !c->driver.stream_get_context)
-        return DRYI_CUDA_SUCCESS;
-    int result = dryi_cuda_note(c, dryi_cuda_of_handle(c->driver.stream_get_context(
-                                       (void *)(uintptr_t)stream, &handle)));
-    if (result != DRYI_CUDA_SUCCESS || handle == c->handle)
+    int result = ask_for_context(events, stream, &handle);
+    if (result != DRYI_CUDA_SUCCESS || handle == events->context->handle)
         return result;
     dryi_lock_take(&events->lock);
     *context = find_context(events, handle);
@@ -202,7 +271,7 @@ record(struct dryi_pin_events *events, uint64_t stream, size_t *number)
     size_t context;
     if (stay.result != DRYI_CUDA_SUCCESS)
         return stay.result;
-    void *handle = (void *)(uintptr_t)stream;
+    void *handle = stream & DEFAULT_MARK ? NULL : (void *)(uintptr_t)stream;
     int result = find_context_of(events, stream, &context);
     if (result == DRYI_CUDA_SUCCESS && context == 0) {
         result = record_in(events, 0, handle, number);
@@ -284,6 +353,17 @@ destroy_events(struct dryi_pin_events *events, size_t context)
     dryi_cuda_leave(c, &stay);
 }
 
+static void
+release_others(struct dryi_pin_events *events)
+{
+    struct dryi_cuda_context *c = events->context;
+    if (dryi_cuda_context_is_gone(c) || !c->driver.primary_context_release)
+        return;
+    for (size_t i = 0; i < events->other_count; i++)
+        dryi_cuda_note_unheard(
+            c, c->driver.primary_context_release(events->others[i].device));
+}
+
 void
 dryi_pin_events_finish(struct dryi_pin_events *events)
 {
@@ -291,6 +371,7 @@ dryi_pin_events_finish(struct dryi_pin_events *events)
         return;
     for (size_t i = 0; i < events->context_count; i++)
         destroy_events(events, i);
+    release_others(events);
     dryi_memory_free(&events->memory, events->slots, events->slot_capacity,
                      sizeof *events->slots);
     dryi_lock_finish(&events->lock);

@@ -39,6 +39,12 @@ struct dryi_pin_events {
         size_t free_slot; /* a list, of slots with an event of it */
     } contexts[DRYI_PIN_CONTEXTS_MAX];
     size_t context_count;
+    /* The other GPUs whose default streams were named; each is retained until the end. */
+    struct {
+        int device;
+        void *handle;
+    } others[DRYI_PIN_CONTEXTS_MAX];
+    size_t other_count;
 };
 
 void dryi_pin_events_init(struct dryi_pin_events *events,

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include <drystone/pinned.h>
+
 #include "base/ascii.h"
 #include "base/bits.h"
 #include "base/fail.h"
@@ -73,7 +75,7 @@ dryi_pin_source_take(const struct dryi_pin_source *source, uint64_t bytes, int32
     o.memory = &source->memory;
     o.root = source->root;
     o.bytes = bytes;
-    o.node = node >= 0 ? node : source->home_node;
+    o.node = node == DRY_PINNED_ANY_NODE ? source->home_node : node;
     o.where = o.node >= 0 ? DRY_PAGES_ON_NODE : DRY_PAGES_ANYWHERE;
     /* Home is where copies are fastest; memory elsewhere is better than none. */
     if (node < 0 && o.node >= 0 && o.policy == DRY_PAGES_PREFER)

@@ -26,7 +26,7 @@ struct dryi_facts dryi_pin_source_facts(const struct dryi_pin_source *source);
 /* Pages of this node from now on, if there is such a node and this process may use it. */
 void dryi_pin_source_settle(struct dryi_pin_source *source, int32_t node);
 
-/* node -1: at home. */
+/* node -1: at home; -2: where the kernel likes. */
 DRY_CHECK_RESULT enum dry_status dryi_pin_source_take(
     const struct dryi_pin_source *source, uint64_t bytes, int32_t node,
     struct dry_pages **pages, struct dry_error *err);

@@ -48,8 +48,8 @@ find_wrong(const struct dry_pinned_options *o)
         return "mode: fit or buddy is expected";
     if ((unsigned)o->backend > DRY_PINNED_LOCK)
         return "backend: auto, cuda or lock is expected";
-    if (o->node < DRY_PINNED_ANY_NODE || o->node > NODE_MAX)
-        return "node: -1 to 1023 are expected";
+    if (o->node < DRY_PINNED_NO_NODE || o->node > NODE_MAX)
+        return "node: -2 to 1023 are expected";
     if (o->device < 0 || o->device > DEVICE_MAX)
         return "device: 0 to 1023 are expected";
     if (o->arena_bytes && (o->arena_bytes < DRYI_PINNED_SQUARE ||

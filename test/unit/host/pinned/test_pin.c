@@ -4,6 +4,7 @@
 #include "support/failing_memory.h"
 #include "support/fake_kernel.h"
 
+#include <drystone/pinned.h>
 #include <drystone/sim.h>
 
 #include <errno.h>
@@ -315,6 +316,10 @@ pages_are_at_home_as_far_as_there_are(void **state)
     assert_true(info.elsewhere_bytes == 0 && f.fake.node_free[1] == 2);
     info = take_pages(&source, 8 * DRYI_MIB, -1, &rest);
     assert_true(info.elsewhere_bytes == 4 * DRYI_MIB && f.fake.node_free[0] == 6);
+    dry_pages_destroy(rest);
+    assert_true(f.fake.node_free[1] == 2);
+    info = take_pages(&source, 4 * DRYI_MIB, DRY_PINNED_NO_NODE, &rest);
+    assert_int_equal(info.where, DRY_PAGES_ANYWHERE);
     dry_pages_destroy(rest);
     /* Who names a node is given no other's. */
     info = take_pages(&source, 8 * DRYI_MIB, 1, &rest);

@@ -7,6 +7,8 @@
 #include "support/failing_memory.h"
 #include "support/fake_kernel.h"
 
+#include <drystone/pinned.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -640,6 +642,55 @@ streams_of_other_gpus_have_events_of_theirs(void **state)
     fake_kernel_finish(&b.fake);
 }
 
+static void
+default_streams_of_other_gpus_can_be_named(void **state)
+{
+    (void)state;
+    struct bench b;
+    prepare(&b, NULL);
+    make(&b);
+    uint64_t events[3];
+    events[0] = record(&b, DRY_PINNED_DEFAULT_STREAM(0));
+    assert_true(look(&b).contexts == 1); /* our own GPU */
+    uint64_t made = look(&b).events;
+    events[1] = record(&b, DRY_PINNED_DEFAULT_STREAM(1));
+    assert_true(look(&b).contexts == 2 && look(&b).events > made);
+    events[2] = record(&b, DRY_PINNED_DEFAULT_STREAM(1));
+    assert_true(look(&b).contexts == 2);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(is_done(&b, events[i]), 1);
+        b.pin.event_return(b.pin.self, events[i]);
+    }
+    uint64_t none;
+    static const uint64_t wrong[] = {2, 63, 64, UINT64_C(1) << 40};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_not_equal(b.pin.event_record(b.pin.self,
+                                                DRY_PINNED_DEFAULT_STREAM(wrong[i]),
+                                                &none, &b.err),
+                             DRY_OK);
+    finish(&b);
+}
+
+/* Whichever call is refused, nothing is left behind and the next try succeeds. */
+static void
+refused_default_stream_of_another_gpu_is_tried_again(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n < 10; n++) {
+        struct bench b;
+        prepare(&b, NULL);
+        make(&b);
+        uint64_t event = 77;
+        b.control->fail_at(n, DRYI_CUDA_OUT_OF_MEMORY);
+        if (b.pin.event_record(b.pin.self, DRY_PINNED_DEFAULT_STREAM(1), &event,
+                               &b.err) == DRY_OK)
+            b.pin.event_return(b.pin.self, event);
+        b.control->fail_at(UINT64_MAX, 0);
+        b.pin.event_return(b.pin.self, record(&b, DRY_PINNED_DEFAULT_STREAM(1)));
+        finish(&b);
+    }
+}
+
 /* What befalls another's context is not the end of ours. */
 static void
 other_context_that_is_gone_is_no_end(void **state)
@@ -976,6 +1027,8 @@ main(void)
         cmocka_unit_test(events_pass_with_their_streams_in_any_order),
         cmocka_unit_test(returned_events_are_used_again),
         cmocka_unit_test(streams_of_other_gpus_have_events_of_theirs),
+        cmocka_unit_test(default_streams_of_other_gpus_can_be_named),
+        cmocka_unit_test(refused_default_stream_of_another_gpu_is_tried_again),
         cmocka_unit_test(other_context_that_is_gone_is_no_end),
         cmocka_unit_test(destroyed_stream_is_an_error_and_no_end),
         cmocka_unit_test(refused_events_are_replaced),
