@@ -148,6 +148,16 @@ SAME(cuThreadExchangeStreamCaptureMode, cudaThreadExchangeStreamCaptureMode, (in
 SAME(cuGraphCreate, cudaGraphCreate, (struct standin_graph * *graph, unsigned flags),
      (graph, flags))
 SAME(cuGraphDestroy, cudaGraphDestroy, (struct standin_graph * graph), (graph))
+SAME(cuUserObjectCreate, cudaUserObjectCreate,
+     (struct standin_user_object * *object, void *self, void (*destroy)(void *),
+      unsigned references, unsigned flags),
+     (object, self, destroy, references, flags))
+SAME(cuUserObjectRelease, cudaUserObjectRelease,
+     (struct standin_user_object * object, unsigned count), (object, count))
+SAME(cuGraphRetainUserObject, cudaGraphRetainUserObject,
+     (struct standin_graph * graph, struct standin_user_object *object, unsigned count,
+      unsigned flags),
+     (graph, object, count, flags))
 SAME(cuGraphExecDestroy, cudaGraphExecDestroy, (struct standin_graph * exec), (exec))
 SAME(cuGraphLaunch, cudaGraphLaunch, (struct standin_graph * exec, void *stream),
      (exec, stream))

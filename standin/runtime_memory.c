@@ -2,6 +2,7 @@
 /* The runtime's memory: ranges, pools of the stream-ordered allocator, the host's, copies. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "memory.h"
 #include "setup.h"
@@ -181,16 +182,33 @@ cudaDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)
 
 /* --- the host's ----------------------------------------------------------------------------- */
 
+/* Note memory of the host. With setup's `pins`, take the time that locking it takes. */
+static enum cuda_error
+add_host(void *address, size_t size, enum range_kind kind)
+{
+    standin_lock();
+    enum cuda_error result = standin_add_host((uintptr_t)address, size, kind);
+    standin_unlock();
+    if (result != CUDA_OK || !standin_setup()->pins || mlock(address, size) == 0)
+        return result;
+    standin_lock();
+    standin_free((uintptr_t)address);
+    standin_unlock();
+    return CUDA_NO_MEMORY;
+}
+
 static enum cuda_error
 alloc_host(void **address, size_t size)
 {
-    size_t rounded = (size + 4095) & ~(size_t)4095;
-    if (posix_memalign(address, 4096, rounded ? rounded : 4096) != 0)
+    void *fresh;
+    size_t rounded = size ? (size + 4095) & ~(size_t)4095 : 4096;
+    if (posix_memalign(&fresh, 4096, rounded) != 0)
         return CUDA_NO_MEMORY;
-    standin_lock();
-    enum cuda_error result =
-        standin_add_host((uintptr_t)*address, rounded ? rounded : 4096, RANGE_HOST);
-    standin_unlock();
+    enum cuda_error result = add_host(fresh, rounded, RANGE_HOST);
+    if (result == CUDA_OK)
+        *address = fresh;
+    else
+        free(fresh);
     return result;
 }
 
@@ -213,9 +231,12 @@ drop_host(void *address, enum range_kind kind)
     standin_lock();
     const struct range *range = standin_find((uintptr_t)address);
     bool fits = range && range->address == (uintptr_t)address && range->kind == kind;
+    size_t size = fits ? range->size : 0;
     if (fits)
         standin_free((uintptr_t)address);
     standin_unlock();
+    if (fits && standin_setup()->pins)
+        munlock(address, size);
     return fits ? CUDA_OK : kind == RANGE_HOST ? CUDA_INVALID_VALUE : CUDA_NOT_REGISTERED;
 }
 
@@ -234,10 +255,7 @@ EXPORT enum cuda_error
 cudaHostRegister(void *address, size_t size, unsigned flags)
 {
     (void)flags;
-    standin_lock();
-    enum cuda_error result = standin_add_host((uintptr_t)address, size, RANGE_REGISTERED);
-    standin_unlock();
-    return standin_note(result);
+    return standin_note(add_host(address, size, RANGE_REGISTERED));
 }
 
 EXPORT enum cuda_error

@@ -62,6 +62,7 @@ static const struct word {
     WORD("nccl", KIND_INT, nccl_version),
     WORD("descending", KIND_YES, is_descending),
     WORD("late", KIND_YES, is_late),
+    WORD("pin", KIND_YES, pins),
     WORD("copy", KIND_BYTES, copy_bytes_max),
     WORD("report", KIND_TEXT, report),
 #undef WORD

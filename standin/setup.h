@@ -26,6 +26,7 @@ struct standin_setup {
     int nccl_version;        /* as ncclGetVersion says: 23007 */
     bool is_descending;      /* later allocations lie lower */
     bool is_late;            /* work is done only when somebody waits for it */
+    bool pins;               /* memory of the host that is registered is locked (mlock) */
     uint64_t copy_bytes_max; /* a copy beyond it brings nothing */
     char report[4096];       /* where what was called is written at exit; "": nowhere */
 };

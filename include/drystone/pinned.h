@@ -350,6 +350,28 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_explain(
     struct dry_pinned *pinned, uint64_t bytes,
     struct dry_pinned_explanation *explanation);
 
+enum dry_pinned_state {
+    DRY_PINNED_FREE = 0, /* also at a thread's hand */
+    DRY_PINNED_IN_USE = 1,
+    DRY_PINNED_PENDING = 2,
+};
+
+struct dry_pinned_block {
+    uint64_t address, bytes;
+    uint64_t requested_bytes; /* 0: free */
+    uint64_t arena;           /* its address; all blocks of an arena come together */
+    enum dry_pinned_state state;
+};
+
+/*
+ * Visit every block, an arena after the other, each by rising address; together they are all
+ * that is pinned. Every other call waits meanwhile, so `visit` must not call the cache, and takes
+ * as little time as possible. Errors: UNSUPPORTED.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_walk(
+    struct dry_pinned *pinned,
+    void (*visit)(void *self, const struct dry_pinned_block *block), void *self);
+
 /* Walk all invariants. FORMAT: one is broken; err says which is the first. */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_pinned_check(struct dry_pinned *pinned,
                                                           struct dry_error *err);

@@ -186,6 +186,49 @@ dry_pinned_stats_visit(const struct dry_pinned_stats *stats,
     }
 }
 
+/* --- walking -------------------------------------------------------------------------------- */
+
+static enum dry_pinned_state
+public_state(const struct dryi_pinned_cell *cell)
+{
+    enum dryi_pinned_state state = dryi_pinned_state_of(dryi_pinned_tag(cell));
+    if (state == DRYI_PINNED_USED)
+        return DRY_PINNED_IN_USE;
+    return state == DRYI_PINNED_PENDING ? DRY_PINNED_PENDING : DRY_PINNED_FREE;
+}
+
+static void
+visit_arena(const struct dryi_pinned_arena *a,
+            void (*visit)(void *self, const struct dry_pinned_block *block), void *self)
+{
+    for (uint32_t at = 0; at < a->count; at += a->cells[at].size) {
+        const struct dryi_pinned_cell *cell = &a->cells[at];
+        struct dry_pinned_block block = {
+            .address = dryi_pinned_block_address(a, cell),
+            .bytes = dryi_pinned_block_bytes(a, cell),
+            .arena = a->range.address,
+            .state = public_state(cell),
+        };
+        if (block.state != DRY_PINNED_FREE)
+            block.requested_bytes = block.bytes - cell->waste;
+        visit(self, &block);
+    }
+}
+
+enum dry_status
+dry_pinned_walk(struct dry_pinned *pinned,
+                void (*visit)(void *self, const struct dry_pinned_block *block),
+                void *self)
+{
+    if (dryi_fork_mark_is_child(&pinned->fork))
+        return DRY_ERR_UNSUPPORTED;
+    dryi_pinned_lock_all(pinned);
+    for (uint32_t i = 0; i < pinned->arena_count; i++)
+        visit_arena(pinned->arenas[i], visit, self);
+    dryi_pinned_unlock_all(pinned);
+    return DRY_OK;
+}
+
 /* --- explaining ----------------------------------------------------------------------------- */
 
 enum dry_status

@@ -1042,6 +1042,57 @@ every_refused_event_is_survived(void **state)
     }
 }
 
+/* --- walking -------------------------------------------------------------------------------- */
+
+/* The blocks of a walk, summed by state. */
+struct walk {
+    uint64_t bytes[3], counts[3], requested, end, arena;
+    bool is_out_of_order;
+};
+
+static void
+count_block(void *self, const struct dry_pinned_block *block)
+{
+    struct walk *w = self;
+    w->bytes[block->state] += block->bytes;
+    w->counts[block->state]++;
+    w->requested += block->requested_bytes;
+    bool is_first = block->arena != w->arena;
+    w->is_out_of_order |= block->address != (is_first ? block->arena : w->end);
+    w->arena = block->arena;
+    w->end = block->address + block->bytes;
+}
+
+static void
+walk_visits_all_that_is_pinned(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct walk w = {.arena = 0};
+    prepare(&f);
+    begin(&f);
+    assert_int_equal(dry_pinned_walk(f.pinned, count_block, &w), DRY_OK);
+    assert_true(w.counts[0] + w.counts[1] + w.counts[2] == 0);
+    void *held[6];
+    for (size_t i = 0; i < 6; i++)
+        held[i] = alloc(&f, DRYI_MIB + i);
+    give(&f, held[1]);
+    use_and_give(&f, held[3], 0);
+    assert_int_equal(dry_pinned_walk(f.pinned, count_block, &w), DRY_OK);
+    struct dry_pinned_stats s = stats_of(&f);
+    assert_true(w.counts[DRY_PINNED_IN_USE] == 4 && w.counts[DRY_PINNED_PENDING] == 1);
+    assert_true(w.bytes[0] + w.bytes[1] + w.bytes[2] ==
+                (uint64_t)s.allocated_bytes.current);
+    assert_true(w.bytes[1] + w.bytes[2] == (uint64_t)s.active_bytes.current);
+    assert_true(w.bytes[DRY_PINNED_PENDING] == (uint64_t)s.pending_bytes);
+    assert_true(w.requested == (uint64_t)s.requested_bytes.current);
+    assert_false(w.is_out_of_order);
+    for (size_t i = 0; i < 6; i++)
+        if (i != 1 && i != 3)
+            give(&f, held[i]);
+    end(&f);
+}
+
 /* --- threads and processes ------------------------------------------------------------------- */
 
 #define THREADS 8
@@ -1076,6 +1127,7 @@ look_around(struct crowd *c, struct random *r)
 {
     struct dry_pinned *p = c->f.pinned;
     struct dry_pinned_explanation e;
+    struct walk w = {.arena = 0};
     enum dry_status status = DRY_OK;
     switch (random_below(r, 400)) {
     case 0:
@@ -1090,7 +1142,8 @@ look_around(struct crowd *c, struct random *r)
         (void)stats_of(&c->f);
         break;
     case 5:
-        status = dry_pinned_check(p, NULL);
+        status = random_below(r, 2) ? dry_pinned_check(p, NULL)
+                                    : dry_pinned_walk(p, count_block, &w);
         break;
     case 6:
         status = dry_pinned_warm(p, 16 * DRYI_MIB, random_below(r, 2) != 0, NULL);
@@ -1263,6 +1316,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(walk_visits_all_that_is_pinned),
         cmocka_unit_test(a_freed_block_is_handed_out_again),
         cmocka_unit_test(what_is_no_block_in_use_is_refused),
         cmocka_unit_test(of_many_the_wrong_ones_alone_are_refused),
