@@ -11,6 +11,8 @@
  *          on this thread.
  */
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,6 +33,30 @@ DRY_SHIM_API const char *dry_shim_enable(const char *placement, const char *conf
 
 /* The placement that is enabled; NULL: none. */
 DRY_SHIM_API const char *dry_shim_placement(void);
+
+/*
+ * Make a pinned cache of Drystone's PyTorch's allocator of pinned memory, at any time: blocks
+ * that were handed out before stay their allocator's. `options` is read by
+ * dry_pinned_options_parse(). `ahead_bytes` are pinned in the background, or as many as there is
+ * room for, with a warning. `device` is the GPU whose driver context registers memory; -1: the
+ * one that is current when memory is first asked for, and then nothing is pinned before. `node`
+ * is that of struct dry_pinned_options. `library` is the driver's; NULL: the usual one.
+ *
+ * Fails if it was enabled before, for an option that is none, and if the driver refuses.
+ */
+DRY_SHIM_API const char *dry_shim_enable_pinned(const char *options, uint64_t ahead_bytes,
+                                                int device, int node, const char *library);
+
+/* Give back what is idle, as torch.accelerator.memory.empty_host_cache() does. */
+DRY_SHIM_API const char *dry_shim_pinned_clear(void);
+
+/* Visit the figures of dry_pinned_stats_visit(); zeros before memory is first asked for. */
+DRY_SHIM_API const char *
+dry_shim_pinned_stats(void (*visit)(void *self, const char *key, int64_t value),
+                      void *self);
+
+/* Walk the cache's invariants, see dry_pinned_check(). */
+DRY_SHIM_API const char *dry_shim_pinned_check(void);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
     dt.enable(placement="torch")       # PyTorch's decisions, at our cost
     with dt.pool(): ...                # a part of a program
     dt.record("oom-{rank}.pickle")     # PyTorch's own allocator: snapshot and verdict on OOM
+    dt.enable_pinned()                 # pinned memory, at any time
 
 or, without a line in the program, `python -m drystone.torch train.py` and
 `drystone run --allocator paged -- python train.py`.
@@ -14,8 +15,10 @@ or, without a line in the program, `python -m drystone.torch train.py` and
 Importing this imports PyTorch, and changes nothing.
 """
 from ._enable import enable, enabled, enabled_seam
+from ._pinned import enable_pinned, pinned_clear, pinned_stats
 from ._pool import pool
 from ._record import record
 from ._shim import ShimError
 
-__all__ = ["ShimError", "enable", "enabled", "enabled_seam", "pool", "record"]
+__all__ = ["ShimError", "enable", "enable_pinned", "enabled", "enabled_seam", "pinned_clear",
+           "pinned_stats", "pool", "record"]
