@@ -3,6 +3,7 @@
 """The programs in doc/python run as they stand: over the stand-in, or with NumPy alone.
 
 Those of CuPy and RMM want a GPU, where test/gpu/cupy_numba.py runs them; here they are compiled.
+That of pinned memory is run by test/shim/pinned.py.
 """
 import os
 import pathlib
@@ -35,7 +36,7 @@ def run(page, **environment):
 
 class Documents(unittest.TestCase):
     def test_every_page_has_a_program(self):
-        for page in ("tensors.md", "cupy.md", "numba.md", "rmm.md"):
+        for page in ("tensors.md", "cupy.md", "numba.md", "rmm.md", "pinned.md"):
             programs = programs_of(page)
             self.assertTrue(programs, page)
             for program in programs:
