@@ -15,7 +15,7 @@ env = {key: value for key, value in os.environ.items() if key != "DRYSTONE_DRY_R
 if env.get("DRY_PRELOAD"):
     standin, rest = env["LD_PRELOAD"].split(":", 1)
     env["LD_PRELOAD"] = f"{standin}:{env['DRY_PRELOAD']}:{rest}"
-program = pathlib.Path(__file__).with_name(sys.argv[2])
+program = pathlib.Path(__file__).parent / sys.argv[2]
 ended = subprocess.run([sys.executable, str(program), *sys.argv[3:]], env=env, stdout=sys.stderr,
                        check=False)
 pathlib.Path(sys.argv[1]).write_text(str(ended.returncode))
