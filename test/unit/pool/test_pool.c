@@ -1206,6 +1206,34 @@ use_private(struct fixture *f)
     assert_true(stats_of(pool).reserved_bytes.all.current == 0);
 }
 
+/* The default pool's cache stays where memory belongs to pools: in placement torch. */
+static void
+empty_one_private(struct fixture *f)
+{
+    struct dry_pool *pool = f->pool;
+    struct dry_pool_id id = {0, 7};
+    bool is_torch = f->placement == DRY_PLACEMENT_TORCH;
+    assert_int_equal(dry_pool_free(pool, take(pool, MIB, 1)), DRY_OK);
+    int64_t cached = stats_of(pool).reserved_bytes.all.current;
+    assert_int_equal(dry_pool_open_private(pool, id, 0), DRY_OK);
+    assert_int_equal(dry_pool_begin_private(pool, id, NULL), DRY_OK);
+    assert_int_equal(dry_pool_free(pool, take(pool, 30 * MIB, 1)), DRY_OK);
+    assert_int_equal(dry_pool_end_private(pool, id), DRY_OK);
+    assert_int_equal(dry_pool_empty_private(pool, id), DRY_OK);
+    assert_true(stats_of(pool).reserved_bytes.all.current > cached);
+    assert_int_equal(dry_pool_release_private(pool, id), DRY_OK);
+    assert_int_equal(dry_pool_empty_private(pool, id), DRY_OK);
+    assert_true(stats_of(pool).reserved_bytes.all.current == (is_torch ? cached : 0));
+    check(pool);
+}
+
+static void
+end_of_a_private_pool_takes_its_memory(void **state)
+{
+    (void)state;
+    with_each(empty_one_private, GIB);
+}
+
 static void
 private_pools_take_what_their_filters_cover(void **state)
 {
@@ -1660,6 +1688,7 @@ main(void)
         cmocka_unit_test(callback_may_begin_a_history),
         cmocka_unit_test(statistics_are_reset),
         cmocka_unit_test(walk_shows_segments_in_order),
+        cmocka_unit_test(end_of_a_private_pool_takes_its_memory),
         cmocka_unit_test(private_pools_take_what_their_filters_cover),
         cmocka_unit_test(private_memory_serves_before_an_oom),
         cmocka_unit_test(captures_hold_frees_back),
