@@ -15,7 +15,8 @@ struct standin_graph {
     uint64_t id, node_count;
     struct standin_user_object **objects;
     size_t object_count;
-    bool is_open; /* its capture has not ended */
+    bool is_open;    /* its capture has not ended */
+    bool is_spoiled; /* by a call that no graph can hold */
     int references;
 };
 
@@ -138,8 +139,15 @@ cudaStreamGetFlags(void *handle, unsigned *flags)
 EXPORT enum cuda_error
 cudaStreamGetId(void *handle, unsigned long long *id)
 {
-    *id = standin_stream(handle)->id;
-    return CUDA_OK;
+    /* As driver 580 does, whatever the thread's mode of capture. */
+    standin_lock();
+    struct standin_stream *stream = standin_stream(handle);
+    *id = stream->id;
+    bool is_captured = stream->capture != NULL;
+    if (is_captured)
+        stream->capture->is_spoiled = true;
+    standin_unlock();
+    return is_captured ? standin_note(CUDA_CAPTURE_UNSUPPORTED) : CUDA_OK;
 }
 
 EXPORT enum cuda_error
@@ -355,6 +363,7 @@ cudaStreamEndCapture(void *handle, struct standin_graph **graph)
     *graph = ended;
     if (ended) {
         ended->is_open = false;
+        result = ended->is_spoiled ? CUDA_CAPTURE_INVALIDATED : CUDA_OK;
         for (struct standin_stream *s = streams; s; s = s->next) {
             if (s->capture == ended)
                 s->capture = NULL;

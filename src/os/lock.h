@@ -33,7 +33,8 @@
 #include "base/aside.h"
 
 #ifdef __GLIBC_PREREQ
-#if __GLIBC_PREREQ(2, 32) /* the oldest that the program will run on, not the newest known */
+/* The oldest that the program will run on, not the newest known. */
+#if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define DRYI_LOCK_IS_ALONE() (__libc_single_threaded)
 #endif

@@ -66,6 +66,14 @@ struct dryi_front_watcher {
     void *self;
 };
 
+/* The blocks that a private pool had at a checkpoint. */
+struct dryi_restored {
+    struct dryi_pool_id pool;
+    uint64_t hold; /* which of the pools that had this id */
+    const struct dryi_block_info *blocks;
+    size_t count;
+};
+
 /* Told, from inside restore_pool, of what goes and comes. */
 struct dryi_restore_watcher {
     /* The next event is of this action: ALLOC or FREE_REQUESTED. */
@@ -149,8 +157,8 @@ struct dryi_place_ops {
     /* A pool that is gone by now is accepted. NULL: nothing is to be given back. */
     void (*unhold_pool)(void *self, struct dryi_pool_id pool, uint64_t hold);
     /*
-     * Free all blocks in use of a held pool, and put those of `blocks` that are allocated back where
-     * they were. `blocks` are all blocks of the pool as a walk told them, by address, none of them
+     * Free all blocks in use of a held pool, and put those of `wanted` that are allocated back where
+     * they were. They are all blocks of the pool as a walk told them, by address, none of them
      * pending. Returns before anything changed:
      *     ARGUMENT  The pool is gone or without users, or memory of it is, or a block in the way
      *               waits for other streams.
@@ -158,8 +166,7 @@ struct dryi_place_ops {
      * SYSTEM after something changed: an event could not be recorded for a block that other streams
      * use. What the watcher was told is free, all else is as it was.
      */
-    enum dry_status (*restore_pool)(void *self, struct dryi_pool_id pool, uint64_t hold,
-                                    const struct dryi_block_info *blocks, size_t count,
+    enum dry_status (*restore_pool)(void *self, const struct dryi_restored *wanted,
                                     const struct dryi_restore_watcher *watcher,
                                     struct dry_error *err);
 

@@ -68,6 +68,7 @@ int cuStreamCreate(void **stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
 int cuStreamGetCtx(void *stream, void **context);
 int cuStreamGetId(void *stream, unsigned long long *id);
+int cuStreamIsCapturing(void *stream, int *status);
 int cuStreamSynchronize(void *stream);
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 int cuEventCreate(void **event, unsigned flags);

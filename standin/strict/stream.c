@@ -222,13 +222,27 @@ cuStreamGetCtx(void *handle, void **context)
     return stand_in_end(result);
 }
 
+/* Under capture are all streams but the default ones. */
+EXPORT int
+cuStreamIsCapturing(void *handle, int *status)
+{
+    bool is_default = (uintptr_t)handle < FIRST_SLOT;
+    int result = stand_in_begin(is_default ? NEEDS_CONTEXT : NEEDS_INIT);
+    if (result == DRYI_CUDA_SUCCESS)
+        *status = stand_in_state.is_capturing && !is_default;
+    return stand_in_end(result);
+}
+
 EXPORT int
 cuStreamGetId(void *handle, unsigned long long *id)
 {
     /* Only the default streams are those of the current context. */
     bool is_default = (uintptr_t)handle < FIRST_SLOT;
     int result = stand_in_begin(is_default ? NEEDS_CONTEXT : NEEDS_INIT);
-    if (result == DRYI_CUDA_SUCCESS) {
+    if (result == DRYI_CUDA_SUCCESS && stand_in_state.is_capturing && !is_default) {
+        stand_in_misuse("cuStreamGetId of a stream under capture");
+        result = DRYI_CUDA_CAPTURE_UNSUPPORTED;
+    } else if (result == DRYI_CUDA_SUCCESS) {
         const struct stream *stream = find_stream(handle);
         if (stream)
             *id = stream->id;

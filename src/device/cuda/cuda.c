@@ -463,19 +463,76 @@ cuda_wait_all(void *self)
 #define LEGACY_STREAM UINT64_C(1)
 #define THREAD_STREAM UINT64_C(2)
 
+static struct dryi_cuda_stream *
+kept_stream(struct dry_cuda *cuda, uint64_t stream)
+{
+    uint64_t mixed = stream * UINT64_C(0x9e3779b97f4a7c15);
+    return &cuda->streams[(mixed >> 32) & (DRYI_CUDA_STREAMS_KEPT - 1)];
+}
+
+static void
+keep_stream_id(struct dry_cuda *cuda, uint64_t stream, uint64_t id)
+{
+    struct dryi_cuda_stream *kept = kept_stream(cuda, stream);
+    if (atomic_load_explicit(&kept->handle, memory_order_relaxed) == stream &&
+        atomic_load_explicit(&kept->id, memory_order_relaxed) == id)
+        return;
+    dryi_lock_take(&cuda->streams_lock);
+    atomic_store_explicit(&kept->handle, stream, memory_order_relaxed);
+    atomic_store_explicit(&kept->id, id, memory_order_relaxed);
+    dryi_lock_give(&cuda->streams_lock);
+}
+
+/* The id that is kept for a handle, or else the handle. */
+static uint64_t
+recall_stream_id(struct dry_cuda *cuda, uint64_t stream)
+{
+    struct dryi_cuda_stream *kept = kept_stream(cuda, stream);
+    dryi_lock_take(&cuda->streams_lock);
+    bool is_kept = atomic_load_explicit(&kept->handle, memory_order_relaxed) == stream;
+    uint64_t id = atomic_load_explicit(&kept->id, memory_order_relaxed);
+    dryi_lock_give(&cuda->streams_lock);
+    return is_kept ? id : stream;
+}
+
+/*
+ * Ask the driver. cuStreamGetId of a stream under capture ends the capture, whatever the thread's
+ * mode (seen with driver 580), so such a stream has the id that it had before. A handle that was
+ * never asked about, or not lately, stands for itself then.
+ */
+static int
+ask_driver(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
+{
+    const struct dryi_cuda_driver *d = &cuda->context.driver;
+    int is_capturing = 0;
+    int result = d->stream_is_capturing
+                     ? d->stream_is_capturing(handle_of(stream), &is_capturing)
+                     : DRYI_CUDA_SUCCESS;
+    if (result == DRYI_CUDA_SUCCESS && is_capturing) {
+        *id = recall_stream_id(cuda, stream);
+        return result;
+    }
+    if (result != DRYI_CUDA_SUCCESS)
+        return result;
+    result = d->stream_get_id(handle_of(stream), id);
+    if (result == DRYI_CUDA_SUCCESS && stream != THREAD_STREAM)
+        keep_stream_id(cuda, stream, *id);
+    return result;
+}
+
 /* A default stream is of the current context, which must be the device's. */
 static int
 ask_stream_id(struct dry_cuda *cuda, uint64_t stream, unsigned long long *id)
 {
     int result = DRYI_CUDA_INVALID_CONTEXT;
     if (stream > THREAD_STREAM)
-        result = cuda->context.driver.stream_get_id(handle_of(stream), id);
+        result = ask_driver(cuda, stream, id);
     if (result != DRYI_CUDA_INVALID_CONTEXT)
         return result;
     struct dryi_cuda_stay stay = enter(cuda);
     if (stay.result != DRYI_CUDA_SUCCESS)
         return stay.result;
-    result = cuda->context.driver.stream_get_id(handle_of(stream), id);
+    result = ask_driver(cuda, stream, id);
     leave(cuda, &stay);
     return result;
 }
@@ -662,6 +719,7 @@ dry_cuda_open(const struct dry_cuda_options *options, struct dry_cuda **cuda,
     if (!c)
         return dryi_fail_memory(err, "a CUDA device");
     c->memory = memory;
+    dryi_lock_init(&c->streams_lock);
     status = open_device(c, &o, err);
     if (status != DRY_OK) {
         dry_cuda_close(c);
@@ -678,6 +736,7 @@ dry_cuda_close(struct dry_cuda *cuda)
         return;
     struct dry_memory memory = cuda->memory;
     dryi_cuda_context_close(&cuda->context);
+    dryi_lock_finish(&cuda->streams_lock);
     dryi_memory_free(&memory, cuda, 1, sizeof *cuda);
 }
 

@@ -70,6 +70,7 @@ static const struct entry entries[] = {
     ENTRY("cuMemHostRegister_v2", mem_host_register, OPTIONAL),
     ENTRY("cuMemHostUnregister", mem_host_unregister, OPTIONAL),
     ENTRY("cuStreamGetCtx", stream_get_context, OPTIONAL),
+    ENTRY("cuStreamIsCapturing", stream_is_capturing, OPTIONAL),
     ENTRY("cuThreadExchangeStreamCaptureMode", exchange_capture_mode, OPTIONAL),
     ENTRY("cuDeviceGetMemPool", device_get_pool, OPTIONAL),
     ENTRY("cuMemPoolGetAttribute", pool_get_attribute, OPTIONAL),

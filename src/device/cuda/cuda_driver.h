@@ -158,6 +158,7 @@ struct dryi_cuda_driver {
     int (*graph_get_attribute)(int device, int attribute, void *value); /* 11.4 */
     int (*graph_trim)(int device);                                      /* 11.4 */
     int (*stream_get_id)(void *stream, unsigned long long *id);         /* 12.0 */
+    int (*stream_is_capturing)(void *stream, int *status);              /* 10.0 */
 };
 
 /* UNSUPPORTED: there is no such library, or it lacks a function; err says which. */

@@ -14,6 +14,15 @@
 #include <stdbool.h>
 
 #include "device/cuda/cuda_context.h"
+#include "os/lock.h"
+
+/* Streams whose ids are kept, by handle; a power of two. */
+#define DRYI_CUDA_STREAMS_KEPT 64
+
+/* The id that a stream had when somebody last asked about this handle. */
+struct dryi_cuda_stream {
+    atomic_uint_least64_t handle, id;
+};
 
 struct dry_cuda {
     struct dry_memory memory;
@@ -27,6 +36,10 @@ struct dry_cuda {
     atomic_uint_least64_t retries;
     atomic_int unmaps_singly;
     atomic_uint_least64_t peers; /* a bit for each device that uses what is mapped, too */
+
+    /* The lock is of writers, and of who wants a handle and its id of one moment. */
+    struct dryi_lock streams_lock;
+    struct dryi_cuda_stream streams[DRYI_CUDA_STREAMS_KEPT];
 };
 
 static inline bool

@@ -398,29 +398,28 @@ restore(struct restore *r)
 }
 
 enum dry_status
-dryi_paged_restore_pool(void *self, struct dryi_pool_id pool, uint64_t hold,
-                        const struct dryi_block_info *blocks, size_t count,
+dryi_paged_restore_pool(void *self, const struct dryi_restored *wanted,
                         const struct dryi_restore_watcher *watcher, struct dry_error *err)
 {
     struct dryi_paged *p = self;
     struct restore r = {.p = p,
-                        .owner = find_used_owner(p, pool),
-                        .blocks = blocks,
-                        .count = count,
+                        .owner = find_used_owner(p, wanted->pool),
+                        .blocks = wanted->blocks,
+                        .count = wanted->count,
                         .watcher = watcher,
                         .err = err};
-    if (r.owner == NONE || p->owners[r.owner].made != hold)
+    if (r.owner == NONE || p->owners[r.owner].made != wanted->hold)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the pool of the checkpoint is gone");
     p->hindered = DRY_OK;
     dryi_paged_release_held(p);
     if (p->hindered != DRY_OK)
         return dryi_fail(err, p->hindered, "an event could not be recorded");
-    r.shelves = dryi_memory_zalloc(&p->memory, count + 1, sizeof *r.shelves);
+    r.shelves = dryi_memory_zalloc(&p->memory, r.count + 1, sizeof *r.shelves);
     if (!r.shelves)
         return dryi_fail_memory(err, "a pool's former blocks");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < r.count; i++)
         r.shelves[i] = NONE;
     enum dry_status status = restore(&r);
-    dryi_memory_free(&p->memory, r.shelves, count + 1, sizeof *r.shelves);
+    dryi_memory_free(&p->memory, r.shelves, r.count + 1, sizeof *r.shelves);
     return status;
 }

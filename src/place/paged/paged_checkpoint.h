@@ -9,10 +9,7 @@
 enum dry_status dryi_paged_hold_pool(void *self, struct dryi_pool_id pool,
                                      uint64_t *hold);
 void dryi_paged_unhold_pool(void *self, struct dryi_pool_id pool, uint64_t hold);
-enum dry_status dryi_paged_restore_pool(void *self, struct dryi_pool_id pool,
-                                        uint64_t hold,
-                                        const struct dryi_block_info *blocks,
-                                        size_t count,
+enum dry_status dryi_paged_restore_pool(void *self, const struct dryi_restored *wanted,
                                         const struct dryi_restore_watcher *watcher,
                                         struct dry_error *err);
 

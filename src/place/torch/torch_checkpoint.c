@@ -237,12 +237,13 @@ restore_all(struct dryi_torch *t, uint32_t owner, const struct dryi_map *segment
 }
 
 enum dry_status
-dryi_torch_restore_pool(struct dryi_torch *t, struct dryi_pool_id pool, uint64_t hold,
-                        const struct dryi_block_info *blocks, size_t count,
+dryi_torch_restore_pool(struct dryi_torch *t, const struct dryi_restored *wanted,
                         const struct dryi_restore_watcher *watcher, struct dry_error *err)
 {
-    uint32_t owner = find_used_owner(t, pool);
-    if (owner == NONE || t->owners[owner].made != hold)
+    const struct dryi_block_info *blocks = wanted->blocks;
+    size_t count = wanted->count;
+    uint32_t owner = find_used_owner(t, wanted->pool);
+    if (owner == NONE || t->owners[owner].made != wanted->hold)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the pool of the checkpoint is gone");
     enum dry_status status = settle(t);
     if (status != DRY_OK)

@@ -10,8 +10,7 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_hold_pool(struct dryi_torch *t,
                                                       struct dryi_pool_id pool,
                                                       uint64_t *hold);
 DRY_CHECK_RESULT enum dry_status dryi_torch_restore_pool(
-    struct dryi_torch *t, struct dryi_pool_id pool, uint64_t hold,
-    const struct dryi_block_info *blocks, size_t count,
+    struct dryi_torch *t, const struct dryi_restored *wanted,
     const struct dryi_restore_watcher *watcher, struct dry_error *err);
 
 #endif

@@ -116,11 +116,10 @@ place_hold_pool(void *self, struct dryi_pool_id pool, uint64_t *hold)
 }
 
 static enum dry_status
-place_restore_pool(void *self, struct dryi_pool_id pool, uint64_t hold,
-                   const struct dryi_block_info *blocks, size_t count,
+place_restore_pool(void *self, const struct dryi_restored *wanted,
                    const struct dryi_restore_watcher *watcher, struct dry_error *err)
 {
-    return dryi_torch_restore_pool(self, pool, hold, blocks, count, watcher, err);
+    return dryi_torch_restore_pool(self, wanted, watcher, err);
 }
 
 static enum dry_status

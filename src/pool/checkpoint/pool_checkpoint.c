@@ -283,8 +283,9 @@ restore(struct restore *r, struct dry_error *err)
     if (note_all_used(r) && reserve_slots(r)) {
         struct dryi_restore_watcher watcher = {
             .begin = on_begin, .freed = on_freed, .made = on_made, .self = r};
-        status = place->ops->restore_pool(place->self, c->id, c->hold, c->blocks,
-                                          c->count, &watcher, err);
+        struct dryi_restored wanted = {
+            .pool = c->id, .hold = c->hold, .blocks = c->blocks, .count = c->count};
+        status = place->ops->restore_pool(place->self, &wanted, &watcher, err);
     } else {
         status = dryi_fail_memory(err, "a pool's blocks in use");
     }

@@ -948,6 +948,26 @@ destroyed_stream_does_not_end_the_device(void **state)
     dryi_cuda_driver_close(&b.driver);
 }
 
+/* The driver's answer would end the capture. */
+static void
+stream_under_capture_keeps_its_id(void **state)
+{
+    (void)state;
+    struct bench b = begin(NULL);
+    be_current(&b);
+    uint64_t known = make_stream(&b), fresh = make_stream(&b);
+    uint64_t id = b.d.ops->stream_id(b.d.self, known);
+    assert_true(id != known);
+    b.control->capture(true);
+    assert_true(b.d.ops->stream_id(b.d.self, known) == id);
+    assert_true(b.d.ops->stream_id(b.d.self, fresh) == fresh);
+    b.control->capture(false);
+    assert_true(b.d.ops->stream_id(b.d.self, known) == id);
+    assert_true(b.d.ops->stream_id(b.d.self, fresh) != fresh);
+    be_current_no_more(&b);
+    end(&b);
+}
+
 static void
 stream_ids_never_come_again(void **state)
 {
@@ -962,7 +982,7 @@ stream_ids_never_come_again(void **state)
     assert_true(b.d.ops->stream_id(b.d.self, 0) == b.d.ops->stream_id(b.d.self, 1));
     assert_true(get_driver_account(&b).calls == calls); /* hot, so none */
     assert_true(b.d.ops->stream_id(b.d.self, stream) == id);
-    assert_true(get_driver_account(&b).calls == calls + 1);
+    assert_true(get_driver_account(&b).calls == calls + 2);
     uint64_t thread_id = b.d.ops->stream_id(b.d.self, 2);
     assert_true(thread_id != id && thread_id != 2);
     assert_int_equal(b.stream_destroy(handle(stream)), 0);
@@ -1108,6 +1128,7 @@ main(void)
         cmocka_unit_test(events_pass_in_stream_order),
         cmocka_unit_test(destroyed_stream_is_waited_for_with_all_others),
         cmocka_unit_test(destroyed_stream_does_not_end_the_device),
+        cmocka_unit_test(stream_under_capture_keeps_its_id),
         cmocka_unit_test(stream_ids_never_come_again),
         cmocka_unit_test(capture_under_way_is_not_spoilt),
         cmocka_unit_test(former_context_is_current_again),
