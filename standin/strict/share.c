@@ -27,9 +27,10 @@ cuIpcGetMemHandle(struct dry_range_name *name, dryi_cuda_address address)
 {
     int result = stand_in_begin(NEEDS_CONTEXT);
     const struct span *range = stand_in_find_containing(&stand_in_state.ranges, address);
-    if (result == DRYI_CUDA_SUCCESS && (!range || range->address != address))
+    bool is_range = range && range->address == address;
+    if (result == DRYI_CUDA_SUCCESS && !is_range) {
         result = stand_in_misuse("cuIpcGetMemHandle of what is not a range");
-    if (result == DRYI_CUDA_SUCCESS) {
+    } else if (result == DRYI_CUDA_SUCCESS && range) {
         struct written written = {.address = address, .size = range->size};
         memcpy(written.magic, magic, sizeof magic);
         *name = (struct dry_range_name){{0}};
@@ -43,7 +44,7 @@ open_range(const struct written *written, dryi_cuda_address *address)
 {
     struct state *s = &stand_in_state;
     const struct span *range = stand_in_find_containing(&s->ranges, written->address);
-    if (memcmp(written->magic, magic, sizeof magic) || !range ||
+    if (memcmp(written->magic, magic, sizeof magic) != 0 || !range ||
         range->size != written->size)
         return DRYI_CUDA_INVALID_VALUE;
     for (size_t i = 0; i < s->opened.count; i++) {
@@ -95,9 +96,9 @@ cuMemRetainAllocationHandle(dryi_cuda_handle *handle, void *address)
     int result = stand_in_begin(NEEDS_CONTEXT);
     const struct span *mapping =
         stand_in_find_containing(&s->mappings, (uint64_t)(uintptr_t)address);
-    if (result == DRYI_CUDA_SUCCESS && !mapping)
+    if (result == DRYI_CUDA_SUCCESS && !mapping) {
         result = stand_in_misuse("cuMemRetainAllocationHandle where nothing is mapped");
-    if (result == DRYI_CUDA_SUCCESS) {
+    } else if (result == DRYI_CUDA_SUCCESS && mapping) {
         struct handle *h = &s->handles[mapping->slot];
         h->opens++;
         *handle = stand_in_number_of(h);

@@ -97,10 +97,10 @@ share_range(const struct dry_pool *pool, const struct dryi_segment_info *run,
 }
 
 static enum dry_status
-share_pages(const struct dry_pool *pool, const struct dryi_segment_info *run,
-            const struct search *block, uint64_t end, struct dry_pool_share *share,
-            int *descriptors, size_t room)
+share_pages(const struct dry_pool *pool, const struct search *block, uint64_t end,
+            struct dry_pool_share *share, int *descriptors, size_t room)
 {
+    const struct dryi_segment_info *run = &block->run;
     const struct dry_device *device = &pool->device;
     uint64_t page = page_of(pool, run);
     uint64_t first = (block->address - run->addr) / page;
@@ -135,8 +135,7 @@ share_block(struct dry_pool *pool, uint64_t address, struct dry_pool_share *shar
         return status == DRY_OK ? DRY_ERR_ARGUMENT : status;
     if (!search.run.is_expandable)
         return share_range(pool, &search.run, address, share);
-    return share_pages(pool, &search.run, &search, info.addr + info.size, share,
-                       descriptors, room);
+    return share_pages(pool, &search, info.addr + info.size, share, descriptors, room);
 }
 
 enum dry_status

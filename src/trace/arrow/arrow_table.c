@@ -95,14 +95,14 @@ static const struct {
     const struct dryi_arrow_column *columns;
     size_t count;
 } tables[] = {
-#define TABLE(name)                                                                      \
-    {                                                                                    \
-#name, name, sizeof name / sizeof *name                                          \
-    }
-    [DRY_ARROW_EVENTS] = TABLE(events),           [DRY_ARROW_SEGMENTS] = TABLE(segments),
-    [DRY_ARROW_BLOCKS] = TABLE(blocks),           [DRY_ARROW_DEVICES] = TABLE(devices),
-    [DRY_ARROW_ANNOTATIONS] = TABLE(annotations), [DRY_ARROW_STACKS] = TABLE(stacks),
-    [DRY_ARROW_FRAMES] = TABLE(frames),
+    [DRY_ARROW_EVENTS] = {"events", events, sizeof events / sizeof *events},
+    [DRY_ARROW_SEGMENTS] = {"segments", segments, sizeof segments / sizeof *segments},
+    [DRY_ARROW_BLOCKS] = {"blocks", blocks, sizeof blocks / sizeof *blocks},
+    [DRY_ARROW_DEVICES] = {"devices", devices, sizeof devices / sizeof *devices},
+    [DRY_ARROW_ANNOTATIONS] = {"annotations", annotations,
+                               sizeof annotations / sizeof *annotations},
+    [DRY_ARROW_STACKS] = {"stacks", stacks, sizeof stacks / sizeof *stacks},
+    [DRY_ARROW_FRAMES] = {"frames", frames, sizeof frames / sizeof *frames},
 };
 _Static_assert(sizeof tables / sizeof *tables == DRY_ARROW_TABLE_COUNT, "a table each");
 _Static_assert(sizeof(enum dry_block_state) == 4, "the state is exported as 32 bits");
