@@ -19,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import architectures
 from command_here import find_command, has_command
 from drystone import plan as dp
-from drystone.plan._measure import _Runner
+from drystone.plan._measure import Runner
 from drystone.plan._sizes import look
 
 BAR = 0.02
@@ -87,7 +87,7 @@ class Estimate(unittest.TestCase):
                 torch.set_default_dtype(torch.bfloat16)
                 self.addCleanup(torch.set_default_dtype, torch.float32)
                 layer, example = layer(), torch.empty(shape, requires_grad=True)
-                stage = look(_Runner(layer), example)
+                stage = look(Runner(layer), example)
                 formula = formula_bytes(estimate(config, [
                     *words, "--precision", "bf16", "--batch", str(shape[0]),
                     "--seq", str(shape[1])]))

@@ -16,7 +16,7 @@ import models
 from command_here import has_command
 from judge import judge
 from drystone import plan as dp
-from drystone.plan._measure import _Estimate, _Runner
+from drystone.plan._measure import Estimate, Runner
 from drystone.plan._operations import ASKING, BESIDE, STAGE_MAX, operations_of
 from drystone.plan._policy import _Counter
 from drystone.plan._verify import frame_bytes
@@ -118,7 +118,7 @@ class Operations(unittest.TestCase):
         with FakeTensorMode(), torch.device("cuda"):
             layer = architectures.PreNorm(F.gelu, 0.1)
             x = torch.empty(2, 8, architectures.WIDTH, requires_grad=True)
-            lines = operations_of(_Runner(layer), x, _Estimate(1.0, 1.0), 1.0)
+            lines = operations_of(Runner(layer), x, Estimate(1.0, 1.0), 1.0)
         dropped = find(lines, "aten.native_dropout.default")
         self.assertEqual([(line.get("keep"), line["group"]) for line in dropped], [(None, 1)] * 3)
         # Of the residual one the mask is read, a byte each, and the result is beside.
