@@ -10,6 +10,11 @@ import torch
 
 import drystone.torch as dt
 
+try:
+    dt.enable("other")
+    raise AssertionError("an unknown placement was taken")
+except dt.ShimError as error:
+    assert 'not "other"' in str(error), error
 dt.record(support.OUT / "plain-{pid}.pickle")
 torch.empty(1, device="cuda")
 try:
