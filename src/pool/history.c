@@ -412,10 +412,10 @@ enum dry_status
 dry_pool_note_snapshot(struct dry_pool *pool)
 {
     struct dry_stats stats;
-    dry_pool_get_stats(pool, &stats);
     enum dry_status status = dryi_pool_enter(pool);
     if (status != DRY_OK)
         return status;
+    pool->place.ops->get_stats(pool->place.self, &stats);
     struct dryi_place_event event = {
         .action = DRY_ACTION_SNAPSHOT,
         .size = (uint64_t)stats.active_bytes.all.current,

@@ -2,7 +2,7 @@
 #ifndef DRYI_CUDA_PEER_H
 #define DRYI_CUDA_PEER_H
 
-/* Who may use what is mapped. */
+/* Devices that may use what is mapped. */
 
 #include "device/cuda/cuda_state.h"
 

@@ -321,18 +321,7 @@ carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t she
     uint64_t end = saved->addr + saved->size;
     uint32_t at = find_block(r, saved, last);
     DRYI_ASSERT(p->blocks[at].state == BLOCK_FREE);
-    dryi_paged_shelf_remove(p, at);
-    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
-    at = dryi_paged_carve(p, at, saved->addr, here - saved->addr);
-    while (block_end(&p->blocks[at]) < end) {
-        dryi_paged_fence_drop(p, p->blocks[at].next);
-        uint32_t next = p->blocks[at].next;
-        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
-        dryi_paged_shelf_remove(p, next);
-        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
-        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
-        dryi_paged_block_absorb(p, at);
-    }
+    at = dryi_paged_carve_along(p, at, saved->addr, end);
     dryi_paged_block_assign(p, at, shelf);
     return at;
 }

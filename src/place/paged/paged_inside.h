@@ -434,6 +434,9 @@ enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request 
 /* Cut `bytes` at addr out of a free block that is on no shelf; one or two records. */
 DRYI_ASIDE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
                                      uint64_t bytes);
+/* Make one block, out of every shelf, of the free blocks in [addr, end), from `at` on. */
+uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr,
+                                uint64_t end);
 
 /* --- paged_ladder.c ----------------------------------------------------------------------- */
 
@@ -450,10 +453,7 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 /* What no shelf had: a block of r->bytes out of every shelf. */
 DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
                                             uint32_t *block);
-/*
- * When all of that failed for a small request: the least that large ones get, from among those.
- * `r` is that request then.
- */
+/* All of that failed for a small request: `r` becomes the least that large ones ask for. */
 enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
                                        uint32_t *block);
 /* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */

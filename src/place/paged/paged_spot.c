@@ -496,6 +496,24 @@ dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t b
     return block;
 }
 
+uint32_t
+dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_t end)
+{
+    dryi_paged_shelf_remove(p, at);
+    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
+    at = dryi_paged_carve(p, at, addr, here - addr);
+    while (block_end(&p->blocks[at]) < end) {
+        dryi_paged_fence_drop(p, p->blocks[at].next);
+        uint32_t next = p->blocks[at].next;
+        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
+        dryi_paged_shelf_remove(p, next);
+        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
+        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        dryi_paged_block_absorb(p, at);
+    }
+    return at;
+}
+
 /* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for fronts. */
 static uint32_t
 count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)
@@ -517,18 +535,7 @@ dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
     enum dry_status status = fill(p, r, spot, &at);
     if (status != DRY_OK)
         return status;
-    dryi_paged_shelf_remove(p, at);
-    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
-    at = dryi_paged_carve(p, at, spot->addr, here - spot->addr);
-    while (block_end(&p->blocks[at]) < end) {
-        dryi_paged_fence_drop(p, p->blocks[at].next);
-        uint32_t next = p->blocks[at].next;
-        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
-        dryi_paged_shelf_remove(p, next);
-        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
-        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
-        dryi_paged_block_absorb(p, at);
-    }
+    at = dryi_paged_carve_along(p, at, spot->addr, end);
     dryi_paged_block_assign(p, at, r->shelf);
     *block = at;
     return DRY_OK;
