@@ -5,7 +5,8 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
-namespace {
+namespace
+{
 
 double
 cpu_seconds()
@@ -20,7 +21,8 @@ cpu_seconds()
 // Replace blocks: the i-th pair frees the block in slots[i] and makes one of sizes[i] bytes there.
 // All slots are full before and empty afterwards. Returns CPU nanoseconds a pair.
 extern "C" __attribute__((visibility("default"))) double
-dry_bench_pairs(size_t pairs, const unsigned *slots, const size_t *sizes, size_t slot_count)
+dry_bench_pairs(size_t pairs, const unsigned *slots, const size_t *sizes,
+                size_t slot_count)
 {
     auto *allocator = c10::cuda::CUDACachingAllocator::get();
     std::vector<void *> kept;

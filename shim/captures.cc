@@ -5,11 +5,13 @@
 
 #include <memory>
 
-namespace shim {
+namespace shim
+{
 
-namespace {
+namespace
+{
 
-// Of the driver's interface.
+// These are numbers of the driver's interface.
 constexpr unsigned no_destructor_sync = 1;
 constexpr unsigned moves = 1; // our reference becomes the graph's
 
@@ -22,7 +24,7 @@ look_up(void *library, const char *name, Function *function)
 
 } // namespace
 
-// What a graph's user object points to.
+// A graph's user object points to this.
 struct Captures::Watch {
     Captures *captures;
     unsigned long long id;

@@ -19,10 +19,12 @@
 
 #include <cuda_runtime_api.h>
 
-namespace shim {
+namespace shim
+{
 
-class Captures {
-public:
+class Captures
+{
+  public:
     Captures();
     // Find the number of the graph that a stream is captured into; 0: the stream is not captured.
     uint64_t number_of(cudaStream_t stream);
@@ -34,7 +36,7 @@ public:
     // Fetch the numbers of graphs that are gone since the last call.
     std::vector<uint64_t> take_ended();
 
-private:
+  private:
     struct Watch;
     struct Driver {
         int (*get_info)(cudaStream_t, int *, unsigned long long *, void **,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.h"
 
+#include "figures.h"
+
 #include <c10/util/Exception.h>
 
 namespace shim
@@ -17,25 +19,13 @@ device_of(DeviceIndex index)
     return {c10::DeviceType::CUDA, index};
 }
 
-// Add a pool's figure. Peaks of several pools need not be of one moment: the sum is no less than
-// the peak of all.
-template <class Stat>
-void
-add(Stat *to, const struct dry_stat &from)
-{
-    to->current += from.current;
-    to->peak += from.peak;
-    to->allocated += from.allocated;
-    to->freed += from.freed;
-}
-
 template <class Array>
 void
 add_all(Array *to, const struct dry_stat_array &from)
 {
-    add(&(*to)[0], from.all);
-    add(&(*to)[1], from.small_pool);
-    add(&(*to)[2], from.large_pool);
+    add_figure(&(*to)[0], from.all);
+    add_figure(&(*to)[1], from.small_pool);
+    add_figure(&(*to)[2], from.large_pool);
 }
 
 // Templates, so that members that a release lacks are left out.
@@ -67,8 +57,8 @@ add_stats(Stats *to, struct dry_pool *pool)
     add_all(&to->active_bytes, from.active_bytes);
     add_all(&to->inactive_split_bytes, from.inactive_split_bytes);
     add_all(&to->requested_bytes, from.requested_bytes);
-    add(&to->oversize_allocations, from.oversize_allocations);
-    add(&to->oversize_segments, from.oversize_segments);
+    add_figure(&to->oversize_allocations, from.oversize_allocations);
+    add_figure(&to->oversize_segments, from.oversize_segments);
     add_counts(to, from);
 }
 
@@ -175,8 +165,8 @@ Device::free(void *address)
     if (status == DRY_ERR_ARGUMENT)
         return free_fed(reinterpret_cast<uintptr_t>(address));
     // A tensor's end must not throw: the block stays in use.
-    TORCH_WARN_ONCE("drystone: a block of cuda:", int(index_), " cannot be freed: ",
-                    dry_status_name(status));
+    TORCH_WARN_ONCE("drystone: a block of cuda:", int(index_),
+                    " cannot be freed: ", dry_status_name(status));
     return true;
 }
 

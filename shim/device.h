@@ -165,7 +165,7 @@ class Device
     std::vector<RejectionObserver> rejection_observers_;
 };
 
-// What the calling thread says about allocations until it says otherwise.
+// The calling thread says this about allocations, until it says otherwise.
 struct Notes {
     std::vector<std::string> compile;
     std::string metadata;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "allocator.h"
+#include "failure.h"
 
 namespace
 {
@@ -13,15 +14,6 @@ const char *
 placement_text(enum dry_placement placement)
 {
     return placement == DRY_PLACEMENT_TORCH ? "torch" : "paged";
-}
-
-// The text stays until the next failure of the thread.
-const char *
-fail(std::string text)
-{
-    static thread_local std::string last;
-    last = std::move(text);
-    return last.c_str();
 }
 
 } // namespace
@@ -37,18 +29,18 @@ dry_shim_enable(const char *placement, const char *conf, const char *compat)
 {
     bool is_torch = std::strcmp(placement, "torch") == 0;
     if (!is_torch && std::strcmp(placement, "paged") != 0)
-        return fail("placement is \"torch\" or \"paged\", not \"" +
-                    std::string(placement) + "\"");
+        return shim::fail("placement is \"torch\" or \"paged\", not \"" +
+                          std::string(placement) + "\"");
     auto *before = shim::torch_cuda::allocator.load();
     if (shim::active())
-        return fail("drystone's allocator is enabled already");
+        return shim::fail("drystone's allocator is enabled already");
     if (before && before->initialized())
-        return fail(
+        return shim::fail(
             "CUDA's memory was used already: enable the allocator before the first "
             "tensor on a GPU and before torch.cuda.init()");
     if (before && before->name() != "native")
-        return fail("PyTorch runs with the allocator \"" + before->name() +
-                    "\": only its native one can be replaced");
+        return shim::fail("PyTorch runs with the allocator \"" + before->name() +
+                          "\": only its native one can be replaced");
     shim::Settings settings{is_torch ? DRY_PLACEMENT_TORCH : DRY_PLACEMENT_PAGED, conf,
                             compat};
     auto *made = new shim::Allocator(std::move(settings));

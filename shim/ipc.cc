@@ -16,7 +16,7 @@ namespace shim
 namespace
 {
 
-// What the bytes begin with; descriptors' numbers follow, as many as pages.
+// The bytes begin with this; descriptors' numbers follow, as many as pages.
 struct Head {
     char magic[8];
     int32_t process;

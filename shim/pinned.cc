@@ -5,9 +5,11 @@
 
 #include <c10/util/Exception.h>
 
-namespace shim {
+namespace shim
+{
 
-namespace {
+namespace
+{
 
 Pinned *the_pinned;
 

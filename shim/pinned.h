@@ -31,7 +31,8 @@
 #include "pinned_trace.h"
 #include "release.h"
 
-namespace shim {
+namespace shim
+{
 
 struct PinnedSettings {
     struct dry_pinned_options options; // but for what follows
@@ -40,8 +41,9 @@ struct PinnedSettings {
     std::string library; // ""; of the driver
 };
 
-class Pinned final : public at::HostAllocator {
-public:
+class Pinned final : public at::HostAllocator
+{
+  public:
     using StreamFilter = std::function<bool(c10::Stream)>;
 
     Pinned(PinnedSettings settings, at::HostAllocator *former);
@@ -83,7 +85,7 @@ public:
     void record_external_unregister(void *address) override;
 #endif
 
-private:
+  private:
     void open();
     void pin_ahead(struct dry_pinned *cache);
     void free(void *address);

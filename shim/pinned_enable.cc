@@ -3,18 +3,11 @@
 
 #include <string>
 
+#include "failure.h"
 #include "pinned.h"
 
-namespace {
-
-// The text stays until the next failure of the thread.
-const char *
-fail(std::string text)
+namespace
 {
-    static thread_local std::string last;
-    last = std::move(text);
-    return last.c_str();
-}
 
 constexpr const char *not_enabled =
     "pinned memory is not drystone's: enable_pinned() first";
@@ -26,7 +19,7 @@ dry_shim_enable_pinned(const char *options, uint64_t ahead_bytes, int device, in
                        const char *library)
 {
     if (shim::active_pinned())
-        return fail("drystone's pinned memory is enabled already");
+        return shim::fail("drystone's pinned memory is enabled already");
     shim::PinnedSettings settings;
     struct dry_error error = {};
     dry_pinned_options_init(&settings.options);
@@ -36,7 +29,7 @@ dry_shim_enable_pinned(const char *options, uint64_t ahead_bytes, int device, in
     settings.device = device;
     settings.library = library ? library : "";
     if (dry_pinned_options_parse(&settings.options, options, &error) != DRY_OK)
-        return fail(error.text);
+        return shim::fail(error.text);
     try {
         auto *former = at::getHostAllocator(at::DeviceType::CUDA);
         auto made = std::make_unique<shim::Pinned>(std::move(settings), former);
@@ -45,9 +38,9 @@ dry_shim_enable_pinned(const char *options, uint64_t ahead_bytes, int device, in
         shim::set_active_pinned(made.get());
         at::setHostAllocator(at::DeviceType::CUDA, made.release(), 1);
     } catch (const c10::Error &why) {
-        return fail(why.what_without_backtrace());
+        return shim::fail(why.what_without_backtrace());
     } catch (const std::exception &why) {
-        return fail(why.what());
+        return shim::fail(why.what());
     }
     return nullptr;
 }
@@ -56,11 +49,11 @@ extern "C" const char *
 dry_shim_pinned_clear(void)
 {
     if (!shim::active_pinned())
-        return fail(not_enabled);
+        return shim::fail(not_enabled);
     try {
         shim::active_pinned()->empty_cache();
     } catch (const c10::Error &why) {
-        return fail(why.what_without_backtrace());
+        return shim::fail(why.what_without_backtrace());
     }
     return nullptr;
 }
@@ -71,7 +64,7 @@ dry_shim_pinned_stats(void (*visit)(void *self, const char *key, int64_t value),
 {
     struct dry_pinned_stats stats = {};
     if (!shim::active_pinned())
-        return fail(not_enabled);
+        return shim::fail(not_enabled);
     if (struct dry_pinned *cache = shim::active_pinned()->made())
         dry_pinned_get_stats(cache, &stats);
     dry_pinned_stats_visit(&stats, visit, self);
@@ -83,9 +76,9 @@ dry_shim_pinned_check(void)
 {
     struct dry_error error = {};
     if (!shim::active_pinned())
-        return fail(not_enabled);
+        return shim::fail(not_enabled);
     struct dry_pinned *cache = shim::active_pinned()->made();
     if (cache && dry_pinned_check(cache, &error) != DRY_OK)
-        return fail(error.text);
+        return shim::fail(error.text);
     return nullptr;
 }

@@ -2,21 +2,14 @@
 // The pinned allocator's figures and history, with those of the allocator before it.
 #include <algorithm>
 
+#include "figures.h"
 #include "pinned.h"
 
-namespace shim {
-
-namespace {
-
-template <class Stat>
-void
-add(Stat *to, const struct dry_stat &from)
+namespace shim
 {
-    to->current += from.current;
-    to->peak += from.peak;
-    to->allocated += from.allocated;
-    to->freed += from.freed;
-}
+
+namespace
+{
 
 template <class Duration>
 void
@@ -36,15 +29,15 @@ void
 add(To *to, const struct dry_pinned_stats &from)
 {
     if constexpr (requires { to->active_requests; }) {
-        add(&to->active_requests, from.active_requests);
-        add(&to->active_bytes, from.active_bytes);
-        add(&to->allocations, from.allocations);
-        add(&to->allocated_bytes, from.allocated_bytes);
+        add_figure(&to->active_requests, from.active_requests);
+        add_figure(&to->active_bytes, from.active_bytes);
+        add_figure(&to->allocations, from.allocations);
+        add_figure(&to->allocated_bytes, from.allocated_bytes);
     } else {
-        add(&to->allocation, from.active_requests);
-        add(&to->allocated_bytes, from.active_bytes);
-        add(&to->segment, from.allocations);
-        add(&to->reserved_bytes, from.allocated_bytes);
+        add_figure(&to->allocation, from.active_requests);
+        add_figure(&to->allocated_bytes, from.active_bytes);
+        add_figure(&to->segment, from.allocations);
+        add_figure(&to->reserved_bytes, from.allocated_bytes);
     }
     add(&to->host_alloc_time, from.host_alloc_time);
     add(&to->host_free_time, from.host_free_time);

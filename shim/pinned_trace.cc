@@ -3,9 +3,11 @@
 
 #if DRY_TORCH >= 214
 
-namespace shim {
+namespace shim
+{
 
-namespace {
+namespace
+{
 
 uint64_t
 number_of(const void *address)

@@ -19,10 +19,12 @@
 #include <c10/core/RingBuffer.h>
 #include <c10/util/ApproximateClock.h>
 
-namespace shim {
+namespace shim
+{
 
-class HostTrace {
-public:
+class HostTrace
+{
+  public:
     using Entry = c10::CachingDeviceAllocator::TraceEntry;
     using Gather = c10::CachingDeviceAllocator::CreateContextFn;
     using When = c10::CachingDeviceAllocator::RecordContext;
@@ -40,7 +42,7 @@ public:
     // Find the stack that a block in use was allocated with; NULL: none was gathered.
     Gathered context_of(uint64_t address);
 
-private:
+  private:
     Gathered gather(When least);
     void add(Entry::Action action, uint64_t address, size_t size, Gathered gathered);
 

@@ -241,7 +241,7 @@ struct Checkpoint : torch_cuda::AllocatorState {
     struct dry_pool_checkpoint *state = nullptr;
 };
 
-// What a restore tells.
+// A restore tells these addresses.
 struct Delta {
     std::vector<uint64_t> freed, live;
 };

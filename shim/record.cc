@@ -58,7 +58,7 @@ add_block(SegmentInfo *segment, const struct dry_pool_part &part, Gathered gathe
     segment->blocks.push_back(std::move(block));
 }
 
-// What a walk over segments collects.
+// A walk over segments collects into this.
 struct Walk {
     Contexts *contexts;
     DeviceIndex device;

@@ -3,7 +3,7 @@
 #define DRY_SHIM_H
 
 /*
- * What Python calls of the shim, by ctypes: libdrystone_torch_2_N.so, made for one release of
+ * Functions of the shim that Python calls by ctypes: libdrystone_torch_2_N.so, made for one release of
  * PyTorch, which has to be loaded before.
  *
  * Threads  The functions that enable are called once, before other threads use PyTorch's CUDA.
@@ -45,15 +45,16 @@ DRY_SHIM_API const char *dry_shim_placement(void);
  * Fails if it was enabled before, for an option that is none, and if the driver refuses.
  */
 DRY_SHIM_API const char *dry_shim_enable_pinned(const char *options, uint64_t ahead_bytes,
-                                                int device, int node, const char *library);
+                                                int device, int node,
+                                                const char *library);
 
 /* Give back what is idle, as torch.accelerator.memory.empty_host_cache() does. */
 DRY_SHIM_API const char *dry_shim_pinned_clear(void);
 
 /* Visit the figures of dry_pinned_stats_visit(); zeros before memory is first asked for. */
-DRY_SHIM_API const char *
-dry_shim_pinned_stats(void (*visit)(void *self, const char *key, int64_t value),
-                      void *self);
+DRY_SHIM_API const char *dry_shim_pinned_stats(void (*visit)(void *self, const char *key,
+                                                             int64_t value),
+                                               void *self);
 
 /* Walk the cache's invariants, see dry_pinned_check(). */
 DRY_SHIM_API const char *dry_shim_pinned_check(void);

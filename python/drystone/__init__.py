@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drystone in Python: make the memory of deep-learning programs fit.
 
-    drystone.open(path)   a memory snapshot: tables, verdicts, replays
-    drystone.empty        tensors on huge pages; also zeros and from_file, see drystone.tensor
-    drystone.torch        our allocators inside PyTorch; a snapshot when memory runs out
-    drystone.plan         measures a model, has it planned, and runs the plan
-    drystone.auto_checkpoint   drystone.plan in one call; also compile_budget
-    drystone.cupy         CuPy's device and pinned memory by our allocators
-    drystone.numba        Numba's device and pinned memory
-    drystone.rmm          a resource of RMM's
+    drystone.open(path)       a memory snapshot: tables, verdicts, replays
+    drystone.empty            tensors on huge pages; also zeros and from_file, see drystone.tensor
+    drystone.torch            our allocators inside PyTorch; a snapshot when memory runs out
+    drystone.plan             measures a model, has it planned, and runs the plan
+    drystone.auto_checkpoint  drystone.plan in one call; also compile_budget
+    drystone.cupy             CuPy's device and pinned memory by our allocators
+    drystone.numba            Numba's device and pinned memory
+    drystone.rmm              a resource of RMM's
 
 `find_command()` and `find_library()` say where the command and the C library are, each the one of
 the wheel if it came with one.

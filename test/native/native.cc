@@ -16,11 +16,13 @@
 #endif
 
 // Exported, but in no header of the wheel.
-namespace c10::cuda::_internal {
+namespace c10::cuda::_internal
+{
 __attribute__((weak)) void setHasPrimaryContext(bool (*)(c10::DeviceIndex));
 }
 
-namespace {
+namespace
+{
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
@@ -156,8 +158,8 @@ enum dry_status
 native_alloc(uint64_t size, uint64_t stream, uint64_t *address)
 {
     try {
-        *address = reinterpret_cast<uintptr_t>(
-            allocator::raw_alloc_with_stream(size, reinterpret_cast<cudaStream_t>(stream)));
+        *address = reinterpret_cast<uintptr_t>(allocator::raw_alloc_with_stream(
+            size, reinterpret_cast<cudaStream_t>(stream)));
         return DRY_OK;
     } catch (const c10::OutOfMemoryError &error) {
         last_text = error.what_without_backtrace();
@@ -180,8 +182,8 @@ native_record_stream(uint64_t address, uint64_t stream)
     void *at = reinterpret_cast<void *>(address);
     c10::DataPtr data(at, at, allocator::get()->raw_deleter(),
                       c10::Device(c10::DeviceType::CUDA, 0));
-    allocator::recordStream(
-        data, c10::cuda::getStreamFromExternal(reinterpret_cast<cudaStream_t>(stream), 0));
+    allocator::recordStream(data, c10::cuda::getStreamFromExternal(
+                                      reinterpret_cast<cudaStream_t>(stream), 0));
     data.release_context();
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m drystone.torch [options] PROGRAM [ARGUMENTS]: a program with Drystone's allocator."""
 import argparse
+import os
 import runpy
 import sys
 
@@ -26,6 +27,8 @@ def _parser():
 
 def main():
     given = _parser().parse_args()
+    if not given.is_module and not os.path.isfile(given.program):
+        sys.exit(f"drystone.torch: {given.program}: there is no such file")
     from . import enable
     try:
         enable(given.placement, conf=given.conf, on_oom=given.on_oom)
@@ -36,7 +39,6 @@ def main():
         sys.path[0] = ""
         runpy.run_module(given.program, run_name="__main__", alter_sys=True)
     else:
-        import os
         sys.path[0] = os.path.dirname(os.path.abspath(given.program))
         runpy.run_path(given.program, run_name="__main__")
 
