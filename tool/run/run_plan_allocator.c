@@ -54,7 +54,9 @@ static void
 check_conf(const struct allocator_plan *p)
 {
     struct dry_error error;
-    if (p->options->allocator_conf && try_conf(p->options, &error) != DRY_OK)
+    const struct run_options *options = p->options;
+    if (options->allocator && options->allocator_conf &&
+        try_conf(options, &error) != DRY_OK)
         run_refuse(p->refusal, error.status == DRY_ERR_MEMORY ? EXIT_MACHINE : EXIT_USAGE,
                    "--allocator-conf: %.160s", error.text);
 }
