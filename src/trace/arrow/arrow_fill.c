@@ -147,9 +147,9 @@ fill_bools(struct ArrowArray *array, const struct dryi_arrow_rows *rows, size_t 
     uint8_t *bits = dryi_arrow_array_take(array, VALUES, (rows->count + 7) / 8, 1);
     if (!bits)
         return false;
-    const bool *flag = (const bool *)rows->first + offset;
+    const bool *flag = rows->first; /* null, where there is no row */
     for (size_t i = 0; i < rows->count; i++)
-        if (flag[i * rows->stride])
+        if (flag[i * rows->stride + offset])
             set_bit(bits, i);
     return true;
 }
