@@ -1316,12 +1316,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(walk_visits_all_that_is_pinned),
         cmocka_unit_test(a_freed_block_is_handed_out_again),
         cmocka_unit_test(what_is_no_block_in_use_is_refused),
         cmocka_unit_test(of_many_the_wrong_ones_alone_are_refused),
         cmocka_unit_test(nothing_is_a_block_of_nothing),
         cmocka_unit_test(rounding_is_a_32nd_at_most),
+        cmocka_unit_test(walk_visits_all_that_is_pinned),
         cmocka_unit_test(blocks_of_two_ranges_are_never_joined),
         cmocka_unit_test(fragmentation_is_bounded),
         cmocka_unit_test(a_block_waits_for_its_streams),
