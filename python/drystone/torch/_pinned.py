@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Union
 
 from .._errors import Error
 from . import _shim
+from ._after import after
 
 BLOCK_SIZE_MB = 1024
 BLOCK_COUNT = 8
@@ -38,7 +39,8 @@ def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int
                                 current one if CUDA is initialized, else the one that is current
                                 when pinned memory is first asked for, and pinning ahead begins then
 
-    Memory that was pinned before stays as it is, and can be used and freed. Errors: Error.
+    Memory that was pinned before stays as it is, and can be used and freed. From now on
+    torch.cuda.empty_cache() gives idle pinned memory back, too. Errors: Error.
     """
     import torch
     options, ahead = _read_options(mode, block_size_mb, block_count, threshold_mb)
@@ -50,10 +52,12 @@ def enable_pinned(block_size_mb: Optional[int] = None, block_count: Optional[int
         device = _read_number("device", device, range(torch.cuda.device_count()))
     _check(shim.dry_shim_enable_pinned(options.encode(), ahead, -1 if device is None else device,
                                        place, None))
+    for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
+        after(torch._C, name, pinned_clear)
 
 
 def pinned_clear() -> None:
-    """Give idle pinned memory back to the system, as PyTorch's empty_host_cache() does."""
+    """Give idle pinned memory back to the system, as torch.cuda.empty_cache() does, too."""
     _check(_loaded().dry_shim_pinned_clear())
 
 

@@ -46,6 +46,18 @@ assert kept["idle_bytes"] == 0 and kept["allocated_bytes.current"] >= 64 * MIB
 del large
 torch._C._host_emptyCache()
 assert pinned_stats()["allocated_bytes.current"] == 0 == pinned_stats()["active_bytes.current"]
+
+# So do the functions that empty the GPU's cache.
+for empty in (torch.cuda.empty_cache, getattr(torch.accelerator, "empty_cache", None)):
+    kept, large = pinned(MIB), pinned(64 * MIB)
+    del large
+    assert pinned_stats()["allocated_bytes.current"] >= 64 * MIB
+    (empty or pinned_clear)()
+    assert pinned_stats()["idle_bytes"] == 0
+    assert MIB <= pinned_stats()["allocated_bytes.current"] < 64 * MIB
+    del kept
+torch.cuda.empty_cache()
+assert pinned_stats()["allocated_bytes.current"] == 0
 torch.cuda.reset_peak_host_memory_stats()
 torch.cuda.reset_accumulated_host_memory_stats()
 assert pinned_stats()["active_bytes.peak"] == pinned_stats()["active_bytes.allocated"] == 0
