@@ -123,6 +123,8 @@ Allocator::at(DeviceIndex device)
     if (Device *ready = made(device))
         return *ready;
     auto fresh = std::make_unique<Device>(device, settings_);
+    for (const auto &conf : confs_)
+        fresh->set_conf(conf);
     if (history_.is_on)
         fresh->set_history(history_);
     for (const auto &observer : observers_)
@@ -155,6 +157,17 @@ Allocator::of(const void *address, struct dry_pool_block *block)
             return device;
     }
     return nullptr;
+}
+
+void
+Allocator::set_conf(const std::string &conf)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    TORCH_CHECK(settings_.placement == DRY_PLACEMENT_TORCH,
+                "placement paged keeps the options that it began with");
+    for (Device *device : all_made())
+        device->set_conf(conf);
+    confs_.push_back(conf);
 }
 
 double

@@ -30,6 +30,9 @@ class Allocator : public torch_cuda::CUDAAllocator
         return settings_;
     }
 
+    // Settings that the program makes while it runs, for devices used already and later ones.
+    void set_conf(const std::string &conf);
+
     // c10::Allocator
     c10::DataPtr allocate(size_t size) override;
     c10::DeleterFnPtr raw_deleter() const override;
@@ -162,6 +165,7 @@ class Allocator : public torch_cuda::CUDAAllocator
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;
     std::vector<torch_cuda::AllocatorTraceTracker> trackers_;
+    std::vector<std::string> confs_; // set since the beginning, in order
     Annotations annotations_;
 };
 

@@ -281,6 +281,15 @@ Device::enable_peer(DeviceIndex peer)
 // --- limits and figures ------------------------------------------------------------------------
 
 void
+Device::set_conf(const std::string &conf)
+{
+    struct dry_error error = {};
+    enum dry_status status = dry_pool_set_conf(pool_, conf.c_str(), &error);
+    TORCH_CHECK(status == DRY_OK, "drystone: settings of cuda:", int(index_), ": ",
+                error.text);
+}
+
+void
 Device::set_fraction(double fraction)
 {
     check(dry_pool_set_fraction(pool_, fraction), "memory fraction");

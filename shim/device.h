@@ -68,6 +68,7 @@ class Device
     // Let another device use this one's pages.
     void enable_peer(DeviceIndex peer);
 
+    void set_conf(const std::string &conf);
     void set_fraction(double fraction);
     double
     fraction() const

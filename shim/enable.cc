@@ -51,6 +51,19 @@ dry_shim_enable(const char *placement, const char *conf, const char *compat)
 }
 
 extern "C" const char *
+dry_shim_set_conf(const char *conf)
+{
+    if (!shim::active())
+        return shim::fail("enable the allocator before its settings");
+    try {
+        shim::active()->set_conf(conf);
+    } catch (const c10::Error &why) {
+        return shim::fail(why.what_without_backtrace());
+    }
+    return nullptr;
+}
+
+extern "C" const char *
 dry_shim_placement(void)
 {
     auto *allocator = shim::active();

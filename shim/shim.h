@@ -31,6 +31,13 @@ DRY_SHIM_API int dry_shim_release(void);
 DRY_SHIM_API const char *dry_shim_enable(const char *placement, const char *conf,
                                          const char *compat);
 
+/*
+ * Apply what the program set by PyTorch's functions to the pools of placement torch, see
+ * dry_pool_set_conf(); devices that are used later begin with it. Fails before enable, for
+ * placement paged, and for what dry_pool_set_conf() refuses.
+ */
+DRY_SHIM_API const char *dry_shim_set_conf(const char *conf);
+
 /* The placement that is enabled; NULL: none. */
 DRY_SHIM_API const char *dry_shim_placement(void);
 

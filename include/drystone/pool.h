@@ -229,6 +229,18 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_limit(struct dry_pool *poo
                                                             uint64_t bytes);
 
 /*
+ * Apply further options to a pool of placement torch, as PyTorch does when a program sets the
+ * allocator's options while it runs: requests from now on go by them, and memory there is stays
+ * as it is. An option that is not mentioned is reset or stays, by PyTorch's rules. A fraction
+ * given so counts for throw_on_cudamalloc_oom alone; dry_pool_set_fraction() sets the limit.
+ * ARGUMENT: an option or a value that is none. UNSUPPORTED: placement paged, whose options are
+ * those of its create. MEMORY. The pool is unchanged then. Cost: O(length).
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_pool_set_conf(struct dry_pool *pool,
+                                                           const char *conf,
+                                                           struct dry_error *err);
+
+/*
  * Wait for streams, and give back to the device all cached memory that no block in use pins. A
  * private pool that has users gives nothing.
  */

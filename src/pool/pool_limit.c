@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/fail.h"
+#include "place/torch/torch.h"
 #include "pool/history.h"
 #include "pool/pool_lock.h"
 
@@ -46,6 +48,45 @@ dry_pool_set_limit(struct dry_pool *pool, uint64_t bytes)
                                pool->limit_bytes);
     dryi_pool_leave(pool);
     return DRY_OK;
+}
+
+/* With the lock held. */
+static enum dry_status
+set_conf(struct dry_pool *pool, const char *conf, size_t length, struct dry_error *err)
+{
+    char *kept = dryi_memory_zalloc(&pool->memory, length + 1, 1);
+    if (!kept)
+        return dryi_fail_memory(err, "a pool's options");
+    memcpy(kept, conf, length);
+    enum dry_status status =
+        dryi_torch_set_conf(pool->place.self, kept, length, &pool->torch_conf, err);
+    if (status == DRY_ERR_FORMAT) { /* of a file it would be; here it is the caller's */
+        status = DRY_ERR_ARGUMENT;
+        if (err)
+            err->status = status;
+    }
+    if (status != DRY_OK) {
+        dryi_memory_free(&pool->memory, kept, length + 1, 1);
+        return status;
+    }
+    dryi_memory_free(&pool->memory, pool->conf, pool->conf_length + 1, 1);
+    pool->conf = kept;
+    pool->conf_length = length;
+    return DRY_OK;
+}
+
+enum dry_status
+dry_pool_set_conf(struct dry_pool *pool, const char *conf, struct dry_error *err)
+{
+    if (pool->options.placement != DRY_PLACEMENT_TORCH)
+        return dryi_fail(err, DRY_ERR_UNSUPPORTED,
+                         "placement paged keeps the options that it was made with");
+    enum dry_status status = dryi_pool_enter(pool);
+    if (status != DRY_OK)
+        return dryi_fail(err, status, "a forked child has no use of its parent's pool");
+    status = set_conf(pool, conf, strlen(conf), err);
+    dryi_pool_leave(pool);
+    return status;
 }
 
 /* A history that asks about frees asks about this, too: entries go by who wanted it. */

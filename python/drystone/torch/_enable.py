@@ -2,8 +2,10 @@
 """Drystone's pools as PyTorch's allocator of device memory."""
 import os
 import sys
+import warnings
 
 from . import _plug, _shim
+from ._after import after
 from ._record import check_name, on_out_of_memory
 
 
@@ -34,11 +36,13 @@ def enable(placement="paged", *, conf=None, on_oom=None, seam="auto"):
     shim = None if seam == "pluggable" else _load(torch, seam)
     if shim is None:
         _plug.enable(torch, placement, conf, on_oom)
+        _follow_settings(torch, None)
         return
     compat = ".".join(str(part) for part in _shim.release_of(torch))
     refused = shim.dry_shim_enable(str(placement).encode(), conf.encode(), compat.encode())
     if refused:
         raise _shim.ShimError(refused.decode())
+    _follow_settings(torch, shim if placement == "torch" else None)
     if on_oom is not None:
         on_out_of_memory(on_oom)
 
@@ -78,6 +82,22 @@ def _load(torch, wanted):
         print(f"drystone: {reason}; CUDAPluggableAllocator serves, which lacks {_plug.LACKS}",
               file=sys.stderr)
         return None
+
+
+def _follow_settings(torch, shim):
+    """Have what the program sets while it runs count for the shim's pools; None: it cannot."""
+    def follow(conf):
+        if shim is None:
+            warnings.warn(f"drystone: {conf!r} changes nothing: placement paged and the seam "
+                          "\"pluggable\" keep the options given to enable()", stacklevel=4)
+            return
+        refused = shim.dry_shim_set_conf(conf.encode())
+        if refused:
+            raise _shim.ShimError(refused.decode())
+
+    for name in ("_accelerator_setAllocatorSettings",
+                 "_cuda_cudaCachingAllocator_set_allocator_settings"):
+        after(torch._C, name, follow)
 
 
 def _conf_of_torch():

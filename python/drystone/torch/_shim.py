@@ -77,4 +77,6 @@ def _declare(shim):
     shim.dry_shim_release.restype = ctypes.c_int
     shim.dry_shim_enable.restype = ctypes.c_char_p
     shim.dry_shim_enable.argtypes = [ctypes.c_char_p] * 3
+    shim.dry_shim_set_conf.restype = ctypes.c_char_p
+    shim.dry_shim_set_conf.argtypes = [ctypes.c_char_p]
     shim.dry_shim_placement.restype = ctypes.c_char_p

@@ -67,6 +67,18 @@ dryi_torch_create(const struct dryi_torch_options *options, struct dryi_torch **
     return DRY_OK;
 }
 
+/* The limit and the statistic of max_split_size stay those of the beginning, as in PyTorch. */
+enum dry_status
+dryi_torch_set_conf(struct dryi_torch *place, const char *text, size_t length,
+                    struct dryi_torch_conf *conf, struct dry_error *err)
+{
+    enum dry_status status =
+        dryi_torch_conf_parse(text, length, place->rules, &place->conf, err);
+    if (status == DRY_OK)
+        *conf = place->conf;
+    return status;
+}
+
 /* Return a range to the device, in use or not. */
 static void
 return_segment(struct dryi_torch *t, const struct segment *s)

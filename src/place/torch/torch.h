@@ -221,6 +221,15 @@ DRY_CHECK_RESULT enum dry_status dryi_torch_trim(struct dryi_torch *place,
 bool dryi_torch_may_have(const struct dryi_torch *place, uint64_t block_size,
                          uint64_t size);
 
+/*
+ * Apply an option string while there are blocks, by this place's release. *conf: all options as
+ * they are now. FORMAT, UNSUPPORTED: as of dryi_torch_conf_parse(), and nothing is changed.
+ */
+DRY_CHECK_RESULT enum dry_status dryi_torch_set_conf(struct dryi_torch *place,
+                                                     const char *text, size_t length,
+                                                     struct dryi_torch_conf *conf,
+                                                     struct dry_error *err);
+
 /* `set_limit` of place.h. */
 void dryi_torch_set_limit(struct dryi_torch *place, uint64_t bytes,
                           uint64_t mapped_bytes);
