@@ -71,8 +71,9 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_trace_from_pool(
 
 /*
  * The placement of a record that a pool made, "paged", and the options it had, which may be
- * empty. NULL and 0: the record does not say, and is taken for PyTorch's. The text is the
- * trace's and not terminated; `length` may be NULL.
+ * empty. A snapshot that PyTorch wrote while the pool was its allocator has both in its settings'
+ * `conf`, after "drystone_placement:". NULL and 0: the record does not say, and is taken for
+ * PyTorch's. The text is the trace's and not terminated; `length` may be NULL.
  */
 DRY_API const char *dry_trace_placement(const struct dry_trace *trace, size_t *length);
 DRY_API const char *dry_trace_placement_conf(const struct dry_trace *trace,

@@ -70,7 +70,8 @@ read_recorded_conf(struct dry_replay *r)
     r->recorded.conf = "";
     if (!s->known)
         return;
-    if (s->conf != DRY_NONE) {
+    /* Of a placement of another's the text is no options of PyTorch's. */
+    if (s->conf != DRY_NONE && !dryi_trace_is_foreign(r->trace)) {
         size_t length;
         r->recorded.conf = dry_trace_string(r->trace, s->conf, &length);
         struct dry_error problem;

@@ -247,25 +247,63 @@ find_text(const struct dry_trace *trace, const char *key, size_t *length)
     return at + 2;
 }
 
+/*
+ * What follows "drystone_placement:" where PyTorch's own snapshot has it before the options: the
+ * shim tells so that the pool's placement is none of PyTorch's. NULL: no such text.
+ */
+static const char *
+find_in_conf(const struct dry_trace *trace, size_t *length)
+{
+    static const size_t key_length = sizeof placement_key - 1;
+    const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
+    *length = 0;
+    if (!settings->known || settings->conf == DRY_NONE)
+        return NULL;
+    size_t whole;
+    const char *text = dry_trace_string(trace, settings->conf, &whole);
+    if (whole <= key_length || memcmp(text, placement_key, key_length) != 0 ||
+        text[key_length] != ':')
+        return NULL;
+    *length = whole - key_length - 1;
+    return text + key_length + 1;
+}
+
 const char *
 dry_trace_placement(const struct dry_trace *trace, size_t *length)
 {
-    return find_text(trace, placement_key, length);
+    size_t left;
+    const char *in_conf = find_in_conf(trace, &left);
+    if (!in_conf)
+        return find_text(trace, placement_key, length);
+    const char *comma = memchr(in_conf, ',', left);
+    if (length)
+        *length = comma ? (size_t)(comma - in_conf) : left;
+    return in_conf;
 }
 
 const char *
 dry_trace_placement_conf(const struct dry_trace *trace, size_t *length)
 {
-    return find_text(trace, conf_key, length);
+    size_t left;
+    const char *in_conf = find_in_conf(trace, &left);
+    if (!in_conf)
+        return find_text(trace, conf_key, length);
+    const char *comma = memchr(in_conf, ',', left);
+    const char *rest = comma ? comma + 1 : in_conf + left;
+    if (length)
+        *length = left - (size_t)(rest - in_conf);
+    return rest;
 }
 
 bool
 dryi_trace_is_foreign(const struct dry_trace *trace)
 {
     const struct dry_trace_settings *settings = &dry_trace_get_view(trace)->settings;
+    size_t length;
+    if (find_in_conf(trace, &length))
+        return true;
     if (!settings->known || settings->extra == DRY_NONE)
         return false;
-    size_t length;
     const char *extra = dry_trace_string(trace, settings->extra, &length);
     return memmem(extra, length, placement_key, sizeof placement_key - 1) != NULL;
 }

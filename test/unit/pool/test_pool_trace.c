@@ -319,11 +319,13 @@ file_says_who_placed(void **state)
 }
 
 static struct dry_trace *
-trace_with_extra(const char *extra, size_t count)
+trace_with(const char *conf, const char *extra, size_t count)
 {
     struct dry_trace_builder *builder;
     assert_int_equal(dry_trace_builder_create(NULL, &builder, NULL), DRY_OK);
     struct dry_trace_settings settings = {.known = true, .conf = DRY_NONE};
+    if (conf)
+        settings.conf = dry_trace_add_string(builder, conf, strlen(conf));
     settings.extra = dry_trace_add_string(builder, extra, count);
     assert_int_equal(dry_trace_set_settings(builder, &settings), DRY_OK);
     struct dry_lane lane = {0};
@@ -339,6 +341,12 @@ trace_with_extra(const char *extra, size_t count)
     struct dry_error err;
     assert_int_equal(dry_trace_builder_finish(builder, &trace, &err), DRY_OK);
     return trace;
+}
+
+static struct dry_trace *
+trace_with_extra(const char *extra, size_t count)
+{
+    return trace_with(NULL, extra, count);
 }
 
 static void
@@ -421,6 +429,38 @@ a_replay_knows_who_placed(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dry_trace *trace =
             trace_with_extra(cases[i].extra, strlen(cases[i].extra));
+        struct dry_replay *replay;
+        const struct dry_replay_recorded *recorded = recorded_of(trace, &replay);
+        assert_string_equal(recorded->place, cases[i].place);
+        assert_string_equal(recorded->place_conf, cases[i].conf);
+        assert_int_equal(recorded->conf_problem != NULL, cases[i].has_problem);
+        dry_replay_destroy(replay);
+        dry_trace_destroy(trace);
+    }
+}
+
+/* PyTorch writes the snapshot, and the shim says in the options who placed. */
+static void
+options_of_pytorch_tell_who_placed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *place, *conf;
+        bool has_problem;
+    } cases[] = {
+        {"drystone_placement:paged,", "paged", "", false},
+        {"drystone_placement:paged", "paged", "", false},
+        {"drystone_placement:paged,budget:1.5,remap:False", "paged",
+         "budget:1.5,remap:False", false},
+        {"drystone_placement:paged,nothing:1", "paged", "nothing:1", true},
+        {"drystone_placement:page", "", "", false},
+        {"drystone_placement:", "", "", false},
+        {"drystone_placement", "torch", "", true},
+        {"drystone_placements:paged", "torch", "", true},
+        {"max_split_size_mb:64,drystone_placement:paged", "torch", "", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dry_trace *trace = trace_with(cases[i].text, "", 0);
         struct dry_replay *replay;
         const struct dry_replay_recorded *recorded = recorded_of(trace, &replay);
         assert_string_equal(recorded->place, cases[i].place);
@@ -673,6 +713,7 @@ main(void)
         cmocka_unit_test(file_says_who_placed),
         cmocka_unit_test(a_placement_is_a_whole_text),
         cmocka_unit_test(a_replay_knows_who_placed),
+        cmocka_unit_test(options_of_pytorch_tell_who_placed),
         cmocka_unit_test(paged_is_replayed_under_the_options_it_was_recorded_with),
         cmocka_unit_test(paged_failure_is_not_advised_pytorchs_settings),
         cmocka_unit_test(deep_stacks_are_asked_for_again_and_cut),
