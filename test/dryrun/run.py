@@ -15,6 +15,8 @@ head says what differs from a plain run:
     needs: MODULE, MODULE            it is skipped, and said to be, where one is missing
                                      (requirements.txt has them all)
     with: WORDS                      between Python and the program's path
+    rules: torch                     it asserts where PyTorch's rules put memory, so it is skipped,
+                                     and said to be, with --allocator paged
 
 With --allocator the programs run with Drystone's allocator in PyTorch (python/drystone/torch), not
 with its own. Snapshots of placement torch must replay as PyTorch's do; for paged, the programs
@@ -46,8 +48,8 @@ def read_head(path):
     """{"card": ..., "expect": ...} of a program."""
     head = path.read_text().split('"""')[1]
     return {"card": "h100-80", "expect": "fits",
-            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|with): (.*)$", head,
-                              re.M))}
+            **dict(re.findall(r"^(card|gpus|conf|options|expect|check|needs|rules|with): (.*)$",
+                              head, re.M))}
 
 
 def find_missing(path, torch):
@@ -118,6 +120,9 @@ def choose(given, torch):
         missing = find_missing(path, torch)
         if missing:
             print(f"{path.stem}: SKIPPED: no {missing} in DRY_TEST_TORCH's folder", flush=True)
+            skipped += 1
+        elif given.allocator == "paged" and "rules" in read_head(path):
+            print(f"{path.stem}: SKIPPED: it asserts where PyTorch's rules put memory", flush=True)
             skipped += 1
         elif not (given.allocator and read_head(path)["expect"] == "none"):
             chosen.append(path)

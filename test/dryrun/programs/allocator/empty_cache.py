@@ -1,4 +1,7 @@
-"""The cache is given back where nothing lies, and only there."""
+"""The cache is given back where nothing lies, and only there.
+
+rules: torch
+"""
 import torch
 
 kept = [torch.empty(256, device="cuda") for _ in range(3)]

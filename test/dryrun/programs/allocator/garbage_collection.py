@@ -2,6 +2,7 @@
 
 conf: garbage_collection_threshold:0.5
 check: addresses
+rules: torch
 """
 import torch
 

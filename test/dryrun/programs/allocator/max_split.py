@@ -1,6 +1,7 @@
 """Large blocks are not split above a limit: a smaller request does not get a part of one.
 
 conf: max_split_size_mb:32
+rules: torch
 """
 import torch
 

@@ -1,6 +1,7 @@
 """Requests are rounded up to quarters between powers of two.
 
 conf: roundup_power2_divisions:4
+rules: torch
 """
 import torch
 

@@ -1,4 +1,7 @@
-"""Streams: priorities, waits, and blocks that belong to the stream they were made on."""
+"""Streams: priorities, waits, and blocks that belong to the stream they were made on.
+
+rules: torch
+"""
 import torch
 
 low, high = torch.cuda.Stream.priority_range()
