@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "figures.h"
+#include "process.h"
 
 #include <c10/util/Exception.h>
 
@@ -253,8 +254,9 @@ Device::out_of_memory(struct dry_pool *pool, size_t size, cudaStream_t stream)
                          ? -1
                          : torch_cuda::CUDAAllocatorConfig::expandable_segments();
     std::string text(text_max, '\0');
-    text.resize(std::min(text_max - 1, dry_pool_format_oom(&why, index_, 0, expandable,
-                                                           text.data(), text.size())));
+    size_t length = dry_pool_format_oom(&why, index_, process_bytes(index_), expandable,
+                                        text.data(), text.size());
+    text.resize(std::min(text_max - 1, length));
     TORCH_CHECK_WITH(OutOfMemoryError, false, text);
 }
 
