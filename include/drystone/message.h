@@ -15,7 +15,9 @@
  *
  * A log of any size goes through a finder piece by piece, or whole through
  * dry_message_find(). The reader knows PyTorch's texts from 1.0 on, for CUDA, HIP, XPU,
- * MPS and NPU, with the native allocator and with cudaMallocAsync. Blanks and line ends
+ * MPS and NPU, with the native allocator and with cudaMallocAsync. It also knows the texts
+ * of PyTorch's allocator for the host, of XLA, vLLM, NCCL and CUDA's libraries, and those
+ * of the kernel and Slurm when they kill. Blanks and line ends
  * may stand anywhere, even inside words. At the beginning of a line, the reader passes
  * over colours, time stamps, comment signs and the marks of ranks ("[rank3]:", "(worker
  * pid=17)", "0: "). The lines of different ranks may alternate.
@@ -80,8 +82,17 @@ enum dry_message_form {
     DRY_MESSAGE_REJECTED, /* "Allocation was preemptively rejected ..." */
     DRY_MESSAGE_HUGE,     /* "Tried to allocate more than 1EB memory" */
     DRY_MESSAGE_DRIVER,   /* "CUDA error: out of memory": not from the allocator */
+    DRY_MESSAGE_HOST,     /* "DefaultCPUAllocator: can't allocate memory": the host's */
+    DRY_MESSAGE_XLA,      /* "RESOURCE_EXHAUSTED: Out of memory": JAX, TensorFlow */
+    DRY_MESSAGE_XLA_PROGRAM, /* "Ran out of memory in memory space": its compiler's */
+    DRY_MESSAGE_KV_CACHE,    /* "No available memory for the cache blocks": vLLM */
+    DRY_MESSAGE_NCCL,        /* "Cuda failure 'out of memory'": NCCL's own buffers */
+    DRY_MESSAGE_LIBRARY, /* "CUBLAS_STATUS_ALLOC_FAILED", or cuDNN's, cuSOLVER's ... */
+    DRY_MESSAGE_KILLED,  /* "Out of memory: Killed process": the kernel, of a machine */
+    DRY_MESSAGE_KILLED_IN_GROUP, /* "Memory cgroup out of memory: Killed process" */
+    DRY_MESSAGE_SLURM,           /* "Detected 1 oom_kill event in StepId=...": Slurm */
 };
-#define DRY_MESSAGE_FORM_COUNT 8
+#define DRY_MESSAGE_FORM_COUNT 17
 /* Return the name of a form: "modern" ... */
 DRY_API const char *dry_message_form_name(enum dry_message_form form);
 
@@ -93,8 +104,10 @@ enum dry_message_backend {
     DRY_MESSAGE_XPU,
     DRY_MESSAGE_BACKEND_MPS,
     DRY_MESSAGE_NPU,
+    DRY_MESSAGE_BACKEND_HOST, /* the host's memory, no device's */
+    DRY_MESSAGE_BACKEND_XLA,  /* a GPU or a TPU under XLA */
 };
-#define DRY_MESSAGE_BACKEND_COUNT 6
+#define DRY_MESSAGE_BACKEND_COUNT 8
 /* Return the name of a backend. */
 DRY_API const char *dry_message_backend_name(enum dry_message_backend backend);
 
@@ -129,9 +142,10 @@ struct dry_message {
     struct dry_message_size total; /* of the device */
     /* of the device, after the whole cache was given back */
     struct dry_message_size free;
-    /* of this process, including memory that PyTorch did not allocate */
+    /* of this process, including memory that PyTorch did not allocate; of a process that
+       was killed, the memory that no file backs */
     struct dry_message_size process;
-    /* allowed by the memory fraction, or by MPS' high watermark */
+    /* allowed by the memory fraction, by MPS' high watermark, or for vLLM's cache */
     struct dry_message_size allowed;
     /*
      * Bytes that the program holds. In texts from 2.2 on they include `private_pools`,
@@ -358,8 +372,18 @@ enum dry_message_reason {
     DRY_MESSAGE_REASON_CACHE_UNKNOWN,       /* cudaMallocAsync prints no reserved bytes */
     DRY_MESSAGE_REASON_CUT,    /* the numbers that would tell are not there */
     DRY_MESSAGE_REASON_DRIVER, /* not from PyTorch's allocator */
+    DRY_MESSAGE_REASON_HOST_REFUSED,
+    DRY_MESSAGE_REASON_XLA_REQUEST,
+    DRY_MESSAGE_REASON_XLA_PROGRAM,
+    DRY_MESSAGE_REASON_KV_CACHE_SHORT, /* tried - allowed > 0 */
+    DRY_MESSAGE_REASON_KV_CACHE_NONE,
+    DRY_MESSAGE_REASON_NCCL,
+    DRY_MESSAGE_REASON_LIBRARY,
+    DRY_MESSAGE_REASON_KILLED,
+    DRY_MESSAGE_REASON_KILLED_IN_GROUP,
+    DRY_MESSAGE_REASON_SLURM,
 };
-#define DRY_MESSAGE_REASON_COUNT 27
+#define DRY_MESSAGE_REASON_COUNT 37
 /* Return the key of a reason. */
 DRY_API const char *dry_message_reason_name(enum dry_message_reason reason);
 /* Return the words for a reason: one sentence, without a full stop. */

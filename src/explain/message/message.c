@@ -6,7 +6,9 @@
  * read that somebody shortened, or that another program wrote into.
  *
  * Wordings: c10/cuda/CUDACachingAllocator.cpp and CUDAMallocAsyncAllocator.cpp,
- * c10/xpu/XPUCachingAllocator.cpp, ATen/mps/MPSAllocator.mm, release by release.
+ * c10/xpu/XPUCachingAllocator.cpp, ATen/mps/MPSAllocator.mm, release by release. Those of
+ * others: c10/core/impl/alloc_cpu.cpp, vllm/v1/core/kv_cache_utils.py, xla/tsl/framework,
+ * the kernel's mm/oom_kill.c and mm/memcontrol.c.
  */
 #include "explain/message/message.h"
 
@@ -101,6 +103,7 @@ read_size(const char *text, size_t length, bool is_binary, struct dry_message_si
         {"MiB", DRYI_MIB, 0},
         {"GiB", DRYI_GIB, 0},
         {"TiB", DRYI_GIB << 10, 0},
+        {"kB", DRYI_KIB, 0}, /* the kernel's */
         {"KB", DRYI_KIB, UINT64_C(1000)},
         {"MB", DRYI_MIB, UINT64_C(1000000)},
         {"GB", DRYI_GIB, UINT64_C(1000000000)},
@@ -171,6 +174,29 @@ static const struct phrase phrases[] = {
     {"Requestedsize:%", AT(tried), DRY_MESSAGE_REJECTED, 0, 0, 0},
     {"CUDAerror:outofmemory", NOWHERE, DRY_MESSAGE_DRIVER, 0, 0, 0},
     {"HIPerror:outofmemory", NOWHERE, DRY_MESSAGE_DRIVER, 0, 0, 0},
+    {"DefaultCPUAllocator:", NOWHERE, DRY_MESSAGE_HOST, 0, 0, 0},
+    {"youtriedtoallocate%", AT(tried), DRY_MESSAGE_HOST, 0, 0, 0},
+    {"RESOURCE_EXHAUSTED:", NOWHERE, DRY_MESSAGE_XLA, 0, 0, 0},
+    {"tryingtoallocate%", AT(tried), DRY_MESSAGE_XLA, 0, 0, 0},
+    {"memoryallocating%", AT(tried), DRY_MESSAGE_XLA, 0, 0, 0},
+    {"allocaterequestfor%", AT(tried), DRY_MESSAGE_XLA, 0, 0, 0},
+    {"Ranoutofmemoryinmemoryspace", NOWHERE, DRY_MESSAGE_XLA_PROGRAM, 0, 0, 0},
+    {"Noavailablememoryforthecacheblocks", NOWHERE, DRY_MESSAGE_KV_CACHE, 0, 0, 0},
+    {"Toserveatleastonerequest", NOWHERE, DRY_MESSAGE_KV_CACHE, 0, 0, 0},
+    {"%KVcacheisneeded", AT(tried), DRY_MESSAGE_KV_CACHE, 0, 0, 0},
+    {"availableKVcachememory(%", AT(allowed), DRY_MESSAGE_KV_CACHE, 0, 0, 0},
+    {"Cudafailure", NOWHERE, DRY_MESSAGE_NCCL, 0, 0, 0},
+    {"FailedtoCUDA", NOWHERE, DRY_MESSAGE_NCCL, 0, 0, 0},
+    {"CUBLAS_STATUS_ALLOC_FAILED", NOWHERE, DRY_MESSAGE_LIBRARY, 0, 0, 0},
+    {"CUDNN_STATUS_ALLOC_FAILED", NOWHERE, DRY_MESSAGE_LIBRARY, 0, 0, 0},
+    {"CUSOLVER_STATUS_ALLOC_FAILED", NOWHERE, DRY_MESSAGE_LIBRARY, 0, 0, 0},
+    {"CUSPARSE_STATUS_ALLOC_FAILED", NOWHERE, DRY_MESSAGE_LIBRARY, 0, 0, 0},
+    {"Memorycgroupoutofmemory:Kill", NOWHERE, DRY_MESSAGE_KILLED_IN_GROUP, 0, 0, 0},
+    {"Outofmemory:Kill", NOWHERE, DRY_MESSAGE_KILLED, 0, 0, 0},
+    {"anon-rss:%", AT(process), DRY_MESSAGE_KILLED, 0, 0, 0},
+    {"oom_killevent", NOWHERE, DRY_MESSAGE_SLURM, 0, 0, 0},
+    {"oom-killevent", NOWHERE, DRY_MESSAGE_SLURM, 0, 0, 0},
+    {"Exceededjobmemorylimit", NOWHERE, DRY_MESSAGE_SLURM, 0, 0, 0},
     {"expandable-segmentreserveof%", AT(expandable_reserve), 0, 0,
      DRY_MESSAGE_HINT_RESERVE, 0},
     {"expandable_segments_reserve", NOWHERE, 0, 0, DRY_MESSAGE_HINT_RESERVE, 0},
@@ -298,6 +324,7 @@ is_cut(const struct dry_message *m)
         return m->tried.known == DRY_MESSAGE_ABSENT;
     case DRY_MESSAGE_HUGE:
     case DRY_MESSAGE_DRIVER:
+    DRYI_MESSAGE_CASE_FOREIGN:
         return false;
     }
     return false;
@@ -388,6 +415,7 @@ dryi_message_name_releases(struct dry_message *m, const char *text, size_t lengt
     case DRY_MESSAGE_SHORT:
     case DRY_MESSAGE_HUGE:
     case DRY_MESSAGE_DRIVER:
+    DRYI_MESSAGE_CASE_FOREIGN:
         break;
     }
     m->releases = exception == MESSAGE_EXCEPTION_CUDA_OOM ? "1.13 to 2.4"
@@ -401,7 +429,10 @@ const char *
 dry_message_form_name(enum dry_message_form form)
 {
     static const char *const names[DRY_MESSAGE_FORM_COUNT] = {
-        "short", "classic", "modern", "async", "mps", "rejected", "huge", "driver",
+        "short",           "classic",  "modern", "async",   "mps",
+        "rejected",        "huge",     "driver", "host",    "xla",
+        "xla_program",     "kv_cache", "nccl",   "library", "killed",
+        "killed_in_group", "slurm",
     };
     size_t index = (size_t)form;
     return index < DRY_MESSAGE_FORM_COUNT ? names[index] : "unknown";
@@ -411,7 +442,7 @@ const char *
 dry_message_backend_name(enum dry_message_backend backend)
 {
     static const char *const names[DRY_MESSAGE_BACKEND_COUNT] = {
-        "unknown", "cuda", "hip", "xpu", "mps", "npu",
+        "unknown", "cuda", "hip", "xpu", "mps", "npu", "host", "xla",
     };
     size_t index = (size_t)backend;
     return index < DRY_MESSAGE_BACKEND_COUNT ? names[index] : "unknown";

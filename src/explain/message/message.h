@@ -31,6 +31,40 @@ void dryi_message_name_releases(struct dry_message *m, const char *text, size_t 
 /* A phrase is over when this many characters without one have followed. */
 #define DRYI_MESSAGE_GAP 160
 
+/*
+ * A form is foreign if its text is not of PyTorch's allocator of a device: HOST and all
+ * behind it. message_foreign.c has what they mean.
+ *
+ * Tell whether a text with a foreign head is a message. `is_own`: the head begins a line
+ * or follows a colon.
+ */
+#define DRYI_MESSAGE_CASE_FOREIGN                                                        \
+    case DRY_MESSAGE_HOST:                                                               \
+    case DRY_MESSAGE_XLA:                                                                \
+    case DRY_MESSAGE_XLA_PROGRAM:                                                        \
+    case DRY_MESSAGE_KV_CACHE:                                                           \
+    case DRY_MESSAGE_NCCL:                                                               \
+    case DRY_MESSAGE_LIBRARY:                                                            \
+    case DRY_MESSAGE_KILLED:                                                             \
+    case DRY_MESSAGE_KILLED_IN_GROUP:                                                    \
+    case DRY_MESSAGE_SLURM
+bool dryi_message_is_foreign(const struct dry_message *m, bool is_own);
+
+/* The verdict on a foreign form. */
+struct dryi_message_verdict {
+    enum dry_message_reason reason;
+    enum dry_cause cause;  /* UNKNOWN: the text does not tell */
+    uint32_t alternatives; /* bits 1 << dry_cause */
+};
+
+/* Find the verdict on a message. Returns NULL if its form is not foreign. */
+const struct dryi_message_verdict *dryi_message_judge_foreign(
+    const struct dry_message *m);
+
+/* Add what to do after a foreign form. Returns false if the form is not foreign. */
+bool dryi_message_lay_out_foreign(const struct dry_message *m,
+                                  struct dry_message_judgement *j);
+
 /* Add what to do, by what was found. Requires all else of the judgement. */
 void dryi_message_lay_out_steps(const struct dry_message *m,
                                 struct dry_message_judgement *j);

@@ -89,6 +89,8 @@ is_message(const struct lane *lane, const struct dry_message *m, size_t end)
                    (m->form == DRY_MESSAGE_SHORT && m->tried.known == DRY_MESSAGE_ABSENT);
     bool has_request = m->tried.known != DRY_MESSAGE_ABSENT ||
                        m->form == DRY_MESSAGE_HUGE || m->form == DRY_MESSAGE_REJECTED;
+    if (m->form >= DRY_MESSAGE_HOST)
+        return dryi_message_is_foreign(m, lane->is_own);
     if (lane->backend == DRY_MESSAGE_BACKEND_UNKNOWN)
         return has_request; /* that is what the head was known by */
     if (!is_bare && m->form != DRY_MESSAGE_DRIVER)
@@ -271,6 +273,45 @@ look_for_unknown_backend(struct dry_message_finder *f, const char *end)
         open_lane(f, head, DRY_MESSAGE_BACKEND_UNKNOWN);
 }
 
+/*
+ * Texts of others than a device's allocator. Each head is asked for behind its last
+ * character only.
+ */
+static void
+look_for_foreign(struct dry_message_finder *f, char last)
+{
+    static const struct {
+        const char *word;
+        enum dry_message_backend backend;
+    } heads[] = {
+        {"DefaultCPUAllocator:", DRY_MESSAGE_BACKEND_HOST},
+        {"RESOURCE_EXHAUSTED:", DRY_MESSAGE_BACKEND_XLA},
+        {"Ranoutofmemoryinmemoryspace", DRY_MESSAGE_BACKEND_XLA},
+        {"Noavailablememoryforthecacheblocks", DRY_MESSAGE_CUDA},
+        {"Toserveatleastonerequest", DRY_MESSAGE_CUDA},
+        {"Cudafailure'outofmemory", DRY_MESSAGE_CUDA},
+        {"Cudafailure2'outofmemory", DRY_MESSAGE_CUDA},
+        {"FailedtoCUDAcalloc", DRY_MESSAGE_CUDA},
+        {"FailedtoCUDAhostalloc", DRY_MESSAGE_CUDA},
+        {"CUBLAS_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
+        {"CUDNN_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
+        {"CUSOLVER_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
+        {"CUSPARSE_STATUS_ALLOC_FAILED", DRY_MESSAGE_CUDA},
+        {"Memorycgroupoutofmemory:Kill", DRY_MESSAGE_BACKEND_HOST},
+        {"Outofmemory:Kill", DRY_MESSAGE_BACKEND_HOST},
+        {"oom_killevent", DRY_MESSAGE_BACKEND_HOST},
+        {"oom-killevent", DRY_MESSAGE_BACKEND_HOST},
+        {"Exceededjobmemorylimit", DRY_MESSAGE_BACKEND_HOST},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        size_t n = strlen(heads[i].word);
+        if (heads[i].word[n - 1] == last && ends_with(f, 0, heads[i].word)) {
+            open_lane(f, n, heads[i].backend);
+            return;
+        }
+    }
+}
+
 static void
 add_to_tail(struct dry_message_finder *f, char c, uint64_t offset)
 {
@@ -307,6 +348,8 @@ push(struct dry_message_finder *f, char c, uint64_t offset)
     add_to_tail(f, c, offset);
     if (f->current)
         append(f, f->current, c);
+    if (strchr(":esylcDt", c))
+        look_for_foreign(f, c);
     if (c == 'y') {
         look_for_known_backend(f);
         look_for_async(f);

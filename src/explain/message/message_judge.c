@@ -327,7 +327,8 @@ add_doubts(struct builder *b)
         remark(b, DRY_MESSAGE_REASON_CONTRADICTION);
     if (fails)
         j->is_certain = false;
-    else if (!j->is_certain && j->cause != DRY_CAUSE_UNKNOWN)
+    else if (!j->is_certain && j->cause != DRY_CAUSE_UNKNOWN &&
+             b->m->form < DRY_MESSAGE_HOST)
         remark(b, DRY_MESSAGE_REASON_ROUNDED);
     if (j->this_process >= 0)
         remark(b, DRY_MESSAGE_REASON_THIS_IS_PROCESS);
@@ -355,9 +356,26 @@ judge_form(struct builder *b)
     case DRY_MESSAGE_MODERN:
     case DRY_MESSAGE_ASYNC:
     case DRY_MESSAGE_MPS:
+    DRYI_MESSAGE_CASE_FOREIGN: /* judge_foreign()'s */
         break;
     }
     return false;
+}
+
+/* The text says what happened: no sum decides, but one of vLLM's may be shown. */
+static bool
+judge_foreign(struct builder *b)
+{
+    const struct dryi_message_verdict *v = dryi_message_judge_foreign(b->m);
+    if (!v)
+        return false;
+    bool is_known = v->cause != DRY_CAUSE_UNKNOWN;
+    bool is_sum = v->reason == DRY_MESSAGE_REASON_KV_CACHE_SHORT;
+    add_proof(b, v->reason, is_known ? v->cause : DRY_CAUSE_NONE,
+              is_sum ? PARTS(PLUS(TRIED), MINUS(ALLOWED)) : NULL);
+    decide(b, v->cause, is_known && v->alternatives == 0);
+    b->j->alternatives |= v->alternatives;
+    return true;
 }
 
 static bool
@@ -586,7 +604,7 @@ judge_without_cache(struct builder *b)
 static void
 judge_cause(struct builder *b)
 {
-    if (judge_form(b) || judge_request(b) || judge_watermark(b) ||
+    if (judge_foreign(b) || judge_form(b) || judge_request(b) || judge_watermark(b) ||
         judge_expandable_reserve(b) || judge_limit(b) || judge_refusal(b))
         return;
     struct value shortage =

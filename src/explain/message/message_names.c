@@ -121,6 +121,36 @@ static const struct name reasons[DRY_MESSAGE_REASON_COUNT] = {
     [DRY_MESSAGE_REASON_DRIVER] = {"driver",
                                    "The driver ran out of memory outside PyTorch's "
                                    "allocator: for a context, a library, a kernel"},
+    [DRY_MESSAGE_REASON_HOST_REFUSED] =
+        {"host_refused", "The host refused memory to PyTorch's allocator for the CPU: no "
+                         "device is short"},
+    [DRY_MESSAGE_REASON_XLA_REQUEST] =
+        {"xla_request", "XLA's allocator could not serve the request; the text does not "
+                        "say what it holds, or of how much"},
+    [DRY_MESSAGE_REASON_XLA_PROGRAM] =
+        {"xla_program", "The compiled program alone needs more than the device has, "
+                        "before it runs"},
+    [DRY_MESSAGE_REASON_KV_CACHE_SHORT] =
+        {"kv_cache_short", "One request of the longest length needs more cache than is "
+                           "left beside the model: short by this much"},
+    [DRY_MESSAGE_REASON_KV_CACHE_NONE] =
+        {"kv_cache_none", "Weights and the activations of one step take all of the share "
+                          "that vLLM may use"},
+    [DRY_MESSAGE_REASON_NCCL] = {"nccl",
+                                 "NCCL takes its buffers from the driver, which had none "
+                                 "left beside PyTorch's cache"},
+    [DRY_MESSAGE_REASON_LIBRARY] = {"library",
+                                    "A library of CUDA got no memory for its handle or "
+                                    "its workspace"},
+    [DRY_MESSAGE_REASON_KILLED] =
+        {"killed", "The kernel killed the process because the machine had "
+                   "no memory left"},
+    [DRY_MESSAGE_REASON_KILLED_IN_GROUP] =
+        {"killed_in_group", "The kernel killed the process because its control group (a "
+                            "container, a job) was at its limit"},
+    [DRY_MESSAGE_REASON_SLURM] = {"slurm",
+                                  "The job held more memory of the host than Slurm had "
+                                  "promised it"},
 };
 
 /* Numbers that are none have a name, too. */

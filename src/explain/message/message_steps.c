@@ -170,6 +170,8 @@ find_backend(const struct dry_message *m)
         return IS_TORCH_GPU | IS_HIP;
     case DRY_MESSAGE_CUDA:
     case DRY_MESSAGE_BACKEND_UNKNOWN:
+    case DRY_MESSAGE_BACKEND_HOST:
+    case DRY_MESSAGE_BACKEND_XLA:
         break;
     }
     return IS_TORCH_GPU | IS_NOT_HIP;
@@ -252,8 +254,10 @@ add_rows(struct dry_message_judgement *j, uint32_t conditions, enum dry_cause ca
 void
 dryi_message_lay_out_steps(const struct dry_message *m, struct dry_message_judgement *j)
 {
-    uint32_t conditions = find_conditions(m, j);
     j->step_count = 0;
+    if (dryi_message_lay_out_foreign(m, j))
+        return;
+    uint32_t conditions = find_conditions(m, j);
     add_rows(j, conditions, j->cause);
     for (int cause = DRY_CAUSE_NONE + 1; cause < DRY_CAUSE_COUNT; cause++) {
         if (j->alternatives >> cause & 1)

@@ -140,16 +140,46 @@ print_hints(struct output *out, const struct dry_message *m)
         print(out, " See PYTORCH_MPS_HIGH_WATERMARK_RATIO.");
 }
 
+/* The shortest text that reads as the message again. */
+static void
+print_foreign(struct output *out, const struct dry_message *m)
+{
+    static const char *const texts[DRY_MESSAGE_FORM_COUNT] = {
+        [DRY_MESSAGE_HOST] = "DefaultCPUAllocator: can't allocate memory:",
+        [DRY_MESSAGE_XLA] = "RESOURCE_EXHAUSTED: Out of memory while",
+        [DRY_MESSAGE_XLA_PROGRAM] = "Ran out of memory in memory space hbm.",
+        [DRY_MESSAGE_KV_CACHE] = "No available memory for the cache blocks.",
+        [DRY_MESSAGE_NCCL] = "Cuda failure 'out of memory'",
+        [DRY_MESSAGE_LIBRARY] = "CUBLAS_STATUS_ALLOC_FAILED",
+        [DRY_MESSAGE_KILLED] = "Out of memory: Killed process",
+        [DRY_MESSAGE_KILLED_IN_GROUP] = "Memory cgroup out of memory: Killed process",
+        [DRY_MESSAGE_SLURM] = "Detected 1 oom_kill event",
+    };
+    print(out, "%s", texts[m->form]);
+    print_part(out,
+               m->form == DRY_MESSAGE_HOST  ? " you tried to allocate "
+               : m->form == DRY_MESSAGE_XLA ? " trying to allocate "
+                                            : " ",
+               &m->tried, m->form == DRY_MESSAGE_KV_CACHE ? " KV cache is needed" : "");
+    print_part(out, ", available KV cache memory (", &m->allowed, ")");
+    print_part(out, " anon-rss:", &m->process, "");
+}
+
 size_t
 dry_message_write(const struct dry_message *m, char *text, size_t capacity)
 {
     static const char *const backends[DRY_MESSAGE_BACKEND_COUNT] = {
-        "Out", "CUDA out", "HIP out", "XPU out", "MPS backend out", "NPU out",
+        "Out",     "CUDA out", "HIP out", "XPU out", "MPS backend out",
+        "NPU out", "Out",      "Out",
     };
     struct output out = {.text = text, .capacity = capacity};
     if (capacity)
         text[0] = '\0';
     size_t index = (size_t)m->backend;
+    if (m->form >= DRY_MESSAGE_HOST && m->form < DRY_MESSAGE_FORM_COUNT) {
+        print_foreign(&out, m);
+        return out.length;
+    }
     if (m->form == DRY_MESSAGE_DRIVER) {
         print(&out, "%s error: out of memory",
               m->backend == DRY_MESSAGE_HIP ? "HIP" : "CUDA");

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Texts of others than PyTorch's allocator of a device: recognised with their numbers,
+ * judged, and with something to do; sentences about them are none.
+ */
+#include "support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <drystone/message.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define GIB (UINT64_C(1) << 30)
+#define OR(cause) (1u << DRY_CAUSE_##cause)
+
+struct example {
+    const char *text;
+    enum dry_message_form form;
+    enum dry_message_backend backend;
+    uint64_t tried, allowed, process; /* 0: not in the text */
+    enum dry_cause cause;
+    uint32_t alternatives;
+    const char *code; /* of a step that must be there */
+};
+
+static const struct example examples[] = {
+    {"RuntimeError: [enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: not "
+     "enough memory: you tried to allocate 17179869184 bytes.",
+     DRY_MESSAGE_HOST, DRY_MESSAGE_BACKEND_HOST, 16 * GIB, 0, 0, DRY_CAUSE_CAPACITY,
+     OR(LIMIT) | OR(OTHER_MEMORY), "drystone doctor"},
+    {"RuntimeError: [enforce fail at CPUAllocator.cpp:64] . DefaultCPUAllocator: can't "
+     "allocate memory: you tried to allocate 8589934592 bytes. Error code 12 (Cannot "
+     "allocate memory)",
+     DRY_MESSAGE_HOST, DRY_MESSAGE_BACKEND_HOST, 8 * GIB, 0, 0, DRY_CAUSE_CAPACITY,
+     OR(LIMIT) | OR(OTHER_MEMORY), "mmap=True"},
+    {"XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate "
+     "17179869184 bytes.",
+     DRY_MESSAGE_XLA, DRY_MESSAGE_BACKEND_XLA, 16 * GIB, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "XLA_PYTHON_CLIENT_MEM_FRACTION"},
+    {"RESOURCE_EXHAUSTED: Out of memory allocating 4294967296 bytes.", DRY_MESSAGE_XLA,
+     DRY_MESSAGE_BACKEND_XLA, 4 * GIB, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "donate_argnums"},
+    {"RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB (2147483648B) on device "
+     "ordinal 0",
+     DRY_MESSAGE_XLA, DRY_MESSAGE_BACKEND_XLA, 2 * GIB, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(LIMIT) | OR(OTHER_MEMORY), "save_device_memory_profile"},
+    {"RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory "
+     "space hbm. Used 19.00G of 15.48G hbm.",
+     DRY_MESSAGE_XLA_PROGRAM, DRY_MESSAGE_BACKEND_XLA, 0, 0, 0, DRY_CAUSE_CAPACITY, 0,
+     "memory_analysis"},
+    {"ValueError: No available memory for the cache blocks. Try increasing "
+     "`gpu_memory_utilization` when initializing the engine.",
+     DRY_MESSAGE_KV_CACHE, DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_LIMIT,
+     OR(CAPACITY) | OR(OTHER_MEMORY), "--gpu-memory-utilization"},
+    {"ValueError: To serve at least one request with the models's max seq len (131072), "
+     "(16.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+     "(10.00 GiB). Based on the available memory, ...",
+     DRY_MESSAGE_KV_CACHE, DRY_MESSAGE_CUDA, 16 * GIB, 10 * GIB, 0, DRY_CAUSE_CAPACITY, 0,
+     "--max-model-len"},
+    {"Last error:\nCuda failure 2 'out of memory'\n", DRY_MESSAGE_NCCL, DRY_MESSAGE_CUDA,
+     0, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY), "NCCL_BUFFSIZE"},
+    {"Last error:\nFailed to CUDA calloc async 608 bytes\n", DRY_MESSAGE_NCCL,
+     DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY),
+     "NCCL_MAX_NCHANNELS"},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
+     "`cublasCreate(handle)`",
+     DRY_MESSAGE_LIBRARY, DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_UNKNOWN,
+     OR(CAPACITY) | OR(OTHER_MEMORY), "current_blas_handle"},
+    {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", DRY_MESSAGE_LIBRARY,
+     DRY_MESSAGE_CUDA, 0, 0, 0, DRY_CAUSE_UNKNOWN, OR(CAPACITY) | OR(OTHER_MEMORY),
+     "set_per_process_memory_fraction"},
+    {"[12345.678901] Out of memory: Killed process 1234 (python) total-vm:99999999kB, "
+     "anon-rss:67108864kB, file-rss:0kB, shmem-rss:0kB, UID:1000",
+     DRY_MESSAGE_KILLED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 64 * GIB, DRY_CAUSE_CAPACITY,
+     OR(OTHER_MEMORY), "drystone doctor"},
+    {"[12345.678901] Out of memory: Kill process 1234 (python) score 900 or sacrifice "
+     "child",
+     DRY_MESSAGE_KILLED, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_CAPACITY,
+     OR(OTHER_MEMORY), "drystone doctor"},
+    {"kernel: Memory cgroup out of memory: Killed process 99 (python3) "
+     "total-vm:99999999kB, anon-rss:1024kB, file-rss:0kB",
+     DRY_MESSAGE_KILLED_IN_GROUP, DRY_MESSAGE_BACKEND_HOST, 0, 0, 1024 * KIB,
+     DRY_CAUSE_LIMIT, 0, "memory.peak"},
+    {"slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step "
+     "tasks have been OOM Killed.",
+     DRY_MESSAGE_SLURM, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sbatch"},
+    {"slurmstepd: error: Detected 2 oom-kill event(s) in step 7.batch cgroup.",
+     DRY_MESSAGE_SLURM, DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sacct"},
+    {"slurmstepd: error: Exceeded job memory limit", DRY_MESSAGE_SLURM,
+     DRY_MESSAGE_BACKEND_HOST, 0, 0, 0, DRY_CAUSE_LIMIT, 0, "sacct"},
+};
+#define EXAMPLE_COUNT (sizeof examples / sizeof *examples)
+
+static enum dry_status
+parse(const char *text, struct dry_message *m)
+{
+    return dry_message_parse(text, strlen(text), NULL, m, NULL);
+}
+
+static void
+check_size(const struct dry_message_size *size, uint64_t wanted)
+{
+    assert_int_equal(size->known, wanted ? DRY_MESSAGE_KNOWN : DRY_MESSAGE_ABSENT);
+    assert_int_equal(size->bytes, wanted);
+}
+
+static void
+each_text_is_recognised(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
+        const struct example *x = examples + i;
+        struct dry_message m;
+        print_message("%s\n", x->text);
+        assert_int_equal(parse(x->text, &m), DRY_OK);
+        assert_string_equal(dry_message_form_name(m.form),
+                            dry_message_form_name(x->form));
+        assert_int_equal(m.backend, x->backend);
+        assert_null(m.releases);
+        assert_false(m.is_cut);
+        check_size(&m.tried, x->tried);
+        check_size(&m.allowed, x->allowed);
+        check_size(&m.process, x->process);
+    }
+}
+
+static bool
+has_code(const struct dry_message_judgement *j, const char *words)
+{
+    for (size_t i = 0; i < j->step_count; i++) {
+        if (j->steps[i].code && strstr(j->steps[i].code, words))
+            return true;
+    }
+    return false;
+}
+
+static void
+each_text_is_judged_and_has_steps(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
+        const struct example *x = examples + i;
+        struct dry_message m;
+        struct dry_message_judgement j;
+        print_message("%s\n", x->text);
+        assert_int_equal(parse(x->text, &m), DRY_OK);
+        dry_message_judge(&m, &j);
+        assert_string_equal(dry_cause_name(j.cause), dry_cause_name(x->cause));
+        assert_int_equal(j.alternatives, x->alternatives);
+        assert_int_equal(j.is_certain,
+                         x->cause != DRY_CAUSE_UNKNOWN && x->alternatives == 0);
+        assert_int_equal(j.proof_count, 1);
+        assert_true(has_code(&j, x->code));
+        assert_false(has_code(&j, "expandable_segments"));
+        assert_false(has_code(&j, "_record_memory_history"));
+        if (x->backend == DRY_MESSAGE_BACKEND_HOST)
+            assert_false(has_code(&j, "nvidia-smi"));
+        for (size_t k = 0; k < j.step_count; k++) {
+            assert_int_equal(j.steps[k].cause, DRY_CAUSE_NONE);
+            assert_true(!j.steps[k].code || strlen(j.steps[k].code) <= 80);
+        }
+    }
+}
+
+/* The only sum: 16 GiB needed of 10 GiB. */
+static void
+a_cache_that_is_short_shows_its_sum(void **state)
+{
+    (void)state;
+    struct dry_message m;
+    struct dry_message_judgement j;
+    assert_int_equal(parse(examples[7].text, &m), DRY_OK);
+    dry_message_judge(&m, &j);
+    assert_int_equal(j.proofs[0].reason, DRY_MESSAGE_REASON_KV_CACHE_SHORT);
+    assert_int_equal(j.proofs[0].term_count, 2);
+    assert_int_equal(j.proofs[0].sum.bytes, 6 * GIB);
+}
+
+static void
+written_texts_read_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXAMPLE_COUNT; i++) {
+        struct dry_message m, again;
+        char text[512];
+        assert_int_equal(parse(examples[i].text, &m), DRY_OK);
+        assert_true(dry_message_write(&m, text, sizeof text) < sizeof text);
+        print_message("%s\n", text);
+        assert_int_equal(parse(text, &again), DRY_OK);
+        assert_int_equal(again.form, m.form);
+        assert_int_equal(again.backend, m.backend);
+        check_size(&again.tried, examples[i].tried);
+        check_size(&again.allowed, examples[i].allowed);
+        check_size(&again.process, examples[i].process);
+    }
+}
+
+static void
+sentences_are_no_messages(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "rpc error: RESOURCE_EXHAUSTED: Received message larger than max",
+        "grpc: code = ResourceExhausted",
+        "handles CUBLAS_STATUS_ALLOC_FAILED errors",
+        "the DefaultCPUAllocator: see the documentation",
+        "see \"No available memory for the cache blocks\" in the manual",
+        "oom_kill_disable 0",
+        "memory.oom.group: kill all",
+        "Out of memory: not yet",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct dry_message m;
+        print_message("%s\n", texts[i]);
+        assert_int_equal(parse(texts[i], &m), DRY_END);
+    }
+}
+
+/* A message of PyTorch and the kernel's line behind it are two. */
+static void
+the_kernel_ends_what_was_open(void **state)
+{
+    (void)state;
+    struct dry_message m;
+    assert_int_equal(parse("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a "
+                           "total capacity of 2.00 GiB\nOut of memory: Killed process 7 "
+                           "(python) anon-rss:1024kB",
+                           &m),
+                     DRY_OK);
+    assert_int_equal(m.form, DRY_MESSAGE_MODERN);
+    check_size(&m.tried, GIB);
+    check_size(&m.process, 0);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_text_is_recognised),
+        cmocka_unit_test(each_text_is_judged_and_has_steps),
+        cmocka_unit_test(a_cache_that_is_short_shows_its_sum),
+        cmocka_unit_test(written_texts_read_the_same),
+        cmocka_unit_test(sentences_are_no_messages),
+        cmocka_unit_test(the_kernel_ends_what_was_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
