@@ -544,6 +544,7 @@ make_checks(const struct dry_message_judgement *j)
     return list;
 }
 
+/* Lines of code are our own, and keep their line feeds: people and programs paste them. */
 static json_t *
 make_steps(const struct dry_message_judgement *j)
 {
@@ -551,10 +552,10 @@ make_steps(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->step_count; i++) {
         const struct dry_message_step *s = j->steps + i;
-        list = append(list,
-                      json_pack("{s:s, s:s, s:o, s:o}", "cause", dry_cause_name(s->cause),
-                                "why", s->why, "code", make_text(s->code), "language",
-                                make_text(languages[s->language])));
+        list = append(list, json_pack("{s:s, s:s, s:o, s:o}", "cause",
+                                      dry_cause_name(s->cause), "why", s->why, "code",
+                                      s->code ? json_string(s->code) : json_null(),
+                                      "language", make_text(languages[s->language])));
     }
     return list;
 }
