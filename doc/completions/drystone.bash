@@ -5,11 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo mcp help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
@@ -31,7 +31,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -51,6 +51,7 @@ _drystone()
         run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;
         demo) options="--output --steps --help" ;;
+        mcp) options="--memory --seconds --help" ;;
     esac
     case $word in
         -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;

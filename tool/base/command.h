@@ -56,6 +56,7 @@ extern const struct command command_explain;
 extern const struct command command_export;
 extern const struct command command_frag;
 extern const struct command command_info;
+extern const struct command command_mcp;
 extern const struct command command_pages;
 extern const struct command command_plan;
 extern const struct command command_recommend;

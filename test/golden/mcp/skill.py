@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that SKILL.md teaches runs, and its code compiles: skill.py TOOL MAKE_CASES
+
+The recordings are a labelled program and what `drystone demo` records. A command ends with
+0, or with 1 where it found something; everything else is a mistake in the text.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+tool, make_cases = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
+skill = pathlib.Path(__file__).resolve().parents[3] / "doc" / "skill" / "drystone" / "SKILL.md"
+text = skill.read_text()
+blocks = dict.fromkeys(("sh", "python"), "")
+for language, body in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    blocks[language] += body
+
+
+def run(line, folder):
+    done = subprocess.run(["bash", "-c", f'drystone() {{ "{tool}" "$@"; }}; {line}'],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode not in (0, 1) or not done.stdout:
+        print(f"{line}\nexit {done.returncode}\n{done.stderr}")
+        return False
+    return True
+
+
+head = re.match(r"---\nname: ([a-z-]+)\ndescription: (.+)\n---\n", text)
+assert head and head.group(1) == skill.parent.name and len(head.group(2)) <= 1024
+assert len(text.splitlines()) <= 150
+compile(blocks["python"], str(skill), "exec")
+lines = blocks["sh"].splitlines()
+taught = {line.split()[1] for line in lines}
+assert {"info", "explain", "top", "steps", "frag", "recommend", "replay",
+        "diff"} <= taught, taught
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    subprocess.run([make_cases, folder], check=True, stdout=subprocess.DEVNULL)
+    shutil.copy(folder / "fragmentation-pinned.pickle", folder / "oom.pickle")
+    subprocess.run([tool, "demo", "--output", folder / "run.pickle"], check=True,
+                   stdout=subprocess.DEVNULL)
+    shutil.copy(folder / "run.pickle", folder / "after.pickle")
+    (folder / "train.log").write_text("step 7\nRuntimeError: CUDA out of memory. Tried to "
+                                      "allocate 2.00 GiB\n")
+    sys.exit(not all([run(line, folder) for line in lines]))
