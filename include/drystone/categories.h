@@ -4,7 +4,7 @@
 
 /*
  * Say what an allocation is for: weights, optimizer state, gradients, activations,
- * temporaries or inputs, each with a confidence.
+ * temporaries, inputs or a cache of keys and values, each with a confidence.
  *
  *     struct dry_categories *categories;
  *     if (dry_categories_create(timeline, steps, NULL, &categories, &err) != DRY_OK) ...
@@ -21,8 +21,8 @@
  *     before the first step   never                            weights        85
  *     before the first call   never, in a window of one step   weights        65
  *       of a model
- *     before the window       never                            weights        50, 75 without
- *                                                                             a backward pass
+ *     before the window       never, though a backward pass    weights        50
+ *                             has ended
  *     in the first step's     never                            optimizer      85, 95 in a scope
  *       update
  *     in any update           in the next step's               optimizer      75
@@ -47,8 +47,12 @@
  * allocation that outlives steps, such as a cache of keys and values, stays unknown
  * there. So does everything that later steps leave behind.
  *
- * Weights and optimizer state that are both older than the window look the same: both are
- * called weights, at 50.
+ * Older than the window and never given back are weights, optimizer state, caches, and
+ * the activations of a pass that had begun. Only names in a stack tell these apart, at
+ * 80: __init__ and load_weights make weights, kv_cache makes a cache of keys and values.
+ * Without names they stay unknown, and so does all of a private pool. One case is left:
+ * a backward pass has ended in the window, and gave back the activations before it.
+ * Weights and optimizer state look the same then: both are called weights, at 50.
  *
  * Ownership  create / destroy; timeline and steps must outlive the categories.
  * Errors     An allocation that nothing tells is no error: its category is UNKNOWN.
@@ -74,11 +78,12 @@ enum dry_category {
     DRY_CATEGORY_ACTIVATIONS,
     DRY_CATEGORY_TEMPORARIES,
     DRY_CATEGORY_INPUTS,
+    DRY_CATEGORY_KV_CACHE, /* keys and values of attention, kept from step to step */
 };
-#define DRY_CATEGORY_COUNT 7
+#define DRY_CATEGORY_COUNT 8
 /*
  * Return the name: "unknown", "weights", "optimizer", "gradients", "activations",
- * "temporaries", "inputs".
+ * "temporaries", "inputs", "kv-cache".
  */
 DRY_API const char *dry_category_name(enum dry_category category);
 

@@ -5,10 +5,10 @@
  *
  * Born in the forward pass and given back in the backward pass: an activation. Born in
  * the backward pass and given back by the update or in the next step: a gradient. Made by
- * the first update and never given back: the optimizer's state. Older than the first step
- * and never given back: weights. Born and given back in one pass: a temporary. The passes
- * are told apart in phases.c. No rule here looks at a name but the last one, which is
- * asked if nothing else is known.
+ * the first update and never given back: the optimizer's state. Made before the first
+ * step and never given back: weights. Born and given back in one pass: a temporary. The passes
+ * are told apart in phases.c. Names are asked last, if nothing else is known, and first
+ * for two things: what is older than the window, and a cache of keys and values.
  *
  * Then the same code is held against itself. The life of an allocation may be cut off by
  * the window's end, or be of a doubtful shape. Such an allocation is taken for what the
@@ -40,6 +40,7 @@
 /* The same code's other allocations count from this confidence on. */
 #define VOTE_CONFIDENCE 60u
 #define DOUBTFUL 80u
+#define WORDS_CONFIDENCE 80u
 
 struct dry_categories {
     struct dry_memory memory;
@@ -55,8 +56,9 @@ struct judge {
     uint32_t step_count;
     uint32_t first_step; /* the first whole one: what is born up to its end is early */
     bool head_has_backward;
-    uint32_t horizon;    /* what is given back behind this moment lived until the end */
-    uint32_t first_call; /* the first allocation under a model's call; DRY_NONE */
+    bool has_backward_end; /* a backward pass has ended: it kept no older activations */
+    uint32_t horizon;      /* what is given back behind this moment lived until the end */
+    uint32_t first_call;   /* the first allocation under a model's call; DRY_NONE */
     struct dryi_hints hints;
     struct dryi_phases phases;
     struct dryi_map weight_sizes; /* requested sizes of what looks like weights */
@@ -89,7 +91,7 @@ dry_category_name(enum dry_category category)
 {
     static const char *const names[DRY_CATEGORY_COUNT] = {
         "unknown",     "weights",     "optimizer", "gradients",
-        "activations", "temporaries", "inputs"};
+        "activations", "temporaries", "inputs",    "kv-cache"};
     return (unsigned)category < DRY_CATEGORY_COUNT ? names[category] : "unknown";
 }
 
@@ -125,7 +127,8 @@ find_phase_of_free(const struct judge *j, uint32_t freed, uint32_t last)
 {
     const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
     if (freed > 0 && freed <= j->v->event_count && !j->phases.by_shape) {
-        uint8_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+        uint16_t hints =
+            dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
         if (hints & (DRYI_HINT_ZERO_GRAD | DRYI_HINT_OPTIMIZER))
             return DRYI_PHASE_UPDATE;
         if (hints & DRYI_HINT_BACKWARD)
@@ -260,28 +263,54 @@ is_freed_by_optimizer(const struct judge *j, uint32_t freed)
     const struct dry_trace_view *t = dry_trace_get_view(j->v->trace);
     if (freed == 0 || freed > j->v->event_count)
         return false;
-    uint8_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
+    uint16_t hints = dryi_hints_of(&j->hints, t->stack[j->v->first_event + freed - 1]);
     return (hints & DRYI_HINT_OPTIMIZER) && !(hints & DRYI_HINT_ZERO_GRAD);
 }
 
+static struct dry_category_guess
+guess_by_words(enum dry_category category)
+{
+    return (struct dry_category_guess){.category = (uint8_t)category,
+                                       .evidence = DRY_EVIDENCE_WORDS,
+                                       .confidence = WORDS_CONFIDENCE};
+}
+
+static bool
+is_private(const struct judge *j, const struct dry_allocation *row)
+{
+    const struct dry_lane *lane = &dry_trace_get_view(j->v->trace)->lanes[row->lane];
+    return lane->pool_known && (lane->pool_a || lane->pool_b);
+}
+
 /*
- * Judge an allocation older than the window. An allocation that stays is weights or the
- * optimizer's state: both are as old, and nothing in the file tells them apart, unless
- * their stacks do.
+ * Judge an allocation older than the window that stays. Weights, optimizer state, caches
+ * and the activations of a pass that had begun are as old; names in their stacks tell
+ * them apart. Without names only the end of a backward pass excludes activations, and
+ * only training excludes a cache.
  */
+static struct dry_category_guess
+judge_old(const struct judge *j, const struct dry_allocation *row)
+{
+    uint16_t hints = row->flags & DRY_ALLOCATION_STACK_OF_FREE
+                         ? 0
+                         : dryi_hints_of(&j->hints, row->stack);
+    if (hints & DRYI_HINT_KV_CACHE)
+        return guess_by_words(DRY_CATEGORY_KV_CACHE);
+    if (hints & DRYI_HINT_OPTIMIZER)
+        return guess_by_words(DRY_CATEGORY_OPTIMIZER);
+    if (hints & DRYI_HINT_INIT)
+        return guess_by_words(DRY_CATEGORY_WEIGHTS);
+    if (j->has_backward_end && !is_private(j, row))
+        return guess(DRY_CATEGORY_WEIGHTS, 50);
+    return unknown;
+}
+
+/* Judge an allocation older than the window. */
 static struct dry_category_guess
 judge_ghost(const struct judge *j, const struct dry_allocation *row)
 {
-    if (row->freed > j->horizon) {
-        uint8_t hints = row->flags & DRY_ALLOCATION_STACK_OF_FREE
-                            ? 0
-                            : dryi_hints_of(&j->hints, row->stack);
-        if (hints & DRYI_HINT_OPTIMIZER)
-            return (struct dry_category_guess){.category = DRY_CATEGORY_OPTIMIZER,
-                                               .evidence = DRY_EVIDENCE_WORDS,
-                                               .confidence = 80};
-        return guess(DRY_CATEGORY_WEIGHTS, j->phases.has_backward ? 50 : 75);
-    }
+    if (row->freed > j->horizon)
+        return judge_old(j, row);
     uint32_t last = dryi_phases_last(&j->phases, row->freed);
     enum dryi_phase freed = find_phase_of_free(j, row->freed, last);
     if (j->phases.has_backward && freed == DRYI_PHASE_BACKWARD)
@@ -294,9 +323,19 @@ judge_ghost(const struct judge *j, const struct dry_allocation *row)
     return unknown;
 }
 
+/* Only a name tells a cache of keys and values; it was made early and stays. */
+static bool
+is_kv_cache(const struct judge *j, const struct life *l)
+{
+    bool stays = l->is_long || (l->is_open && l->is_early);
+    return stays && (dryi_hints_of(&j->hints, l->row->stack) & DRYI_HINT_KV_CACHE);
+}
+
 static struct dry_category_guess
 judge_life(const struct judge *j, const struct life *l)
 {
+    if (is_kv_cache(j, l))
+        return guess_by_words(DRY_CATEGORY_KV_CACHE);
     struct dry_category_guess g = l->born == DRYI_PHASE_BACKWARD ? judge_backward(j, l)
                                   : l->born == DRYI_PHASE_UPDATE ? judge_update(j, l)
                                                                  : judge_forward(j, l);
@@ -363,7 +402,7 @@ look_at_steps(struct judge *j)
         j->first_step++;
     if (j->rows[j->first_step].is_partial)
         j->first_step = 0;
-    const uint8_t call = DRYI_HINT_MODULE | DRYI_HINT_FORWARD | DRYI_HINT_BACKWARD;
+    const uint16_t call = DRYI_HINT_MODULE | DRYI_HINT_FORWARD | DRYI_HINT_BACKWARD;
     j->first_call = 0;
     while (j->first_call < j->phases.count &&
            !(dryi_hints_of(&j->hints, j->v->allocations[j->first_call].stack) & call))
@@ -372,6 +411,9 @@ look_at_steps(struct judge *j)
         j->first_call = DRY_NONE;
     for (uint32_t a = 0; a < j->phases.count && j->phases.steps[a] == 0; a++)
         j->head_has_backward |= j->phases.of[a] == DRYI_PHASE_BACKWARD;
+    for (uint32_t a = 1; a < j->phases.count; a++)
+        j->has_backward_end |= j->phases.of[a - 1] == DRYI_PHASE_BACKWARD &&
+                               j->phases.of[a] != DRYI_PHASE_BACKWARD;
 }
 
 /* --- the same code ------------------------------------------------------------------------ */
@@ -446,7 +488,7 @@ vote(struct judge *j, struct dry_error *err)
 static struct dry_category_guess
 judge_words(const struct judge *j, const struct life *l)
 {
-    uint8_t hints = dryi_hints_of(&j->hints, l->row->stack);
+    uint16_t hints = dryi_hints_of(&j->hints, l->row->stack);
     enum dry_category category = DRY_CATEGORY_UNKNOWN;
     if ((hints & DRYI_HINT_OPTIMIZER) && l->is_early)
         category = DRY_CATEGORY_OPTIMIZER;

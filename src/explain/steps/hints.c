@@ -17,13 +17,13 @@
 
 /* The meaning of a string as the name of a function, and as that of a file. */
 struct meaning {
-    uint8_t name, file;
+    uint16_t name, file;
     uint8_t is_module_file, is_module_call, is_module_move, is_torch;
 };
 
 struct word {
     const char *text;
-    uint8_t flags;
+    uint16_t flags;
 };
 
 static bool
@@ -32,10 +32,10 @@ holds(const char *text, size_t length, const char *word)
     return memmem(text, length, word, strlen(word)) != NULL;
 }
 
-static uint8_t
+static uint16_t
 find_words(const char *text, size_t length, const struct word *words, size_t count)
 {
-    uint8_t flags = 0;
+    uint16_t flags = 0;
     for (size_t i = 0; i < count; i++) {
         if (holds(text, length, words[i].text))
             flags |= words[i].flags;
@@ -44,7 +44,7 @@ find_words(const char *text, size_t length, const struct word *words, size_t cou
 }
 
 /* Functions, as Python and C++ name them. */
-static uint8_t
+static uint16_t
 read_name(const char *text, size_t length)
 {
     static const struct word words[] = {
@@ -67,26 +67,38 @@ read_name(const char *text, size_t length)
         {"load_state_dict", DRYI_HINT_INIT},
         {"from_pretrained", DRYI_HINT_INIT},
         {"reset_parameters", DRYI_HINT_INIT},
+        {"load_weights", DRYI_HINT_INIT},
+        {"kv_cache", DRYI_HINT_KV_CACHE}, /* vLLM, SGLang, TensorRT-LLM */
+        {"kv_buffer", DRYI_HINT_KV_CACHE},
+        {"KVCache", DRYI_HINT_KV_CACHE},
+        {"StaticCache", DRYI_HINT_KV_CACHE}, /* transformers */
+        {"DynamicCache", DRYI_HINT_KV_CACHE},
     };
-    uint8_t flags = find_words(text, length, words, sizeof words / sizeof *words);
+    uint16_t flags = find_words(text, length, words, sizeof words / sizeof *words);
     /* A name with both is a schedule that runs both: it says nothing. */
     if ((flags & DRYI_HINT_BACKWARD) &&
         (holds(text, length, "forward") || holds(text, length, "Forward")))
-        flags &= (uint8_t)~DRYI_HINT_BACKWARD;
+        flags &= (uint16_t)~DRYI_HINT_BACKWARD;
     if (dryi_text_is(text, length, "forward") || dryi_text_ends(text, length, ".forward"))
         flags |= DRYI_HINT_FORWARD;
     return flags;
 }
 
-static uint8_t
+static uint16_t
 read_file(const char *text, size_t length)
 {
     static const struct word words[] = {
-        {"torch/optim/", DRYI_HINT_OPTIMIZER}, {"torch\\optim\\", DRYI_HINT_OPTIMIZER},
-        {"/optimizers/", DRYI_HINT_OPTIMIZER}, {"utils/data/", DRYI_HINT_LOADER},
-        {"dataloader", DRYI_HINT_LOADER},      {"data_loader", DRYI_HINT_LOADER},
+        {"torch/optim/", DRYI_HINT_OPTIMIZER},
+        {"torch\\optim\\", DRYI_HINT_OPTIMIZER},
+        {"/optimizers/", DRYI_HINT_OPTIMIZER},
+        {"utils/data/", DRYI_HINT_LOADER},
+        {"dataloader", DRYI_HINT_LOADER},
+        {"data_loader", DRYI_HINT_LOADER},
+        {"kv_cache", DRYI_HINT_KV_CACHE},
+        {"cache_engine.py", DRYI_HINT_KV_CACHE},
+        {"transformers/cache_utils.py", DRYI_HINT_KV_CACHE},
     };
-    uint8_t flags = find_words(text, length, words, sizeof words / sizeof *words);
+    uint16_t flags = find_words(text, length, words, sizeof words / sizeof *words);
     return dryi_text_ends(text, length, ".py") ? flags | DRYI_HINT_PYTHON : flags;
 }
 
@@ -107,7 +119,7 @@ read_meaning(const char *text, size_t length)
     };
 }
 
-static uint8_t
+static uint16_t
 read_frame(const struct meaning *meanings, const struct dry_frame *frame)
 {
     static const struct meaning nothing;
@@ -115,9 +127,9 @@ read_frame(const struct meaning *meanings, const struct dry_frame *frame)
         frame->name == DRY_NONE ? &nothing : &meanings[frame->name];
     const struct meaning *file =
         frame->file == DRY_NONE ? &nothing : &meanings[frame->file];
-    uint8_t flags = name->name | file->file;
+    uint16_t flags = name->name | file->file;
     if (file->is_torch) /* a wrapper's: DistributedDataParallel.forward */
-        flags &= (uint8_t)~DRYI_HINT_FORWARD;
+        flags &= (uint16_t)~DRYI_HINT_FORWARD;
     if (file->is_module_file && name->is_module_call)
         flags |= DRYI_HINT_MODULE;
     if (file->is_module_file && name->is_module_move)
@@ -159,8 +171,8 @@ dryi_hints_init(struct dryi_hints *w, const struct dry_trace *trace,
     }
     struct meaning *meanings =
         dryi_memory_zalloc(memory, view->string_count, sizeof *meanings);
-    w->frames = dryi_memory_zalloc(memory, view->frame_count, 1);
-    w->stacks = dryi_memory_zalloc(memory, view->stack_count, 1);
+    w->frames = dryi_memory_zalloc(memory, view->frame_count, sizeof *w->frames);
+    w->stacks = dryi_memory_zalloc(memory, view->stack_count, sizeof *w->stacks);
     bool is_ok = meanings && w->frames && w->stacks;
     if (is_ok)
         read_frames(w, view, meanings);
@@ -174,7 +186,7 @@ dryi_hints_init(struct dryi_hints *w, const struct dry_trace *trace,
 void
 dryi_hints_finish(struct dryi_hints *w)
 {
-    dryi_memory_free(&w->memory, w->frames, w->frame_count, 1);
-    dryi_memory_free(&w->memory, w->stacks, w->stack_count, 1);
+    dryi_memory_free(&w->memory, w->frames, w->frame_count, sizeof *w->frames);
+    dryi_memory_free(&w->memory, w->stacks, w->stack_count, sizeof *w->stacks);
     *w = (struct dryi_hints){.memory = w->memory};
 }

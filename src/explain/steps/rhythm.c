@@ -28,7 +28,7 @@ struct candidate {
 /* The result of looking at a candidate. */
 struct verdict {
     bool is_loop, has_modules;
-    uint8_t is_inner; /* DRYI_HINT_... of the call it runs in */
+    uint16_t is_inner; /* DRYI_HINT_... of the call it runs in */
     uint32_t lockstep_count;
 };
 
@@ -277,7 +277,7 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
         if (s->places[middle] < s->places[s->begins[anchor]])
             continue;
         uint32_t stack = f->view->allocations[s->places[s->begins[symbol]]].stack;
-        uint8_t hints = dryi_hints_of(f->hints, stack);
+        uint16_t hints = dryi_hints_of(f->hints, stack);
         if (!(hints & DRYI_HINT_PYTHON))
             continue;
         v->has_modules |= (hints & DRYI_HINT_MODULE) != 0;
@@ -290,7 +290,7 @@ look_at_callers(const struct search *f, uint32_t anchor, struct verdict *v)
         uint32_t frame = next_frame(&callers.first);
         if (frame == DRY_NONE)
             break;
-        uint8_t hints = f->hints->frames[frame];
+        uint16_t hints = f->hints->frames[frame];
         v->is_inner |= hints & (DRYI_HINT_FORWARD | DRYI_HINT_OPTIMIZER);
         in_module |= (hints & DRYI_HINT_MODULE) != 0;
     }

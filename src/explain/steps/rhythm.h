@@ -39,7 +39,7 @@
 struct dryi_rhythm {
     struct dry_memory memory;
     bool is_found;
-    uint8_t inner_hints;     /* of the calls in which loops run that are none of steps */
+    uint16_t inner_hints;    /* of the calls in which loops run that are none of steps */
     uint32_t anchor;         /* symbol that keeps time best */
     uint32_t lockstep_count; /* symbols that keep time with it, with itself */
     uint32_t *begins;        /* the allocations that begin steps, ascending */

@@ -131,7 +131,7 @@ use_rhythm(struct dry_steps *s, const struct dryi_rhythm *r, struct dry_error *e
 }
 
 static void
-give_up(struct dry_steps *s, const struct dryi_sequence *q, uint8_t inner_hints)
+give_up(struct dry_steps *s, const struct dryi_sequence *q, uint16_t inner_hints)
 {
     if (q->count == 0)
         s->reason = "nothing is allocated in the window";
@@ -151,7 +151,7 @@ search_rhythm(struct dry_steps *s, struct dryi_sequence *q, bool by_stack,
 {
     struct dryi_rhythm r;
     enum dry_status status = dryi_rhythm_find(&r, q, context, err);
-    uint8_t inner_hints = r.inner_hints;
+    uint16_t inner_hints = r.inner_hints;
     if (status == DRY_OK && !r.is_found && !inner_hints && by_stack) {
         dryi_rhythm_finish(&r);
         dryi_sequence_finish(q);

@@ -166,7 +166,7 @@ demo_is_told_apart(void **state)
     }
     printf("right: %.2f %%\n", 100.0 * (double)right / (double)all);
     assert_true(right >= all / 100 * 99);
-    for (int t = DRY_CATEGORY_WEIGHTS; t < DRY_CATEGORY_COUNT; t++) {
+    for (int t = DRY_CATEGORY_WEIGHTS; t <= DRY_CATEGORY_INPUTS; t++) {
         uint64_t of_truth = 0;
         for (int g = 0; g < DRY_CATEGORY_COUNT; g++)
             of_truth += table[t][g];
@@ -455,6 +455,42 @@ inference_has_no_gradients_and_its_cache_is_unknown(void **state)
     tale_finish(&s);
 }
 
+/* vLLM's and SGLang's allocate it once, before they serve; its stack says so. */
+static void
+a_cache_of_keys_and_values_is_named(void **state)
+{
+    (void)state;
+    struct tale s;
+    uint32_t cache[LAYERS], weights[LAYERS];
+    tale_begin(&s);
+    for (unsigned i = 0; i < LAYERS; i++)
+        weights[i] = tale_alloc(&s, "model.py:3 __init__ < serve.py:2 main", 8 * MIB);
+    for (unsigned i = 0; i < LAYERS; i++)
+        cache[i] = tale_alloc(&s,
+                              "runner.py:9 _allocate_kv_cache_tensors < engine.py:4 "
+                              "__init__ < serve.py:3 main",
+                              64 * MIB);
+    uint32_t work = 0;
+    for (int step = 0; step < 6; step++) {
+        uint32_t x = tale_alloc(&s, "serve.py:3 embed < serve.py:9 main", MIB);
+        for (int layer = 0; layer < 8; layer++) {
+            work = tale_alloc(&s, "a.py:1 update_kv_cache < serve.py:9 main", MIB);
+            tale_free(&s, work);
+        }
+        tale_free(&s, x);
+    }
+    tale_end(&s);
+    struct subject j = judge(s.timeline);
+    for (unsigned i = 0; i < LAYERS; i++) {
+        expect(&j, weights[i], DRY_CATEGORY_WEIGHTS);
+        expect(&j, cache[i], DRY_CATEGORY_KV_CACHE);
+        assert_int_equal(j.guesses[cache[i]].evidence, DRY_EVIDENCE_WORDS);
+    }
+    expect(&j, work, DRY_CATEGORY_TEMPORARIES); /* the name alone is not enough */
+    finish(&j);
+    tale_finish(&s);
+}
+
 /* --- marks -------------------------------------------------------------------------------- */
 
 static void
@@ -472,6 +508,9 @@ marks_win(void **state)
         {"{'category': 'input'}", DRY_CATEGORY_INPUTS},
         {"optimizer step 12", DRY_CATEGORY_UNKNOWN},
         {"grad of weights", DRY_CATEGORY_UNKNOWN},
+        {"kv_cache", DRY_CATEGORY_KV_CACHE},
+        {"KV cache", DRY_CATEGORY_KV_CACHE},
+        {"cache", DRY_CATEGORY_UNKNOWN},
         {"forward", DRY_CATEGORY_UNKNOWN},
         {"", DRY_CATEGORY_UNKNOWN},
     };
@@ -560,6 +599,7 @@ main(void)
         cmocka_unit_test(cut_off_activations_are_told_by_the_steps_before),
         cmocka_unit_test(unwinding_tells_nothing),
         cmocka_unit_test(inference_has_no_gradients_and_its_cache_is_unknown),
+        cmocka_unit_test(a_cache_of_keys_and_values_is_named),
         cmocka_unit_test(marks_win),
         cmocka_unit_test(names_are_complete),
         cmocka_unit_test(without_memory_nothing_is_lost),
