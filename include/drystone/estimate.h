@@ -127,6 +127,28 @@ struct dry_conv_layer {
     bool has_bias;
 };
 
+/* Ways to store the matrices of linear layers in fewer bits. */
+enum dry_quantization {
+    DRY_QUANTIZATION_NONE,
+    DRY_QUANTIZATION_AWQ,        /* packed by columns; a zero point and a scale a group */
+    DRY_QUANTIZATION_GPTQ,       /* packed by rows, likewise; an index of groups a row */
+    DRY_QUANTIZATION_NF4,        /* 4 bits of bitsandbytes; a scale every 64 elements */
+    DRY_QUANTIZATION_NF4_DOUBLE, /* the same with the scales in 8 bits */
+    DRY_QUANTIZATION_INT8,       /* bitsandbytes; a scale in fp32 a row */
+    DRY_QUANTIZATION_FP8_BLOCK,  /* a byte; a scale in fp32 a block (DeepSeek-V3) */
+    DRY_QUANTIZATION_ROW,        /* a byte; a scale of 2 bytes a row */
+    DRY_QUANTIZATION_TENSOR,     /* a byte; one scale of 2 bytes */
+    DRY_QUANTIZATION_PACKED, /* packed by rows, a scale a group, the shape (compressed) */
+    DRY_QUANTIZATION_MXFP4,  /* experts alone: 4 bits, a byte of scale every 32 */
+};
+#define DRY_QUANTIZATION_COUNT 11
+
+/*
+ * Return the name: "none", "awq", "gptq", "nf4", "nf4-double", "int8", "fp8-block", "row",
+ * "tensor", "packed", "mxfp4".
+ */
+DRY_API const char *dry_quantization_name(enum dry_quantization quantization);
+
 #define DRY_MODEL_LAYERS_MAX 10000u
 #define DRY_CONV_LAYERS_MAX 100000u
 
@@ -172,7 +194,40 @@ struct dry_model {
     /* For DRY_MODEL_CONV alone. */
     const struct dry_conv_layer *conv;
     size_t conv_count;
-    uint64_t channels, height, width; /* of the images */
+    uint64_t channels, height,
+        width; /* of the images, for transformers with a patch, too */
+
+    /* The side of a patch: tokens are squares of images, and one more (ViT). 0: text. */
+    uint64_t patch;
+    uint64_t
+        global_layers; /* so many layers look back at all tokens, whatever `window` */
+    /*
+     * Layers of an encoder, which the decoder's layers attend to (T5, Whisper). 0: there is
+     * no such encoder, the model is one stack.
+     */
+    uint64_t encoder_layers;
+    uint64_t encoder_ffn;      /* 0: ffn */
+    uint64_t source;           /* tokens the encoder reads; 0: as many as the decoder */
+    uint64_t audio_channels;   /* two convolutions make its tokens of these (Whisper) */
+    uint64_t position_buckets; /* T5: a bias for each bucket of distances and head */
+    bool has_own_output_norms; /* attention and MLP are normed again (Gemma 2) */
+    bool has_one_norm;         /* a parallel layer has one norm for both (Falcon) */
+    bool has_no_norm_bias;     /* layer norms have a weight alone */
+    bool has_no_key_bias;      /* though queries and values have one (Whisper) */
+    bool has_sinks;            /* a number a head joins the softmax (gpt-oss) */
+    bool has_shared_gate;      /* a gate weighs the shared experts (Qwen2-MoE) */
+    bool is_router_bias_wide; /* in fp32 whatever the precision (DeepSeek-V3) */
+    bool has_capped_logits;    /* tanh bounds the logits (Gemma 2) */
+
+    enum dry_quantization quantization;
+    uint64_t quantization_bits;      /* of AWQ, GPTQ and PACKED: 2, 3, 4 or 8 */
+    uint64_t quantization_group;     /* inputs that share a scale; 0: all of a row */
+    uint64_t quantization_rows;      /* of a block, FP8_BLOCK; 0: 128 */
+    uint64_t quantization_cols;      /* likewise */
+    bool has_zero_points;            /* of PACKED: AWQ and GPTQ always have them */
+    bool has_input_scales;           /* a scale of 2 bytes for what a matrix reads */
+    bool is_head_quantized;          /* the head, too */
+    bool are_experts_quantized_only; /* all other matrices are not */
 };
 
 /* Set every field to zero, and struct_size. */

@@ -61,6 +61,7 @@ check_file(struct session *s)
     struct dry_error err;
     dry_run_setup_init(&plain);
     plain.sequence = 1;
+    plain.is_inference = s->file.model.quantization != DRY_QUANTIZATION_NONE;
     enum dry_status status =
         dry_estimate_create(&s->file.model, &plain, NULL, &estimate, &err);
     dry_estimate_destroy(estimate);
@@ -179,6 +180,8 @@ show(struct session *s)
     r->name = s->name;
     r->model = &s->file.model;
     r->unknown_family = s->file.unknown_family;
+    r->notes = s->file.notes;
+    r->note_count = s->file.note_count;
     r->setup = &s->values.setup;
     r->estimate = s->estimate;
     r->has_units = s->values.layers;
@@ -216,6 +219,9 @@ estimate(struct session *s)
         return code;
     if (s->values.chain && s->values.setup.pipeline > 1)
         return report_usage("estimate", "--chain is of a model without a pipeline");
+    if (s->values.chain && s->file.model.encoder_layers)
+        return report_usage("estimate", "--chain is of one stack of layers, without an "
+                                        "encoder beside it");
     choose_sequence(s);
     enum dry_status status =
         dry_estimate_create(&s->file.model, &s->values.setup, NULL, &s->estimate, &err);

@@ -82,6 +82,8 @@ print_model(const struct view *v)
         print_item(v, "family", "%s is not known: by its keys the model is taken as %s",
                    v->r->unknown_family,
                    m->norm == DRY_NORM_RMS ? "Llama's are" : "GPT-2's are");
+    for (size_t i = 0; i < v->r->note_count; i++)
+        print_item(v, i ? "" : "left out", "%s", v->r->notes[i]);
     if (s->active_parameter_count < s->parameter_count && m->experts)
         print_item(v, "", "a token meets %s of them",
                    term_format_count(s->active_parameter_count, active));
@@ -382,6 +384,15 @@ append(json_t **list, json_t *item)
 }
 
 static json_t *
+make_notes(const struct estimate_report *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < r->note_count; i++)
+        append(&list, make_text(r->notes[i]));
+    return list;
+}
+
+static json_t *
 make_rows(const struct view *v)
 {
     json_t *list = json_array();
@@ -500,12 +511,15 @@ estimate_report_print_json(const struct estimate_report *report)
     view_init(&v, report);
     const struct dry_estimate_summary *s = v.summary;
     json_t *root = json_pack(
-        "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o,"
+        "{s:s, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, "
+        "s:o, s:o, s:o,"
         " s:o, s:o, s:o, s:o}",
         "schema", "drystone.estimate/1", "file", make_text(report->name), "kind",
         dry_model_kind_name(report->model->kind), "unknown_family",
         *report->unknown_family ? make_text(report->unknown_family) : json_null(),
-        "parameters", json_out_number(s->parameter_count), "active_parameters",
+        "notes", make_notes(report), "quantization",
+        dry_quantization_name(report->model->quantization), "parameters",
+        json_out_number(s->parameter_count), "active_parameters",
         json_out_number(s->active_parameter_count), "trained_parameters",
         json_out_number(s->trained_count), "device_parameters",
         json_out_number(s->device_parameter_count), "setup", make_setup(report->setup),

@@ -8,10 +8,14 @@
 
 #include <drystone/estimate.h>
 
+#include "plan/model_json.h"
+
 struct estimate_report {
     const char *name; /* of the model: a file, or one that we know */
     const struct dry_model *model;
-    const char *unknown_family; /* of it; "": we know it */
+    const char *unknown_family;            /* of it; "": we know it */
+    char (*notes)[MODEL_NOTE_BYTES]; /* of what the estimate leaves out */
+    size_t note_count;
     const struct dry_run_setup *setup;
     const struct dry_estimate *estimate;            /* without a limit */
     const char *card;                               /* NULL: a size was given, or none */

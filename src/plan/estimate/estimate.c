@@ -62,6 +62,10 @@ set_symbols(struct dry_estimate *e)
     v['z'] = m->nope_dim + m->value_dim;
     v['R'] = s->lora_rank;
     v['Q'] = s->requests;
+    v['M'] = dryi_source_tokens(e);
+    v['C'] = larger(m->channels, m->audio_channels);
+    v['H'] = m->height;
+    v['W'] = m->width;
     v['N'] = m->layers;
 }
 

@@ -7,11 +7,6 @@
  */
 #include "plan/estimate/estimate_inside.h"
 
-/* The operations that the product of queries and keys begins with. */
-struct heads {
-    uint32_t queries, keys, values;
-};
-
 /* --- queries, keys, values ---------------------------------------------------------------- */
 
 /* The tensors that a norm narrower than the hidden size saves, by name and size. */
@@ -67,7 +62,7 @@ make_heads(struct dry_estimate *e, bool is_key)
         .in = m->hidden,
         .out = dryi_product(is_key ? m->kv_heads : m->heads, m->head_dim),
         .is_split_out = true,
-        .has_bias = m->has_qkv_bias,
+        .has_bias = m->has_qkv_bias && !(is_key && m->has_no_key_bias),
         .target = is_key ? DRY_LORA_K : DRY_LORA_Q,
     };
     uint32_t index = dryi_op_add(
@@ -100,10 +95,10 @@ make_values(struct dry_estimate *e)
     return index;
 }
 
-static struct heads
+static struct dryi_heads
 make_grouped(struct dry_estimate *e, uint32_t input)
 {
-    struct heads h;
+    struct dryi_heads h;
     uint32_t first = (uint32_t)e->units[e->unit_count - 1].op_count;
     h.queries = make_heads(e, false);
     h.keys = make_heads(e, true);
@@ -141,7 +136,8 @@ add_matrix(struct dry_estimate *e, uint64_t in, uint64_t out, bool is_split)
                                 .cols = in,
                                 .split = is_split ? e->setup.tensor : 1,
                                 .is_frozen = e->setup.lora_rank > 0,
-                                .is_hidden = true};
+                                .is_hidden = true,
+                                .is_linear = true};
     dryi_param_add(e, &matrix);
 }
 
@@ -171,11 +167,11 @@ make_latent_queries(struct dry_estimate *e, uint32_t input)
     return dryi_op_add(e, "queries", "e b s a y / c t");
 }
 
-static struct heads
+static struct dryi_heads
 make_latent(struct dry_estimate *e, uint32_t input)
 {
     const struct dry_model *m = &e->model;
-    struct heads h;
+    struct dryi_heads h;
     h.queries = make_latent_queries(e, input);
     uint32_t latent = dryi_op_add(e, "key-value latent", "e b s j / c");
     add_matrix(e, m->hidden, m->kv_rank + m->rope_dim, false);
@@ -208,30 +204,32 @@ make_again(struct dry_estimate *e, uint32_t index)
 
 /* Scores, probabilities, their mask; what the values are multiplied with. */
 static uint32_t
-make_probabilities(struct dry_estimate *e, const struct heads *h)
+make_probabilities(struct dry_estimate *e, const struct dryi_heads *h, bool is_cross)
 {
+    const char *size = is_cross ? "e b a s M / c t" : "e b a s s / c t";
+    const char *wide_size = is_cross ? "4 b a s M / c t" : "4 b a s s / c t";
+    const char *mask_size = is_cross ? "m b a s M / c t" : "m b a s s / c t";
     bool is_wide =
         e->setup.attention == DRY_ATTENTION_EAGER_FP32 && e->symbols.values['e'] < 4;
     bool is_dropped = dryi_has_dropout(e);
-    uint32_t scores = dryi_op_add(e, "scores", "e b a s s / c t");
+    uint32_t scores = dryi_op_add(e, "scores", size);
     dryi_op_save(e, h->queries, scores);
     dryi_op_save(e, h->keys, scores);
     dryi_op_use(e, h->queries, scores);
     dryi_op_use(e, h->keys, scores);
     uint32_t softmax =
         make_again(e, dryi_op_add(e, is_wide ? "probabilities, fp32" : "probabilities",
-                                  is_wide ? "4 b a s s / c t" : "e b a s s / c t"));
+                                  is_wide ? wide_size : size));
     dryi_op_save(e, softmax, softmax);
     uint32_t last = softmax;
     if (is_wide) {
-        last = make_again(e, dryi_op_add(e, "probabilities", "e b a s s / c t"));
+        last = make_again(e, dryi_op_add(e, "probabilities", size));
         if (!is_dropped)
             dryi_op_save(e, last, last + 1);
     }
     if (is_dropped) {
-        make_again(e, dryi_op_aux(e, "probability mask", "m b a s s / c t"));
-        uint32_t dropped =
-            make_again(e, dryi_op_add(e, "probabilities, dropped", "e b a s s / c t"));
+        make_again(e, dryi_op_aux(e, "probability mask", mask_size));
+        uint32_t dropped = make_again(e, dryi_op_add(e, "probabilities, dropped", size));
         dryi_op_use(e, last, dropped);
         dryi_op_save(e, dropped, dropped + 1);
         last = dropped;
@@ -248,15 +246,21 @@ add_output_mask(struct dry_estimate *e)
 }
 
 static uint32_t
-make_context(struct dry_estimate *e, const struct heads *h)
+make_context(struct dry_estimate *e, const struct dryi_heads *h, bool is_cross)
 {
+    struct dryi_param sinks = {.name = "sinks",
+                               .rows = e->model.heads,
+                               .split = e->setup.tensor,
+                               .is_frozen = e->setup.lora_rank > 0};
     const char *size = e->model.kv_rank ? "e b s a w / c t" : "e b s a d / c t";
     bool is_flash = e->setup.attention == DRY_ATTENTION_FLASH;
     if (is_flash)
         dryi_op_aux(e, "log-sum-exp", "4 b s a / c t");
     else
-        make_probabilities(e, h);
+        make_probabilities(e, h, is_cross);
     uint32_t context = dryi_op_add(e, "context", size);
+    if (e->model.has_sinks)
+        dryi_param_add(e, &sinks);
     dryi_op_use(e, h->values, context);
     dryi_op_save(e, h->values, context);
     if (is_flash) {
@@ -272,12 +276,11 @@ make_context(struct dry_estimate *e, const struct heads *h)
 }
 
 uint32_t
-dryi_build_attention(struct dry_estimate *e, uint32_t input)
+dryi_build_product(struct dry_estimate *e, const struct dryi_heads *heads, bool is_cross)
 {
     const struct dry_model *m = &e->model;
-    struct heads h = m->kv_rank ? make_latent(e, input) : make_grouped(e, input);
     dryi_build_adapters(e, DRY_LORA_Q | DRY_LORA_K | DRY_LORA_V | DRY_LORA_O);
-    make_context(e, &h);
+    make_context(e, heads, is_cross);
     uint32_t output = dryi_op_add(e, "attention output", "e b s h / c r");
     struct dryi_linear linear = {
         .name = "attention output",
@@ -289,4 +292,12 @@ dryi_build_attention(struct dry_estimate *e, uint32_t input)
     dryi_linear_add(e, &linear);
     add_output_mask(e);
     return output;
+}
+
+uint32_t
+dryi_build_attention(struct dry_estimate *e, uint32_t input)
+{
+    struct dryi_heads h =
+        e->model.kv_rank ? make_latent(e, input) : make_grouped(e, input);
+    return dryi_build_product(e, &h, false);
 }

@@ -71,6 +71,8 @@ struct dryi_param {
     bool is_hidden;   /* a matrix inside of a layer, which Muon steps */
     bool is_split_in; /* by its columns, so that its output is whole */
     bool is_copy;     /* of one on another device: no parameter more */
+    bool is_wide;     /* of 4 bytes an element, whatever the precision */
+    bool is_linear;   /* a matrix that quantization stores in fewer bits */
 };
 
 struct dryi_unit {
@@ -80,6 +82,7 @@ struct dryi_unit {
     uint64_t count;         /* on this device */
     uint64_t model_count;   /* in the model */
     bool is_layer;          /* may be checkpointed */
+    bool has_cache;         /* keys and values of earlier tokens are kept in inference */
     uint64_t active_count;  /* parameters that one token meets, of one */
     uint64_t params, local; /* of one: in the model, on this device */
 };
@@ -131,13 +134,26 @@ void dryi_unit_end(struct dry_estimate *e);
 /* --- builders ------------------------------------------------------------------------------ */
 
 void dryi_build_transformer(struct dry_estimate *e);
+/* Build the first unit: tokens, patches or sound (estimate_embed.c). */
+void dryi_build_embedding(struct dry_estimate *e);
+/* Build what lies between an encoder and its decoder (estimate_embed.c). */
+void dryi_build_bridge(struct dry_estimate *e);
 /* Build a layer, as the last unit (estimate_layer.c). */
-void dryi_build_layer(struct dry_estimate *e, bool has_experts);
+enum dryi_layer { DRYI_LAYER_PLAIN, DRYI_LAYER_EXPERTS, DRYI_LAYER_CROSS };
+void dryi_build_layer(struct dry_estimate *e, enum dryi_layer kind);
 /*
  * Build attention, from the normed input to the context's projection (estimate_attention.c);
  * returns the projection.
  */
 uint32_t dryi_build_attention(struct dry_estimate *e, uint32_t input);
+/* Build the attention to what the encoder made (estimate_cross.c), likewise. */
+uint32_t dryi_build_cross(struct dry_estimate *e, uint32_t input);
+/* Build the product of queries, keys and values; then the projection, which it returns. */
+struct dryi_heads {
+    uint32_t queries, keys, values;
+};
+uint32_t dryi_build_product(struct dry_estimate *e, const struct dryi_heads *heads,
+                            bool is_cross);
 void dryi_build_conv(struct dry_estimate *e);
 
 /* The names of a norm's operations. */
@@ -198,6 +214,16 @@ uint64_t dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param 
 uint64_t dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit);
 bool dryi_has_static_grads(const struct dry_run_setup *setup);
 
+/* The bytes of a quantized matrix (estimate_quantize.c), not divided among devices. */
+uint64_t dryi_quantized_bytes(const struct dry_model *model,
+                              const struct dryi_param *param);
+/* Is this matrix stored in fewer bits? */
+bool dryi_is_quantized(const struct dry_model *model, const struct dryi_param *param);
+/* The bytes of the largest matrix that is widened before it is multiplied with. */
+uint64_t dryi_widened_bytes(const struct dry_estimate *e);
+enum dry_status dryi_quantization_check(const struct dry_model *model,
+                                        struct dry_error *err);
+
 /* --- the rest ------------------------------------------------------------------------------- */
 
 /* Check fields against one another; fill in presets and defaults. */
@@ -213,7 +239,10 @@ uint64_t dryi_flights(const struct dry_estimate *e);
  * For inference: the bytes of one layer's keys and values; of the logits of one token of all
  * requests.
  */
-uint64_t dryi_cache_bytes(const struct dry_estimate *e);
+uint64_t dryi_cache_bytes(const struct dry_estimate *e, bool is_global);
+uint64_t dryi_cross_cache_bytes(const struct dry_estimate *e);
+/* The tokens of an encoder. */
+uint64_t dryi_source_tokens(const struct dry_estimate *e);
 uint64_t dryi_token_logits(const struct dry_estimate *e);
 /* The length of segments that are run again: so many of a chunk's layers; 0: none. */
 uint64_t dryi_segment_layers(const struct dry_estimate *e, uint64_t layers);

@@ -36,7 +36,7 @@ dryi_build_norm(struct dry_estimate *e, uint32_t input,
     struct dryi_param weight = {
         .name = "norm", .rows = e->model.hidden, .is_frozen = e->setup.lora_rank > 0};
     dryi_param_add(e, &weight);
-    if (!is_rms)
+    if (!is_rms && !e->model.has_no_norm_bias)
         dryi_param_add(e, &weight);
     dryi_op_use(e, input, output);
     if (is_kept)
@@ -170,6 +170,7 @@ build_router(struct dry_estimate *e, uint32_t input)
                                 .is_frozen = e->setup.lora_rank > 0};
     struct dryi_param bias = {.name = "router bias", .rows = e->model.experts};
     bias.is_frozen = router.is_frozen;
+    bias.is_wide = e->model.is_router_bias_wide;
     uint32_t logits = dryi_op_add(e, "router logits", "e b s E / c");
     dryi_param_add(e, &router);
     if (e->model.has_router_bias)
@@ -181,6 +182,23 @@ build_router(struct dry_estimate *e, uint32_t input)
     dryi_op_aux(e, "router choices", "28 b s k / c");
     dryi_op_aux(e, "router sums", "4 b s / c");
     dryi_op_aux(e, "router weights", "e b s k / c");
+}
+
+/* Weigh what the shared experts made by the sigmoid of one number a token (Qwen2-MoE). */
+static uint32_t
+weigh_shared(struct dry_estimate *e, uint32_t input, uint32_t output)
+{
+    struct dryi_param gate = {.name = "shared expert gate",
+                              .rows = 1,
+                              .cols = e->model.hidden,
+                              .is_frozen = e->setup.lora_rank > 0};
+    dryi_op_aux(e, "shared expert gates", "e b s / c");
+    uint32_t weighted = dryi_op_add(e, "shared output, weighted", "e b s h / c r");
+    dryi_param_add(e, &gate);
+    dryi_op_use(e, input, weighted);
+    dryi_op_use(e, output, weighted);
+    dryi_op_save(e, output, weighted);
+    return weighted;
 }
 
 static uint32_t
@@ -201,7 +219,7 @@ build_shared(struct dry_estimate *e, uint32_t input)
     build_inner(e, &mlp, input);
     uint32_t output = dryi_op_add(e, "shared output", "e b s h / c r");
     add_down(e, &mlp);
-    return output;
+    return e->model.has_shared_gate ? weigh_shared(e, input, output) : output;
 }
 
 /* Every token goes to k experts, wherever they are: in the mean k tokens for one. */
@@ -256,28 +274,76 @@ static const struct dryi_norm_names norm_1 = {"norm 1 statistics", "norm 1 input
 static const struct dryi_norm_names norm_2 = {"norm 2 statistics", "norm 2 input, fp32",
                                               "norm 2, normalized", "norm 2 output"};
 
-/* x + attention(norm(x)), then the same with the MLP (GPT-2); or both of x (GPT-NeoX). */
+static const struct dryi_norm_names norm_cross = {
+    "cross norm statistics", "cross norm input, fp32", "cross norm, normalized",
+    "cross norm output"};
+static const struct dryi_norm_names norm_attention = {
+    "attention norm statistics", "attention norm input, fp32", "attention, normalized",
+    "attention, normed"};
+static const struct dryi_norm_names norm_mlp = {
+    "mlp norm statistics", "mlp norm input, fp32", "mlp, normalized", "mlp, normed"};
+
+/* The norm of what attention or the MLP made, of models that have one (Gemma 2). */
+static uint32_t
+norm_output(struct dry_estimate *e, uint32_t made, const struct dryi_norm_names *names)
+{
+    return e->model.has_own_output_norms ? dryi_build_norm(e, made, names) : made;
+}
+
+static uint32_t
+add_residual(struct dry_estimate *e, uint32_t input, uint32_t made)
+{
+    uint32_t sum = dryi_op_add(e, "residual", "o b s h / c r");
+    dryi_op_use(e, input, sum);
+    dryi_op_use(e, made, sum);
+    return sum;
+}
+
+/* Attention and MLP of the same input (GPT-NeoX), by one norm (Falcon) or by two. */
 static void
-build_before(struct dry_estimate *e, uint32_t input, bool has_experts)
+build_beside(struct dry_estimate *e, uint32_t input, bool has_experts)
 {
     uint32_t normed = dryi_build_norm(e, input, &norm_1);
     normed = dryi_build_cast(e, normed, "norm 1 output, cast");
-    uint32_t attention = dryi_build_attention(e, normed), sum = input;
-    if (!e->model.is_parallel) {
-        sum = dryi_op_add(e, "residual", "o b s h / c r");
-        dryi_op_use(e, input, sum);
-        dryi_op_use(e, attention, sum);
-    }
+    uint32_t attention = dryi_build_attention(e, normed);
     uint32_t first_saver = e->status == DRY_OK ? dryi_op_at(e, input)->saver : 0;
-    normed = dryi_build_norm(e, sum, &norm_2);
-    if (e->model.is_parallel && first_saver != DRYI_NO_OP)
-        dryi_op_save(e, input, first_saver); /* the earlier one is the last to need it */
-    normed = dryi_build_cast(e, normed, "norm 2 output, cast");
+    if (!e->model.has_one_norm) {
+        normed = dryi_build_norm(e, input, &norm_2);
+        if (first_saver != DRYI_NO_OP)
+            dryi_op_save(e, input, first_saver); /* the earlier is the last to need it */
+        normed = dryi_build_cast(e, normed, "norm 2 output, cast");
+    }
+    uint32_t saver =
+        e->status == DRY_OK && e->model.has_one_norm ? dryi_op_at(e, normed)->saver : 0;
     uint32_t mlp = build_mlp(e, normed, has_experts);
+    if (e->model.has_one_norm && saver != DRYI_NO_OP)
+        dryi_op_save(e, normed, saver);
+    uint32_t output = dryi_op_add(e, "output", "o b s h / c r");
+    dryi_op_use(e, input, output);
+    dryi_op_use(e, mlp, output);
+    dryi_op_use(e, attention, output);
+}
+
+/* x + attention(norm(x)), then the same with the MLP (GPT-2), and the encoder between. */
+static void
+build_before(struct dry_estimate *e, uint32_t input, enum dryi_layer kind)
+{
+    uint32_t normed = dryi_build_norm(e, input, &norm_1);
+    normed = dryi_build_cast(e, normed, "norm 1 output, cast");
+    uint32_t made = norm_output(e, dryi_build_attention(e, normed), &norm_attention);
+    uint32_t sum = add_residual(e, input, made);
+    if (kind == DRYI_LAYER_CROSS) {
+        normed = dryi_build_norm(e, sum, &norm_cross);
+        normed = dryi_build_cast(e, normed, "cross norm output, cast");
+        sum = add_residual(e, sum, dryi_build_cross(e, normed));
+    }
+    normed = dryi_build_norm(e, sum, &norm_2);
+    normed = dryi_build_cast(e, normed, "norm 2 output, cast");
+    made = build_mlp(e, normed, kind == DRYI_LAYER_EXPERTS);
+    made = norm_output(e, made, &norm_mlp);
     uint32_t output = dryi_op_add(e, "output", "o b s h / c r");
     dryi_op_use(e, sum, output);
-    dryi_op_use(e, mlp, output);
-    dryi_op_use(e, attention, e->model.is_parallel ? output : sum);
+    dryi_op_use(e, made, output);
 }
 
 /* norm(x + attention(x)), then the same with the MLP (BERT). */
@@ -299,11 +365,13 @@ build_behind(struct dry_estimate *e, uint32_t input, bool has_experts)
 }
 
 void
-dryi_build_layer(struct dry_estimate *e, bool has_experts)
+dryi_build_layer(struct dry_estimate *e, enum dryi_layer kind)
 {
     uint32_t input = dryi_op_add(e, "input", "o b s h / c r");
     if (e->model.is_post_norm)
-        build_behind(e, input, has_experts);
+        build_behind(e, input, kind == DRYI_LAYER_EXPERTS);
+    else if (e->model.is_parallel)
+        build_beside(e, input, kind == DRYI_LAYER_EXPERTS);
     else
-        build_before(e, input, has_experts);
+        build_before(e, input, kind);
 }

@@ -87,6 +87,15 @@ dry_estimate_phase_name(enum dry_estimate_phase phase)
     return name_of(names, DRY_ESTIMATE_PHASE_COUNT, (size_t)phase);
 }
 
+const char *
+dry_quantization_name(enum dry_quantization quantization)
+{
+    static const char *const names[DRY_QUANTIZATION_COUNT] = {
+        "none",      "awq", "gptq",   "nf4",    "nf4-double", "int8",
+        "fp8-block", "row", "tensor", "packed", "mxfp4"};
+    return name_of(names, DRY_QUANTIZATION_COUNT, (size_t)quantization);
+}
+
 /* --- numbers ------------------------------------------------------------------------------ */
 
 /* A field: its name, its value, and from where to where it may go. */
@@ -159,6 +168,7 @@ complete(struct dry_model *m)
     if (m->head_dim == 0 && m->heads)
         m->head_dim = m->hidden / m->heads;
     m->expert_ffn = m->expert_ffn ? m->expert_ffn : m->ffn;
+    m->encoder_ffn = m->encoder_ffn ? m->encoder_ffn : m->ffn;
     if (m->experts && m->dense_layers > m->layers)
         m->dense_layers = m->layers;
 }
@@ -170,6 +180,7 @@ check_enums(const struct dry_model *m, struct dry_error *err)
         {"kind", (uint64_t)m->kind, 0, DRY_MODEL_KIND_COUNT - 1},
         {"norm", (uint64_t)m->norm, 0, DRY_NORM_RMS},
         {"activation", (uint64_t)m->activation, 0, DRY_ACT_COUNT - 1},
+        {"quantization", (uint64_t)m->quantization, 0, DRY_QUANTIZATION_COUNT - 1},
     };
     return check_fields(fields, COUNT_OF(fields), err);
 }
@@ -181,7 +192,7 @@ check_numbers(const struct dry_model *m, struct dry_error *err)
     const struct field fields[] = {
         {"layers", m->layers, 1, DRY_MODEL_LAYERS_MAX},
         {"hidden", m->hidden, 1, MAX},
-        {"vocab", m->vocab, 1, MAX},
+        {"vocab", m->vocab, m->patch == 0 || !m->has_no_head, MAX},
         {"heads", m->heads, 1, MAX},
         {"kv_heads", m->kv_heads, 1, MAX},
         {"head_dim", m->head_dim, m->kv_rank == 0, MAX},
@@ -199,8 +210,44 @@ check_numbers(const struct dry_model *m, struct dry_error *err)
         {"rope_dim", m->rope_dim, 0, MAX},
         {"nope_dim", m->nope_dim, m->kv_rank > 0, MAX},
         {"value_dim", m->value_dim, m->kv_rank > 0, MAX},
+        {"global_layers", m->global_layers, 0, m->layers},
+        {"encoder_layers", m->encoder_layers, 0, DRY_MODEL_LAYERS_MAX},
+        {"encoder_ffn", m->encoder_ffn, m->encoder_layers > 0, MAX},
+        {"source", m->source, 0, MAX},
+        {"audio_channels", m->audio_channels, 0, MAX},
+        {"position_buckets", m->position_buckets, 0, MAX},
+        {"quantization_group", m->quantization_group, 0, MAX},
+        {"quantization_rows", m->quantization_rows, 0, MAX},
+        {"quantization_cols", m->quantization_cols, 0, MAX},
     };
     return check_fields(fields, COUNT_OF(fields), err);
+}
+
+/* Check what images, sound and an encoder ask of each other. */
+static enum dry_status
+check_source(const struct dry_model *m, struct dry_error *err)
+{
+    uint64_t least = m->patch ? 1 : 0;
+    const struct field fields[] = {
+        {"patch", m->patch, 0, MAX},
+        {"channels", m->channels, least, MAX},
+        {"height", m->height, m->patch, MAX},
+        {"width", m->width, m->patch, MAX},
+    };
+    enum dry_status status = check_fields(fields, COUNT_OF(fields), err);
+    if (status != DRY_OK)
+        return status;
+    if (m->audio_channels && (m->encoder_layers == 0 || m->source == 0))
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "audio_channels: an encoder and its source are needed");
+    if (m->patch && m->encoder_layers)
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "patch: of one stack of layers only");
+    if (m->encoder_layers && (m->experts || m->is_parallel || m->is_post_norm ||
+                              m->kv_rank || m->kind != DRY_MODEL_DECODER))
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "encoder_layers: of a decoder with norms before its sums, "
+                         "without experts and latent keys");
+    return DRY_OK;
 }
 
 /*
@@ -236,6 +283,10 @@ dryi_model_check(struct dry_model *m, struct dry_error *err)
     status = check_numbers(m, err);
     if (status == DRY_OK)
         status = check_heads(&said, err);
+    if (status == DRY_OK)
+        status = check_source(m, err);
+    if (status == DRY_OK)
+        status = dryi_quantization_check(m, err);
     if (status == DRY_OK && m->is_parallel && m->is_post_norm)
         status = dryi_fail(err, DRY_ERR_ARGUMENT,
                            "a parallel layer has its norms before the sums");
@@ -355,6 +406,13 @@ check_against(const struct dry_run_setup *s, const struct dry_model *m,
                          (unsigned long long)s->stage, (unsigned long long)s->pipeline);
     if (s->interleave > 1 && s->pipeline == 1)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "interleave: of a pipeline only");
+    if (m->encoder_layers && (s->pipeline > 1 || s->context > 1))
+        return dryi_fail(err, DRY_ERR_ARGUMENT, "%s: of one stack of layers only",
+                         s->pipeline > 1 ? "pipeline" : "context");
+    if (m->quantization && !s->is_inference && s->lora_rank == 0)
+        return dryi_fail(err, DRY_ERR_ARGUMENT,
+                         "lora_rank: quantized weights are not trained themselves; "
+                         "adapters are, or there is inference");
     if (s->is_inference && s->pipeline > 1)
         return dryi_fail(err, DRY_ERR_ARGUMENT,
                          "pipeline: of training only; inference has tensor");

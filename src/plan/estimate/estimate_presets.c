@@ -87,7 +87,7 @@ fill_deepseek(struct dry_model *m, const struct preset *p)
     m->kv_rank = 512;
     m->rope_dim = 64;
     m->nope_dim = m->value_dim = 128;
-    m->has_router_bias = true;
+    m->has_router_bias = m->is_router_bias_wide = true;
 }
 
 static const struct preset presets[] = {

@@ -129,16 +129,47 @@ add_states(struct dry_estimate *e)
             rules[e->setup.optimizer] ? rules[e->setup.optimizer] : "");
 }
 
+/* Matrices in fewer bits, of this device, before ZeRO shares them. */
+struct quantized {
+    uint64_t elements, bytes;
+};
+
+static struct quantized
+sum_quantized(const struct dry_estimate *e)
+{
+    struct quantized sum = {0, 0};
+    for (size_t u = 0; u < e->unit_count; u++) {
+        const struct dryi_unit *unit = &e->units[u];
+        for (size_t i = 0; i < unit->param_count; i++) {
+            const struct dryi_param *p = &e->params[unit->param_first + i];
+            if (!dryi_is_quantized(&e->model, p))
+                continue;
+            uint64_t bytes = dryi_param_bytes(e, p, DRYI_KEPT_WEIGHTS);
+            sum.bytes = dryi_sum(sum.bytes, dryi_product(bytes, unit->count));
+            sum.elements = dryi_sum(sum.elements, dryi_product(p->elements, unit->count));
+        }
+    }
+    return sum;
+}
+
 static void
 add_kept(struct dry_estimate *e)
 {
     struct dryi_widths w = dryi_widths_of(e->setup.precision);
     uint64_t *v = e->symbols.values;
-    v['P'] = e->summary.device_parameter_count;
+    struct quantized q = sum_quantized(e);
+    v['P'] = e->summary.device_parameter_count - q.elements;
     v['T'] = count_trained(e);
     v['u'] = w.weight;
     v['Z'] = dryi_is_sharded(&e->setup, DRYI_KEPT_WEIGHTS) ? e->setup.data : 1;
-    add_sum(e, DRY_GROUP_WEIGHTS, "weights", e->summary.weight_bytes, "P u / Z");
+    uint64_t packed = dryi_ceil_div(q.bytes, v['Z']), all = e->summary.weight_bytes;
+    packed = packed < all ? packed : all;
+    add_sum(e, DRY_GROUP_WEIGHTS, "weights", all - packed, "P u / Z");
+    if (q.elements)
+        explain(add_row(e, DRY_GROUP_WEIGHTS, "weights, quantized", packed, from_shapes),
+                "%s, %.3f bits of each of %llu",
+                dry_quantization_name(e->model.quantization),
+                8.0 * (double)q.bytes / (double)q.elements, ull(q.elements));
     if (e->setup.is_inference)
         return;
     v['u'] = w.grad;
@@ -216,8 +247,9 @@ add_whole_layers(struct dry_estimate *e, const struct layers *l)
         uint64_t saved = dryi_unit_saved(e, unit, is_selective);
         uint64_t times = dryi_product(unit->count, l->whole) / l->count;
         explain(add_row(e, DRY_GROUP_ACTIVATIONS,
-                        u + 2 == e->unit_count ? "layers, all saved"
-                                               : "dense layers, all saved",
+                        u + 2 == e->unit_count    ? "layers, all saved"
+                        : e->model.encoder_layers ? "encoder layers, all saved"
+                                                  : "dense layers, all saved",
                         dryi_product(times, saved), from_korthikanti),
                 "n*A = %llu*%llu", ull(times), ull(saved));
     }
@@ -241,7 +273,7 @@ name_end(const struct dry_estimate *e, size_t unit)
 {
     if (unit == 0)
         return e->unit_count == 1 ? "network" : "embedding";
-    return unit == 1 ? "received" : "final norm and head";
+    return unit + 1 < e->unit_count ? e->units[unit].name : "final norm and head";
 }
 
 static void
@@ -286,8 +318,8 @@ add_loss(struct dry_estimate *e)
             memcpy(row->formula, op->formula, sizeof row->formula);
     }
     if (unit->count && e->model.kind != DRY_MODEL_CONV && !e->model.has_no_head)
-        add_formula(e, DRY_GROUP_LOSS, "gradients of the logits", "2 4 b s V / c t",
-                    from_torch);
+        add_formula(e, DRY_GROUP_LOSS, "gradients of the logits",
+                    e->model.patch ? "2 4 b V / t" : "2 4 b s V / c t", from_torch);
 }
 
 /* --- what is there for moments ------------------------------------------------------------ */
@@ -349,8 +381,11 @@ add_moments(struct dry_estimate *e)
     v['B'] = setup->workspace_bytes;
     v['n'] = setup->is_inference ? 1 : 2;
     add_formula(e, DRY_GROUP_TEMPORARY, "workspaces of cuBLAS", "n B", from_torch);
+    uint64_t widened = dryi_widened_bytes(e);
+    explain(add_row(e, DRY_GROUP_TEMPORARY, "a matrix, widened", widened, from_shapes),
+            "the largest, to multiply with it");
     uint64_t update = s->phases[DRY_ESTIMATE_STEP].parts[DRY_GROUP_TEMPORARY];
-    uint64_t others = dryi_product(setup->workspace_bytes, 2);
+    uint64_t others = dryi_sum(dryi_product(setup->workspace_bytes, 2), widened);
     if (!setup->is_inference && update > others)
         explain(add_row(e, DRY_GROUP_TEMPORARY, "the optimizer's step", update - others,
                         from_replay),
@@ -452,25 +487,52 @@ add_references(struct dry_estimate *e)
 
 /* --- inference ---------------------------------------------------------------------------- */
 
+/* A row for layers that look back so far, and one for layers that look back at all. */
+static void
+add_caches(struct dry_estimate *e)
+{
+    const struct dry_model *m = &e->model;
+    uint64_t *v = e->symbols.values, sequence = v['s'], layers = v['N'];
+    bool is_bounded = m->window && m->window < sequence;
+    uint64_t global = is_bounded ? m->global_layers : m->layers;
+    const char *size = m->kv_rank ? "N j s e Q" : "2 N g d s e Q / t";
+    if (m->kind != DRY_MODEL_DECODER)
+        return;
+    v['N'] = global;
+    if (global)
+        add_formula(e, DRY_GROUP_CACHE, "keys and values", size, from_shapes);
+    v['N'] = m->layers - global;
+    v['s'] = is_bounded ? m->window : sequence;
+    if (m->layers > global)
+        add_formula(e, DRY_GROUP_CACHE,
+                    global ? "keys and values, windows" : "keys and values", size,
+                    from_shapes);
+    v['s'] = sequence;
+    v['N'] = layers;
+    if (m->encoder_layers)
+        add_formula(e, DRY_GROUP_CACHE, "keys and values, source", "2 N a d M e Q / t",
+                    from_shapes);
+    for (size_t i = 0; i < e->row_count; i++) {
+        if (e->rows[i].group == DRY_GROUP_CACHE)
+            e->summary.cache_bytes = dryi_sum(e->summary.cache_bytes, e->rows[i].bytes);
+    }
+}
+
 static void
 add_inference(struct dry_estimate *e)
 {
     uint64_t *v = e->symbols.values;
     uint64_t sequence = v['s'];
-    if (e->model.window && e->model.window < sequence)
-        v['s'] = e->model.window;
-    add_formula(e, DRY_GROUP_CACHE, "keys and values",
-                e->model.kv_rank ? "N j s e Q" : "2 N g d s e Q / t", from_shapes);
-    v['s'] = sequence;
-    e->summary.cache_bytes = dryi_product(e->model.layers, dryi_cache_bytes(e));
+    add_caches(e);
     if (!e->model.has_no_head)
         add_formula(e, DRY_GROUP_LOSS, "logits of one token", "4 Q V / t", from_torch);
     const struct dry_estimate_peak *peak = &e->summary.phases[DRY_ESTIMATE_FORWARD];
     uint64_t prompt =
         peak->parts[DRY_GROUP_TEMPORARY] + peak->parts[DRY_GROUP_ACTIVATIONS];
-    if (prompt > e->setup.workspace_bytes)
-        explain(add_row(e, DRY_GROUP_TEMPORARY, "a prompt on its way",
-                        prompt - e->setup.workspace_bytes, from_replay),
+    uint64_t others = dryi_sum(e->setup.workspace_bytes, dryi_widened_bytes(e));
+    if (prompt > others)
+        explain(add_row(e, DRY_GROUP_TEMPORARY, "a prompt on its way", prompt - others,
+                        from_replay),
                 "a layer's, of %llu token%s", ull(sequence), sequence == 1 ? "" : "s");
 }
 

@@ -113,8 +113,10 @@ dryi_param_bytes(const struct dry_estimate *e, const struct dryi_param *param,
 {
     struct dryi_widths w = dryi_widths_of(e->setup.precision);
     uint64_t sizes[DRYI_STATES_MAX], sum = 0;
+    if (kept == DRYI_KEPT_WEIGHTS && dryi_is_quantized(&e->model, param))
+        return dryi_ceil_div(dryi_quantized_bytes(&e->model, param), param->split);
     if (kept == DRYI_KEPT_WEIGHTS)
-        return dryi_product(param->elements, w.weight);
+        return dryi_product(param->elements, param->is_wide ? 4 : w.weight);
     if (kept == DRYI_KEPT_GRADS)
         return param->is_frozen ? 0 : dryi_product(param->elements, w.grad);
     size_t count = dryi_state_sizes(&e->setup, param, sizes);
@@ -157,7 +159,8 @@ dryi_cast_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
     uint64_t sum = 0;
     for (size_t i = 0; i < unit->param_count && !is_table; i++) {
         const struct dryi_param *p = &e->params[unit->param_first + i];
-        sum = dryi_sum(sum, p->cols ? p->elements : 0);
+        bool is_cast = p->cols && !dryi_is_quantized(&e->model, p);
+        sum = dryi_sum(sum, is_cast ? p->elements : 0);
     }
     return e->setup.precision == DRY_PRECISION_AMP ? dryi_product(sum, w.activation) : 0;
 }

@@ -280,10 +280,26 @@ train(struct dryi_training *t)
         dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
     t->workspaces[1] =
         dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
+    dryi_training_take(t, dryi_widened_bytes(e), DRY_GROUP_TEMPORARY);
     for (int i = 0; i < 2; i++) {
         for (uint64_t round = 0; round < rounds; round++)
             train_round(t, flights);
         step(t);
+    }
+}
+
+/* Take the keys and values of every layer that keeps them; the windowed ones come first. */
+static void
+take_caches(struct dryi_training *t)
+{
+    const struct dry_estimate *e = t->e;
+    uint64_t layer = 0, local = e->model.layers - e->model.global_layers;
+    for (size_t i = 0; i < t->instance_count; i++) {
+        if (!dryi_training_unit_at(t, i)->has_cache)
+            continue;
+        bool is_global = layer++ >= local;
+        dryi_training_take(t, dryi_cache_bytes(e, is_global), DRY_GROUP_CACHE);
+        dryi_training_take(t, dryi_cross_cache_bytes(e), DRY_GROUP_CACHE);
     }
 }
 
@@ -295,15 +311,13 @@ infer(struct dryi_training *t)
     dryi_training_load_weights(t);
     t->workspaces[0] =
         dryi_training_take(t, e->setup.workspace_bytes, DRY_GROUP_TEMPORARY);
-    for (size_t i = 0; i < t->instance_count; i++) {
-        if (is_layer(t, i))
-            dryi_training_take(t, dryi_cache_bytes(e), DRY_GROUP_CACHE);
-    }
+    dryi_training_take(t, dryi_widened_bytes(e), DRY_GROUP_TEMPORARY);
+    take_caches(t);
     dryi_training_begin_phase(t, DRY_ESTIMATE_FORWARD);
     t->ahead_last = t->instance_count;
     for (size_t i = 0; i < t->instance_count && t->status == DRY_OK; i++) {
         size_t before = t->frame_count;
-        if (!dryi_training_unit_at(t, i)->is_layer && i > 0)
+        if (!is_layer(t, i) && i > 0 && i + 1 == t->instance_count)
             break; /* the head sees the last token alone */
         dryi_training_forward(t, i, false);
         if (before && t->status == DRY_OK)

@@ -24,13 +24,13 @@ dryi_flights(const struct dry_estimate *e)
 }
 
 uint64_t
-dryi_cache_bytes(const struct dry_estimate *e)
+dryi_cache_bytes(const struct dry_estimate *e, bool is_global)
 {
     const struct dry_model *m = &e->model;
     struct dryi_symbols symbols = e->symbols;
     char text[DRY_FORMULA_BYTES];
     uint64_t bytes;
-    if (m->window && m->window < e->setup.sequence)
+    if (!is_global && m->window && m->window < e->setup.sequence)
         symbols.values['s'] = m->window;
     dryi_formula_eval(&symbols, m->kv_rank ? "j s e Q" : "2 g d s e Q / t", &bytes, text);
     return bytes;

@@ -112,7 +112,14 @@ static uint64_t
 whole_bytes(const struct dry_estimate *e, const struct dryi_unit *unit)
 {
     struct dryi_widths w = dryi_widths_of(e->setup.precision);
-    return dryi_product(unit->local, w.activation < w.weight ? w.activation : w.weight);
+    uint64_t width = w.activation < w.weight ? w.activation : w.weight, sum = 0;
+    for (size_t i = 0; i < unit->param_count; i++) {
+        const struct dryi_param *p = &e->params[unit->param_first + i];
+        sum = dryi_sum(sum, dryi_is_quantized(&e->model, p)
+                                ? dryi_param_bytes(e, p, DRYI_KEPT_WEIGHTS)
+                                : dryi_product(p->elements, width));
+    }
+    return sum;
 }
 
 static bool

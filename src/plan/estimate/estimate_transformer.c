@@ -4,44 +4,6 @@
 
 /* --- before the layers -------------------------------------------------------------------- */
 
-static void
-add_table(struct dry_estimate *e, const char *name, uint64_t rows, bool is_split)
-{
-    struct dryi_param table = {.name = name,
-                               .rows = rows,
-                               .cols = e->model.hidden,
-                               .split = is_split ? e->setup.tensor : 1,
-                               .is_frozen = e->setup.lora_rank > 0};
-    if (rows)
-        dryi_param_add(e, &table);
-}
-
-static void
-build_embedding(struct dry_estimate *e)
-{
-    static const struct dryi_norm_names names = {
-        "embedding norm statistics", "embedding norm input, fp32",
-        "embedding norm, normalized", "embedding norm output"};
-    struct dryi_unit *unit = dryi_unit_begin(e, "embedding");
-    unit->count = e->setup.stage == 0;
-    uint32_t tokens = dryi_op_add(e, "token numbers", "8 b s / c");
-    dryi_op_save(e, tokens, 1);
-    if (e->status == DRY_OK)
-        dryi_op_at(e, tokens)->grad_bytes = 0;
-    uint32_t sum = dryi_op_add(e, "embeddings", "o b s h / c r");
-    add_table(e, "tokens", e->model.vocab, true);
-    add_table(e, "positions", e->model.positions, false);
-    add_table(e, "token types", e->model.token_types, false);
-    if (e->model.has_embedding_norm)
-        sum = dryi_build_norm(e, sum, &names);
-    if (dryi_has_dropout(e)) {
-        dryi_op_aux(e, "embedding mask", "m b s h / c r");
-        uint32_t output = dryi_op_add(e, "embeddings, dropped", "o b s h / c r");
-        dryi_op_use(e, sum, output);
-    }
-    dryi_unit_end(e);
-}
-
 /* Build what the stage before sends. */
 static void
 build_receive(struct dry_estimate *e)
@@ -75,6 +37,7 @@ add_head_matrix(struct dry_estimate *e)
         .split = e->setup.tensor,
         .is_frozen = e->setup.lora_rank > 0,
         .is_copy = e->model.is_tied,
+        .is_linear = e->model.is_head_quantized && !e->model.is_tied,
     };
     struct dryi_param bias = {.name = "head bias",
                               .rows = e->model.vocab,
@@ -102,6 +65,12 @@ build_logits(struct dry_estimate *e, uint32_t input)
     if (e->symbols.values['e'] < 4) {
         read = dryi_op_add(e, "logits, fp32", "4 b s V / c t");
         mark_loss(e, read);
+    }
+    if (e->model.has_capped_logits) {
+        uint32_t capped = dryi_op_add(e, "logits, capped", "4 b s V / c t");
+        mark_loss(e, capped);
+        dryi_op_save(e, capped, capped); /* tanh saves its result */
+        dryi_op_use(e, read, capped);
     }
     uint32_t logarithms = dryi_op_add(e, "log-probabilities", "4 b s V / c t");
     mark_loss(e, logarithms);
@@ -171,10 +140,14 @@ build_head(struct dry_estimate *e)
         add_pooler(e, at);
     if (e->model.has_mlm_head)
         at = build_transform(e, at);
+    uint64_t tokens = e->symbols.values['s'];
+    if (e->model.patch)
+        e->symbols.values['s'] = 1; /* an image's class is the first token's */
     if (!e->model.has_no_head)
         build_logits(e, at);
     else
         dryi_op_add(e, "loss", "4");
+    e->symbols.values['s'] = tokens;
     dryi_unit_end(e);
 }
 
@@ -197,15 +170,34 @@ count_layers(const struct dry_estimate *e, uint64_t *dense, uint64_t *all)
 }
 
 static void
-build_layers(struct dry_estimate *e, const char *name, bool has_experts, uint64_t count,
-             uint64_t model_count)
+build_layers(struct dry_estimate *e, const char *name, enum dryi_layer kind,
+             uint64_t count, uint64_t model_count)
 {
     struct dryi_unit *unit = dryi_unit_begin(e, name);
     unit->is_layer = true;
+    unit->has_cache = e->model.kind == DRY_MODEL_DECODER;
     unit->count = count;
     unit->model_count = model_count;
-    dryi_build_layer(e, has_experts);
+    dryi_build_layer(e, kind);
     dryi_unit_end(e);
+}
+
+/* Build the encoder in front of a decoder: its tokens are the source's. */
+static void
+build_encoder(struct dry_estimate *e)
+{
+    uint64_t *v = e->symbols.values, tokens = v['s'], ffn = e->model.ffn;
+    v['s'] = v['M'];
+    v['f'] = e->model.ffn = e->model.encoder_ffn;
+    dryi_build_embedding(e);
+    build_layers(e, "encoder layer", DRYI_LAYER_PLAIN, e->model.encoder_layers,
+                 e->model.encoder_layers);
+    e->units[e->unit_count - 1].has_cache = false;
+    v['s'] = tokens;
+    v['f'] = e->model.ffn = ffn;
+    dryi_build_bridge(e);
+    build_layers(e, "decoder layer", DRYI_LAYER_CROSS, e->model.layers, e->model.layers);
+    build_head(e);
 }
 
 void
@@ -213,14 +205,19 @@ dryi_build_transformer(struct dry_estimate *e)
 {
     uint64_t dense, all, total = e->model.layers;
     uint64_t model_dense = e->model.experts ? e->model.dense_layers : total;
+    if (e->model.encoder_layers) {
+        build_encoder(e);
+        return;
+    }
     count_layers(e, &dense, &all);
     if (e->model.experts == 0)
         dense = all;
-    build_embedding(e);
+    dryi_build_embedding(e);
     build_receive(e);
     if (model_dense)
-        build_layers(e, "layer", false, dense, model_dense);
+        build_layers(e, "layer", DRYI_LAYER_PLAIN, dense, model_dense);
     if (model_dense < total)
-        build_layers(e, "expert layer", true, all - dense, total - model_dense);
+        build_layers(e, "expert layer", DRYI_LAYER_EXPERTS, all - dense,
+                     total - model_dense);
     build_head(e);
 }

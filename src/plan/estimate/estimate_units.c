@@ -238,12 +238,16 @@ dryi_linear_add(struct dry_estimate *e, const struct dryi_linear *l)
         .is_frozen = has_lora,
         .is_hidden = last_unit(e)->is_layer,
         .is_split_in = !l->is_split_out,
+        .is_linear = true,
     };
     dryi_param_add(e, &matrix);
     if (l->has_bias) {
         struct dryi_param bias = {.name = "bias",
                                   .rows = l->out,
-                                  .split = l->is_split_out ? t : 1,
+                                  .count = l->count,
+                                  .split = dryi_product(l->is_split_out ? t : 1,
+                                                        is_expert ? e->setup.expert : 1),
+                                  .is_expert = is_expert,
                                   .is_frozen = has_lora};
         dryi_param_add(e, &bias);
     }

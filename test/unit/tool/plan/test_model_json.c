@@ -161,6 +161,90 @@ lists_of_layers_are_read(void **state)
     model_json_finish(&json);
 }
 
+#define LLAMA                                                                            \
+    "{\"model_type\": \"qwen2\", \"num_hidden_layers\": 2, \"hidden_size\": 256,"        \
+    " \"num_attention_heads\": 4, \"vocab_size\": 100, \"intermediate_size\": 512"
+
+/* Return the bytes of the weights in inference, in bf16 where they are not quantized. */
+static uint64_t
+weigh(const struct dry_model *model)
+{
+    struct dry_run_setup setup;
+    struct dry_estimate *estimate = NULL;
+    struct dry_error err = {.text = ""};
+    dry_run_setup_init(&setup);
+    setup.sequence = 8;
+    setup.precision = DRY_PRECISION_BF16;
+    setup.is_inference = true;
+    if (dry_estimate_create(model, &setup, NULL, &estimate, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    uint64_t bytes = dry_estimate_get_summary(estimate)->weight_bytes;
+    dry_estimate_destroy(estimate);
+    return bytes;
+}
+
+/* The matrices of two layers: four of 256 by 256, three of 512 by 256, 1 310 720 elements. */
+static void
+quantized_matrices_have_the_bytes_of_their_format(void **state)
+{
+    (void)state;
+    const uint64_t rest = 2 * (2 * 100 * 256 + 5 * 256 + 2 * 3 * 256);
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } known[] = {
+        {"\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 64",
+         655360 + 1310720 / 64 / 2 + 1310720 / 64 * 2},
+        {"\"quant_method\": \"gptq\", \"bits\": 8, \"group_size\": -1",
+         1310720 + 2 * (5 * 256 + 2 * 512) * 3 + 2 * (6 * 256 + 512) * 4},
+        {"\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true",
+         655360 + 1310720 / 64 * 4 + 14 * 64},
+        {"\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true,"
+         " \"bnb_4bit_use_double_quant\": true",
+         655360 + 1310720 / 64 + 1310720 / 64 / 256 * 4 + 14 * (64 + 1024 + 4)},
+        {"\"quant_method\": \"bitsandbytes\", \"load_in_8bit\": true",
+         1310720 + 2 * (5 * 256 + 2 * 512) * 4},
+        {"\"quant_method\": \"fp8\", \"weight_block_size\": [128, 128]",
+         1310720 + 1310720 / 128 / 128 * 4},
+        {"\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\","
+         " \"ignore\": [\"lm_head\"], \"config_groups\": {\"a\": {\"weights\":"
+         " {\"num_bits\": 8, \"strategy\": \"channel\"}}}",
+         1310720 + 2 * (5 * 256 + 2 * 512) * 2},
+        {"\"quant_method\": \"compressed-tensors\", \"format\": \"pack-quantized\","
+         " \"ignore\": [\"lm_head\"], \"config_groups\": {\"a\": {\"weights\":"
+         " {\"num_bits\": 4, \"strategy\": \"group\", \"group_size\": 128}}}",
+         655360 + 1310720 / 128 * 2 + 14 * 16},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char text[640];
+        struct model_json json;
+        snprintf(text, sizeof text, LLAMA ", \"quantization_config\": {%s}}",
+                 known[i].text);
+        parse(text, &json);
+        uint64_t bytes = weigh(&json.model) - rest;
+        if (bytes != known[i].bytes || json.note_count)
+            fail_msg("%zu: %llu", i, (unsigned long long)bytes);
+        model_json_finish(&json);
+    }
+}
+
+/* Modules that stay wide, towers and heads of their own are said to be left out. */
+static void
+parts_that_are_left_out_are_noted(void **state)
+{
+    (void)state;
+    struct model_json json;
+    parse(LLAMA ", \"vision_config\": {}, \"architectures\": [\"OwnHead\"],"
+                " \"quantization_config\": {\"quant_method\": \"awq\","
+                " \"modules_to_not_convert\": [\"lm_head\", \"layers.0\"]}}",
+          &json);
+    assert_int_equal(json.note_count, 3);
+    assert_non_null(strstr(json.notes[0], "vision_config"));
+    assert_non_null(strstr(json.notes[1], "layers.0"));
+    assert_non_null(strstr(json.notes[2], "OwnHead"));
+    model_json_finish(&json);
+}
+
 static void
 what_cannot_be_is_named(void **state)
 {
@@ -171,7 +255,7 @@ what_cannot_be_is_named(void **state)
         {"", "there is nothing"},
         {"{\"format\": \"ckpt-chain/1\"}",
          "format: expected the configuration of a model"},
-        {"{\"model_type\": \"t5\", \"is_encoder_decoder\": true}",
+        {"{\"model_type\": \"bart\", \"is_encoder_decoder\": true}",
          "is_encoder_decoder: "},
         {"{\"num_hidden_layers\": 2.0}", "num_hidden_layers: expected a whole number"},
         {"[]", "expected an object"},
@@ -198,6 +282,24 @@ what_cannot_be_is_named(void **state)
         {"{\"num_hidden_layers\": 1, \"hidden_size\": 8, \"num_attention_heads\": 1,"
          " \"vocab_size\": 9, \"drystone\": {\"norm\": \"batch\"}}",
          "drystone.norm"},
+        {"{\"_class_name\": \"FluxTransformer2DModel\"}", "_class_name"},
+        {"{\"model_type\": \"whisper\", \"d_model\": 8}", "encoder_layers: "},
+        {LLAMA ", \"layer_types\": [\"full_attention\"], \"sliding_window\": 4}",
+         "layer_types: "},
+        {LLAMA ", \"quantization_config\": 4}", "quantization_config: expected"},
+        {LLAMA ", \"quantization_config\": {\"quant_method\": \"hqq\"}}",
+         "quantization_config.quant_method: expected awq"},
+        {LLAMA ", \"quantization_config\": {\"quant_method\": \"awq\","
+               " \"version\": \"gemv\"}}",
+         "quantization_config.version: expected gemm"},
+        {LLAMA ", \"quantization_config\": {\"quant_method\": \"bitsandbytes\"}}",
+         "quantization_config.load_in_4bit: "},
+        {LLAMA ", \"quantization_config\": {\"quant_method\": \"fp8\","
+               " \"weight_block_size\": [128]}}",
+         "quantization_config.weight_block_size: "},
+        {LLAMA ", \"quantization_config\": {\"quant_method\": \"compressed-tensors\","
+               " \"format\": \"marlin-24\"}}",
+         "quantization_config.format: "},
         {"{\"layers\": []}", "layers"},
         {"{\"layers\": [1]}", "layers[0]"},
         {"{\"layers\": [{\"type\": \"relu\", \"from\": -5}]}", "layers[0].from"},
@@ -225,6 +327,8 @@ main(void)
         cmocka_unit_test(families_that_are_not_known_are_named),
         cmocka_unit_test(our_object_says_the_rest),
         cmocka_unit_test(lists_of_layers_are_read),
+        cmocka_unit_test(quantized_matrices_have_the_bytes_of_their_format),
+        cmocka_unit_test(parts_that_are_left_out_are_noted),
         cmocka_unit_test(what_cannot_be_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
