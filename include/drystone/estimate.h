@@ -216,7 +216,7 @@ struct dry_model {
     bool has_no_key_bias;      /* though queries and values have one (Whisper) */
     bool has_sinks;            /* a number a head joins the softmax (gpt-oss) */
     bool has_shared_gate;      /* a gate weighs the shared experts (Qwen2-MoE) */
-    bool is_router_bias_wide; /* in fp32 whatever the precision (DeepSeek-V3) */
+    bool is_router_bias_wide;  /* in fp32 whatever the precision (DeepSeek-V3) */
     bool has_capped_logits;    /* tanh bounds the logits (Gemma 2) */
 
     enum dry_quantization quantization;

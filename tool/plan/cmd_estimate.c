@@ -25,6 +25,7 @@ struct session {
     struct model_json file;
     struct dry_estimate *estimate;
     struct estimate_report report;
+    struct remedies remedies;
 };
 
 /* --- the card ---------------------------------------------------------------------------- */
@@ -174,6 +175,21 @@ find_largest(struct session *s)
 }
 
 static int
+find_remedies(struct session *s)
+{
+    struct estimate_report *r = &s->report;
+    struct dry_error err;
+    if (!r->capacity_bytes ||
+        dry_estimate_get_summary(s->estimate)->device_bytes <= r->capacity_bytes)
+        return EXIT_FINE;
+    if (remedies_find(&s->remedies, &s->file.model, &s->values.setup, r->capacity_bytes,
+                      r->max_batch, r->max_requests, &err) != DRY_OK)
+        return report_error("estimate", s->name, &err);
+    r->remedies = &s->remedies;
+    return EXIT_FINE;
+}
+
+static int
 show(struct session *s)
 {
     struct estimate_report *r = &s->report;
@@ -228,6 +244,8 @@ estimate(struct session *s)
     if (status != DRY_OK)
         return report_setup(s, &err);
     code = s->values.chain ? EXIT_FINE : find_largest(s);
+    if (code == EXIT_FINE && !s->values.chain)
+        code = find_remedies(s);
     if (code == EXIT_FINE)
         code = show(s);
     if (s->values.chain)

@@ -78,6 +78,9 @@ print_model(const struct view *v)
                    dry_model_kind_name(m->kind), ull(m->layers),
                    m->layers == 1 ? "" : "s", ull(m->hidden), ull(m->heads),
                    m->heads == 1 ? "" : "s", ull(m->vocab));
+    if (m->encoder_layers)
+        print_item(v, "", "it attends to an encoder of %llu layer%s",
+                   ull(m->encoder_layers), m->encoder_layers == 1 ? "" : "s");
     if (*v->r->unknown_family)
         print_item(v, "family", "%s is not known: by its keys the model is taken as %s",
                    v->r->unknown_family,
@@ -312,6 +315,30 @@ print_fit(const struct view *v)
     print_value(v, "sequence", r->max_sequence, beside);
 }
 
+/* Print the table of what would make it fit. */
+static bool
+print_remedies(const struct view *v)
+{
+    const struct remedies *all = v->r->remedies;
+    struct table t;
+    char bytes[TERM_NUMBER_BYTES], devices[TERM_NUMBER_BYTES];
+    if (!all)
+        return true;
+    printf("\n");
+    table_init(&t, "<change >devices >each <fits");
+    for (size_t i = 0; i < all->count; i++) {
+        const struct remedy *r = &all->all[i];
+        table_add(&t, r->text);
+        table_add(&t, term_format_count(r->devices, devices));
+        table_add(&t, term_format_bytes(r->device_bytes, bytes));
+        table_add(&t, r->fits ? "yes" : "no");
+    }
+    bool done = table_print(&t, &v->term);
+    table_finish(&t);
+    printf("\n");
+    return done;
+}
+
 /* --- units -------------------------------------------------------------------------------- */
 
 static bool
@@ -356,6 +383,8 @@ estimate_report_print(const struct estimate_report *report)
         print_fit(&v);
     else
         print_cards(&v);
+    if (!print_remedies(&v))
+        return false;
     print_references(&v);
     for (size_t i = 0; report->has_units && i < v.unit_count; i++) {
         if (!print_unit(&v, &v.units[i]))
@@ -491,17 +520,31 @@ make_known(uint64_t value)
 }
 
 static json_t *
+make_remedies(const struct estimate_report *report)
+{
+    json_t *list = json_array();
+    size_t count = report->remedies ? report->remedies->count : 0;
+    for (size_t i = 0; list && i < count; i++) {
+        const struct remedy *r = &report->remedies->all[i];
+        append(&list, json_pack("{s:s, s:o, s:o, s:b}", "change", r->text, "devices",
+                                json_out_number(r->devices), "device_bytes",
+                                json_out_number(r->device_bytes), "fits", r->fits));
+    }
+    return list;
+}
+
+static json_t *
 make_fit(const struct view *v)
 {
     const struct estimate_report *r = v->r;
     if (!r->capacity_bytes)
         return json_null();
-    return json_pack("{s:s?, s:o, s:b, s:o, s:o, s:o}", "card", r->card, "usable_bytes",
-                     json_out_number(r->capacity_bytes), "fits",
+    return json_pack("{s:s?, s:o, s:b, s:o, s:o, s:o, s:o}", "card", r->card,
+                     "usable_bytes", json_out_number(r->capacity_bytes), "fits",
                      v->summary->device_bytes <= r->capacity_bytes, "max_batch",
                      make_known(r->max_batch), "max_sequence",
                      make_known(r->max_sequence), "max_requests",
-                     make_known(r->max_requests));
+                     make_known(r->max_requests), "remedies", make_remedies(r));
 }
 
 int

@@ -8,12 +8,13 @@
 
 #include <drystone/estimate.h>
 
+#include "plan/estimate_remedies.h"
 #include "plan/model_json.h"
 
 struct estimate_report {
     const char *name; /* of the model: a file, or one that we know */
     const struct dry_model *model;
-    const char *unknown_family;            /* of it; "": we know it */
+    const char *unknown_family;      /* of it; "": we know it */
     char (*notes)[MODEL_NOTE_BYTES]; /* of what the estimate leaves out */
     size_t note_count;
     const struct dry_run_setup *setup;
@@ -22,7 +23,8 @@ struct estimate_report {
     uint64_t capacity_bytes;                        /* 0: none was given */
     uint64_t max_batch, max_sequence, max_requests; /* that fit it; 0: none */
     uint64_t sequence_step;
-    bool has_units; /* print what every unit saves, too */
+    const struct remedies *remedies; /* if it does not fit, else NULL */
+    bool has_units;                  /* print what every unit saves, too */
 };
 
 /* False: there was no memory. */

@@ -37,20 +37,4 @@ struct model_family model_family_find(struct model_reader *r);
 /* Set the model's fields that the family decides. */
 void model_family_apply(const struct model_family *f, struct dry_model *m);
 
-/* Families that have functions of their own (model_special.c). */
-void model_read_falcon(struct model_reader *r, struct dry_model *m);
-void model_read_opt(struct model_reader *r, struct dry_model *m);
-void model_read_gemma(struct model_reader *r, struct dry_model *m);
-void model_read_cohere(struct model_reader *r, struct dry_model *m);
-void model_read_bigcode(struct model_reader *r, struct dry_model *m);
-void model_read_sparse(struct model_reader *r, struct dry_model *m);
-void model_read_deepseek(struct model_reader *r, struct dry_model *m);
-void model_read_stablelm(struct model_reader *r, struct dry_model *m);
-void model_read_starcoder(struct model_reader *r, struct dry_model *m);
-void model_read_vit(struct model_reader *r, struct dry_model *m);
-void model_size_vit(struct model_reader *r, struct dry_model *m);
-void model_size_t5(struct model_reader *r, struct dry_model *m);
-void model_read_t5(struct model_reader *r, struct dry_model *m);
-void model_size_whisper(struct model_reader *r, struct dry_model *m);
-
 #endif

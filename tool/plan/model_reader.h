@@ -3,7 +3,7 @@
 #define TOOL_MODEL_READER_H
 
 /*
- * The values of a configuration: a reader stands in one object, knows the path to it, and
+ * The values of a configuration (model_reader.c): a reader stands in one object, knows the path to it, and
  * keeps the first value that was wrong. A note says what is in the file and not in the
  * estimate.
  */
