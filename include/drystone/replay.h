@@ -143,6 +143,13 @@ struct dry_replay_recorded {
     size_t oom_event;
     uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
     /*
+     * What the record proves of the room that PyTorch had: `low` or more, and less than
+     * `high`. An OOM proves both to the byte (high is low + 1). A retry that then went well
+     * proves that what was reserved before and what was asked for were too much. 0 both:
+     * nothing is proved, for the limit was never met or the check is not exact.
+     */
+    uint64_t capacity_low_bytes, capacity_high_bytes;
+    /*
      * The place of the record: "torch"; "paged", a pool of this library; "": one that
      * cannot be replayed.
      */
@@ -153,6 +160,27 @@ struct dry_replay_recorded {
 /* Return the facts of the record. */
 DRY_API const struct dry_replay_recorded *dry_replay_get_recorded(
     const struct dry_replay *replay);
+
+/* The releases of PyTorch that may have made a file. Texts are static. */
+struct dry_releases {
+    const char *first, *last; /* "2.0", "2.15": neither older nor newer ones */
+    /*
+     * True if rules of every release in between reproduce the record exactly. False if no
+     * check is possible, or none is exact; then the range is what the file alone tells.
+     */
+    bool reproduces;
+    bool has_gap;           /* some releases in between do not reproduce it */
+    const char *not_before; /* what the file has that none older writes, "": nothing */
+};
+
+/*
+ * Find the releases that may have made the record. A release that the caller named
+ * (`compat`) is the only one. The file's own shape counts, and the rules: the check is run
+ * once more by those of each other release. The result is *releases. Errors: MEMORY,
+ * CANCELLED.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_find_releases(
+    struct dry_replay *replay, struct dry_releases *releases, struct dry_error *err);
 
 #define DRY_EVENT_NONE SIZE_MAX
 

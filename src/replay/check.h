@@ -19,6 +19,7 @@ struct dryi_check_subject {
     int (*progress)(void *self,
                     uint64_t event_count); /* as dry_replay_options; or NULL */
     void *progress_self;
+    bool is_trial; /* leave the program as it is, and stop at the first mismatch */
 };
 
 struct dryi_check_outcome {

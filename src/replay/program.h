@@ -77,6 +77,7 @@ struct limit {
     uint64_t need;  /* bytes of the attempt, at most */
     uint64_t free_bytes; /* of an OOM: what the device had left; else UINT64_MAX */
     uint32_t event;
+    uint32_t rejected_op; /* the operation, plus 1, that is an empty_cache() after all */
 };
 
 struct dryi_program {

@@ -288,6 +288,8 @@ create(struct dry_replay *r, struct dry_error *err)
     read_recorded_heights(r);
     struct dry_error local;
     status = check_against_record(r, err ? err : &local);
+    if (status == DRY_OK)
+        status = dryi_replay_bound_room(r, err);
     complete_check(r);
     return status;
 }

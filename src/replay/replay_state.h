@@ -23,7 +23,13 @@ struct dry_replay {
     struct dry_replay_check check;
     struct dryi_check_outcome outcome; /* of the check */
     struct dry_replay_recorded recorded;
+    struct dry_releases releases; /* if release_rows is not 0 */
+    uint32_t release_rows;        /* 0: not looked for yet */
 };
+
+/* Set the bounds of the room that the record proves. Requires the check. */
+DRY_CHECK_RESULT enum dry_status dryi_replay_bound_room(struct dry_replay *replay,
+                                                        struct dry_error *err);
 
 struct dryi_decisions;
 

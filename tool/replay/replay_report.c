@@ -162,6 +162,11 @@ print_recorded(const struct replay_report *r)
            term_format_bytes(rec->reserved_peak_bytes, peak),
            term_format_bytes(rec->reserved_end_bytes, end));
     print_recorded_settings(rec);
+    if (!rec->oom && rec->capacity_high_bytes > 0)
+        printf("            near the limit: room for PyTorch was %s or more, and "
+               "less than %s\n",
+               term_format_bytes(rec->capacity_low_bytes, peak),
+               term_format_bytes(rec->capacity_high_bytes, end));
     if (!rec->oom)
         return;
     printf("            out of memory at event %zu", rec->oom_event);
@@ -415,8 +420,9 @@ make_recorded(const struct dry_replay_recorded *rec)
 {
     bool is_known = rec->reserved_peak_bytes > 0;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "reserved_peak_bytes",
-        make_known(is_known, rec->reserved_peak_bytes), "allocated_peak_bytes",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+        "reserved_peak_bytes", make_known(is_known, rec->reserved_peak_bytes),
+        "allocated_peak_bytes",
         make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
         "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "place",
         rec->place[0] ? make_text(rec->place) : json_null(), "conf",
@@ -424,6 +430,10 @@ make_recorded(const struct dry_replay_recorded *rec)
         rec->conf_problem ? make_text(rec->conf_problem) : json_null(), "oom", rec->oom,
         "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
         "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes),
+        "capacity_low_bytes",
+        make_known(rec->capacity_high_bytes > 0, rec->capacity_low_bytes),
+        "capacity_high_bytes",
+        make_known(rec->capacity_high_bytes > 0, rec->capacity_high_bytes),
         "live_peak_bytes", make_known(rec->live_peak_bytes > 0, rec->live_peak_bytes));
 }
 

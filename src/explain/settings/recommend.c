@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "replay/inside.h"
+#include "replay/releases.h"
 
 #define RUNS_DEFAULT 48u
 #define RUNS_MIN 24u

@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "replay/inside.h"
+#include "replay/releases.h"
 
 /* Driver time below this is not worth a setting. */
 #define TIME_NS_MIN UINT64_C(10000000)

@@ -152,21 +152,6 @@ dryi_setting_of_conf(const struct dryi_torch_conf *conf, struct dryi_setting *se
     return true;
 }
 
-unsigned
-dryi_release_number(const char *release)
-{
-    unsigned part[2] = {0, 0};
-    const char *at = release;
-    for (unsigned i = 0; i < 2; i++) {
-        const char *begin = at;
-        for (; *at >= '0' && *at <= '9' && at - begin < 4; at++)
-            part[i] = part[i] * 10 + (unsigned)(*at - '0');
-        if (at == begin || (i == 0 && *at++ != '.'))
-            return 0;
-    }
-    return part[0] * 100 + (part[1] < 100 ? part[1] : 99);
-}
-
 /* doc/torch-rules.md; expandable segments came with 2.1 (pytorch#96995). */
 const char *
 dryi_setting_since(const struct dryi_setting *s)

@@ -40,8 +40,6 @@ void dryi_setting_format(const struct dryi_setting *setting,
 bool dryi_setting_of_conf(const struct dryi_torch_conf *conf,
                           struct dryi_setting *setting);
 
-/* 2.11 and 2.11.1 are 211; what is no release is 0. */
-unsigned dryi_release_number(const char *release);
 /* The first release that has all the options, "" if all do. */
 const char *dryi_setting_since(const struct dryi_setting *setting);
 uint32_t dryi_setting_caveats(const struct dryi_setting *setting);

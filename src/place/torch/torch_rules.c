@@ -9,46 +9,52 @@
 
 #include "base/fail.h"
 
+/* The newest release that was looked at: it has the rules of the last row. */
+#define RELEASE_NEWEST "2.15"
+
 /* doc/torch-rules.md says what each row rests on. Oldest first. */
 static const struct dryi_torch_rules all_rules[] = {
     {.release = "2.0",
+     .last = "2.5",
      .scope_is_capture = true,
      .roundup_rest_takes_last = true,
      .fallback_expands = true,
      .fallback_is_last = true},
     {.release = "2.6",
+     .last = "2.9",
      .slack_is_option = true,
      .scope_is_capture = true,
      .roundup_rest_takes_last = true,
      .fallback_expands = true,
      .fallback_is_last = true},
     {.release = "2.10",
+     .last = "2.10",
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
      .split_min_allowed = true,
      .fallback_is_last = true},
     {.release = "2.11",
+     .last = "2.11",
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
      .split_min_allowed = true},
     {.release = "2.12",
+     .last = "2.12",
      .order_by_block = true,
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
      .split_min_allowed = true},
     {.release = "2.13",
+     .last = RELEASE_NEWEST,
      .order_by_counter = true,
      .slack_is_option = true,
      .scopes_last_first = true,
      .split_min_allowed = true},
 };
 #define RULES_COUNT (sizeof all_rules / sizeof *all_rules)
-
-/* The newest release that was looked at: it has the rules of the last row. */
-#define RELEASE_NEWEST "2.15"
 
 struct version {
     unsigned major, minor;

@@ -15,6 +15,7 @@
 
 #include "explain/settings/demand.h"
 #include "explain/settings/setting.h"
+#include "replay/releases.h"
 #include "support/bytes.h"
 #include "support/failing_memory.h"
 
