@@ -35,7 +35,7 @@ _drystone()
     esac
     case $command in
         info) options="--json --help" ;;
-        explain) options="--at --message --gpu-total --device --runs --rows --json --help" ;;
+        explain) options="--at --message --gpu-total --device --runs --compat --rows --json --help" ;;
         top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --json --help" ;;

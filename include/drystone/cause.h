@@ -35,8 +35,10 @@ enum dry_cause {
     DRY_CAUSE_IMBALANCE, /* a sibling device holds a fraction of this one's */
     DRY_CAUSE_OVERFLOW,  /* the recording lost its beginning: owners are unknown */
     DRY_CAUSE_UNKNOWN,   /* the evidence does not carry a class */
+    /* Nothing failed, but the device was full: requests were served on a retry alone. */
+    DRY_CAUSE_NEAR_LIMIT,
 };
-#define DRY_CAUSE_COUNT 12
+#define DRY_CAUSE_COUNT 13
 
 /*
  * Return the name, "capacity", "other-memory" ...: a key for machines and a word for

@@ -25,8 +25,9 @@
  * for streams (pending), lay behind a limit, or were with somebody else. Every finding
  * carries its sums; bytes that they do not explain are `unexplained_bytes`.
  *
- * Settings are not argued about but run: each candidate is replayed on a device as large
- * as the recorded one. No replay runs if the sums alone prove that no setting can help.
+ * Settings are not argued about but run, by the search of <drystone/recommend.h> and by its
+ * judgement: what it would not recommend is not named. No replay runs if the sums alone prove
+ * that no setting can help.
  *
  * Moments are those of <drystone/timeline.h>. A sibling is the same code on another
  * device.
@@ -60,6 +61,7 @@ struct dry_explain_device {
     const struct dry_timeline *timeline;
 };
 
+#define DRY_RUNS_AUTO SIZE_MAX
 #define DRY_MOMENT_AUTO UINT32_MAX /* the OOM, else the peak, else the end */
 
 /* The moment to explain, and the devices to compare. */
@@ -80,7 +82,10 @@ struct dry_explain_options {
      * it. At least the bytes reserved at the peak.
      */
     uint64_t total_bytes;
-    /* At most so many replays under other settings; 0: none; default 12. */
+    /*
+     * At most so many replays under other settings; 0: none; DRY_RUNS_AUTO, the default:
+     * as many as dry_recommend_create() makes by itself.
+     */
     size_t run_max;
     int (*progress)(
         void *self, size_t run_count,
@@ -159,6 +164,8 @@ enum dry_change_kind {
     DRY_CHANGE_STREAMS,    /* free earlier or on the same stream: `bytes` wait */
     DRY_CHANGE_POOL,       /* `bytes` lie free in other pools or streams */
     DRY_CHANGE_RECORD,     /* record longer: the beginning is lost */
+    /* Nothing can be said of settings; `settings` has the reason, its evidence_gap. */
+    DRY_CHANGE_NO_EVIDENCE,
 };
 /* Return the name of a kind of change, a key for machines. */
 DRY_API const char *dry_change_kind_name(enum dry_change_kind kind);
@@ -180,6 +187,19 @@ struct dry_change {
      * DRY_EVENT_NONE.
      */
     size_t oom_event;
+    /*
+     * SETTING: the first release that has it, "" if all do; its run beside that of the
+     * recorded settings, begun and limited alike.
+     */
+    const char *since;
+    uint64_t recorded_peak_bytes;
+    /* Smallest devices, if the search was for these; otherwise 0. */
+    uint64_t runs_on_bytes, recorded_runs_on_bytes;
+    uint64_t retries, recorded_retries;
+    bool recorded_fails; /* the recorded settings do not get through there */
+    /* As a candidate's in <drystone/recommend.h>: positive is memory saved. */
+    bool has_gain;
+    int64_t gain_bytes;
 };
 
 /* How far the record can be trusted. */
@@ -248,6 +268,8 @@ struct dry_explanation_view {
     uint64_t covered_bytes; /* Alive then, and the stack of the allocation is known. */
     uint32_t unmatched_frees;
     uint32_t time_reversals;
+    /* That may have made the record; a simulation's were made by none. */
+    struct dry_releases releases;
 };
 
 /*

@@ -25,8 +25,14 @@
  * The order is from the simple to the complex. A candidate becomes the best only if it
  * gains `min_gain_bytes` over the best so far, or is as good with fewer caveats. So the
  * result is at most that much worse than the best candidate, and no more complicated than
- * it need be. PyTorch's default wins over the recorded settings if it is at most that much
- * worse.
+ * it need be.
+ *
+ * A snapshot does not name its release, and several may have made it. Settings that all of
+ * these know are tried first, and others only if none of them helps. A setting is named only
+ * if it helps by the rules of every such release that knows it.
+ *
+ * Without evidence nothing is proposed. A window that asks for next to nothing is none, nor
+ * is an OOM that does not come back when the program begins on an empty device.
  *
  * Never proposed are
  *
@@ -46,7 +52,8 @@
  * Errors     A program that no setting helps is no error: see `outcome`.
  * Threads    One at a time per replay.
  * Units      Bytes; modelled driver time in nanoseconds (in `run`).
- * Cost       At most `run_max` replays, each O(operations).
+ * Cost       At most `run_max` replays, each O(operations); a few more by the rules of other
+ *            releases, of what is to be named.
  */
 
 #include <stdbool.h>
@@ -63,8 +70,8 @@ struct dry_recommendation;
 /* The figure that the search improves. */
 enum dry_goal {
     /*
-     * FIT if a capacity is given or known, or if the record has an OOM; otherwise PEAK. A
-     * summary never has it.
+     * FIT if a capacity is given or known, or if the record met its limit (an OOM, or
+     * retries); otherwise PEAK. A summary never has it.
      */
     DRY_GOAL_AUTO,
     DRY_GOAL_FIT,  /* the smallest device on which the program does not fail */
@@ -93,7 +100,7 @@ struct dry_recommend_options {
     uint32_t without; /* DRY_WITHOUT_… */
     /*
      * The device's memory; UINT64_MAX: unlimited; 0, the default: the recorded capacity if
-     * known, otherwise unlimited.
+     * known, else the least that retries prove, otherwise unlimited.
      */
     uint64_t capacity_bytes;
     /*
@@ -103,7 +110,7 @@ struct dry_recommend_options {
     uint64_t min_gain_bytes;
     /*
      * At most so many runs of the whole program. 0, the default: 48, fewer for programs
-     * of more than 8 million operations (400 million in all), but 24 at least.
+     * of more than 4 million operations (200 million in all), but 16 at least.
      */
     size_t run_max;
     /*
@@ -137,14 +144,20 @@ DRY_API void dry_recommend_destroy(struct dry_recommendation *recommendation);
 
 /* The outcome of a search. */
 enum dry_outcome {
-    DRY_OUTCOME_CHANGE,   /* candidate `best` is worth a change */
-    DRY_OUTCOME_KEEP,     /* no setting gains enough over the recorded ones */
-    DRY_OUTCOME_NONE,     /* every setting that was tried fails */
-    DRY_OUTCOME_CAPACITY, /* no setting can help: `floor_bytes` exceed the capacity */
+    DRY_OUTCOME_CHANGE,      /* candidate `best` is worth a change */
+    DRY_OUTCOME_KEEP,        /* no setting gains enough over the recorded ones */
+    DRY_OUTCOME_NONE,        /* every setting that was tried fails */
+    DRY_OUTCOME_CAPACITY,    /* no setting can help: `floor_bytes` exceed the capacity */
+    DRY_OUTCOME_NO_EVIDENCE, /* the record cannot tell settings apart: `evidence_gap` */
+    /* The OOM came of a memory fraction: the device had room for the request. */
+    DRY_OUTCOME_LIMIT,
 };
-#define DRY_OUTCOME_COUNT 4
+#define DRY_OUTCOME_COUNT 6
 
-/* Return the name of an outcome: "change", "keep", "none", "capacity". */
+/*
+ * Return the name of an outcome: "change", "keep", "none", "capacity", "no-evidence",
+ * "limit".
+ */
 DRY_API const char *dry_outcome_name(enum dry_outcome outcome);
 
 /* The result of a search. */
@@ -189,6 +202,15 @@ struct dry_recommend_summary {
     /* There may be such options, but the recorded string could not be taken apart. */
     bool kept_is_lost;
     size_t run_count, run_max;
+
+    /*
+     * The room that retries prove: capacity_bytes or more, and less than this; 0: nothing
+     * is proved, or another capacity was given.
+     */
+    uint64_t capacity_high_bytes;
+    size_t recorded_retries; /* bursts that a full device forced; 0 at a proved OOM */
+    struct dry_releases releases; /* that may have made the record */
+    const char *evidence_gap;     /* NO_EVIDENCE: a clause that says why; else NULL */
 };
 
 /* Return the summary. */
@@ -198,8 +220,9 @@ DRY_API const struct dry_recommend_summary *dry_recommend_get_summary(
 /* The verdict on one candidate. */
 enum dry_verdict {
     DRY_VERDICT_BEST,
-    DRY_VERDICT_GOOD,    /* gains over the recorded settings */
-    DRY_VERDICT_NO_GAIN, /* the difference is less than min_gain_bytes, or no gain */
+    DRY_VERDICT_GOOD, /* gains over the recorded settings */
+    /* The difference is less than min_gain_bytes, or some release would gain nothing. */
+    DRY_VERDICT_NO_GAIN,
     DRY_VERDICT_WORSE,
     DRY_VERDICT_FAILS, /* out of memory */
 };
@@ -216,7 +239,8 @@ DRY_API const char *dry_verdict_name(enum dry_verdict verdict);
 #define DRY_CAVEAT_ROUNDING 16u
 #define DRY_CAVEAT_FRACTION 32u
 #define DRY_CAVEAT_GROWS 64u
-#define DRY_CAVEAT_COUNT 7
+#define DRY_CAVEAT_RELEASE 128u
+#define DRY_CAVEAT_COUNT 8
 
 /* Return the name of one bit, "ipc", "sleep" ...; "unknown" for other values. */
 DRY_API const char *dry_caveat_name(uint32_t caveat);
@@ -248,6 +272,11 @@ struct dry_candidate {
     bool has_gain;
     int64_t gain_bytes;
     struct dry_run run; /* on a device of capacity_bytes */
+    /*
+     * It helps by the rules of every release that may have made the record and knows it.
+     * Asked of the best few that help at all; a setting that is to be named has it.
+     */
+    bool is_proved;
 };
 
 /*

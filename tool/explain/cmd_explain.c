@@ -13,11 +13,13 @@
 #include "record/study.h"
 
 struct values {
-    const char *at, *message;
+    const char *at, *message, *compat;
     uint64_t total;
     int64_t device, runs, rows;
     bool json;
 };
+
+#define RUNS_NOT_GIVEN (-1)
 
 static const char of_file[] = "of a file: the message of --message says that itself";
 
@@ -37,7 +39,13 @@ static const struct option_spec specs[] = {
      .help = "the device; default: the one that ran out of memory, else the busiest",
      .max = NO_MAX, .refuses = {{"message", of_file}}},
     {"runs", 0, "N", OPTION_INT, offsetof(struct values, runs),
-     .help = "replays under other settings at most; 0: none; default 12", .max = 1000},
+     .help = "replays under other settings at most; 0: none; default: as many as "
+             "drystone recommend makes",
+     .max = 1000},
+    {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
+     .help = "the release of PyTorch the program ran on, like 2.11; default auto: those "
+             "that reproduce the record",
+     .refuses = {{"message", of_file}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "lines of owners shown; default 8", .min = 1, .max = 1000000},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
@@ -72,6 +80,7 @@ report(const struct session *s, const struct dry_explanation *explanation)
         .trace = s->study.subject,
         .view = dry_explanation_get_view(explanation),
         .timeline = d->timeline,
+        .replay = d->replay,
         .device_count = s->study.device_count,
         .row_max = (size_t)s->values.rows,
         .is_simulated = s->study.is_simulated,
@@ -124,7 +133,8 @@ explain(struct session *s, const struct dry_explain_device *devices)
     options.subject = s->study.main;
     if (s->values.total != NOT_GIVEN)
         options.total_bytes = s->values.total;
-    options.run_max = (size_t)s->values.runs;
+    if (s->values.runs != RUNS_NOT_GIVEN)
+        options.run_max = (size_t)s->values.runs;
     options.is_simulated = s->study.is_simulated;
     options.before_count = s->study.before_count;
     options.progress = on_progress;
@@ -152,7 +162,8 @@ explain(struct session *s, const struct dry_explain_device *devices)
 static int
 explain_file(struct session *s, const char *path)
 {
-    int code = study_open(&s->study, "explain", path, STUDY_EVERY_DEVICE);
+    int code =
+        study_open_by(&s->study, "explain", path, STUDY_EVERY_DEVICE, s->values.compat);
     if (code == EXIT_FINE)
         code = choose_device(s);
     if (code == EXIT_FINE) {
@@ -183,9 +194,10 @@ check_usage(const struct values *v, const struct option_list *operands)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {
-        .values = {
-            .total = NOT_GIVEN, .device = STUDY_EVERY_DEVICE, .runs = 12, .rows = 8}};
+    struct session s = {.values = {.total = NOT_GIVEN,
+                                   .device = STUDY_EVERY_DEVICE,
+                                   .runs = RUNS_NOT_GIVEN,
+                                   .rows = 8}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_explain, argc, argv, &s.values, &operands, &code)) {

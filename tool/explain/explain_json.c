@@ -102,21 +102,57 @@ caveats_of(uint32_t caveats)
     return list;
 }
 
+/* Figures of a replayed setting beside those of the recorded ones; null: not known. */
+static void
+add_figures(json_t *to, const struct dry_change *c)
+{
+    bool is_setting = c->kind == DRY_CHANGE_SETTING;
+    bool has_devices = c->runs_on_bytes > 0 && c->recorded_runs_on_bytes > 0;
+    json_object_set_new(to, "since", c->since[0] ? text_of(c->since) : json_null());
+    json_object_set_new(to, "recorded_reserved_peak_bytes",
+                        number_or_null(c->recorded_peak_bytes, is_setting));
+    json_object_set_new(to, "runs_on_bytes",
+                        number_or_null(c->runs_on_bytes, has_devices));
+    json_object_set_new(to, "recorded_runs_on_bytes",
+                        number_or_null(c->recorded_runs_on_bytes, has_devices));
+    json_object_set_new(to, "retries", number_or_null(c->retries, is_setting));
+    json_object_set_new(to, "recorded_retries",
+                        number_or_null(c->recorded_retries, is_setting));
+    json_object_set_new(to, "gain_bytes",
+                        c->has_gain ? json_integer((json_int_t)c->gain_bytes)
+                                    : json_null());
+}
+
+static const char *
+evidence_gap_of(const struct dry_explanation_view *v)
+{
+    return v->settings ? dry_recommend_get_summary(v->settings)->evidence_gap : NULL;
+}
+
+static json_t *
+change_of(const struct dry_explanation_view *v, const struct dry_change *c)
+{
+    bool is_setting = c->kind == DRY_CHANGE_SETTING;
+    bool has_gap = c->kind == DRY_CHANGE_NO_EVIDENCE;
+    json_t *change = json_pack(
+        "{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "kind", dry_change_kind_name(c->kind),
+        "setting", text_of(c->setting), "caveats", caveats_of(c->caveats), "removes_oom",
+        c->removes_oom, "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
+        number_or_null(c->peak_bytes, is_setting), "oom_at_event",
+        number_or_null(c->oom_event, c->oom_event != DRY_EVENT_NONE), "reason",
+        text_of(has_gap ? evidence_gap_of(v) : NULL));
+    if (change)
+        add_figures(change, c);
+    return change;
+}
+
 static json_t *
 changes_of(const struct dry_explanation_view *v)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < v->change_count; i++) {
         const struct dry_change *c = &v->changes[i];
-        bool is_setting = c->kind == DRY_CHANGE_SETTING;
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "kind",
-                      dry_change_kind_name(c->kind), "setting", text_of(c->setting),
-                      "caveats", caveats_of(c->caveats), "removes_oom", c->removes_oom,
-                      "bytes", json_out_number(c->bytes), "reserved_peak_bytes",
-                      number_or_null(c->peak_bytes, is_setting), "oom_at_event",
-                      number_or_null(c->oom_event, c->oom_event != DRY_EVENT_NONE)));
+        json_array_append_new(list, change_of(v, c));
     }
     return list;
 }
@@ -195,6 +231,28 @@ trust_of(const struct dry_explanation_view *v)
 }
 
 static json_t *
+releases_of(const struct explain_report *r)
+{
+    const struct dry_releases *of = &r->view->releases;
+    if (r->is_simulated)
+        return json_null();
+    return json_pack("{s:s, s:s, s:b, s:b, s:o}", "first", of->first, "last", of->last,
+                     "reproduces", of->reproduces, "has_gap", of->has_gap, "not_before",
+                     of->not_before[0] ? text_of(of->not_before) : json_null());
+}
+
+/* The room that an OOM or retries prove. */
+static json_t *
+capacity_of(const struct explain_report *r)
+{
+    const struct dry_replay_recorded *rec = dry_replay_get_recorded(r->replay);
+    if (rec->capacity_high_bytes == 0)
+        return json_null();
+    return json_pack("{s:o, s:o}", "low_bytes", json_out_number(rec->capacity_low_bytes),
+                     "high_bytes", json_out_number(rec->capacity_high_bytes));
+}
+
+static json_t *
 moment_of(const struct dry_explanation_view *v)
 {
     bool has_event = v->event != SIZE_MAX;
@@ -210,7 +268,7 @@ explain_report_print_json(const char *command, const struct explain_report *r)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:I, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, "
-        "s:o}",
+        "s:o, s:o, s:o}",
         "schema", "drystone.explain/1", "file", text_of(r->file), "device",
         (int)v->device, "devices", (json_int_t)r->device_count, "simulated",
         r->is_simulated, "verdict", dry_cause_name(v->findings[0].cause), "moment",
@@ -218,6 +276,7 @@ explain_report_print_json(const char *command, const struct explain_report *r)
         findings_of(v), "owners", owners_of(v), "categories", categories_of(v), "step",
         step_of(v), "siblings", siblings_of(v), "projected_bytes",
         number_or_null(v->projected_bytes, v->projected_bytes > 0), "changes",
-        changes_of(v), "trust", trust_of(v));
+        changes_of(v), "trust", trust_of(v), "releases", releases_of(r), "capacity",
+        capacity_of(r));
     return json_out_print(command, root);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in explain_report.h; this is the text, explain_json.c the JSON. */
-#include "explain/explain_report.h"
+#include "explain/explain_print.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,20 +9,13 @@
 
 #include "base/table.h"
 #include "base/term.h"
+#include "record/provenance.h"
 
-#define INDENT 4
 #define NAME_COLUMNS 18 /* of the figures at the top */
 
-struct printer {
-    const struct explain_report *report;
-    const struct dry_explanation_view *view;
-    struct term term;
-    bool failed;
-};
-
-/* A sentence, wrapped, after a mark that hangs to the left of it. */
-__attribute__((format(printf, 3, 4))) static void
-print_item(const struct printer *p, const char *mark, const char *format, ...)
+void
+explain_print_item(const struct explain_printer *p, const char *mark, const char *format,
+                   ...)
 {
     char text[600];
     va_list args;
@@ -31,13 +24,13 @@ print_item(const struct printer *p, const char *mark, const char *format, ...)
     va_end(args);
     int column = printf("  %s", mark);
     int width = p->term.width < 100 ? p->term.width : 100;
-    if (column < INDENT)
-        column += printf("%*s", INDENT - column, "");
+    if (column < EXPLAIN_INDENT)
+        column += printf("%*s", EXPLAIN_INDENT - column, "");
     term_print_wrapped(stdout, text, column, width);
 }
 
-static void
-print_heading(const struct printer *p, const char *text)
+void
+explain_print_heading(const struct explain_printer *p, const char *text)
 {
     printf("\n%s%s%s\n", term_style(&p->term, TERM_BOLD), text,
            term_style(&p->term, TERM_PLAIN));
@@ -61,12 +54,45 @@ cause_words(enum dry_cause cause)
         "imbalance: this device holds far more than the others",
         "an overflow: the record has lost who holds the memory",
         "unknown: the record does not carry a verdict",
+        "near the limit: it ran, but only because requests were tried again",
     };
     return words[cause];
 }
 
+/* Does a setting save memory, though nothing failed? */
+static uint64_t
+saved_bytes(const struct dry_explanation_view *v)
+{
+    for (size_t i = 0; i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        if (c->kind == DRY_CHANGE_SETTING && c->has_gain && c->gain_bytes > 0)
+            return (uint64_t)c->gain_bytes;
+    }
+    return 0;
+}
+
+/* The verdict in a sentence, with the figures that are its point. */
 static void
-print_where(const struct printer *p)
+say_verdict(const struct dry_explanation_view *v, char *text, size_t capacity)
+{
+    char number[TERM_NUMBER_BYTES];
+    enum dry_cause cause = v->findings[0].cause;
+    uint64_t saved = saved_bytes(v);
+    size_t retries = v->check->retry_count;
+    if (cause == DRY_CAUSE_NEAR_LIMIT)
+        snprintf(text, capacity,
+                 "near the limit: %s retr%s a synchronisation and the driver's calls",
+                 term_format_count(retries, number),
+                 retries == 1 ? "y, which cost" : "ies, each costs");
+    else if (cause == DRY_CAUSE_NONE && saved > 0)
+        snprintf(text, capacity, "nothing failed, but a setting would save %s",
+                 term_format_bytes(saved, number));
+    else
+        snprintf(text, capacity, "%s", cause_words(cause));
+}
+
+static void
+print_where(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char number[TERM_NUMBER_BYTES];
@@ -98,14 +124,18 @@ print_where(const struct printer *p)
 }
 
 static void
-print_verdict(const struct printer *p)
+print_verdict(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     const struct dry_finding *f = &v->findings[0];
-    enum term_style style = f->cause == DRY_CAUSE_NONE ? TERM_GREEN : TERM_RED;
+    enum term_style style = f->cause == DRY_CAUSE_NONE         ? TERM_GREEN
+                            : f->cause == DRY_CAUSE_NEAR_LIMIT ? TERM_YELLOW
+                                                               : TERM_RED;
+    char verdict[200];
+    say_verdict(v, verdict, sizeof verdict);
     printf("%sVERDICT%s  ", term_style(&p->term, style),
            term_style(&p->term, TERM_PLAIN));
-    term_print_wrapped(stdout, cause_words(f->cause), 9, p->term.width);
+    term_print_wrapped(stdout, verdict, 9, p->term.width);
     for (size_t i = 1; i < v->finding_count; i++) {
         bool is_end = f->cause == DRY_CAUSE_LEAK || f->cause == DRY_CAUSE_SPIKE ||
                       f->cause == DRY_CAUSE_IMBALANCE || f->cause == DRY_CAUSE_OVERFLOW ||
@@ -138,7 +168,7 @@ print_figure(const char *name, uint64_t bytes, const char *format, ...)
 }
 
 static void
-print_oom_figures(const struct printer *p)
+print_oom_figures(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char number[TERM_NUMBER_BYTES];
@@ -157,7 +187,7 @@ print_oom_figures(const struct printer *p)
 }
 
 static void
-print_figures(const struct printer *p)
+print_figures(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     const struct dry_state *s = v->state;
@@ -183,13 +213,13 @@ print_figures(const struct printer *p)
         print_figure("unexplained", v->unexplained_bytes,
                      "alive by the events, but outside of every known segment");
     if (v->freed_after > 0 && v->end_active_bytes < s->active / 2)
-        print_item(p, "",
-                   "%s block%s given back after it; the end of the file shows "
-                   "%s active of %s reserved: that is not what failed.",
-                   term_format_count(v->freed_after, a),
-                   v->freed_after == 1 ? " was" : "s were",
-                   term_format_bytes(v->end_active_bytes, b),
-                   term_format_bytes(v->end_reserved_bytes, c));
+        explain_print_item(p, "",
+                           "%s block%s given back after it; the end of the file shows "
+                           "%s active of %s reserved: that is not what failed.",
+                           term_format_count(v->freed_after, a),
+                           v->freed_after == 1 ? " was" : "s were",
+                           term_format_bytes(v->end_active_bytes, b),
+                           term_format_bytes(v->end_reserved_bytes, c));
 }
 
 /* --- why ---------------------------------------------------------------------------------- */
@@ -211,7 +241,7 @@ add_terms(char *text, size_t capacity, const struct dry_proof_term *terms, unsig
 }
 
 static void
-print_proof(const struct printer *p, const struct dry_proof *proof)
+print_proof(const struct explain_printer *p, const struct dry_proof *proof)
 {
     char left[240], right[240];
     bool is_equation = proof->relation == '=';
@@ -219,25 +249,26 @@ print_proof(const struct printer *p, const struct dry_proof *proof)
               is_equation ? NULL : &proof->left_sum);
     add_terms(right, sizeof right, proof->right, proof->right_count,
               is_equation ? NULL : &proof->right_sum);
-    bool is_short = strlen(left) + strlen(right) + 3 + INDENT < 80;
-    print_item(p, "  ", "%s%s%c %s", left, is_short ? " " : "\n", proof->relation, right);
+    bool is_short = strlen(left) + strlen(right) + 3 + EXPLAIN_INDENT < 80;
+    explain_print_item(p, "  ", "%s%s%c %s", left, is_short ? " " : "\n", proof->relation,
+                       right);
 }
 
 static void
-print_findings(const struct printer *p)
+print_findings(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     if (v->findings[0].cause == DRY_CAUSE_NONE)
         return;
-    print_heading(p, "why");
+    explain_print_heading(p, "why");
     for (size_t i = 0; i < v->finding_count; i++) {
         const struct dry_finding *f = &v->findings[i];
-        print_item(p, "", "%s (%u %% sure%s)", dry_cause_name(f->cause), f->confidence,
-                   f->is_assumed ? ", from an assumed size" : "");
+        explain_print_item(p, "", "%s (%u %% sure%s)", dry_cause_name(f->cause),
+                           f->confidence, f->is_assumed ? ", from an assumed size" : "");
         for (unsigned k = 0; k < f->proof_count; k++)
             print_proof(p, &f->proofs[k]);
         if (f->note[0])
-            print_item(p, "  ", "%s", f->note);
+            explain_print_item(p, "  ", "%s", f->note);
     }
 }
 
@@ -283,7 +314,7 @@ add_rest(struct table *t, const struct dry_owner *owners, size_t from, size_t co
 }
 
 static void
-print_owners(struct printer *p)
+print_owners(struct explain_printer *p)
 {
     size_t count;
     const struct dry_owner *owners = dry_owners_get(p->view->owners, &count);
@@ -291,7 +322,7 @@ print_owners(struct printer *p)
     size_t shown = count < p->report->row_max ? count : p->report->row_max;
     if (count == 0)
         return;
-    print_heading(p, "who held it");
+    explain_print_heading(p, "who held it");
     struct table t;
     table_init(&t, ">bytes >share >count >largest <line");
     t.is_bounded = true;
@@ -303,7 +334,7 @@ print_owners(struct printer *p)
 }
 
 static void
-print_categories(const struct printer *p)
+print_categories(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char text[400], number[TERM_NUMBER_BYTES];
@@ -325,19 +356,19 @@ print_categories(const struct printer *p)
             used += (size_t)snprintf(text + used, sizeof text - used, " (%u %%)",
                                      v->category_confidence[i]);
     }
-    print_item(p, "", "What it is for (and how sure): %s.", text);
+    explain_print_item(p, "", "What it is for (and how sure): %s.", text);
 }
 
 /* --- elsewhere ---------------------------------------------------------------------------- */
 
 static void
-print_siblings(struct printer *p)
+print_siblings(struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char number[TERM_NUMBER_BYTES], text[64];
     if (v->sibling_count < 2)
         return;
-    print_heading(p, "the same code on the other devices");
+    explain_print_heading(p, "the same code on the other devices");
     struct table t;
     table_init(&t, "<device >peak >at_these_lines >each >done <");
     for (size_t i = 0; i < v->sibling_count; i++) {
@@ -355,14 +386,14 @@ print_siblings(struct printer *p)
     p->failed |= !table_print(&t, &p->term);
     table_finish(&t);
     if (v->projected_bytes > 0)
-        print_item(p, "",
-                   "At the pace of the fullest of them this device would have "
-                   "needed about %s.",
-                   term_format_bytes(v->projected_bytes, number));
+        explain_print_item(p, "",
+                           "At the pace of the fullest of them this device would have "
+                           "needed about %s.",
+                           term_format_bytes(v->projected_bytes, number));
 }
 
 static void
-print_progress(const struct printer *p)
+print_progress(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     char a[TERM_NUMBER_BYTES], b[TERM_NUMBER_BYTES];
@@ -371,153 +402,32 @@ print_progress(const struct printer *p)
     bool is_marked = dry_steps_get_source(v->steps) != DRY_STEPS_PERIODICITY;
     char peak[TERM_NUMBER_BYTES];
     if (v->step_whole > 0)
-        print_item(p, "",
-                   "It was in step %u%s, %s allocation%s into it; the whole step before "
-                   "made %s and reached %s.",
-                   v->step, is_marked ? "" : " of a rhythm",
-                   term_format_count(v->step_done, a), v->step_done == 1 ? "" : "s",
-                   term_format_count(v->step_whole, b),
-                   term_format_bytes(v->step_whole_peak_bytes, peak));
-}
-
-/* --- what to change ----------------------------------------------------------------------- */
-
-static void
-print_caveats(const struct printer *p, uint32_t caveats)
-{
-    for (uint32_t bit = 1; bit != 0 && bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
-        if (caveats & bit)
-            print_item(p, "     ", "but: %s", dry_caveat_text(bit));
-    }
-}
-
-static void
-print_setting(const struct printer *p, const char *mark, const struct dry_change *c)
-{
-    char peak[TERM_NUMBER_BYTES], less[TERM_NUMBER_BYTES];
-    char effect[160];
-    if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
-        snprintf(effect, sizeof effect,
-                 "replayed: gets past this failure, but not past the one at event %zu",
-                 c->oom_event);
-    else if (c->removes_oom)
-        snprintf(effect, sizeof effect,
-                 "replayed: gets past this failure, %s reserved "
-                 "at the peak",
-                 term_format_bytes(c->peak_bytes, peak));
-    else
-        snprintf(effect, sizeof effect, "replayed: %s less reserved at the peak, %s",
-                 term_format_bytes(c->bytes, less),
-                 term_format_bytes(c->peak_bytes, peak));
-    print_item(p, mark, "PYTORCH_CUDA_ALLOC_CONF=%s  (%s)",
-               c->setting[0] ? c->setting : "''", effect);
-    print_caveats(p, c->caveats);
-}
-
-static const char *
-change_words(enum dry_change_kind kind)
-{
-    switch (kind) {
-    case DRY_CHANGE_OWNERS:
-        return "The lines above and the request must shrink by %s together: a smaller "
-               "batch "
-               "or sequence, lower precision, sharding.";
-    case DRY_CHANGE_CHECKPOINT:
-        return "Recompute activations (torch.utils.checkpoint): %s of them are alive "
-               "here.";
-    case DRY_CHANGE_LEAK:
-        return "Let go of what earlier steps left behind: %s here (drystone steps names "
-               "the lines).";
-    case DRY_CHANGE_BALANCE:
-        return "Split the work evenly: about %s for each device.";
-    case DRY_CHANGE_LIMIT:
-        return "Raise the memory fraction: the device has %s more.";
-    case DRY_CHANGE_OTHER:
-        return "Free %s of what is not PyTorch's: other processes, NCCL, CUDA contexts, "
-               "libraries that allocate by themselves.";
-    case DRY_CHANGE_STREAMS:
-        return "Free %s earlier: wait for the other stream before the tensors go, or use "
-               "them on one stream (record_stream keeps them until it is done).";
-    case DRY_CHANGE_POOL:
-        return "%s lie free where this request may not go: allocate on the same stream, "
-               "share one graph pool, or empty the other before.";
-    case DRY_CHANGE_RECORD:
-        return "%s are older than the record: record again from the program's start, "
-               "with a larger max_entries.";
-    case DRY_CHANGE_SETTING:
-    case DRY_CHANGE_NO_SETTING:
-        break;
-    }
-    return NULL;
-}
-
-static void
-print_no_setting(const struct printer *p, const char *mark, const struct dry_change *c)
-{
-    char number[TERM_NUMBER_BYTES];
-    size_t count = 0;
-    if (c->bytes > 0) {
-        print_item(p, mark,
-                   "No allocator setting can help: packed without a gap, %s "
-                   "would still be missing.",
-                   term_format_bytes(c->bytes, number));
-        return;
-    }
-    if (p->view->settings)
-        dry_recommend_get_candidates(p->view->settings, &count);
-    print_item(p, mark,
-               "No allocator setting helps: %zu %s replayed (drystone recommend shows "
-               "%s).",
-               count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
-}
-
-static void
-print_changes(const struct printer *p)
-{
-    const struct dry_explanation_view *v = p->view;
-    if (v->change_count == 0)
-        return;
-    print_heading(p, "what to change");
-    for (size_t i = 0; i < v->change_count; i++) {
-        const struct dry_change *c = &v->changes[i];
-        char mark[24], number[TERM_NUMBER_BYTES], text[400];
-        snprintf(mark, sizeof mark, "%zu. ", i + 1);
-        if (c->kind == DRY_CHANGE_SETTING) {
-            print_setting(p, mark, c);
-        } else if (c->kind == DRY_CHANGE_NO_SETTING) {
-            print_no_setting(p, mark, c);
-        } else {
-            const char *words = change_words(c->kind), *gap = strstr(words, "%s");
-            snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words,
-                     term_format_bytes(c->bytes, number), gap + 2,
-                     c->removes_oom ? " That removes the failure." : "");
-            print_item(p, mark, "%s", text);
-            if (c->setting) {
-                char safe[400];
-                term_make_printable(safe, sizeof safe, c->setting, strlen(c->setting));
-                print_item(p, "     ", "replayed with PYTORCH_CUDA_ALLOC_CONF=%s",
-                           safe[0] ? safe : "''");
-                if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
-                    print_item(p, "     ", "but not past the failure at event %zu",
-                               c->oom_event);
-            }
-        }
-    }
+        explain_print_item(
+            p, "",
+            "It was in step %u%s, %s allocation%s into it; the whole step before "
+            "made %s and reached %s.",
+            v->step, is_marked ? "" : " of a rhythm", term_format_count(v->step_done, a),
+            v->step_done == 1 ? "" : "s", term_format_count(v->step_whole, b),
+            term_format_bytes(v->step_whole_peak_bytes, peak));
 }
 
 /* --- trust -------------------------------------------------------------------------------- */
 
 static void
-print_trust(const struct printer *p)
+print_trust(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     const struct dry_replay_check *c = v->check;
-    char ghosts[TERM_NUMBER_BYTES], text[400];
+    char ghosts[TERM_NUMBER_BYTES], text[500];
     uint64_t active = dry_owners_total(v->owners);
     size_t used = 0;
-    if (c->possible)
-        used += (size_t)snprintf(text, sizeof text, "the replay is %s",
-                                 c->exact ? "exact" : "not exact");
+    char releases[120] = "";
+    if (c->possible && c->exact)
+        provenance_say_releases(&v->releases, releases, sizeof releases);
+    if (releases[0])
+        used += (size_t)snprintf(text, sizeof text, "the replay is exact: %s", releases);
+    else if (c->possible)
+        used += (size_t)snprintf(text, sizeof text, "the replay is not exact");
     else
         used += (size_t)snprintf(text, sizeof text, "not checked: %s", c->reason);
     snprintf(text + used, sizeof text - used,
@@ -528,18 +438,18 @@ print_trust(const struct printer *p)
              active ? 100.0 * (double)v->covered_bytes / (double)active : 100.0,
              term_format_bytes(v->ghost_bytes, ghosts),
              v->time_reversals ? "; times go backwards" : "");
-    char safe[400];
+    char safe[500];
     term_make_printable(safe, sizeof safe, text, strlen(text));
     const char *style =
         term_style(&p->term, v->trust == DRY_TRUST_HIGH ? TERM_GREEN : TERM_YELLOW);
     printf("\n%s%s trust%s\n", style, dry_trust_name(v->trust),
            term_style(&p->term, TERM_PLAIN));
-    print_item(p, "", "%s", safe);
+    explain_print_item(p, "", "%s", safe);
 }
 
 /* Print where the other failures are, if there are several. */
 static void
-print_failures(const struct printer *p)
+print_failures(const struct explain_printer *p)
 {
     const struct dry_explanation_view *v = p->view;
     const struct dry_timeline_view *t = dry_timeline_get_view(p->report->timeline);
@@ -555,7 +465,7 @@ print_failures(const struct printer *p)
 }
 
 static void
-print_header(const struct printer *p)
+print_header(const struct explain_printer *p)
 {
     const struct explain_report *r = p->report;
     char number[TERM_NUMBER_BYTES], of[32] = "";
@@ -574,7 +484,7 @@ print_header(const struct printer *p)
 bool
 explain_report_print(const struct explain_report *report)
 {
-    struct printer p = {.report = report, .view = report->view};
+    struct explain_printer p = {.report = report, .view = report->view};
     term_init(&p.term, stdout);
     print_header(&p);
     print_verdict(&p);
@@ -584,7 +494,7 @@ explain_report_print(const struct explain_report *report)
     print_categories(&p);
     print_progress(&p);
     print_siblings(&p);
-    print_changes(&p);
+    explain_print_changes(&p);
     print_trust(&p);
     return !p.failed;
 }

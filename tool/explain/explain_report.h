@@ -13,6 +13,7 @@ struct explain_report {
     const struct dry_trace *trace;
     const struct dry_explanation_view *view;
     const struct dry_timeline *timeline;
+    const struct dry_replay *replay;
     size_t device_count; /* of the file */
     size_t row_max;      /* owners shown */
     bool is_total_known; /* how large the device is was stated */

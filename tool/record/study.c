@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/command.h"
 #include "base/report.h"
@@ -17,8 +18,11 @@ static int
 simulate(struct study *s)
 {
     struct dry_replay *replay = NULL;
+    struct dry_replay_options options;
     struct dry_error err;
-    enum dry_status status = dry_replay_create(s->trace, NULL, &replay, &err);
+    dry_replay_options_init(&options);
+    options.compat = s->compat;
+    enum dry_status status = dry_replay_create(s->trace, &options, &replay, &err);
     if (status == DRY_OK)
         s->before_count = (uint32_t)dry_replay_get_check(replay)->live_before;
     if (status == DRY_OK)
@@ -36,6 +40,7 @@ open_device(struct study *s, int32_t device)
     struct dry_replay_options options;
     dry_replay_options_init(&options);
     options.device = device;
+    options.compat = s->compat;
     options.progress = progress_update;
     options.progress_self = &s->progress;
     struct dry_error err;
@@ -84,7 +89,16 @@ open_devices(struct study *s, int64_t wanted)
 int
 study_open(struct study *s, const char *command, const char *path, int64_t device)
 {
+    return study_open_by(s, command, path, device, NULL);
+}
+
+int
+study_open_by(struct study *s, const char *command, const char *path, int64_t device,
+              const char *compat)
+{
     *s = (struct study){.command = command, .path = path};
+    if (compat && strcmp(compat, "auto") != 0)
+        s->compat = compat;
     int code = load_trace(command, path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;

@@ -21,6 +21,7 @@ struct study_device {
 
 struct study {
     const char *command, *path;
+    const char *compat;              /* NULL: the release that fits */
     struct dry_trace *trace;         /* as read */
     struct dry_trace *recorded;      /* of one without addresses; else NULL */
     const struct dry_trace *subject; /* the one the timelines are of */
@@ -41,6 +42,9 @@ struct study {
  */
 int study_open(struct study *study, const char *command, const char *path,
                int64_t device);
+/* The same by the rules of a release; `compat` NULL or "auto": the one that fits. */
+int study_open_by(struct study *study, const char *command, const char *path,
+                  int64_t device, const char *compat);
 void study_close(struct study *study);
 
 /*

@@ -25,11 +25,11 @@ static const struct option_spec specs[] = {
     {"goal", 'g', "GOAL", OPTION_STRING, offsetof(struct values, goal),
      .help = "fit: the smallest device on which it does not fail; peak: the lowest peak "
              "of reserved memory; stable: the fewest retries, then the least driver "
-             "time; default: fit where a capacity is known or the record ran out of "
-             "memory, else peak"},
+             "time; default: fit where a capacity is known or the record met its "
+             "limit, else peak"},
     {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
      .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
-             "if it ran out of memory, else no limit",
+             "by an out-of-memory or by retries, else no limit",
      .min = 1},
     {"without", 0, "WHAT", OPTION_LIST, offsetof(struct values, without),
      .help = "what cannot be used: expandable, gc or split; may be given several times"},
@@ -40,10 +40,11 @@ static const struct option_spec specs[] = {
          "replay the program N times at most; default: 48, fewer for very long programs",
      .min = 1},
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
-     .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
-             "that reproduces the record"},
+     .help = "the release of PyTorch the program ran on, like 2.11; default auto: those "
+             "that reproduce the record"},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
-     .help = "the device; default: the one with the most events", .max = NO_MAX},
+     .help = "the device; default: the one that ran out of memory, else the busiest",
+     .max = NO_MAX},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.recommend/1, see drystone-recommend(1)"},
 };
@@ -119,6 +120,24 @@ read_options(struct session *s, const struct option_list *operands)
     return code == EXIT_FINE ? read_without(s) : code;
 }
 
+/* The first device that ran out of memory; the busiest if none did, as for `explain`. */
+static int64_t
+choose_device(const struct session *s)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(s->trace);
+    const struct dry_trace_device *best = NULL;
+    for (size_t i = 0; i < v->device_count && s->values.device == LOAD_BUSIEST_DEVICE;
+         i++) {
+        const struct dry_trace_device *d = &v->devices[i];
+        const uint8_t *action = v->action + d->first_event;
+        bool has_oom = d->event_count > 0 && d->device != DRY_DEVICE_HOST &&
+                       memchr(action, DRY_ACTION_OOM, d->event_count);
+        if (has_oom && (!best || d->event_count > best->event_count))
+            best = d;
+    }
+    return best ? best->device : s->values.device;
+}
+
 /* --- the work ----------------------------------------------------------------------------- */
 
 static int
@@ -127,7 +146,7 @@ open_replay(struct session *s)
     const struct load_replay wanted = {
         .command = "recommend",
         .path = s->path,
-        .device = s->values.device,
+        .device = choose_device(s),
         .compat = s->values.compat,
         .progress = &s->progress,
     };

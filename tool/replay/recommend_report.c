@@ -13,6 +13,7 @@
 #include "base/json_out.h"
 #include "base/table.h"
 #include "base/term.h"
+#include "record/provenance.h"
 
 #define ROWS_MAX 12u
 /* The column at which the text of the head and of the recommendation begins. */
@@ -58,10 +59,11 @@ static void
 print_trust(const struct view *v)
 {
     const struct dry_replay_check *c = v->check;
+    char releases[120], reason[sizeof c->reason];
+    provenance_say_releases(&v->summary->releases, releases, sizeof releases);
     if (c->possible && c->exact)
-        print_item(v, "self-check", "%sexact%s by the rules of PyTorch %s",
-                   term_style(&v->term, TERM_GREEN), term_style(&v->term, TERM_PLAIN),
-                   c->compat);
+        print_item(v, "self-check", "%sexact%s: %s", term_style(&v->term, TERM_GREEN),
+                   term_style(&v->term, TERM_PLAIN), releases);
     else if (c->possible)
         print_item(v, "self-check",
                    "%snot exact%s by the rules of PyTorch %s, see drystone replay: all "
@@ -69,7 +71,6 @@ print_trust(const struct view *v)
                    term_style(&v->term, TERM_RED), term_style(&v->term, TERM_PLAIN),
                    c->compat);
     else {
-        char reason[sizeof c->reason];
         term_make_printable(reason, sizeof reason, c->reason, strlen(c->reason));
         print_item(v, "self-check", "%snot possible%s: %s: all figures below are %s",
                    term_style(&v->term, TERM_YELLOW), term_style(&v->term, TERM_PLAIN),
@@ -86,12 +87,19 @@ print_goal(const struct view *v)
         "peak: the lowest peak of reserved memory",
         "stable: the fewest retries, then the least driver time",
     };
-    char capacity[TERM_NUMBER_BYTES];
+    char capacity[TERM_NUMBER_BYTES], high[TERM_NUMBER_BYTES];
     const struct dry_recommend_summary *s = v->summary;
     bool is_limited = s->capacity_bytes != UINT64_MAX;
     print_item(v, "goal", "%s; %s%s", texts[s->goal],
                is_limited ? "the device has " : "no limit is given or recorded",
                is_limited ? term_format_bytes(s->capacity_bytes, capacity) : "");
+    if (s->capacity_high_bytes > 0)
+        print_item(v, "",
+                   "proved by %s retr%s in the record: that much or more, and less than "
+                   "%s",
+                   term_format_count(s->recorded_retries, capacity),
+                   s->recorded_retries == 1 ? "y" : "ies",
+                   term_format_bytes(s->capacity_high_bytes, high));
 }
 
 static void
@@ -211,6 +219,7 @@ label_of(const struct dry_candidate *c)
     return c->label[0] ? c->label : "default";
 }
 
+/* Memory saved, as in JSON: a loss has a minus. */
 static const char *
 format_gain(const struct dry_candidate *c, char text[TERM_NUMBER_BYTES + 1])
 {
@@ -218,9 +227,9 @@ format_gain(const struct dry_candidate *c, char text[TERM_NUMBER_BYTES + 1])
         return "-";
     uint64_t size =
         c->gain_bytes < 0 ? -(uint64_t)c->gain_bytes : (uint64_t)c->gain_bytes;
-    text[0] = c->gain_bytes < 0 ? '+' : '-';
+    text[0] = '-';
     term_format_bytes(size, text + 1);
-    return size ? text : "0 B";
+    return c->gain_bytes < 0 ? text : text + 1;
 }
 
 /* The smallest device; "<": it is smaller still, but was not searched to the end. */
@@ -315,8 +324,9 @@ print_because(const struct view *v, const struct dry_candidate *best)
     const char *does = is_device ? "runs on" : "reserves";
     add_retries(v, best, retries, sizeof retries);
     if (recorded->run.oom)
-        print_item(v, "because", "it %s %s%s; the recorded settings run out of memory",
-                   does, value, retries);
+        print_item(v, "because", "it %s %s%s; the recorded settings run out of memory%s",
+                   does, value, retries,
+                   v->summary->oom_recorded ? "" : ", begun on an empty device");
     else if (best->has_gain && best->gain_bytes > 0)
         print_item(v, "because", "it %s %s%s, %s less than the recorded settings", does,
                    value, retries, term_format_bytes((uint64_t)best->gain_bytes, gain));
@@ -371,10 +381,15 @@ print_caveats(const struct view *v, const struct dry_candidate *c)
     for (uint32_t bit = 1; bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
         if (!(c->caveats & bit))
             continue;
-        print_item(v, word, "%s", dry_caveat_text(bit));
+        if (bit == DRY_CAVEAT_RELEASE)
+            print_item(v, word,
+                       "needs PyTorch %s: the file may be of %s, which refuses it",
+                       c->since, v->summary->releases.first);
+        else
+            print_item(v, word, "%s", dry_caveat_text(bit));
         word = "";
     }
-    if (c->since[0])
+    if (c->since[0] && !(c->caveats & DRY_CAVEAT_RELEASE))
         print_item(v, word, "needs PyTorch %s", c->since);
 }
 
@@ -384,7 +399,8 @@ print_next_best(const struct view *v, const struct dry_candidate *best)
 {
     for (size_t i = 0; i < v->count; i++) {
         const struct dry_candidate *c = &v->candidates[i];
-        if (c->verdict == DRY_VERDICT_GOOD && c->caveats != best->caveats) {
+        if (c->verdict == DRY_VERDICT_GOOD && c->is_proved &&
+            c->caveats != best->caveats) {
             print_item(v, "next best", "%s", label_of(c));
             return;
         }
@@ -439,6 +455,25 @@ print_keep(const struct view *v)
     print_caveats(v, recorded);
 }
 
+/* Print that the record does not tell settings apart, and what would. */
+static void
+print_no_evidence(const struct view *v)
+{
+    printf("no evidence: nothing can be said of settings\n");
+    print_item(v, "because", "%s", v->summary->evidence_gap);
+    print_item(v, "do", PROVENANCE_RECORD_IT);
+}
+
+static void
+print_limit(const struct view *v)
+{
+    printf("%sno setting of placement helps%s\n", term_style(&v->term, TERM_RED),
+           term_style(&v->term, TERM_PLAIN));
+    print_item(v, "because",
+               "the device had room for the request that failed: a memory fraction "
+               "forbade it (drystone explain)");
+}
+
 static void
 print_no_help(const struct view *v)
 {
@@ -484,6 +519,10 @@ recommend_report_print(const struct recommend_report *report)
         print_change(&v);
     else if (v.summary->outcome == DRY_OUTCOME_KEEP)
         print_keep(&v);
+    else if (v.summary->outcome == DRY_OUTCOME_NO_EVIDENCE)
+        print_no_evidence(&v);
+    else if (v.summary->outcome == DRY_OUTCOME_LIMIT)
+        print_limit(&v);
     else
         print_no_help(&v);
     return true;
@@ -493,8 +532,9 @@ int
 recommend_report_exit_code(const struct recommend_report *report)
 {
     enum dry_outcome outcome = dry_recommend_get_summary(report->recommendation)->outcome;
-    return outcome == DRY_OUTCOME_NONE || outcome == DRY_OUTCOME_CAPACITY ? EXIT_FOUND
-                                                                          : EXIT_FINE;
+    bool is_hopeless = outcome == DRY_OUTCOME_NONE || outcome == DRY_OUTCOME_CAPACITY ||
+                       outcome == DRY_OUTCOME_LIMIT;
+    return is_hopeless ? EXIT_FOUND : EXIT_FINE;
 }
 
 /* --- JSON --------------------------------------------------------------------------------- */
@@ -530,7 +570,7 @@ make_candidate(const struct dry_candidate *c)
     const struct dry_run *run = &c->run;
     return json_pack(
         "{s:o, s:o, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I,"
-        " s:I, s:I, s:f, s:o, s:o}",
+        " s:I, s:I, s:f, s:o, s:o, s:b}",
         "conf", make_text(c->conf), "label", make_text(c->label), "verdict",
         dry_verdict_name(c->verdict), "recorded", c->is_recorded, "default",
         c->is_default, "allowed", c->is_allowed, "oom", run->oom, "oom_at_event",
@@ -547,7 +587,7 @@ make_candidate(const struct dry_candidate *c)
         (json_int_t)run->stats.num_device_free, "driver_time_us",
         (double)run->driver_time_ns / 1000.0, "since",
         c->since[0] ? make_text(c->since) : json_null(), "caveats",
-        make_caveats(c->caveats));
+        make_caveats(c->caveats), "proved", c->is_proved);
 }
 
 static json_t *
@@ -564,14 +604,23 @@ make_candidates(const struct view *v)
 }
 
 static json_t *
+make_releases(const struct dry_releases *r)
+{
+    return json_pack("{s:s, s:s, s:b, s:b, s:o}", "first", r->first, "last", r->last,
+                     "reproduces", r->reproduces, "has_gap", r->has_gap, "not_before",
+                     r->not_before[0] ? make_text(r->not_before) : json_null());
+}
+
+static json_t *
 make_trust(const struct view *v)
 {
     const struct dry_recommend_summary *s = v->summary;
-    return json_pack(
-        "{s:b, s:b, s:b, s:s, s:b, s:o}", "possible", v->check->possible, "exact",
-        v->check->exact, "approximate", s->approximate, "compat", v->check->compat,
-        "begins_warm", s->begins_warm, "as_recorded_peak_bytes",
-        make_known(s->as_recorded_peak_bytes > 0, s->as_recorded_peak_bytes));
+    return json_pack("{s:b, s:b, s:b, s:s, s:b, s:o, s:o}", "possible",
+                     v->check->possible, "exact", v->check->exact, "approximate",
+                     s->approximate, "compat", v->check->compat, "begins_warm",
+                     s->begins_warm, "as_recorded_peak_bytes",
+                     make_known(s->as_recorded_peak_bytes > 0, s->as_recorded_peak_bytes),
+                     "releases", make_releases(&s->releases));
 }
 
 static json_t *
@@ -597,7 +646,7 @@ recommend_report_print_json(const struct recommend_report *report)
     bool has_best = s->best != SIZE_MAX, is_limited = s->capacity_bytes != UINT64_MAX;
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:b, s:o, s:o, s:o, s:o}",
+        " s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "schema", "drystone.recommend/1", "file", make_text(report->file), "device",
         (int)v.recorded->device, "events", json_out_number(v.check->event_count), "goal",
         dry_goal_name(s->goal), "outcome", dry_outcome_name(s->outcome), "best",
@@ -611,6 +660,10 @@ recommend_report_print_json(const struct recommend_report *report)
         json_out_number(s->min_gain_bytes), "capacity_step_bytes",
         json_out_number(s->capacity_step_bytes), "kept", make_text(s->kept),
         "kept_is_lost", s->kept_is_lost, "runs", json_out_number(s->run_count), "trust",
-        make_trust(&v), "oom", make_oom(&v), "candidates", make_candidates(&v));
+        make_trust(&v), "oom", make_oom(&v), "candidates", make_candidates(&v),
+        "capacity_high_bytes",
+        make_known(s->capacity_high_bytes > 0, s->capacity_high_bytes), "retries",
+        json_out_number(s->recorded_retries), "evidence_gap",
+        s->evidence_gap ? make_text(s->evidence_gap) : json_null());
     return json_out_print("recommend", root);
 }

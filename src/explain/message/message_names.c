@@ -201,8 +201,9 @@ const char *
 dry_cause_name(enum dry_cause cause)
 {
     static const char *const names[DRY_CAUSE_COUNT] = {
-        "none",         "capacity", "fragmentation", "stranded",  "pending",  "limit",
-        "other-memory", "leak",     "spike",         "imbalance", "overflow", "unknown",
+        "none",     "capacity",     "fragmentation", "stranded", "pending",
+        "limit",    "other-memory", "leak",          "spike",    "imbalance",
+        "overflow", "unknown",      "near-limit",
     };
     size_t index = (size_t)cause;
     return index < DRY_CAUSE_COUNT ? names[index] : "unknown";

@@ -17,11 +17,12 @@
 #include "replay/releases.h"
 
 #define RUNS_DEFAULT 48u
-#define RUNS_MIN 24u
-#define OPS_MAX UINT64_C(400000000)
+#define RUNS_MIN 16u
+#define OPS_MAX UINT64_C(200000000)
 #define SPLIT_SIZES_MAX 10u
 #define SPLIT_SIZES_FIRST 4u
 #define ROUNDS_MAX 3u
+#define OLDEST_ASKED 201u
 #define WITHOUT_ALL (DRY_WITHOUT_EXPANDABLE | DRY_WITHOUT_GC | DRY_WITHOUT_SPLIT)
 
 void
@@ -272,18 +273,42 @@ find_recorded_need(struct dryi_search *s)
     return dryi_search_narrow(s, DRYI_RECORDED);
 }
 
+/*
+ * Try what every release knows that may have made the record. Younger settings follow only
+ * if that found nothing better than what was recorded.
+ */
+static enum dry_status
+try_by_release(struct dryi_search *s)
+{
+    const struct dry_recommend_summary *summary = &s->rec->summary;
+    unsigned newest = dryi_release_number(summary->releases.last);
+    enum dry_status status = dryi_search_try(s, &(struct dryi_setting){0});
+    if (status == DRY_OK)
+        status = try_families(s);
+    bool is_helped = summary->best != SIZE_MAX && summary->best != DRYI_RECORDED &&
+                     !s->rec->tried[summary->best].result.is_default;
+    bool may_go_on = status == DRY_OK || status == DRY_END;
+    if (!may_go_on || is_helped || newest <= s->release || dryi_search_is_done(s) ||
+        summary->run_count >= summary->run_max)
+        return status;
+    s->release = newest;
+    return try_families(s);
+}
+
 static enum dry_status
 search(struct dryi_search *s)
 {
     const struct dry_recommend_summary *summary = &s->rec->summary;
     enum dry_status status = dryi_search_try_recorded(s);
-    /* No run settles more than this sum does, if all of the program must fit. */
-    bool is_hopeless = s->options.past_event == DRY_EVENT_NONE &&
-                       summary->floor_bytes > summary->capacity_bytes;
+    /* No run settles more than this sum does, if all of the program must fit; nor does
+       one move the limit that a fraction set. */
+    bool is_hopeless =
+        dryi_search_is_limited(s) || (s->options.past_event == DRY_EVENT_NONE &&
+                                      summary->floor_bytes > summary->capacity_bytes);
     if (status == DRY_OK && !is_hopeless)
-        status = dryi_search_try(s, &(struct dryi_setting){0});
-    if (status == DRY_OK && !is_hopeless)
-        status = try_families(s);
+        s->rec->summary.evidence_gap = dryi_search_evidence_gap(s);
+    if (status == DRY_OK && !is_hopeless && !summary->evidence_gap)
+        status = try_by_release(s);
     if (status == DRY_OK || status == DRY_END)
         status = find_recorded_need(s);
     return status == DRY_END ? DRY_OK : status;
@@ -372,6 +397,41 @@ note_as_recorded(struct dryi_search *s)
     return status;
 }
 
+/* Find what may have made the record. Settings came with 2.1: none older is asked for any. */
+static enum dry_status
+note_releases(struct dryi_search *s)
+{
+    struct dry_releases *releases = &s->rec->summary.releases;
+    enum dry_status status = dryi_replay_find_rows(s->replay, releases, &s->rows, s->err);
+    if (status != DRY_OK)
+        return status;
+    unsigned newest = dryi_release_number(releases->last);
+    unsigned asked = newest < OLDEST_ASKED ? newest : OLDEST_ASKED;
+    s->oldest = dryi_release_number(releases->first);
+    s->oldest = s->oldest > asked ? s->oldest : asked;
+    s->release = s->oldest;
+    return DRY_OK;
+}
+
+/* Take the room that was given, that an OOM shows, or the least that retries prove. */
+static void
+take_capacity(struct dryi_search *s, const struct dry_replay_recorded *recorded)
+{
+    struct dry_recommend_summary *summary = &s->rec->summary;
+    summary->capacity_bytes = s->options.capacity_bytes;
+    if (summary->capacity_bytes == 0)
+        summary->capacity_bytes = recorded->capacity_bytes;
+    if (!recorded->oom && recorded->capacity_high_bytes > 0) {
+        summary->recorded_retries = dry_replay_get_check(s->replay)->retry_count;
+        if (summary->capacity_bytes == 0) {
+            summary->capacity_bytes = recorded->capacity_low_bytes;
+            summary->capacity_high_bytes = recorded->capacity_high_bytes;
+        }
+    }
+    if (summary->capacity_bytes == 0)
+        summary->capacity_bytes = UINT64_MAX;
+}
+
 static enum dry_status
 run_search(struct dryi_search *s)
 {
@@ -379,24 +439,24 @@ run_search(struct dryi_search *s)
     const struct dry_replay_recorded *recorded = dry_replay_get_recorded(s->replay);
     s->program = dryi_replay_program(s->replay);
     s->rules = dryi_replay_rules(s->replay);
-    s->release = dryi_release_number(dry_replay_get_check(s->replay)->compat);
     dryi_demand_measure(s->demand, s->program);
     summary->best = SIZE_MAX;
     summary->recorded = DRYI_RECORDED;
     summary->run_max = choose_run_max(s->options.run_max, s->program->op_count);
-    summary->capacity_bytes = s->options.capacity_bytes;
-    if (summary->capacity_bytes == 0)
-        summary->capacity_bytes =
-            recorded->capacity_bytes ? recorded->capacity_bytes : UINT64_MAX;
+    take_capacity(s, recorded);
     summary->goal = choose_goal(s->options.goal, summary->capacity_bytes != UINT64_MAX,
                                 recorded->oom);
     describe_record(s, recorded);
     keep_options(s, recorded);
     if (!keep_recorded_conf(s->rec, recorded->conf))
         return dryi_fail_memory(s->err, "the recorded settings");
-    enum dry_status status = note_as_recorded(s);
+    enum dry_status status = note_releases(s);
+    if (status == DRY_OK)
+        status = note_as_recorded(s);
     if (status == DRY_OK)
         status = search(s);
+    if (status == DRY_OK)
+        status = dryi_search_prove(s);
     if (status != DRY_OK)
         return status;
     return dryi_search_conclude(s) ? DRY_OK

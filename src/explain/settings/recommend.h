@@ -4,7 +4,8 @@
 
 /*
  * A search under way. recommend.c decides what is tried in which order, recommend_judge.c
- * runs a candidate and holds it against the best, recommend_result.c makes verdicts of it.
+ * runs a candidate and holds it against the best, recommend_prove.c asks the other releases,
+ * recommend_result.c makes verdicts of it.
  */
 
 #include <drystone/recommend.h>
@@ -18,6 +19,8 @@ struct dryi_tried {
     struct dryi_torch_conf conf; /* what is in force, `kept` included */
     char own[DRYI_SETTING_BYTES];
     char text[DRYI_CONF_BYTES]; /* `kept` and `own` */
+    bool was_proved;            /* the other releases were asked ... */
+    bool is_refuted;            /* ... and by the rules of one it does not help */
     struct dry_candidate result;
 };
 
@@ -41,8 +44,10 @@ struct dryi_search {
     struct dry_recommend_options options;
     struct dryi_demand *demand;
     char kept_unlimited[DRYI_KEPT_BYTES]; /* without a fraction, which needs a capacity */
-    unsigned release;
-    size_t last; /* what was just tried; SIZE_MAX: it was not */
+    uint32_t rows;                        /* of rules that may have been the program's */
+    unsigned release;                     /* no setting is tried that is younger */
+    unsigned oldest;                      /* release that may have made the record */
+    size_t last;                          /* what was just tried; SIZE_MAX: it was not */
     struct dry_error *err;
 };
 
@@ -62,6 +67,13 @@ enum dry_status dryi_search_try(struct dryi_search *search,
 /* Search the smallest device of something tried. */
 enum dry_status dryi_search_narrow(struct dryi_search *search, size_t index);
 
+/*
+ * Write the option string of something tried, for a device of `capacity`: a fraction that was
+ * recorded needs a limit to be one of.
+ */
+void dryi_search_write_conf(const struct dryi_search *search, size_t index,
+                            uint64_t capacity, char conf[DRYI_CONF_BYTES]);
+
 /* Can nothing be better than the best by enough? */
 bool dryi_search_is_won(const struct dryi_search *search);
 /* Likewise, and nothing stands against the best, so that no other is worth knowing. */
@@ -80,7 +92,38 @@ uint64_t dryi_search_allowance(const struct dry_recommend_summary *summary,
 bool dryi_search_is_steadier(const struct dry_candidate *a,
                              const struct dry_candidate *b);
 
-/* Verdicts, gains, order, outcome. False: no memory. */
+/*
+ * Does it spare half the retries or more on the device that retries proved, in as little
+ * memory? A retry waits for all streams and asks the driver anew. A fraction is of a room
+ * known to the byte, which retries do not tell.
+ */
+bool dryi_search_spares_retries(const struct dry_recommend_summary *summary,
+                                const struct dry_candidate *recorded,
+                                const struct dry_candidate *candidate);
+
+/* Does it add retries on the device that retries proved? Then it is no help there. */
+bool dryi_search_adds_retries(const struct dry_recommend_summary *summary,
+                              const struct dry_candidate *recorded,
+                              const struct dry_candidate *candidate);
+
+/* Why nothing can be said about settings, or NULL. Requires that the recorded ones ran. */
+const char *dryi_search_evidence_gap(const struct dryi_search *search);
+
+/* Did the device have room for the recorded OOM's request? Then a fraction forbade it. */
+bool dryi_search_is_limited(const struct dryi_search *search);
+
+/* Set gains and verdicts, of what was tried so far. */
+void dryi_search_judge_all(struct dryi_search *search);
+/* Does `a` come before `b` in the result? */
+bool dryi_search_is_before(const struct dry_recommend_summary *summary,
+                           const struct dry_candidate *a, const struct dry_candidate *b);
+/*
+ * Run what is to be named by the rules of the other releases. What does not help by some is
+ * named no longer, and the next becomes the best. OK or a failure.
+ */
+enum dry_status dryi_search_prove(struct dryi_search *search);
+
+/* Gains, verdicts, order, outcome. False: no memory. */
 bool dryi_search_conclude(struct dryi_search *search);
 
 #endif

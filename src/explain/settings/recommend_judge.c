@@ -27,18 +27,25 @@ join(char text[DRYI_CONF_BYTES], const char *kept, const char *own)
     snprintf(text, DRYI_CONF_BYTES, "%s%s%s", kept, kept[0] && own[0] ? "," : "", own);
 }
 
+void
+dryi_search_write_conf(const struct dryi_search *s, size_t index, uint64_t capacity,
+                       char conf[DRYI_CONF_BYTES])
+{
+    join(conf, capacity == UINT64_MAX ? s->kept_unlimited : s->rec->kept,
+         s->rec->tried[index].own);
+}
+
 static enum dry_status
 run_on(struct dryi_search *s, size_t index, uint64_t capacity, struct dry_run *run)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
-    const struct dryi_tried *t = &s->rec->tried[index];
     if (summary->run_count >= summary->run_max)
         return DRY_END;
     if (s->options.progress && s->options.progress(s->options.progress_self,
                                                    summary->run_count, summary->run_max))
         return dryi_fail(s->err, DRY_ERR_CANCELLED, "cancelled");
     char conf[DRYI_CONF_BYTES];
-    join(conf, capacity == UINT64_MAX ? s->kept_unlimited : s->rec->kept, t->own);
+    dryi_search_write_conf(s, index, capacity, conf);
     struct dry_run_options o;
     dry_run_options_init(&o);
     o.conf = index == DRYI_RECORDED ? NULL : conf;
@@ -147,20 +154,42 @@ dryi_search_allowance(const struct dry_recommend_summary *summary,
     return recorded->run.oom ? UINT64_MAX : recorded->run.reserved_peak_bytes;
 }
 
-static bool
-is_tie_for_default(const struct dryi_search *s, size_t index)
+bool
+dryi_search_spares_retries(const struct dry_recommend_summary *summary,
+                           const struct dry_candidate *recorded,
+                           const struct dry_candidate *c)
 {
-    return s->rec->tried[index].result.is_default &&
-           s->rec->summary.best == DRYI_RECORDED;
+    int64_t before = recorded->run.stats.num_alloc_retries;
+    return summary->goal == DRY_GOAL_FIT && summary->capacity_high_bytes > 0 &&
+           before > 0 && !recorded->run.oom && !c->run.oom &&
+           !(c->caveats & DRY_CAVEAT_FRACTION) &&
+           c->run.stats.num_alloc_retries <= before / 2;
 }
 
-/* True for a candidate as good as the best if less stands against it. */
+bool
+dryi_search_adds_retries(const struct dry_recommend_summary *summary,
+                         const struct dry_candidate *recorded,
+                         const struct dry_candidate *c)
+{
+    return summary->goal == DRY_GOAL_FIT && summary->capacity_high_bytes > 0 &&
+           !recorded->run.oom && !c->is_recorded &&
+           c->run.stats.num_alloc_retries > recorded->run.stats.num_alloc_retries;
+}
+
+/*
+ * True for a candidate as good as the best if less stands against it. At a proved limit a
+ * retry weighs more than any caveat.
+ */
 static bool
 is_less_objectionable(const struct dryi_search *s, size_t index)
 {
-    uint32_t caveats = s->rec->tried[index].result.caveats;
-    uint32_t best = s->rec->tried[s->rec->summary.best].result.caveats;
-    return __builtin_popcount(caveats) < __builtin_popcount(best);
+    const struct dry_candidate *c = &s->rec->tried[index].result;
+    const struct dry_candidate *best = &s->rec->tried[s->rec->summary.best].result;
+    int64_t retries = c->run.stats.num_alloc_retries;
+    int64_t best_retries = best->run.stats.num_alloc_retries;
+    if (s->rec->summary.capacity_high_bytes > 0 && retries != best_retries)
+        return retries < best_retries;
+    return __builtin_popcount(c->caveats) < __builtin_popcount(best->caveats);
 }
 
 static bool
@@ -169,8 +198,6 @@ is_lower_peak(const struct dryi_search *s, size_t index)
     const struct dry_recommend_summary *summary = &s->rec->summary;
     uint64_t peak = s->rec->tried[index].result.run.reserved_peak_bytes;
     uint64_t best = s->rec->tried[summary->best].result.run.reserved_peak_bytes;
-    if (is_tie_for_default(s, index))
-        return peak <= dryi_add_saturating(best, summary->min_gain_bytes);
     if (summary->best != DRYI_RECORDED && peak <= best && is_less_objectionable(s, index))
         return true;
     return dryi_add_saturating(peak, summary->min_gain_bytes) <= best;
@@ -184,8 +211,7 @@ is_steadier(const struct dryi_search *s, size_t index)
     const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
     if (c->run.reserved_peak_bytes > dryi_search_allowance(&s->rec->summary, recorded))
         return false;
-    return is_tie_for_default(s, index) ? !dryi_search_is_steadier(best, c)
-                                        : dryi_search_is_steadier(c, best);
+    return dryi_search_is_steadier(c, best);
 }
 
 static bool
@@ -206,8 +232,6 @@ screen(struct dryi_search *s, size_t index, bool *wins)
     uint64_t gain = summary->min_gain_bytes;
     uint64_t best = s->rec->tried[summary->best].result.runs_on_bytes;
     uint64_t recorded = s->rec->tried[DRYI_RECORDED].result.runs_on_bytes;
-    if (is_tie_for_default(s, index))
-        return try_on(s, index, dryi_add_saturating(best, gain), wins);
     bool is_recorded_best = summary->best == DRYI_RECORDED;
     uint64_t wanted = best > gain ? best - gain : 0;
     if (!is_recorded_best && is_less_objectionable(s, index))
@@ -230,8 +254,12 @@ static enum dry_status
 judge(struct dryi_search *s, size_t index)
 {
     struct dry_recommend_summary *summary = &s->rec->summary;
+    const struct dry_candidate *recorded = &s->rec->tried[DRYI_RECORDED].result;
+    const struct dry_candidate *c = &s->rec->tried[index].result;
     bool wins = true;
     enum dry_status status = DRY_OK;
+    if (dryi_search_adds_retries(summary, recorded, c))
+        return DRY_OK;
     if (summary->best != SIZE_MAX) {
         if (summary->goal == DRY_GOAL_PEAK)
             wins = is_lower_peak(s, index);
@@ -240,6 +268,9 @@ judge(struct dryi_search *s, size_t index)
         else
             status = screen(s, index, &wins);
     }
+    if (status == DRY_OK && !wins && summary->best == DRYI_RECORDED)
+        wins = dryi_search_spares_retries(summary, &s->rec->tried[DRYI_RECORDED].result,
+                                          &s->rec->tried[index].result);
     if (status != DRY_OK || !wins)
         return status;
     summary->best = index;
@@ -264,6 +295,8 @@ dryi_search_is_won(const struct dryi_search *s)
     if (summary->goal == DRY_GOAL_STABLE)
         return best->run.stats.num_alloc_retries == 0 &&
                best->run.driver_time_ns < TIME_NS_MIN;
+    if (summary->capacity_high_bytes > 0 && best->run.stats.num_alloc_retries > 0)
+        return false;
     uint64_t measure = dryi_search_measure(summary, best);
     return measure < dryi_add_saturating(summary->floor_bytes, summary->min_gain_bytes);
 }
@@ -362,6 +395,8 @@ dryi_search_try(struct dryi_search *s, const struct dryi_setting *setting)
     t.result.is_default = is_default_conf(&t.conf);
     t.result.caveats = dryi_setting_caveats(setting);
     t.result.since = dryi_setting_since(setting);
+    if (dryi_release_number(t.result.since) > s->oldest)
+        t.result.caveats |= DRY_CAVEAT_RELEASE;
     *to = t;
     return run_and_judge(s);
 }

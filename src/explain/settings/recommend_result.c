@@ -24,8 +24,8 @@ dry_goal_name(enum dry_goal goal)
 const char *
 dry_outcome_name(enum dry_outcome outcome)
 {
-    static const char *const names[DRY_OUTCOME_COUNT] = {"change", "keep", "none",
-                                                         "capacity"};
+    static const char *const names[DRY_OUTCOME_COUNT] = {
+        "change", "keep", "none", "capacity", "no-evidence", "limit"};
     return name_of(names, DRY_OUTCOME_COUNT, (size_t)outcome);
 }
 
@@ -54,6 +54,7 @@ static const struct {
     {"fraction", "the fraction is of the whole device, here of the capacity"},
     {"grows", "max_split_size_mb with expandable_segments: reserved memory grows without "
               "bound (pytorch#123548, #193400)"},
+    {"release", "a release that may have made the file does not know it, and refuses it"},
 };
 
 /* DRY_CAVEAT_COUNT for what is no single known bit. */
@@ -146,6 +147,10 @@ judge(const struct dry_recommend_summary *summary, const struct dry_candidate *r
         return DRY_VERDICT_GOOD;
     if (summary->goal == DRY_GOAL_STABLE)
         return judge_steadiness(summary, recorded, c);
+    if (dryi_search_adds_retries(summary, recorded, c))
+        return DRY_VERDICT_NO_GAIN;
+    if (dryi_search_spares_retries(summary, recorded, c))
+        return DRY_VERDICT_GOOD;
     uint64_t before = dryi_search_measure(summary, recorded);
     if (summary->goal == DRY_GOAL_FIT &&
         c->fails_on_bytes >= dryi_add_saturating(before, summary->min_gain_bytes))
@@ -163,9 +168,9 @@ judge(const struct dry_recommend_summary *summary, const struct dry_candidate *r
 /* --- order -------------------------------------------------------------------------------- */
 
 /* Ties stay in the order of the search. */
-static bool
-is_before(const struct dry_recommend_summary *summary, const struct dry_candidate *a,
-          const struct dry_candidate *b)
+bool
+dryi_search_is_before(const struct dry_recommend_summary *summary,
+                      const struct dry_candidate *a, const struct dry_candidate *b)
 {
     if (a->verdict != b->verdict)
         return a->verdict < b->verdict;
@@ -189,7 +194,9 @@ sort(struct dry_recommendation *rec)
     for (size_t i = 1; i < rec->candidate_count; i++) {
         struct dry_candidate moved = rec->candidates[i];
         size_t to = i;
-        for (; to > 0 && is_before(&rec->summary, &moved, &rec->candidates[to - 1]); to--)
+        for (; to > 0 &&
+               dryi_search_is_before(&rec->summary, &moved, &rec->candidates[to - 1]);
+             to--)
             rec->candidates[to] = rec->candidates[to - 1];
         rec->candidates[to] = moved;
     }
@@ -209,13 +216,17 @@ set_indexes(struct dry_recommendation *rec)
 /* --- outcome ------------------------------------------------------------------------------ */
 
 static void
-set_outcome(struct dry_recommendation *rec)
+set_outcome(struct dry_recommendation *rec, bool is_limited)
 {
     struct dry_recommend_summary *summary = &rec->summary;
     summary->kept = rec->kept;
     summary->oom_comes_back = rec->tried[DRYI_RECORDED].result.run.oom;
     if (summary->floor_bytes > summary->capacity_bytes)
         summary->outcome = DRY_OUTCOME_CAPACITY;
+    else if (is_limited)
+        summary->outcome = DRY_OUTCOME_LIMIT;
+    else if (summary->evidence_gap)
+        summary->outcome = DRY_OUTCOME_NO_EVIDENCE;
     else if (summary->best == SIZE_MAX)
         summary->outcome = DRY_OUTCOME_NONE;
     else
@@ -228,6 +239,23 @@ set_outcome(struct dry_recommendation *rec)
         summary->margin_bytes = summary->capacity_bytes - used;
 }
 
+void
+dryi_search_judge_all(struct dryi_search *s)
+{
+    struct dry_recommendation *rec = s->rec;
+    const struct dry_candidate *recorded = &rec->tried[DRYI_RECORDED].result;
+    for (size_t i = 0; i < rec->tried_count; i++) {
+        struct dryi_tried *t = &rec->tried[i];
+        set_gain(&rec->summary, recorded, &t->result);
+        t->result.verdict = judge(&rec->summary, recorded, &t->result);
+        if (i == rec->summary.best)
+            t->result.verdict = DRY_VERDICT_BEST;
+        else if (t->is_refuted && t->result.verdict == DRY_VERDICT_GOOD)
+            t->result.verdict = DRY_VERDICT_NO_GAIN;
+        t->result.is_proved = t->was_proved && !t->is_refuted;
+    }
+}
+
 bool
 dryi_search_conclude(struct dryi_search *s)
 {
@@ -236,19 +264,18 @@ dryi_search_conclude(struct dryi_search *s)
         dryi_memory_zalloc(&rec->memory, rec->tried_count, sizeof *rec->candidates);
     if (!rec->candidates)
         return false;
+    bool is_limited = dryi_search_is_limited(s);
+    if (is_limited || rec->summary.evidence_gap)
+        rec->summary.best = SIZE_MAX; /* there is no choice to make */
     rec->candidate_count = rec->tried_count;
-    const struct dry_candidate *recorded = &rec->tried[DRYI_RECORDED].result;
+    dryi_search_judge_all(s);
     for (size_t i = 0; i < rec->tried_count; i++) {
         struct dryi_tried *t = &rec->tried[i];
-        set_gain(&rec->summary, recorded, &t->result);
-        t->result.verdict = i == rec->summary.best
-                                ? DRY_VERDICT_BEST
-                                : judge(&rec->summary, recorded, &t->result);
         t->result.conf = t->result.is_recorded ? rec->recorded_conf : t->text;
         t->result.label = t->own;
         rec->candidates[i] = t->result;
     }
-    set_outcome(rec);
+    set_outcome(rec, is_limited);
     sort(rec);
     set_indexes(rec);
     return true;

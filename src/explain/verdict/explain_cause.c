@@ -355,11 +355,34 @@ dryi_explain_oom(struct dry_explanation *e)
     }
 }
 
+/* The record met the device's end, and went on: every retry is one such meeting. */
+static void
+add_near_limit(struct dry_explanation *e)
+{
+    const struct dry_replay_recorded *r = dry_replay_get_recorded(e->subject.replay);
+    size_t retries = dry_replay_get_check(e->subject.replay)->retry_count;
+    if (r->oom || r->capacity_high_bytes == 0 || e->options.is_simulated)
+        return;
+    struct dry_finding *f =
+        dryi_finding_add(e, DRY_CAUSE_NEAR_LIMIT, retries > 1 ? 100 : 90,
+                         r->capacity_high_bytes - r->capacity_low_bytes);
+    struct dry_proof *p = dryi_finding_prove(f);
+    dryi_proof_left(p, "refused to a first try", r->capacity_high_bytes);
+    dryi_proof_right(p, "most that was ever reserved", r->capacity_low_bytes);
+    snprintf(f->note, sizeof f->note,
+             "the room for PyTorch lies between the two; %zu retr%s waited for every "
+             "stream, gave the cache back to the driver and asked again",
+             retries, retries == 1 ? "y" : "ies");
+}
+
 void
 dryi_explain_waste(struct dry_explanation *e)
 {
     const struct dry_state *s = e->view.state;
-    if (s->pending > WASTE_BYTES_MIN && s->pending > s->active / 10) {
+    add_near_limit(e);
+    /* Before the first event it is only not seen yet that a stream is done. */
+    if (e->view.moment > 0 && s->pending > WASTE_BYTES_MIN &&
+        s->pending > s->active / 10) {
         struct dry_finding *f = dryi_finding_add(e, DRY_CAUSE_PENDING, 80, s->pending);
         struct dry_proof *p = dryi_finding_prove(f);
         dryi_proof_left(p, "active", s->active);

@@ -24,7 +24,8 @@ add_change(struct dry_explanation *e, enum dry_change_kind kind, uint64_t bytes)
     if (e->view.change_count == CHANGES_MAX)
         return &e->changes[CHANGES_MAX - 1];
     struct dry_change *c = &e->changes[e->view.change_count++];
-    *c = (struct dry_change){.kind = kind, .bytes = bytes, .oom_event = DRY_EVENT_NONE};
+    *c = (struct dry_change){
+        .kind = kind, .bytes = bytes, .oom_event = DRY_EVENT_NONE, .since = ""};
     return c;
 }
 
@@ -58,24 +59,25 @@ missing_in_any_layout(const struct dry_explanation *e)
 static bool
 is_worth_running(const struct dry_explanation *e)
 {
-    if (e->options.run_max == 0 || e->timeline->event_count < 2 ||
-        find_cause(e, DRY_CAUSE_LIMIT))
+    if (e->options.run_max == 0 || find_cause(e, DRY_CAUSE_LIMIT) ||
+        find_cause(e, DRY_CAUSE_UNKNOWN))
         return false;
     if (dryi_trace_is_foreign(dryi_replay_trace(e->subject.replay)))
         return false; /* they are settings of PyTorch's allocator, and this is another */
-    if (is_at_oom(e))
-        return missing_in_any_layout(e) == 0;
-    return find_cause(e, DRY_CAUSE_FRAGMENTATION) != NULL;
+    return missing_in_any_layout(e) == 0;
 }
 
+/*
+ * Search as dry_recommend_create() does by itself, so that both judge alike. At a failure
+ * the question is how to get past it.
+ */
 static enum dry_status
 run_settings(struct dry_explanation *e, struct dry_error *err)
 {
     struct dry_recommend_options options;
     dry_recommend_options_init(&options);
     options.memory = &e->memory;
-    options.goal = DRY_GOAL_PEAK;
-    options.run_max = e->options.run_max;
+    options.run_max = e->options.run_max == DRY_RUNS_AUTO ? 0 : e->options.run_max;
     options.progress = e->options.progress;
     options.progress_self = e->options.progress_self;
     if (is_at_oom(e)) {
@@ -88,15 +90,67 @@ run_settings(struct dry_explanation *e, struct dry_error *err)
 }
 
 /*
- * True for a setting that gets past the failure, or that needs less if there was none. The
- * other requests of the record may still fail: that is another failure.
+ * True for a setting that gets past the failure, or that is judged to help if there was
+ * none. The other requests of the record may still fail: that is another failure.
  */
 static bool
-helps(const struct dry_explanation *e, const struct dry_candidate *c)
+helps(const struct dry_explanation *e, const struct dry_candidate *c,
+      const struct dry_candidate *recorded)
 {
-    if (!c->is_allowed || c->is_recorded)
+    const struct dry_recommend_summary *s = dry_recommend_get_summary(e->settings);
+    if (!c->is_allowed || c->is_recorded || !c->is_proved || s->evidence_gap)
         return false;
-    return is_at_oom(e) ? c->run.gets_past : c->has_gain && !c->run.oom;
+    if (is_at_oom(e))
+        return c->run.gets_past && !recorded->run.gets_past;
+    return s->outcome == DRY_OUTCOME_CHANGE && c->verdict <= DRY_VERDICT_GOOD;
+}
+
+static void
+add_setting(struct dry_explanation *e, const struct dry_candidate *c,
+            const struct dry_candidate *recorded)
+{
+    uint64_t peak = c->run.reserved_peak_bytes;
+    uint64_t before = recorded->run.reserved_peak_bytes;
+    struct dry_change *change =
+        add_change(e, DRY_CHANGE_SETTING, before > peak ? before - peak : 0);
+    change->setting = c->conf;
+    change->since = c->since;
+    change->caveats = c->caveats;
+    change->removes_oom = is_at_oom(e);
+    change->peak_bytes = peak;
+    change->oom_event = c->run.oom ? c->run.oom_event : DRY_EVENT_NONE;
+    change->recorded_peak_bytes = before;
+    change->runs_on_bytes = c->runs_on_bytes;
+    change->recorded_runs_on_bytes = recorded->runs_on_bytes;
+    change->retries = (uint64_t)c->run.stats.num_alloc_retries;
+    change->recorded_retries = (uint64_t)recorded->run.stats.num_alloc_retries;
+    change->recorded_fails = is_at_oom(e) ? !recorded->run.gets_past : recorded->run.oom;
+    change->has_gain = c->has_gain;
+    change->gain_bytes = c->gain_bytes;
+}
+
+/* Does `conf` have all that `option` says, so that it is the same with more beside it? */
+static bool
+has_option(const char *conf, const char *option)
+{
+    size_t length = strlen(option);
+    for (const char *at = conf; length > 0 && (at = strstr(at, option)); at++) {
+        if ((at == conf || at[-1] == ',') && (at[length] == ',' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* A setting was named already that this one only adds to. */
+static bool
+only_adds(const struct dry_explanation *e, const char *conf)
+{
+    for (size_t i = 0; i < e->view.change_count; i++) {
+        if (e->changes[i].kind == DRY_CHANGE_SETTING &&
+            has_option(conf, e->changes[i].setting))
+            return true;
+    }
+    return false;
 }
 
 static bool
@@ -105,21 +159,35 @@ add_settings(struct dry_explanation *e)
     size_t count, shown = 0;
     const struct dry_candidate *c = dry_recommend_get_candidates(e->settings, &count);
     const struct dry_recommend_summary *s = dry_recommend_get_summary(e->settings);
-    uint64_t recorded = s->recorded < count ? c[s->recorded].run.reserved_peak_bytes : 0;
     for (size_t i = 0; i < count && shown < SETTINGS_SHOWN; i++) {
-        if (!helps(e, &c[i]))
+        if (!helps(e, &c[i], &c[s->recorded]) || only_adds(e, c[i].conf))
             continue;
-        uint64_t peak = c[i].run.reserved_peak_bytes;
-        struct dry_change *change =
-            add_change(e, DRY_CHANGE_SETTING, recorded > peak ? recorded - peak : 0);
-        change->setting = c[i].conf;
-        change->caveats = c[i].caveats;
-        change->removes_oom = is_at_oom(e);
-        change->peak_bytes = peak;
-        change->oom_event = c[i].run.oom ? c[i].run.oom_event : DRY_EVENT_NONE;
+        add_setting(e, &c[i], &c[s->recorded]);
         shown++;
     }
     return shown > 0;
+}
+
+/* Was a setting looked for because something is wrong, or only to save memory? */
+static bool
+is_about_settings(const struct dry_explanation *e)
+{
+    return is_at_oom(e) || find_cause(e, DRY_CAUSE_FRAGMENTATION) ||
+           find_cause(e, DRY_CAUSE_NEAR_LIMIT);
+}
+
+/* Say what the search did not find: evidence, or a setting. */
+static void
+conclude_settings(struct dry_explanation *e, bool is_helped, uint64_t missing)
+{
+    const struct dry_recommend_summary *s =
+        e->settings ? dry_recommend_get_summary(e->settings) : NULL;
+    if (missing > 0)
+        add_change(e, DRY_CHANGE_NO_SETTING, missing);
+    else if (s && !is_helped && s->evidence_gap && is_about_settings(e))
+        add_change(e, DRY_CHANGE_NO_EVIDENCE, 0);
+    else if (s && !is_helped && is_about_settings(e))
+        add_change(e, DRY_CHANGE_NO_SETTING, 0);
 }
 
 /* --- the program -------------------------------------------------------------------------- */
@@ -234,7 +302,7 @@ enum dry_status
 dryi_explain_changes(struct dry_explanation *e, struct dry_error *err)
 {
     uint64_t missing = missing_in_any_layout(e);
-    bool was_run = false, is_helped = false;
+    bool is_helped = false;
     enum dry_status status = DRY_OK;
     if (find_cause(e, DRY_CAUSE_LIMIT))
         status = change_limit(e, err);
@@ -245,10 +313,8 @@ dryi_explain_changes(struct dry_explanation *e, struct dry_error *err)
         if (status != DRY_OK)
             return status;
         is_helped = add_settings(e);
-        was_run = true;
     }
     add_program_changes(e);
-    if (missing > 0 || (was_run && !is_helped))
-        add_change(e, DRY_CHANGE_NO_SETTING, missing);
+    conclude_settings(e, is_helped, missing);
     return status;
 }

@@ -24,6 +24,7 @@ static bool
 is_promoting(const struct dry_explanation *e)
 {
     return e->findings[0].cause == DRY_CAUSE_CAPACITY ||
+           e->findings[0].cause == DRY_CAUSE_NEAR_LIMIT ||
            e->findings[0].cause == DRY_CAUSE_NONE;
 }
 

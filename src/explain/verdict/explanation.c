@@ -14,13 +14,12 @@
 #include "base/options.h"
 #include "explain/verdict/explanation_inside.h"
 
-#define RUN_MAX 12
-
 void
 dry_explain_options_init(struct dry_explain_options *options)
 {
-    *options = (struct dry_explain_options){
-        .struct_size = sizeof *options, .moment = DRY_MOMENT_AUTO, .run_max = RUN_MAX};
+    *options = (struct dry_explain_options){.struct_size = sizeof *options,
+                                            .moment = DRY_MOMENT_AUTO,
+                                            .run_max = DRY_RUNS_AUTO};
 }
 
 /* --- names -------------------------------------------------------------------------------- */
@@ -37,8 +36,8 @@ dry_change_kind_name(enum dry_change_kind kind)
 {
     static const char *const names[] = {"setting", "no-setting", "owners", "checkpoint",
                                         "leak",    "balance",    "limit",  "other",
-                                        "streams", "pool",       "record"};
-    return (unsigned)kind < 11 ? names[kind] : "unknown";
+                                        "streams", "pool",       "record", "no-evidence"};
+    return (unsigned)kind < 12 ? names[kind] : "unknown";
 }
 
 const char *
@@ -324,6 +323,8 @@ explain(struct dry_explanation *e, struct dry_error *err)
     judge_categories(e);
     count_reversals(e);
     judge_trust(e);
+    if (status == DRY_OK && !e->options.is_simulated)
+        status = dry_replay_find_releases(e->subject.replay, &e->view.releases, err);
     read_step(e);
     read_last(e);
     if (status == DRY_OK)

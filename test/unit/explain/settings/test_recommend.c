@@ -142,12 +142,20 @@ recommend(struct subject *t, const struct dry_recommend_options *options)
     t->c = dry_recommend_get_candidates(t->rec, &t->count);
 }
 
+/* Of a program whose release is known; NULL: it is not. */
+static struct subject
+subject_of(struct dry_trace *trace, const char *compat,
+           const struct dry_recommend_options *options)
+{
+    struct subject t = {.trace = trace, .replay = replay_with(trace, compat)};
+    recommend(&t, options);
+    return t;
+}
+
 static struct subject
 subject_init(struct dry_trace *trace, const struct dry_recommend_options *options)
 {
-    struct subject t = {.trace = trace, .replay = replay_of(trace)};
-    recommend(&t, options);
-    return t;
+    return subject_of(trace, NULL, options);
 }
 
 static void
@@ -353,7 +361,8 @@ an_oom_older_than_its_window_does_not_come_back(void **state)
     assert_int_equal(t.s->capacity_bytes, 100 * MIB);
     assert_true(t.s->begins_warm && t.s->oom_recorded);
     assert_false(t.s->oom_comes_back);
-    assert_int_equal(t.s->outcome, DRY_OUTCOME_KEEP);
+    assert_int_equal(t.s->outcome, DRY_OUTCOME_NO_EVIDENCE);
+    assert_non_null(t.s->evidence_gap);
     assert_int_equal(t.s->floor_bytes, 72 * MIB);
     subject_finish(&t);
 }
@@ -409,7 +418,7 @@ where_there_is_nothing_to_win_all_stays(void **state)
 }
 
 static void
-the_default_wins_over_settings_that_gain_nothing(void **state)
+settings_stay_if_the_default_gains_nothing(void **state)
 {
     (void)state;
     struct dry_trace *trace =
@@ -419,9 +428,7 @@ the_default_wins_over_settings_that_gain_nothing(void **state)
         struct subject t = {.trace = trace, .replay = replay_of(trace)};
         recommend(&t, &options);
         check(&t);
-        assert_int_equal(t.s->outcome, DRY_OUTCOME_CHANGE);
-        assert_true(t.c[0].is_default);
-        assert_string_equal(t.c[0].conf, "");
+        assert_int_equal(t.s->outcome, DRY_OUTCOME_KEEP);
         assert_string_equal(t.c[t.s->recorded].conf, "max_split_size_mb:64");
         dry_recommend_destroy(t.rec);
         dry_replay_destroy(t.replay);
@@ -475,7 +482,7 @@ of_equals_the_one_with_fewer_caveats_wins(void **state)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "a %d 3145728 0 1\n", i);
     struct dry_recommend_options options = options_for(DRY_GOAL_PEAK, UNLIMITED, 4 * MIB);
-    struct subject t = subject_init(read_text(text), &options);
+    struct subject t = subject_of(read_text(text), "2.11", &options);
     check(&t);
     const struct dry_candidate *expandable = find(&t, "expandable_segments:True");
     if (!expandable)
@@ -486,6 +493,12 @@ of_equals_the_one_with_fewer_caveats_wins(void **state)
     assert_int_equal(t.c[0].run.reserved_peak_bytes, 120 * MIB);
     assert_string_equal(t.c[0].conf, "large_segment_size_mb:12");
     assert_int_equal(t.c[0].caveats, 0);
+    subject_finish(&t);
+    t = subject_init(read_text(text), &options); /* of any release: most refuse that */
+    check(&t);
+    assert_string_equal(t.c[0].conf, "expandable_segments:True");
+    assert_true(t.c[0].is_proved);
+    assert_false(any_has(&t, "large_segment_size_mb"));
     subject_finish(&t);
 }
 
@@ -511,7 +524,7 @@ retries_are_what_stable_counts(void **state)
 {
     (void)state;
     struct dry_recommend_options options = options_for(DRY_GOAL_STABLE, 100 * MIB, MIB);
-    struct subject t = subject_init(retrying_program(), &options);
+    struct subject t = subject_of(retrying_program(), "2.11", &options);
     check(&t);
     const struct dry_candidate *recorded = &t.c[t.s->recorded];
     assert_true(recorded->run.stats.num_alloc_retries > 0);
@@ -527,13 +540,13 @@ garbage_is_collected_only_where_a_device_is_full(void **state)
 {
     (void)state;
     struct dry_recommend_options options = options_for(DRY_GOAL_STABLE, UNLIMITED, MIB);
-    struct subject t = subject_init(retrying_program(), &options);
+    struct subject t = subject_of(retrying_program(), "2.11", &options);
     check(&t);
     assert_false(any_has(&t, "garbage"));
     subject_finish(&t);
     options.capacity_bytes = 100 * MIB;
     options.without = DRY_WITHOUT_GC;
-    t = subject_init(retrying_program(), &options);
+    t = subject_of(retrying_program(), "2.11", &options);
     check(&t);
     assert_false(any_has(&t, "garbage"));
     subject_finish(&t);
@@ -930,7 +943,7 @@ an_empty_program_needs_nothing(void **state)
     (void)state;
     struct subject t = subject_init(read_text("i 0 1048576 0 0\n"), NULL);
     check(&t);
-    assert_int_equal(t.s->outcome, DRY_OUTCOME_KEEP);
+    assert_int_equal(t.s->outcome, DRY_OUTCOME_NO_EVIDENCE);
     assert_int_equal(t.s->floor_bytes, MIB);
     assert_int_equal(t.s->floor_event, SIZE_MAX);
     assert_true(t.s->begins_warm);
@@ -1018,7 +1031,7 @@ main(void)
         cmocka_unit_test(a_full_device_is_told_by_a_sum),
         cmocka_unit_test(without_what_helps_nothing_does),
         cmocka_unit_test(where_there_is_nothing_to_win_all_stays),
-        cmocka_unit_test(the_default_wins_over_settings_that_gain_nothing),
+        cmocka_unit_test(settings_stay_if_the_default_gains_nothing),
         cmocka_unit_test(a_split_size_is_made_from_the_sizes_asked_for),
         cmocka_unit_test(what_was_not_searched_to_the_end_has_no_loss),
         cmocka_unit_test(of_equals_the_one_with_fewer_caveats_wins),

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of an explanation, its last part but one: what to change. */
+#include <stdio.h>
+#include <string.h>
+
+#include "explain/explain_print.h"
+#include "record/provenance.h"
+
+static void
+print_caveats(const struct explain_printer *p, uint32_t caveats)
+{
+    for (uint32_t bit = 1; bit != 0 && bit < 1u << DRY_CAVEAT_COUNT; bit <<= 1) {
+        if (caveats & bit)
+            explain_print_item(p, "     ", "but: %s", dry_caveat_text(bit));
+    }
+}
+
+/* "; 2 retries instead of 39" */
+static void
+add_retries(const struct dry_change *c, char *text, size_t capacity)
+{
+    char now[TERM_NUMBER_BYTES], before[TERM_NUMBER_BYTES];
+    size_t used = strlen(text);
+    if (c->retries == c->recorded_retries || c->recorded_fails)
+        return;
+    snprintf(text + used, capacity - used, "; %s retr%s instead of %s",
+             term_format_count(c->retries, now), c->retries == 1 ? "y" : "ies",
+             term_format_count(c->recorded_retries, before));
+}
+
+/* Say what the replay found at a failure. */
+static void
+say_rescue(const struct dry_change *c, char *text, size_t capacity)
+{
+    char peak[TERM_NUMBER_BYTES], before[TERM_NUMBER_BYTES];
+    if (c->oom_event != DRY_EVENT_NONE)
+        snprintf(text, capacity,
+                 "replayed: gets past this failure, but not past the one at event %zu",
+                 c->oom_event);
+    else if (c->has_gain && c->recorded_runs_on_bytes > 0)
+        snprintf(text, capacity,
+                 "replayed: gets past this failure and runs on %s; the recorded settings "
+                 "need %s",
+                 term_format_bytes(c->runs_on_bytes, peak),
+                 term_format_bytes(c->recorded_runs_on_bytes, before));
+    else
+        snprintf(
+            text, capacity,
+            "replayed: gets past this failure, %s reserved at the peak; the recorded "
+            "settings fail with %s",
+            term_format_bytes(c->peak_bytes, peak),
+            term_format_bytes(c->recorded_peak_bytes, before));
+}
+
+/* Say what the replay saves, and against what. */
+static void
+say_saving(const struct dry_change *c, char *text, size_t capacity)
+{
+    char now[TERM_NUMBER_BYTES], before[TERM_NUMBER_BYTES], gain[TERM_NUMBER_BYTES];
+    bool is_device = c->runs_on_bytes > 0 && c->recorded_runs_on_bytes > 0;
+    term_format_bytes(is_device ? c->runs_on_bytes : c->peak_bytes, now);
+    term_format_bytes(is_device ? c->recorded_runs_on_bytes : c->recorded_peak_bytes,
+                      before);
+    if (c->has_gain && c->gain_bytes > 0)
+        snprintf(text, capacity, "replayed: %s %s instead of %s, %s less",
+                 is_device ? "runs on" : "reserves", now, before,
+                 term_format_bytes((uint64_t)c->gain_bytes, gain));
+    else if (c->recorded_fails)
+        snprintf(text, capacity,
+                 "replayed: %s %s; begun on an empty device of that size the recorded "
+                 "settings do not get through",
+                 is_device ? "runs on" : "reserves", now);
+    else
+        snprintf(text, capacity, "replayed: %s %s, the recorded settings %s",
+                 is_device ? "runs on" : "reserves", now, before);
+    add_retries(c, text, capacity);
+}
+
+static void
+print_setting(const struct explain_printer *p, const char *mark,
+              const struct dry_change *c)
+{
+    char effect[300];
+    if (c->removes_oom)
+        say_rescue(c, effect, sizeof effect);
+    else
+        say_saving(c, effect, sizeof effect);
+    explain_print_item(p, mark, "PYTORCH_CUDA_ALLOC_CONF=%s (%s)",
+                       c->setting[0] ? c->setting : "''", effect);
+    if (c->since[0] && c->caveats & DRY_CAVEAT_RELEASE)
+        explain_print_item(p, "     ", "needs PyTorch %s: the file may be of %s",
+                           c->since, p->view->releases.first);
+    print_caveats(p, c->caveats & ~DRY_CAVEAT_RELEASE);
+}
+
+static const char *
+change_words(enum dry_change_kind kind)
+{
+    switch (kind) {
+    case DRY_CHANGE_OWNERS:
+        return "The lines above and the request must shrink by %s together: a smaller "
+               "batch "
+               "or sequence, lower precision, sharding.";
+    case DRY_CHANGE_CHECKPOINT:
+        return "Recompute activations (torch.utils.checkpoint): %s of them are alive "
+               "here.";
+    case DRY_CHANGE_LEAK:
+        return "Let go of what earlier steps left behind: %s here (drystone steps names "
+               "the lines).";
+    case DRY_CHANGE_BALANCE:
+        return "Split the work evenly: about %s for each device.";
+    case DRY_CHANGE_LIMIT:
+        return "Raise the memory fraction: the device has %s more.";
+    case DRY_CHANGE_OTHER:
+        return "Free %s of what is not PyTorch's: other processes, NCCL, CUDA contexts, "
+               "libraries that allocate by themselves.";
+    case DRY_CHANGE_STREAMS:
+        return "Free %s earlier: wait for the other stream before the tensors go, or use "
+               "them on one stream (record_stream keeps them until it is done).";
+    case DRY_CHANGE_POOL:
+        return "%s lie free where this request may not go: allocate on the same stream, "
+               "share one graph pool, or empty the other before.";
+    case DRY_CHANGE_RECORD:
+        return "%s are older than the record: record again from the program's start, "
+               "with a larger max_entries.";
+    case DRY_CHANGE_SETTING:
+    case DRY_CHANGE_NO_SETTING:
+    case DRY_CHANGE_NO_EVIDENCE:
+        break;
+    }
+    return NULL;
+}
+
+static void
+print_no_setting(const struct explain_printer *p, const char *mark,
+                 const struct dry_change *c)
+{
+    char number[TERM_NUMBER_BYTES];
+    size_t count = 0;
+    if (c->bytes > 0) {
+        explain_print_item(p, mark,
+                           "No allocator setting can help: packed without a gap, %s "
+                           "would still be missing.",
+                           term_format_bytes(c->bytes, number));
+        return;
+    }
+    if (p->view->settings)
+        dry_recommend_get_candidates(p->view->settings, &count);
+    explain_print_item(
+        p, mark,
+        "No allocator setting helps: %zu %s replayed (drystone recommend shows "
+        "%s).",
+        count, count == 1 ? "was" : "were", count == 1 ? "it" : "them");
+}
+
+static void
+print_no_evidence(const struct explain_printer *p, const char *mark)
+{
+    const struct dry_recommend_summary *s = dry_recommend_get_summary(p->view->settings);
+    explain_print_item(
+        p, mark, "Of allocator settings nothing can be said: %s. " PROVENANCE_RECORD_IT,
+        s->evidence_gap);
+}
+
+/* Print a change of the program, with the setting that was replayed for it. */
+static void
+print_program_change(const struct explain_printer *p, const char *mark,
+                     const struct dry_change *c)
+{
+    char number[TERM_NUMBER_BYTES], text[400], safe[400];
+    const char *words = change_words(c->kind), *gap = strstr(words, "%s");
+    snprintf(text, sizeof text, "%.*s%s%s%s", (int)(gap - words), words,
+             term_format_bytes(c->bytes, number), gap + 2,
+             c->removes_oom ? " That removes the failure." : "");
+    explain_print_item(p, mark, "%s", text);
+    if (!c->setting)
+        return;
+    term_make_printable(safe, sizeof safe, c->setting, strlen(c->setting));
+    explain_print_item(p, "     ", "replayed with PYTORCH_CUDA_ALLOC_CONF=%s",
+                       safe[0] ? safe : "''");
+    if (c->removes_oom && c->oom_event != DRY_EVENT_NONE)
+        explain_print_item(p, "     ", "but not past the failure at event %zu",
+                           c->oom_event);
+}
+
+void
+explain_print_changes(const struct explain_printer *p)
+{
+    const struct dry_explanation_view *v = p->view;
+    if (v->change_count == 0)
+        return;
+    explain_print_heading(p, "what to change");
+    for (size_t i = 0; i < v->change_count; i++) {
+        const struct dry_change *c = &v->changes[i];
+        char mark[24];
+        snprintf(mark, sizeof mark, "%zu. ", i + 1);
+        if (c->kind == DRY_CHANGE_SETTING)
+            print_setting(p, mark, c);
+        else if (c->kind == DRY_CHANGE_NO_SETTING)
+            print_no_setting(p, mark, c);
+        else if (c->kind == DRY_CHANGE_NO_EVIDENCE)
+            print_no_evidence(p, mark);
+        else
+            print_program_change(p, mark, c);
+    }
+}
