@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "cases/cases.h"
+#include "cases/cases_inside.h"
 
 #include <string.h>
 
@@ -80,6 +80,7 @@ static const struct labelled_case cases[] = {
      .total_bytes = CARD_16,
      .other_bytes = CONTEXT,
      .has_no_events = true,
+     .is_silent = true,
      .run = script_end_state},
     {.name = "fragmentation-leak",
      .what = "varying lengths leave holes, and a list of outputs grows",
@@ -196,26 +197,249 @@ static const struct labelled_case cases[] = {
      .total_bytes = CARD_24,
      .other_bytes = CONTEXT,
      .run = script_cache},
+    /* At the limit: retries instead of an OOM. */
+    {.name = "near-limit-varlen",
+     .what = "the lengths of fragmentation-varlen on a card that just takes them",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = 22000 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_long_varying},
+    {.name = "near-limit-serving",
+     .what = "small cache entries hold past workspaces; retries make room again",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = 16000 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_long_serving},
+    {.name = "near-limit-phases",
+     .what = "training and evaluation each throw away what the other cached",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = 17376 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_two_phases},
+    {.name = "near-limit-full",
+     .what = "all of the device is in use each round, and the last piece grows",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .survives = true,
+     .total_bytes = 15300 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_full_house},
+    {.name = "near-limit-pages",
+     .what = "expandable segments are on, and pages go back and forth between streams",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .conf = EXPANDABLE,
+     .survives = true,
+     .total_bytes = 16376 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_phases_of_pages},
+    {.name = "near-limit-call",
+     .what =
+         "near-limit-phases on a large card, under a fraction that no record mentions",
+     .cause = DRY_CAUSE_NEAR_LIMIT,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = CARD_80,
+     .other_bytes = CONTEXT,
+     .fraction = 0.207,
+     .run = script_two_phases},
+    {.name = "near-limit-leak",
+     .what = "a list of outputs grows, and the run ends before it fails",
+     .cause = DRY_CAUSE_LEAK,
+     .second = DRY_CAUSE_NEAR_LIMIT,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = 12618 * MIB,
+     .other_bytes = CONTEXT,
+     .run = script_leak_to_the_limit},
+    {.name = "cache-emptied",
+     .what = "empty_cache() after each step gives back what a retry would",
+     .cause = DRY_CAUSE_NONE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_cache_emptied},
+    {.name = "cache-emptied-for-more",
+     .what = "empty_cache() right before a request larger than all that was cached",
+     .cause = DRY_CAUSE_NONE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_cache_emptied_for_more},
+    /* Nothing failed, and memory could be saved, or not. */
+    {.name = "saving-longer-batch",
+     .what = "one longer batch takes new segments beside the cached ones",
+     .cause = DRY_CAUSE_NONE,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_longer_batch},
+    {.name = "saving-rounding",
+     .what = "roundup_power2_divisions:1 costs nothing, :2 rounds 258 MiB to 384",
+     .cause = DRY_CAUSE_NONE,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = "",
+     .conf = "roundup_power2_divisions:2",
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_needless_rounding},
+    {.name = "healthy-inference",
+     .what = "a model, its cache, and steps that ask for next to nothing",
+     .cause = DRY_CAUSE_NONE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_inference},
+    {.name = "healthy-expandable",
+     .what = "steady training with expandable segments",
+     .cause = DRY_CAUSE_NONE,
+     .conf = EXPANDABLE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_healthy},
+    {.name = "healthy-streams",
+     .what = "sixty streams whose blocks fill their segments",
+     .cause = DRY_CAUSE_NONE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .run = script_pages_of_streams},
+    {.name = "waste-serving",
+     .what = "holes between small entries, on a card with room for them",
+     .cause = DRY_CAUSE_FRAGMENTATION,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .survives = true,
+     .total_bytes = CARD_80,
+     .other_bytes = CONTEXT,
+     .run = script_ragged_serving},
+    /* Records of releases that do not know every setting. */
+    {.name = "old-streams",
+     .what = "ten of twenty MiB are used on each of sixty streams: only smaller segments "
+             "help, which came with 2.11, and the file may be older",
+     .cause = DRY_CAUSE_FRAGMENTATION,
+     .setting_helps = true,
+     .helps = "large_segment_size_mb:12",
+     .survives = true,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .shape_minor = 2,
+     .run = script_many_streams},
+    {.name = "old-longer-batch",
+     .what = "saving-longer-batch, recorded by a release of 2024",
+     .cause = DRY_CAUSE_NONE,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .shape_minor = 4,
+     .run = script_longer_batch},
+    {.name = "old-fragmentation",
+     .what = "fragmentation-pinned, recorded by a release of 2025",
+     .cause = DRY_CAUSE_FRAGMENTATION,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = "max_split_size_mb:128",
+     .total_bytes = CARD_16,
+     .other_bytes = CONTEXT,
+     .shape_minor = 8,
+     .run = script_pinned},
+    /* Records that say too little of settings. */
+    {.name = "silent-no-events",
+     .what = "an end state of healthy training, without events",
+     .cause = DRY_CAUSE_NONE,
+     .is_silent = true,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .has_no_events = true,
+     .run = script_healthy},
+    {.name = "silent-one-free",
+     .what = "the ring of one entry holds a free",
+     .cause = DRY_CAUSE_NONE,
+     .is_silent = true,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .ring_entries = 1,
+     .run = script_cache},
+    {.name = "silent-frees",
+     .what = "forty entries, all of them frees",
+     .cause = DRY_CAUSE_NONE,
+     .is_silent = true,
+     .total_bytes = CARD_24,
+     .other_bytes = CONTEXT,
+     .ring_entries = 40,
+     .run = script_cache},
+    {.name = "silent-varlen",
+     .what =
+         "fragmentation-varlen with a ring of 260: the holes are older than the record",
+     .cause = DRY_CAUSE_FRAGMENTATION,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .is_silent = true,
+     .total_bytes = CARD_20,
+     .other_bytes = CONTEXT,
+     .ring_entries = 260,
+     .run = script_varying_lengths},
+    {.name = "silent-waste",
+     .what = "waste-serving, but its history was not recorded",
+     .cause = DRY_CAUSE_FRAGMENTATION,
+     .setting_helps = true,
+     .expandable_helps = true,
+     .helps = EXPANDABLE,
+     .is_silent = true,
+     .survives = true,
+     .total_bytes = CARD_80,
+     .other_bytes = CONTEXT,
+     .has_no_events = true,
+     .run = script_ragged_serving},
 };
+
+#define FIRST_COUNT (sizeof cases / sizeof *cases)
+
+size_t
+case_second_begin(void)
+{
+    return FIRST_COUNT;
+}
 
 size_t
 case_count(void)
 {
-    return sizeof cases / sizeof *cases;
+    size_t count;
+    cases_second(&count);
+    return FIRST_COUNT + count;
 }
 
 const struct labelled_case *
 case_at(size_t index)
 {
-    return &cases[index];
+    size_t count;
+    const struct labelled_case *second = cases_second(&count);
+    return index < FIRST_COUNT ? &cases[index] : &second[index - FIRST_COUNT];
 }
 
 const struct labelled_case *
 case_find(const char *name)
 {
     for (size_t i = 0; i < case_count(); i++) {
-        if (strcmp(cases[i].name, name) == 0)
-            return &cases[i];
+        if (strcmp(case_at(i)->name, name) == 0)
+            return case_at(i);
     }
     return NULL;
 }

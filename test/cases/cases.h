@@ -40,6 +40,11 @@ struct program;
  * overflow end as a lack of capacity, and foreign memory cannot be told from one without
  * the device's size: these have CAPACITY for their second.
  */
+/*
+ * Where nothing fails, a setting helps if it saves memory, or at the limit retries. Where
+ * `is_silent` the record cannot show that a setting helps, though one may: an honest answer
+ * names none.
+ */
 struct labelled_case {
     const char *name; /* of the file, too: lower case, digits and '-' */
     const char *what; /* the story in one sentence */
@@ -54,6 +59,10 @@ struct labelled_case {
     double fraction;      /* set_per_process_memory_fraction(); 0: not called */
     size_t ring_entries;  /* max_entries of the recording; 0: no limit */
     bool has_no_events;   /* history was not recorded: segments only, no stacks */
+    bool is_silent;
+    bool survives; /* it never runs out of memory, though something is wrong */
+    /* Its snapshots look like those of PyTorch 2.N; 0: of the newest. */
+    unsigned shape_minor;
     void (*run)(struct program *program);
 };
 
@@ -95,13 +104,19 @@ struct case_truth {
     uint64_t hole_if_done_bytes; /* the same, had all streams been done */
 
     uint64_t end_live_bytes, end_reserved_bytes; /* of the dump */
+    uint64_t retry_count;
     size_t step_count;
     uint64_t step_live_bytes[CASE_STEPS_MAX]; /* at the end of each step */
     size_t device_count;
     uint64_t device_peak_bytes[CASE_DEVICES_MAX]; /* peaks of live bytes, by device */
 };
 
+/*
+ * All cases. The last of them are the second set: labelled before anything was asked about
+ * them, see doc/benchmarks.md.
+ */
 size_t case_count(void);
+size_t case_second_begin(void);
 const struct labelled_case *case_at(size_t index);
 /* NULL if there is none of that name. */
 const struct labelled_case *case_find(const char *name);

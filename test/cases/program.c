@@ -87,7 +87,7 @@ annotate(struct program *p, const char *name, const char *stage)
         .extra = DRY_NONE,
         .device = p->device,
     };
-    if (!p->label->has_no_events)
+    if (!p->label->has_no_events && program_has_fields_of(p, 4))
         dry_trace_add_annotation(p->builder, &annotation);
 }
 

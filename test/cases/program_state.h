@@ -57,6 +57,8 @@ struct program {
 /* record.c */
 enum dry_status program_open_record(struct program *p, struct dry_error *err);
 uint32_t program_make_stack(struct program *p, const char *inner, const char *outer);
+/* Did snapshots of that PyTorch have what came with 2.N? */
+bool program_has_fields_of(const struct program *p, unsigned minor);
 void program_record(void *self, const struct dryi_place_event *event);
 void program_close_device(struct program *p);
 

@@ -69,13 +69,21 @@ lane_for(struct program *p, uint64_t stream, struct dryi_pool_id pool)
     return dry_trace_add_lane(p->builder, &lane);
 }
 
+bool
+program_has_fields_of(const struct program *p, unsigned minor)
+{
+    return p->label->shape_minor == 0 || p->label->shape_minor >= minor;
+}
+
 static uint32_t
 make_note(struct program *p)
 {
     struct dry_note note = {
         .action_name = DRY_NONE,
-        .compile_context = dry_trace_add_string(p->builder, "N/A", 3),
-        .user_metadata = p->user_metadata,
+        .compile_context = program_has_fields_of(p, 8)
+                               ? dry_trace_add_string(p->builder, "N/A", 3)
+                               : DRY_NONE,
+        .user_metadata = program_has_fields_of(p, 10) ? p->user_metadata : DRY_NONE,
         .forward_stack = p->forward_stack,
         .extra = DRY_NONE,
     };

@@ -23,6 +23,8 @@ void script_shared_card(struct program *p);
 void script_varying_lengths(struct program *p);
 void script_pinned(struct program *p);
 void script_split(struct program *p);
+void script_long_varying(struct program *p);
+void script_long_serving(struct program *p);
 void script_varying_leak(struct program *p);
 void script_graph_pool(struct program *p);
 void script_side_stream(struct program *p);
@@ -31,5 +33,38 @@ void script_small_pool(struct program *p);
 void script_open_scope(struct program *p);
 void script_end_state(struct program *p);
 void script_cache(struct program *p);
+
+/* scripts_limits.c: programs that meet the end of the device, and go on */
+void script_two_phases(struct program *p);
+void script_full_house(struct program *p);
+void script_phases_of_pages(struct program *p);
+void script_cache_emptied(struct program *p);
+void script_cache_emptied_for_more(struct program *p);
+void script_leak_to_the_limit(struct program *p);
+
+/* scripts_quiet.c: programs that no limit stops */
+void script_longer_batch(struct program *p);
+void script_many_streams(struct program *p);
+void script_needless_rounding(struct program *p);
+void script_inference(struct program *p);
+void script_ragged_serving(struct program *p);
+void script_pages_of_streams(struct program *p);
+
+/* scripts_second.c: the second set */
+void script_beams(struct program *p);
+void script_pieces_between(struct program *p);
+void script_pieces_with_room(struct program *p);
+void script_two_graph_pools(struct program *p);
+void script_kept_gradients(struct program *p);
+void script_one_long_row(struct program *p);
+void script_two_replicas(struct program *p);
+void script_big_model(struct program *p);
+void script_lagging_copies(struct program *p);
+void script_even_and_odd(struct program *p);
+void script_pages_by_turns(struct program *p);
+void script_sampler(struct program *p);
+void script_growing_lengths(struct program *p);
+void script_last_frees(struct program *p);
+void script_retry_smaller(struct program *p);
 
 #endif

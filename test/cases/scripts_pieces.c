@@ -39,6 +39,18 @@ script_varying_lengths(struct program *p)
     program_unwind(p, false);
 }
 
+void
+script_long_varying(struct program *p)
+{
+    struct model m = varying_model();
+    model_load(p, &m);
+    for (unsigned step = 0; step < 24 && !program_is_over(p); step++) {
+        m.length = next_length(p);
+        model_step(p, &m);
+        program_end_step(p);
+    }
+}
+
 /* The same, and a list of outputs that grows. */
 void
 script_varying_leak(struct program *p)
@@ -100,6 +112,14 @@ script_pinned(struct program *p)
     load_weights(p, 32, 200 * MIB);
     serve(p, 400);
     program_unwind(p, false);
+}
+
+/* So large a device that it survives. */
+void
+script_long_serving(struct program *p)
+{
+    load_weights(p, 32, 200 * MIB);
+    serve(p, 160);
 }
 
 /* The same program; but nobody recorded its history (see the case's has_no_events). */

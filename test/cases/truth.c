@@ -174,6 +174,7 @@ truth_note_end(struct program *p)
         t->device = p->device;
         t->device_free_bytes = device_free_bytes(p);
     }
+    t->retry_count = (uint64_t)stats.num_alloc_retries;
     t->end_live_bytes = c.live;
     t->end_reserved_bytes = c.reserved;
 }

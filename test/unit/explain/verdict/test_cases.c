@@ -164,7 +164,7 @@ record_agrees_with_truth(struct made *m)
     const struct case_truth *t = &m->truth;
     const struct dry_trace_view *v = dry_trace_get_view(m->snapshot);
     const struct dry_replay_recorded *recorded = dry_replay_get_recorded(m->replay);
-    HOLDS(m, t->has_oom == (m->label->cause != DRY_CAUSE_NONE));
+    HOLDS(m, t->has_oom == (m->label->cause != DRY_CAUSE_NONE && !m->label->survives));
     HOLDS(m, t->reserved_bytes + t->device_free_bytes == t->capacity_bytes);
     if (t->oom_event == SIZE_MAX) {
         HOLDS(m, !recorded->oom);
@@ -403,7 +403,30 @@ is_nothing(const struct made *m)
     HOLDS(m, m->truth.oom_event == SIZE_MAX);
     HOLDS(m, m->truth.device_free_bytes > 0);
     HOLDS(m, m->truth.pending_bytes == 0);
-    HOLDS(m, !m->label->setting_helps);
+    HOLDS(m, m->truth.retry_count == 0);
+}
+
+/* It ran, and met the end of its room. */
+static void
+is_near_limit(const struct made *m)
+{
+    HOLDS(m, !m->truth.has_oom);
+    HOLDS(m, m->truth.retry_count > 0);
+    HOLDS(m, m->label->survives);
+}
+
+/* Nothing failed, and more than a twentieth of the memory lies in pieces at the end. */
+static void
+is_waste(const struct made *m)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(m->snapshot);
+    uint64_t held = 0;
+    HOLDS(m, !m->truth.has_oom);
+    for (size_t s = 0; s < v->segment_count; s++) {
+        if (v->segments[s].active_size > 0)
+            held += v->segments[s].total_size - v->segments[s].active_size;
+    }
+    HOLDS(m, held > 64 * MIB && held > m->truth.end_reserved_bytes / 20);
 }
 
 static void
@@ -421,7 +444,12 @@ is_of_class(const struct made *m, enum dry_cause cause)
         [DRY_CAUSE_SPIKE] = is_spike,
         [DRY_CAUSE_IMBALANCE] = is_imbalance,
         [DRY_CAUSE_OVERFLOW] = is_overflow,
+        [DRY_CAUSE_NEAR_LIMIT] = is_near_limit,
     };
+    if (cause == DRY_CAUSE_FRAGMENTATION && m->label->survives) {
+        is_waste(m);
+        return;
+    }
     HOLDS(m, proofs[cause] != NULL);
     proofs[cause](m);
 }
@@ -544,17 +572,13 @@ make_with_events(struct made *m, struct labelled_case *twin,
 }
 
 static void
-settings_help_as_stated(struct made *m)
+removes_the_oom_as_stated(const struct made *m)
 {
     const struct labelled_case *label = m->label;
-    HOLDS(m, (label->helps != NULL) == label->setting_helps);
-    HOLDS(m,
-          runs_out(m, NULL,
-                   label->cause == DRY_CAUSE_LIMIT && label->conf
-                       ? m->truth.total_bytes
-                       : capacity_for_settings(m)) == (label->cause != DRY_CAUSE_NONE));
-    if (label->cause == DRY_CAUSE_NONE)
-        return;
+    HOLDS(m, runs_out(m, NULL,
+                      label->cause == DRY_CAUSE_LIMIT && label->conf
+                          ? m->truth.total_bytes
+                          : capacity_for_settings(m)));
     if (label->helps)
         HOLDS(m, !runs_out_under(m, label->helps));
     HOLDS(m, runs_out_under(m, usual_settings[0]) == !label->expandable_helps);
@@ -562,6 +586,62 @@ settings_help_as_stated(struct made *m)
         if (!runs_out_under(m, usual_settings[i]))
             fail_msg("case %s: %s helps", label->name, usual_settings[i]);
     }
+}
+
+static struct dry_run
+run_in_room(const struct made *m, const char *conf, uint64_t room)
+{
+    struct dry_run_options options;
+    struct dry_run run;
+    dry_run_options_init(&options);
+    options.conf = conf;
+    options.capacity_bytes = room;
+    options.begin_anew = true;
+    options.find_capacity = m->truth.retry_count > 0;
+    assert_int_equal(dry_replay_run(m->replay, &options, &run, NULL), DRY_OK);
+    return run;
+}
+
+/* Less is reserved; at the limit a smaller device will do, or half of the retries. */
+static bool
+saves(const struct made *m, const char *conf)
+{
+    bool is_full = m->truth.retry_count > 0;
+    uint64_t room = is_full ? case_allowed_bytes(&m->truth) : UINT64_MAX;
+    struct dry_run before = run_in_room(m, NULL, room),
+                   after = run_in_room(m, conf, room);
+    uint64_t had = is_full ? before.capacity_bytes : before.reserved_peak_bytes;
+    uint64_t has = is_full ? after.capacity_bytes : after.reserved_peak_bytes;
+    uint64_t least = had / 100 > 64 * MIB ? had / 100 : 64 * MIB;
+    bool is_calmer =
+        is_full && 2 * after.stats.num_alloc_retries <= before.stats.num_alloc_retries;
+    return !after.oom && (has + least <= had || is_calmer);
+}
+
+static void
+saves_as_stated(const struct made *m)
+{
+    const struct labelled_case *label = m->label;
+    if (label->helps)
+        HOLDS(m, saves(m, label->helps));
+    for (size_t i = 0; i < SETTING_COUNT && !label->setting_helps; i++) {
+        if (saves(m, usual_settings[i]))
+            fail_msg("case %s: %s helps", label->name, usual_settings[i]);
+    }
+}
+
+/* Of a record that is silent no replay tells anything; its longer twin is a case of its own. */
+static void
+settings_help_as_stated(struct made *m)
+{
+    const struct labelled_case *label = m->label;
+    HOLDS(m, (label->helps != NULL) == label->setting_helps);
+    if (label->is_silent && label->ring_entries > 0)
+        return;
+    if (label->survives || label->cause == DRY_CAUSE_NONE)
+        saves_as_stated(m);
+    else
+        removes_the_oom_as_stated(m);
 }
 
 static void

@@ -216,50 +216,6 @@ every_proof_adds_up(void **state)
     for_each_case(proofs_hold);
 }
 
-/* --- what to change ----------------------------------------------------------------------- */
-
-static bool
-runs_out(const struct made *m, const char *conf)
-{
-    struct dry_run_options options;
-    struct dry_run run;
-    dry_run_options_init(&options);
-    options.conf = conf;
-    options.begin_anew = true;
-    options.capacity_bytes = m->view->budget_bytes;
-    struct dry_replay *replay = m->devices[m->options.subject].replay;
-    assert_int_equal(dry_replay_run(replay, &options, &run, NULL), DRY_OK);
-    return run.oom;
-}
-
-static void
-settings_are_right(const struct made *m)
-{
-    const struct dry_explanation_view *v = m->view;
-    size_t settings = 0;
-    for (size_t i = 0; i < v->change_count; i++) {
-        const struct dry_change *c = &v->changes[i];
-        if (!c->setting)
-            continue;
-        settings++;
-        HOLDS(m, m->label->setting_helps);
-        if (m->truth.has_oom) {
-            HOLDS(m, c->removes_oom);
-            HOLDS(m, !runs_out(m, c->setting));
-        }
-    }
-    /* Without events there is nothing to replay. */
-    if (m->truth.has_oom && !m->label->has_no_events)
-        HOLDS(m, (settings > 0) == m->label->setting_helps);
-}
-
-static void
-a_setting_is_named_where_one_helps_and_only_there(void **state)
-{
-    (void)state;
-    for_each_case(settings_are_right);
-}
-
 /* --- options and errors ------------------------------------------------------------------- */
 
 static void
@@ -719,7 +675,6 @@ main(void)
         cmocka_unit_test(nothing_else_is_claimed),
         cmocka_unit_test(the_sums_are_the_allocators),
         cmocka_unit_test(every_proof_adds_up),
-        cmocka_unit_test(a_setting_is_named_where_one_helps_and_only_there),
         cmocka_unit_test(nothing_is_replayed_if_told_so),
         cmocka_unit_test(a_leak_leaves_the_other_findings),
         cmocka_unit_test(a_setting_helps_if_it_gets_past_the_failure),
