@@ -287,6 +287,21 @@ take_phrase(struct dry_message *m, const struct phrase *p, const struct match *m
         *size = match->size;
 }
 
+/*
+ * Tell whether a phrase may be one of this message. Foreign texts and PyTorch's share none:
+ * a head, at the text's beginning, says which of them it is.
+ */
+static bool
+is_of_form(const struct dry_message *m, const struct phrase *p, size_t at)
+{
+    bool is_foreign = m->form >= DRY_MESSAGE_HOST;
+    if (p->form < DRY_MESSAGE_HOST)
+        return !is_foreign;
+    if (m->form == DRY_MESSAGE_KILLED_IN_GROUP && p->form == DRY_MESSAGE_KILLED)
+        return true;
+    return at == 0 || p->form == m->form;
+}
+
 static size_t
 take_at(struct dry_message *m, const char *text, size_t length, size_t at)
 {
@@ -298,7 +313,7 @@ take_at(struct dry_message *m, const char *text, size_t length, size_t at)
         bool is_candidate = p->pattern[0] == '%' ? is_number : p->pattern[0] == text[at];
         bool is_binary = m->form == DRY_MESSAGE_MPS || p->form == DRY_MESSAGE_MPS;
         struct match match = {0};
-        if (is_candidate &&
+        if (is_candidate && is_of_form(m, p, at) &&
             match_pattern(p->pattern, text + at, length - at, is_binary, &match)) {
             take_phrase(m, p, &match);
             return match.length;

@@ -234,6 +234,34 @@ the_kernel_ends_what_was_open(void **state)
     check_size(&m.process, 0);
 }
 
+/* What follows a head of one kind is not read as if it were of another. */
+static void
+phrases_of_others_are_passed_over(void **state)
+{
+    (void)state;
+    struct dry_message m;
+    assert_int_equal(
+        parse("CUDA out of memory while trying to allocate 2.00 GiB. GPU 0 has "
+              "a total capacity of 4.00 GiB, anon-rss:1024kB",
+              &m),
+        DRY_OK);
+    assert_int_equal(m.form, DRY_MESSAGE_MODERN);
+    check_size(&m.total, 4 * GIB);
+    check_size(&m.tried, 0);
+    check_size(&m.process, 0);
+    assert_int_equal(
+        parse("Out of memory: Killed process 7 (python) Requested: 1.00 GiB, "
+              "Tried to allocate 2.00 GiB, GPU 0 has a total capacity of 4.00 "
+              "GiB, anon-rss:1024kB",
+              &m),
+        DRY_OK);
+    assert_int_equal(m.form, DRY_MESSAGE_KILLED);
+    assert_false(m.has_device);
+    check_size(&m.tried, 0);
+    check_size(&m.total, 0);
+    check_size(&m.process, 1024 * KIB);
+}
+
 int
 main(void)
 {
@@ -244,6 +272,7 @@ main(void)
         cmocka_unit_test(written_texts_read_the_same),
         cmocka_unit_test(sentences_are_no_messages),
         cmocka_unit_test(the_kernel_ends_what_was_open),
+        cmocka_unit_test(phrases_of_others_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
