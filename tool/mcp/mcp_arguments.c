@@ -262,8 +262,8 @@ bool
 mcp_arguments_read(const struct mcp_tool *tool, json_t *given,
                    const struct mcp_folders *folders, struct mcp_arguments *a)
 {
-    struct reader r = {tool, folders, a};
     *a = (struct mcp_arguments){.answer_bytes = MCP_ANSWER_BYTES};
+    struct reader r = {tool, folders, a};
     if (!take(a, strdup(tool->command ? tool->command->name : tool->name)))
         return false;
     const char *key;

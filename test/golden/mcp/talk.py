@@ -214,7 +214,6 @@ def check_hostile_lines(folder):
 def check_limits(folder):
     """A call that takes too long or too much ends alone."""
     s = Server(tool, "--memory", "64MiB", "--seconds", "1", folder)
-    os.mkfifo(folder / "unused.fifo")
     with (folder / "many.trace").open("w") as out:
         for i in range(400000):
             out.write(f"a {i} {512 * (i % 999 + 1)} 0 {i}\n")
