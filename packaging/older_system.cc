@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shim of a wheel has of its own, so that it loads on systems of 2018: scripts/make_shims.py.
+// Functions that a shim of a wheel has of its own, so that it loads on systems of 2018. Compiled
+// by scripts/make_shims.py.
 //
 // A newer compiler calls functions that glibc 2.28 or the libstdc++ of GCC 8 lacks. PyTorch brings
 // no libstdc++, so a shim must go without them: their definitions stand here, compiled in.

@@ -154,12 +154,14 @@ def name_of(given, release):
 def make_all(given, folder):
     cxx = [f"{given.target}-linux-gnu-g++"]
     if not shutil.which(cxx[0]):
-        raise Missing(f"there is no {cxx[0]}: install g++-{given.target.replace('_', '-')}-linux-gnu")
+        package = f"g++-{given.target.replace('_', '-')}-linux-gnu"
+        raise Missing(f"there is no {cxx[0]}: install {package}")
     wanted = installed(given.installed) if given.installed else downloaded(given, folder)
     libraries = make_empty(folder, cxx, given.target)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(lambda one: make(one[0], name_of(given, one[0]), cxx, libraries, one[1]),
-                             wanted):
+        made = pool.map(lambda one: make(one[0], name_of(given, one[0]), cxx, libraries, one[1]),
+                        wanted)
+        for line in made:
             print(line, flush=True)
 
 

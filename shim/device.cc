@@ -44,6 +44,21 @@ add_counts(To *to, const struct dry_stats &from)
         to->num_oom_rejections += from.num_oom_rejections;
 }
 
+// Templates again: releases before 2.15 have no figures of private pools.
+template <class To>
+void
+add_private_stats(To *to, struct dry_pool *pool)
+{
+    if constexpr (requires { to->reserved_bytes_by_private_pools; }) {
+        auto visit = [](void *self, struct dry_pool_id id,
+                        const struct dry_stat_array *reserved) {
+            auto &pools = static_cast<To *>(self)->reserved_bytes_by_private_pools;
+            add_all(&pools[MempoolId_t{id.a, id.b}], *reserved);
+        };
+        dry_pool_visit_private_stats(pool, visit, to);
+    }
+}
+
 void
 add_stats(Stats *to, struct dry_pool *pool)
 {
@@ -61,6 +76,7 @@ add_stats(Stats *to, struct dry_pool *pool)
     add_figure(&to->oversize_allocations, from.oversize_allocations);
     add_figure(&to->oversize_segments, from.oversize_segments);
     add_counts(to, from);
+    add_private_stats(to, pool);
 }
 
 } // namespace

@@ -533,6 +533,18 @@ DRY_API void dry_pool_get_counters(struct dry_pool *pool,
  * Reset statistics as torch.cuda.reset_peak_memory_stats() and
  * torch.cuda.reset_accumulated_memory_stats() do.
  */
+/*
+ * Visit what private pools have taken of the device, with the lock held: PyTorch's
+ * reserved_bytes_by_private_pools. A pool is told once it has had memory; after its end, until 64
+ * others have ended. The pools of an id that was used again are told one by one. With placement
+ * paged this is the pages under a pool's addresses. `visit` must not call the pool.
+ * Cost: O(private pools).
+ */
+DRY_API void dry_pool_visit_private_stats(
+    struct dry_pool *pool,
+    void (*visit)(void *self, struct dry_pool_id id,
+                  const struct dry_stat_array *reserved_bytes),
+    void *self);
 DRY_API void dry_pool_reset_peaks(struct dry_pool *pool);
 DRY_API void dry_pool_reset_accumulated(struct dry_pool *pool);
 

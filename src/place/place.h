@@ -23,6 +23,7 @@
 #include <drystone/memory.h>
 #include <drystone/stats.h>
 
+#include "place/place_figures.h"
 #include "place/place_info.h"
 
 struct dryi_plan_job;
@@ -243,6 +244,8 @@ struct dryi_place_ops {
     void (*get_block)(const void *self, dryi_block block, struct dryi_block_info *info);
     void (*get_stats)(const void *self, struct dry_stats *stats);
     void (*get_counters)(const void *self, struct dryi_place_counters *counters);
+    /* Visit the reserved bytes of private pools, of those that are gone, too: place_figures.h. */
+    void (*visit_figures)(const void *self, dryi_figure_visit *visit, void *visitor);
     /*
      * torch.cuda.reset_peak_memory_stats(): every peak is the current value; and
      * reset_accumulated_memory_stats(): every sum and count is 0. Counters stay.

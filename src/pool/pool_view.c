@@ -42,6 +42,32 @@ dry_pool_get_stats(struct dry_pool *pool, struct dry_stats *stats)
     dryi_pool_leave(pool);
 }
 
+struct figure_visit {
+    void (*visit)(void *self, struct dry_pool_id id,
+                  const struct dry_stat_array *reserved);
+    void *self;
+};
+
+static void
+visit_figure(void *self, struct dryi_pool_id id, const struct dry_stat_array *reserved)
+{
+    const struct figure_visit *v = self;
+    v->visit(v->self, (struct dry_pool_id){id.a, id.b}, reserved);
+}
+
+void
+dry_pool_visit_private_stats(struct dry_pool *pool,
+                             void (*visit)(void *self, struct dry_pool_id id,
+                                           const struct dry_stat_array *reserved_bytes),
+                             void *self)
+{
+    struct figure_visit v = {visit, self};
+    if (dryi_pool_enter(pool) != DRY_OK)
+        return;
+    pool->place.ops->visit_figures(pool->place.self, visit_figure, &v);
+    dryi_pool_leave(pool);
+}
+
 void
 dry_pool_get_counters(struct dry_pool *pool, struct dry_pool_counters *counters)
 {

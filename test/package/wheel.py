@@ -153,8 +153,9 @@ class Installed(unittest.TestCase):
 
 def make_shim():
     """The shim for the PyTorch at hand, as those of a published wheel are made."""
-    done = subprocess.run([sys.executable, ROOT / "scripts/make_shims.py", ROOT / "build-shims/tested",
-                           "--installed", torch_folder, "--target", platform.machine()],
+    words = [ROOT / "build-shims/tested", "--installed", torch_folder, "--target",
+             platform.machine()]
+    done = subprocess.run([sys.executable, ROOT / "scripts/make_shims.py", *words],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)

@@ -41,9 +41,8 @@ def same(ours, theirs):
     """None, or the first difference of two dumps {"stats", "segments", "events"}.
 
     The program leaves out of its dump: times; stacks of segments, which PyTorch loses when a block
-    is split; sizes that free blocks once had; bytes by private pool, a statistic of 2.15 that ours
-    leaves empty; and the order in which empty_cache() gives segments of several streams back,
-    which PyTorch takes from the streams' handles.
+    is split; sizes that free blocks once had; and the order in which empty_cache() gives back
+    segments of several streams, which PyTorch takes from the streams' handles.
     """
     for name in theirs:
         if ours[name] == theirs[name]:

@@ -31,8 +31,7 @@ def _sorted_frees(trace):
 def dump(torch):
     """Statistics and snapshot of all devices, for the comparison in run.py."""
     stats = {f"{index}.{key}": value for index in range(torch.cuda.device_count())
-             for key, value in torch.cuda.memory_stats(index).items()
-             if "private_pools" not in key}
+             for key, value in torch.cuda.memory_stats(index).items()}
     snapshot = torch.cuda.memory._snapshot()
     streams = {0: 0}  # numbers in place of handles, which are addresses
 

@@ -34,6 +34,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
     dryi_memory_free(&m, p->owners, p->owner_capacity, sizeof *p->owners);
+    dryi_place_figures_finish(&p->figures, &m);
     dryi_memory_free(&m, p->owner_nodes, p->owner_node_capacity, sizeof *p->owner_nodes);
     dryi_memory_free(&m, p->scopes, p->scope_capacity, sizeof *p->scopes);
     dryi_memory_free(&m, p->captures, p->capture_capacity, sizeof *p->captures);
@@ -328,6 +329,13 @@ paged_process_events(void *self)
 
 /* --- the table ---------------------------------------------------------------------------- */
 
+static void
+visit_figures(const void *self, dryi_figure_visit *visit, void *visitor)
+{
+    const struct dryi_paged *p = self;
+    dryi_place_figures_visit(&p->figures, visit, visitor);
+}
+
 static const struct dryi_place_ops paged_ops = {
     .destroy = paged_destroy,
     .alloc = paged_alloc,
@@ -368,6 +376,7 @@ static const struct dryi_place_ops paged_ops = {
     .get_block = dryi_paged_get_block,
     .get_stats = dryi_paged_get_stats,
     .get_counters = dryi_paged_get_counters,
+    .visit_figures = visit_figures,
     .reset_stats = dryi_paged_reset_stats,
     .set_observer = paged_set_observer,
     .round_size = paged_round_size,

@@ -199,6 +199,9 @@ check_sums(const struct dryi_paged *p, struct sums *sums)
 {
     if (sums->mapped_pages + p->stock_count != p->page_count)
         return "P4: every page lies under an address or in the stock";
+    if (dryi_place_figures_sum(&p->figures, false) != sums->mapped_bytes[0] ||
+        dryi_place_figures_sum(&p->figures, true) != sums->mapped_bytes[1])
+        return "P5: mapped bytes are those of all pools";
     sums->mapped_bytes[0] += (int64_t)(p->stock_count * p->page_bytes);
     if (!is_counted(p, TALLY_ALLOCATION, sums->allocation) ||
         !is_counted(p, TALLY_ALLOCATED_BYTES, sums->allocated_bytes) ||

@@ -99,11 +99,19 @@ dryi_paged_page_release(struct dryi_paged *p)
     tally_sub(p, TALLY_RESERVED_BYTES, false, p->page_bytes);
 }
 
-/* Pages of the stock are counted as large; those of the small arenas are not. */
 static void
-count_mapped(struct dryi_paged *p, bool small, uint64_t bytes, bool mapped)
+count_for_owner(struct dryi_paged *p, uint32_t arena, int64_t bytes)
 {
-    if (!small)
+    dryi_place_figures_change(&p->figures, p->owners[arena / 2].figure,
+                              arena_is_small(arena), bytes);
+}
+
+/* Pages of the stock are counted as large, and for no owner. */
+static void
+count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
+{
+    count_for_owner(p, arena, mapped ? (int64_t)bytes : -(int64_t)bytes);
+    if (!arena_is_small(arena))
         return;
     tally_sub(p, TALLY_RESERVED_BYTES, mapped ? false : true, bytes);
     tally_add(p, TALLY_RESERVED_BYTES, mapped, bytes);
@@ -125,7 +133,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
         p->stock[p->stock_count++] = span->pages[i] - 1;
         span->pages[i] = 0;
     }
-    count_mapped(p, arena_is_small(span->arena), hi - lo, false);
+    count_mapped(p, span->arena, hi - lo, false);
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_UNMAP, block, lo, hi - lo);
     uint32_t hole = block;
     dryi_paged_shelf_remove(p, block);
@@ -180,7 +188,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
         page->was_mapped = true;
         span->pages[first + i] = p->stock[p->stock_count] + 1;
     }
-    count_mapped(p, arena_is_small(span->arena), hi - lo, true);
+    count_mapped(p, span->arena, hi - lo, true);
     dryi_paged_finder_extend(p, p->blocks[hole].span, lo, hi);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
@@ -307,6 +315,7 @@ dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size, uint3
     link_span(p, slot, arena, span);
     p->device_allocs++;
     tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
+    count_for_owner(p, arena, (int64_t)size);
     tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
     uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, span.addr, size);
@@ -334,6 +343,7 @@ dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
         p->device.ops->free(p->device.self, s->addr, s->size);
         p->device_frees++;
         tally_sub(p, TALLY_RESERVED_BYTES, small, s->size);
+        count_for_owner(p, s->arena, -(int64_t)s->size);
         tally_sub(p, TALLY_SEGMENT, small, 1);
     }
     dryi_paged_shelf_remove(p, s->first_block);

@@ -108,11 +108,16 @@ take_record(struct dryi_paged *p)
 uint32_t
 dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flags)
 {
+    if (!dryi_place_figures_reserve(&p->figures, &p->memory))
+        return NONE;
     uint32_t owner = take_record(p);
     if (owner == NONE)
         return NONE;
-    p->owners[owner] =
-        (struct owner){.id = id, .flags = flags, .made = p->owners_made++, .live = true};
+    p->owners[owner] = (struct owner){.id = id,
+                                      .flags = flags,
+                                      .figure = dryi_place_figures_add(&p->figures, id),
+                                      .made = p->owners_made++,
+                                      .live = true};
     p->owner_nodes[owner] = (struct dryi_treap_node){
         .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner)};
     dryi_treap_insert(p->owner_nodes, &p->owners_by_id, owner);
@@ -126,7 +131,9 @@ dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner)
 {
     idle_remove(p, owner);
     dryi_treap_remove(p->owner_nodes, &p->owners_by_id, owner);
-    p->owners[owner] = (struct owner){.next = p->dead_owner};
+    dryi_place_figures_end(&p->figures, p->owners[owner].figure);
+    p->owners[owner] =
+        (struct owner){.figure = p->owners[owner].figure, .next = p->dead_owner};
     p->dead_owner = owner;
 }
 

@@ -134,10 +134,10 @@ struct arena {
 /* Number 0 is the default pool. */
 struct owner {
     struct dryi_pool_id id;
-    uint64_t users,
-        holds;     /* holds: checkpoints; its pages stay while it has users, too */
-    uint64_t made; /* how many pools were made before it */
+    uint64_t users, holds; /* checkpoints; its pages stay while it has users, too */
+    uint64_t made;         /* how many pools were made before it */
     unsigned flags;
+    uint32_t figure; /* of p->figures */
     bool live;
     uint32_t prev, next; /* of those nobody uses, without 0; next links dead ones, too */
 };
@@ -360,8 +360,8 @@ struct dryi_paged {
     uint32_t oldest_use, newest_use; /* of those under way */
     struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
     uint32_t first_held, last_held;  /* frees held back by captures, by bin_next */
-
     struct tally tallies[TALLY_COUNT];
+    struct dryi_place_figures figures;  /* of owners, and of those that are gone */
     struct active_peak active_peaks[2]; /* blocks, bytes */
     int64_t device_allocs, device_frees, retries, ooms, syncs;
     struct dryi_place_counters counters;

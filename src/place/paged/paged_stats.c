@@ -150,6 +150,7 @@ void
 dryi_paged_reset_stats(void *self, bool peaks, bool accumulated)
 {
     struct dryi_paged *p = self;
+    dryi_place_figures_reset(&p->figures, peaks, accumulated);
     if (peaks)
         reset_peaks(p);
     if (!accumulated)

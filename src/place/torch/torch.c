@@ -123,6 +123,7 @@ dryi_torch_destroy(struct dryi_torch *t)
     dryi_intern_finish(&t->stream_ids);
     dryi_memory_free(&m, t->uses, t->use_capacity, sizeof *t->uses);
     dryi_memory_free(&m, t->owners, t->owner_capacity, sizeof *t->owners);
+    dryi_place_figures_finish(&t->figures, &m);
     dryi_memory_free(&m, t->owner_nodes, t->owner_node_capacity, sizeof *t->owner_nodes);
     dryi_memory_free(&m, t->pools, t->pool_capacity, sizeof *t->pools);
     dryi_memory_free(&m, t->lanes, t->lane_capacity, sizeof *t->lanes);

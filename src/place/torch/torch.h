@@ -23,6 +23,7 @@
  *       exactly when it is unmapped, and in neither otherwise
  *   T5  the statistics' `current` are what a walk over the blocks gives
  *   T6  total bytes from the driver = segments + mapped pages
+ *   T7  reserved bytes, small and large = the sums of all pools' figures
  *
  * Ownership  create / destroy; destroy gives every range back to the device.
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent

@@ -256,6 +256,8 @@ count_restored_bytes(struct dryi_torch *t, uint32_t pool, uint64_t bytes)
     t->total_bytes += bytes;
     t->owners[pool / 2].reserved_bytes += bytes;
     dryi_torch_stat_change(&t->stats.reserved_bytes, pool, (int64_t)bytes);
+    dryi_place_figures_change(&t->figures, t->owners[pool / 2].figure,
+                              pool_is_small(pool), (int64_t)bytes);
 }
 
 static void
@@ -480,5 +482,9 @@ dryi_torch_check(const struct dryi_torch *t, struct dry_error *err)
     if (!broken && (uint64_t)(tallies[0].reserved_bytes + tallies[1].reserved_bytes) !=
                        t->total_bytes)
         broken = "T6: total bytes are segments and mapped pages";
+    if (!broken &&
+        (dryi_place_figures_sum(&t->figures, false) != tallies[0].reserved_bytes ||
+         dryi_place_figures_sum(&t->figures, true) != tallies[1].reserved_bytes))
+        broken = "T7: reserved bytes are those of all pools";
     return broken ? dryi_fail(err, DRY_ERR_FORMAT, "%s", broken) : DRY_OK;
 }

@@ -160,6 +160,13 @@ place_get_counters(const void *self, struct dryi_place_counters *counters)
 }
 
 static void
+place_visit_figures(const void *self, dryi_figure_visit *visit, void *visitor)
+{
+    const struct dryi_torch *t = self;
+    dryi_place_figures_visit(&t->figures, visit, visitor);
+}
+
+static void
 place_reset_stats(void *self, bool peaks, bool accumulated)
 {
     dryi_torch_reset_stats(self, peaks, accumulated);
@@ -220,6 +227,7 @@ static const struct dryi_place_ops torch_ops = {
     .get_block = place_get_block,
     .get_stats = place_get_stats,
     .get_counters = place_get_counters,
+    .visit_figures = place_visit_figures,
     .reset_stats = place_reset_stats,
     .set_observer = place_set_observer,
     .round_size = place_round_size,

@@ -119,10 +119,13 @@ take_record(struct dryi_torch *t)
 uint32_t
 dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 {
+    if (!dryi_place_figures_reserve(&t->figures, &t->memory))
+        return NONE;
     uint32_t owner = take_record(t);
     if (owner == NONE)
         return NONE;
     t->owners[owner] = (struct owner){.id = id,
+                                      .figure = dryi_place_figures_add(&t->figures, id),
                                       .made = t->owners_made++,
                                       .prev = t->newest_owner,
                                       .next = NONE,
@@ -141,6 +144,7 @@ dryi_torch_owner_make(struct dryi_torch *t, struct dryi_pool_id id)
 static void
 free_record(struct dryi_torch *t, uint32_t owner)
 {
+    dryi_place_figures_end(&t->figures, t->owners[owner].figure);
     t->owners[owner].next = t->free_owner_slot;
     t->free_owner_slot = owner;
 }

@@ -69,6 +69,8 @@ count_reserved(struct dryi_torch *t, uint32_t pool, int64_t bytes)
     t->total_bytes += (uint64_t)bytes;
     t->owners[pool / 2].reserved_bytes += (uint64_t)bytes;
     dryi_torch_stat_change(&t->stats.reserved_bytes, pool, bytes);
+    dryi_place_figures_change(&t->figures, t->owners[pool / 2].figure,
+                              pool_is_small(pool), bytes);
     if (bytes > 0)
         t->stats.num_device_alloc++;
     else

@@ -96,6 +96,7 @@ struct owner {
     uint64_t use_count;
     uint64_t made;           /* how many owners were made before it */
     uint64_t reserved_bytes; /* of its segments and mapped pages */
+    uint32_t figure;         /* of t->figures */
     uint32_t segments;
     uint32_t prev,
         next; /* of those that live, the oldest first; next links free records */
@@ -117,6 +118,7 @@ struct dryi_torch {
     struct dry_stats stats;
     uint64_t driver_calls, events_recorded; /* which PyTorch does not count */
     uint64_t reserved_peak;                 /* before the peaks were last reset */
+    struct dryi_place_figures figures;      /* of owners, and of those that are gone */
     uint64_t device_total;
     uint64_t seed; /* of the priorities in trees */
 

@@ -38,6 +38,7 @@ dryi_torch_reset_stats(struct dryi_torch *t, bool peaks, bool accumulated)
         t->reserved_peak = (uint64_t)s->reserved_bytes.all.peak;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         reset_array(arrays[i], peaks, accumulated);
+    dryi_place_figures_reset(&t->figures, peaks, accumulated);
     reset_stat(&s->oversize_allocations, peaks, accumulated);
     reset_stat(&s->oversize_segments, peaks, accumulated);
     if (!accumulated)

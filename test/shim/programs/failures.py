@@ -22,8 +22,8 @@ except torch.OutOfMemoryError as error:
     text = str(error)
 assert text.startswith("CUDA out of memory. Tried to allocate 30.00 GiB. GPU 0 has a total"), text
 assert "Request: 30.00 GiB." in text, text
-assert re.search(r"is free\. Including non-PyTorch memory, this process has [67]\d\.\d\d GiB memory "
-                 r"in use\. Of the allocated", text), text
+assert re.search(r"is free\. Including non-PyTorch memory, this process has [67]\d\.\d\d GiB "
+                 r"memory in use\. Of the allocated", text), text
 assert seen and seen[0][0] == 0 and seen[0][1] == 30 << 30, seen
 kept = support.OUT / "oom-0.pickle"
 assert drystone.open(kept).explain().oom, kept

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that a program makes while it runs: the figures are PyTorch's; paged says they do nothing."""
+"""Settings made while a program runs: figures of PyTorch; paged says that they do nothing."""
 import pathlib
 import sys
 import warnings

@@ -272,6 +272,75 @@ no_memory_is_no_answer(void **state)
     }
 }
 
+/* --- figures ------------------------------------------------------------------------------ */
+
+struct told {
+    struct dry_pool_id ids[4];
+    struct dry_stat_array reserved[4];
+    size_t count;
+};
+
+static void
+keep_figure(void *self, struct dry_pool_id id, const struct dry_stat_array *reserved)
+{
+    struct told *told = self;
+    assert_true(told->count < 4);
+    told->ids[told->count] = id;
+    told->reserved[told->count++] = *reserved;
+}
+
+static struct told
+figures_of(struct pool_run *run)
+{
+    struct told told = {.count = 0};
+    struct dry_error err;
+    dry_pool_visit_private_stats(run->pool, keep_figure, &told);
+    if (dry_pool_check(run->pool, &err) != DRY_OK)
+        fail_msg("%s", err.text);
+    return told;
+}
+
+static void
+tell_figures(struct pool_run *run)
+{
+    struct dry_pool *pool = run->pool;
+    assert_int_equal(dry_pool_open_private(pool, one, 0), DRY_OK);
+    assert_int_equal(dry_pool_open_private(pool, two, 0), DRY_OK);
+    take(run, 30 * MIB);
+    assert_int_equal(figures_of(run).count, 0); /* of no pool that had memory */
+    uint64_t small = take_in(run, two, 100), large = take_in(run, two, 30 * MIB);
+    struct told told = figures_of(run);
+    const struct dry_stat_array *had = &told.reserved[0];
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.ids[0].b, two.b);
+    assert_true(had->all.current >= (int64_t)(32 * MIB));
+    assert_int_equal(had->small_pool.current, 2 * MIB);
+    assert_int_equal(had->all.current, had->small_pool.current + had->large_pool.current);
+    assert_int_equal(dry_pool_free(pool, small), DRY_OK);
+    assert_int_equal(dry_pool_free(pool, large), DRY_OK);
+    assert_int_equal(dry_pool_release_private(pool, two), DRY_OK);
+    assert_int_equal(dry_pool_empty_private(pool, two), DRY_OK);
+    assert_int_equal(dry_pool_empty_cache(pool), DRY_OK);
+    told = figures_of(run); /* the pool is gone, and its figures are not */
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.reserved[0].all.current, 0);
+    assert_int_equal(told.reserved[0].all.freed, told.reserved[0].all.allocated);
+    assert_true(told.reserved[0].all.peak >= (int64_t)(32 * MIB));
+    dry_pool_reset_peaks(pool);
+    dry_pool_reset_accumulated(pool);
+    told = figures_of(run);
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.reserved[0].all.peak, 0);
+    assert_int_equal(told.reserved[0].large_pool.freed, 0);
+}
+
+static void
+reserved_bytes_are_told_by_pool(void **state)
+{
+    (void)state;
+    with_each(tell_figures, 256 * MIB);
+}
+
 int
 main(void)
 {
@@ -284,6 +353,7 @@ main(void)
         cmocka_unit_test(blocks_are_held_against_addresses),
         cmocka_unit_test(aligned_block_is_known_by_its_address),
         cmocka_unit_test(no_memory_is_no_answer),
+        cmocka_unit_test(reserved_bytes_are_told_by_pool),
     };
     return cmocka_run_group_tests_name("pool_private", tests, NULL, NULL);
 }
