@@ -93,15 +93,18 @@ class Snapshot:
         return self._report("info")
 
     def explain(self, at: Union[str, int, None] = None, *, device: Optional[int] = None,
-                gpu_total: Optional[Size] = None, runs: Optional[int] = None) -> _result.Result:
+                gpu_total: Optional[Size] = None, runs: Optional[int] = None,
+                compat: Optional[str] = None) -> _result.Result:
         """The verdict: why it did not fit, who held it, what to change.
 
         at         "oom", "peak", "end" or an event's number; None: the first OOM, else the peak
         device     None: the one that ran out of memory, else the busiest
         gpu_total  how large the device is
         runs       replays under other settings at most
+        compat     the release of PyTorch it ran on; None: those that reproduce the record
         """
-        return self._report("explain", at=at, device=device, gpu_total=gpu_total, runs=runs)
+        return self._report("explain", at=at, device=device, gpu_total=gpu_total, runs=runs,
+                            compat=compat)
 
     def top(self, at: Union[str, int, None] = None, *, by: Optional[str] = None,
             inverted: bool = False, stacks: bool = False, rows: Optional[int] = None,
