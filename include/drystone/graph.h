@@ -222,7 +222,8 @@ struct dry_graph_plan;
  *
  * If the order does not fit, small graphs are tried by the exact search (A*, by resident
  * sets). Otherwise, a greedy start runs values again before their next use, at the points
- * that relieve the peak for the least time. Another start evicts values that are cheap,
+ * that relieve the peak for the least time; their inputs are run again, too, or held if
+ * they are small. Another start evicts values that are cheap,
  * large and not used for long, as DTR does (Kirisame et al., ICLR 2021), but knowing the
  * future. The local search takes some reruns out by chance, repairs the sequence in
  * another way, and keeps the better one. Nodes run as often as it takes. Time: O(steps *

@@ -11,7 +11,8 @@
  * Repair: while the sequence needs too much, look at the worst place. The candidates are the
  * values that are there and not used there. The value whose rerun takes the least time for
  * the bytes and places it relieves is run again later. Its inputs that are gone by then are
- * run again too, or held for longer if there is room.
+ * run again too, or held for longer if there is room; or small ones are held anyhow, over the
+ * worst place, if the value relieves more.
  *
  * A round takes some neighbouring reruns out, repairs with scores shaken by chance, and takes
  * out what has become needless. It keeps the result if that takes no more time, or little
@@ -52,7 +53,13 @@ struct improver {
     size_t member_count, best_count;
     uint32_t best_at; /* before which run they go; NOBODY: there is nothing to do */
     double best_score;
-    double noise;      /* scores are shaken by up to this part */
+    double noise; /* scores are shaken by up to this part */
+    /*
+     * Inputs of at most so many bytes are held over the worst place and not run again; in
+     * this round, so many quarters of the bytes of what is run again.
+     */
+    uint64_t held_max;
+    unsigned quarters;
     unsigned exponent; /* of the places relieved */
     uint32_t runs_max; /* of a node: more only makes more places that need too much */
 };
@@ -194,7 +201,7 @@ fate_of(struct improver *im, uint32_t input, uint32_t place)
         return FATE_HELD;
     if (made > im->look.peak_run)
         return node->is_fixed ? FATE_HELD : FATE_RERUN;
-    return node->is_fixed ? FATE_HELD_OVER : FATE_RERUN;
+    return node->is_fixed || node->bytes <= im->held_max ? FATE_HELD_OVER : FATE_RERUN;
 }
 
 /*
@@ -255,6 +262,23 @@ score_of(struct improver *im, uint32_t rank, uint32_t place, uint64_t relief)
     return score * (1.0 + im->noise * chance);
 }
 
+/* Keep the members at hand if their score is the best so far. */
+static void
+weigh(struct improver *im, uint32_t rank, uint32_t place)
+{
+    uint64_t held, bytes = dryi_graph_at(im->g, rank)->bytes;
+    if (!close_over(im, rank, place, &held) || held >= bytes)
+        return;
+    double score = score_of(im, rank, place, bytes - held);
+    if (im->best_at != NOBODY && score >= im->best_score)
+        return;
+    im->best_at = place;
+    im->best_score = score;
+    im->best_count = im->member_count;
+    memcpy(im->best_members, im->members, im->member_count * sizeof *im->members);
+}
+
+/* Consider a rerun with its inputs rerun, too, and one that holds the small ones instead. */
 static void
 consider(struct improver *im, uint32_t rank)
 {
@@ -265,18 +289,13 @@ consider(struct improver *im, uint32_t rank)
         im->look.last_use[made] <= worst)
         return;
     uint32_t place = im->next[rank];
-    uint64_t held;
     if (place == NOBODY || place > im->look.last_use[made])
         place = im->look.last_use[made]; /* an output, that nothing reads any more */
-    if (!close_over(im, rank, place, &held) || held >= node->bytes)
-        return;
-    double score = score_of(im, rank, place, node->bytes - held);
-    if (im->best_at != NOBODY && score >= im->best_score)
-        return;
-    im->best_at = place;
-    im->best_score = score;
-    im->best_count = im->member_count;
-    memcpy(im->best_members, im->members, im->member_count * sizeof *im->members);
+    im->held_max = 0;
+    weigh(im, rank, place);
+    im->held_max = node->bytes / 4 * im->quarters;
+    if (im->quarters)
+        weigh(im, rank, place);
 }
 
 static void
@@ -481,6 +500,7 @@ round_of(struct improver *im, uint64_t step)
     im->noise = (double)(1 + random_below(im, 4)) * 0.25;
     im->exponent = (unsigned)random_below(im, 3);
     im->runs_max = 2u << random_below(im, 5);
+    im->quarters = (unsigned)random_below(im, 4);
     im->looks_max = im->looks + LOOKS_PER_ROUND;
     enum dry_status status = vary(im, &is_found);
     if (status != DRY_OK || !is_found)
