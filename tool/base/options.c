@@ -45,32 +45,42 @@ read_decimal(const char *text, unsigned long long *whole, uint64_t *millionths)
     return end;
 }
 
+/*
+ * Read what follows the digits. "GiB" and "g" are binary, "GB" is decimal, as makers of
+ * devices count. Returns the bytes of one; 0: no unit.
+ */
+static uint64_t
+read_unit(const char *unit)
+{
+    static const char letters[] = "kmgtpe";
+    const char *known = *unit ? strchr(letters, *unit | 0x20) : NULL;
+    if (!known)
+        return strcasecmp(unit, "b") == 0 || !*unit;
+    uint64_t scale = 1, step = strcasecmp(unit + 1, "b") == 0 ? 1000 : 1024;
+    if (unit[1] && step == 1024 && strcasecmp(unit + 1, "ib") != 0)
+        return 0;
+    for (long i = known - letters; i >= 0; i--)
+        scale *= step;
+    return scale;
+}
+
 static enum size_kind
 read_size(const char *text, uint64_t *bytes)
 {
-    static const char units[] = "kmgtpe";
     if (text[0] < '0' || text[0] > '9')
         return SIZE_NONE;
     unsigned long long whole;
-    uint64_t millionths;
-    unsigned shift = 0;
+    uint64_t millionths, sum;
     errno = 0;
     const char *unit = read_decimal(text, &whole, &millionths);
     bool is_too_large = errno == ERANGE;
-    unit += strspn(unit, " ");
-    const char *known = *unit ? strchr(units, *unit | 0x20) : NULL;
-    if (known) {
-        shift = 10 * (unsigned)(known - units + 1);
-        unit++;
-    }
-    bool is_unit = strcasecmp(unit, known ? "ib" : "b") == 0 || !*unit;
-    if (!is_unit || (millionths && shift == 0))
+    uint64_t scale = read_unit(unit + strspn(unit, " "));
+    if (scale == 0 || (millionths && scale == 1))
         return SIZE_NONE;
-    uint64_t scale = UINT64_C(1) << shift;
     uint64_t part =
         millionths * (scale / 1000000) + millionths * (scale % 1000000) / 1000000;
-    if (is_too_large || whole > UINT64_MAX >> shift ||
-        __builtin_add_overflow((uint64_t)whole << shift, part, bytes))
+    if (is_too_large || __builtin_mul_overflow((uint64_t)whole, scale, &sum) ||
+        __builtin_add_overflow(sum, part, bytes))
         return SIZE_TOO_LARGE;
     return SIZE_FINE;
 }

@@ -318,6 +318,10 @@ sizes_are_binary_and_checked(void **state)
         {"15.5e", UINT64_C(31) << 59},
         {"0.1k", 102},
         {"1.0000009MiB", UINT64_C(1) << 20},
+        {"80GB", UINT64_C(80000000000)},
+        {"1kb", 1000},
+        {"1.5 GB", UINT64_C(1500000000)},
+        {"18EB", UINT64_C(18000000000000000000)},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t bytes = 1;
@@ -331,9 +335,10 @@ sizes_are_binary_and_checked(void **state)
                                       "GiB",
                                       "1GiBs",
                                       "1 2k",
-                                      "1kb",
                                       "1bib",
-                                      "40GB",
+                                      "1.5b",
+                                      "40GBs",
+                                      "19EB",
                                       "16384PiB",
                                       "16EiB",
                                       "99999999999999999999GiB",
