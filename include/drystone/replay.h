@@ -184,6 +184,20 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_replay_find_releases(
 
 #define DRY_EVENT_NONE SIZE_MAX
 
+/* A release of PyTorch whose allocator decides otherwise than the one before it. */
+struct dry_replay_release {
+    const char *version; /* "2.12": the first with its rules */
+    const char
+        *change; /* how they differ from those before, for people; "": the oldest */
+};
+/*
+ * Find the rules of release `version`, "2.9" or "2.12.1", as `compat` does. Returns false if
+ * they are not known; otherwise *index is their number, counted from 0, the oldest. O(1).
+ */
+DRY_API bool dry_replay_find_release(const char *version, size_t *index);
+/* Get the rules by their number. Returns false behind the newest. O(1). */
+DRY_API bool dry_replay_get_release(size_t index, struct dry_replay_release *release);
+
 /* Options of a run. */
 struct dry_run_options {
     size_t struct_size; /* set by dry_run_options_init() */

@@ -25,6 +25,31 @@ dry_replay_options_init(struct dry_replay_options *options)
                                            .device = DRY_DEVICE_BUSIEST};
 }
 
+/* --- releases ----------------------------------------------------------------------------- */
+
+bool
+dry_replay_find_release(const char *version, size_t *index)
+{
+    size_t count;
+    const struct dryi_torch_rules *rules = dryi_torch_rules_find(version);
+    if (!rules)
+        return false;
+    *index = (size_t)(rules - dryi_torch_rules_all(&count));
+    return true;
+}
+
+bool
+dry_replay_get_release(size_t index, struct dry_replay_release *release)
+{
+    size_t count;
+    const struct dryi_torch_rules *rules = dryi_torch_rules_all(&count);
+    if (index >= count)
+        return false;
+    *release = (struct dry_replay_release){.version = rules[index].release,
+                                           .change = rules[index].change};
+    return true;
+}
+
 /* --- what was recorded -------------------------------------------------------------------- */
 
 static const struct dry_trace_device *

@@ -42,6 +42,7 @@
 struct dryi_torch_rules {
     const char *release;    /* the first release with these rules, e.g. "2.13" */
     const char *last;       /* the last one that was looked at, e.g. "2.15" */
+    const char *change;     /* how they differ from the row before; "" of the oldest */
     bool order_by_counter;  /* free sets: segment registration before address */
     bool order_by_block;    /* free sets: the order in which blocks were made */
     bool slack_is_option;   /* oversize slack: max_non_split_rounding, else 20 MiB */

@@ -16,12 +16,14 @@
 static const struct dryi_torch_rules all_rules[] = {
     {.release = "2.0",
      .last = "2.5",
+     .change = "",
      .scope_is_capture = true,
      .roundup_rest_takes_last = true,
      .fallback_expands = true,
      .fallback_is_last = true},
     {.release = "2.6",
      .last = "2.9",
+     .change = "max_non_split_rounding_mb says how much larger an oversize block may be",
      .slack_is_option = true,
      .scope_is_capture = true,
      .roundup_rest_takes_last = true,
@@ -29,6 +31,10 @@ static const struct dryi_torch_rules all_rules[] = {
      .fallback_is_last = true},
     {.release = "2.10",
      .last = "2.10",
+     .change =
+         "the innermost of nested pools serves; max_split_size_mb may be 20; the last "
+         "roundup no longer takes what is above it; private pools lend no "
+         "expandable blocks",
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
@@ -36,12 +42,15 @@ static const struct dryi_torch_rules all_rules[] = {
      .fallback_is_last = true},
     {.release = "2.11",
      .last = "2.11",
+     .change = "private pools lend memory before a request is tried again, not after",
      .slack_is_option = true,
      .scopes_last_first = true,
      .scope_is_capture = true,
      .split_min_allowed = true},
     {.release = "2.12",
      .last = "2.12",
+     .change = "of free blocks of one size the one made first is taken, not the one with "
+               "the lowest address",
      .order_by_block = true,
      .slack_is_option = true,
      .scopes_last_first = true,
@@ -49,6 +58,8 @@ static const struct dryi_torch_rules all_rules[] = {
      .split_min_allowed = true},
     {.release = "2.13",
      .last = RELEASE_NEWEST,
+     .change = "of free blocks of one size that of the oldest segment is taken; freed "
+               "blocks no longer wait while a private pool is open",
      .order_by_counter = true,
      .slack_is_option = true,
      .scopes_last_first = true,

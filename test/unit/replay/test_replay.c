@@ -432,6 +432,30 @@ bad_options_of_a_replay_are_refused(void **state)
     dry_trace_destroy(trace);
 }
 
+static void
+releases_are_found_by_their_rules(void **state)
+{
+    (void)state;
+    struct dry_replay_release first, r;
+    size_t index = 99, last;
+    assert_true(dry_replay_get_release(0, &first));
+    assert_string_equal(first.version, "2.0");
+    assert_string_equal(first.change, "");
+    assert_true(dry_replay_find_release("2.9.1", &index));
+    assert_true(dry_replay_get_release(index, &r));
+    assert_string_equal(r.version, "2.6");
+    assert_true(dry_replay_find_release("2.15", &last));
+    assert_false(dry_replay_get_release(last + 1, &r));
+    assert_false(dry_replay_find_release("2.16", &index));
+    assert_false(dry_replay_find_release("1.13", &index));
+    assert_false(dry_replay_find_release("two", &index));
+    assert_false(dry_replay_find_release(NULL, &index));
+    for (size_t i = 1; i <= last; i++) {
+        assert_true(dry_replay_get_release(i, &r) && r.change[0] != '\0');
+        assert_true(dry_replay_find_release(r.version, &index) && index == i);
+    }
+}
+
 static int
 cancel_at(void *self, uint64_t event_count)
 {
@@ -1064,6 +1088,7 @@ main(void)
         cmocka_unit_test(contradictions_are_named),
         cmocka_unit_test(layouts_of_no_allocator_are_refused),
         cmocka_unit_test(reservations_of_two_pools_stay_apart),
+        cmocka_unit_test(releases_are_found_by_their_rules),
         cmocka_unit_test(each_request_for_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
