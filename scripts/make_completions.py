@@ -12,6 +12,7 @@ import sys
 OUT = pathlib.Path(__file__).resolve().parent.parent / "doc" / "completions"
 # Words that an option takes, where it is not a number, a size or a free text.
 CHOICES = {
+    "--annotate": "github gitlab",
     "--at": "oom peak end",
     "--by": "line function module stack category size step",
     "--for": "training inference cpu",

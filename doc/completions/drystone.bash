@@ -10,6 +10,7 @@ _drystone()
     fi
     case $previous in
         help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
+        --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
         --axis) mapfile -t COMPREPLY < <(compgen -W "events time" -- "$word"); return ;;
@@ -31,16 +32,16 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --interleave | --key | --lora | --lora-targets | --mask-bytes | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
-        explain) options="--at --message --gpu-total --device --runs --compat --rows --json --help" ;;
+        explain) options="--at --message --gpu-total --device --runs --rows --fail-if --baseline --annotate --json --help" ;;
         top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
         frag) options="--at --map --device --rows --json --help" ;;
-        steps) options="--device --capacity --rows --json --help" ;;
-        diff) options="--at --by --min --rows --device --fail-above --json --help" ;;
-        replay) options="--conf --place --capacity --find-capacity --compat --device --steady-from --check-order --decisions --json --help" ;;
+        steps) options="--device --capacity --rows --fail-if --baseline --annotate --json --help" ;;
+        diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
+        replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;

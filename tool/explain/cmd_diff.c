@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "base/rows.h"
 #include "explain/diff_report.h"
+#include "explain/figures.h"
 #include "record/study.h"
 
 #define MIN_BYTES_DEFAULT (UINT64_C(64) << 20)
@@ -19,6 +20,7 @@ struct values {
     const char *at, *by;
     uint64_t min, fail_above;
     int64_t device, rows;
+    struct gate_values gate;
     bool json;
 };
 
@@ -38,7 +40,10 @@ static const struct option_spec specs[] = {
              "with the most events",
      .max = NO_MAX},
     {"fail-above", 0, "SIZE", OPTION_SIZE, offsetof(struct values, fail_above),
-     .help = "end with 1 if a total or an owner differs by more"},
+     .help = "end with 1 if a total or an owner differs by more",
+     .refuses = {{"fail-if baseline", "of a run without --fail-if and --baseline: write "
+                                      "--fail-if 'spread > SIZE'"}}},
+    GATE_OPTIONS(struct values, gate, .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.diff/1, see drystone-diff(1)"},
 };
@@ -94,7 +99,8 @@ check_usage(struct session *s, const struct option_list *operands)
     if (operands->count == 1 && s->values.device != STUDY_EVERY_DEVICE)
         return report_usage("diff", "--device: one device of one file has nothing to be "
                                     "compared with");
-    return find_key(s);
+    int code = figures_check("diff", &s->values.gate, s->values.json);
+    return code == EXIT_FINE ? find_key(s) : code;
 }
 
 /* --- subjects ----------------------------------------------------------------------------- */
@@ -195,12 +201,12 @@ report(struct session *s)
     int code = EXIT_FINE;
     if (s->values.json)
         code = diff_report_print_json(&r);
-    else if (!diff_report_print(&r))
+    else if (!gate_takes_output(&s->values.gate) && !diff_report_print(&r))
         code = report_failure("diff", NULL, EXIT_MACHINE, "no memory for the table");
     if (code == EXIT_FINE && s->values.fail_above != NOT_GIVEN &&
         diff_report_spread(&r) > s->values.fail_above)
         return EXIT_FOUND;
-    return code;
+    return figures_judge_diff(&r, &s->values.gate, code);
 }
 
 static int

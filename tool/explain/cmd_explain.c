@@ -8,6 +8,7 @@
 #include "base/command.h"
 #include "base/report.h"
 #include "explain/explain_report.h"
+#include "explain/figures.h"
 #include "explain/message_report.h"
 #include "record/load.h"
 #include "record/study.h"
@@ -16,6 +17,7 @@ struct values {
     const char *at, *message, *compat;
     uint64_t total;
     int64_t device, runs, rows;
+    struct gate_values gate;
     bool json;
 };
 
@@ -48,6 +50,7 @@ static const struct option_spec specs[] = {
      .refuses = {{"message", of_file}}},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "lines of owners shown; default 8", .min = 1, .max = 1000000},
+    GATE_OPTIONS(struct values, gate, .refuses = {{"message", of_file}}),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.explain/1, see drystone-explain(1)"},
 };
@@ -89,11 +92,11 @@ report(const struct session *s, const struct dry_explanation *explanation)
     int code = EXIT_FINE;
     if (s->values.json)
         code = explain_report_print_json("explain", &r);
-    else if (!explain_report_print(&r))
+    else if (!gate_takes_output(&s->values.gate) && !explain_report_print(&r))
         code = report_failure("explain", s->study.path, EXIT_MACHINE, "no memory");
     if (code == EXIT_FINE && r.view->findings[0].cause != DRY_CAUSE_NONE)
         code = EXIT_FOUND;
-    return code;
+    return figures_judge_explain(&r, &s->values.gate, code);
 }
 
 /* All devices are opened even for one: its siblings tell how far it had come. */
@@ -184,8 +187,10 @@ explain_file(struct session *s, const char *path)
 static int
 check_usage(const struct values *v, const struct option_list *operands)
 {
-    if (!v->message)
-        return options_expect_one_file(&command_explain, operands);
+    if (!v->message) {
+        int code = options_expect_one_file(&command_explain, operands);
+        return code == EXIT_FINE ? figures_check("explain", &v->gate, v->json) : code;
+    }
     if (operands->count > 0)
         return report_usage("explain", "--message and a file are given; one is expected");
     return EXIT_FINE;

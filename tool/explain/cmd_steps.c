@@ -3,12 +3,14 @@
 #include "base/command.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "explain/figures.h"
 #include "explain/steps_report.h"
 #include "record/study.h"
 
 struct values {
     int64_t device, rows;
     uint64_t capacity;
+    struct gate_values gate;
     bool json;
 };
 
@@ -22,6 +24,7 @@ static const struct option_spec specs[] = {
      .min = 1},
     {"rows", 'n', "N", OPTION_INT, offsetof(struct values, rows),
      .help = "steps and leak suspects shown; default 12", .min = 1, .max = 1000000},
+    GATE_OPTIONS(struct values, gate, .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.steps/1, see drystone-steps(1)"},
 };
@@ -51,9 +54,11 @@ report(const struct study *study, const struct values *values,
     int code = EXIT_FINE;
     if (values->json)
         code = steps_report_print_json("steps", &r);
-    else if (!steps_report_print(&r))
+    else if (!gate_takes_output(&values->gate) && !steps_report_print(&r))
         code = report_failure("steps", study->path, EXIT_MACHINE, "no memory");
-    return code == EXIT_FINE ? steps_report_exit_code(&r) : code;
+    if (code == EXIT_FINE)
+        code = steps_report_exit_code(&r);
+    return figures_judge_steps(&r, &values->gate, code);
 }
 
 static int
@@ -87,6 +92,8 @@ run(int argc, char **argv)
     int code;
     if (options_parse(&command_steps, argc, argv, &values, &operands, &code)) {
         code = options_expect_one_file(&command_steps, &operands);
+        if (code == EXIT_FINE)
+            code = figures_check("steps", &values.gate, values.json);
         if (code == EXIT_FINE)
             code = show_steps(&values, operands.values[0]);
     }

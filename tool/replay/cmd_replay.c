@@ -12,13 +12,16 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "record/load.h"
+#include "replay/across.h"
+#include "replay/replay_gate.h"
 #include "replay/replay_report.h"
 
 struct values {
     struct option_list confs, places;
-    const char *compat, *decisions;
+    const char *compat, *decisions, *across;
     uint64_t capacity;
     int64_t device, steady_from;
+    struct gate_values gate;
     bool find_capacity, check_order, json;
 };
 
@@ -40,6 +43,12 @@ static const struct option_spec specs[] = {
     {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
      .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
              "that reproduces the record"},
+    {"across", 0, "LIST", OPTION_STRING, offsetof(struct values, across),
+     .help = "run under the rules of several releases instead, 2.9,2.12,2.15, and tell "
+             "what changed from one to the next",
+     .refuses = {{"place compat decisions steady-from",
+                  "of PyTorch's own places and releases: leave away --place, --compat, "
+                  "--decisions and --steady-from"}}},
     {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
      .help = "the device; default: the one with the most events", .max = NO_MAX},
     {"steady-from", 0, "N", OPTION_INT, offsetof(struct values, steady_from),
@@ -51,6 +60,7 @@ static const struct option_spec specs[] = {
     {"decisions", 0, "OUT", OPTION_STRING, offsetof(struct values, decisions),
      .help = "write every decision of the one run to OUT, a line each (at most one "
              "--conf and one --place)"},
+    GATE_OPTIONS(struct values, gate, .unless = NULL),
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.replay/1, see drystone-replay(1)"},
 };
@@ -68,6 +78,7 @@ struct session {
     struct dry_replay *replay;
     struct replay_row *rows;
     size_t row_count;
+    struct across across;
     struct progress progress;
 };
 
@@ -76,7 +87,7 @@ struct session {
 /* One run that was asked for: a place, and settings or NULL. */
 struct wish {
     const char *label, *place, *conf;
-    bool begin_anew;
+    bool begin_anew, is_extra;
 };
 
 /*
@@ -123,6 +134,18 @@ capacity_given(const struct session *s)
     return s->values.capacity == NOT_GIVEN ? 0 : s->values.capacity;
 }
 
+/* The options of every row. */
+static void
+init_options(const struct session *s, struct dry_run_options *options)
+{
+    dry_run_options_init(options);
+    options->capacity_bytes = capacity_given(s);
+    options->find_capacity = s->values.find_capacity;
+    options->check_order = s->values.check_order;
+    if (s->values.steady_from >= 0)
+        options->steady_from = (size_t)s->values.steady_from;
+}
+
 static bool
 is_place(const char *place, const char *name)
 {
@@ -133,17 +156,13 @@ static int
 run_row(struct session *s, const struct wish *wish)
 {
     struct dry_run_options options;
-    dry_run_options_init(&options);
+    init_options(s, &options);
     options.conf = wish->conf;
     options.place = wish->place;
     options.begin_anew = wish->begin_anew;
-    options.capacity_bytes = capacity_given(s);
-    options.find_capacity = s->values.find_capacity;
-    options.check_order = s->values.check_order;
-    if (s->values.steady_from >= 0)
-        options.steady_from = (size_t)s->values.steady_from;
     struct replay_row *row = s->rows + s->row_count;
-    *row = (struct replay_row){.label = wish->label, .conf = wish->conf};
+    *row = (struct replay_row){
+        .label = wish->label, .conf = wish->conf, .is_extra = wish->is_extra};
     s->progress.what =
         is_place(wish->place, "offline") ? "packing, searches so far" : "replaying";
     int code = EXIT_FINE;
@@ -198,12 +217,14 @@ run_recorded(struct session *s)
     if (!shows_to_people(s) && !is_alone)
         return EXIT_FINE;
     struct wish wish = {.label = label_of_recorded(s),
-                        .place = recorded_place(s)[0] ? recorded_place(s) : NULL};
+                        .place = recorded_place(s)[0] ? recorded_place(s) : NULL,
+                        .is_extra = !is_alone};
     int code = run_row(s, &wish);
     bool began_warm = s->row_count > 0 && s->rows[0].run.as_recorded &&
                       dry_replay_get_check(s->replay)->live_before > 0;
     if (code == EXIT_FINE && shows_to_people(s) && !is_alone && began_warm) {
-        wish = (struct wish){.label = "begun empty", .begin_anew = true};
+        wish =
+            (struct wish){.label = "begun empty", .begin_anew = true, .is_extra = true};
         code = run_row(s, &wish);
     }
     return code;
@@ -248,10 +269,33 @@ run_place_as_given(struct session *s, const char *text)
     return run_row(s, &wish);
 }
 
+/* The rows are releases, one for each that was asked for. */
+static int
+run_across(struct session *s)
+{
+    struct dry_run_options options;
+    struct dry_error err;
+    init_options(s, &options);
+    options.conf = s->values.confs.count > 0 ? s->values.confs.values[0] : NULL;
+    if (across_run(&s->across, s->replay, &options, &err) != DRY_OK)
+        return report_run(s, &options, &err);
+    for (size_t i = 0; i < s->across.release_count; i++) {
+        const struct across_release *r = &s->across.releases[i];
+        s->rows[s->row_count++] = (struct replay_row){
+            .label = r->version,
+            .conf = options.conf,
+            .run = s->across.rules[r->rules].run,
+        };
+    }
+    return EXIT_FINE;
+}
+
 static int
 run_all(struct session *s)
 {
     const struct option_list *confs = &s->values.confs, *places = &s->values.places;
+    if (s->values.across)
+        return run_across(s);
     int code = run_recorded(s);
     for (size_t i = 0; i < confs->count && code == EXIT_FINE && places->count == 0; i++) {
         struct wish wish = {.label = label_of(confs->values[i]),
@@ -274,17 +318,21 @@ report_runs(struct session *s)
         .row_count = s->row_count,
         .finds_capacity = s->values.find_capacity,
         .capacity_bytes = capacity_given(s),
-        .has_places = s->values.places.count > 0 || !is_place("torch", recorded_place(s)),
+        .has_places = !s->values.across && (s->values.places.count > 0 ||
+                                            !is_place("torch", recorded_place(s))),
         .wants_steady = s->values.steady_from >= 0,
+        .across = s->values.across ? &s->across : NULL,
     };
-    if (s->values.decisions && strcmp(s->values.decisions, "-") == 0)
-        return replay_report_exit_code(&report);
+    bool is_silent = gate_takes_output(&s->values.gate) ||
+                     (s->values.decisions && strcmp(s->values.decisions, "-") == 0);
     int code = EXIT_FINE;
     if (s->values.json)
         code = replay_report_print_json("replay", &report);
-    else if (!replay_report_print(&report))
+    else if (!is_silent && !replay_report_print(&report))
         code = report_failure("replay", s->path, EXIT_MACHINE, "no memory for the table");
-    return code == EXIT_FINE ? replay_report_exit_code(&report) : code;
+    if (code == EXIT_FINE)
+        code = replay_report_exit_code(&report);
+    return replay_gate_judge(&report, &s->values.gate, code);
 }
 
 static int
@@ -306,7 +354,8 @@ replay_file(struct session *s)
     int code = load_trace("replay", s->path, &s->trace, NULL);
     if (code != EXIT_FINE)
         return code;
-    s->rows = calloc(2 + (s->values.confs.count + 1) * (s->values.places.count + 1),
+    s->rows = calloc(2 + s->across.release_count +
+                         (s->values.confs.count + 1) * (s->values.places.count + 1),
                      sizeof *s->rows);
     if (!s->rows)
         return report_failure("replay", s->path, EXIT_MACHINE, "no memory");
@@ -337,13 +386,27 @@ check_places(const struct session *s)
 }
 
 static int
-check_usage(const struct session *s, const struct option_list *operands)
+check_across(struct session *s)
+{
+    if (!s->values.across)
+        return EXIT_FINE;
+    if (s->values.confs.count > 1)
+        return report_usage("replay", "--across runs one setting: at most one --conf");
+    return across_parse(s->values.across, &s->across);
+}
+
+static int
+check_usage(struct session *s, const struct option_list *operands)
 {
     int code = options_expect_one_file(&command_replay, operands);
+    if (code == EXIT_FINE)
+        code = check_across(s);
+    if (code == EXIT_FINE)
+        code = replay_gate_check(&s->values.gate, s->values.json);
     if (code != EXIT_FINE)
         return code;
     if (s->values.decisions && strcmp(s->values.decisions, "-") == 0 &&
-        (s->values.json || s->values.find_capacity))
+        (s->values.json || s->values.find_capacity || gate_takes_output(&s->values.gate)))
         return report_usage("replay",
                             "--decisions - prints decisions alone: name a file");
     if (s->values.decisions && output_is_input(s->values.decisions, operands->values[0]))
@@ -385,6 +448,7 @@ const struct command command_replay = {
     .examples = "drystone replay run.pickle\n"
                 "drystone replay run.pickle -c '' -c expandable_segments:True\n"
                 "drystone replay run.pickle -c '' --find-capacity\n"
+                "drystone replay run.pickle --across 2.9,2.12,2.15\n"
                 "drystone replay run.pickle --place paged --place offline\n"
                 "drystone replay run.pickle -c '' --capacity 40GiB --json\n",
     .options = specs,

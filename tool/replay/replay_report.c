@@ -10,6 +10,7 @@
 #include "base/json_out.h"
 #include "base/table.h"
 #include "base/term.h"
+#include "replay/across.h"
 
 /* --- text --------------------------------------------------------------------------------- */
 
@@ -237,6 +238,9 @@ columns_of(const struct replay_report *r)
         return r->finds_capacity
                    ? "<settings <place >peak >x_live >calls >remaps >driver >runs_on"
                    : "<settings <place >peak >x_live >calls >remaps >driver >result";
+    if (r->across)
+        return r->finds_capacity ? "<release >peak >end >calls >retries >driver >runs_on"
+                                 : "<release >peak >end >calls >retries >driver >result";
     return r->finds_capacity ? "<settings >peak >end >calls >retries >driver >runs_on"
                              : "<settings >peak >end >calls >retries >driver >result";
 }
@@ -365,6 +369,8 @@ replay_report_print(const struct replay_report *r)
     if (!print_table(r, &term))
         return false;
     print_rows_in_full(r, &term);
+    if (r->across)
+        across_print(r->across);
     return true;
 }
 
@@ -499,8 +505,9 @@ make_order(const struct dry_run *run)
 
 /* Add the figures that PyTorch has no name for. */
 static json_t *
-add_place_keys(json_t *made, const struct dry_run *run)
+add_place_keys(json_t *made, const struct replay_report *r, const struct replay_row *row)
 {
+    const struct dry_run *run = &row->run;
     const struct {
         const char *key;
         json_t *value;
@@ -518,6 +525,7 @@ add_place_keys(json_t *made, const struct dry_run *run)
         {"packed", make_packed(run)},
         {"steady", make_steady(run)},
         {"order", make_order(run)},
+        {"release", r->across ? make_text(row->label) : json_null()},
     };
     bool ok = made != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -553,7 +561,7 @@ make_run(const struct replay_report *r, const struct replay_row *row)
         (json_int_t)run->stats.num_alloc_retries, "num_ooms",
         (json_int_t)run->stats.num_ooms, "driver_time_us",
         json_real((double)run->driver_time_ns / 1000.0), "stats", stats);
-    return add_place_keys(made, run);
+    return add_place_keys(made, r, row);
 }
 
 int
@@ -571,11 +579,12 @@ replay_report_print_json(const char *command, const struct replay_report *r)
     }
     json_t *root = NULL;
     if (runs)
-        root = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o}", "schema",
+        root = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "schema",
                          "drystone.replay/1", "file", make_text(r->file), "device",
                          (int)rec->device, "events", json_out_number(check->event_count),
                          "self_check", make_check(check), "recorded", make_recorded(rec),
-                         "runs", runs);
+                         "runs", runs, "across",
+                         r->across ? across_make_json(r->across) : json_null());
     return json_out_print(command, root);
 }
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The forms stand in gate_note.h. GitHub's is described in its documentation of workflow
+ * commands, with the escapes of its own toolkit; GitLab's in that of Code Quality.
+ */
+#include "base/gate_note.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "base/term.h"
+
+enum gate_forge
+gate_forge_of(const char *word)
+{
+    if (!word)
+        return GATE_FORGE_NONE;
+    if (strcmp(word, "github") == 0)
+        return GATE_FORGE_GITHUB;
+    return strcmp(word, "gitlab") == 0 ? GATE_FORGE_GITLAB : GATE_FORGE_BAD;
+}
+
+/* Write a text of a workflow command; a property also escapes what ends it. */
+static void
+print_escaped(const char *text, bool is_property)
+{
+    char safe[1024];
+    term_make_printable(safe, sizeof safe, text, strlen(text));
+    for (const char *c = safe; *c; c++) {
+        if (*c == '%' || (is_property && (*c == ':' || *c == ',')))
+            fprintf(stderr, "%%%02X", (unsigned)*c);
+        else
+            fputc(*c, stderr);
+    }
+}
+
+/* The file that a finding is shown at, and the line in it. */
+static const char *
+source_of(const struct gate *gate, unsigned *line)
+{
+    *line = gate->source && gate->line ? gate->line : 1;
+    return gate->source ? gate->source : gate->file;
+}
+
+void
+gate_note_github(const struct gate *gate, const char *text)
+{
+    unsigned line;
+    const char *source = source_of(gate, &line);
+    fputs("::error file=", stderr);
+    print_escaped(source, true);
+    fprintf(stderr, ",line=%u,title=drystone %s::", line, gate->command);
+    print_escaped(text, false);
+    fputc('\n', stderr);
+}
+
+/* Mix a text into a fingerprint (FNV-1a, 64 bits). */
+static uint64_t
+mix(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+bool
+gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
+                 const char *of, const char *text)
+{
+    unsigned line;
+    const char *source = source_of(gate, &line);
+    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), gate->command);
+    hash = mix(mix(mix(hash, gate->file), figure), of);
+    char print[20];
+    snprintf(print, sizeof print, "%016" PRIx64, hash);
+    return json_array_append_new(
+               report, json_pack("{s:o, s:s, s:s, s:s, s:{s:o, s:{s:i}}}", "description",
+                                 json_out_text(text, strlen(text)), "check_name", figure,
+                                 "fingerprint", print, "severity", "major", "location",
+                                 "path", json_out_text(source, strlen(source)), "lines",
+                                 "begin", (int)line)) == 0;
+}

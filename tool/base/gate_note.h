@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_GATE_NOTE_H
+#define TOOL_GATE_NOTE_H
+
+/*
+ * What a gate found, in the form that a forge shows beside a change: GitHub's workflow
+ * commands, one a line, or GitLab's Code Quality report, one JSON array.
+ */
+
+#include <jansson.h>
+
+#include "base/gate.h"
+
+enum gate_forge { GATE_FORGE_NONE, GATE_FORGE_GITHUB, GATE_FORGE_GITLAB, GATE_FORGE_BAD };
+
+/* Read the word behind --annotate; NULL: none. */
+enum gate_forge gate_forge_of(const char *word);
+
+/* Write a finding as a line for GitHub to standard error. */
+void gate_note_github(const struct gate *gate, const char *text);
+
+/*
+ * Add a finding to a report for GitLab. `figure` and `of` tell it apart from others in the
+ * same file. False: there was no memory.
+ */
+bool gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
+                      const char *of, const char *text);
+
+#endif
