@@ -5,11 +5,14 @@ golden.py [--update] [--cases MAKE_CASES] TOOL CASE...
 
 A case is a text file: `$ drystone ARGUMENTS` lines, each followed by what the command
 prints (standard output, then standard error) and by `exit N`. Commands run in a copy of
-test/data, so that they may write; MAKE_CASES adds the labelled snapshots to it. Machines
-(test/data/machines) are unpacked to folders that stand for their /sys and /proc.
+test/data, so that they may write; words like COLUMNS=60 in front set the environment.
+MAKE_CASES adds the labelled snapshots to it. Machines (test/data/machines) are unpacked to
+folders that stand for their /sys and /proc.
 """
 import difflib
+import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -40,8 +43,11 @@ for machine in (data / "machines").glob("*.txt"):
 
 def run(line):
     words = shlex.split(line[len("$ drystone"):])
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    while words and re.fullmatch("[A-Z]+=[^ ]*", words[0]):
+        name, environment[name] = words.pop(0).split("=", 1)
     done = subprocess.run([tool, *words], cwd=data, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, errors="surrogateescape")
+                          stdin=subprocess.DEVNULL, errors="surrogateescape", env=environment)
     return f"{line}\n{done.stdout}{done.stderr}exit {done.returncode}\n"
 
 

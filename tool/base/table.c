@@ -35,6 +35,7 @@ table_init(struct table *table, const char *columns)
 {
     *table = (struct table){.has_header = true};
     while (*columns && table->column_count < TABLE_COLUMNS_MAX) {
+        table->is_whole[table->column_count] = *columns == '=';
         table->is_number[table->column_count++] = *columns == '>';
         size_t length = strcspn(columns, " ");
         add_cell(table, columns + 1, length - 1);
@@ -124,26 +125,67 @@ print_cut(const char *cell, size_t width, FILE *out)
     return width;
 }
 
+/*
+ * Measure the beginning of a cell that is printed on one line, in bytes: whole words, or of a
+ * word that is longer than that, a part. Nothing is left out.
+ */
+static size_t
+measure_line(const char *cell, size_t width)
+{
+    size_t most = (size_t)(term_skip_columns(cell, width) - cell), words = most;
+    if (!cell[most])
+        return most;
+    while (words > 0 && cell[words] != ' ')
+        words--;
+    return words > 0 ? words : most;
+}
+
+/* Print a line of a cell that is never cut. Returns its columns; *rest is what is left. */
+static size_t
+print_line(const char *cell, size_t width, const char **rest, FILE *out)
+{
+    size_t length = measure_line(cell, width);
+    fwrite(cell, 1, length, out);
+    *rest = cell + length + strspn(cell + length, " ");
+    return term_columns(cell) - term_columns(cell + length);
+}
+
+/* Print what is left of the row's cell that is never cut, below it; ends its lines. */
+static void
+print_rest(const struct table *t, const char *rest, const size_t *widths, FILE *out)
+{
+    int before = 2;
+    size_t column = 0;
+    for (; !t->is_whole[column] && *rest; column++)
+        before += (int)widths[column] + 2;
+    while (*rest) {
+        fprintf(out, "%*s", before, "");
+        print_line(rest, widths[column], &rest, out);
+        fputc('\n', out);
+    }
+}
+
 static bool
 is_wrapped(const struct table *t)
 {
     return t->is_bounded && !t->is_number[t->column_count - 1];
 }
 
+/* *rest becomes what is left of a cell that is never cut. */
 static void
 print_cell(const struct table *t, size_t index, const size_t *widths, bool is_last,
-           FILE *out)
+           const char **rest, FILE *out)
 {
     size_t column = index % t->column_count;
     size_t width = widths[column];
     size_t columns = term_columns(t->cells[index]);
-    int blanks = columns < width ? (int)(width - columns) : 0;
     fputs("  ", out);
-    if (t->is_number[column])
-        fprintf(out, "%*s", blanks, "");
-    print_cut(t->cells[index], width, out);
-    if (!t->is_number[column] && !is_last)
-        fprintf(out, "%*s", blanks, "");
+    if (t->is_number[column] && columns < width)
+        fprintf(out, "%*s", (int)(width - columns), "");
+    columns = t->is_whole[column] ? print_line(t->cells[index], width, rest, out)
+                                  : print_cut(t->cells[index], width, out);
+    if (!t->is_number[column] && !is_last && columns < width)
+        fprintf(out, "%*s", (int)(width - columns), "");
 }
 
 /* Cells without text at a row's end are not printed, nor blanks for them. */
@@ -164,9 +206,10 @@ print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
     bool is_header = row == 0 && t->has_header;
     size_t count = count_cells(t, row), first = row * t->column_count;
     bool wraps = is_wrapped(t) && count == t->column_count && !is_header;
+    const char *rest = "";
     fputs(is_header ? term_style(term, TERM_DIM) : "", term->out);
     for (size_t i = 0; i + wraps < count; i++)
-        print_cell(t, first + i, widths, i + 1 == count, term->out);
+        print_cell(t, first + i, widths, i + 1 == count, &rest, term->out);
     if (wraps) {
         fputs("  ", term->out);
         term_print_name(term->out, t->cells[first + count - 1],
@@ -175,6 +218,7 @@ print_row(const struct table *t, size_t row, const size_t *widths, size_t total,
     }
     fputs(is_header ? term_style(term, TERM_PLAIN) : "", term->out);
     fputc('\n', term->out);
+    print_rest(t, rest, widths, term->out);
 }
 
 bool
@@ -184,7 +228,7 @@ table_print(const struct table *table, const struct term *term)
         return false;
     size_t widths[TABLE_COLUMNS_MAX];
     size_t total = measure(table, widths);
-    if ((term->is_terminal || table->is_bounded) && !is_wrapped(table))
+    if ((term->has_width || table->is_bounded) && !is_wrapped(table))
         shrink(table, widths, total, (size_t)term->width);
     size_t row_count = table->cell_count / table->column_count;
     for (size_t row = 0; row < row_count; row++)

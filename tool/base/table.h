@@ -5,7 +5,7 @@
 /*
  * Aligned columns: text to the left, numbers to the right. On a terminal no line is longer
  * than it is wide: the widest text column gives way, losing the middle of its longest
- * cells.
+ * cells. A column that tells rows apart loses nothing: its cells go on below.
  *
  *     struct table t;
  *     table_init(&t, "<pool >segments >bytes");
@@ -26,6 +26,7 @@
 struct table {
     size_t column_count;
     bool is_number[TABLE_COLUMNS_MAX];
+    bool is_whole[TABLE_COLUMNS_MAX]; /* never cut */
     bool has_header;
     bool is_bounded; /* in a pipe, too; a text column at the end is wrapped, not cut */
     char **cells;    /* row after row, the header first */
@@ -33,7 +34,10 @@ struct table {
     bool failed; /* out of memory: nothing is printed */
 };
 
-/* `columns`: "<name" for text, ">number" for numbers, apart by spaces; '_' is a space. */
+/*
+ * `columns`: "<name" for text, "=name" for text that is never cut (one such column at most),
+ * ">number" for numbers, apart by spaces; '_' is a space.
+ */
 void table_init(struct table *table, const char *columns);
 /* The next cell, made printable; a row ends by itself. */
 void table_add(struct table *table, const char *text);

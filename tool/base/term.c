@@ -11,19 +11,37 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define WIDTH_MIN 40
+#define WIDTH_MAX 10000
+
+/* A pipe is as wide as COLUMNS says, if it says anything that a table could fit. */
+static void
+read_columns(struct term *term)
+{
+    const char *text = getenv("COLUMNS");
+    char *end = NULL;
+    long columns = text ? strtol(text, &end, 10) : 0;
+    if (columns < WIDTH_MIN || columns > WIDTH_MAX || *end)
+        return;
+    term->has_width = true;
+    term->width = (int)columns;
+}
+
 void
 term_init(struct term *term, FILE *out)
 {
     *term = (struct term){.out = out, .width = 80};
     int fd = fileno(out);
-    if (fd < 0 || !isatty(fd))
+    if (fd < 0 || !isatty(fd)) {
+        read_columns(term);
         return;
-    term->is_terminal = true;
+    }
+    term->is_terminal = term->has_width = true;
     const char *no_color = getenv("NO_COLOR");
     const char *name = getenv("TERM");
     term->has_color = !(no_color && *no_color) && name && strcmp(name, "dumb") != 0;
     struct winsize size;
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
         term->width = size.ws_col;
 }
 

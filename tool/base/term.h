@@ -13,6 +13,7 @@ struct term {
     FILE *out;
     bool is_terminal; /* else a pipe or a file, where nothing need be cut */
     bool has_color;   /* a terminal, and NO_COLOR is not set */
+    bool has_width;   /* a terminal, or COLUMNS is given: tables keep to the width */
     int width;        /* columns; 80 where it is not known */
 };
 

@@ -142,13 +142,10 @@ add_bytes(struct table *t, uint64_t bytes)
     table_add(t, bytes ? term_format_bytes(bytes, number) : "-");
 }
 
-/* Names have no end: tables are cut in a pipe, too. */
 static bool
 print_and_finish(struct table *t, const struct term *term)
 {
-    struct term fitted = *term;
-    fitted.is_terminal = true;
-    bool done = table_print(t, &fitted);
+    bool done = table_print(t, term);
     table_finish(t);
     return done;
 }
@@ -202,7 +199,7 @@ print_two(const struct diff_report *r, const struct term *term)
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &row_count);
     const uint64_t *totals = dry_diff_get_totals(r->diff, &count);
     char columns[4 * LABEL_BYTES], a[LABEL_BYTES], b[LABEL_BYTES], others[CELL_BYTES];
-    snprintf(columns, sizeof columns, ">change >%s >%s <owner <what",
+    snprintf(columns, sizeof columns, ">change >%s >%s =owner <what",
              write_label(r, 0, a), write_label(r, 1, b));
     struct table t;
     table_init(&t, columns);
@@ -239,7 +236,7 @@ print_many(const struct diff_report *r, const struct term *term)
     size_t row_count, shown = count_shown(r);
     const struct dry_diff_row *rows = dry_diff_get_rows(r->diff, &row_count);
     struct table t;
-    table_init(&t, ">min >median >max <outlier <owner");
+    table_init(&t, ">min >median >max <outlier =owner");
     for (size_t i = 0; i < shown; i++) {
         add_bytes(&t, rows[i].min);
         add_bytes(&t, rows[i].median);

@@ -120,7 +120,7 @@ print_table(const struct top_report *r, const struct totals *totals,
     const struct dry_owner *rows = dry_owners_get(r->owners, &count);
     struct table t;
     char columns[80];
-    snprintf(columns, sizeof columns, ">bytes >share >count >largest <%s%s <what",
+    snprintf(columns, sizeof columns, ">bytes >share >count >largest =%s%s <what",
              r->is_inverted ? "outermost_" : "", dry_owner_key_name(r->key));
     table_init(&t, columns);
     for (size_t i = 0; i < totals->shown; i++)
@@ -137,9 +137,7 @@ print_table(const struct top_report *r, const struct totals *totals,
     }
     struct row total = {.bytes = totals->bytes, .count = totals->count};
     add_word(&t, "total", &total, totals->bytes);
-    struct term fitted = *term;
-    fitted.is_terminal = true; /* names have no end; JSON has them longer */
-    bool done = table_print(&t, &fitted);
+    bool done = table_print(&t, term);
     table_finish(&t);
     return done;
 }

@@ -545,7 +545,7 @@ lines_in_a_pipe_end_where_they_are_told_to(void **state)
 static void
 print_tables(FILE *out)
 {
-    struct term term = {.out = out, .is_terminal = true, .width = 30};
+    struct term term = {.out = out, .has_width = true, .width = 30};
     struct table t;
     table_init(&t, "<name >the_bytes");
     table_add(&t, "a");
@@ -564,6 +564,42 @@ tables_are_aligned_and_fit(void **state)
     assert_string_equal(text, "  name               the bytes\n"
                               "  a                          1\n"
                               "  /a/ve…o/a/file.py       1234\n");
+    free(text);
+}
+
+/* Names that differ in the middle alone, one that is a word longer than its column. */
+static void
+print_names(FILE *out)
+{
+    struct term term = {.out = out, .has_width = true, .width = 39};
+    struct table t;
+    table_init(&t, ">bytes =line <what");
+    table_add(&t, "1");
+    table_add(&t, "models/a.py:174 update_nodes");
+    table_add(&t, "mm");
+    table_add(&t, "2");
+    table_add(&t, "models/a.py:184 update_nodes");
+    table_add(&t, "");
+    table_add(&t, "3");
+    table_add(&t, "models/of/a/long/f\xc3\xb6lder/a.py:1 f");
+    table_add(&t, "relu_and_more");
+    assert_true(table_print(&t, &term));
+    table_finish(&t);
+}
+
+static void
+names_that_tell_rows_apart_are_never_cut(void **state)
+{
+    (void)state;
+    char *text = print_to_string(print_names);
+    assert_string_equal(text, "  bytes  line             what\n"
+                              "      1  models/a.py:174  mm\n"
+                              "         update_nodes\n"
+                              "      2  models/a.py:184\n"
+                              "         update_nodes\n"
+                              "      3  models/of/a/lon  relu_and_more\n"
+                              "         g/f\xc3\xb6lder/a.py:1\n"
+                              "         f\n");
     free(text);
 }
 
@@ -586,6 +622,7 @@ main(void)
         cmocka_unit_test(numbers_keep_their_units),
         cmocka_unit_test(lines_in_a_pipe_end_where_they_are_told_to),
         cmocka_unit_test(tables_are_aligned_and_fit),
+        cmocka_unit_test(names_that_tell_rows_apart_are_never_cut),
     };
     return cmocka_run_group_tests_name("tool", tests, NULL, NULL);
 }
