@@ -187,6 +187,8 @@ find_obstacle(const struct dry_replay *r)
         return r->program.inconsistency;
     if (r->program.op_count == 0)
         return "the file holds no events to replay for this device";
+    if (r->program.request_count == r->program.ghost_count)
+        return "nothing is allocated in the window: there is no address to compare";
     if (dryi_trace_is_foreign(r->trace))
         return "recorded by an allocator that does not place as PyTorch does";
     return NULL;

@@ -59,6 +59,7 @@ info_doubts_find(const struct info *in, const struct dry_trace_view *v,
                  struct info_doubt doubts[INFO_DOUBTS_MAX])
 {
     bool is_snapshot = v->kind == DRY_TRACE_SNAPSHOT;
+    size_t stacked = in->stack_events + in->stack_blocks;
     size_t old_blocks = sum_devices(in, offsetof(struct info_device, old_blocks));
     const size_t counts[INFO_DOUBTS_MAX] = {
         in->request_events == 0,
@@ -66,8 +67,8 @@ info_doubts_find(const struct info *in, const struct dry_trace_view *v,
         in->request_events ? old_blocks : 0,
         sum_devices(in, offsetof(struct info_device, lost_blocks)),
         is_snapshot && v->event_count > 0 && v->segment_count == 0,
-        in->stackable_events > 0 && in->stack_events == 0,
-        in->stack_events > 0 ? in->stackable_events - in->stack_events : 0,
+        in->stackable_events + in->live_blocks > 0 && stacked == 0,
+        stacked > 0 ? in->stackable_events - in->stack_events : 0,
         sum_devices(in, offsetof(struct info_device, time_reversals)),
         in->gap_segments,
         in->sum_segments,
