@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,21 +25,130 @@ report_unwritable(const struct output *out)
                           strerror(errno));
 }
 
-/* A new file beside the target; one that a killed process left behind is replaced. */
+/* --- signals ------------------------------------------------------------------------------ */
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+#define SIGNAL_COUNT (sizeof ending_signals / sizeof *ending_signals)
+
+/* Let the signals that end a process wait, while a part has a name. */
+static void
+hold_signals(struct output *out)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        sigaddset(&held, ending_signals[i]);
+    if (!out->holds_signals)
+        out->holds_signals = sigprocmask(SIG_BLOCK, &held, &out->before) == 0;
+}
+
+static void
+release_signals(struct output *out)
+{
+    if (out->holds_signals)
+        sigprocmask(SIG_SETMASK, &out->before, NULL);
+    out->holds_signals = false;
+}
+
+bool
+output_is_interrupted(const struct output *out)
+{
+    sigset_t waiting;
+    if (!out->holds_signals || sigpending(&waiting) != 0)
+        return false;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        if (sigismember(&waiting, ending_signals[i]) == 1)
+            return true;
+    }
+    return false;
+}
+
+/* --- parts -------------------------------------------------------------------------------- */
+
+#define LINK_BYTES 40
+
+/* Write the name by which /proc has an open file. */
+static const char *
+write_link(int fd, char text[LINK_BYTES])
+{
+    snprintf(text, LINK_BYTES, "/proc/self/fd/%d", fd);
+    return text;
+}
+
+/* Open a file without a name in the target's folder; -1 where there are none. */
+static int
+open_unnamed(const struct output *out, mode_t mode)
+{
+    char link_name[LINK_BYTES];
+    char *folder = strdup(out->target);
+    if (!folder)
+        return -1;
+    int fd = open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    free(folder);
+    if (fd < 0 || access(write_link(fd, link_name), F_OK) == 0)
+        return fd;
+    close(fd); /* without /proc it could get no name */
+    return -1;
+}
+
+/* Open a new file beside the target; one that a killed process left behind is replaced. */
+static int
+open_named(struct output *out, mode_t mode)
+{
+    hold_signals(out);
+    unlink(out->part);
+    int fd = open(out->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    out->has_name = fd >= 0;
+    return fd;
+}
+
 static FILE *
-create_part(struct output *out, mode_t mode)
+create_part(struct output *out, mode_t mode, bool needs_name)
 {
     size_t capacity = strlen(out->target) + 32;
     out->part = malloc(capacity);
     if (!out->part)
         return NULL;
     snprintf(out->part, capacity, "%s.part-%ld", out->target, (long)getpid());
-    unlink(out->part);
-    int fd = open(out->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int fd = needs_name ? -1 : open_unnamed(out, mode);
+    if (fd < 0)
+        fd = open_named(out, mode);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w+b");
     if (!file && fd >= 0)
         close(fd);
     return file;
+}
+
+/* Give a part its name, if it has none. Signals wait until it is renamed or gone. */
+static bool
+name_part(struct output *out)
+{
+    char link_name[LINK_BYTES];
+    if (out->has_name)
+        return true;
+    hold_signals(out);
+    unlink(out->part);
+    out->has_name = linkat(AT_FDCWD, write_link(fileno(out->file), link_name), AT_FDCWD,
+                           out->part, AT_SYMLINK_FOLLOW) == 0;
+    return out->has_name;
+}
+
+/* Remove the part, keeping errno. */
+static void
+drop_part(struct output *out)
+{
+    int why = errno;
+    if (out->has_name)
+        unlink(out->part);
+    errno = why;
+}
+
+static void
+finish(struct output *out)
+{
+    release_signals(out);
+    free(out->part);
+    free(out->target);
 }
 
 bool
@@ -52,7 +162,7 @@ output_is_input(const char *path, const char *input)
 }
 
 static FILE *
-open_file(struct output *out)
+open_file(struct output *out, bool needs_name)
 {
     struct stat old;
     bool is_there = stat(out->path, &old) == 0;
@@ -61,36 +171,47 @@ open_file(struct output *out)
     out->target = is_there ? realpath(out->path, NULL) : strdup(out->path);
     if (!out->target)
         return NULL;
-    FILE *file = create_part(out, is_there ? old.st_mode & 0777 : 0666);
-    if (!file) {
-        free(out->part);
-        out->part = NULL;
-    }
-    return file;
+    return create_part(out, is_there ? old.st_mode & 0777 : 0666, needs_name);
+}
+
+static int
+open_output(struct output *out, const char *command, const char *path, bool needs_name)
+{
+    *out = (struct output){.command = command, .path = path};
+    out->file = strcmp(path, "-") == 0 ? stdout : open_file(out, needs_name);
+    if (out->file)
+        return EXIT_FINE;
+    drop_part(out);
+    int code = report_unwritable(out);
+    finish(out);
+    return code;
 }
 
 int
 output_open(struct output *out, const char *command, const char *path)
 {
-    *out = (struct output){.command = command, .path = path};
-    out->file = strcmp(path, "-") == 0 ? stdout : open_file(out);
-    if (out->file)
-        return EXIT_FINE;
-    int code = report_unwritable(out);
-    free(out->target);
-    return code;
+    return open_output(out, command, path, false);
+}
+
+int
+output_open_named(struct output *out, const char *command, const char *path)
+{
+    return open_output(out, command, path, true);
 }
 
 const char *
 output_part_path(const struct output *out)
 {
-    return out->part;
+    return out->has_name ? out->part : NULL;
 }
 
 static enum dry_status
 write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
 {
-    if (fwrite(bytes, 1, count, self) == count)
+    const struct output *out = self;
+    if (output_is_interrupted(out))
+        return fail_at(err, DRY_ERR_CANCELLED, DRY_NO_OFFSET, "interrupted");
+    if (fwrite(bytes, 1, count, out->file) == count)
         return DRY_OK;
     return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot write: %s",
                    strerror(errno));
@@ -99,29 +220,32 @@ write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
 struct dry_sink
 output_sink(struct output *out)
 {
-    return (struct dry_sink){.write = write_file, .self = out->file};
+    return (struct dry_sink){.write = write_file, .self = out};
 }
 
 int
 output_close(struct output *out, enum dry_status status, const struct dry_error *err)
 {
+    bool is_named =
+        !out->part || (status == DRY_OK && fflush(out->file) == 0 && name_part(out));
+    int why = errno;
     bool is_written = out->file == stdout || fclose(out->file) == 0;
-    if (out->part) {
-        bool is_placed =
-            status == DRY_OK && is_written && rename(out->part, out->target) == 0;
-        int why = errno;
-        if (!is_placed)
-            unlink(out->part);
+    if (is_written && !is_named)
         errno = why;
-        is_written = is_placed;
-    }
+    is_written = is_written && is_named;
+    if (out->part)
+        is_written =
+            status == DRY_OK && is_written && rename(out->part, out->target) == 0;
+    if (out->part && !is_written)
+        drop_part(out);
     int code = EXIT_FINE;
-    if (status != DRY_OK)
+    if (status == DRY_ERR_SYSTEM)
+        code = report_failure(out->command, out->path, EXIT_MACHINE, "%s", err->text);
+    else if (status != DRY_OK)
         code = report_error(out->command, out->path, err);
     else if (!is_written)
         code = report_unwritable(out);
-    free(out->part);
-    free(out->target);
+    finish(out);
     return code;
 }
 
@@ -130,8 +254,6 @@ output_discard(struct output *out)
 {
     if (out->file != stdout)
         fclose(out->file);
-    if (out->part)
-        unlink(out->part);
-    free(out->part);
-    free(out->target);
+    drop_part(out);
+    finish(out);
 }

@@ -264,9 +264,12 @@ static int
 write_output(struct session *s)
 {
     struct output out;
-    int code = output_open(&out, "export", s->values.output);
+    int code = s->format->is_database
+                   ? output_open_named(&out, "export", s->values.output)
+                   : output_open(&out, "export", s->values.output);
     if (code != EXIT_FINE)
         return code;
+    s->job.output = &out;
     s->job.database_path = output_part_path(&out);
     struct dry_sink sink = output_sink(&out);
     struct progress progress;
@@ -286,9 +289,7 @@ write_output(struct session *s)
                     "%s written: browsers may fail to open it; --slices and --min-size "
                     "make it smaller",
                     term_format_bytes(w.written, size));
-    code = output_close(&out, status, &err);
-    /* A failure of the system is that of the output or this machine, not of the input. */
-    return code == EXIT_INPUT && status == DRY_ERR_SYSTEM ? EXIT_MACHINE : code;
+    return output_close(&out, status, &err);
 }
 
 static int

@@ -25,6 +25,7 @@ struct export_job {
     const struct study *study;
     const char *path;                /* of the input, for titles */
     const char *database_path;       /* where a format that is_database writes */
+    const struct output *output;     /* the same; output_is_interrupted() */
     size_t first_device, end_device; /* of the study */
     size_t main;                     /* of formats that show one device */
     const uint32_t *moments;         /* by device of the study; --at */

@@ -12,6 +12,7 @@
 
 #include <sqlite3.h>
 
+#include "base/output.h"
 #include "base/term.h"
 #include "export/export.h"
 #include "export/export_life.h"
@@ -78,6 +79,8 @@ struct database {
     int column;
     uint64_t wide_count; /* sizes that have no positive integer */
 };
+
+#define STEPS_BETWEEN_LOOKS 100000
 
 /* --- statements --------------------------------------------------------------------------- */
 
@@ -573,6 +576,14 @@ write_all(struct database *d)
     run_sql(d, "COMMIT;");
 }
 
+/* Tell SQLite to stop if a signal waits for that. */
+static int
+look_for_signals(void *self)
+{
+    const struct database *d = self;
+    return output_is_interrupted(d->job->output);
+}
+
 static void
 write_sqlite(const struct export_job *job, struct writer *w)
 {
@@ -583,8 +594,10 @@ write_sqlite(const struct export_job *job, struct writer *w)
         writer_fail(w, DRY_ERR_MEMORY, "no memory for SQLite");
     else if (code != SQLITE_OK)
         fail(&d);
-    if (w->status == DRY_OK)
+    if (w->status == DRY_OK) {
+        sqlite3_progress_handler(d.handle, STEPS_BETWEEN_LOOKS, look_for_signals, &d);
         write_all(&d);
+    }
     if (sqlite3_close(d.handle) != SQLITE_OK)
         fail(&d);
     if (d.wide_count > 0)
