@@ -64,6 +64,23 @@ name_magic(const struct dryi_input *in)
     return NULL;
 }
 
+/*
+ * Tell whether the file begins as a dictionary or a list does in a pickle of protocol 0,
+ * "(dp0", or of protocol 1, "}q".
+ */
+static bool
+is_old_pickle(const struct dryi_input *in)
+{
+    static const char *const begins[] = {"(dp", "(lp", "}q", "]q"};
+    const unsigned char *first = in->window + in->at;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t length = strlen(begins[i]);
+        if (dryi_input_unread(in) >= length && memcmp(first, begins[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
 static enum dry_status
 refuse_magic(const char *name, struct dry_error *err)
 {
@@ -83,6 +100,10 @@ read_any(struct dryi_input *in, const struct dry_trace_options *options,
         return dryi_fail_at(err, DRY_ERR_FORMAT, 0, "the file is empty");
     if (in->window[in->at] == PICKLE_FIRST_BYTE)
         return dryi_pickle_read(in, options, builder, err);
+    if (is_old_pickle(in))
+        return dryi_fail_at(err, DRY_ERR_FORMAT, 0,
+                            "this is a pickle of protocol 0 or 1, expected 2 to 5: "
+                            "write it again with pickle.dump(..., protocol=4)");
     const char *name = name_magic(in);
     return name ? refuse_magic(name, err) : dryi_text_format_read(in, builder, err);
 }

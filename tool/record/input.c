@@ -23,6 +23,8 @@
 #include "record/json_source.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
+#define UNFOLDING_MAX 100                        /* bytes for one that is packed */
+#define UNPACKED_BYTES_FREE (UINT64_C(16) << 20) /* so many may unfold anyhow */
 
 struct chunk {
     unsigned char *bytes;
@@ -37,6 +39,7 @@ struct input {
     bool is_file_at_end;
     bool is_at_fault;
     uint64_t file_bytes, read_bytes; /* read_bytes: of the file, into `packed` */
+    uint64_t unpacked_bytes;
     enum packing packing;
     bool has_zlib;
     bool is_member_open; /* gzip, zstd: begun and not ended */
@@ -179,6 +182,23 @@ decompress_some(struct input *in, void *buffer, size_t capacity, size_t *got,
     return DRY_OK;
 }
 
+/*
+ * Refuse a stream that unfolds as no recording does, before it costs memory. Recordings were
+ * met that pack to a 60th; deflate packs zeros to a thousandth.
+ */
+static enum dry_status
+check_unfolding(struct input *in, struct dry_error *err)
+{
+    uint64_t packed = in->read_bytes - (in->packed.end - in->packed.at);
+    if (in->unpacked_bytes <= UNPACKED_BYTES_FREE ||
+        in->unpacked_bytes / UNFOLDING_MAX <= packed)
+        return DRY_OK;
+    return fail_at(err, DRY_ERR_LIMIT, DRY_NO_OFFSET,
+                   "it unpacks to over %d times its size, as no recording does; unpack "
+                   "it by hand if it is one",
+                   UNFOLDING_MAX);
+}
+
 /* One call of the unpacker; *got may be 0 though there is more. */
 static enum dry_status
 unpack_some(struct input *in, void *buffer, size_t capacity, size_t *got,
@@ -211,6 +231,9 @@ unpack(struct input *in, void *buffer, size_t capacity, size_t *got,
             return DRY_OK;
         if (status == DRY_OK)
             status = unpack_some(in, buffer, capacity, got, err);
+        in->unpacked_bytes += *got;
+        if (status == DRY_OK)
+            status = check_unfolding(in, err);
         if (status != DRY_OK || *got || in->packed.at < in->packed.end)
             continue;
         if (in->is_file_at_end && in->is_member_open)

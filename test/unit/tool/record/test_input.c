@@ -159,6 +159,31 @@ large_streams_are_unpacked(void **state)
     free(text);
 }
 
+/* Forty MiB of one line: nothing is made of the most of them. */
+static void
+streams_that_unfold_without_measure_are_refused(void **state)
+{
+    (void)state;
+    static pack_function *const packs[] = {pack_gzip, pack_zstd};
+    static const char line[] = "a 1 512 0 5\nf 1 512 0 6\n";
+    size_t capacity = 40 << 20, length = sizeof line - 1, count = 0;
+    char *text = malloc(capacity);
+    unsigned char *packed = malloc(capacity);
+    assert_true(text && packed);
+    for (; count + length <= capacity; count += length)
+        memcpy(text + count, line, length);
+    for (size_t i = 0; i < 2; i++) {
+        size_t packed_count = packs[i](text, count, packed, capacity);
+        struct outcome o = open_and_read(packed, packed_count);
+        assert_int_equal(o.status, DRY_ERR_LIMIT);
+        assert_non_null(strstr(o.err.text, "over 100 times its size"));
+        packed_count = packs[i](text, count / 4, packed, capacity);
+        assert_int_equal(open_and_read(packed, packed_count).status, DRY_OK);
+    }
+    free(packed);
+    free(text);
+}
+
 static void
 damage_is_found(void **state)
 {
@@ -295,6 +320,7 @@ main(void)
         cmocka_unit_test(gzip_is_unpacked),
         cmocka_unit_test(zstd_is_unpacked),
         cmocka_unit_test(large_streams_are_unpacked),
+        cmocka_unit_test(streams_that_unfold_without_measure_are_refused),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(json_becomes_a_snapshot),
         cmocka_unit_test(broken_json_is_refused),

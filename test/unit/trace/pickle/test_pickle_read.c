@@ -847,6 +847,9 @@ other_files_are_named(void **state)
                "7zXZ\0"),
          "xz"},
         {BYTES("{\"segments\": []}"), "JSON"},
+        {BYTES("(dp0\nVsegments\np1\n(lp2\ns."), "protocol 0 or 1, expected 2 to 5"},
+        {BYTES("(lp0\n."), "protocol 0 or 1"},
+        {BYTES("}q\0(X\1\0\0\0aq\1]q\2u."), "protocol 0 or 1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dry_trace *t;
