@@ -33,13 +33,13 @@ def _is_same(path: str, other: str) -> bool:
 
 def read_command(words: Sequence[str], command: Optional[str] = None,
                  error: Type[Error] = Error) -> str:
-    """What the command printed: 0, 1 and, of a budget that is too small, 3 have some.
+    """What the command printed: 0 and 1, what was found, have some.
 
     `error`, a kind of Error, is raised with the command's line and its exit status.
     """
     done = subprocess.run([command or find_command(error), *words], capture_output=True,
                           encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 1) and not (done.returncode == 3 and done.stdout.strip()):
+    if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout.strip()):
         said = done.stderr.strip() or f"it ended with status {done.returncode}"
         raise error(said, done.returncode)
     return done.stdout

@@ -236,9 +236,12 @@ make_report(struct session *s)
     code = v->judge ? judge(s) : make(s);
     if (code == EXIT_FINE && v->compare)
         compare(s);
-    if (code == EXIT_FINE && !v->judge && has_curve && (v->curve || v->explain))
+    bool is_refused = code == EXIT_FINE && s->report.outcome == PLAN_NONE;
+    /* A budget that no plan fits is refused without the work of many plans. */
+    bool draws_curve = v->explain || (v->curve && !is_refused);
+    if (code == EXIT_FINE && !v->judge && has_curve && draws_curve)
         code = draw_curve(s);
-    s->report.has_curve = v->curve;
+    s->report.has_curve = v->curve && !is_refused;
     s->report.has_timeline = v->timeline;
     s->report.has_explanation = v->explain;
     return code;
@@ -286,14 +289,14 @@ print(const struct session *s)
     return plan_report_print(&s->report);
 }
 
-/* A budget that no plan fits is refused input, where it was given. */
+/* A budget that no plan fits is a finding, as a card is that a model does not fit. */
 static int
 refuse_budget(const struct session *s)
 {
     const struct dry_plan_summary *summary = &s->report.summary;
     char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES], where[PLAN_WHERE_BYTES];
     plan_format_where(s->chain.chain, summary->floor_phase, summary->floor_stage, where);
-    return report_failure("plan", s->path, EXIT_INPUT,
+    return report_failure("plan", s->path, EXIT_FOUND,
                           "%s: no plan of the method %s fits %s; the least is %s, for %s",
                           s->values.budget != NOT_GIVEN ? "--budget" : "budget",
                           dry_method_name(s->options.method),

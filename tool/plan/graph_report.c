@@ -403,7 +403,7 @@ refuse_budget(const struct graph_plan *g)
     char budget[TERM_NUMBER_BYTES], least[TERM_NUMBER_BYTES], order[TERM_NUMBER_BYTES];
     char node[PLAN_WHERE_BYTES];
     return report_failure(
-        "plan", g->request->path, EXIT_INPUT,
+        "plan", g->request->path, EXIT_FOUND,
         "%s: no plan was found for %s; none does with less than %s, for operation %s; %s "
         "are enough, with nothing run again",
         g->request->budget_bytes != UINT64_MAX ? "--budget" : "budget",
