@@ -20,12 +20,16 @@ def find_library() -> Optional[str]:
 
 
 def _beside(command: Optional[str]) -> Optional[str]:
-    """What lies in the build that made the command, or in the prefix that it is installed in."""
+    """What lies in the build that made the command, in any library folder of the prefix that it
+    is installed in (lib64, lib/x86_64-linux-gnu), or in the command's own folder."""
     if command:
-        root = pathlib.Path(command).resolve().parent.parent
-        for path in (root / "src" / "libdrystone.so", root / "lib" / "libdrystone.so.0"):
-            if path.is_file():
-                return str(path)
+        folder = pathlib.Path(command).resolve().parent
+        root = folder.parent
+        for place, pattern in ((root, "src/libdrystone.so"), (root, "lib*/libdrystone.so.0"),
+                               (root, "lib/*/libdrystone.so.0"), (folder, "libdrystone.so*")):
+            for path in sorted(place.glob(pattern)):
+                if path.is_file():
+                    return str(path)
     return None
 
 

@@ -68,6 +68,14 @@ class Find(unittest.TestCase):
         os.environ["DRYSTONE_LIBRARY"] = "/given.so"
         self.assertEqual(drystone.find_library(), "/given.so")
 
+    def test_a_library_lies_in_the_folders_that_distributions_have(self):
+        for place in ("lib64/libdrystone.so.0", "lib/x86_64-linux-gnu/libdrystone.so.0",
+                      "bin/libdrystone.so.0"):
+            prefix = place.replace("/", "-")
+            os.environ["DRYSTONE"] = self.file(f"{prefix}/bin/drystone")
+            library = self.file(f"{prefix}/{place}")
+            self.assertEqual(drystone.find_library(), library)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -61,6 +61,115 @@ static const char *const files_of_nobody[] = {"??",
 
 static const char *const public_parts[] = {"site-packages", "dist-packages", ".", ".."};
 
+/* What lies at the top of PyTorch's package, 1.13 to 2.15; endings are left out. */
+static const char *const torch_parts[] = {
+    "_C",
+    "_C_flatbuffer",
+    "_VF",
+    "__config__",
+    "__future__",
+    "__init__",
+    "_appdirs",
+    "_awaits",
+    "_classes",
+    "_compile",
+    "_custom_op",
+    "_custom_ops",
+    "_decomp",
+    "_deploy",
+    "_dispatch",
+    "_dynamo",
+    "_export",
+    "_functorch",
+    "_guards",
+    "_higher_order_ops",
+    "_inductor",
+    "_jit_internal",
+    "_lazy",
+    "_library",
+    "_linalg_utils",
+    "_lobpcg",
+    "_logging",
+    "_lowrank",
+    "_masked",
+    "_meta_registrations",
+    "_namedtensor_internals",
+    "_numpy",
+    "_ops",
+    "_prims",
+    "_prims_common",
+    "_refs",
+    "_sources",
+    "_storage_docs",
+    "_streambase",
+    "_strobelight",
+    "_subclasses",
+    "_tensor",
+    "_tensor_docs",
+    "_tensor_str",
+    "_thread_safe_fork",
+    "_torch_docs",
+    "_utils",
+    "_utils_internal",
+    "_vendor",
+    "_vmap_internals",
+    "_weights_only_unpickler",
+    "accelerator",
+    "amp",
+    "ao",
+    "autograd",
+    "backends",
+    "bin",
+    "compiler",
+    "contrib",
+    "cpu",
+    "csrc",
+    "cuda",
+    "distributed",
+    "distributions",
+    "export",
+    "fft",
+    "func",
+    "functional",
+    "futures",
+    "fx",
+    "hub",
+    "include",
+    "jit",
+    "lib",
+    "library",
+    "linalg",
+    "masked",
+    "monitor",
+    "mps",
+    "mtia",
+    "multiprocessing",
+    "nativert",
+    "nested",
+    "nn",
+    "numa",
+    "onnx",
+    "optim",
+    "overrides",
+    "package",
+    "profiler",
+    "quantization",
+    "quasirandom",
+    "random",
+    "return_types",
+    "serialization",
+    "signal",
+    "sparse",
+    "special",
+    "storage",
+    "testing",
+    "torch_version",
+    "types",
+    "utils",
+    "version",
+    "xpu",
+};
+
 static const char *const endings[] = {".py", ".pyc", ".pyx", ".ipynb", ".cpp",
                                       ".cc", ".cxx", ".c",   ".cu",    ".cuh",
                                       ".h",  ".hpp", ".so"};
@@ -343,10 +452,22 @@ is_plain_path(const char *path, size_t length)
     return count_ending(path, length) > 0;
 }
 
+/* Tell whether the path's first part is one that PyTorch's package has at its top. */
+static bool
+is_torch_part(const char *path, size_t length)
+{
+    size_t part = 0;
+    while (part < length && !dryi_is_path_separator(path[part]))
+        part++;
+    if (part == length)
+        part -= count_ending(path, length);
+    return is_in(torch_parts, COUNT_OF(torch_parts), path, part);
+}
+
 /*
  * A folder called torch is not enough: people call their projects and their environments
  * that. The one that pip and distributions install in site-packages or dist-packages is
- * PyTorch's.
+ * PyTorch's, and in it what PyTorch has there: projects are put below it, too.
  */
 size_t
 dryi_public_tail(const char *path, size_t length)
@@ -366,7 +487,10 @@ dryi_public_tail(const char *path, size_t length)
     }
     if (tail + torch_length + 2 >= length)
         return length;
-    return is_plain_path(path + tail + 1, length - tail - 1) ? tail + 1 : length;
+    const char *rest = path + tail + 1 + torch_length + 1;
+    size_t rest_length = length - tail - torch_length - 2;
+    return is_torch_part(rest, rest_length) && is_plain_path(rest, rest_length) ? tail + 1
+                                                                                : length;
 }
 
 bool
