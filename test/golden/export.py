@@ -303,6 +303,27 @@ def check_svg(data):
             assert "nan" not in value and "inf" not in value, value
 
 
+def check_legend(data):
+    """Who holds more at the peak is named before who holds less."""
+    texts = ["".join(element.itertext()) for element in ElementTree.fromstring(data).iter()
+             if element.tag.endswith("}text")]
+    begin = [i for i, text in enumerate(texts) if text.startswith("bytes at the peak")]
+    if not begin:
+        return
+    units = {"B": 1, "KiB": 2 ** 10, "MiB": 2 ** 20, "GiB": 2 ** 30, "TiB": 2 ** 40}
+    rows, bytes_before = [], None
+    for text in texts[begin[0] + 1:]:
+        size = re.fullmatch(r"([0-9.]+) ([KMGT]?i?B)", text)
+        if size:
+            bytes_before = float(size[1]) * units[size[2]]
+        elif bytes_before is not None:
+            rows.append((bytes_before, text))
+            bytes_before = None
+    named = [size for size, text in rows if text != "before the recording"
+             and not re.fullmatch("[0-9]+ other lines?", text)]
+    assert named == sorted(named, reverse=True), rows
+
+
 class Safe(pickle.Unpickler):
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"global {module}.{name}")
@@ -335,7 +356,9 @@ def check_file(path, folder, queries, *, is_deep=True):
     total = check_speedscope(out("o.speedscope.json")[0], whole)
     check_folded(out("o.folded")[0], total)
     check_csv(out("o.csv")[0], whole)
-    check_svg(out("o.svg")[0])
+    picture = out("o.svg")[0]
+    check_svg(picture)
+    check_legend(picture)
     check_svg(out("t.svg", "--axis", "time")[0])
     check_svg(out("m.svg", "--view", "map")[0])
     check_pickle(out("o.pickle")[0], whole)

@@ -151,7 +151,22 @@ sum_up_slots(struct picture *p)
         p->sums[i] += i % count > 0 ? p->sums[i - 1] : 0;
 }
 
-/* Colours go by area; the legend says the bytes at the peak. */
+/* One allocation alive at the peak outweighs every area: all areas together are no more. */
+static enum dry_status
+add_peak_weight(void *self, uint32_t number)
+{
+    struct picture *p = self;
+    const struct dry_allocation *a = p->view->allocations + number;
+    double whole =
+        (double)p->axis.column_count * (double)p->view->peaks[DRY_CURVE_ACTIVE].bytes;
+    svg_owners_add(&p->owners, a, (double)a->size * (1 + whole));
+    return DRY_OK;
+}
+
+/*
+ * Colours go to those who hold most at the peak, whose bytes the legend says; those who hold
+ * nothing then go by area.
+ */
 static bool
 rank_owners(struct picture *p)
 {
@@ -165,10 +180,11 @@ rank_owners(struct picture *p)
         if (begin < end)
             svg_owners_add(&p->owners, a, (double)(end - begin) * (double)a->size);
     }
+    uint32_t peak = p->view->peaks[DRY_CURVE_ACTIVE].moment;
+    dry_timeline_visit_alive(p->timeline, peak, add_peak_weight, p);
     svg_owners_rank(&p->owners);
     sum_up_slots(p);
-    dry_timeline_visit_alive(p->timeline, p->view->peaks[DRY_CURVE_ACTIVE].moment,
-                             add_peak, p);
+    dry_timeline_visit_alive(p->timeline, peak, add_peak, p);
     return true;
 }
 
@@ -461,7 +477,7 @@ write_legend(struct picture *p)
 {
     size_t index = 0;
     svg_text(p->w, SVG_LEFT, LEGEND_TOP - 18, "fill=\"#444\"",
-             "bytes at the peak; the largest areas lie lowest");
+             "bytes at the peak; who holds most then lies lowest");
     for (unsigned i = 0; i < SVG_SLOT_COUNT; i++) {
         unsigned slot = i == 0 ? SVG_SLOT_GHOST : i - 1;
         char name[EXPORT_NAME_BYTES], bytes[TERM_NUMBER_BYTES];
