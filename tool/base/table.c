@@ -126,8 +126,8 @@ print_cut(const char *cell, size_t width, FILE *out)
 }
 
 /*
- * Measure the beginning of a cell that is printed on one line, in bytes: whole words, or of a
- * word that is longer than that, a part. Nothing is left out.
+ * Measure the beginning of a cell that is printed on one line, in bytes: whole words, which
+ * end at a blank or behind a comma, or of one that is longer, a part. Nothing is left out.
  */
 static size_t
 measure_line(const char *cell, size_t width)
@@ -135,7 +135,7 @@ measure_line(const char *cell, size_t width)
     size_t most = (size_t)(term_skip_columns(cell, width) - cell), words = most;
     if (!cell[most])
         return most;
-    while (words > 0 && cell[words] != ' ')
+    while (words > 0 && cell[words] != ' ' && cell[words - 1] != ',')
         words--;
     return words > 0 ? words : most;
 }

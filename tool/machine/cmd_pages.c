@@ -39,7 +39,7 @@ static const char about_text[] =
     "Lists the kinds and sizes of pages that this machine has, and the pools of huge "
     "ones. 'bench' measures what they give here: filling, random loads, locking, giving "
     "back; and what a tensor's memory costs under each malloc that 'drystone run' sets "
-    "up. It takes about a minute; nothing else should run.";
+    "up. It takes about three minutes; nothing else should run.";
 
 static int
 measure(const struct values *v, const struct dry_topology_view *view)

@@ -422,7 +422,7 @@ print_methods(const struct plan_report *r)
     struct term term;
     struct table t;
     term_init(&term, stdout);
-    table_init(&t, "<method <fits >peak >held >more_time >least <class");
+    table_init(&t, "<method <fits >peak >held >more >least <class");
     for (size_t i = 0; i < r->row_count; i++)
         add_method(&t, &r->rows[i], plan_report_has_limit(r));
     printf("\n");

@@ -177,10 +177,6 @@ print_recorded(const struct replay_report *r)
     printf("\n");
 }
 
-/* The columns that the figures take of a terminal at most; the settings get the rest. */
-#define FIGURE_COLUMNS 58
-#define PLACE_FIGURE_COLUMNS 66
-
 static void
 add_verdict(struct table *t, const struct replay_report *r, const struct dry_run *run)
 {
@@ -236,13 +232,13 @@ columns_of(const struct replay_report *r)
 {
     if (r->has_places)
         return r->finds_capacity
-                   ? "<settings <place >peak >x_live >calls >remaps >driver >runs_on"
-                   : "<settings <place >peak >x_live >calls >remaps >driver >result";
+                   ? "=settings <place >peak >x_live >calls >remaps >driver >runs_on"
+                   : "=settings <place >peak >x_live >calls >remaps >driver >result";
     if (r->across)
-        return r->finds_capacity ? "<release >peak >end >calls >retries >driver >runs_on"
-                                 : "<release >peak >end >calls >retries >driver >result";
-    return r->finds_capacity ? "<settings >peak >end >calls >retries >driver >runs_on"
-                             : "<settings >peak >end >calls >retries >driver >result";
+        return r->finds_capacity ? "=release >peak >end >calls >retries >driver >runs_on"
+                                 : "=release >peak >end >calls >retries >driver >result";
+    return r->finds_capacity ? "=settings >peak >end >calls >retries >driver >runs_on"
+                             : "=settings >peak >end >calls >retries >driver >result";
 }
 
 static bool
@@ -329,9 +325,8 @@ print_oom(const struct replay_report *r, size_t row, const struct dry_run *run)
 
 /* Below the table: what its cells had no room for. */
 static void
-print_rows_in_full(const struct replay_report *r, const struct term *term)
+print_rows_in_full(const struct replay_report *r)
 {
-    int figures = r->has_places ? PLACE_FIGURE_COLUMNS : FIGURE_COLUMNS;
     for (size_t i = 0; i < r->row_count; i++) {
         const struct replay_row *row = &r->rows[i];
         if (row->run.oom)
@@ -342,12 +337,6 @@ print_rows_in_full(const struct replay_report *r, const struct term *term)
             print_steady(i + 1, &row->run);
         if (row->run.has_order)
             print_order(i + 1, &row->run);
-        if (term->is_terminal && row->conf &&
-            (int)strlen(row->label) > term->width - figures) {
-            printf("  row %zu: ", i + 1);
-            term_print_text(stdout, row->conf, strlen(row->conf));
-            printf("\n");
-        }
     }
 }
 
@@ -368,7 +357,7 @@ replay_report_print(const struct replay_report *r)
     printf("\n");
     if (!print_table(r, &term))
         return false;
-    print_rows_in_full(r, &term);
+    print_rows_in_full(r);
     if (r->across)
         across_print(r->across);
     return true;
