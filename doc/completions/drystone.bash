@@ -36,7 +36,7 @@ _drystone()
     esac
     case $command in
         info) options="--json --help" ;;
-        explain) options="--at --message --gpu-total --device --runs --rows --fail-if --baseline --annotate --json --help" ;;
+        explain) options="--at --message --gpu-total --device --runs --compat --rows --fail-if --baseline --annotate --json --help" ;;
         top) options="--at --by --inverted --stacks --rows --device --json --help" ;;
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --fail-if --baseline --annotate --json --help" ;;
