@@ -10,6 +10,7 @@
 static const struct command *const commands[] = {
     &command_info,      &command_explain, &command_top,      &command_frag,
     &command_steps,     &command_diff,    &command_replay,   &command_recommend,
+    &command_report,    &command_serve,   &command_tui,      &command_view,
     &command_dry_run,   &command_plan,    &command_estimate, &command_export,
     &command_anonymize, &command_doctor,  &command_run,      &command_pages,
     &command_demo,      &command_mcp,

@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo mcp help
+set -l commands info explain top frag steps diff replay recommend report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -10,6 +10,10 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a report -d 'one page with verdict, timeline, map and owners, to open...'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a serve -d 'the page of the views in a browser, with every event'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a tui -d 'the timeline, owners, map and verdict in the terminal'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a view -d 'look at it'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a dry-run -d 'the memory of a training script, without a GPU'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a plan -d 'what to keep and what to run again, so that a step fits'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a estimate -d 'the memory that training or serving a model needs'
@@ -22,7 +26,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d '
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend dry-run plan estimate export anonymize doctor run pages demo mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -94,6 +98,15 @@ complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from report" -s o -l output -r -d 'the page'
+complete -c drystone -n "__fish_seen_subcommand_from report" -l max-size -x -d 'bytes of the page at most'
+complete -c drystone -n "__fish_seen_subcommand_from report" -s q -l quick -d 'leave out what other settings would do, which takes replays'
+complete -c drystone -n "__fish_seen_subcommand_from report" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from serve" -l open -d 'open the page in the desktops browser'
+complete -c drystone -n "__fish_seen_subcommand_from serve" -s p -l port -x -d 'the port on 127.0.0.1'
+complete -c drystone -n "__fish_seen_subcommand_from serve" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from tui" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from view" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s c -l card -x -d 'the card to run on'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s g -l gpus -x -d 'how many of them this machine has'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l vary -x -d 'run once for each value, BATCH=8,16,32, with {BATCH} in...'

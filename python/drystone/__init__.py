@@ -2,6 +2,7 @@
 """Drystone in Python: make the memory of deep-learning programs fit.
 
     drystone.open(path)       a memory snapshot: tables, verdicts, replays
+    drystone.show(path)       the same as pictures, in a notebook
     drystone.empty            tensors on huge pages; also zeros and from_file, see drystone.tensor
     drystone.torch            our allocators inside PyTorch; a snapshot when memory runs out
     drystone.plan             measures a model, has it planned, and runs the plan
@@ -21,7 +22,7 @@ from ._errors import ArgumentError, Error, SpaceError
 _LAZY = {"Snapshot": "snapshot", "Tensor": "tensor", "auto_checkpoint": "checkpoint",
          "checkpoint": "checkpoint", "compile_budget": "checkpoint", "empty": "tensor",
          "find_command": "_command", "find_library": "_library", "from_file": "tensor",
-         "open": "snapshot", "plan": "plan", "zeros": "tensor"}
+         "open": "snapshot", "plan": "plan", "show": "snapshot", "zeros": "tensor"}
 
 __all__ = sorted(["ArgumentError", "Error", "SpaceError", *_LAZY])
 

@@ -15,10 +15,11 @@ from typing import Any
 
 from ._record import Record
 from ._result import Result
+from ._show import Page, show
 from ._snapshot import Snapshot
 from ._table import Table
 
-__all__ = ["Record", "Result", "Snapshot", "Table", "open"]
+__all__ = ["Page", "Record", "Result", "Snapshot", "Table", "open", "show"]
 
 
 def open(given: Any) -> Snapshot:

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""The terminal's view, driven in tmux as a person would: tui.py TOOL MAKE_CASES
+
+Each state is read off the screen, at 80 by 24, at other sizes, without UTF-8, without colours,
+and of a file whose names are hostile.
+"""
+import itertools
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+WAIT_SECONDS = 60
+numbers = itertools.count()  # a server that ends must not meet the next one
+
+
+class Terminal:
+    """One program in a tmux of its own."""
+
+    def __init__(self, folder, words, width=80, height=24, term="screen", lang="C.UTF-8"):
+        self.tmux = ["tmux", "-u", "-S", str(folder / f"tmux{next(numbers)}"), "-f", "/dev/null"]
+        command = " ".join(f"'{word}'" for word in words)
+        environment = {**os.environ, "LC_ALL": lang}
+        self.run("new-session", "-d", "-x", str(width), "-y", str(height),
+                 f"env TERM={term} LC_ALL={lang} {command}; echo ended $?; sleep 600",
+                 env=environment)
+
+    def run(self, *words, **more):
+        return subprocess.run([*self.tmux, *words], check=True, text=True,
+                              stdout=subprocess.PIPE, **more).stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        subprocess.run([*self.tmux, "kill-server"], check=False, stderr=subprocess.DEVNULL)
+
+    def screen(self):
+        return self.run("capture-pane", "-p").split("\n")
+
+    def press(self, *keys):
+        self.run("send-keys", *keys)
+
+    def wait_for(self, *texts):
+        """The screen once it has all the texts."""
+        end = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < end:
+            screen = self.screen()
+            if all(any(text in line for line in screen) for text in texts):
+                return screen
+            time.sleep(0.05)
+        raise AssertionError((texts, self.screen()))
+
+
+def cursor_of(screen):
+    line = next(line for line in screen if line.startswith("moment "))
+    return int(line[7:line.index(" of ")].replace(" ", ""))
+
+
+def check_walk(folder, tool, path):
+    with Terminal(folder, [tool, "tui", path]) as t:
+        screen = t.wait_for("moment ", "[?] keys", "1 owners")
+        assert path.name in screen[0] and "out of memory" in screen[0]
+        assert any("!" in line and "^" in line for line in screen)
+        assert sum("mlp.py" in line for line in screen) == 2, screen
+        first = cursor_of(screen)
+        t.press("]")
+        t.wait_for(f"moment {first + 1} of ")
+        t.press("[", "[")
+        t.wait_for(f"moment {first - 1} of ")
+        t.press("2")
+        screen = t.wait_for("hole ", "] ")
+        t.press("3")
+        t.wait_for("VERDICT", "reserved")
+        t.press("?")
+        t.wait_for("one column", "zoom at the cursor")
+        t.press("1", "/", "g", "e", "l", "u", "Enter")
+        screen = t.wait_for('with "gelu"', "mlp.py:30 gelu")
+        assert not any("attention.py" in line for line in screen)
+        t.press("Escape")
+        t.wait_for("attention.py")
+        t.press("e")
+        last = cursor_of(t.wait_for("1 owners"))
+        t.press("Home")
+        assert cursor_of(t.wait_for("moment 0 of ")) == 0 < last
+        t.press("o")
+        t.wait_for(f"moment {first} of ")
+        t.press("+", "+", "+")
+        t.press("Right")
+        moved = cursor_of(t.wait_for("1 owners"))
+        assert first <= moved
+        t.press("q")
+        t.wait_for("ended 0")
+
+
+def check_sizes(folder, tool, path):
+    with Terminal(folder, [tool, "tui", path], 120, 40) as t:
+        t.wait_for("1 owners", "q quit")
+        for width, height in ((80, 24), (200, 50), (40, 12), (79, 23)):
+            t.run("resize-window", "-x", str(width), "-y", str(height))
+            screen = t.wait_for("1 owners", "moment ")
+            assert all(len(line) <= width for line in screen), (width, screen)
+        t.press("q")
+        t.wait_for("ended 0")
+
+
+def check_plain(folder, tool, path):
+    """Without UTF-8 and without colours, everything is ASCII."""
+    with Terminal(folder, [tool, "tui", path], term="vt100", lang="C") as t:
+        screen = t.wait_for("1 owners", "##")
+        assert all(line.isascii() for line in screen), screen
+        t.press("q")
+        t.wait_for("ended 0")
+
+
+def check_hostile(folder, tool, path):
+    """Names that are escapes or turn the direction of text are shown as marks."""
+    snapshot = pickle.loads(path.read_bytes())
+    for trace in snapshot["device_traces"]:
+        for event in trace:
+            for frame in event.get("frames", []):
+                frame["filename"] = "/home/u/\x1b[2J\x1b]0;evil\x07\u202ecode\n\t.py"
+    hostile = folder / "hostile.pickle"
+    hostile.write_bytes(pickle.dumps(snapshot, protocol=4))
+    with Terminal(folder, [tool, "tui", hostile]) as t:
+        screen = t.wait_for("1 owners", "evil", "q quit")
+        assert "hostile.pickle" in screen[0]
+        assert "\u202e" not in "".join(screen)
+        t.press("q")
+        t.wait_for("ended 0")
+
+
+def check_refusals(tool, path):
+    for words, status in ((["tui"], 2), (["tui", "-"], 2), (["tui", path], 2),
+                          (["tui", path.parent / "absent"], 3), (["view"], 2)):
+        done = subprocess.run([tool, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False)
+        assert done.returncode == status, (words, done)
+
+
+def main():
+    tool, make_cases = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cases = folder / "cases"
+        subprocess.run([make_cases, cases], check=True, stdout=subprocess.DEVNULL)
+        path = cases / "capacity-caught.pickle"
+        done = subprocess.run([tool, "tui", path], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False)
+        if "this build has no terminal view" in done.stderr:
+            print("ncurses was not found: there is no terminal view to try")
+            sys.exit(77)
+        check_refusals(tool, path)
+        if not shutil.which("tmux"):
+            print("there is no tmux to drive the terminal's view in")
+            sys.exit(77)
+        check_walk(folder, tool, path)
+        check_sizes(folder, tool, path)
+        check_plain(folder, tool, path)
+        check_hostile(folder, tool, path)
+
+
+main()

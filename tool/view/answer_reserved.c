@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reserved bytes that the program would have had under other settings, over the moments of
+ * the record. Events differ between the two, so both are counted by the program's requests: the
+ * moment with the n-th allocation of the record is that with the n-th of the run.
+ */
+#include "view/answers.h"
+
+#include <stdlib.h>
+
+struct run {
+    const struct view_device *device;
+    struct dry_trace *trace;
+    struct dry_replay *replay;
+    struct dry_timeline *timeline;
+    const struct dry_timeline_view *v;
+    uint32_t births; /* allocations of the run that are no ghosts */
+    uint32_t before; /* of them, made for what was alive before the window */
+};
+
+static bool
+begin(struct run *r, const char *conf)
+{
+    struct dry_replay *recorded = r->device->replay;
+    struct dry_run_options options;
+    struct dry_replay_options again;
+    dry_run_options_init(&options);
+    dry_replay_options_init(&again);
+    options.conf = conf;
+    options.capacity_bytes = 0; /* the recorded one, where it is known */
+    again.device = r->device->v->device;
+    if (dry_replay_record(recorded, &options, &r->trace, NULL) != DRY_OK ||
+        dry_replay_create(r->trace, &again, &r->replay, NULL) != DRY_OK ||
+        dry_timeline_create(r->replay, NULL, &r->timeline, NULL) != DRY_OK)
+        return false;
+    r->v = dry_timeline_get_view(r->timeline);
+    r->births = r->v->allocation_count - r->v->ghost_count;
+    uint32_t asked = r->device->v->allocation_count - r->device->v->ghost_count;
+    size_t live = dry_replay_get_check(recorded)->live_before;
+    r->before = r->births >= asked + live ? (uint32_t)live : 0;
+    return true;
+}
+
+static void
+end(struct run *r)
+{
+    dry_timeline_destroy(r->timeline);
+    dry_replay_destroy(r->replay);
+    dry_trace_destroy(r->trace);
+}
+
+/* Return how many allocations of the record are born at `moment` or before. */
+static uint32_t
+born_until(const struct dry_timeline_view *v, uint32_t moment)
+{
+    uint32_t low = 0, high = v->allocation_count - v->ghost_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (v->allocations[middle].begin <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Return the moment of the run at which it has made `count` requests; its end, if it fails
+   before. */
+static uint32_t
+moment_of(const struct run *r, uint32_t count)
+{
+    uint64_t number = (uint64_t)r->before + count;
+    if (number == 0)
+        return 0;
+    return number <= r->births ? r->v->allocations[number - 1].begin : r->v->dump_moment;
+}
+
+static uint64_t
+highest(const struct run *r, uint32_t from, uint32_t to)
+{
+    struct dry_axis axis = {
+        .from = from, .to = to > from ? to : from + 1, .column_count = 1};
+    struct dry_curve_column column;
+    if (dry_timeline_curve(r->timeline, DRY_CURVE_RESERVED, &axis, &column, NULL) !=
+        DRY_OK)
+        return 0;
+    return column.max;
+}
+
+static void
+put_curve(struct pack *p, const struct run *r)
+{
+    uint32_t moments = r->device->moments, last = 0;
+    uint32_t count = moments < VIEW_TILE_COLUMNS ? moments : VIEW_TILE_COLUMNS;
+    unsigned begins = pack_column(p, "col_begin", PACK_U32);
+    unsigned max = pack_column(p, "reserved_max", PACK_F64);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t begin_at = (uint32_t)((uint64_t)moments * i / count);
+        uint32_t end_at = (uint32_t)((uint64_t)moments * (i + 1) / count);
+        uint32_t to = moment_of(r, born_until(r->device->v, end_at - 1)) + 1;
+        pack_u32(p, begins, begin_at);
+        pack_f64(p, max, (double)highest(r, last, to));
+        last = to - 1;
+    }
+}
+
+bool
+answer_reserved(const struct view_device *device, const char *conf, struct answer *answer)
+{
+    struct run r = {.device = device};
+    struct pack p = {0};
+    bool is_fine = begin(&r, conf);
+    if (is_fine)
+        put_curve(&p, &r);
+    is_fine = is_fine && pack_write(&p, answer);
+    pack_finish(&p);
+    end(&r);
+    return is_fine;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_REPORT_SET_H
+#define TOOL_REPORT_SET_H
+
+/*
+ * The answers that a report holds, chosen by their worth until its bytes are spent:
+ *
+ *     1. the verdict, the facts and the steps of each file; the whole timeline, the map and
+ *        the owners of each device at its failure, its peak and its end; curves under the
+ *        settings that `recommend` found best
+ *     2. every level of tiles around these moments, then the other tiles, level by level
+ *     3. pages of events, those around these moments first
+ *
+ * An answer is kept as base64 of its zlib stream. The sentences of what did not fit go into
+ * the answer `about`.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "base/progress.h"
+#include "view/view.h"
+
+struct report_entry {
+    char *key, *text;
+    size_t length; /* of the text */
+};
+
+#define REPORT_CURVES_MAX 6 /* under other settings, of each file */
+#define REPORT_SENTENCES_MAX 4
+#define REPORT_SENTENCE_BYTES 128
+
+struct report_set {
+    struct view *view;
+    struct progress *progress;
+    size_t budget, used; /* bytes of the texts and their keys */
+    struct report_entry *entries;
+    size_t count, capacity;
+    json_t *recommended; /* the JSON of `recommend`, of one file at a time; NULL */
+    bool is_what_if;     /* with the replays of `recommend` */
+    bool has_failed;     /* no memory */
+    size_t tiles_wanted, tiles_kept, pages_wanted, pages_kept, maps_wanted, maps_kept;
+    char sentences[REPORT_SENTENCES_MAX][REPORT_SENTENCE_BYTES];
+    const char *sentence_list[REPORT_SENTENCES_MAX];
+    size_t sentence_count;
+};
+
+/* Choose the answers. False: no memory. report_set_finish() is due in any case. */
+bool report_set_fill(struct report_set *set);
+void report_set_finish(struct report_set *set);
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Elements. Texts go in by textContent alone, so a name of a function can never become markup.
+ */
+
+export type Child = Node | string | null | undefined | false;
+type Props = {
+  class?: string; title?: string; href?: string; id?: string; type?: string; role?: string;
+  tabIndex?: number; value?: string; disabled?: boolean; colSpan?: number; hidden?: boolean;
+  placeholder?: string; htmlFor?: string; open?: boolean; scope?: string; checked?: boolean;
+  aria?: Record<string, string>; data?: Record<string, string>;
+  on?: { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
+};
+
+/* Make an element with properties and children. A child that is a string becomes text. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined) continue;
+    if (key === "class") node.className = value as string;
+    else if (key === "role") node.setAttribute("role", value as string);
+    else if (key === "aria")
+      for (const [k, v] of Object.entries(value as Record<string, string>))
+        node.setAttribute(`aria-${k}`, v);
+    else if (key === "data") Object.assign(node.dataset, value);
+    else if (key === "on")
+      for (const [k, v] of Object.entries(value as Record<string, EventListener>))
+        node.addEventListener(k, v);
+    else (node as unknown as Record<string, unknown>)[key] = value;
+  }
+  add(node, ...children);
+  return node;
+}
+
+export function add(node: Node, ...children: Child[]): void {
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false)
+      node.appendChild(typeof child === "string" ? document.createTextNode(child) : child);
+}
+
+export function clear(node: Element, ...children: Child[]): void {
+  node.replaceChildren();
+  add(node, ...children);
+}
+
+export function button(text: string, title: string, press: () => void, cls = ""): HTMLButtonElement {
+  return el("button", { type: "button", class: cls, title, on: { click: press } }, text);
+}
+
+/* Make a labelled choice of `options`: pairs of value and text. */
+export function choice(label: string, options: [string, string][], value: string,
+                       change: (value: string) => void): HTMLLabelElement {
+  const select = el("select", { on: { change: () => change(select.value) } },
+    ...options.map(([v, text]) => {
+      const option = el("option", { value: v }, text);
+      option.selected = v === value;
+      return option;
+    }));
+  return el("label", { class: "choice" }, el("span", {}, label), select);
+}
+
+export interface TableColumn { head: string; right?: boolean; title?: string; class?: string }
+
+/* Make a table. `rows` hold a cell for each column; the first cell of a row is its heading. */
+export function table(caption: string, columns: TableColumn[], rows: Child[][],
+                      rowClass?: (i: number) => string): HTMLTableElement {
+  const side = (c: TableColumn) => `${c.right ? "right" : ""} ${c.class ?? ""}`.trim();
+  return el("table", {},
+    el("caption", { class: "unseen" }, caption),
+    el("thead", {}, el("tr", {}, ...columns.map((c) =>
+      el("th", { scope: "col", class: side(c), title: c.title }, c.head)))),
+    el("tbody", {}, ...rows.map((cells, r) =>
+      el("tr", { class: rowClass?.(r) ?? "" }, ...cells.map((cell, i) =>
+        el("td", { class: side(columns[i]) }, cell))))));
+}
+
+/* Make a bar whose filled part is `share` of its width, for the eye alone. */
+export function bar(share: number, colour?: string): HTMLElement {
+  const fill = el("span", { class: "fill" });
+  fill.style.width = `${Math.max(0, Math.min(100, 100 * share)).toFixed(2)}%`;
+  if (colour !== undefined) fill.style.background = colour;
+  return el("span", { class: "bar", aria: { hidden: "true" } }, fill);
+}

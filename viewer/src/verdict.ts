@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The verdict: what `drystone explain` says, as cards. Numbers lead to where they can be seen. */
+
+import { oomMoment } from "./about.ts";
+import type { App, View } from "./app.ts";
+import { bar, clear, el, table, type Child } from "./dom.ts";
+import { bytes, clean, count, duration, percent, plural } from "./format.ts";
+import { categoryColour } from "./palette.ts";
+import { causeWords, changeWords } from "./words.ts";
+import type { State } from "./state.ts";
+
+interface Term { name: string; bytes: number }
+interface Proof { left: Term[]; relation: string; right: Term[]; left_bytes: number; right_bytes: number }
+interface Finding {
+  cause: string; confidence_percent: number; assumed: boolean; bytes: number; proofs: Proof[];
+  note: string | null;
+}
+export interface ExplainOwner {
+  line: string; operation: string | null; bytes: number; count: number; largest_bytes: number;
+}
+interface Change {
+  kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number;
+  reserved_peak_bytes: number | null; oom_at_event: number | null;
+}
+export interface Explain {
+  device: number; devices: number; simulated: boolean; verdict: string;
+  moment: { kind: string; event: number | null; time_us: number };
+  state: Record<string, number>;
+  oom: null | {
+    request_bytes: number; request_line: string | null; device_free_bytes: number | null;
+    budget_bytes: number | null; short_bytes: number; other_bytes: number | null; number: number;
+    count: number; freed_after: number; end_active_bytes: number; end_reserved_bytes: number;
+  };
+  findings: Finding[]; owners: ExplainOwner[];
+  categories: Record<string, { bytes: number; confidence_percent: number }>;
+  step: null | { index: number; allocations: number; allocations_of_a_whole_step: number;
+    active_peak_bytes_of_a_whole_step: number; source: string };
+  siblings: { device: number; subject: boolean; oom: boolean; peak_bytes: number; held_bytes: number;
+    typical_bytes: number; done: number }[];
+  projected_bytes: number | null; changes: Change[];
+  trust: { level: string; exact: boolean; checked: boolean; reason: string | null;
+    unmatched_frees: number; ghost_bytes: number; covered_bytes: number; unexplained_bytes: number;
+    time_reversals: number };
+}
+export interface Recommend {
+  candidates: { caveats: { name: string; text: string }[] }[];
+}
+
+const OWNERS = 12;
+
+export class Verdict implements View {
+  private explain: Explain | null = null;
+  private caveats = new Map<string, string>();
+
+  constructor(private readonly app: App, private readonly host: HTMLElement) {
+    host.append(el("p", { class: "faint" }, "Reading the verdict…"));
+  }
+
+  update(now: State, before: State | null): void {
+    if (before === null || before.file !== now.file || before.device !== now.device)
+      void this.load();
+  }
+
+  private async load(): Promise<void> {
+    const { app } = this, file = app.fileIndex;
+    try {
+      this.explain = await app.json<Explain>(`${file}/explain`);
+      const recommend = await app.json<Recommend>(`${file}/recommend`).catch(() => null);
+      for (const c of recommend?.candidates ?? [])
+        for (const { name, text } of c.caveats) this.caveats.set(name, text);
+    } catch (error) {
+      clear(this.host, el("p", { class: "error" }, `The verdict cannot be read: ${String(error)}`));
+      return;
+    }
+    if (file === app.fileIndex) this.paint();
+  }
+
+  /* Link to the state that the verdict speaks of, in another view. */
+  private place(text: string, change: Partial<State>): HTMLElement {
+    const { app } = this, e = this.explain as Explain;
+    const device = app.file.devices.findIndex((d) => d.device === e.device);
+    return app.link(text, { device: Math.max(0, device), a: null, pick: null, from: null, to: null,
+      ...change });
+  }
+
+  private paint(): void {
+    const { explain: e, host, app } = this;
+    if (e === null) {
+      clear(host, el("p", { class: "error" }, "The verdict was left out of this report."));
+      return;
+    }
+    clear(host, el("div", { class: "verdict" },
+      this.head(e),
+      el("div", { class: "column" }, this.sums(e), this.why(e), this.siblings(e), this.trust(e)),
+      el("div", { class: "column" }, this.changes(e), this.owners(e))));
+    if (app.device.device !== e.device)
+      host.prepend(el("p", { class: "notice" },
+        `The verdict of a file is that of its most telling device, which is device ${e.device}. `,
+        this.place(`Show device ${e.device}`, {})));
+  }
+
+  private head(e: Explain): HTMLElement {
+    const kind = e.oom !== null ? "bad" : e.verdict === "none" ? "good" : "warn";
+    const when = e.moment.time_us > 0 ? ` (+${duration(e.moment.time_us)})` : "";
+    const event = e.moment.event === null ? "" : ` at event ${count(e.moment.event)}`;
+    const place = e.oom !== null ? `Out of memory${event}${when}`
+      : e.moment.kind === "peak" ? `At the peak${event}${when}`
+      : e.moment.kind === "end" ? "At the end of the file" : `State${event}${when}`;
+    const rest = e.findings.slice(1).map((f) =>
+      el("p", {}, el("strong", {}, `${f.cause}: `), causeWords(f.cause).replace(/^[^:]*: /, ""), f.assumed ? " (assumed)" : ""));
+    return el("section", { class: `card head ${kind}` },
+      el("p", { class: "over" }, `${this.app.file.name}, device ${e.device} `, "· ",
+        this.place(place, { view: "timeline" }),
+        e.simulated ? " · requests alone, placed by PyTorch's rules on a simulated device" : ""),
+      el("h2", {}, headline(e)), ...rest,
+      e.oom !== null && this.request(e));
+  }
+
+  private request(e: Explain): HTMLElement {
+    const oom = e.oom as NonNullable<Explain["oom"]>;
+    const line = oom.request_line === null ? "a line that was not recorded" : clean(oom.request_line);
+    return el("p", { class: "big" }, this.place(bytes(oom.request_bytes), { view: "map" }),
+      " asked for by ", el("code", {}, line),
+      oom.short_bytes > 0 ? ` — ${bytes(oom.short_bytes)} more than could be had` : null,
+      oom.count > 1 ? ` — failure ${oom.number} of ${oom.count}` : null,
+      oom.freed_after > 0 ? el("span", { class: "faint block" },
+        `${plural(oom.freed_after, "block")} went back right after it. The file's end shows ${
+          bytes(oom.end_active_bytes)} of ${bytes(oom.end_reserved_bytes)}: that is not what failed.`) : null);
+  }
+
+  private sums(e: Explain): HTMLElement {
+    const s = e.state;
+    const free = e.oom?.device_free_bytes ?? 0;
+    const whole = Math.max(1, s.reserved_bytes + free);
+    const piece = (name: string, n: number, cls: string, help: string): [HTMLElement, HTMLElement] => {
+      const part = el("span", { class: `piece ${cls}`, title: `${name}: ${bytes(n)}` });
+      part.style.width = `${(100 * n) / whole}%`;
+      return [part, el("div", { class: "sum" }, el("span", { class: `swatch ${cls}` }),
+        el("span", { class: "name" }, name), el("span", { class: "value" }, this.place(bytes(n), { view: "map" })),
+        el("span", { class: "faint" }, help))];
+    };
+    const pieces = [
+      piece("active", s.active_bytes, "active",
+        `in use; ${bytes(s.rounding_bytes)} of it is rounding${
+          s.pending_bytes > 0 ? `, ${bytes(s.pending_bytes)} waits for streams` : ""}`),
+      piece("releasable", s.releasable_bytes, "releasable", "free; given back before anything fails"),
+      piece("stranded", s.stranded_bytes, "stranded",
+        s.private_free_bytes > 0 ? "free, but beside something in use, or in private pools"
+          : "free, but beside something in use"),
+    ];
+    if (e.oom?.device_free_bytes != null)
+      pieces.push(piece("free on the device", free, "device", "PyTorch could have reserved it"));
+    return el("section", { class: "card" },
+      el("h3", {}, "Reserved ", this.place(bytes(s.reserved_bytes), { view: "timeline" })),
+      el("div", { class: "pieces", aria: { hidden: "true" } }, ...pieces.map(([part]) => part)),
+      ...pieces.map(([, line]) => line),
+      e.oom !== null && this.requestBar(e.oom.request_bytes, whole));
+  }
+
+  private requestBar(request: number, whole: number): HTMLElement {
+    const fill = el("span", { class: "piece request" });
+    fill.style.width = `${Math.min(100, (100 * request) / whole)}%`;
+    return el("div", {},
+      el("div", { class: "pieces", aria: { hidden: "true" } }, fill),
+      el("div", { class: "sum" }, el("span", { class: "swatch request" }), el("span", { class: "name" }, "asked for"),
+        el("span", { class: "value" }, bytes(request)),
+        el("span", { class: "faint" }, request > whole ? "more than all of the above" : "drawn to the same scale")));
+  }
+
+  private why(e: Explain): Child {
+    const findings = e.findings.filter((f) => f.cause !== "none");
+    if (findings.length === 0) return null;
+    const side = (terms: Term[]) => terms.flatMap((t, i) =>
+      [i > 0 ? " + " : "", el("b", {}, bytes(t.bytes)), ` ${t.name}`]);
+    return el("section", { class: "card" }, el("h3", {}, "Why"),
+      ...findings.map((f) => el("div", { class: "finding" },
+        el("p", {}, el("strong", {}, f.cause), el("span", { class: "faint" },
+          ` ${f.confidence_percent} % sure${f.assumed ? ", from an assumed size" : ""}`)),
+        ...f.proofs.map((p) => el("p", { class: "proof" }, ...side(p.left),
+          p.relation !== "=" && p.left.length > 1 ? ` = ${bytes(p.left_bytes)}` : "",
+          el("span", { class: "relation" }, ` ${p.relation} `), ...side(p.right),
+          p.relation !== "=" && p.right.length > 1 ? ` = ${bytes(p.right_bytes)}` : "")),
+        f.note !== null && el("p", {}, clean(f.note)))));
+  }
+
+  private owners(e: Explain): Child {
+    if (e.owners.length === 0) return null;
+    const active = Math.max(1, e.state.active_bytes);
+    const rows: Child[][] = e.owners.slice(0, OWNERS).map((o) => [
+      bytes(o.bytes), percent(o.bytes, active), count(o.count), bytes(o.largest_bytes),
+      el("span", { class: "line" }, this.place(clean(o.line), { view: "timeline", q: `"${clean(o.line)}"` }),
+        o.operation !== null && el("span", { class: "faint" }, ` (${clean(o.operation)})`),
+        bar(o.bytes / active))]);
+    const rest = e.owners.slice(OWNERS), sum = rest.reduce((n, o) => n + o.bytes, 0);
+    if (rest.length > 0)
+      rows.push([bytes(sum), percent(sum, active), "", "", this.place(`${rest.length} more lines`, { view: "owners" })]);
+    return el("section", { class: "card" }, el("h3", {}, "Who held it"),
+      table("Lines of code that hold the memory", [{ head: "Bytes", right: true }, { head: "Share", right: true },
+        { head: "Blocks", right: true }, { head: "Largest", right: true }, { head: "Line" }], rows),
+      this.categories(e));
+  }
+
+  private categories(e: Explain): HTMLElement {
+    const all = Object.entries(e.categories).filter(([, c]) => c.bytes > 0);
+    const whole = Math.max(1, e.state.active_bytes);
+    return el("div", { class: "uses" },
+      el("div", { class: "pieces", aria: { hidden: "true" } }, ...all.map(([name, c]) => {
+        const part = el("span", { class: "piece" });
+        part.style.width = `${(100 * c.bytes) / whole}%`;
+        part.style.background = categoryColour(name);
+        return part;
+      })),
+      el("p", {}, ...all.flatMap(([name, c]) => {
+        const swatch = el("span", { class: "swatch" });
+        swatch.style.background = categoryColour(name);
+        return [el("span", { class: "key" }, swatch,
+          this.place(name, { view: "timeline", q: name, colour: "category" }),
+          ` ${bytes(c.bytes)}`, c.confidence_percent > 0 &&
+            el("span", { class: "faint" }, ` ${c.confidence_percent} % sure`))];
+      })));
+  }
+
+  private changes(e: Explain): Child {
+    if (e.changes.length === 0) return null;
+    return el("section", { class: "card" }, el("h3", {}, "What to change"),
+      el("ol", { class: "changes" }, ...e.changes.map((c) => el("li", {},
+        c.setting !== null ? el("code", {}, `PYTORCH_CUDA_ALLOC_CONF=${clean(c.setting) || "''"}`) : null,
+        el("span", {}, ` ${changeText(c)}`),
+        c.setting !== null ? el("span", {}, " ", this.place("compare settings", { view: "whatif" })) : null,
+        ...c.caveats.map((name) => el("p", { class: "faint" }, `but: ${this.caveats.get(name) ?? name}`))))));
+  }
+
+  private siblings(e: Explain): Child {
+    if (e.siblings.length < 2) return null;
+    const top = Math.max(...e.siblings.map((s) => s.peak_bytes), 1);
+    return el("section", { class: "card" }, el("h3", {}, "The same code on the other devices"),
+      table("Devices", [{ head: "Device" }, { head: "Peak", right: true }, { head: "At these lines", right: true },
+        { head: "Each", right: true }, { head: "" }],
+        e.siblings.map((s) => [this.app.link(`device ${s.device}`, { view: "compare" }), bytes(s.peak_bytes),
+          bytes(s.held_bytes), bytes(s.typical_bytes),
+          el("span", { class: "line" }, s.subject ? "this one" : "", s.oom ? " out of memory" : "",
+            bar(s.peak_bytes / top))])),
+      e.projected_bytes !== null && el("p", {},
+        `At the pace of the fullest of them this device would have needed about ${bytes(e.projected_bytes)}.`));
+  }
+
+  private trust(e: Explain): HTMLElement {
+    return el("section", { class: "card" }, el("h3", {}, `Trust: ${e.trust.level}`),
+      el("p", {}, trustText(e), " ", this.place("What is missing, and how to record it", { view: "trust" })));
+  }
+
+  copy(): string {
+    return this.explain === null ? "" : verdictText(this.app, this.explain);
+  }
+}
+
+function headline(e: Explain): string {
+  const words = causeWords(e.verdict);
+  return words[0].toUpperCase() + words.slice(1);
+}
+
+export function changeText(c: Change): string {
+  if (c.setting !== null && c.kind === "setting") {
+    const peak = c.reserved_peak_bytes === null ? "" : `${bytes(c.reserved_peak_bytes)} reserved at the peak`;
+    if (c.removes_oom)
+      return c.oom_at_event === null ? `Replayed: it gets past this failure, ${peak}.`
+        : `Replayed: it gets past this failure, but not past the one at event ${count(c.oom_at_event)}.`;
+    return `Replayed: ${bytes(c.bytes)} less reserved at the peak, ${peak}.`;
+  }
+  return changeWords(c.kind, c.bytes) + (c.removes_oom ? " That removes the failure." : "");
+}
+
+export function trustText(e: Explain): string {
+  const t = e.trust;
+  const replay = t.checked ? `The replay is ${t.exact ? "exact" : "not exact"}`
+    : `The replay was not checked: ${t.reason ?? ""}`;
+  return `${replay}; ${plural(t.unmatched_frees, "free")} without allocation; stacks for ${
+    percent(t.covered_bytes, e.state.active_bytes)} of the active bytes; ${
+    bytes(t.ghost_bytes)} from before the recording${t.time_reversals > 0 ? "; times go backwards" : ""}.`;
+}
+
+/* Write the verdict as text for an issue. */
+function verdictText(app: App, e: Explain): string {
+  const s = e.state, moment = oomMoment(app.device);
+  const out = [`${app.file.name}, device ${e.device}${moment === null ? "" : ", out of memory"}`,
+    `VERDICT  ${e.verdict}: ${causeWords(e.verdict).replace(/^[^:]*: /, "")}`,
+    `reserved ${bytes(s.reserved_bytes)} = active ${bytes(s.active_bytes)} + releasable ${
+      bytes(s.releasable_bytes)} + stranded ${bytes(s.stranded_bytes)}`];
+  if (e.oom !== null)
+    out.push(`asked for ${bytes(e.oom.request_bytes)} by ${clean(e.oom.request_line ?? "an unknown line")}`);
+  out.push("", "who held it:");
+  for (const o of e.owners.slice(0, OWNERS))
+    out.push(`${bytes(o.bytes).padStart(12)}  ${count(o.count).padStart(6)}  ${clean(o.line)}`);
+  out.push("", "what to change:");
+  e.changes.forEach((c, i) => out.push(`${i + 1}. ${c.setting !== null ? `${clean(c.setting)}: ` : ""}${changeText(c)}`));
+  out.push("", `trust ${e.trust.level}: ${trustText(e)}`);
+  return out.join("\n");
+}
+

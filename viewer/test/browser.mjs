@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The page in a browser: opened as a report and from a server, driven by pointer and keys. CHROMIUM
+ * names the browser. PAGE_SHOTS names a folder for pictures of every view.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
+
+const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events", "trust"];
+const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const folder = mkdtempSync(join(tmpdir(), "drystone-page-"));
+const mock = makeAnswers(), several = makeAnswers(3);
+const report = join(folder, "one.html"), ranks = join(folder, "ranks.html");
+let browser, server, base, asked = [], faulty = false;
+
+function findBrowser() {
+  for (const name of ["chromium", "chromium-headless-shell", "google-chrome"])
+    try {
+      return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+    } catch {
+      continue;
+    }
+  throw new Error("no Chromium: set CHROMIUM");
+}
+
+before(async () => {
+  writeFileSync(report, makeReport(page0, mock.answers));
+  writeFileSync(ranks, makeReport(page0, several.answers));
+  browser = await chromium.launch({ timeout: 60000, executablePath: process.env.CHROMIUM || findBrowser(),
+    args: ["--no-sandbox", "--disable-gpu"] });
+  server = createServer((request, response) => {
+    const path = new URL(request.url, "http://localhost").pathname;
+    if (path === "/token/") {
+      response.setHeader("Content-Type", "text/html; charset=utf-8");
+      return response.end(page0);
+    }
+    const key = path.replace("/token/a/", ""), answer = mock.answers.get(key);
+    asked.push(key);
+    response.statusCode = faulty && key.includes("tile/2") ? 500 : answer === undefined ? 404 : 200;
+    return response.end(response.statusCode === 200 ? answer : "");
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${server.address().port}/token/`;
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/* Open the page; every error and every request that leaves it fails the test. */
+async function open(url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(15000);
+  const page = await context.newPage(), faults = [];
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("console", (m) => { if (m.type() === "error" && !m.text().includes("404")) faults.push(m.text()); });
+  page.on("request", (r) => {
+    const to = r.url();
+    if (!to.startsWith("file:") && !to.startsWith("data:") && !to.startsWith("blob:") && !to.startsWith(base))
+      faults.push(`left for ${to}`);
+  });
+  await page.goto(url);
+  return { page, done: async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  } };
+}
+
+const at = (file, hash) => `file://${file}#${hash}`;
+const painted = (page) => page.waitForFunction(() => /^\d/.test(document.body.dataset.painted ?? ""));
+const state = (page) => page.waitForTimeout(260).then(() => page.evaluate(() =>
+  Object.fromEntries(new URLSearchParams(location.hash.slice(1)))));
+
+async function stage(page) {
+  return page.locator(".stage").boundingBox();
+}
+
+test("every view opens, and nothing leaves the page", async () => {
+  for (const view of VIEWS) {
+    const { page, done } = await open(at(report, `view=${view}`));
+    await page.waitForSelector("nav a.on");
+    assert.equal(await page.locator("nav a.on").getAttribute("href").then((h) => h.includes(`view=${view}`)), true);
+    await page.waitForTimeout(150);
+    assert.equal(await page.locator(".error").count(), 0, view);
+    if (process.env.PAGE_SHOTS) await page.screenshot({ path: join(process.env.PAGE_SHOTS, `mock-${view}.png`) });
+    await done();
+  }
+});
+
+test("hostile names are text", async () => {
+  for (const view of ["verdict", "timeline", "owners", "map", "events"]) {
+    const { page, done } = await open(at(report, `view=${view}`));
+    await page.waitForTimeout(250);
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+    const text = await page.locator("body").textContent();
+    assert.ok(!/[\u0000-\u0008\u000b-\u001f\u202a-\u202e]/.test(text.replace(/\n/g, "")), view);
+    assert.equal(await page.locator("main script, main img, main iframe, header b").count(), 0);
+    await done();
+  }
+  const { page, done } = await open(at(report, "view=verdict"));
+  await page.waitForSelector(".verdict");
+  assert.ok((await page.locator("main").textContent()).includes("<script>window.broken=1</script>\\u{1b}[31m\\u{202e}gnp.exe"));
+  await done();
+});
+
+test("a script that is put into a report does not run", async () => {
+  const file = join(folder, "planted.html");
+  writeFileSync(file, makeReport(page0, mock.answers).replace("<p class=\"loading\">", "<script>window.planted=1</script><p onclick=\"1\" class=\"loading\">"));
+  const context = await browser.newContext(), page = await context.newPage();
+  await page.goto(at(file, "view=verdict"));
+  await page.waitForSelector(".verdict");
+  assert.equal(await page.evaluate(() => window.planted), undefined);
+  await context.close();
+});
+
+test("the wheel zooms to single events, and the URL brings the same picture back", async () => {
+  const { page, done } = await open(at(report, "view=timeline"));
+  await painted(page);
+  const box = await stage(page);
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  for (let i = 0; i < 20; i++) await page.mouse.wheel(0, -400);
+  const s = await state(page), span = Number(s.to) - Number(s.from);
+  assert.ok(span <= 6.01, `${span} moments are visible`);
+  const url = page.url();
+  await done();
+  const again = await open(url);
+  await painted(again.page);
+  const t = await state(again.page);
+  assert.equal(t.from, s.from);
+  assert.equal(t.to, s.to);
+  await again.done();
+});
+
+test("a drag moves the picture and does not move the cursor", async () => {
+  const { page, done } = await open(at(report, "view=timeline&from=200&to=400&a=300"));
+  await painted(page);
+  const box = await stage(page);
+  await page.mouse.move(box.x + 400, box.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 300, box.y + 200, { steps: 4 });
+  await page.mouse.up();
+  const s = await state(page);
+  assert.ok(Number(s.from) > 210 && Math.abs(Number(s.to) - Number(s.from) - 200) < 0.1);
+  assert.equal(s.a, "300");
+  await done();
+});
+
+test("hover tells the line, and a click picks the allocation with its stack", async () => {
+  const { page, done } = await open(at(report, "view=timeline"));
+  await painted(page);
+  const box = await stage(page);
+  await page.mouse.move(box.x + 700, box.y + box.height - 60);
+  await page.waitForSelector(".tip:not([hidden])");
+  assert.match(await page.locator(".tip").textContent(), /model\.py:12 load.*64\.00 MiB, weights/);
+  await page.mouse.click(box.x + 700, box.y + box.height - 60);
+  await page.waitForSelector(".details");
+  assert.match(await page.locator(".details h3").textContent(), /64\.00 MiB by model\.py:12 load/);
+  assert.ok(Number((await state(page)).pick) < 8);
+  assert.equal(await page.locator(".details .frame.user").count(), 1);
+  await done();
+});
+
+test("library frames are folded behind the user's own", async () => {
+  const id = mock.lives.findIndex((l) => l.stack === 2);
+  const { page, done } = await open(at(report, `view=timeline&from=0&to=60&pick=${id}`));
+  await page.waitForSelector(".details");
+  assert.equal(await page.locator(".details .fold").count(), 1);
+  assert.equal(await page.locator(".details .fold .frame").isVisible(), false);
+  await page.locator(".details .fold summary").click();
+  assert.equal(await page.locator(".details .fold .frame").isVisible(), true);
+  await done();
+});
+
+test("keys: views, cursor, zoom, second cursor, difference, help", async () => {
+  const { page, done } = await open(at(report, "view=verdict"));
+  await page.waitForSelector(".verdict");
+  await page.keyboard.press("2");
+  await painted(page);
+  const before = Number((await state(page)).a ?? mock.peak);
+  await page.keyboard.press("ArrowRight");
+  assert.equal(Number((await state(page)).a), before + 1);
+  await page.keyboard.press("b");
+  await page.keyboard.press("Shift+ArrowRight");
+  await page.waitForSelector(".ruler");
+  assert.match(await page.locator(".ruler").textContent(), /From A to B/);
+  await page.keyboard.press("x");
+  await page.keyboard.press("+");
+  assert.ok(Number((await state(page)).to) - Number((await state(page)).from) < mock.moments);
+  await page.keyboard.press("0");
+  assert.equal((await state(page)).from, undefined);
+  await page.keyboard.press("o");
+  assert.equal(Number((await state(page)).a), mock.peak);
+  await page.keyboard.press("ArrowUp");
+  await page.waitForSelector(".details");
+  await page.keyboard.press("?");
+  assert.equal(await page.locator("dialog.keys").evaluate((d) => d.open), true);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("dialog.keys").evaluate((d) => d.open), false);
+  await done();
+});
+
+test("the keyboard alone reaches the tabs, the plot and the panel", async () => {
+  const { page, done } = await open(at(report, "view=timeline"));
+  await painted(page);
+  const seen = new Set();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Tab");
+    seen.add(await page.evaluate(() => document.activeElement?.className || document.activeElement?.tagName));
+  }
+  for (const wanted of ["skip", "stage", "side", "SELECT", "key"]) assert.ok(seen.has(wanted), `${wanted} of ${[...seen]}`);
+  await done();
+});
+
+test("a search highlights and lists, by line, category and size", async () => {
+  const { page, done } = await open(at(report, "view=timeline"));
+  await painted(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("weights");
+  await page.waitForSelector(".hits");
+  assert.match(await page.locator(".hits h3").textContent(), /8 allocations found/);
+  assert.equal((await state(page)).q, "weights");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(".hits", { state: "detached" });
+  await page.keyboard.press("/");
+  await page.keyboard.type(">60MiB model.py:12");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".hits");
+  assert.match(await page.locator(".hits h3").textContent(), /8 allocations/);
+  await done();
+});
+
+test("links of the verdict lead to their place, and Back leads back", async () => {
+  const { page, done } = await open(at(report, "view=verdict"));
+  await page.waitForSelector(".verdict");
+  await page.locator(".head .over a").click();
+  await painted(page);
+  await page.goBack();
+  await page.waitForSelector(".verdict");
+  await page.locator("main").getByRole("link", { name: "model.py:39 forward" }).first().click();
+  await page.waitForSelector(".hits");
+  await done();
+});
+
+test("the map picks blocks, lists pinners, and says which moments it holds", async () => {
+  const { page, done } = await open(at(report, "view=map"));
+  await page.waitForFunction(() => document.body.dataset.painted === "map");
+  assert.match(await page.locator(".side").textContent(), /What pins free memory/);
+  const box = await page.locator(".scroller canvas").boundingBox();
+  await page.mouse.click(box.x + 20, box.y + 40);
+  await page.waitForSelector(".details");
+  await page.keyboard.press(".");
+  assert.equal(Number((await state(page)).a), mock.moments - 1);
+  await page.evaluate(() => { location.hash = "#view=map&a=3"; });
+  await page.waitForSelector("text=This map was left out");
+  await done();
+});
+
+test("owners of a moment that was left out come from the picture, and say so", async () => {
+  const { page, done } = await open(at(report, "view=owners&a=200"));
+  await page.waitForSelector(".notice");
+  assert.match(await page.locator(".notice").textContent(), /was left out/);
+  assert.ok(await page.locator("tbody tr").count() > 0);
+  await done();
+});
+
+test("owners sort, and show what grew between two cursors", async () => {
+  const { page, done } = await open(at(report, "view=owners"));
+  await page.getByRole("button", { name: "Blocks" }).click();
+  assert.equal(await page.locator("th[aria-sort=descending]").textContent(), "Blocks ▾");
+  assert.match(await page.locator("tbody tr").first().textContent(), /broken/);
+  await page.evaluate((end) => { location.hash = `#view=owners&b=${end}`; }, mock.moments - 1);
+  await page.waitForSelector("text=from A to B");
+  await done();
+});
+
+test("events: a few rows of all, a jump to the end, a filter", async () => {
+  const { page, done } = await open(at(report, "view=events&a=1"));
+  await page.waitForSelector(".rows .row");
+  assert.ok(await page.locator(".rows .row").count() < 60);
+  await page.locator(".scroller").focus();
+  await page.keyboard.press("End");
+  await page.waitForFunction((n) => [...document.querySelectorAll(".rows .c0")].some((c) =>
+    c.textContent.replace(/\D/g, "") === String(n)), mock.events);
+  await page.getByLabel("Action").selectOption("alloc");
+  await page.waitForFunction((n) => document.querySelector(".where").textContent.replace(/\u2009/g, "").startsWith(`${n} events`),
+    mock.lives.length);
+  await page.locator(".rows .row").nth(3).click();
+  await page.waitForSelector(".side .frame");
+  await done();
+});
+
+test("several files are compared on one scale", async () => {
+  const { page, done } = await open(at(ranks, "view=compare"));
+  await page.waitForFunction(() => document.body.dataset.painted === "compare");
+  assert.match(await page.locator("main h3").first().textContent(), /3 runs on one scale/);
+  assert.equal(await page.locator("main table").first().locator("tbody tr").count(), 3);
+  await page.locator("header select").first().selectOption("2");
+  assert.equal((await state(page)).file, "2");
+  await done();
+});
+
+test("axe finds nothing serious, light and dark", async () => {
+  for (const colorScheme of ["light", "dark"])
+    for (const view of VIEWS) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme, bypassCSP: true });
+      const page = await context.newPage();
+      await page.goto(at(report, `view=${view}`));
+      await page.waitForTimeout(200);
+      await page.addScriptTag({ path: axe });
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact))
+        .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html).join(" ")}`);
+      assert.deepEqual(bad, [], `${view}, ${colorScheme}`);
+      await context.close();
+    }
+});
+
+test("copy writes text for an issue", async () => {
+  const { page, done } = await open(at(report, "view=verdict"), { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.waitForSelector(".verdict");
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector(".status, dialog.text")?.textContent !== "");
+  const dialog = page.locator("dialog.text textarea");
+  const text = await dialog.count() > 0 ? await dialog.inputValue() : await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(text, /VERDICT {2}fragmentation: the bytes are free/);
+  assert.match(text, /expandable_segments:True/);
+  assert.ok(!text.includes("\u001b") && !text.includes("\u202e"));
+  await done();
+});
+
+test("dark and light turn by a key, and by the system's wish", async () => {
+  const { page, done } = await open(at(report, "view=verdict"), { colorScheme: "dark" });
+  await page.waitForSelector(".verdict");
+  const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--paper").trim());
+  assert.equal(await paper(), "#171a20");
+  await page.keyboard.press("t");
+  assert.equal(await paper(), "#ffffff");
+  await done();
+});
+
+test("from a server: the same page asks for what it shows, and stands a failure", async () => {
+  asked = [];
+  const { page, done } = await open(`${base}#view=timeline`);
+  await painted(page);
+  assert.ok(asked.includes("about") && asked.some((k) => k.includes("tile/")));
+  assert.ok(!asked.some((k) => k.includes("events/")));
+  await page.keyboard.press("3");
+  await page.waitForFunction(() => document.body.dataset.painted === "map");
+  assert.equal(await page.getByRole("button", { name: "Play" }).count(), 1);
+  await done();
+  faulty = true;
+  const context = await browser.newContext(), broken = await context.newPage();
+  await broken.goto(`${base}#view=timeline&from=0&to=200`);
+  await broken.waitForSelector(".stage canvas");
+  await broken.waitForTimeout(400);
+  assert.ok(await broken.evaluate(() => document.body.dataset.painted !== undefined));
+  await context.close();
+  faulty = false;
+});
+
+test("a damaged report says what is wrong", async () => {
+  const damaged = new Map(mock.answers), file = join(folder, "damaged.html");
+  damaged.set("0/0/tile/0/0", Uint8Array.of(1, 2, 3));
+  damaged.delete("0/explain");
+  writeFileSync(file, makeReport(page0, damaged));
+  const context = await browser.newContext(), page = await context.newPage();
+  await page.goto(at(file, "view=verdict"));
+  await page.waitForSelector("text=The verdict was left out of this report.");
+  await page.keyboard.press("2");
+  await page.waitForFunction(() => document.querySelector(".status")?.textContent.includes("not a pack"));
+  await context.close();
+});

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The pieces that need no page: texts, states, scales, searches, the layout of the map. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load } from "./load.mjs";
+import { HOSTILE, makeAnswers, writePack } from "../mock.mjs";
+
+const format = await load("format.ts");
+const { readHash, writeHash, START } = await load("state.ts");
+const { Scale, ticks } = await load("scale.ts");
+const { parseSearch } = await load("search.ts");
+const { Pack } = await load("pack.ts");
+const { Stacks } = await load("stacks.ts");
+const { Tile, MemoryMap } = await load("tile.ts");
+const { groupSegments, layOut, chooseRowBytes } = await load("map_layout.ts");
+const { buildTree } = await load("icicle.ts");
+
+test("bytes are written as the command writes them", () => {
+  assert.equal(format.bytes(0), "0 B");
+  assert.equal(format.bytes(1023), "1023 B");
+  assert.equal(format.bytes(1536), "1.50 KiB");
+  assert.equal(format.bytes(-(2 ** 30)), "−1.00 GiB");
+  assert.equal(format.bytesShort(2 ** 31), "2 GiB");
+  assert.equal(format.bytesShort(0), "0 B");
+  assert.equal(format.bytesShort(100 * 2 ** 20), "100 MiB");
+});
+
+test("sizes are read with and without units", () => {
+  assert.equal(format.parseBytes("512"), 512);
+  assert.equal(format.parseBytes("1.5GiB"), 1.5 * 2 ** 30);
+  assert.equal(format.parseBytes("64mb"), 64 * 2 ** 20);
+  assert.equal(format.parseBytes("many"), null);
+});
+
+test("controls and marks of direction become visible", () => {
+  const text = format.clean(HOSTILE);
+  assert.ok(text.includes("\\u{1b}[31m") && text.includes("\\u{202e}gnp.exe"));
+  assert.ok(!/[\u0000-\u001f\u202a-\u202e]/.test(text));
+  assert.equal(format.clean("a\u{e0041}\u200b"), "a\\u{e0041}\\u{200b}");
+  assert.equal(format.clean("x".repeat(500)).length, 401);
+});
+
+test("a state survives its hash, and nonsense becomes the default", () => {
+  const state = { ...START, view: "map", file: 2, a: 17, b: 3, from: 10.25, to: 99.5, colour: "age", axis: "time",
+    fit: true, q: "a & b=#c", pick: 4, act: "alloc" };
+  assert.deepEqual(readHash(writeHash(state)), state);
+  const odd = readHash("#view=<script>&file=-1&a=1e9999&b=NaN&colour=__proto__&from=0x10&pick=12345678901");
+  assert.deepEqual(odd, START);
+});
+
+test("a scale by time turns both ways", () => {
+  const knots = { moments: [0, 10, 20], times: [0, 100, 1000] };
+  const scale = new Scale({ from: 0, to: 20, width: 100 }, knots);
+  assert.equal(Math.round(scale.x(10)), 10);
+  assert.equal(Math.round(scale.moment(10)), 10);
+  assert.equal(Math.round(new Scale({ from: 0, to: 20, width: 100 }, null).moment(50)), 10);
+});
+
+test("ticks are round and inside", () => {
+  assert.deepEqual(ticks(0, 10, 5), [0, 2, 4, 6, 8, 10]);
+  assert.deepEqual(ticks(0, 7 * 2 ** 30, 4, true).map((v) => v / 2 ** 30), [0, 2, 4, 6]);
+  assert.deepEqual(ticks(0, 0, 5), []);
+});
+
+test("a search finds lines, categories, sizes, addresses", () => {
+  const { answers } = makeAnswers(), about = JSON.parse(new TextDecoder().decode(answers.get("about")));
+  const stacks = new Stacks(new Pack(answers.get("0/stacks"))), lanes = about.files[0].devices[0].lanes;
+  const { allocs } = new Tile(new Pack(answers.get("0/0/tile/0/0")));
+  const found = (q) => {
+    const s = parseSearch(q, stacks, about.categories, lanes);
+    return Array.from({ length: allocs.length }, (_, i) => i).filter((i) => s === null || s.matches(allocs, i));
+  };
+  assert.equal(found("").length, allocs.length);
+  assert.ok(found("weights").every((i) => allocs.category[i] === 1) && found("weights").length === 8);
+  assert.ok(found("model.py:12").every((i) => allocs.stack[i] === 0));
+  assert.ok(found(">60MiB").every((i) => allocs.size[i] >= 60 * 2 ** 20));
+  assert.equal(found("0x7f0000000000").length, 1);
+  assert.equal(found("weights >1GiB").length, 0);
+  assert.equal(found("stream:9").length, 0);
+  assert.equal(found("\"(no Python stack)\"").length, 0);
+});
+
+test("the map's pieces cover every segment once", () => {
+  const { answers, peak } = makeAnswers(), map = new MemoryMap(new Pack(answers.get(`0/0/map/${peak}`)));
+  const groups = groupSegments(map), rowBytes = chooseRowBytes(groups, map, 600, 400);
+  const layout = layOut(groups, map, 600, rowBytes, 400, 96 * 2 ** 20);
+  const covered = new Map();
+  for (const g of layout.groups)
+    for (const p of g.pieces) {
+      assert.equal(p.from, covered.get(p.segment) ?? 0);
+      covered.set(p.segment, p.to);
+      assert.ok(p.x >= 0 && p.x + p.width <= 600.001);
+    }
+  for (let s = 0; s < map.segments; s++) assert.equal(covered.get(s), map.size[s]);
+});
+
+test("an icicle's parts add up, and folds library frames", () => {
+  const { answers } = makeAnswers(), stacks = new Stacks(new Pack(answers.get("0/stacks")));
+  const { allocs } = new Tile(new Pack(answers.get("0/0/tile/0/0")));
+  const rows = Array.from({ length: 20 }, (_, i) => i), tree = buildTree(allocs, rows, stacks, false);
+  assert.equal(tree.bytes, rows.reduce((n, i) => n + allocs.size[i], 0));
+  assert.equal([...tree.children.values()].reduce((n, c) => n + c.bytes, 0), tree.bytes);
+  assert.ok([...tree.children.keys()].every((name) => !name.includes("functional.py")));
+});
+
+test("stacks that point outside are refused", () => {
+  const base = { text: ["u8", [65]], text_from: ["u32", [0, 1]], frame_name: ["u32", [0]], frame_file: ["u32", [0]],
+    frame_line: ["u32", [1]], frame_user: ["u8", [1]], stack_from: ["u32", [0, 1]], stack_frame: ["u32", [0]], stack_site: ["u32", [0]] };
+  new Stacks(new Pack(writePack(base)));
+  for (const [name, values] of [["text_from", [0, 9]], ["frame_name", [4]], ["stack_frame", [7]], ["stack_site", [3]],
+    ["stack_from", [1, 0]]])
+    assert.throws(() => new Stacks(new Pack(writePack({ ...base, [name]: ["u32", values] }))));
+});
