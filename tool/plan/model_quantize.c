@@ -5,6 +5,7 @@
  * than the format's usual one are noted.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/term.h"
@@ -222,7 +223,7 @@ model_read_quantization(struct model_reader *r, struct dry_model *m)
     }
     memcpy(path, r->path, sizeof path);
     r->object = object;
-    strcpy(r->path, "quantization_config.");
+    snprintf(r->path, sizeof r->path, "quantization_config.");
     const char *method = model_read_text(r, "quant_method");
     size_t i = 0, count = sizeof methods / sizeof *methods;
     while (method && i < count && strcmp(methods[i].method, method) != 0)
