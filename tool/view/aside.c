@@ -77,7 +77,9 @@ read_back(FILE *file, struct answer *answer)
         free(bytes);
         return false;
     }
-    *answer = (struct answer){bytes, (size_t)length, bytes[0] == '{'};
+    answer->bytes = bytes;
+    answer->length = (size_t)length;
+    answer->is_json = bytes[0] == '{';
     return true;
 }
 

@@ -58,10 +58,12 @@ append(struct report_set *s, const char *key, char *text, size_t length)
         s->entries = larger;
         s->capacity = capacity;
     }
-    char *own = strdup(key);
-    if (own)
-        s->entries[s->count++] = (struct report_entry){own, text, length};
-    return own != NULL;
+    struct report_entry *entry = &s->entries[s->count];
+    entry->key = strdup(key);
+    entry->text = text;
+    entry->length = length;
+    s->count += entry->key != NULL;
+    return entry->key != NULL;
 }
 
 static bool
