@@ -188,12 +188,13 @@ across_run(struct across *a, struct dry_replay *replay,
 static void
 describe(const char *line, char text[ACROSS_DECISION_BYTES])
 {
-    char what[32] = "", size[TERM_NUMBER_BYTES];
+    char what[32] = "", size[TERM_NUMBER_BYTES], at[TERM_NUMBER_BYTES];
     unsigned long long n[4] = {0};
     sscanf(line, "%31s %llu %llu %llu %llu", what, &n[0], &n[1], &n[2], &n[3]);
     if (strcmp(what, "alloc") == 0)
-        snprintf(text, ACROSS_DECISION_BYTES, "request %llu gets %s of segment %llu",
-                 n[0], term_format_bytes(n[3], size), n[1]);
+        snprintf(text, ACROSS_DECISION_BYTES,
+                 "request %llu gets %s at %s of segment %llu", n[0],
+                 term_format_bytes(n[3], size), term_format_bytes(n[2], at), n[1]);
     else if (strcmp(what, "segment_alloc") == 0)
         snprintf(text, ACROSS_DECISION_BYTES, "a new segment of %s",
                  term_format_bytes(n[1], size));
