@@ -289,6 +289,8 @@ write_output(struct session *s)
                     "%s written: browsers may fail to open it; --slices and --min-size "
                     "make it smaller",
                     term_format_bytes(w.written, size));
+    s->job.output = NULL; /* the job outlives them */
+    s->job.database_path = NULL;
     return output_close(&out, status, &err);
 }
 
