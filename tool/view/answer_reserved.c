@@ -18,6 +18,17 @@ struct run {
     uint32_t before; /* of them, made for what was alive before the window */
 };
 
+/* Return the room that `recommend` judges on. */
+static uint64_t
+proved_room(const struct dry_replay *recorded)
+{
+    const struct dry_replay_recorded *r = dry_replay_get_recorded(recorded);
+    if (r->capacity_bytes > 0)
+        return r->capacity_bytes;
+    bool is_proved = !r->oom && r->capacity_high_bytes > 0;
+    return is_proved ? r->capacity_low_bytes : UINT64_MAX;
+}
+
 static bool
 begin(struct run *r, const char *conf)
 {
@@ -27,7 +38,7 @@ begin(struct run *r, const char *conf)
     dry_run_options_init(&options);
     dry_replay_options_init(&again);
     options.conf = conf;
-    options.capacity_bytes = 0; /* the recorded one, where it is known */
+    options.capacity_bytes = proved_room(recorded);
     again.device = r->device->v->device;
     if (dry_replay_record(recorded, &options, &r->trace, NULL) != DRY_OK ||
         dry_replay_create(r->trace, &again, &r->replay, NULL) != DRY_OK ||
