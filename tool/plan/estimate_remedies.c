@@ -222,22 +222,22 @@ infer(struct search *s, const struct dry_run_setup *plain, uint64_t requests)
 
 enum dry_status
 remedies_find(struct remedies *remedies, const struct dry_model *model,
-              const struct dry_run_setup *setup, uint64_t capacity_bytes, uint64_t batch,
-              uint64_t requests, struct dry_error *err)
+              const struct dry_run_setup *setup, const struct remedies_room *room,
+              struct dry_error *err)
 {
     struct search s = {.found = remedies,
                        .model = *model,
-                       .capacity_bytes = capacity_bytes,
+                       .capacity_bytes = room->capacity_bytes,
                        .err = err,
                        .status = DRY_OK};
     remedies->count = 0;
     s.setup = *setup;
     s.needed_bytes = weigh_on(&s, 0);
     if (setup->is_inference) {
-        infer(&s, setup, requests);
+        infer(&s, setup, room->requests);
         return s.status;
     }
-    try_batch(&s, setup, batch);
+    try_batch(&s, setup, room->batch);
     try_settings(&s, setup);
     try_stages(&s, setup);
     try_devices(&s, setup);

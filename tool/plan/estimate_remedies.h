@@ -27,12 +27,16 @@ struct remedies {
     size_t count;
 };
 
+/* The device, and the largest batch and number of requests that fit on it, or 0. */
+struct remedies_room {
+    uint64_t capacity_bytes, batch, requests;
+};
+
 /*
- * Find them for a device of so many bytes; `batch` and `requests` are the largest that fit, or
- * 0. Errors are those of dry_estimate_create(), of a setup that was estimated before: MEMORY.
+ * Find them for a device. Errors are those of dry_estimate_create(), of a setup that was estimated before: MEMORY.
  */
 enum dry_status remedies_find(struct remedies *remedies, const struct dry_model *model,
-                              const struct dry_run_setup *setup, uint64_t capacity_bytes,
-                              uint64_t batch, uint64_t requests, struct dry_error *err);
+                              const struct dry_run_setup *setup,
+                              const struct remedies_room *room, struct dry_error *err);
 
 #endif
