@@ -144,9 +144,10 @@ tell_decision(struct dry_replay *replay, const struct dry_run_options *options,
 
 static enum dry_status
 compare(struct across *a, size_t i, struct dry_replay *replay,
-        const struct dry_run_options *options, const struct decisions *before,
-        const struct decisions *now, struct dry_error *err)
+        const struct dry_run_options *options, const struct decisions both[2],
+        struct dry_error *err)
 {
+    const struct decisions *before = &both[0], *now = &both[1];
     struct across_rules *r = &a->rules[i];
     size_t n = 0;
     while (n < before->count && n < now->count && before->hashes[n] == now->hashes[n])
@@ -165,20 +166,20 @@ enum dry_status
 across_run(struct across *a, struct dry_replay *replay,
            const struct dry_run_options *options, struct dry_error *err)
 {
-    struct decisions before = {0};
+    struct decisions both[2] = {{0}}; /* of the release before, and of this one */
     enum dry_status status = DRY_OK;
     for (size_t i = a->first; i <= a->last && status == DRY_OK; i++) {
         struct across_rules *r = &a->rules[i];
-        struct decisions now = {.wanted = SIZE_MAX};
+        both[1] = (struct decisions){.wanted = SIZE_MAX};
         *r = (struct across_rules){0};
         dry_replay_get_release(i, &r->release);
-        status = run_rules(replay, options, r, &now, &r->run, err);
+        status = run_rules(replay, options, r, &both[1], &r->run, err);
         if (status == DRY_OK && i > a->first)
-            status = compare(a, i, replay, options, &before, &now, err);
-        free(before.hashes);
-        before = now;
+            status = compare(a, i, replay, options, both, err);
+        free(both[0].hashes);
+        both[0] = both[1];
     }
-    free(before.hashes);
+    free(both[0].hashes);
     return status;
 }
 
@@ -190,6 +191,7 @@ describe(const char *line, char text[ACROSS_DECISION_BYTES])
 {
     char what[32] = "", size[TERM_NUMBER_BYTES], at[TERM_NUMBER_BYTES];
     unsigned long long n[4] = {0};
+    /* NOLINTNEXTLINE(cert-err34-c): the line was written by the replay */
     sscanf(line, "%31s %llu %llu %llu %llu", what, &n[0], &n[1], &n[2], &n[3]);
     if (strcmp(what, "alloc") == 0)
         snprintf(text, ACROSS_DECISION_BYTES,
