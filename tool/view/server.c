@@ -199,6 +199,7 @@ answer_key(struct server *s, struct MHD_Connection *connection, struct request *
     return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "no memory\n");
 }
 
+/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): the library's form */
 static enum MHD_Result
 answer_request(void *self, struct MHD_Connection *connection, const char *url,
                const char *method, const char *version, const char *upload,
@@ -228,6 +229,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
         return answer_key(s, connection, request, rest + 2);
     return refuse(connection, MHD_HTTP_NOT_FOUND, "not found\n");
 }
+/* NOLINTEND(readability-function-size,readability-non-const-parameter) */
 
 static void
 end_request(void *self, struct MHD_Connection *connection, void **request_at,
