@@ -10,6 +10,9 @@
 #include "mcp/mcp_message.h"
 #include "mcp/mcp_serve.h"
 
+/* A command that prints more is ended. */
+#define OUTPUT_BYTES_MAX (UINT64_C(16) << 20)
+
 struct values {
     uint64_t memory;
     int64_t seconds;
@@ -62,8 +65,9 @@ serve(struct mcp_server *server, char *line)
 static int
 open_and_serve(const struct values *v, const struct option_list *folders)
 {
-    struct mcp_server server = {
-        .limits = {.memory_bytes = v->memory, .seconds = (unsigned)v->seconds}};
+    struct mcp_server server = {.limits = {.memory_bytes = v->memory,
+                                           .output_bytes = OUTPUT_BYTES_MAX,
+                                           .seconds = (unsigned)v->seconds}};
     int code = mcp_folders_open(folders->values, folders->count, &server.folders);
     char *line = malloc(MCP_LINE_BYTES_MAX);
     if (code == EXIT_FINE)

@@ -156,7 +156,7 @@ make_refusal(const char *reason)
 
 /* JSON without indentation is a third shorter. Text that is no JSON stays. */
 static void
-make_compact(struct mcp_output *o)
+make_compact(struct child_output *o)
 {
     json_error_t error;
     json_t *root = json_loads(o->text, 0, &error);
@@ -170,7 +170,7 @@ make_compact(struct mcp_output *o)
 }
 
 static json_t *
-make_answer(const struct mcp_arguments *a, const struct mcp_output *o)
+make_answer(const struct mcp_arguments *a, const struct child_output *o)
 {
     struct mcp_page page;
     bool is_error = o->code != EXIT_FINE && o->code != EXIT_FOUND;
@@ -181,14 +181,24 @@ make_answer(const struct mcp_arguments *a, const struct mcp_output *o)
     return make_content(mcp_page_make(o->text, o->length, &page), is_error);
 }
 
+static bool
+run_command(struct child_command *command, const char *input,
+            const struct child_limits *limits, struct child_output *output)
+{
+    struct child_work work = {child_print_command, command, input, *limits};
+    struct child child;
+    return child_begin(&child, &work) && child_is_over(&child, true) &&
+           child_end(&child, output);
+}
+
 static json_t *
 run_tool(struct call *c, const struct mcp_tool *tool, struct mcp_arguments *a)
 {
-    struct mcp_output o = {.code = EXIT_FINE};
-    struct mcp_work work = {tool->command, a->argc, a->argv, a->input, c->server->limits};
+    struct child_output o = {.code = EXIT_FINE};
+    struct child_command command = {tool->command, a->argc, a->argv};
     if (!tool->command)
         o.text = mcp_folders_list(&c->server->folders, &o.length);
-    else if (!mcp_child_run(&work, &o))
+    else if (!run_command(&command, a->input, &c->server->limits, &o))
         return fail(c, MCP_INTERNAL_ERROR, "the command could not be started");
     if (!o.text)
         return NULL;

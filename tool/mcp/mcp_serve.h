@@ -10,13 +10,13 @@
 
 #include <jansson.h>
 
-#include "mcp/mcp_child.h"
+#include "base/child.h"
 #include "mcp/mcp_folders.h"
 
 struct mcp_server {
     struct mcp_folders folders;
-    struct mcp_limits limits; /* of one call */
-    bool is_initialized;      /* a client of an older revision has said so */
+    struct child_limits limits; /* of one call */
+    bool is_initialized;        /* a client of an older revision has said so */
 };
 
 /*

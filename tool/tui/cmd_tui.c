@@ -14,10 +14,8 @@
 #include <unistd.h>
 
 #include "tui/tui.h"
-#include "view/aside.h"
+#include "view/answers.h"
 #endif
-
-#define FILES_MAX 64
 
 static const char about_text[] = "Shows FILE in the terminal: the timeline with a "
                                  "cursor, and at the cursor who holds the "
@@ -111,11 +109,8 @@ take_key(struct tui *tui)
 static char *
 make_verdict(const char *path)
 {
-    struct aside_command asked = {"explain", path, false};
-    struct aside aside;
     struct answer answer;
-    if (!aside_begin(&aside, aside_print_command, &asked) ||
-        !aside_is_over(&aside, true) || !aside_end(&aside, &answer))
+    if (!answer_command(&command_explain, path, false, &answer))
         return NULL;
     char *text = malloc(answer.length + 1);
     if (text) {
@@ -205,25 +200,13 @@ look(struct view *view)
 #endif
 
 static int
-check_usage(const struct option_list *operands)
-{
-    if (operands->count == 0 || operands->count > FILES_MAX)
-        return report_usage("tui", "%zu files are given; 1 to %d are expected",
-                            operands->count, FILES_MAX);
-    for (size_t i = 0; i < operands->count; i++)
-        if (strcmp(operands->values[i], "-") == 0)
-            return report_usage("tui", "standard input is the keyboard: give a file");
-    return EXIT_FINE;
-}
-
-static int
 run(int argc, char **argv)
 {
     struct option_list operands = {0};
     struct view view = {0};
     int code;
     if (options_parse(&command_tui, argc, argv, NULL, &operands, &code)) {
-        code = check_usage(&operands);
+        code = view_expect_files(&command_tui, &operands, "is the keyboard");
         if (code == EXIT_FINE)
             code = view_open(&view, "tui", operands.values, operands.count);
         if (code == EXIT_FINE)

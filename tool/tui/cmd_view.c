@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/command.h"
-#include "base/report.h"
-
-#define FILES_MAX 64
+#include "view/view.h"
 
 static const char about_text[] = "Shows FILE: as `drystone serve --open` where DISPLAY "
                                  "or WAYLAND_DISPLAY is set, else as "
@@ -20,26 +18,29 @@ has_display(void)
 }
 
 static int
+show(const struct option_list *files)
+{
+    char name[] = "view", open[] = "--open", end[] = "--";
+    char *words[VIEW_FILES_MAX + 3] = {name};
+    int count = 1;
+    if (has_display())
+        words[count++] = open;
+    words[count++] = end;
+    memcpy(words + count, files->values, files->count * sizeof *words);
+    count += (int)files->count;
+    return has_display() ? command_serve.run(count, words)
+                         : command_tui.run(count, words);
+}
+
+static int
 run(int argc, char **argv)
 {
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_view, argc, argv, NULL, &operands, &code)) {
-        char name[] = "view", open[] = "--open", end[] = "--";
-        char *words[FILES_MAX + 3] = {name};
-        int count = 1;
-        if (operands.count == 0 || operands.count > FILES_MAX) {
-            code = report_usage("view", "%zu files are given; 1 to %d are expected",
-                                operands.count, FILES_MAX);
-        } else {
-            if (has_display())
-                words[count++] = open;
-            words[count++] = end;
-            memcpy(words + count, operands.values, operands.count * sizeof *words);
-            count += (int)operands.count;
-            code = has_display() ? command_serve.run(count, words)
-                                 : command_tui.run(count, words);
-        }
+        code = view_expect_files(&command_view, &operands, "cannot be read twice");
+        if (code == EXIT_FINE)
+            code = show(&operands);
     }
     options_finish(&command_view, NULL, &operands);
     return code;

@@ -35,6 +35,12 @@ category_name(unsigned i)
     return dry_category_name((enum dry_category)i);
 }
 
+static const char *
+command_name(unsigned i)
+{
+    return view_commands[i]->name;
+}
+
 static json_t *
 peaks_of(const struct dry_timeline_view *v)
 {
@@ -156,10 +162,10 @@ file_of(const struct view_file *file)
         json_array_append_new(devices, device_of(&file->devices[i]));
     const char *slash = strrchr(file->path, '/');
     const char *name = slash && slash[1] ? slash + 1 : file->path;
-    return json_pack("{s:o, s:b, s:I, s:o, s:[ssss]}", "name",
+    return json_pack("{s:o, s:b, s:I, s:o, s:o}", "name",
                      json_out_text(name, strlen(name)), "simulated",
                      file->study.is_simulated, "main", (json_int_t)file->study.main,
-                     "devices", devices, "json", "explain", "info", "steps", "recommend");
+                     "devices", devices, "json", names_of(VIEW_COMMANDS, command_name));
 }
 
 bool

@@ -106,10 +106,8 @@ owner_of(const struct dry_owner *o)
 }
 
 bool
-answer_owners(const struct view_file *file, const struct view_device *device,
-              uint32_t moment, struct answer *answer)
+answer_owners(const struct view_device *device, uint32_t moment, struct answer *answer)
 {
-    (void)file;
     struct dry_owners_options options;
     struct dry_owners *owners = NULL;
     dry_owners_options_init(&options);

@@ -4,6 +4,7 @@
 
 /* One function a question; view.c tells which is asked. False: no memory. */
 
+#include "base/child.h"
 #include "view/view.h"
 
 bool answer_about(const struct view *view, struct answer *answer);
@@ -14,16 +15,22 @@ bool answer_tile(struct view_device *device, uint32_t level, uint32_t index,
                  struct answer *answer);
 /* These two require a moment of the device. */
 bool answer_map(struct view_device *device, uint32_t moment, struct answer *answer);
-bool answer_owners(const struct view_file *file, const struct view_device *device,
-                   uint32_t moment, struct answer *answer);
+bool answer_owners(const struct view_device *device, uint32_t moment,
+                   struct answer *answer);
 /* A page beyond the last one is empty. */
 bool answer_events(const struct view_device *device, uint32_t page,
                    struct answer *answer);
 /* The curve under the settings `conf`, which may be anything. False: it cannot be replayed. */
 bool answer_reserved(const struct view_device *device, const char *conf,
                      struct answer *answer);
-/* What `drystone COMMAND --json FILE` prints. False: it ended badly, too. */
-bool answer_command(const char *name, const char *path, struct answer *answer);
+/*
+ * Run a command on a file in a child, with --json or for its text; what it prints is *answer.
+ * False: it ended badly, too. Requires that what was printed before is flushed.
+ */
+bool answer_command(const struct command *command, const char *path, bool is_json,
+                    struct answer *answer);
+/* End a child that is over, and take what it printed for an answer. False: it ended badly. */
+bool answer_take(struct child *child, struct answer *answer);
 
 /* The first moment of a tile; that of the next one is its end. */
 uint32_t tile_begin(const struct view_device *device, uint32_t level, uint32_t index);

@@ -14,7 +14,6 @@
 
 #define DEFAULT_BYTES (UINT64_C(5) << 20)
 #define LEAST_BYTES (INT64_C(256) << 10)
-#define FILES_MAX 64
 
 struct values {
     const char *output;
@@ -136,20 +135,12 @@ default_output(const char *path)
 static int
 check_usage(const struct session *s, const struct option_list *operands)
 {
-    if (operands->count == 0)
-        return report_usage("report", "no FILE is given; one or more are expected");
-    if (operands->count > FILES_MAX)
-        return report_usage("report", "%zu files are given; %d are expected at most",
-                            operands->count, FILES_MAX);
-    for (size_t i = 0; i < operands->count; i++) {
-        const char *path = operands->values[i];
-        if (strcmp(path, "-") == 0)
-            return report_usage("report",
-                                "standard input cannot be read twice: give a file");
-        if (s->values.output && output_is_input(s->values.output, path))
-            return report_usage("report", "%s is both read and written", path);
-    }
-    return EXIT_FINE;
+    int code = view_expect_files(&command_report, operands, "cannot be read twice");
+    for (size_t i = 0; code == EXIT_FINE && s->values.output && i < operands->count; i++)
+        if (output_is_input(s->values.output, operands->values[i]))
+            code = report_usage("report", "%s is both read and written",
+                                operands->values[i]);
+    return code;
 }
 
 static int

@@ -9,8 +9,6 @@
 #include "base/report.h"
 #include "view/server.h"
 
-#define FILES_MAX 64
-
 struct values {
     int64_t port;
     bool does_open;
@@ -91,19 +89,6 @@ serve(struct view *view, const struct values *values)
 #endif
 
 static int
-check_usage(const struct option_list *operands)
-{
-    if (operands->count == 0 || operands->count > FILES_MAX)
-        return report_usage("serve", "%zu files are given; 1 to %d are expected",
-                            operands->count, FILES_MAX);
-    for (size_t i = 0; i < operands->count; i++)
-        if (strcmp(operands->values[i], "-") == 0)
-            return report_usage("serve",
-                                "standard input cannot be read twice: give a file");
-    return EXIT_FINE;
-}
-
-static int
 run(int argc, char **argv)
 {
     struct values values = {0};
@@ -111,7 +96,7 @@ run(int argc, char **argv)
     struct view view = {0};
     int code;
     if (options_parse(&command_serve, argc, argv, &values, &operands, &code)) {
-        code = check_usage(&operands);
+        code = view_expect_files(&command_serve, &operands, "cannot be read twice");
         if (code == EXIT_FINE)
             code = view_open(&view, "serve", operands.values, operands.count);
         if (code == EXIT_FINE)

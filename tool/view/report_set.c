@@ -186,10 +186,9 @@ keep_curves(struct report_set *s, size_t file)
 static void
 keep_file(struct report_set *s, size_t file)
 {
-    static const char *const texts[] = {"explain", "info", "steps", "recommend"};
     char key[KEY_BYTES];
-    for (size_t i = 0; i < sizeof texts / sizeof *texts - !s->is_what_if; i++) {
-        snprintf(key, sizeof key, "%zu/%s", file, texts[i]);
+    for (size_t i = 0; i < (s->is_what_if ? VIEW_COMMANDS : VIEW_COMMANDS - 1); i++) {
+        snprintf(key, sizeof key, "%zu/%s", file, view_commands[i]->name);
         keep(s, key, left(s) / 2);
     }
     keep_stacks(s, file);

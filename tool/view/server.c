@@ -13,7 +13,7 @@
 
 #include "base/command.h"
 #include "base/report.h"
-#include "view/aside.h"
+#include "view/answers.h"
 #include "view/page.h"
 
 #define TOKEN_BYTES 16
@@ -36,7 +36,7 @@ struct request {
 struct waiting {
     struct MHD_Connection *connection;
     struct request *request; /* lives at least as long as the connection is suspended */
-    struct aside aside;
+    struct child child;
     struct server *server;
     char key[KEY_BYTES];
 };
@@ -170,8 +170,9 @@ begin_slow(struct server *s, struct MHD_Connection *connection, struct request *
     if (s->waiting_count == RUNS_MAX)
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "busy: ask again\n");
     *w = (struct waiting){.connection = connection, .request = request, .server = s};
+    struct child_work work = {.print = print_answer, .self = w};
     snprintf(w->key, sizeof w->key, "%s", key);
-    if (strlen(key) >= sizeof w->key || !aside_begin(&w->aside, print_answer, w))
+    if (strlen(key) >= sizeof w->key || !child_begin(&w->child, &work))
         return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "it cannot run\n");
     s->waiting_count++;
     MHD_suspend_connection(connection);
@@ -251,7 +252,7 @@ static void
 wake(struct waiting *w)
 {
     w->request->is_over = true;
-    w->request->is_fine = aside_end(&w->aside, &w->request->answer);
+    w->request->is_fine = answer_take(&w->child, &w->request->answer);
     MHD_resume_connection(w->connection);
 }
 
@@ -260,7 +261,7 @@ look_at_waiting(struct server *s)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < s->waiting_count; i++) {
-        if (aside_is_over(&s->waiting[i].aside, false))
+        if (child_is_over(&s->waiting[i].child, false))
             wake(&s->waiting[i]);
         else
             s->waiting[kept++] = s->waiting[i];
@@ -344,7 +345,7 @@ server_stop(struct server *s)
     if (!s)
         return;
     for (unsigned i = 0; i < s->waiting_count; i++) {
-        aside_stop(&s->waiting[i].aside);
+        child_stop(&s->waiting[i].child);
         wake(&s->waiting[i]);
     }
     if (s->daemon)

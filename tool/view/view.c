@@ -10,6 +10,9 @@
 #include "base/report.h"
 #include "view/answers.h"
 
+const struct command *const view_commands[VIEW_COMMANDS] = {
+    &command_explain, &command_info, &command_steps, &command_recommend};
+
 /* --- opening ------------------------------------------------------------------------------ */
 
 static void
@@ -84,6 +87,19 @@ open_file(const struct view *view, struct view_file *file, const char *path)
     for (size_t i = 0; code == EXIT_FINE && i < file->study.device_count; i++)
         code = open_device(view, path, &file->devices[i], &file->study.devices[i]);
     return code;
+}
+
+int
+view_expect_files(const struct command *command, const struct option_list *operands,
+                  const char *why_not)
+{
+    if (operands->count == 0 || operands->count > VIEW_FILES_MAX)
+        return report_usage(command->name, "%zu files are given; 1 to %d are expected",
+                            operands->count, VIEW_FILES_MAX);
+    for (size_t i = 0; i < operands->count; i++)
+        if (strcmp(operands->values[i], "-") == 0)
+            return report_usage(command->name, "standard input %s: give a file", why_not);
+    return EXIT_FINE;
 }
 
 int
@@ -163,8 +179,7 @@ status_of(bool is_fine)
 }
 
 static enum view_status
-answer_of_device(const struct view_file *file, struct view_device *d, const char *key,
-                 struct answer *answer)
+answer_of_device(struct view_device *d, const char *key, struct answer *answer)
 {
     uint32_t level, number;
     if (take_word(&key, "tile"))
@@ -177,7 +192,7 @@ answer_of_device(const struct view_file *file, struct view_device *d, const char
         if (!take_number(&key, d->moments, &number) || *key)
             return VIEW_NO_SUCH;
         return status_of(is_map ? answer_map(d, number, answer)
-                                : answer_owners(file, d, number, answer));
+                                : answer_owners(d, number, answer));
     }
     if (take_word(&key, "reserved"))
         return answer_reserved(d, key, answer) ? VIEW_FOUND : VIEW_NO_SUCH;
@@ -196,21 +211,20 @@ answer_of_file(const struct view *view, struct view_file *file, const char *key,
     uint32_t device;
     if (!take_number(&key, file->study.device_count, &device))
         return VIEW_NO_SUCH;
-    return answer_of_device(file, &file->devices[device], key, answer);
+    return answer_of_device(&file->devices[device], key, answer);
 }
 
 /* Return the command whose JSON `key` asks for, NULL: none; its file is *path. */
-static const char *
+static const struct command *
 find_command(const struct view *view, const char *key, const char **path)
 {
-    static const char *const commands[] = {"explain", "info", "steps", "recommend"};
     uint32_t file;
     if (!take_number(&key, view->file_count, &file))
         return NULL;
     *path = view->files[file].path;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(key, commands[i]) == 0)
-            return commands[i];
+    for (size_t i = 0; i < VIEW_COMMANDS; i++)
+        if (strcmp(key, view_commands[i]->name) == 0)
+            return view_commands[i];
     return NULL;
 }
 
@@ -227,9 +241,10 @@ view_answer(struct view *view, const char *key, struct answer *answer)
     *answer = (struct answer){0};
     if (strcmp(key, "about") == 0)
         return status_of(answer_about(view, answer));
-    const char *path, *command = find_command(view, key, &path);
+    const char *path;
+    const struct command *command = find_command(view, key, &path);
     if (command)
-        return status_of(answer_command(command, path, answer));
+        return status_of(answer_command(command, path, true, answer));
     uint32_t file;
     if (!take_number(&key, view->file_count, &file))
         return VIEW_NO_SUCH;

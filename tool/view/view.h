@@ -18,6 +18,7 @@
 #include <drystone/steps.h>
 #include <drystone/timeline.h>
 
+#include "base/command.h"
 #include "export/export_names.h"
 #include "record/study.h"
 #include "view/pack.h"
@@ -26,6 +27,11 @@
 #define VIEW_TILE_COLUMNS 1024
 #define VIEW_EVENTS_A_PAGE 1024
 #define VIEW_PLACES_MAX 3
+#define VIEW_FILES_MAX 64
+
+/* The commands whose JSON is an answer, the one that takes many replays last. */
+#define VIEW_COMMANDS 4
+extern const struct command *const view_commands[VIEW_COMMANDS];
 
 /* A moment that a reader wants to see: the failure, the peak, the end. */
 struct view_place {
@@ -67,6 +73,13 @@ struct view {
 };
 
 /*
+ * Check the operands of a command that shows files: some, at most VIEW_FILES_MAX, and not standard input,
+ * which cannot be read `why_not`. An exit_code.
+ */
+int view_expect_files(const struct command *command, const struct option_list *operands,
+                      const char *why_not);
+
+/*
  * Open the files at `paths`, which outlive the view. An exit_code; what failed is on standard
  * error. view_close() is due in any case.
  */
@@ -82,7 +95,7 @@ enum view_status {
 
 /*
  * Tell whether the answer to `key` takes a replay, or many: such a one is asked for in a child
- * process where others wait, aside.h.
+ * process where others wait, base/child.h.
  */
 bool view_is_slow(const struct view *view, const char *key);
 
