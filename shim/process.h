@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of this process, by its library for management (NVML).
+// The process's bytes on a GPU, by the driver's library for management (NVML).
 #pragma once
 
 #include <cstdint>

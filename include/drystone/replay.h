@@ -143,7 +143,7 @@ struct dry_replay_recorded {
     size_t oom_event;
     uint64_t capacity_bytes; /* reserved + free at the OOM; 0 if not known */
     /*
-     * What the record proves of the room that PyTorch had: `low` or more, and less than
+     * The room that PyTorch had, as the record proves it: `low` or more, and less than
      * `high`. An OOM proves both to the byte (high is low + 1). A retry that then went well
      * proves that what was reserved before and what was asked for were too much. 0 both:
      * nothing is proved, for the limit was never met or the check is not exact.

@@ -95,7 +95,7 @@ read_recorded_conf(struct dry_replay *r)
     r->recorded.conf = "";
     if (!s->known)
         return;
-    /* Of a placement of another's the text is no options of PyTorch's. */
+    /* The text of another's placement holds no options of PyTorch's. */
     if (s->conf != DRY_NONE && !dryi_trace_is_foreign(r->trace)) {
         size_t length;
         r->recorded.conf = dry_trace_string(r->trace, s->conf, &length);

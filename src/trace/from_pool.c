@@ -248,8 +248,8 @@ find_text(const struct dry_trace *trace, const char *key, size_t *length)
 }
 
 /*
- * What follows "drystone_placement:" where PyTorch's own snapshot has it before the options: the
- * shim tells so that the pool's placement is none of PyTorch's. NULL: no such text.
+ * Return what follows "drystone_placement:" where PyTorch's own snapshot has it before the
+ * options; NULL: no such text. The shim writes it if the placement is none of PyTorch's.
  */
 static const char *
 find_in_conf(const struct dry_trace *trace, size_t *length)

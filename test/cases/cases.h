@@ -41,9 +41,9 @@ struct program;
  * the device's size: these have CAPACITY for their second.
  */
 /*
- * Where nothing fails, a setting helps if it saves memory, or at the limit retries. Where
- * `is_silent` the record cannot show that a setting helps, though one may: an honest answer
- * names none.
+ * A setting helps where nothing fails if it saves memory, or retries at the limit. A record
+ * that `is_silent` cannot show that a setting helps, though one may: an honest answer names
+ * none.
  */
 struct labelled_case {
     const char *name; /* of the file, too: lower case, digits and '-' */

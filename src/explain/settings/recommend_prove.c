@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What carries a recommendation: evidence in the record, and that a setting helps whatever
+ * A recommendation rests on evidence in the record, and on a setting that helps whatever
  * release made it. Cost: the sizes once; for each setting that is to be named a run for
  * each row of rules, and of the recorded settings as many.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands before layers: tables of tokens and positions, patches of images (ViT), two
- * convolutions over sound (Whisper); and what lies between an encoder and its decoder.
+ * The parts before layers are tables of tokens and positions, patches of images (ViT), and two
+ * convolutions over sound (Whisper). One more lies between an encoder and its decoder.
  */
 #include "plan/estimate/estimate_inside.h"
 

@@ -61,7 +61,7 @@ static const char *const files_of_nobody[] = {"??",
 
 static const char *const public_parts[] = {"site-packages", "dist-packages", ".", ".."};
 
-/* What lies at the top of PyTorch's package, 1.13 to 2.15; endings are left out. */
+/* The parts at the top of PyTorch's package, 1.13 to 2.15, without endings. */
 static const char *const torch_parts[] = {
     "_C",
     "_C_flatbuffer",
