@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/model_json.h"
+#include "estimate/model_json.h"
 
 #define LAYERS_MAX 64u
 #define LIST_MAX 4096u

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "plan/model_reader.h"
+#include "estimate/model_reader.h"
 
 /* Modules that are no linear layers, or that the estimate keeps in 16 bits anyhow. */
 static bool

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/model_json.h"
+#include "estimate/model_json.h"
 
 static uint64_t
 count_parameters(const struct dry_model *model)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in estimate_options.h. */
-#include "plan/estimate_options.h"
+#include "estimate/estimate_options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/command.h"
 #include "base/json_out.h"
-#include "plan/estimate_report.h"
+#include "estimate/estimate_report.h"
 
 /* Only the proportions of times matter to a plan. */
 #define FLOPS_A_US 1e8 /* 100 TFLOP/s */

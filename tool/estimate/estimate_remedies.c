@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in estimate_remedies.h. Cost: an estimate or two a change, some 30. */
-#include "plan/estimate_remedies.h"
+#include "estimate/estimate_remedies.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "plan/model_reader.h"
+#include "estimate/model_reader.h"
 
 struct model_family {
     const char *type; /* of "model_type" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in estimate_report.h. */
-#include "plan/estimate_report.h"
+#include "estimate/estimate_report.h"
 
 #include <drystone/card.h>
 

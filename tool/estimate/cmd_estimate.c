@@ -10,9 +10,9 @@
 
 #include "base/command.h"
 #include "base/report.h"
-#include "plan/estimate_options.h"
-#include "plan/estimate_report.h"
-#include "plan/model_json.h"
+#include "estimate/estimate_options.h"
+#include "estimate/estimate_report.h"
+#include "estimate/model_json.h"
 
 static const char about_text[] =
     "MODEL is a config.json of Transformers, a list of layers over images, or a name of "

@@ -8,8 +8,8 @@
 
 #include <drystone/estimate.h>
 
-#include "plan/estimate_remedies.h"
-#include "plan/model_json.h"
+#include "estimate/estimate_remedies.h"
+#include "estimate/model_json.h"
 
 struct estimate_report {
     const char *name; /* of the model: a file, or one that we know */

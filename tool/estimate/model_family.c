@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in model_family.h. */
-#include "plan/model_family.h"
+#include "estimate/model_family.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "plan/model_family.h"
-#include "plan/model_reader.h"
+#include "estimate/model_family.h"
+#include "estimate/model_reader.h"
 
 /* --- the keys of Transformers ------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /*
  * The idea stands in model_json.h. The first wrong value stays as the failure.
  */
-#include "plan/model_json.h"
+#include "estimate/model_json.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "base/fail.h"
 #include "base/json_in.h"
-#include "plan/model_reader.h"
+#include "estimate/model_reader.h"
 
 /* --- lists of layers ---------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in model_reader.h. */
-#include "plan/model_reader.h"
+#include "estimate/model_reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "plan/model_json.h"
+#include "estimate/model_json.h"
 
 #define MODEL_PATH_BYTES 64
 
