@@ -129,9 +129,8 @@ choose_device(const struct session *s)
     for (size_t i = 0; i < v->device_count && s->values.device == LOAD_BUSIEST_DEVICE;
          i++) {
         const struct dry_trace_device *d = &v->devices[i];
-        const uint8_t *action = v->action + d->first_event;
         bool has_oom = d->event_count > 0 && d->device != DRY_DEVICE_HOST &&
-                       memchr(action, DRY_ACTION_OOM, d->event_count);
+                       memchr(v->action + d->first_event, DRY_ACTION_OOM, d->event_count);
         if (has_oom && (!best || d->event_count > best->event_count))
             best = d;
     }

@@ -71,11 +71,11 @@ static bool
 has_oom(const struct plot *p, const struct dry_curve_column *column)
 {
     const struct dry_timeline_view *v = tui_device(p->tui)->v;
-    const uint8_t *action = dry_trace_get_view(v->trace)->action + v->first_event;
+    const uint8_t *action = dry_trace_get_view(v->trace)->action;
     if (v->oom_count == 0)
         return false;
     for (uint32_t m = column->begin; m < column->end && m < v->event_count; m++)
-        if (action[m] == DRY_ACTION_OOM)
+        if (action[v->first_event + m] == DRY_ACTION_OOM)
             return true;
     return false;
 }
