@@ -6,7 +6,8 @@ The launcher says what it wants in DRYSTONE_DRY_RUN, a JSON object:
     out     a folder; each process that used a device leaves PID.pickle and PID.json there
     steps   the program ends after so many optimiser steps; 0: when steps repeat, or by itself
     events  how many events of history are kept; the last ones, if there are more
-    patience    seconds without a step or a new peak after which the program is ended
+    patience    seconds without a step or a new peak after which the program is ended; they
+                count from the first allocation
     values      whether small operations are done (_drystone_values.py)
     world_size  not 0: this process is one rank of so many, alone (_drystone_lone_rank.py)
 
@@ -230,14 +231,17 @@ def stop(torch, why):
 
 
 def watch(torch):
-    """End a program that waits for a number which no kernel computes, and name its line."""
+    """End a program that waits for a number which no kernel computes, and name its line.
+
+    Time counts from the first allocation: before it, a program may load a model on the host.
+    """
     seen, since = None, time.monotonic()
     while True:
         time.sleep(min(1.0, _wish["patience"] / 4))
         stats = read_stats(torch)
         now = (len(_state["steps"]), [s.get("reserved_bytes.all.peak", 0) for s in stats],
                [s.get("allocated_bytes.all.peak", 0) for s in stats])
-        if now != seen:
+        if now != seen or not any(now[2]):
             seen, since = now, time.monotonic()
         elif time.monotonic() - since >= _wish["patience"]:
             break
