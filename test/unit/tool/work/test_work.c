@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work is the same whoever does it, goes on where it was cut off, and trusts no store. */
+#include "support/cmocka.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/command.h"
+#include "work/store.h"
+#include "work/work.h"
+
+/* Squares of numbers; the heaviest are the last. Task `refused` finds no memory. */
+struct squares {
+    atomic_size_t runs;
+    atomic_size_t first; /* that was run, + 1 */
+    size_t refused;
+    uint64_t stamp;
+};
+
+static void
+describe(void *self, size_t i, struct work_task *task)
+{
+    const struct squares *s = self;
+    snprintf(task->key, sizeof task->key, "number %zu", i);
+    task->stamp = s->stamp;
+    task->weight = i;
+}
+
+static char *
+run(void *self, size_t i)
+{
+    struct squares *s = self;
+    size_t none = 0;
+    atomic_compare_exchange_strong(&s->first, &none, i + 1);
+    atomic_fetch_add(&s->runs, 1);
+    char *text = i == s->refused ? NULL : malloc(32);
+    if (text)
+        snprintf(text, 32, "%zu", i * i);
+    return text;
+}
+
+static struct work
+make_work(struct squares *s, size_t count)
+{
+    return (struct work){
+        .name = "squares", .count = count, .self = s, .describe = describe, .run = run};
+}
+
+static void
+assert_squares(const struct work_results *results, size_t count)
+{
+    assert_int_equal(results->count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(strtoull(results->texts[i], NULL, 10), i * i);
+}
+
+static const char *
+make_path(void)
+{
+    static char path[] = "/tmp/drystone-store-XXXXXX";
+    strcpy(path + sizeof path - 7, "XXXXXX");
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    unlink(path);
+    return path;
+}
+
+static void
+every_number_of_threads_gives_the_same(void **state)
+{
+    (void)state;
+    static const unsigned threads[] = {0, 1, 2, 7, 100};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        for (size_t count = 0; count < 300; count = count * 3 + 1) {
+            struct squares s = {.refused = SIZE_MAX};
+            struct work work = make_work(&s, count);
+            struct work_options options = {.threads = threads[i]};
+            struct work_results results;
+            assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+            assert_squares(&results, count);
+            assert_int_equal(results.done, count);
+            assert_int_equal(s.runs, count);
+            if (threads[i] == 1)
+                assert_int_equal(s.first, count); /* the heaviest */
+            work_results_drop(&results);
+        }
+    }
+}
+
+static void
+a_task_without_memory_ends_the_work(void **state)
+{
+    (void)state;
+    for (size_t refused = 0; refused < 40; refused++) {
+        struct squares s = {.refused = refused};
+        struct work work = make_work(&s, 40);
+        struct work_options options = {.threads = 3};
+        struct work_results results;
+        assert_int_equal(work_run(&work, &options, &results), EXIT_MACHINE);
+        assert_null(results.texts);
+    }
+}
+
+static void
+a_store_is_gone_on_with(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    struct work_options options = {.threads = 2, .store = path};
+    struct work_results results;
+    struct squares s = {.refused = 0}; /* the lightest, done last */
+    struct work work = make_work(&s, 100);
+    assert_int_equal(work_run(&work, &options, &results), EXIT_MACHINE);
+    size_t before = s.runs;
+    assert_true(before > 1);
+    s = (struct squares){.refused = SIZE_MAX};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    assert_squares(&results, 100);
+    assert_true(s.runs < 100);
+    assert_int_equal(results.done, s.runs);
+    work_results_drop(&results);
+
+    /* More tasks: those that are new. Another stamp: all. */
+    work.count = 110;
+    s.runs = 0;
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    assert_squares(&results, 110);
+    assert_int_equal(s.runs, 10);
+    work_results_drop(&results);
+    s = (struct squares){.refused = SIZE_MAX, .stamp = 1};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    assert_squares(&results, 110);
+    assert_int_equal(s.runs, 110);
+    work_results_drop(&results);
+    unlink(path);
+}
+
+static void
+run_sql(const char *path, const char *sql)
+{
+    sqlite3 *handle;
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+static int
+open_and_close(const char *name, const char *path)
+{
+    struct store *store;
+    int code = store_open(name, path, &store);
+    assert_true(code == EXIT_FINE || !store);
+    int closed = store_close(store);
+    return code == EXIT_FINE ? closed : code;
+}
+
+static void
+what_is_not_a_store_of_this_command_is_refused(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    assert_int_equal(open_and_close("fleet", path), EXIT_FINE);
+    assert_int_equal(open_and_close("fleet", path), EXIT_FINE);
+    assert_int_equal(open_and_close("sweep", path), EXIT_INPUT);
+    run_sql(path, "UPDATE work SET version = 9");
+    assert_int_equal(open_and_close("fleet", path), EXIT_INPUT);
+    run_sql(path, "DROP TABLE work");
+    assert_int_equal(open_and_close("fleet", path), EXIT_INPUT);
+    unlink(path);
+
+    run_sql(path, "CREATE TABLE photos(a)");
+    assert_int_equal(open_and_close("fleet", path), EXIT_INPUT);
+    unlink(path);
+
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 10000; i++)
+        fputs("no database", file);
+    fclose(file);
+    assert_int_equal(open_and_close("fleet", path), EXIT_INPUT);
+    unlink(path);
+    assert_int_equal(open_and_close("fleet", "/nowhere/at/all.sqlite"), EXIT_MACHINE);
+}
+
+static void
+a_store_keeps_texts_as_they_are(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    struct store *store;
+    char *text;
+    assert_int_equal(store_open("fleet", path, &store), EXIT_FINE);
+    assert_int_equal(store_put(store, "it's; DROP TABLE \"x\"", UINT64_MAX, "a"),
+                     EXIT_FINE);
+    assert_int_equal(store_put(store, "k", 1, "first"), EXIT_FINE);
+    assert_int_equal(store_put(store, "k", 2, ""), EXIT_FINE);
+    assert_int_equal(store_find(store, "k", 1, &text), EXIT_FINE);
+    assert_null(text);
+    assert_int_equal(store_close(store), EXIT_FINE);
+    assert_int_equal(store_open("fleet", path, &store), EXIT_FINE);
+    assert_int_equal(store_find(store, "k", 2, &text), EXIT_FINE);
+    assert_string_equal(text, "");
+    free(text);
+    assert_int_equal(store_find(store, "it's; DROP TABLE \"x\"", UINT64_MAX, &text),
+                     EXIT_FINE);
+    assert_string_equal(text, "a");
+    free(text);
+    assert_int_equal(store_close(store), EXIT_FINE);
+    unlink(path);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_number_of_threads_gives_the_same),
+        cmocka_unit_test(a_task_without_memory_ends_the_work),
+        cmocka_unit_test(a_store_is_gone_on_with),
+        cmocka_unit_test(what_is_not_a_store_of_this_command_is_refused),
+        cmocka_unit_test(a_store_keeps_texts_as_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

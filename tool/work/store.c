@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in store.h. SQL sees keys and texts as parameters only. */
+#include "work/store.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sqlite3.h>
+
+#include "base/command.h"
+#include "base/report.h"
+
+#define STORE_ID 0x44525957 /* "DRYW", the application id of the file */
+#define STORE_VERSION 1
+#define EVERY_NS INT64_C(1000000000)
+#define BUSY_MS 5000
+
+struct store {
+    const char *name, *file;
+    sqlite3 *handle;
+    sqlite3_stmt *find, *put;
+    bool is_open; /* a transaction */
+    int64_t begin_ns;
+};
+
+static int64_t
+now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int
+fail(const struct store *s)
+{
+    int code = s->handle ? sqlite3_errcode(s->handle) : SQLITE_NOMEM;
+    const char *text = s->handle ? sqlite3_errmsg(s->handle) : "no memory";
+    bool is_input = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+    return report_failure(s->name, s->file, is_input ? EXIT_INPUT : EXIT_MACHINE,
+                          "the store: %s", text);
+}
+
+static int
+run_sql(const struct store *s, const char *sql)
+{
+    bool is_good = sqlite3_exec(s->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+    return is_good ? EXIT_FINE : fail(s);
+}
+
+/* --- whose store -------------------------------------------------------------------------- */
+
+/* The integer of a pragma; -1: it has none. */
+static int64_t
+ask(const struct store *s, const char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t answer = -1;
+    if (sqlite3_prepare_v2(s->handle, sql, -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        answer = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return answer;
+}
+
+static int
+make(const struct store *s)
+{
+    char sql[512];
+    sqlite3_snprintf(sizeof sql, sql,
+                     "BEGIN; PRAGMA application_id = %d;"
+                     "CREATE TABLE work(name TEXT, version INTEGER);"
+                     "INSERT INTO work VALUES(%Q, %d);"
+                     "CREATE TABLE result(key TEXT PRIMARY KEY, stamp INTEGER, text TEXT)"
+                     " WITHOUT ROWID; COMMIT;",
+                     STORE_ID, s->name, STORE_VERSION);
+    return run_sql(s, sql);
+}
+
+static int
+check(const struct store *s)
+{
+    if (ask(s, "PRAGMA application_id") != STORE_ID)
+        return report_failure(
+            s->name, s->file, EXIT_INPUT,
+            "this SQLite file is not a store of Drystone's; name another "
+            "file, or one that does not exist yet");
+    char sql[128];
+    sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM work WHERE name = %Q",
+                     s->name);
+    if (ask(s, sql) != 1)
+        return report_failure(s->name, s->file, EXIT_INPUT,
+                              "this store is another command's, or damaged");
+    int64_t version = ask(s, "SELECT version FROM work");
+    if (version != STORE_VERSION)
+        return report_failure(s->name, s->file, EXIT_INPUT,
+                              "this store has version %lld, expected %d",
+                              (long long)version, STORE_VERSION);
+    return EXIT_FINE;
+}
+
+static int
+prepare(struct store *s)
+{
+    static const char find[] = "SELECT text FROM result WHERE key = ? AND stamp = ?";
+    static const char put[] = "REPLACE INTO result VALUES(?, ?, ?)";
+    sqlite3_busy_timeout(s->handle, BUSY_MS);
+    int64_t tables = ask(s, "SELECT count(*) FROM sqlite_master");
+    if (tables < 0)
+        return fail(s);
+    int code = tables == 0 ? make(s) : check(s);
+    if (code != EXIT_FINE)
+        return code;
+    if (sqlite3_prepare_v2(s->handle, find, -1, &s->find, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(s->handle, put, -1, &s->put, NULL) != SQLITE_OK)
+        return fail(s);
+    return EXIT_FINE;
+}
+
+static int
+drop(struct store *s, int code)
+{
+    sqlite3_finalize(s->find);
+    sqlite3_finalize(s->put);
+    sqlite3_close(s->handle);
+    free(s);
+    return code;
+}
+
+int
+store_open(const char *name, const char *file, struct store **store)
+{
+    *store = NULL;
+    struct store *s = calloc(1, sizeof *s);
+    if (!s)
+        return report_failure(name, file, EXIT_MACHINE, "no memory for the store");
+    s->name = name;
+    s->file = file;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(file, &s->handle, flags, NULL) != SQLITE_OK)
+        return drop(s, fail(s));
+    int code = prepare(s);
+    if (code != EXIT_FINE)
+        return drop(s, code);
+    *store = s;
+    return EXIT_FINE;
+}
+
+/* --- results ------------------------------------------------------------------------------ */
+
+int
+store_find(struct store *s, const char *key, uint64_t stamp, char **text)
+{
+    *text = NULL;
+    sqlite3_bind_text(s->find, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->find, 2, (int64_t)stamp);
+    int step = sqlite3_step(s->find);
+    int code = EXIT_FINE;
+    if (step == SQLITE_ROW) {
+        const unsigned char *found = sqlite3_column_text(s->find, 0);
+        *text = found ? strdup((const char *)found) : NULL;
+        if (found && !*text)
+            code =
+                report_failure(s->name, s->file, EXIT_MACHINE, "no memory for a result");
+    } else if (step != SQLITE_DONE) {
+        code = fail(s);
+    }
+    sqlite3_reset(s->find);
+    return code;
+}
+
+static int
+commit(struct store *s)
+{
+    s->is_open = false;
+    return run_sql(s, "COMMIT");
+}
+
+int
+store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
+{
+    if (!s->is_open) {
+        int code = run_sql(s, "BEGIN IMMEDIATE");
+        if (code != EXIT_FINE)
+            return code;
+        s->is_open = true;
+        s->begin_ns = now_ns();
+    }
+    sqlite3_bind_text(s->put, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->put, 2, (int64_t)stamp);
+    sqlite3_bind_text(s->put, 3, text, -1, SQLITE_STATIC);
+    int step = sqlite3_step(s->put);
+    sqlite3_reset(s->put);
+    if (step != SQLITE_DONE)
+        return fail(s);
+    return now_ns() - s->begin_ns >= EVERY_NS ? commit(s) : EXIT_FINE;
+}
+
+int
+store_close(struct store *s)
+{
+    if (!s)
+        return EXIT_FINE;
+    return drop(s, s->is_open ? commit(s) : EXIT_FINE);
+}

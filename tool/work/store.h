@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_STORE_H
+#define TOOL_STORE_H
+
+/*
+ * A store: the results of a piece of work in a SQLite file, for the next run and for whoever
+ * has questions of their own:
+ *
+ *     work(name TEXT, version INTEGER)                    one row: whose results these are
+ *     result(key TEXT PRIMARY KEY, stamp INTEGER, text TEXT)
+ *
+ * What was put reaches the disk at least every second, and all of a second or nothing: a
+ * process that ends in between leaves the results before. A file is input, too: one that is
+ * not a store, of another command or version, or damaged, is refused with a line that says so.
+ *
+ * Functions return an exit_code; what failed is said on standard error.
+ *
+ * Threads    One thread uses a store.
+ */
+
+#include <stdint.h>
+
+struct store;
+
+/* Open `file` for the command `name`, or make it. */
+int store_open(const char *name, const char *file, struct store **store);
+/* *text is the caller's to free; NULL: it has no result with this stamp. */
+int store_find(struct store *store, const char *key, uint64_t stamp, char **text);
+/* Keep a result, in place of one with this key. */
+int store_put(struct store *store, const char *key, uint64_t stamp, const char *text);
+/* Write what was put. The store is closed in any case; NULL is allowed. */
+int store_close(struct store *store);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_WORK_H
+#define TOOL_WORK_H
+
+/*
+ * Work that many hands do: tasks in any order, by all cores. A task's result is a text, JSON
+ * as a rule, and depends on the task alone. All texts come back in the order of tasks. So
+ * what is made of them is the same to the byte, whoever did which.
+ *
+ * A store is a SQLite file with the results so far. A task that the store has is not done
+ * again, so work goes on where it was cut off.
+ *
+ *     struct work work = {.name = "fleet", .count = n, .describe = ..., .run = ..., .self = f};
+ *     struct work_results results;
+ *     int code = work_run(&work, &options, &results);
+ *     if (code == EXIT_FINE)
+ *         use(results.texts), work_results_drop(&results);
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORK_KEY_BYTES 4096
+#define WORK_THREADS_MAX 1024
+
+struct work_task {
+    char key
+        [WORK_KEY_BYTES]; /* the task's name, the same in every run: a path, settings */
+    uint64_t stamp;       /* differs when the result may: of the file's size and time */
+    uint64_t weight;      /* bytes to read, events to replay: the heaviest go first */
+};
+
+struct work {
+    const char *name; /* the command's: a store of another one is refused */
+    size_t count;
+    void *self;
+    /* Describe task `i`. Called by one thread. Keys of two tasks differ. */
+    void (*describe)(void *self, size_t i, struct work_task *task);
+    /*
+     * Do task `i`. Several threads call this at once. Return the result, which is the
+     * caller's to free; NULL: there was no memory. What is wrong with the task's own input
+     * belongs into the result.
+     */
+    char *(*run)(void *self, size_t i);
+};
+
+struct work_options {
+    unsigned threads;  /* 0: as many as this process may use cores */
+    const char *store; /* a SQLite file, which is made if there is none; NULL: none */
+};
+
+struct work_results {
+    size_t count;
+    char **texts; /* count of them */
+    size_t done;  /* those that were not in the store */
+};
+
+/*
+ * Do what is not in the store. An exit_code; what failed is said on standard error, and
+ * there is nothing to drop. Results reach the store at least every second.
+ */
+int work_run(const struct work *work, const struct work_options *options,
+             struct work_results *results);
+void work_results_drop(struct work_results *results);
+
+#endif
