@@ -9,9 +9,9 @@
  *     work(name TEXT, version INTEGER)                    one row: whose results these are
  *     result(key TEXT PRIMARY KEY, stamp INTEGER, text TEXT)
  *
- * What was put reaches the disk at least every second, and all of a second or nothing: a
- * process that ends in between leaves the results before. A file is input, too: one that is
- * not a store, of another command or version, or damaged, is refused with a line that says so.
+ * Results reach the disk at least every second, those of a second together or not at all: a
+ * process that ends in between leaves the ones before. A file is input, too: a file that is no
+ * store, of another command or version, or damaged, is refused with a line that says so.
  *
  * Functions return an exit_code; what failed is said on standard error.
  *

@@ -38,8 +38,8 @@ struct work {
     void (*describe)(void *self, size_t i, struct work_task *task);
     /*
      * Do task `i`. Several threads call this at once. Return the result, which is the
-     * caller's to free; NULL: there was no memory. What is wrong with the task's own input
-     * belongs into the result.
+     * caller's to free; NULL: there was no memory. A fault of the task's own input belongs
+     * into the result.
      */
     char *(*run)(void *self, size_t i);
 };
