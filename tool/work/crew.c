@@ -95,10 +95,22 @@ crew_begin(const struct work *work, unsigned threads)
     return NULL;
 }
 
-bool
-crew_wants(struct crew *c)
+size_t
+crew_room(const struct crew *c)
 {
-    return c->given < c->thread_count * 2;
+    return c->thread_count * 2 - c->given;
+}
+
+size_t
+crew_busy(const struct crew *c)
+{
+    return c->given;
+}
+
+bool
+crew_wants(const struct crew *c)
+{
+    return crew_room(c) > 0;
 }
 
 void
@@ -111,20 +123,35 @@ crew_give(struct crew *c, size_t task)
     pthread_mutex_unlock(&c->lock);
 }
 
-bool
-crew_take(struct crew *c, struct crew_result *result)
+static bool
+take(struct crew *c, struct crew_result *result, bool does_wait)
 {
     if (c->given == 0)
         return false;
     pthread_mutex_lock(&c->lock);
-    while (c->result_count == 0)
+    while (c->result_count == 0 && does_wait)
         pthread_cond_wait(&c->has_result, &c->lock);
-    *result = c->results[c->result_first];
-    c->result_first = (c->result_first + 1) % c->room;
-    c->result_count--;
-    c->given--;
+    bool is_there = c->result_count > 0;
+    if (is_there) {
+        *result = c->results[c->result_first];
+        c->result_first = (c->result_first + 1) % c->room;
+        c->result_count--;
+        c->given--;
+    }
     pthread_mutex_unlock(&c->lock);
-    return true;
+    return is_there;
+}
+
+bool
+crew_take(struct crew *c, struct crew_result *result)
+{
+    return take(c, result, true);
+}
+
+bool
+crew_poll(struct crew *c, struct crew_result *result)
+{
+    return take(c, result, false);
 }
 
 void

@@ -30,11 +30,16 @@ struct crew_result {
 /* Begin; NULL: no memory, or not one thread could be started. */
 struct crew *crew_begin(const struct work *work, unsigned threads);
 /* True if less than two tasks a thread are given and not taken back. */
-bool crew_wants(struct crew *crew);
+bool crew_wants(const struct crew *crew);
 /* Requires crew_wants(). */
 void crew_give(struct crew *crew, size_t task);
 /* Wait for a result. False: every task that was given is taken back. */
 bool crew_take(struct crew *crew, struct crew_result *result);
+/* The same without waiting; false as well if no result is there yet. */
+bool crew_poll(struct crew *crew, struct crew_result *result);
+/* How many more tasks crew_wants(), and how many are given and not taken back. */
+size_t crew_room(const struct crew *crew);
+size_t crew_busy(const struct crew *crew);
 /* Wait for the tasks that are being done; drop the others and what nobody took. */
 void crew_end(struct crew *crew);
 

@@ -198,6 +198,39 @@ store_put(struct store *s, const char *key, uint64_t stamp, const char *text)
     return now_ns() - s->begin_ns >= EVERY_NS ? commit(s) : EXIT_FINE;
 }
 
+/* The other store is opened by store_open(), which checks it, and closed again. */
+static int
+copy_rows(struct store *s, struct store *other)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(other->handle, "SELECT key, stamp, text FROM result", -1, &row,
+                           NULL) != SQLITE_OK)
+        return fail(other);
+    int code = EXIT_FINE, step = SQLITE_DONE;
+    while (code == EXIT_FINE && (step = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(row, 0);
+        const char *text = (const char *)sqlite3_column_text(row, 2);
+        if (key && text)
+            code = store_put(s, key, (uint64_t)sqlite3_column_int64(row, 1), text);
+    }
+    if (code == EXIT_FINE && step != SQLITE_DONE)
+        code = fail(other);
+    sqlite3_finalize(row);
+    return code;
+}
+
+int
+store_merge(struct store *s, const char *file)
+{
+    struct store *other;
+    int code = store_open(s->name, file, &other);
+    if (code != EXIT_FINE)
+        return code;
+    code = copy_rows(s, other);
+    int closed = store_close(other);
+    return code == EXIT_FINE ? closed : code;
+}
+
 int
 store_close(struct store *s)
 {

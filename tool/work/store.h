@@ -28,6 +28,8 @@ int store_open(const char *name, const char *file, struct store **store);
 int store_find(struct store *store, const char *key, uint64_t stamp, char **text);
 /* Keep a result, in place of one with this key. */
 int store_put(struct store *store, const char *key, uint64_t stamp, const char *text);
+/* Take in the results of another store of this command; those of equal keys replace ours. */
+int store_merge(struct store *store, const char *file);
 /* Write what was put. The store is closed in any case; NULL is allowed. */
 int store_close(struct store *store);
 

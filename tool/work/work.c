@@ -6,30 +6,11 @@
 #include <stdlib.h>
 
 #include "base/command.h"
-#include "base/progress.h"
 #include "base/report.h"
-#include "work/crew.h"
-#include "work/store.h"
+#include "work/work_inside.h"
 
-/* A task that is to be done. */
-struct due {
-    size_t task;
-    uint64_t weight;
-};
-
-struct run {
-    const struct work *work;
-    struct store *store; /* NULL: none */
-    struct work_results *results;
-    struct due *due; /* the heaviest first */
-    size_t due_count;
-    uint64_t weight, weight_done;
-    struct work_task described; /* the one that is looked at */
-    struct progress progress;
-};
-
-static int
-report_memory(const struct work *work)
+int
+work_report_memory(const struct work *work)
 {
     return report_failure(work->name, NULL, EXIT_MACHINE, "no memory for the results");
 }
@@ -45,35 +26,46 @@ compare_due(const void *left, const void *right)
     return l->task < r->task ? -1 : l->task > r->task;
 }
 
-static int
-find_due(struct run *r)
+void
+work_list(struct run *r)
 {
-    for (size_t i = 0; i < r->work->count; i++) {
+    r->due_count = r->work->count;
+    for (size_t i = 0; i < r->due_count; i++) {
         r->work->describe(r->work->self, i, &r->described);
-        if (r->store) {
-            int code = store_find(r->store, r->described.key, r->described.stamp,
-                                  &r->results->texts[i]);
-            if (code != EXIT_FINE)
-                return code;
-        }
-        if (!r->results->texts[i]) {
-            r->due[r->due_count++] = (struct due){i, r->described.weight};
-            r->weight += r->described.weight;
-        }
+        r->due[i] = (struct due){i, r->described.weight};
     }
     if (r->due_count > 1)
         qsort(r->due, r->due_count, sizeof *r->due, compare_due);
-    return EXIT_FINE;
 }
 
-/* --- doing it ----------------------------------------------------------------------------- */
+int
+work_find_stored(struct run *r)
+{
+    size_t kept = 0;
+    int code = EXIT_FINE;
+    for (size_t i = 0; i < r->due_count && code == EXIT_FINE; i++) {
+        size_t task = r->due[i].task;
+        r->work->describe(r->work->self, task, &r->described);
+        if (r->store)
+            code = store_find(r->store, r->described.key, r->described.stamp,
+                              &r->results->texts[task]);
+        if (r->results->texts[task])
+            continue;
+        r->weight += r->due[i].weight;
+        r->due[kept++] = r->due[i];
+    }
+    r->due_count = kept;
+    return code;
+}
 
-static int
-keep(struct run *r, const struct crew_result *result)
+/* --- by threads --------------------------------------------------------------------------- */
+
+int
+work_keep(struct run *r, const struct crew_result *result)
 {
     r->results->texts[result->task] = result->text;
     if (!result->text)
-        return report_memory(r->work);
+        return work_report_memory(r->work);
     r->results->done++;
     r->work->describe(r->work->self, result->task, &r->described);
     r->weight_done += r->described.weight;
@@ -83,50 +75,88 @@ keep(struct run *r, const struct crew_result *result)
     return store_put(r->store, r->described.key, r->described.stamp, result->text);
 }
 
-static int
-do_due(struct run *r, struct crew *crew)
+unsigned
+work_count_cores(void)
 {
+    cpu_set_t cores;
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    return count > 0 ? (unsigned)count : 1;
+}
+
+static unsigned
+count_threads(const struct run *r)
+{
+    unsigned threads = (unsigned)r->options->threads;
+    threads = threads == 0 ? work_count_cores() : threads;
+    threads = threads > WORK_THREADS_MAX ? WORK_THREADS_MAX : threads;
+    return threads > r->due_count ? (unsigned)r->due_count : threads;
+}
+
+int
+work_run_due(struct run *r)
+{
+    if (r->due_count == 0)
+        return EXIT_FINE;
+    struct crew *crew = crew_begin(r->work, count_threads(r));
+    if (!crew)
+        return work_report_memory(r->work);
+    progress_begin(&r->progress, r->work->name, r->weight);
     int code = EXIT_FINE;
-    size_t next = 0;
     struct crew_result result;
-    do {
+    for (size_t next = 0; code == EXIT_FINE;) {
         while (next < r->due_count && crew_wants(crew))
             crew_give(crew, r->due[next++].task);
         if (!crew_take(crew, &result))
             break;
-        code = keep(r, &result);
-    } while (code == EXIT_FINE);
-    return code;
-}
-
-static unsigned
-count_threads(unsigned asked, size_t due)
-{
-    cpu_set_t cores;
-    unsigned threads = asked;
-    if (threads == 0)
-        threads = sched_getaffinity(0, sizeof cores, &cores) == 0
-                      ? (unsigned)CPU_COUNT(&cores)
-                      : 1;
-    threads = threads > WORK_THREADS_MAX ? WORK_THREADS_MAX : threads;
-    return threads > due ? (unsigned)due : threads;
-}
-
-static int
-run_due(struct run *r, const struct work_options *options)
-{
-    int code = find_due(r);
-    if (code != EXIT_FINE || r->due_count == 0)
-        return code;
-    struct crew *crew =
-        crew_begin(r->work, count_threads(options->threads, r->due_count));
-    if (!crew)
-        return report_memory(r->work);
-    progress_begin(&r->progress, r->work->name, r->weight);
-    code = do_due(r, crew);
+        code = work_keep(r, &result);
+    }
     crew_end(crew);
     progress_end(&r->progress);
     return code;
+}
+
+/* --- all of it ---------------------------------------------------------------------------- */
+
+static int
+run_here(struct run *r)
+{
+    int code = EXIT_FINE;
+    if (r->options->store)
+        code = store_open(r->work->name, r->options->store, &r->store);
+    if (code == EXIT_FINE && r->options->does_merge)
+        code = parts_merge(r);
+    if (code == EXIT_FINE)
+        code = work_find_stored(r);
+    return code == EXIT_FINE ? work_run_due(r) : code;
+}
+
+/* One of several processes with one command line, which would all do everything. */
+static int
+run_as_rank(struct run *r, const struct launcher *launcher, const struct part *part)
+{
+#ifdef HAVE_MPI
+    if (launcher->has_mpi)
+        return work_run_mpi(r);
+#endif
+    return report_failure(r->work->name, NULL, EXIT_USAGE,
+                          "this process is number %zu of %zu that %s started, and each "
+                          "would do all of the work; give --part auto with --store, or "
+                          "use a drystone that is built with -Dmpi=enabled",
+                          part->number, part->count, launcher->name);
+}
+
+static int
+run_all(struct run *r)
+{
+    if ((r->options->part || r->options->does_merge) && !r->options->store)
+        return report_usage(r->work->name, "--part and --merge need --store FILE");
+    work_list(r);
+    if (r->options->part)
+        return parts_run(r);
+    struct part part;
+    const struct launcher *launcher = part_find_launcher(getenv, false, &part);
+    return launcher && launcher->starts_ranks ? run_as_rank(r, launcher, &part)
+                                              : run_here(r);
 }
 
 int
@@ -136,23 +166,17 @@ work_run(const struct work *work, const struct work_options *options,
     *results = (struct work_results){.count = work->count};
     struct run *r = calloc(1, sizeof *r);
     if (!r)
-        return report_memory(work);
+        return work_report_memory(work);
     r->work = work;
+    r->options = options;
     r->results = results;
     results->texts = calloc(work->count + 1, sizeof *results->texts);
     r->due = calloc(work->count + 1, sizeof *r->due);
-    int code = results->texts && r->due ? EXIT_FINE : report_memory(work);
-    if (code == EXIT_FINE && options->store)
-        code = store_open(work->name, options->store, &r->store);
-    if (code == EXIT_FINE)
-        code = run_due(r, options);
+    int code = results->texts && r->due ? run_all(r) : work_report_memory(work);
     int closed = store_close(r->store);
-    code = code == EXIT_FINE ? closed : code;
     free(r->due);
     free(r);
-    if (code != EXIT_FINE)
-        work_results_drop(results);
-    return code;
+    return code == EXIT_FINE ? closed : code;
 }
 
 void

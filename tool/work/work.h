@@ -3,20 +3,26 @@
 #define TOOL_WORK_H
 
 /*
- * Work that many hands do: tasks in any order, by all cores. A task's result is a text, JSON
- * as a rule, and depends on the task alone. All texts come back in the order of tasks. So
- * what is made of them is the same to the byte, whoever did which.
+ * Work that many hands do: tasks in any order, by all cores, by the ranks of an MPI job, or by
+ * processes that the environment numbers. A task's result is a text, JSON as a rule, and
+ * depends on the task alone. All texts come back in the order of tasks. So a report that is
+ * made of them is the same to the byte, whoever did which.
  *
  * A store is a SQLite file with the results so far. A task that the store has is not done
  * again, so work goes on where it was cut off.
  *
+ * A part is one share of the tasks, by a process that knows nothing of the others. Its
+ * results are in the file STORE.part-K-of-N, which is complete or absent.
+ *
  *     struct work work = {.name = "fleet", .count = n, .describe = ..., .run = ..., .self = f};
  *     struct work_results results;
  *     int code = work_run(&work, &options, &results);
- *     if (code == EXIT_FINE)
- *         use(results.texts), work_results_drop(&results);
+ *     if (code == EXIT_FINE && !results.is_elsewhere)
+ *         report(results.texts);
+ *     work_results_drop(&results);
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,19 +51,24 @@ struct work {
 };
 
 struct work_options {
-    unsigned threads;  /* 0: as many as this process may use cores */
+    int64_t threads;   /* 0: as many as this process may use cores */
     const char *store; /* a SQLite file, which is made if there is none; NULL: none */
+    const char *part;  /* "K/N", K from 0; "auto", "auto/N": K of the environment; NULL */
+    bool does_merge;   /* first take in STORE.part-K-of-N, all that there are */
 };
 
 struct work_results {
     size_t count;
-    char **texts; /* count of them */
-    size_t done;  /* those that were not in the store */
+    char **texts;      /* count of them */
+    size_t done;       /* those that were not in the store */
+    bool is_elsewhere; /* another process reports: this one was one of many hands */
 };
 
 /*
- * Do what is not in the store. An exit_code; what failed is said on standard error, and
- * there is nothing to drop. Results reach the store at least every second.
+ * Do what is not in the store. An exit_code; what failed is said on standard error. Results
+ * reach the store at least every second. A process that was started as one of several by
+ * mpirun, srun or torchrun is refused without a part, unless the tool is built with MPI.
+ * work_results_drop() is allowed in any case.
  */
 int work_run(const struct work *work, const struct work_options *options,
              struct work_results *results);

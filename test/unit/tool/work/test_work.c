@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "base/command.h"
+#include "work/part.h"
 #include "work/store.h"
 #include "work/work.h"
 
@@ -103,6 +104,7 @@ a_task_without_memory_ends_the_work(void **state)
         struct work_options options = {.threads = 3};
         struct work_results results;
         assert_int_equal(work_run(&work, &options, &results), EXIT_MACHINE);
+        work_results_drop(&results);
         assert_null(results.texts);
     }
 }
@@ -117,6 +119,7 @@ a_store_is_gone_on_with(void **state)
     struct squares s = {.refused = 0}; /* the lightest, done last */
     struct work work = make_work(&s, 100);
     assert_int_equal(work_run(&work, &options, &results), EXIT_MACHINE);
+    work_results_drop(&results);
     size_t before = s.runs;
     assert_true(before > 1);
     s = (struct squares){.refused = SIZE_MAX};
@@ -214,6 +217,171 @@ a_store_keeps_texts_as_they_are(void **state)
     unlink(path);
 }
 
+static void
+parts_are_the_whole(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    char part[32], file[128];
+    struct work_results results;
+    struct squares s = {.refused = SIZE_MAX};
+    struct work work = make_work(&s, 50);
+    struct work_options options = {.threads = 2, .store = path, .part = part};
+    for (int i = 0; i < 7; i += i == 2 ? 2 : 1) { /* all but the third */
+        snprintf(part, sizeof part, "%d/7", i);
+        for (int times = 0; times < 2; times++) {
+            assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+            assert_true(results.is_elsewhere);
+            work_results_drop(&results);
+        }
+    }
+    assert_int_equal(s.runs, 50 - 7); /* a part that is complete is not done again */
+    options.part = NULL;
+    options.does_merge = true;
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    assert_false(results.is_elsewhere);
+    assert_squares(&results, 50);
+    assert_int_equal(results.done, 7);
+    work_results_drop(&results);
+
+    /* A part of another run beside them is not mixed in. */
+    snprintf(part, sizeof part, "1/3");
+    options = (struct work_options){.threads = 1, .store = path, .part = part};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    work_results_drop(&results);
+    options = (struct work_options){.threads = 1, .store = path, .does_merge = true};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_INPUT);
+    work_results_drop(&results);
+    for (int count = 3; count < 8; count += 4) {
+        for (int i = 0; i < count; i++) {
+            snprintf(file, sizeof file, "%s.part-%d-of-%d", path, i, count);
+            unlink(file);
+        }
+    }
+    assert_int_equal(work_run(&work, &options, &results), EXIT_INPUT); /* none is there */
+    work_results_drop(&results);
+    unlink(path);
+}
+
+static void
+a_part_that_was_cut_off_is_not_complete(void **state)
+{
+    (void)state;
+    const char *path = make_path();
+    char file[128];
+    struct work_results results;
+    struct squares s = {.refused = 1}; /* of part 0 of 2 the last but one */
+    struct work work = make_work(&s, 40);
+    struct work_options options = {.threads = 1, .store = path, .part = "0/2"};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_MACHINE);
+    work_results_drop(&results);
+    snprintf(file, sizeof file, "%s.part-0-of-2", path);
+    assert_int_not_equal(access(file, F_OK), 0);
+    s = (struct squares){.refused = SIZE_MAX};
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    work_results_drop(&results);
+    assert_int_equal(access(file, F_OK), 0);
+    assert_true(s.runs > 0 && s.runs < 20);
+    unlink(file);
+}
+
+/* An environment for part_parse(). */
+static const char *const *environment;
+
+static char *
+get(const char *name)
+{
+    for (size_t i = 0; environment[i]; i += 2)
+        if (strcmp(environment[i], name) == 0)
+            return (char *)(uintptr_t)environment[i + 1];
+    return NULL;
+}
+
+static void
+parts_are_told_or_found(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    static const char *const mpi[] = {"OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE",
+                                      "4", NULL};
+    static const char *const array[] = {"SLURM_ARRAY_TASK_ID", "0",
+                                        "SLURM_ARRAY_TASK_COUNT", "9", NULL};
+    static const char *const batch[] = {"SLURM_PROCID", "0", "SLURM_NTASKS", "64", NULL};
+    static const char *const index[] = {"JOB_COMPLETION_INDEX", "5", NULL};
+    static const char *const alone[] = {"RANK", "0", "WORLD_SIZE", "1", NULL};
+    static const char *const junk[] = {"RANK", "0x1", "WORLD_SIZE",
+                                       "99999999999999999999", NULL};
+    static const struct {
+        const char *text;
+        const char *const *environment;
+        size_t number, count; /* count 0: refused */
+    } cases[] = {
+        {"0/1", none, 0, 1},
+        {"7/8", mpi, 7, 8},
+        {"8/8", none, 0, 0},
+        {"/8", none, 0, 0},
+        {"1/", none, 0, 0},
+        {"1/0", none, 0, 0},
+        {"-1/8", none, 0, 0},
+        {"1/8x", none, 0, 0},
+        {"1", none, 0, 0},
+        {"", none, 0, 0},
+        {"auto", none, 0, 0},
+        {"auto", mpi, 2, 4},
+        {"auto/4", mpi, 2, 4},
+        {"auto/5", mpi, 0, 0},
+        {"auto", array, 0, 9},
+        {"auto", batch, 0, 0},
+        {"auto", index, 0, 0},
+        {"auto/6", index, 5, 6},
+        {"auto/5", index, 0, 0},
+        {"auto", alone, 0, 0},
+        {"auto", junk, 0, 0},
+        {"auto/x", index, 0, 0},
+        {"autos", mpi, 0, 0},
+        {"1000001/1000002", none, 0, 0},
+        {"1/99999999999999999999999", none, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct part part;
+        const char *why = NULL;
+        environment = cases[i].environment;
+        assert_int_equal(part_parse(cases[i].text, get, &part, &why), cases[i].count > 0);
+        assert_int_equal(!why, cases[i].count > 0);
+        if (why)
+            continue;
+        assert_int_equal(part.number, cases[i].number);
+        assert_int_equal(part.count, cases[i].count);
+    }
+    struct part part;
+    environment = batch; /* the script of a batch job is one process */
+    assert_null(part_find_launcher(get, false, &part));
+    environment = index;
+    assert_null(part_find_launcher(get, false, &part));
+    environment = mpi;
+    assert_true(part_find_launcher(get, false, &part)->starts_ranks);
+}
+
+static void
+one_of_many_is_refused(void **state)
+{
+    (void)state;
+    struct squares s = {.refused = SIZE_MAX};
+    struct work work = make_work(&s, 5);
+    struct work_options options = {.threads = 1};
+    struct work_results results;
+    setenv("RANK", "1", 1); /* torchrun has no MPI, whatever the tool is built with */
+    setenv("WORLD_SIZE", "2", 1);
+    assert_int_equal(work_run(&work, &options, &results), EXIT_USAGE);
+    work_results_drop(&results);
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+    assert_int_equal(s.runs, 0);
+    options.part = "0/2"; /* without a store */
+    assert_int_equal(work_run(&work, &options, &results), EXIT_USAGE);
+    work_results_drop(&results);
+}
+
 int
 main(void)
 {
@@ -223,6 +391,10 @@ main(void)
         cmocka_unit_test(a_store_is_gone_on_with),
         cmocka_unit_test(what_is_not_a_store_of_this_command_is_refused),
         cmocka_unit_test(a_store_keeps_texts_as_they_are),
+        cmocka_unit_test(parts_are_the_whole),
+        cmocka_unit_test(a_part_that_was_cut_off_is_not_complete),
+        cmocka_unit_test(parts_are_told_or_found),
+        cmocka_unit_test(one_of_many_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
