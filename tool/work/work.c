@@ -117,17 +117,15 @@ work_run_due(struct run *r)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-static int
-run_here(struct run *r)
+int
+work_open_here(struct run *r)
 {
     int code = EXIT_FINE;
     if (r->options->store)
         code = store_open(r->work->name, r->options->store, &r->store);
     if (code == EXIT_FINE && r->options->does_merge)
         code = parts_merge(r);
-    if (code == EXIT_FINE)
-        code = work_find_stored(r);
-    return code == EXIT_FINE ? work_run_due(r) : code;
+    return code == EXIT_FINE ? work_find_stored(r) : code;
 }
 
 /* One of several processes with one command line, which would all do everything. */
@@ -155,8 +153,10 @@ run_all(struct run *r)
         return parts_run(r);
     struct part part;
     const struct launcher *launcher = part_find_launcher(getenv, false, &part);
-    return launcher && launcher->starts_ranks ? run_as_rank(r, launcher, &part)
-                                              : run_here(r);
+    if (launcher && launcher->starts_ranks)
+        return run_as_rank(r, launcher, &part);
+    int code = work_open_here(r);
+    return code == EXIT_FINE ? work_run_due(r) : code;
 }
 
 int

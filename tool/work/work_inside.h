@@ -35,6 +35,8 @@ int work_report_memory(const struct work *work);
 void work_list(struct run *r);
 /* Take from r->due those that the store has. An exit_code. */
 int work_find_stored(struct run *r);
+/* Open the store, take in parts if that is asked for, and find what is due. An exit_code. */
+int work_open_here(struct run *r);
 /* Keep a result, whose text is the run's from now on. An exit_code. */
 int work_keep(struct run *r, const struct crew_result *result);
 
