@@ -208,6 +208,15 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_timeline_curve(
     const struct dry_timeline *timeline, enum dry_curve curve,
     const struct dry_axis *axis, struct dry_curve_column *columns, struct dry_error *err);
 
+/*
+ * Compute all curves over `axis` in the time of one: curve c into columns[c], which has
+ * room for column_count, or is NULL if that curve is not wanted. Errors: as for
+ * dry_timeline_curve().
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_timeline_curves(
+    const struct dry_timeline *timeline, const struct dry_axis *axis,
+    struct dry_curve_column *const columns[DRY_CURVE_COUNT], struct dry_error *err);
+
 /* The order in which a drawing stacks allocations. */
 enum dry_stacking {
     DRY_STACKING_BIRTH,      /* the oldest at the bottom */
@@ -237,6 +246,7 @@ struct dry_drawing {
     size_t run_count;
     /* by the allocation's place, from the bottom up */
     const struct dry_drawing_run *runs;
+    uint64_t min_bytes; /* smaller allocations are summed up */
 };
 
 /*
@@ -249,6 +259,22 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create(
     const struct dry_timeline *timeline, const struct dry_axis *axis,
     enum dry_stacking stacking, uint64_t min_bytes, struct dry_drawing **drawing,
     struct dry_error *err);
+
+/* How much a drawing shows. */
+struct dry_drawing_bounds {
+    uint64_t min_bytes; /* smaller allocations are summed up */
+    size_t run_max;     /* of a drawing */
+};
+
+/*
+ * Draw as dry_drawing_create() does, in at most run_max runs: while there are more,
+ * min_bytes becomes twice itself and 1. The drawing tells what it came to. Lives are
+ * looked at once, so a drawing that must leave much out costs little more.
+ */
+DRY_API DRY_CHECK_RESULT enum dry_status dry_drawing_create_within(
+    const struct dry_timeline *timeline, const struct dry_axis *axis,
+    enum dry_stacking stacking, const struct dry_drawing_bounds *bounds,
+    struct dry_drawing **drawing, struct dry_error *err);
 /* End the drawing. NULL is fine. */
 DRY_API void dry_drawing_destroy(struct dry_drawing *drawing);
 

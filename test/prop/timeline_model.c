@@ -439,6 +439,28 @@ column_begin(const struct timeline_model *m, const struct dry_axis *axis, uint32
     return moment < axis->to ? moment : axis->to;
 }
 
+/* All curves at once are the curves one by one. */
+static const char *
+check_curves(const struct timeline_model *m, enum dry_curve curve,
+             const struct dry_axis *axis, const struct dry_curve_column *alone)
+{
+    struct dry_curve_column *all[DRY_CURVE_COUNT];
+    const char *problem = NULL;
+    for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
+        all[c] = zalloc(axis->column_count, sizeof *all[c]);
+    if (dry_timeline_curves(m->timeline, axis, all, NULL) != DRY_OK)
+        problem = "curves can be made";
+    for (uint32_t i = 0; i < axis->column_count && !problem; i++) {
+        const struct dry_curve_column *x = &alone[i], *y = &all[curve][i];
+        if (x->min != y->min || x->max != y->max || x->last != y->last ||
+            x->begin != y->begin || x->end != y->end || x->max_moment != y->max_moment)
+            problem = "curves at once are curves one by one";
+    }
+    for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
+        free(all[c]);
+    return problem;
+}
+
 static const char *
 check_column(const struct timeline_model *m, enum dry_curve curve,
              const struct dry_axis *axis, const struct dry_curve_column *column)
@@ -478,6 +500,8 @@ timeline_model_check_curve(const struct timeline_model *m, enum dry_curve curve,
         else
             problem = check_column(m, curve, axis, &columns[i]);
     }
+    if (!problem)
+        problem = check_curves(m, curve, axis, columns);
     free(columns);
     return problem;
 }
@@ -566,6 +590,31 @@ check_drawing_column(const struct timeline_model *m, const struct dry_drawing *d
     return problem ? problem : check_alive(m, &d->columns[column], min_bytes, count);
 }
 
+/* Return the columns that the allocation of run `i` is drawn over, in all its runs. */
+static uint32_t
+drawn_length(const struct dry_drawing *d, size_t i)
+{
+    size_t first = i, last = i;
+    while (first > 0 && d->runs[first - 1].allocation == d->runs[i].allocation)
+        first--;
+    while (last + 1 < d->run_count &&
+           d->runs[last + 1].allocation == d->runs[i].allocation)
+        last++;
+    return d->runs[last].column_end - d->runs[first].column;
+}
+
+/* Tell whether run `i` may lie on the one before, which is another allocation's. */
+static bool
+is_in_order(const struct timeline_model *m, const struct dry_drawing *d,
+            enum dry_stacking stacking, size_t i)
+{
+    uint32_t below = drawn_length(d, i - 1), above = drawn_length(d, i);
+    if (stacking == DRY_STACKING_LONG_LIVED && below != above)
+        return below > above;
+    return age_rank(m->view, d->runs[i - 1].allocation) <
+           age_rank(m->view, d->runs[i].allocation);
+}
+
 static const char *
 check_runs(const struct timeline_model *m, const struct dry_drawing *d,
            enum dry_stacking stacking)
@@ -580,10 +629,8 @@ check_runs(const struct timeline_model *m, const struct dry_drawing *d,
         if (before->allocation == run->allocation) {
             if (before->column_end != run->column || before->bottom == run->bottom)
                 return "a run goes as far as its height stays";
-        } else if (stacking == DRY_STACKING_BIRTH &&
-                   age_rank(m->view, before->allocation) >=
-                       age_rank(m->view, run->allocation)) {
-            return "the oldest lie at the bottom";
+        } else if (!is_in_order(m, d, stacking, i)) {
+            return "the oldest lie at the bottom, or the longest";
         }
     }
     return NULL;
@@ -608,6 +655,53 @@ check_samples(const struct timeline_model *m, const struct dry_axis *axis,
     return NULL;
 }
 
+static bool
+is_same_drawing(const struct dry_drawing *a, const struct dry_drawing *b)
+{
+    if (a->column_count != b->column_count || a->run_count != b->run_count ||
+        a->min_bytes != b->min_bytes)
+        return false;
+    for (uint32_t i = 0; i < a->column_count; i++) {
+        const struct dry_drawing_column *x = &a->columns[i], *y = &b->columns[i];
+        if (x->moment != y->moment || x->small_count != y->small_count ||
+            x->small_bytes != y->small_bytes || x->active_bytes != y->active_bytes)
+            return false;
+    }
+    for (size_t i = 0; i < a->run_count; i++) {
+        const struct dry_drawing_run *x = &a->runs[i], *y = &b->runs[i];
+        if (x->allocation != y->allocation || x->column != y->column ||
+            x->column_end != y->column_end || x->bottom != y->bottom)
+            return false;
+    }
+    return true;
+}
+
+/* A drawing within a number of runs is the first that has no more, tried one by one. */
+static const char *
+check_within(const struct timeline_model *m, const struct dry_axis *axis,
+             enum dry_stacking stacking, const struct dry_drawing_bounds *bounds)
+{
+    struct dry_drawing *within, *naive;
+    if (dry_drawing_create_within(m->timeline, axis, stacking, bounds, &within, NULL) !=
+        DRY_OK)
+        return "a drawing within bounds can be made";
+    const char *problem = NULL;
+    bool is_few = false;
+    for (uint64_t bytes = bounds->min_bytes; !is_few && !problem; bytes = bytes * 2 + 1) {
+        if (dry_drawing_create(m->timeline, axis, stacking, bytes, &naive, NULL) !=
+            DRY_OK) {
+            problem = "a drawing can be made";
+            break;
+        }
+        is_few = naive->run_count <= bounds->run_max;
+        if (is_few && !is_same_drawing(naive, within))
+            problem = "a drawing within bounds has the smallest that are few enough";
+        dry_drawing_destroy(naive);
+    }
+    dry_drawing_destroy(within);
+    return problem;
+}
+
 const char *
 timeline_model_check_drawing(const struct timeline_model *m, const struct dry_axis *axis,
                              enum dry_stacking stacking, uint64_t min_bytes)
@@ -622,6 +716,11 @@ timeline_model_check_drawing(const struct timeline_model *m, const struct dry_ax
     for (uint32_t i = 0; i < d->column_count && !problem; i++)
         problem = check_drawing_column(m, d, i, min_bytes, cells);
     free(cells);
+    size_t run_count = d->run_count;
     dry_drawing_destroy(d);
+    for (unsigned i = 1; i <= 4 && !problem; i++) {
+        struct dry_drawing_bounds bounds = {min_bytes, run_count / i};
+        problem = check_within(m, axis, stacking, &bounds);
+    }
     return problem;
 }

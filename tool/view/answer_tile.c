@@ -112,36 +112,23 @@ put_runs(struct pack *p, struct view_device *d, const struct dry_drawing *drawin
     alloc_rows_end(&rows);
 }
 
-/* Draw what is large enough for the number of runs to be bounded. NULL: no memory. */
-static struct dry_drawing *
-draw(const struct view_device *d, const struct dry_axis *axis)
-{
-    for (uint64_t min_bytes = d->min_bytes;; min_bytes = min_bytes * 2 + 1) {
-        struct dry_drawing *drawing = NULL;
-        if (dry_drawing_create(d->timeline, axis, DRY_STACKING_LONG_LIVED, min_bytes,
-                               &drawing, NULL) != DRY_OK)
-            return NULL;
-        if (drawing->run_count <= RUNS_MAX || min_bytes > UINT64_MAX / 4)
-            return drawing;
-        dry_drawing_destroy(drawing);
-    }
-}
-
 static bool
 put_tile(struct pack *p, struct view_device *d, const struct dry_axis *axis,
          struct dry_curve_column *columns)
 {
-    struct dry_drawing *drawing = draw(d, axis);
-    bool is_fine = drawing != NULL;
-    for (int curve = 0; is_fine && curve < DRY_CURVE_COUNT; curve++) {
-        is_fine = dry_timeline_curve(d->timeline, (enum dry_curve)curve, axis, columns,
-                                     NULL) == DRY_OK;
-        if (is_fine && curve == 0)
-            put_columns(p, d, drawing, columns);
-        if (is_fine)
-            put_curve(p, (enum dry_curve)curve, columns, axis->column_count);
-    }
-    is_fine = is_fine && put_small(p, d, drawing);
+    struct dry_curve_column *of[DRY_CURVE_COUNT];
+    struct dry_drawing_bounds bounds = {.min_bytes = d->min_bytes, .run_max = RUNS_MAX};
+    struct dry_drawing *drawing = NULL;
+    for (unsigned i = 0; i < DRY_CURVE_COUNT; i++)
+        of[i] = columns + (size_t)i * axis->column_count;
+    if (dry_timeline_curves(d->timeline, axis, of, NULL) != DRY_OK ||
+        dry_drawing_create_within(d->timeline, axis, DRY_STACKING_LONG_LIVED, &bounds,
+                                  &drawing, NULL) != DRY_OK)
+        return false;
+    put_columns(p, d, drawing, columns);
+    for (unsigned i = 0; i < DRY_CURVE_COUNT; i++)
+        put_curve(p, (enum dry_curve)i, of[i], axis->column_count);
+    bool is_fine = put_small(p, d, drawing);
     if (is_fine)
         put_runs(p, d, drawing);
     dry_drawing_destroy(drawing);
@@ -157,7 +144,7 @@ answer_tile(struct view_device *device, uint32_t level, uint32_t index,
     uint32_t moments = axis.to - axis.from;
     axis.column_count = moments < VIEW_TILE_COLUMNS ? moments : VIEW_TILE_COLUMNS;
     struct dry_curve_column *columns =
-        calloc(axis.column_count + (size_t)1, sizeof *columns);
+        calloc(axis.column_count + (size_t)1, sizeof *columns * DRY_CURVE_COUNT);
     struct pack p = {0};
     bool is_fine =
         columns && put_tile(&p, device, &axis, columns) && pack_write(&p, answer);

@@ -5,9 +5,13 @@
  * moment, so the true peak is drawn. Allocations are laid from the bottom up, one after the
  * other over all columns they are alive in; a column's height so far is all that must be
  * remembered. The cost follows the cells that can be seen, not the events.
+ *
+ * Lives are looked at once, whatever is found to be too small for the number of runs that is
+ * allowed: layers are dropped and laid again, which is cheap beside finding them. They are
+ * found in order of birth, so that no order needs more than counting.
  */
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
@@ -15,7 +19,7 @@
 
 /* One allocation worth drawing. */
 struct layer {
-    uint64_t order; /* from the bottom up */
+    uint64_t size;
     uint32_t allocation;
     uint32_t column, column_end;
 };
@@ -24,13 +28,12 @@ struct canvas {
     struct dry_drawing drawing; /* first: what the caller sees */
     struct dry_memory memory;
     const struct dry_timeline *t;
-    enum dry_stacking stacking;
-    uint64_t min_bytes;
+    size_t run_max;
     struct dry_drawing_column *columns;
     struct dry_drawing_run *runs;
     size_t run_capacity;
-    uint64_t *heights; /* by column: drawn so far */
-    struct layer *layers;
+    uint64_t *heights;    /* by column: drawn so far */
+    struct layer *layers; /* in order of birth, ghosts first */
     size_t layer_count, layer_capacity;
 };
 
@@ -51,12 +54,20 @@ sample_columns(struct canvas *c, const struct dry_axis *axis, struct dry_error *
     return is_done;
 }
 
-/* The first column sampled at or after a moment, not before column `low`. */
+/*
+ * Return the first column sampled at or after `moment`, behind column `low`, which is before
+ * it. Most lives are short, so the search goes from there in growing steps.
+ */
 static uint32_t
-find_column(const struct canvas *c, uint32_t moment, uint32_t low)
+find_column_behind(const struct canvas *c, uint32_t moment, uint32_t low)
 {
-    uint32_t high = c->drawing.column_count;
-    while (low < high) {
+    uint32_t count = c->drawing.column_count, step = 1;
+    while (count - low > step && c->columns[low + step].moment < moment) {
+        low += step;
+        step *= 2;
+    }
+    uint32_t high = count - low > step ? low + step : count;
+    for (low++; low < high;) {
         uint32_t middle = low + (high - low) / 2;
         if (c->columns[middle].moment < moment)
             low = middle + 1;
@@ -64,22 +75,6 @@ find_column(const struct canvas *c, uint32_t moment, uint32_t low)
             high = middle;
     }
     return low;
-}
-
-static uint64_t
-order_of(enum dry_stacking stacking, const struct layer *l, uint32_t born)
-{
-    uint64_t length = l->column_end - l->column;
-    if (stacking == DRY_STACKING_LONG_LIVED)
-        return (uint64_t)(UINT32_MAX - (uint32_t)length) << 32 | born;
-    return born;
-}
-
-/* Ghosts were there first; their numbers come last. */
-static uint32_t
-rank_of(const struct dry_timeline *t, uint32_t i)
-{
-    return i >= t->window_count ? i - t->window_count : t->view.ghost_count + i;
 }
 
 static bool
@@ -92,25 +87,28 @@ add_layer(struct canvas *c, const struct layer *layer)
     return true;
 }
 
-/*
- * An allocation whose first column is known. Large ones become layers; small ones are counted
- * where they begin and end (the count of a column is then a running sum).
- */
+/* Count a small one where it begins and ends: a column's count is then a running sum. */
+static void
+count_small(struct canvas *c, uint32_t column, uint32_t column_end)
+{
+    c->columns[column].small_count++;
+    if (column_end < c->drawing.column_count)
+        c->columns[column_end].small_count--; /* wraps, and back */
+}
+
+/* Make a layer of an allocation whose first column is known, or count it if it is small. */
 static bool
 collect(struct canvas *c, uint32_t allocation, uint32_t column)
 {
     const struct dry_allocation *a = &c->t->allocations[allocation];
-    struct layer layer = {.allocation = allocation,
+    struct layer layer = {.size = a->size,
+                          .allocation = allocation,
                           .column = column,
-                          .column_end = find_column(c, a->end, column)};
-    if (a->size < c->min_bytes) {
-        c->columns[column].small_count++;
-        if (layer.column_end < c->drawing.column_count)
-            c->columns[layer.column_end].small_count--; /* wraps, and back */
-        return true;
-    }
-    layer.order = order_of(c->stacking, &layer, rank_of(c->t, allocation));
-    return add_layer(c, &layer);
+                          .column_end = find_column_behind(c, a->end, column)};
+    if (layer.size >= c->drawing.min_bytes)
+        return add_layer(c, &layer);
+    count_small(c, layer.column, layer.column_end);
+    return true;
 }
 
 /*
@@ -150,11 +148,42 @@ collect_layers(struct canvas *c)
     return true;
 }
 
-static int
-compare_layers(const void *a, const void *b)
+/* Drop the layers that have become small, and keep the order of the others. */
+static void
+drop_small(struct canvas *c)
 {
-    const struct layer *x = a, *y = b;
-    return (x->order > y->order) - (x->order < y->order);
+    size_t kept = 0;
+    for (size_t i = 0; i < c->layer_count; i++) {
+        if (c->layers[i].size >= c->drawing.min_bytes)
+            c->layers[kept++] = c->layers[i];
+        else
+            count_small(c, c->layers[i].column, c->layers[i].column_end);
+    }
+    c->layer_count = kept;
+}
+
+/*
+ * Write the layers' numbers to `order`, from the bottom up: by birth, as they are, or the
+ * longest first, by counting. `first` has column_count + 1 zeros.
+ */
+static void
+order_layers(const struct canvas *c, enum dry_stacking stacking, uint32_t *first,
+             uint32_t *order)
+{
+    uint32_t count = c->drawing.column_count;
+    if (stacking != DRY_STACKING_LONG_LIVED) {
+        for (size_t i = 0; i < c->layer_count; i++)
+            order[i] = (uint32_t)i;
+        return;
+    }
+    for (size_t i = 0; i < c->layer_count; i++) /* a length is 1 at least */
+        first[count - (c->layers[i].column_end - c->layers[i].column) + 1]++;
+    for (uint32_t i = 0; i < count; i++)
+        first[i + 1] += first[i];
+    for (size_t i = 0; i < c->layer_count; i++) {
+        uint32_t length = c->layers[i].column_end - c->layers[i].column;
+        order[first[count - length]++] = (uint32_t)i;
+    }
 }
 
 static bool
@@ -171,7 +200,6 @@ add_run(struct canvas *c, const struct dry_drawing_run *run)
 static bool
 lay(struct canvas *c, const struct layer *layer)
 {
-    uint64_t size = c->t->allocations[layer->allocation].size;
     struct dry_drawing_run run = {.allocation = layer->allocation,
                                   .column = layer->column,
                                   .bottom = c->heights[layer->column]};
@@ -183,35 +211,73 @@ lay(struct canvas *c, const struct layer *layer)
             run.column = i;
             run.bottom = c->heights[i];
         }
-        c->heights[i] += size;
+        c->heights[i] += layer->size;
     }
     run.column_end = layer->column_end;
     return add_run(c, &run);
 }
 
+/* Lay all layers, or as many as tell that there are too many runs. */
 static bool
-draw(struct canvas *c)
+lay_all(struct canvas *c, enum dry_stacking stacking)
+{
+    uint32_t count = c->drawing.column_count;
+    size_t capacity = c->layer_count + 1; /* never none */
+    uint32_t *first = dryi_memory_zalloc(&c->memory, count + (size_t)1, sizeof *first);
+    uint32_t *order = dryi_memory_zalloc(&c->memory, capacity, sizeof *order);
+    bool is_done = first && order;
+    if (is_done)
+        order_layers(c, stacking, first, order);
+    c->drawing.run_count = 0;
+    memset(c->heights, 0, count * sizeof *c->heights);
+    for (size_t i = 0;
+         is_done && i < c->layer_count && c->drawing.run_count <= c->run_max; i++)
+        is_done = lay(c, &c->layers[order[i]]);
+    dryi_memory_free(&c->memory, order, capacity, sizeof *order);
+    dryi_memory_free(&c->memory, first, count + (size_t)1, sizeof *first);
+    return is_done;
+}
+
+/*
+ * Draw larger and larger ones alone until the runs are few enough. An allocation has a run
+ * at least, so that too many layers need not be laid.
+ */
+static bool
+draw(struct canvas *c, enum dry_stacking stacking)
 {
     if (!collect_layers(c))
         return false;
-    if (c->layer_count > 0)
-        qsort(c->layers, c->layer_count, sizeof *c->layers, compare_layers);
-    for (size_t i = 0; i < c->layer_count; i++) {
-        if (!lay(c, &c->layers[i]))
-            return false;
-    }
-    for (uint32_t i = 0; i < c->drawing.column_count; i++) {
+    bool is_done = true;
+    do {
+        while (c->layer_count > c->run_max || c->drawing.run_count > c->run_max) {
+            c->drawing.run_count = 0;
+            c->drawing.min_bytes = c->drawing.min_bytes * 2 + 1;
+            drop_small(c);
+        }
+        is_done = lay_all(c, stacking);
+    } while (is_done && c->drawing.run_count > c->run_max);
+    for (uint32_t i = 0; is_done && i < c->drawing.column_count; i++) {
         c->columns[i].small_bytes = c->columns[i].active_bytes - c->heights[i];
         if (i > 0)
             c->columns[i].small_count += c->columns[i - 1].small_count;
     }
-    return true;
+    return is_done;
 }
 
 enum dry_status
 dry_drawing_create(const struct dry_timeline *timeline, const struct dry_axis *axis,
                    enum dry_stacking stacking, uint64_t min_bytes,
                    struct dry_drawing **drawing, struct dry_error *err)
+{
+    struct dry_drawing_bounds bounds = {.min_bytes = min_bytes, .run_max = SIZE_MAX};
+    return dry_drawing_create_within(timeline, axis, stacking, &bounds, drawing, err);
+}
+
+enum dry_status
+dry_drawing_create_within(const struct dry_timeline *timeline,
+                          const struct dry_axis *axis, enum dry_stacking stacking,
+                          const struct dry_drawing_bounds *bounds,
+                          struct dry_drawing **drawing, struct dry_error *err)
 {
     enum dry_status status = dryi_axis_check(timeline, axis, err);
     if (status != DRY_OK)
@@ -222,10 +288,10 @@ dry_drawing_create(const struct dry_timeline *timeline, const struct dry_axis *a
         return dryi_fail_memory(err, "a drawing");
     c->memory = memory;
     c->t = timeline;
-    c->stacking = stacking;
-    c->min_bytes = min_bytes;
+    c->run_max = bounds->run_max;
+    c->drawing.min_bytes = bounds->min_bytes;
     c->drawing.column_count = axis->column_count;
-    bool is_done = sample_columns(c, axis, err) && draw(c);
+    bool is_done = sample_columns(c, axis, err) && draw(c, stacking);
     dryi_memory_free(&memory, c->layers, c->layer_capacity, sizeof *c->layers);
     c->layers = NULL;
     c->layer_capacity = 0;

@@ -251,28 +251,40 @@ dryi_axis_moment(const struct dry_timeline *t, const struct dry_axis *axis,
     return moment < axis->to ? moment : axis->to;
 }
 
+/* One column of every curve that is wanted; NULL for the others. */
+struct columns {
+    struct dry_curve_column *of[DRY_CURVE_COUNT];
+    uint32_t begin, end;
+};
+
 static void
-note_moment(struct dry_curve_column *column, const struct dryi_walk *w,
-            enum dry_curve curve)
+note_height_at(struct dry_curve_column *column, uint64_t height, uint32_t moment)
 {
-    uint64_t height = w->height[curve];
-    bool is_first = w->moment == column->begin;
+    bool is_first = moment == column->begin;
     if (is_first || height < column->min)
         column->min = height;
     if (is_first || height > column->max) {
         column->max = height;
-        column->max_moment = w->moment;
+        column->max_moment = moment;
     }
     column->last = height;
 }
 
-/* Buckets that lie inside a column are not walked. */
 static void
-note_buckets(const struct dry_timeline *t, enum dry_curve curve, uint32_t first,
-             uint32_t last, struct dry_curve_column *column)
+note_moment(const struct columns *columns, const struct dryi_walk *w)
+{
+    for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
+        if (columns->of[c])
+            note_height_at(columns->of[c], w->height[c], w->moment);
+}
+
+/* Note the buckets first <= i < last, which lie inside a column and are not walked. */
+static void
+note_buckets(const struct dryi_bucket *buckets, uint32_t first, uint32_t last,
+             struct dry_curve_column *column)
 {
     for (uint32_t i = first; i < last; i++) {
-        const struct dryi_bucket *b = &t->buckets[curve][i];
+        const struct dryi_bucket *b = &buckets[i];
         if (b->min < column->min)
             column->min = b->min;
         if (b->max > column->max) {
@@ -294,32 +306,68 @@ go_to(struct dryi_walk *w, uint32_t moment)
 
 /* The heights from begin to end; begin < end. The walk is left at the last of them. */
 static void
-fill_column(struct dryi_walk *w, enum dry_curve curve, struct dry_curve_column *column)
+fill_column(struct dryi_walk *w, const struct columns *columns)
 {
-    go_to(w, column->begin);
-    note_moment(column, w, curve);
-    while (w->moment + 1 < column->end) {
+    const struct dry_timeline *t = w->timeline;
+    go_to(w, columns->begin);
+    note_moment(columns, w);
+    while (w->moment + 1 < columns->end) {
         uint32_t next = w->moment + 1;
         uint32_t first = next / DRYI_BUCKET_MOMENTS;
-        uint32_t last = (column->end - 1) / DRYI_BUCKET_MOMENTS;
+        uint32_t last = (columns->end - 1) / DRYI_BUCKET_MOMENTS;
         if (next % DRYI_BUCKET_MOMENTS == 0 && first < last) {
-            note_buckets(w->timeline, curve, first, last, column);
-            dryi_walk_begin_at(w, w->timeline, last * DRYI_BUCKET_MOMENTS);
+            for (unsigned c = 0; c < DRY_CURVE_COUNT; c++)
+                if (columns->of[c])
+                    note_buckets(t->buckets[c], first, last, columns->of[c]);
+            dryi_walk_begin_at(w, t, last * DRYI_BUCKET_MOMENTS);
         } else {
             dryi_walk_advance(w);
         }
-        note_moment(column, w, curve);
+        note_moment(columns, w);
     }
 }
 
-/* Nothing happened: the height carries on. */
+/* Nothing happened: the heights carry on. */
 static void
-fill_empty(struct dryi_walk *w, enum dry_curve curve, uint32_t before,
-           struct dry_curve_column *column)
+fill_empty(struct dryi_walk *w, uint32_t before, const struct columns *columns)
 {
     go_to(w, before);
-    column->min = column->max = column->last = w->height[curve];
-    column->max_moment = before;
+    for (unsigned c = 0; c < DRY_CURVE_COUNT; c++) {
+        struct dry_curve_column *column = columns->of[c];
+        if (!column)
+            continue;
+        column->min = column->max = column->last = w->height[c];
+        column->max_moment = before;
+    }
+}
+
+enum dry_status
+dry_timeline_curves(const struct dry_timeline *t, const struct dry_axis *axis,
+                    struct dry_curve_column *const columns[DRY_CURVE_COUNT],
+                    struct dry_error *err)
+{
+    enum dry_status status = dryi_axis_check(t, axis, err);
+    if (status != DRY_OK)
+        return status;
+    struct columns now = {.begin = axis->from};
+    struct dryi_walk walk;
+    dryi_walk_begin_at(&walk, t, now.begin);
+    for (uint32_t i = 0; i < axis->column_count; i++) {
+        uint32_t end = dryi_axis_moment(t, axis, i + 1);
+        now.end = end < now.begin ? now.begin : end;
+        for (unsigned c = 0; c < DRY_CURVE_COUNT; c++) {
+            now.of[c] = columns[c] ? &columns[c][i] : NULL;
+            if (columns[c])
+                columns[c][i] =
+                    (struct dry_curve_column){.begin = now.begin, .end = now.end};
+        }
+        if (now.begin < now.end)
+            fill_column(&walk, &now);
+        else
+            fill_empty(&walk, now.begin > axis->from ? now.begin - 1 : now.begin, &now);
+        now.begin = now.end;
+    }
+    return DRY_OK;
 }
 
 enum dry_status
@@ -327,23 +375,13 @@ dry_timeline_curve(const struct dry_timeline *t, enum dry_curve curve,
                    const struct dry_axis *axis, struct dry_curve_column *columns,
                    struct dry_error *err)
 {
+    struct dry_curve_column *all[DRY_CURVE_COUNT] = {NULL};
+    if ((unsigned)curve < DRY_CURVE_COUNT) {
+        all[curve] = columns;
+        return dry_timeline_curves(t, axis, all, err);
+    }
     enum dry_status status = dryi_axis_check(t, axis, err);
     if (status != DRY_OK)
         return status;
-    if ((unsigned)curve >= DRY_CURVE_COUNT)
-        return dryi_fail(err, DRY_ERR_ARGUMENT, "there is no curve %u", (unsigned)curve);
-    uint32_t begin = axis->from;
-    struct dryi_walk walk;
-    dryi_walk_begin_at(&walk, t, begin);
-    for (uint32_t i = 0; i < axis->column_count; i++) {
-        uint32_t end = dryi_axis_moment(t, axis, i + 1);
-        end = end < begin ? begin : end;
-        columns[i] = (struct dry_curve_column){.begin = begin, .end = end};
-        if (begin < end)
-            fill_column(&walk, curve, &columns[i]);
-        else
-            fill_empty(&walk, curve, begin > axis->from ? begin - 1 : begin, &columns[i]);
-        begin = end;
-    }
-    return DRY_OK;
+    return dryi_fail(err, DRY_ERR_ARGUMENT, "there is no curve %u", (unsigned)curve);
 }

@@ -199,6 +199,32 @@ a_part_shows_what_was_born_before_it(void **state)
 }
 
 static void
+a_drawing_stays_within_its_runs(void **state)
+{
+    (void)state;
+    struct story s;
+    tell_a_slide(&s);
+    struct dry_axis axis = {.to = 7, .column_count = 7};
+    static const struct {
+        size_t run_max, run_count;
+        uint64_t min_bytes;
+    } cases[] = {{8, 8, 100},  {7, 5, 807},  {5, 5, 807},       {4, 2, 1615},
+                 {1, 1, 3231}, {0, 0, 6463}, {SIZE_MAX, 8, 100}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dry_drawing_bounds bounds = {.min_bytes = 100,
+                                            .run_max = cases[i].run_max};
+        struct dry_drawing *d;
+        assert_int_equal(dry_drawing_create_within(s.timeline, &axis, DRY_STACKING_BIRTH,
+                                                   &bounds, &d, NULL),
+                         DRY_OK);
+        assert_int_equal(d->run_count, cases[i].run_count);
+        assert_int_equal(d->min_bytes, cases[i].min_bytes);
+        dry_drawing_destroy(d);
+    }
+    story_end(&s);
+}
+
+static void
 nothing_is_drawn_of_nothing(void **state)
 {
     (void)state;
@@ -238,8 +264,9 @@ without_memory_there_is_no_drawing(void **state)
         assert_int_equal(dry_timeline_create(s.replay, &options, &timeline, NULL),
                          DRY_OK);
         fm.left = n;
-        enum dry_status status =
-            dry_drawing_create(timeline, &axis, DRY_STACKING_LONG_LIVED, 0, &d, &err);
+        struct dry_drawing_bounds bounds = {.run_max = 100};
+        enum dry_status status = dry_drawing_create_within(
+            timeline, &axis, DRY_STACKING_LONG_LIVED, &bounds, &d, &err);
         bool is_done = !fm.failed;
         assert_int_equal(status, is_done ? DRY_OK : DRY_ERR_MEMORY);
         assert_int_equal(err.status, status);
@@ -263,6 +290,7 @@ main(void)
         cmocka_unit_test(the_peak_is_always_drawn),
         cmocka_unit_test(a_pause_shows_what_lives_through_it),
         cmocka_unit_test(a_part_shows_what_was_born_before_it),
+        cmocka_unit_test(a_drawing_stays_within_its_runs),
         cmocka_unit_test(nothing_is_drawn_of_nothing),
         cmocka_unit_test(without_memory_there_is_no_drawing),
     };
