@@ -5,7 +5,6 @@ Asked are the questions of the page, keys that are no question (2,000, from a se
 hosts, other origins, other tokens, climbing paths, other methods, bodies, heads without an
 end, heads that are too long, many at once, and a slow one beside a fast one.
 """
-import http.client
 import json
 import pathlib
 import random
@@ -16,49 +15,9 @@ import sys
 import tempfile
 import threading
 
+from server import Server
+
 SEED = 20261127
-
-
-class Server:
-    """One `drystone serve`, from its beginning to its end."""
-
-    def __init__(self, tool, *words):
-        self.process = subprocess.Popen([tool, "serve", *map(str, words)],
-                                        stdout=subprocess.PIPE, text=True)
-        address = self.process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:") and address.endswith("/"), address
-        self.port = int(address.split(":")[2].split("/")[0])
-        self.token = address.split("/")[3]
-
-    def ask(self, path, method="GET", body=None, **headers):
-        """Ask for a path; the status, the body, and the headers of the reply."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.putrequest(method, path, skip_host="Host" in names,
-                              skip_accept_encoding=True)
-        for name, value in names.items():
-            connection.putheader(name, value)
-        if body is not None:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
-        reply = connection.getresponse()
-        data = reply.read()
-        connection.close()
-        return reply.status, data, reply.headers
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *what):
-        self.process.kill()
-        self.process.wait()
-
-    def answer(self, key):
-        return self.ask(f"/{self.token}/a/{key}")
-
-    def end(self, number):
-        self.process.send_signal(number)
-        assert self.process.wait(timeout=30) == 0, self.process.returncode
 
 
 def check_answers(server, tool, path):
@@ -81,7 +40,8 @@ def check_answers(server, tool, path):
         assert status == 200 and told[:4] in (b"DSV1", b'{"mo'), (key, status)
     for key in (f"0/0/tile/{deepest + 1}/0", f"0/0/tile/0/1", f"0/0/map/{last + 1}", "1/explain",
                 "0/1000/map/0", "0/0/map/00", "0/0/map/", "0/0/map/-1", "0/0/map/1x", "", "0",
-                "0/0", "0/demo", "0/explain/", "0/0/map/99999999999999999999999"):
+                "0/0", "0/demo", "0/explain/", "0/0/map/0/", "0/0/tile/0/0/", "0/0/events/0/",
+                "0/0/map/99999999999999999999999"):
         assert server.answer(key)[0] == 404, key
 
 

@@ -162,6 +162,13 @@ take_number(const char **key, uint64_t bound, uint32_t *number)
     return true;
 }
 
+/* Take a number that ends the key. */
+static bool
+take_last_number(const char *key, uint64_t bound, uint32_t *number)
+{
+    return take_number(&key, bound, number) && *key == '\0' && key[-1] != '/';
+}
+
 static bool
 take_word(const char **key, const char *word)
 {
@@ -184,12 +191,12 @@ answer_of_device(struct view_device *d, const char *key, struct answer *answer)
     uint32_t level, number;
     if (take_word(&key, "tile"))
         return take_number(&key, d->levels, &level) &&
-                       take_number(&key, UINT64_C(1) << level, &number) && !*key
+                       take_last_number(key, UINT64_C(1) << level, &number)
                    ? status_of(answer_tile(d, level, number, answer))
                    : VIEW_NO_SUCH;
     bool is_map = take_word(&key, "map");
     if (is_map || take_word(&key, "owners")) {
-        if (!take_number(&key, d->moments, &number) || *key)
+        if (!take_last_number(key, d->moments, &number))
             return VIEW_NO_SUCH;
         return status_of(is_map ? answer_map(d, number, answer)
                                 : answer_owners(d, number, answer));
@@ -197,7 +204,7 @@ answer_of_device(struct view_device *d, const char *key, struct answer *answer)
     if (take_word(&key, "reserved"))
         return answer_reserved(d, key, answer) ? VIEW_FOUND : VIEW_NO_SUCH;
     if (take_word(&key, "events") &&
-        take_number(&key, d->v->event_count / VIEW_EVENTS_A_PAGE + 1, &number) && !*key)
+        take_last_number(key, d->v->event_count / VIEW_EVENTS_A_PAGE + 1, &number))
         return status_of(answer_events(d, number, answer));
     return VIEW_NO_SUCH;
 }
