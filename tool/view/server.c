@@ -15,13 +15,15 @@
 #include "base/report.h"
 #include "view/answers.h"
 #include "view/page.h"
+#include "view/peers.h"
 
 #define TOKEN_BYTES 16
 #define ADDRESS_BYTES 80
 #define RUNS_MAX 4    /* slow answers at once; others ask again */
 #define KEY_BYTES 512 /* of a slow question */
-#define CONNECTIONS_MAX 64
 #define IDLE_SECONDS 5
+#define HEAD_MS (5 * 1000)        /* for a whole head, however its bytes come */
+#define REPLY_MS (5 * 60000)      /* for taking a whole reply */
 #define HEAD_BYTES_MAX (16 << 10) /* of a request */
 #define TICK_MS 50                /* between looks at the commands that run */
 #define SLEEP_MS 500
@@ -49,7 +51,32 @@ struct server {
     char address[ADDRESS_BYTES];
     struct waiting waiting[RUNS_MAX];
     unsigned waiting_count;
+    struct peers peers;
 };
+
+/* --- connections -------------------------------------------------------------------------- */
+
+/* Give each connection a place among the peers, which is its context, and take it back. */
+static void
+note_connection(void *self, struct MHD_Connection *connection, void **context,
+                enum MHD_ConnectionNotificationCode code)
+{
+    struct server *s = self;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *context = info ? peers_add(&s->peers, info->connect_fd, HEAD_MS) : NULL;
+    else
+        peer_remove(*context);
+}
+
+static struct peer *
+peer_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
 
 /* --- replies ------------------------------------------------------------------------------ */
 
@@ -171,10 +198,13 @@ begin_slow(struct server *s, struct MHD_Connection *connection, struct request *
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "busy: ask again\n");
     *w = (struct waiting){.connection = connection, .request = request, .server = s};
     struct child_work work = {.print = print_answer, .self = w};
+    if (strlen(key) >= sizeof w->key)
+        return refuse(connection, MHD_HTTP_NOT_FOUND, "there is no such answer\n");
     snprintf(w->key, sizeof w->key, "%s", key);
-    if (strlen(key) >= sizeof w->key || !child_begin(&w->child, &work))
+    if (!child_begin(&w->child, &work))
         return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "it cannot run\n");
     s->waiting_count++;
+    peer_allow(peer_of(connection), PEER_WAITS);
     MHD_suspend_connection(connection);
     return MHD_YES;
 }
@@ -219,6 +249,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     }
     if (*upload_bytes > 0)
         return MHD_NO;
+    peer_allow(peer_of(connection), REPLY_MS);
     if (!is_welcome(s, connection))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "another host or page asks\n");
     const char *rest = skip_token(s, url);
@@ -238,8 +269,8 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
 {
     struct request *request = *request_at;
     (void)self;
-    (void)connection;
     (void)code;
+    peer_allow(peer_of(connection), HEAD_MS); /* the next head, if one comes */
     if (request)
         free(request->answer.bytes);
     free(request);
@@ -253,6 +284,7 @@ wake(struct waiting *w)
 {
     w->request->is_over = true;
     w->request->is_fine = answer_take(&w->child, &w->request->answer);
+    peer_allow(peer_of(w->connection), REPLY_MS);
     MHD_resume_connection(w->connection);
 }
 
@@ -274,6 +306,7 @@ server_run(struct server *s, const volatile int *is_over)
 {
     while (!*is_over) {
         look_at_waiting(s);
+        peers_shut_late(&s->peers);
         MHD_run_wait(s->daemon, s->waiting_count ? TICK_MS : SLEEP_MS);
     }
 }
@@ -299,9 +332,10 @@ listen_on(struct server *s, uint16_t port)
     return MHD_start_daemon(
         MHD_ALLOW_SUSPEND_RESUME | MHD_USE_AUTO, port, NULL, NULL, answer_request, s,
         MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        (unsigned)PEERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        note_connection, s, MHD_OPTION_END);
 }
 
 static void
