@@ -58,7 +58,9 @@ ooms_of(const struct dry_timeline_view *v)
 {
     const struct dry_trace_view *t = dry_trace_get_view(v->trace);
     json_t *list = json_array();
-    for (uint32_t i = 0; i < v->event_count && json_array_size(list) < OOMS_MAX; i++) {
+    uint32_t max = v->oom_count < OOMS_MAX ? v->oom_count : OOMS_MAX;
+    for (uint32_t i = v->oom_event; i < v->event_count && json_array_size(list) < max;
+         i++) {
         size_t at = v->first_event + i;
         if (t->action[at] == DRY_ACTION_OOM)
             json_array_append_new(list,
