@@ -147,6 +147,16 @@ DRY_API size_t dry_owners_write_line(const struct dry_owners *owners, uint32_t s
                                      char *text, size_t capacity);
 
 /*
+ * Write the name that an owner of that frame has by `key`, which is a line, a function or a
+ * module: "models.py:174 update_nodes", "models.py update_nodes", "models.py". `frame` is
+ * the trace's. The text is bytes of the file, at most 1,023, cut to `capacity`, which is at
+ * least 1, and zero-terminated. Returns its length. O(length).
+ */
+DRY_API size_t dry_owners_write_frame(const struct dry_owners *owners, uint32_t frame,
+                                      enum dry_owner_key key, char *text,
+                                      size_t capacity);
+
+/*
  * Return the frame of a stack's owner, whether or not the stack holds anything. `stack`
  * is the trace's. DRY_NONE for DRY_NONE, and for a stack without frames. O(1).
  */

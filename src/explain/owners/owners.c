@@ -156,19 +156,33 @@ needs_stack(enum dry_owner_key key)
 }
 
 static void
+write_frame(const struct dryi_sites *sites, uint32_t frame, enum dry_owner_key key,
+            struct dryi_label *label)
+{
+    if (key == DRY_OWNER_MODULE)
+        dryi_sites_write_module(sites, frame, label);
+    else if (key == DRY_OWNER_FUNCTION)
+        dryi_sites_write_function(sites, frame, label);
+    else
+        dryi_sites_write_line(sites, frame, label);
+}
+
+static void
+name_the_nameless(struct dryi_label *label)
+{
+    if (label->length == 0)
+        dryi_label_format(label, "(no name)");
+}
+
+static void
 write_place(const struct sum *s, const struct dry_owner *row, struct dryi_label *label)
 {
     const struct dryi_sites *sites = s->owners->sites;
     if (s->options->key == DRY_OWNER_STACK)
         dryi_sites_write_stack(sites, row->stack, label);
-    else if (s->options->key == DRY_OWNER_MODULE)
-        dryi_sites_write_module(sites, row->frame, label);
-    else if (s->options->key == DRY_OWNER_FUNCTION)
-        dryi_sites_write_function(sites, row->frame, label);
     else
-        dryi_sites_write_line(sites, row->frame, label);
-    if (label->length == 0)
-        dryi_label_format(label, "(no name)");
+        write_frame(sites, row->frame, s->options->key, label);
+    name_the_nameless(label);
     if (row->is_of_free) {
         static const char suffix[] = " (freed there)";
         if (label->length > DRYI_LABEL_BYTES - sizeof suffix)
@@ -418,4 +432,18 @@ dry_owners_write_line(const struct dry_owners *owners, uint32_t stack, char *tex
                       size_t capacity)
 {
     return dryi_sites_name_stack(owners->sites, stack, text, capacity);
+}
+
+size_t
+dry_owners_write_frame(const struct dry_owners *owners, uint32_t frame,
+                       enum dry_owner_key key, char *text, size_t capacity)
+{
+    struct dryi_label label;
+    dryi_label_init(&label);
+    write_frame(owners->sites, frame, key, &label);
+    name_the_nameless(&label);
+    size_t length = label.length < capacity ? label.length : capacity - 1;
+    memcpy(text, label.bytes, length);
+    text[length] = '\0';
+    return length;
 }

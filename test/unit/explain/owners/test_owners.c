@@ -414,6 +414,23 @@ each_request_for_memory_may_fail(void **state)
 
 /* --- real recordings ---------------------------------------------------------------------- */
 
+/* The frame of an owner has the owner's name. */
+static void
+check_frame_name(const struct dry_owners *owners, const struct dry_owner *row,
+                 enum dry_owner_key key)
+{
+    static const char suffix[] = " (freed there)";
+    if (row->frame == DRY_NONE)
+        return;
+    size_t length = row->name_length - (row->is_of_free ? sizeof suffix - 1 : 0);
+    char text[1024], part[5];
+    assert_int_equal(dry_owners_write_frame(owners, row->frame, key, text, sizeof text),
+                     length);
+    assert_memory_equal(text, row->name, length);
+    assert_true(dry_owners_write_frame(owners, row->frame, key, part, sizeof part) < 5);
+    assert_memory_equal(part, row->name, strlen(part));
+}
+
 static void
 check_recording(const char *name)
 {
@@ -444,6 +461,8 @@ check_recording(const char *name)
         uint64_t sum = 0;
         for (size_t i = 0; i < count; i++)
             sum += rows[i].bytes;
+        for (size_t i = 0; i < count; i++)
+            check_frame_name(owners, &rows[i], (enum dry_owner_key)key);
         assert_int_equal(sum, dry_owners_total(owners));
         assert_int_equal(sum, dry_timeline_height(timeline, DRY_CURVE_ACTIVE, peak));
         if (of_peak->overlap_count == 0)
