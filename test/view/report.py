@@ -167,7 +167,23 @@ def check_owners(tool, path, answer, device, moment):
     assert told["total_bytes"] == sum(o["bytes"] for o in told["owners"]) + told["others_bytes"]
 
 
-def check_stacks(pack, snapshot):
+def check_names(tool, path, texts, pack):
+    """The owners of `drystone top` have names that frames have by line, function and file."""
+    names = {"line": set(), "function": set(), "module": set()}
+    for module, function, line in zip(pack["frame_module"], pack["frame_func"],
+                                      pack["frame_line"]):
+        file, name = texts[module], texts[function]
+        place = f"{file}:{line}" if line else file
+        names["line"].add(" ".join(filter(None, (place, name))) or "(no name)")
+        names["function"].add(" ".join(filter(None, (file, name))) or "(no name)")
+        names["module"].add(file or "(no name)")
+    for by, known in names.items():
+        for owner in json.loads(run(tool, "top", "--json", "--by", by, path))["owners"]:
+            name = owner["name"].removesuffix(" (freed there)")
+            assert name in known or name.startswith("("), (by, name)
+
+
+def check_stacks(tool, path, pack, snapshot):
     """Every text of a frame of the file is there, as the file has it."""
     text = bytes(pack["text"])
     texts = [text[a:b].decode() for a, b in zip(pack["text_from"], pack["text_from"][1:])]
@@ -179,6 +195,7 @@ def check_stacks(pack, snapshot):
                 line = frame["line"] if frame["line"] < NONE else 0  # C++ has -1 as 2^64 - 1
                 assert (frame["name"], line) in told
     assert len(pack["stack_from"]) == len(pack["stack_site"]) + 1
+    check_names(tool, path, texts, pack)
 
 
 def check_curves(answers):
@@ -200,7 +217,7 @@ def check_file(tool, path, folder):
     about = json.loads(answers["about"])
     for command in COMMANDS:
         assert json.loads(answers[f"0/{command}"]) == json.loads(run(tool, command, "--json", path))
-    check_stacks(unpack(answers["0/stacks"]), snapshot)
+    check_stacks(tool, path, unpack(answers["0/stacks"]), snapshot)
     check_curves(answers)
     is_whole = True
     for i, device in enumerate(about["files"][0]["devices"]):

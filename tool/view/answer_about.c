@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <drystone/replay.h>
 #include <drystone/trace.h>
 
 #include "base/json_out.h"
@@ -139,6 +140,21 @@ lanes_of(const struct dry_trace *trace)
     return list;
 }
 
+/* Tell what room PyTorch had, as a failure or retries prove it; null: nothing does. */
+static json_t *
+limit_of(const struct view_device *d)
+{
+    const struct dry_replay_recorded *r =
+        d->replay ? dry_replay_get_recorded(d->replay) : NULL;
+    if (r && r->capacity_bytes > 0)
+        return json_pack("{s:o, s:o}", "low", json_out_number(r->capacity_bytes), "high",
+                         json_out_number(r->capacity_bytes + 1));
+    if (r && r->capacity_high_bytes > 0)
+        return json_pack("{s:o, s:o}", "low", json_out_number(r->capacity_low_bytes),
+                         "high", json_out_number(r->capacity_high_bytes));
+    return json_null();
+}
+
 static json_t *
 device_of(const struct view_device *d)
 {
@@ -147,13 +163,13 @@ device_of(const struct view_device *d)
                      dry_timeline_time(d->timeline, 0);
     json_t *time =
         has_times ? json_real((double)dry_timeline_time(d->timeline, 0)) : json_null();
-    return json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "device", (int)v->device, "events", (json_int_t)v->event_count,
                      "moments", (json_int_t)d->moments, "levels", (json_int_t)d->levels,
                      "first_time_us", time, "min_bytes", json_out_number(d->min_bytes),
                      "allocations", (json_int_t)v->allocation_count, "peaks", peaks_of(v),
                      "ooms", ooms_of(v), "marks", marks_of(d), "places", places_of(d),
-                     "lanes", lanes_of(v->trace));
+                     "lanes", lanes_of(v->trace), "limit", limit_of(d));
 }
 
 static json_t *

@@ -2,34 +2,36 @@
 /* The stacks of a file with their frames and texts, and pages of its events. */
 #include "view/answers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <drystone/owners.h>
 
-/* Texts get numbers in the order in which frames speak of them. */
-struct texts {
-    const struct dry_trace *trace;
-    struct pack *pack;
-    unsigned text, from;
-    uint32_t *number_of; /* by string of the trace: the text, or DRY_NONE */
-    uint32_t count;
-};
+#include "view/texts.h"
 
-static uint32_t
-find_text(struct texts *t, uint32_t string)
+#define NAME_BYTES 1024 /* as many as a name has at most, <drystone/owners.h> */
+
+/*
+ * Write the two parts of each frame's name, as the owners of `drystone top` have them: the
+ * file, by as many folders as tell it apart, and the function. Joined names would be as many
+ * as the frames, and a file can have a long one in each of a million.
+ */
+static void
+put_names(struct texts *t, const struct dry_owners *owners)
 {
-    if (string == DRY_NONE)
-        return DRY_NONE;
-    uint32_t *number = &t->number_of[string];
-    if (*number == DRY_NONE) {
-        size_t length;
-        const char *bytes = dry_trace_string(t->trace, string, &length);
-        pack_text(t->pack, t->text, bytes, length);
-        pack_u32(t->pack, t->from, (uint32_t)pack_length(t->pack, t->text));
-        *number = t->count++;
+    uint32_t count = dry_trace_get_view(t->trace)->frame_count;
+    unsigned module = pack_column(t->pack, "frame_module", PACK_U32);
+    unsigned function = pack_column(t->pack, "frame_func", PACK_U32);
+    for (uint32_t i = 0; i < count; i++) {
+        char file[NAME_BYTES], name[NAME_BYTES];
+        size_t length =
+            dry_owners_write_frame(owners, i, DRY_OWNER_MODULE, file, sizeof file);
+        size_t name_length =
+            dry_owners_write_frame(owners, i, DRY_OWNER_FUNCTION, name, sizeof name);
+        bool has_file = name_length >= length && memcmp(name, file, length) == 0;
+        size_t begin = has_file ? length + (name[length] == ' ') : 0;
+        pack_u32(t->pack, module, texts_find(t, file, has_file ? length : 0));
+        pack_u32(t->pack, function, texts_find(t, name + begin, name_length - begin));
     }
-    return *number;
 }
 
 static void
@@ -42,8 +44,8 @@ put_frames(struct texts *t, const struct dry_owners *owners)
     unsigned line = pack_column(p, "frame_line", PACK_U32);
     unsigned user = pack_column(p, "frame_user", PACK_U8);
     for (uint32_t i = 0; i < v->frame_count; i++) {
-        pack_u32(p, name, find_text(t, v->frames[i].name));
-        pack_u32(p, file, find_text(t, v->frames[i].file));
+        pack_u32(p, name, texts_find_string(t, v->frames[i].name));
+        pack_u32(p, file, texts_find_string(t, v->frames[i].file));
         pack_u32(p, line, v->frames[i].line);
         pack_u8(p, user, dry_owners_frame_kind(owners, i) == DRY_FRAME_USER);
     }
@@ -77,10 +79,8 @@ put_all(struct pack *p, const struct view *view, const struct view_file *file,
     struct dry_owners *owners = NULL;
     if (dry_owners_create(file->devices[0].timeline, NULL, &owners, NULL) != DRY_OK)
         return false;
-    t->text = pack_column(p, "text", PACK_U8);
-    t->from = pack_column(p, "text_from", PACK_U32);
-    pack_u32(p, t->from, 0);
     put_frames(t, owners);
+    put_names(t, owners);
     put_stacks(p, file, view->depth_max);
     dry_owners_destroy(owners);
     return true;
@@ -91,14 +91,11 @@ answer_stacks(const struct view *view, const struct view_file *file,
               struct answer *answer)
 {
     struct pack p = {0};
-    struct texts t = {.trace = file->study.subject, .pack = &p};
-    size_t bytes = dry_trace_get_view(t.trace)->string_count * sizeof *t.number_of;
-    t.number_of = malloc(bytes + 1);
-    if (t.number_of)
-        memset(t.number_of, 0xff, bytes); /* DRY_NONE */
-    bool is_fine = t.number_of && put_all(&p, view, file, &t) && pack_write(&p, answer);
+    struct texts t;
+    bool is_fine = texts_init(&t, file->study.subject, &p) &&
+                   put_all(&p, view, file, &t) && pack_write(&p, answer);
     pack_finish(&p);
-    free(t.number_of);
+    texts_finish(&t);
     return is_fine;
 }
 

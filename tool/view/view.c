@@ -13,6 +13,9 @@
 const struct command *const view_commands[VIEW_COMMANDS] = {
     &command_explain, &command_info, &command_steps, &command_recommend};
 
+/* So many can be drawn one by one, down to a quarter of a pixel of a large picture. */
+#define FEW_ALLOCATIONS 65536
+
 /* --- opening ------------------------------------------------------------------------------ */
 
 static void
@@ -41,7 +44,8 @@ measure(struct view_device *d)
         d->levels++;
     uint64_t reserved = d->v->peaks[DRY_CURVE_RESERVED].bytes;
     uint64_t active = d->v->peaks[DRY_CURVE_ACTIVE].bytes;
-    d->min_bytes = (reserved > active ? reserved : active) / VIEW_TILE_COLUMNS + 1;
+    uint64_t parts = d->v->allocation_count <= FEW_ALLOCATIONS ? 4096 : 1024;
+    d->min_bytes = (reserved > active ? reserved : active) / parts + 1;
 }
 
 static int

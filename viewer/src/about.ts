@@ -9,6 +9,8 @@ export interface Device {
   device: number; events: number; moments: number; levels: number;
   first_time_us: number | null; min_bytes: number;
   peaks: { reserved: Peak; active: Peak; allocated: Peak; requested: Peak };
+  /* The room that PyTorch had: `low` bytes or more, and less than `high`. */
+  limit?: { low: number; high: number } | null;
   ooms: Peak[]; marks: Mark[]; places: Place[]; lanes: Lane[];
 }
 export interface ViewFile { name: string; json: string[]; main?: number; devices: Device[] }

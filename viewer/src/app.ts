@@ -139,11 +139,11 @@ export class App {
     return moment >= from && moment < to ? {} : { from: null, to: null };
   }
 
-  /* Name a moment: "after event 6 252". */
+  /* Name a moment: "after event 6 252". Events are counted from 0, as the command counts them. */
   momentName(moment: number): string {
     if (this.device.events === 0) return "at the end of the file";
     if (moment >= this.last) return "at the end of the file";
-    return moment === 0 ? "before the first event" : `after event ${count(moment)}`;
+    return moment === 0 ? "before the first event" : `after event ${count(moment - 1)}`;
   }
 
   /* Name the device and its file. */

@@ -186,7 +186,7 @@ export class EventsView implements View {
     const isOn = event === this.app.a - 1;
     const cells = (...texts: (string | HTMLElement)[]) => el("div", { class: isOn ? "row on" : "row", role: "row",
       on: { click: () => this.pick(event) } }, ...texts.map((t, k) => el("span", { role: "cell", class: `c${k}` }, t)));
-    const number = button(count(event + 1), "Put the cursor after this event", () => this.pick(event), "plain");
+    const number = button(count(event), "Put the cursor after this event", () => this.pick(event), "plain");
     if (p === undefined) return cells(number, "…");
     if (p === null || i >= p.length) return cells(number, "", "left out of this report");
     const action = this.app.about.actions[p.action[i]] ?? "unknown", lane = this.app.device.lanes[p.lane[i]];
@@ -212,7 +212,7 @@ export class EventsView implements View {
     const picked = app.state.pick === null || !whole ? null
       : findAlloc([{ tile: whole, from: whole.first, to: whole.last }], app.state.pick);
     clear(this.side, el("section", {},
-      el("h3", {}, `Event ${count(event + 1)}: ${action}, ${bytes(p.size[i])}`),
+      el("h3", {}, `Event ${count(event)}: ${action}, ${bytes(p.size[i])}`),
       el("p", { class: "actions" },
         app.momentLink(event + 1, "Show in the timeline", { pick: app.state.pick }, "button"),
         app.link("Map", { view: "map", a: event + 1 }, "button")),

@@ -67,12 +67,6 @@ export function clean(text: string, max = 400): string {
     (c) => `\\u{${(c.codePointAt(0) as number).toString(16)}}`);
 }
 
-/* Keep a path's last part; paths of both families of systems are known. */
-export function baseName(path: string): string {
-  const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"));
-  return path.slice(at + 1);
-}
-
 /* Read a size such as "64MiB", "1.5G" or "512"; null if it is none. GB counts as GiB. */
 export function parseBytes(text: string): number | null {
   const m = /^(\d+(?:\.\d+)?)\s*([kmgtp]?)i?b?$/i.exec(text);

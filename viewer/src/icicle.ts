@@ -7,10 +7,11 @@
 
 import type { App } from "./app.ts";
 import { el } from "./dom.ts";
-import { bytes, percent } from "./format.ts";
-import { mix, ownerColour, themeColour } from "./palette.ts";
-import type { Stacks } from "./stacks.ts";
-import type { Allocs } from "./tile.ts";
+import { bytes, percent, plural } from "./format.ts";
+import { categoryColour, mix, ownerColour, themeColour } from "./palette.ts";
+import type { NameBy, Stacks } from "./stacks.ts";
+import type { Group } from "./state.ts";
+import { FLAG_STACK_OF_FREE, type Allocs } from "./tile.ts";
 
 export interface Tree { name: string; isUser: boolean; bytes: number; count: number; children: Map<string, Tree> }
 
@@ -28,21 +29,37 @@ function grow(node: Tree, name: string, isUser: boolean, size: number): Tree {
 }
 
 /*
- * Build the tree of the frames of allocations `rows`. Library frames are left out where the stack has the
- * user's own. With `fromInner` the innermost frame is the root.
+ * List the names of an allocation from the outermost frame in. Library frames are left out where the stack has the
+ * user's own; a stack without any is its owner alone, which says more than the machinery around it. Frames that
+ * follow one another by the same name are one.
  */
-export function buildTree(allocs: Allocs, rows: number[], stacks: Stacks, fromInner: boolean): Tree {
+function pathOf(allocs: Allocs, row: number, stacks: Stacks, by: NameBy): { name: string; isUser: boolean }[] {
+  const stack = allocs.stack[row], flags = allocs.flags[row];
+  const own = Array.from(stacks.frames(stack)).filter((f) => stacks.isUser(f)).reverse();
+  if (own.length === 0) return [{ name: stacks.siteTitle(stack, flags, by), isUser: false }];
+  const path: { name: string; isUser: boolean }[] = [];
+  for (const f of own) {
+    const name = stacks.title(f, by);
+    if (path.length === 0 || path[path.length - 1].name !== name) path.push({ name, isUser: true });
+  }
+  if ((flags & FLAG_STACK_OF_FREE) !== 0) path[path.length - 1].name += " (freed there)";
+  return path;
+}
+
+/*
+ * Build the tree of allocations `rows`, put together by `group`; a category stands above the functions that
+ * allocated for it. With `isFlipped` callees stand above their callers.
+ */
+export function buildTree(allocs: Allocs, rows: number[], stacks: Stacks, group: Group, isFlipped: boolean,
+                          categories: string[]): Tree {
   const root: Tree = { name: "all", isUser: true, bytes: 0, count: 0, children: new Map() };
   for (const row of rows) {
-    const size = allocs.size[row], frames = Array.from(stacks.frames(allocs.stack[row]));
-    const own = frames.filter((f) => stacks.isUser(f));
-    const path = (own.length > 0 ? own : frames.slice(0, 3));
-    if (!fromInner) path.reverse();
+    const size = allocs.size[row], path = pathOf(allocs, row, stacks, group === "category" ? "function" : group);
+    if (isFlipped) path.reverse();
     root.bytes += size;
     root.count++;
-    let node = root;
-    if (path.length === 0) grow(node, "(no stack)", false, size);
-    for (const frame of path.slice(0, DEPTH)) node = grow(node, stacks.title(frame), stacks.isUser(frame), size);
+    let node = group === "category" ? grow(root, categories[allocs.category[row]] ?? "unknown", true, size) : root;
+    for (const { name, isUser } of path.slice(0, DEPTH)) node = grow(node, name, isUser, size);
   }
   return root;
 }
@@ -53,8 +70,8 @@ function colourOf(name: string): string {
   return mix(ownerColour(h % 6), themeColour("paper"), 0.42);
 }
 
-/* Draw a tree. Equal names have equal colours; colours mean nothing more. */
-export function icicle(app: App, tree: Tree): HTMLElement {
+/* Draw a tree under `title`. Equal names have equal colours; a category has its own colour. */
+export function icicle(app: App, tree: Tree, title: string): HTMLElement {
   const box = el("div", { class: "icicle" });
   let deepest = 0;
   const place = (node: Tree, left: number, depth: number): void => {
@@ -62,14 +79,15 @@ export function icicle(app: App, tree: Tree): HTMLElement {
     for (const child of [...node.children.values()].sort((p, q) => q.bytes - p.bytes)) {
       const share = child.bytes / Math.max(1, tree.bytes);
       if (share < SHARE_MIN) break;
+      const isCategory = depth === 0 && app.state.group === "category";
       const label = `${child.name}: ${bytes(child.bytes)}, ${percent(child.bytes, tree.bytes)}`;
-      const a = el("a", { href: app.store.link({ q: `"${child.name}"`, view: "timeline" }), title: label,
+      const a = el("a", { href: app.store.link({ q: isCategory ? child.name : `"${child.name}"`, view: "timeline" }), title: label,
         class: child.isUser ? "own" : "" }, share > 0.03 ? child.name : "");
       a.setAttribute("aria-label", label);
       a.style.left = `${100 * x}%`;
       a.style.width = `calc(${100 * share}% - 1px)`;
       a.style.top = `${depth * 24}px`;
-      a.style.background = colourOf(child.name);
+      a.style.background = isCategory ? mix(categoryColour(child.name), themeColour("paper"), 0.42) : colourOf(child.name);
       box.append(a);
       deepest = Math.max(deepest, depth + 1);
       if (depth + 1 < DEPTH) place(child, x, depth + 1);
@@ -78,5 +96,6 @@ export function icicle(app: App, tree: Tree): HTMLElement {
   };
   place(tree, 0, 0);
   box.style.height = `${deepest * 24}px`;
-  return el("section", { class: "card" }, el("h3", {}, `Frames of ${bytes(tree.bytes)}`), box);
+  return el("section", { class: "card" }, el("h3", {}, `${title}: ${bytes(tree.bytes)} in ${plural(tree.count, "block")}`),
+    tree.count > 0 && box);
 }

@@ -13,6 +13,7 @@ import type { Allocs, Tile } from "./tile.ts";
 const CATEGORY: Record<string, string> = {
   unknown: "#8c8f96", weights: "#3b82c4", optimizer: "#c86aa2", gradients: "#dd6b2c",
   activations: "#1f9e7a", temporaries: "#e3b23c", inputs: "#6cc3ee",
+  "kv-cache": "#8e6fc7",
 };
 const OWNERS = ["#3b82c4", "#e3b23c", "#1f9e7a", "#c86aa2", "#dd6b2c", "#6cc3ee", "#8e6fc7",
   "#a3b34a", "#b5523b", "#4fb0a5"];

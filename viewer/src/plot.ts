@@ -16,6 +16,9 @@ export const LEFT = 76, RIGHT = 14, TOP = 40, BOTTOM = 26;
 const LINE_GAP = 12; // pixels between marks of one kind
 const FONT = "12px system-ui, sans-serif";
 
+/* The most that PyTorch could have reserved, and how it is said. */
+export interface Limit { bytes: number; text: string }
+
 export interface Scene {
   device: Device;
   picture: Picture;
@@ -23,7 +26,7 @@ export interface Scene {
   to: number;
   knots: Knots | null;
   top: number; // bytes at the upper edge
-  limit: number | null;
+  limit: Limit | null;
   look: Omit<Look, "dim" | "small">;
   small: string[];
   a: number;
@@ -159,8 +162,11 @@ export class Plot {
     const cursors = [scene.a, scene.b ?? scene.a].map((m) => this.scale.x(m));
     const isFree = (x: number) => cursors.every((c) => Math.abs(c - x) > 52);
     if (scene.isEventAxis) {
-      for (const m of ticks(scene.from, scene.to, this.plotWidth / 110))
-        if (Number.isInteger(m) && isFree(this.scale.x(m))) label(this.scale.x(m), `event ${count(m)}`);
+      for (const event of ticks(scene.from - 1, scene.to - 1, this.plotWidth / 110)) {
+        const x = this.scale.x(event + 1); // event 0 lies between moments 0 and 1
+        if (Number.isInteger(event) && event >= 0 && event < scene.device.events && isFree(x))
+          label(x, `event ${count(event)}`);
+      }
       return;
     }
     const [t0, t1] = this.scale.times;
@@ -171,8 +177,8 @@ export class Plot {
   }
 
   private paintLimit(pen: CanvasRenderingContext2D, scene: Scene): void {
-    if (scene.limit === null || scene.limit > scene.top) return;
-    const y = Math.round(this.y(scene.limit, scene.top)) + 0.5;
+    if (scene.limit === null || scene.limit.bytes > scene.top) return;
+    const y = Math.round(this.y(scene.limit.bytes, scene.top)) + 0.5;
     pen.strokeStyle = themeColour("alarm");
     pen.setLineDash([7, 4]);
     pen.beginPath();
@@ -180,7 +186,7 @@ export class Plot {
     pen.lineTo(this.width - RIGHT, y);
     pen.stroke();
     pen.setLineDash([]);
-    this.tag(pen, `PyTorch could have had ${bytes(scene.limit)}`, LEFT + 6, y - 10, "alarm", "left");
+    this.tag(pen, scene.limit.text, LEFT + 6, y - 10, "alarm", "left");
   }
 
   /* Write a text on a ground of paper, so that it is readable over any colour. */

@@ -32,6 +32,7 @@ function textTerm(text: string, stacks: Stacks | null, categories: string[]): Te
     if (found === undefined) {
       const s = stacks as Stacks;
       found = s.title(frame).toLowerCase().includes(wanted) ||
+              s.title(frame, "function").toLowerCase().includes(wanted) ||
               s.fileOf(frame).toLowerCase().includes(wanted);
       frames.set(frame, found);
     }

@@ -2,7 +2,7 @@
 /* Stacks of a file, out of the pack `F/stacks`. Texts are decoded when they are first asked for. */
 
 import { Pack, NONE, PackError, checkBelow, sameLength } from "./pack.ts";
-import { baseName, clean } from "./format.ts";
+import { clean } from "./format.ts";
 import { FLAG_GHOST, FLAG_STACK_OF_FREE } from "./tile.ts";
 
 function checkRising(name: string, column: Uint32Array, last: number): void {
@@ -13,14 +13,11 @@ function checkRising(name: string, column: Uint32Array, last: number): void {
     throw new PackError(`${name} does not cover what it divides`);
 }
 
-/* Write a node of autograd as the command does; null for any other frame. */
-function nativeTitle(name: string): string | null {
-  const node = /^torch::autograd::(?:\w+::)*(\w+)::apply\b/.exec(name);
-  return node === null ? null : `autograd ${node[1]}`;
-}
+/* Sites that are no frame: an allocation from before the recording, and one without any stack. */
+export const BEFORE = 0xfffffffe, NO_STACK = 0xfffffffd;
 
-/* A site that is no frame: an allocation without a stack, from before the recording. */
-export const BEFORE = 0xfffffffe;
+/* The parts of a name by which allocations are put together. */
+export type NameBy = "line" | "function" | "file";
 
 export class Stacks {
   readonly count: number;
@@ -29,12 +26,15 @@ export class Stacks {
   private readonly name: Uint32Array;
   private readonly file: Uint32Array;
   private readonly line: Uint32Array;
+  private readonly module: Uint32Array;
+  private readonly func: Uint32Array;
   private readonly user: Uint8Array;
   private readonly from: Uint32Array;
   private readonly frame: Uint32Array;
   private readonly siteFrame: Uint32Array;
   private readonly texts = new Map<number, string>();
-  private readonly titles = new Map<number, string>();
+  private readonly titles = { line: new Map<number, string>(), function: new Map<number, string>(),
+    file: new Map<number, string>() };
 
   constructor(pack: Pack) {
     this.text = pack.u8("text");
@@ -42,6 +42,8 @@ export class Stacks {
     this.name = pack.u32("frame_name");
     this.file = pack.u32("frame_file");
     this.line = pack.u32("frame_line");
+    this.module = pack.u32("frame_module");
+    this.func = pack.u32("frame_func");
     this.user = pack.u8("frame_user");
     this.from = pack.u32("stack_from");
     this.frame = pack.u32("stack_frame");
@@ -49,10 +51,12 @@ export class Stacks {
     this.count = this.siteFrame.length;
     checkRising("text_from", this.textFrom, this.text.length);
     checkRising("stack_from", this.from, this.frame.length);
-    const frames = sameLength("frames", this.name, this.file, this.line, this.user);
+    const frames = sameLength("frames", this.name, this.file, this.line, this.module, this.func, this.user);
     if (this.from.length !== this.count + 1) throw new PackError("stack_from is of another length");
     checkBelow("frame_name", this.name, this.textFrom.length - 1, true);
     checkBelow("frame_file", this.file, this.textFrom.length - 1, true);
+    checkBelow("frame_module", this.module, this.textFrom.length - 1);
+    checkBelow("frame_func", this.func, this.textFrom.length - 1);
     checkBelow("stack_frame", this.frame, frames);
     checkBelow("stack_site", this.siteFrame, frames, true);
   }
@@ -80,17 +84,20 @@ export class Stacks {
   fileOf(frame: number): string { return clean(this.textOf(this.file[frame])); }
   lineOf(frame: number): number { return this.line[frame]; }
 
-  /* Write a frame as "model.py:39 forward". A frame without a line is written by its name. */
-  title(frame: number): string {
+  /*
+   * Write a frame as the command's owners have it: by line as "model.py:39 forward", by function as
+   * "model.py forward", by file as "model.py". A site that is no frame has a name in parentheses.
+   */
+  title(frame: number, by: NameBy = "line"): string {
     if (frame === NONE) return "(no Python stack)";
     if (frame === BEFORE) return "(before the recording)";
-    let title = this.titles.get(frame);
+    if (frame === NO_STACK) return "(no stack)";
+    let title = this.titles[by].get(frame);
     if (title === undefined) {
-      const file = baseName(this.textOf(this.file[frame]));
-      const where = file === "" ? "" : this.line[frame] > 0 ? `${file}:${this.line[frame]}` : file;
-      const name = this.textOf(this.name[frame]);
-      title = nativeTitle(name) ?? (clean(`${where} ${name}`.trim(), 160) || "(no name)");
-      this.titles.set(frame, title);
+      const file = this.textOf(this.module[frame]), name = by === "file" ? "" : this.textOf(this.func[frame]);
+      const line = by === "line" && this.line[frame] > 0 ? `:${this.line[frame]}` : "";
+      title = clean([`${file}${line}`, name].filter((part) => part !== "").join(" ")) || "(no name)";
+      this.titles[by].set(frame, title);
     }
     return title;
   }
@@ -101,12 +108,14 @@ export class Stacks {
   /* Return the site of an allocation with those flags. */
   siteOf(stack: number, flags: number): number {
     const site = this.site(stack);
-    return site === NONE && (flags & FLAG_GHOST) !== 0 ? BEFORE : site;
+    if (site !== NONE) return site;
+    if ((flags & FLAG_GHOST) !== 0) return BEFORE;
+    return stack === NONE || this.frameCount === 0 ? NO_STACK : NONE;
   }
 
   /* Write the site of an allocation; a stack of its free is marked as such. */
-  siteTitle(stack: number, flags = 0): string {
-    const title = this.title(this.siteOf(stack, flags));
-    return (flags & FLAG_STACK_OF_FREE) !== 0 ? `${title} (freed there)` : title;
+  siteTitle(stack: number, flags = 0, by: NameBy = "line"): string {
+    const site = this.siteOf(stack, flags), title = this.title(site, by);
+    return (flags & FLAG_STACK_OF_FREE) !== 0 && site < NO_STACK ? `${title} (freed there)` : title;
   }
 }

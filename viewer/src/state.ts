@@ -10,6 +10,9 @@ export type ViewName = (typeof VIEWS)[number];
 export const COLOURS = ["category", "owner", "age"] as const;
 export type Colour = (typeof COLOURS)[number];
 
+export const GROUPS = ["line", "function", "file", "category"] as const;
+export type Group = (typeof GROUPS)[number];
+
 export interface State {
   view: ViewName;
   file: number;
@@ -24,12 +27,14 @@ export interface State {
   fit: boolean; // the height fits what is visible, not the whole record
   q: string; // the search
   sort: string;
+  group: Group; // owners: what allocations are put together by
+  flip: boolean; // owners: callees above their callers
   act: string; // events: the one action shown
 }
 
 export const START: State = {
   view: "verdict", file: 0, device: 0, from: null, to: null, a: null, b: null, pick: null,
-  axis: "event", colour: "category", fit: false, q: "", sort: "bytes", act: "",
+  axis: "event", colour: "category", fit: false, q: "", sort: "bytes", group: "line", flip: false, act: "",
 };
 
 function readNumber(text: string | null): number | null {
@@ -60,6 +65,8 @@ export function readHash(hash: string): State {
     fit: p.get("fit") === "1",
     q: (p.get("q") ?? "").slice(0, 200),
     sort: (p.get("sort") ?? START.sort).slice(0, 20),
+    group: readWord(p.get("group"), GROUPS, START.group),
+    flip: p.get("flip") === "1",
     act: (p.get("act") ?? "").slice(0, 40),
   };
 }

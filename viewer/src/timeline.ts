@@ -3,12 +3,12 @@
 
 import type { App, View } from "./app.ts";
 import { button, choice, clear, el } from "./dom.ts";
-import { bytes, clean, count, duration, plural } from "./format.ts";
+import { bytes, clean, duration, plural } from "./format.ts";
 import { Minimap } from "./minimap.ts";
 import { NONE } from "./pack.ts";
 import { categoryColour, makePainter, mix, rankSites, themeColour, type Painter } from "./palette.ts";
 import { choosePicture, partAt, type Picture } from "./picture.ts";
-import { LEFT, Plot, type Pointer, type Scene } from "./plot.ts";
+import { LEFT, Plot, type Limit, type Pointer, type Scene } from "./plot.ts";
 import { joinKnots, type Knots } from "./scale.ts";
 import { parseSearch, type Search } from "./search.ts";
 import { sidePanel, sideText } from "./side.ts";
@@ -33,7 +33,7 @@ export class Timeline implements View {
   private stacks: Stacks | null = null;
   private whole: Tile | null = null;
   private ranks = new Map<number, number>();
-  private limit: number | null = null;
+  private limit: Limit | null = null;
   private search: Search | null = null;
   private scene: Scene | null = null;
   private pointer: Pointer | null = null;
@@ -116,7 +116,7 @@ export class Timeline implements View {
         for (let c = 0; c < tile.columns; c++)
           if (tile.end[c] > from && tile.begin[c] < to)
             top = Math.max(top, tile.active[c], tile.reserved[c]);
-    } else if (this.limit !== null && this.limit < 1.5 * top) top = Math.max(top, this.limit);
+    } else if (this.limit !== null && this.limit.bytes < 1.5 * top) top = Math.max(top, this.limit.bytes);
     return top * 1.04;
   }
 
@@ -379,7 +379,7 @@ export class Timeline implements View {
         (v) => set({ fit: v === "fit" })),
       el("span", { class: "gap" }),
       ...places.map((p) => button(p.name === "oom" ? "Failure" : p.name === "peak" ? "Peak" : clean(p.name),
-        `Go to moment ${count(p.moment)}`, () => set({ a: p.moment, pick: null, ...this.around(p.moment, ...app.range) }))),
+        `Go there: ${this.app.momentName(p.moment)}`, () => set({ a: p.moment, pick: null, ...this.around(p.moment, ...app.range) }))),
       button("−", "Zoom out (key -)", () => this.zoom(2, this.plot.plotWidth / 2)),
       button("+", "Zoom in (key +)", () => this.zoom(0.5, this.plot.plotWidth / 2)),
       button("All", "Show the whole record (key 0)", () => this.show(0, app.device.moments)),
@@ -388,11 +388,17 @@ export class Timeline implements View {
   }
 }
 
-/* Return what PyTorch could have had of the device, if a failure or the replay tells it. */
-export async function limitOf(app: App): Promise<number | null> {
+/*
+ * Return what PyTorch could have had of the device: what the verdict says of its failure, else what this device's own
+ * record proves.
+ */
+async function limitOf(app: App): Promise<Limit | null> {
   type Explain = { device: number; oom: { budget_bytes: number | null } | null };
+  const { device } = app, known = device.limit ?? null;
   const explain = await app.json<Explain>(`${app.fileIndex}/explain`).catch(() => null);
-  if (explain !== null && explain.device === app.device.device && explain.oom !== null)
-    return explain.oom.budget_bytes;
-  return null;
+  const budget = explain !== null && explain.device === device.device ? explain.oom?.budget_bytes ?? null : null;
+  if (budget !== null) return { bytes: budget, text: `PyTorch could have had ${bytes(budget)}` };
+  if (known === null) return null;
+  return { bytes: known.low, text: known.high <= known.low + 1 ? `PyTorch could have had ${bytes(known.low)}`
+    : `PyTorch had room for ${bytes(known.low)}, not for ${bytes(known.high)}` };
 }

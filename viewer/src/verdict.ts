@@ -20,7 +20,9 @@ export interface ExplainOwner {
 }
 interface Change {
   kind: string; setting: string | null; caveats: string[]; removes_oom: boolean; bytes: number;
-  reserved_peak_bytes: number | null; oom_at_event: number | null;
+  reserved_peak_bytes: number | null; oom_at_event: number | null; reason?: string | null; since?: string | null;
+  recorded_reserved_peak_bytes?: number | null; runs_on_bytes?: number | null; recorded_runs_on_bytes?: number | null;
+  retries?: number | null; recorded_retries?: number | null; gain_bytes?: number | null;
 }
 export interface Explain {
   device: number; devices: number; simulated: boolean; verdict: string;
@@ -102,10 +104,11 @@ export class Verdict implements View {
   private head(e: Explain): HTMLElement {
     const kind = e.oom !== null ? "bad" : e.verdict === "none" ? "good" : "warn";
     const when = e.moment.time_us > 0 ? ` (+${duration(e.moment.time_us)})` : "";
-    const event = e.moment.event === null ? "" : ` at event ${count(e.moment.event)}`;
-    const place = e.oom !== null ? `Out of memory${event}${when}`
-      : e.moment.kind === "peak" ? `At the peak${event}${when}`
-      : e.moment.kind === "end" ? "At the end of the file" : `State${event}${when}`;
+    const event = e.moment.event === null ? "" : count(e.moment.event);
+    const after = event === "" ? "" : `, after event ${event}`;
+    const place = e.oom !== null ? `Out of memory${event === "" ? "" : ` at event ${event}`}${when}`
+      : e.moment.kind === "peak" ? `At the peak${after}${when}`
+      : e.moment.kind === "end" ? "At the end of the file" : `State${after}${when}`;
     const rest = e.findings.slice(1).map((f) =>
       el("p", {}, el("strong", {}, `${f.cause}: `), causeWords(f.cause).replace(/^[^:]*: /, ""), f.assumed ? " (assumed)" : ""));
     return el("section", { class: `card head ${kind}` },
@@ -154,6 +157,9 @@ export class Verdict implements View {
       el("h3", {}, "Reserved ", this.place(bytes(s.reserved_bytes), { view: "timeline" })),
       el("div", { class: "pieces", aria: { hidden: "true" } }, ...pieces.map(([part]) => part)),
       ...pieces.map(([, line]) => line),
+      e.trust.unexplained_bytes > 0 && el("div", { class: "sum" }, el("span", {}), el("span", { class: "name" }, "unexplained"),
+        el("span", { class: "value" }, bytes(e.trust.unexplained_bytes)),
+        el("span", { class: "faint" }, "alive by the events, but outside of every known segment")),
       e.oom !== null && this.requestBar(e.oom.request_bytes, whole));
   }
 
@@ -185,7 +191,7 @@ export class Verdict implements View {
 
   private owners(e: Explain): Child {
     if (e.owners.length === 0) return null;
-    const active = Math.max(1, e.state.active_bytes);
+    const active = heldBytes(e);
     const rows: Child[][] = e.owners.slice(0, OWNERS).map((o) => [
       bytes(o.bytes), percent(o.bytes, active), count(o.count), bytes(o.largest_bytes),
       el("span", { class: "line" }, this.place(clean(o.line), { view: "timeline", q: `"${clean(o.line)}"` }),
@@ -202,7 +208,7 @@ export class Verdict implements View {
 
   private categories(e: Explain): HTMLElement {
     const all = Object.entries(e.categories).filter(([, c]) => c.bytes > 0);
-    const whole = Math.max(1, e.state.active_bytes);
+    const whole = heldBytes(e);
     return el("div", { class: "uses" },
       el("div", { class: "pieces", aria: { hidden: "true" } }, ...all.map(([name, c]) => {
         const part = el("span", { class: "piece" });
@@ -222,10 +228,12 @@ export class Verdict implements View {
 
   private changes(e: Explain): Child {
     if (e.changes.length === 0) return null;
+    const setting = (c: Change) => el("code", {}, `PYTORCH_CUDA_ALLOC_CONF=${clean(c.setting ?? "") || "''"}`);
     return el("section", { class: "card" }, el("h3", {}, "What to change"),
       el("ol", { class: "changes" }, ...e.changes.map((c) => el("li", {},
-        c.setting !== null ? el("code", {}, `PYTORCH_CUDA_ALLOC_CONF=${clean(c.setting) || "''"}`) : null,
+        c.setting !== null && c.kind === "setting" ? setting(c) : null,
         el("span", {}, ` ${changeText(c)}`),
+        c.setting !== null && c.kind !== "setting" ? el("span", {}, " Replayed with ", setting(c)) : null,
         c.setting !== null ? el("span", {}, " ", this.place("compare settings", { view: "whatif" })) : null,
         ...c.caveats.map((name) => el("p", { class: "faint" }, `but: ${this.caveats.get(name) ?? name}`))))));
   }
@@ -254,9 +262,33 @@ export class Verdict implements View {
   }
 }
 
+/* Return what the owners hold in sum: more than is active where blocks lie outside of the known segments. */
+function heldBytes(e: Explain): number {
+  return Math.max(1, e.owners.reduce((n, o) => n + o.bytes, 0));
+}
+
+function verdictWords(e: Explain): string {
+  const saving = e.changes.find((c) => c.kind === "setting" && (c.gain_bytes ?? 0) > 0);
+  return e.verdict === "none" && saving !== undefined
+    ? `nothing failed, but a setting would save ${bytes(saving.gain_bytes ?? 0)}` : causeWords(e.verdict);
+}
+
 function headline(e: Explain): string {
-  const words = causeWords(e.verdict);
+  const words = verdictWords(e);
   return words[0].toUpperCase() + words.slice(1);
+}
+
+/* Say what a setting would do that was replayed, though nothing failed. */
+function savingText(c: Change): string {
+  const onDevice = (c.runs_on_bytes ?? 0) > 0 && (c.recorded_runs_on_bytes ?? 0) > 0;
+  const now = (onDevice ? c.runs_on_bytes : c.reserved_peak_bytes) ?? 0;
+  const then = (onDevice ? c.recorded_runs_on_bytes : c.recorded_reserved_peak_bytes) ?? null;
+  const gain = c.gain_bytes ?? c.bytes;
+  const effect = then === null ? "" : gain > 0 ? ` instead of ${bytes(then)}, ${bytes(gain)} less`
+    : `, the recorded settings ${bytes(then)}`;
+  const retries = (c.recorded_retries ?? 0) > 0 ? `; ${plural(c.retries ?? 0, "retry").replace("retrys", "retries")} instead of ${
+    count(c.recorded_retries ?? 0)}` : "";
+  return `Replayed: ${onDevice ? "runs on" : "reserves"} ${bytes(now)}${effect}${retries}.`;
 }
 
 export function changeText(c: Change): string {
@@ -265,8 +297,10 @@ export function changeText(c: Change): string {
     if (c.removes_oom)
       return c.oom_at_event === null ? `Replayed: it gets past this failure, ${peak}.`
         : `Replayed: it gets past this failure, but not past the one at event ${count(c.oom_at_event)}.`;
-    return `Replayed: ${bytes(c.bytes)} less reserved at the peak, ${peak}.`;
+    return savingText(c);
   }
+  if (c.kind === "no-evidence")
+    return `Of allocator settings nothing can be said${c.reason ? `: ${clean(c.reason)}` : ""}. Trust tells how to record it.`;
   return changeWords(c.kind, c.bytes) + (c.removes_oom ? " That removes the failure." : "");
 }
 
@@ -275,7 +309,7 @@ export function trustText(e: Explain): string {
   const replay = t.checked ? `The replay is ${t.exact ? "exact" : "not exact"}`
     : `The replay was not checked: ${t.reason ?? ""}`;
   return `${replay}; ${plural(t.unmatched_frees, "free")} without allocation; stacks for ${
-    percent(t.covered_bytes, e.state.active_bytes)} of the active bytes; ${
+    percent(t.covered_bytes, heldBytes(e))} of the bytes held; ${
     bytes(t.ghost_bytes)} from before the recording${t.time_reversals > 0 ? "; times go backwards" : ""}.`;
 }
 
@@ -283,7 +317,7 @@ export function trustText(e: Explain): string {
 function verdictText(app: App, e: Explain): string {
   const s = e.state, moment = oomMoment(app.device);
   const out = [`${app.file.name}, device ${e.device}${moment === null ? "" : ", out of memory"}`,
-    `VERDICT  ${e.verdict}: ${causeWords(e.verdict).replace(/^[^:]*: /, "")}`,
+    `VERDICT  ${verdictWords(e)}`,
     `reserved ${bytes(s.reserved_bytes)} = active ${bytes(s.active_bytes)} + releasable ${
       bytes(s.releasable_bytes)} + stranded ${bytes(s.stranded_bytes)}`];
   if (e.oom !== null)

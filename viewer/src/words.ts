@@ -15,6 +15,7 @@ const CAUSES: Record<string, string> = {
   "spike": "a spike: this step asks for far more than any before it",
   "imbalance": "imbalance: this device holds far more than the others",
   "overflow": "an overflow: the record has lost who holds the memory",
+  "near-limit": "near the limit: it ran, but only because requests were tried again",
   "unknown": "unknown: the record does not carry a verdict",
 };
 

@@ -274,6 +274,20 @@ test("owners of a moment that was left out come from the picture, and say so", a
   await done();
 });
 
+test("owners by function, file and category, with an icicle that turns over", async () => {
+  const { page, done } = await open(at(report, "view=owners"));
+  await page.waitForSelector(".icicle a");
+  for (const [group, name] of [["function", "model.py load"], ["file", "model.py"], ["category", "weights"]]) {
+    await page.getByLabel("By").selectOption(group);
+    await page.waitForFunction((n) => document.querySelector("tbody .line a")?.textContent === n, name);
+    assert.equal((await state(page)).group, group);
+  }
+  assert.match(await page.locator(".icicle a").first().getAttribute("href"), /q=weights/);
+  await page.getByRole("button", { name: "Callees first" }).click();
+  assert.equal((await state(page)).flip, "1");
+  await done();
+});
+
 test("owners sort, and show what grew between two cursors", async () => {
   const { page, done } = await open(at(report, "view=owners"));
   await page.getByRole("button", { name: "Blocks" }).click();
@@ -281,6 +295,9 @@ test("owners sort, and show what grew between two cursors", async () => {
   assert.match(await page.locator("tbody tr").first().textContent(), /broken/);
   await page.evaluate((end) => { location.hash = `#view=owners&b=${end}`; }, mock.moments - 1);
   await page.waitForSelector("text=from A to B");
+  assert.match(await page.locator("main").textContent(), /Born after A, alive at B: 0 B in 0 blocks|Born after A, alive at B: \d/);
+  const born = mock.lives.filter((l) => l.begin > mock.peak && l.end > mock.moments - 1);
+  assert.match(await page.locator("h3", { hasText: "Born after A" }).textContent(), new RegExp(`in ${born.length} block`));
   await done();
 });
 
@@ -291,7 +308,7 @@ test("events: a few rows of all, a jump to the end, a filter", async () => {
   await page.locator(".scroller").focus();
   await page.keyboard.press("End");
   await page.waitForFunction((n) => [...document.querySelectorAll(".rows .c0")].some((c) =>
-    c.textContent.replace(/\D/g, "") === String(n)), mock.events);
+    c.textContent.replace(/\D/g, "") === String(n - 1)), mock.events);
   await page.getByLabel("Action").selectOption("alloc");
   await page.waitForFunction((n) => document.querySelector(".where").textContent.replace(/\u2009/g, "").startsWith(`${n} events`),
     mock.lives.length);

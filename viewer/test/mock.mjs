@@ -142,6 +142,7 @@ function makeEvents(lives, events, page) {
 
 function makeStacks() {
   const texts = ["load", "/home/someone/model.py", "forward", "linear", "/lib/torch/nn/functional.py", HOSTILE, "attend", "step"];
+  texts.push("model.py", "nn/functional.py");
   const frames = [[0, 1, 12, 1], [2, 1, 39, 1], [3, 4, 88, 0], [5, 1, 66, 1], [6, 1, 71, 1], [7, 1, 7, 1]];
   const stacks = [[0], [2, 1], [2, 3], [4, 1], [2, 1], [5]], sites = [0, 1, 3, 4, 1, 5];
   const bytes = texts.map((t) => Buffer.from(t, "utf8")), from = [0];
@@ -151,7 +152,8 @@ function makeStacks() {
   return writePack({
     text: ["u8", [...Buffer.concat(bytes)]], text_from: ["u32", from], frame_name: ["u32", frames.map((f) => f[0])],
     frame_file: ["u32", frames.map((f) => f[1])], frame_line: ["u32", frames.map((f) => f[2])],
-    frame_user: ["u8", frames.map((f) => f[3])], stack_from: ["u32", starts], stack_frame: ["u32", stacks.flat()],
+    frame_user: ["u8", frames.map((f) => f[3])], frame_func: ["u32", frames.map((f) => f[0])],
+    frame_module: ["u32", frames.map((f) => (f[1] === 4 ? 9 : 8))], stack_from: ["u32", starts], stack_frame: ["u32", stacks.flat()],
     stack_site: ["u32", sites],
   });
 }

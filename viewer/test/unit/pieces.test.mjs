@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./load.mjs";
-import { HOSTILE, makeAnswers, writePack } from "../mock.mjs";
+import { HOSTILE, NONE, makeAnswers, writePack } from "../mock.mjs";
 
 const format = await load("format.ts");
 const { readHash, writeHash, START } = await load("state.ts");
@@ -14,6 +14,8 @@ const { Stacks } = await load("stacks.ts");
 const { Tile, MemoryMap } = await load("tile.ts");
 const { groupSegments, layOut, chooseRowBytes } = await load("map_layout.ts");
 const { buildTree } = await load("icicle.ts");
+const { bornSince, goneBy, sumUp } = await load("alive.ts");
+const CATEGORIES = ["unknown", "weights", "optimizer", "gradients", "activations", "temporaries", "inputs"];
 
 test("bytes are written as the command writes them", () => {
   assert.equal(format.bytes(0), "0 B");
@@ -23,6 +25,30 @@ test("bytes are written as the command writes them", () => {
   assert.equal(format.bytesShort(2 ** 31), "2 GiB");
   assert.equal(format.bytesShort(0), "0 B");
   assert.equal(format.bytesShort(100 * 2 ** 20), "100 MiB");
+});
+
+test("frames have the names of the command's owners", () => {
+  const stacks = new Stacks(new Pack(makeAnswers().answers.get("0/stacks")));
+  assert.deepEqual(["line", "function", "file"].map((by) => stacks.title(2, by)),
+    ["nn/functional.py:88 linear", "nn/functional.py linear", "nn/functional.py"]);
+  assert.equal(stacks.siteTitle(0, 2), "model.py:12 load (freed there)");
+  assert.equal(stacks.siteTitle(NONE, 0), "(no stack)");
+  assert.equal(stacks.siteTitle(NONE, 3), "(before the recording)");
+  assert.ok(stacks.title(3).includes("\\u{202e}"));
+});
+
+test("born and gone are what a walk over the lives finds", () => {
+  const { answers, lives, peak, moments } = makeAnswers(), last = moments - 1;
+  const alive = (moment) => {
+    const map = new MemoryMap(new Pack(answers.get(`0/0/map/${moment}`)));
+    return { moment, allocs: map.allocs, rows: Array.from({ length: map.allocs.length }, (_, i) => i), isPicture: false, rest: 0 };
+  };
+  const first = alive(peak), later = alive(last);
+  const ids = (a, rows) => rows.map((r) => a.allocs.id[r]).sort((x, y) => x - y);
+  const at = (l, m) => l.begin <= m && m < l.end;
+  assert.deepEqual(ids(later, bornSince(first, later)), lives.filter((l) => at(l, last) && l.begin > peak).map((l) => l.id));
+  assert.deepEqual(ids(first, goneBy(first, later)), lives.filter((l) => at(l, peak) && !at(l, last)).map((l) => l.id));
+  assert.equal(sumUp(first.allocs, first.rows, () => "all")[0].count, first.rows.length);
 });
 
 test("sizes are read with and without units", () => {
@@ -42,7 +68,7 @@ test("controls and marks of direction become visible", () => {
 
 test("a state survives its hash, and nonsense becomes the default", () => {
   const state = { ...START, view: "map", file: 2, a: 17, b: 3, from: 10.25, to: 99.5, colour: "age", axis: "time",
-    fit: true, q: "a & b=#c", pick: 4, act: "alloc" };
+    fit: true, q: "a & b=#c", pick: 4, group: "file", flip: true, act: "alloc" };
   assert.deepEqual(readHash(writeHash(state)), state);
   const odd = readHash("#view=<script>&file=-1&a=1e9999&b=NaN&colour=__proto__&from=0x10&pick=12345678901");
   assert.deepEqual(odd, START);
@@ -97,17 +123,22 @@ test("the map's pieces cover every segment once", () => {
 test("an icicle's parts add up, and folds library frames", () => {
   const { answers } = makeAnswers(), stacks = new Stacks(new Pack(answers.get("0/stacks")));
   const { allocs } = new Tile(new Pack(answers.get("0/0/tile/0/0")));
-  const rows = Array.from({ length: 20 }, (_, i) => i), tree = buildTree(allocs, rows, stacks, false);
+  const rows = Array.from({ length: 20 }, (_, i) => i), tree = buildTree(allocs, rows, stacks, "line", false, CATEGORIES);
   assert.equal(tree.bytes, rows.reduce((n, i) => n + allocs.size[i], 0));
   assert.equal([...tree.children.values()].reduce((n, c) => n + c.bytes, 0), tree.bytes);
   assert.ok([...tree.children.keys()].every((name) => !name.includes("functional.py")));
+  for (const [group, name] of [["function", "model.py load"], ["file", "model.py"], ["category", "weights"]]) {
+    const by = buildTree(allocs, rows, stacks, group, false, CATEGORIES);
+    assert.equal(by.bytes, tree.bytes);
+    assert.ok(by.children.has(name), `${name} of ${[...by.children.keys()]}`);
+  }
 });
 
 test("stacks that point outside are refused", () => {
   const base = { text: ["u8", [65]], text_from: ["u32", [0, 1]], frame_name: ["u32", [0]], frame_file: ["u32", [0]],
-    frame_line: ["u32", [1]], frame_user: ["u8", [1]], stack_from: ["u32", [0, 1]], stack_frame: ["u32", [0]], stack_site: ["u32", [0]] };
+    frame_line: ["u32", [1]], frame_module: ["u32", [0]], frame_func: ["u32", [0]], frame_user: ["u8", [1]], stack_from: ["u32", [0, 1]], stack_frame: ["u32", [0]], stack_site: ["u32", [0]] };
   new Stacks(new Pack(writePack(base)));
-  for (const [name, values] of [["text_from", [0, 9]], ["frame_name", [4]], ["stack_frame", [7]], ["stack_site", [3]],
+  for (const [name, values] of [["text_from", [0, 9]], ["frame_name", [4]], ["frame_module", [2]], ["frame_func", [NONE]], ["stack_frame", [7]], ["stack_site", [3]],
     ["stack_from", [1, 0]]])
     assert.throws(() => new Stacks(new Pack(writePack({ ...base, [name]: ["u32", values] }))));
 });
