@@ -93,8 +93,25 @@ export function mix(hex: string, paper: string, share: number): string {
   return out;
 }
 
-/* Read a colour of the style sheet, written as #rrggbb. */
+let dark: MediaQueryList | null = null, theme = "";
+const themeColours = new Map<string, string>();
+
+/*
+ * Read a colour of the style sheet, written as #rrggbb. Colours are kept until the page turns dark or light: a picture
+ * asks a hundred times, and each look at a computed style may lay out the page.
+ */
 export function themeColour(name: string): string {
-  const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  return /^#[0-9a-f]{6}$/i.test(text) ? text : "#808080";
+  dark ??= matchMedia("(prefers-color-scheme: dark)");
+  const now = `${document.documentElement.dataset.theme ?? ""} ${String(dark.matches)}`;
+  if (now !== theme) {
+    theme = now;
+    themeColours.clear();
+  }
+  let colour = themeColours.get(name);
+  if (colour === undefined) {
+    const text = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    colour = /^#[0-9a-f]{6}$/i.test(text) ? text : "#808080";
+    themeColours.set(name, colour);
+  }
+  return colour;
 }

@@ -135,14 +135,24 @@ export class Plot {
     pen.strokeStyle = themeColour("reserved");
     pen.lineWidth = 1.75;
     pen.beginPath();
-    let isDown = false;
+    let isDown = false, end = LEFT;
     for (let i = 0; i < reserved.length; i++) {
-      if (column[i] < 0) { isDown = false; continue; }
+      if (column[i] < 0) {
+        if (isDown) pen.lineTo(end, this.y(reserved[i - 1], top));
+        isDown = false;
+        continue;
+      }
       const x = LEFT + i / this.ratio, y = this.y(reserved[i], top);
+      if (isDown && reserved[i] === reserved[i - 1]) { // one line for all of a flat stretch
+        end = x + 1 / this.ratio;
+        continue;
+      }
+      if (isDown) pen.lineTo(end, this.y(reserved[i - 1], top));
       if (isDown) pen.lineTo(x, y); else pen.moveTo(x, y);
-      pen.lineTo(x + 1 / this.ratio, y);
+      end = x + 1 / this.ratio;
       isDown = true;
     }
+    if (isDown) pen.lineTo(end, this.y(reserved[reserved.length - 1], top));
     pen.stroke();
     pen.lineWidth = 1;
   }

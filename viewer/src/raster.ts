@@ -22,6 +22,25 @@ export interface Look {
   small: string[]; // by category
 }
 
+type Pair = readonly [number, number]; // plain, and that of an upper edge
+
+/* Return what gives each row its pixels. There are few colours, and many rows. */
+function rowColours(tile: Tile, look: Look): (row: number) => Pair {
+  const rows: (Pair | undefined)[] = new Array<Pair | undefined>(tile.allocs.length);
+  const pairs = new Map<string, Pair>();
+  return (row) => {
+    const known = rows[row];
+    if (known !== undefined) return known;
+    const plain = look.colour(tile, row), hex = look.isDim(tile, row) ? look.dim(plain) : plain;
+    let pair = pairs.get(hex);
+    if (pair === undefined) {
+      pair = [pixel(hex), pixel(hex, 0.72)];
+      pairs.set(hex, pair);
+    }
+    return (rows[row] = pair);
+  };
+}
+
 export class Raster {
   pixels = new Uint32Array(0);
   ids = new Uint32Array(0);
@@ -83,7 +102,7 @@ export class Raster {
 
   private paintPart(part: Part, base: number, scale: Scale, unit: number, look: Look): void {
     const { tile } = part, first = this.chooseColumns(part, scale);
-    const colours = new Map<number, [number, number]>();
+    const colours = rowColours(tile, look);
     for (let i = 0; i < tile.runs; i++) {
       const x0 = first[tile.runFrom[i]], x1 = first[tile.runTo[i]];
       if (x1 <= x0) continue;
@@ -91,21 +110,14 @@ export class Raster {
       const y1 = this.height - Math.round(bottom * unit);
       const y0 = Math.max(0, this.height - Math.round((bottom + tile.allocs.size[row]) * unit));
       if (y1 <= y0) continue;
-      let pair = colours.get(row);
-      if (pair === undefined) {
-        let hex = look.colour(tile, row);
-        if (look.isDim(tile, row)) hex = look.dim(hex);
-        pair = [pixel(hex), pixel(hex, 0.72)];
-        colours.set(row, pair);
-      }
-      this.fill(x0, y0, x1, y1, base + i, pair);
+      this.fill(x0, y0, x1, y1, base + i, colours(row));
     }
     this.paintSmall(tile, first, unit, look.small.map((hex) => pixel(hex)));
   }
 
   /* Fill a rectangle; its upper edge is darker, if there is room for an edge. */
   private fill(x0: number, y0: number, x1: number, y1: number, id: number,
-               [plain, edge]: [number, number]): void {
+               [plain, edge]: Pair): void {
     for (let y = y0; y < y1; y++) {
       const colour = y === y0 && y1 - y0 >= 3 ? edge : plain;
       const from = y * this.width + x0, to = y * this.width + x1;

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
+import { shareOfModel } from "./naive.mjs";
 
 const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events", "trust"];
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
@@ -140,6 +141,29 @@ test("the wheel zooms to single events, and the URL brings the same picture back
   assert.equal(t.from, s.from);
   assert.equal(t.to, s.to);
   await again.done();
+});
+
+/* Read pixels of the plot in a grid that falls on few of its lines. */
+const readPixels = (page) => page.evaluate(() => {
+  const canvas = document.querySelector("canvas.under"), w = canvas.width - 76 - 14, h = canvas.height - 40 - 26;
+  const data = canvas.getContext("2d").getImageData(76, 40, w, h).data, pixels = [];
+  for (let y = 3; y < h; y += 7)
+    for (let x = 2; x < w; x += 5) pixels.push([x, y, ...data.slice(4 * (y * w + x), 4 * (y * w + x) + 4)]);
+  return { pixels, width: w, height: h };
+});
+
+test("the picture is that of a naive model, in the light and in the dark", async () => {
+  for (const [colorScheme, paper] of [["light", "#ffffff"], ["dark", "#171a20"]]) {
+    const { page, done } = await open(at(report, "view=timeline"), { colorScheme, deviceScaleFactor: 1 });
+    await painted(page);
+    await page.waitForTimeout(500); // the device's room arrives after the picture, and changes its height
+    const { pixels, width, height } = await readPixels(page), budget = mock.active + 64 * 2 ** 20;
+    const model = { ...mock, width, height, paper, top: budget * 1.04, names: mock.categories };
+    const share = shareOfModel(pixels, model), wrong = shareOfModel(pixels, { ...model, shift: 30 });
+    assert.ok(share > 0.95, `${share} of ${pixels.length} pixels are the model's`);
+    assert.ok(wrong < 0.9, `a model that is 30 moments late passes for ${wrong}`);
+    await done();
+  }
 });
 
 test("a drag moves the picture and does not move the cursor", async () => {

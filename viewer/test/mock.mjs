@@ -220,7 +220,7 @@ export function makeAnswers(files = 1) {
     }
     for (let p = 0; p * 1024 < events.length; p++) answers.set(`${f}/0/events/${p}`, makeEvents(lives, events, p));
   }
-  return { answers, peak, moments, events: events.length, active, lives };
+  return { answers, peak, moments, events: events.length, active, lives, categories: CATEGORIES };
 }
 
 /* Put answers into the page, as `drystone report` does. */
