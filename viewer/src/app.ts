@@ -16,6 +16,8 @@ import { el, type Child } from "./dom.ts";
 export interface View {
   update(now: State, before: State | null): void;
   finish?(): void;
+  /* Paint what is shown anew, at once: the colours are others. */
+  repaint?(): void;
   /* Act on a key; true if it was one of the view's. */
   key?(event: KeyboardEvent): boolean;
   /* Write what is shown as text. */

@@ -49,6 +49,8 @@ export class Compare implements View {
     this.paint();
   }
 
+  repaint(): void { this.paint(); }
+
   private paint(): void {
     const { runs, app } = this;
     clear(this.host, el("div", { class: "page" },

@@ -37,6 +37,7 @@ class Page {
   private readonly dialog = keyDialog();
   private view: View | null = null;
   private shown: ViewName | null = null;
+  private screenTheme: string | undefined;
   private statusTimer = 0;
   private searchTimer = 0;
 
@@ -57,6 +58,8 @@ class Page {
     this.input.addEventListener("keydown", (e) => this.inputKey(e));
     app.store.listen((now, before) => this.update(now, before));
     addEventListener("keydown", (e) => this.key(e));
+    addEventListener("beforeprint", () => this.turnForPaper("light"));
+    addEventListener("afterprint", () => this.turnForPaper(this.screenTheme));
     this.update(app.state, null);
   }
 
@@ -122,11 +125,25 @@ class Page {
     area.select();
   }
 
+  /*
+   * Paper is light: views take its colours before they are printed, and give them back. A picture of pixels cannot be
+   * painted anew then (Chromium prints an empty canvas), so the timeline keeps its ground.
+   */
+  private turnForPaper(theme: string | undefined): void {
+    const { dataset } = document.documentElement;
+    if (theme === "light" && this.isDark) dataset.ground = "dark"; else delete dataset.ground;
+    this.screenTheme = dataset.theme;
+    if (theme === undefined) delete dataset.theme; else dataset.theme = theme;
+    this.view?.repaint?.();
+  }
+
+  private get isDark(): boolean {
+    const { theme } = document.documentElement.dataset;
+    return theme === "dark" || (theme === undefined && matchMedia("(prefers-color-scheme: dark)").matches);
+  }
+
   private turnTheme(): void {
-    const root = document.documentElement;
-    const isDark = root.dataset.theme === "dark" ||
-      (root.dataset.theme === undefined && matchMedia("(prefers-color-scheme: dark)").matches);
-    root.dataset.theme = isDark ? "light" : "dark";
+    document.documentElement.dataset.theme = this.isDark ? "light" : "dark";
     this.shown = null;
     this.update(this.app.state, null);
   }

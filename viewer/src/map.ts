@@ -150,6 +150,8 @@ export class MapView implements View {
     this.paintSide();
   }
 
+  repaint(): void { this.paint(); }
+
   private painter(): Painter {
     const { app } = this;
     return makePainter(app.state.colour, app.about.categories, this.stacks, this.ranks,

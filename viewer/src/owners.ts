@@ -49,6 +49,8 @@ export class OwnersView implements View {
     } else this.paint(now);
   }
 
+  repaint(): void { this.paint(this.app.state); }
+
   private async load(key: string): Promise<void> {
     const { app } = this;
     try {

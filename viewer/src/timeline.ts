@@ -88,6 +88,7 @@ export class Timeline implements View {
   }
 
   private resize(): void {
+    if (matchMedia("print").matches) return; // the sheet shrinks the canvas, and no frame follows to paint a new one
     this.hasRoom = this.plot.resize(this.stage.clientWidth, this.stage.clientHeight);
     this.schedule();
   }

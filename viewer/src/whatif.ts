@@ -44,6 +44,8 @@ export class WhatIf implements View {
     if (key === app.key) this.paint();
   }
 
+  repaint(): void { this.paint(); }
+
   private paint(): void {
     const { answer: r, host } = this;
     if (r === null) {

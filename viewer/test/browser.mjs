@@ -367,6 +367,22 @@ test("axe finds nothing serious, light and dark", async () => {
     }
 });
 
+test("a view prints on few pages, light, without buttons, and the screen stays dark", async () => {
+  for (const [view, most] of [["verdict", 3], ["timeline", 2], ["map", 2], ["owners", 2], ["events", 3]]) {
+    const { page, done } = await open(at(report, `view=${view}`), { colorScheme: "dark" });
+    await page.waitForTimeout(400);
+    const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
+    const pages = Number(/\/Type\s*\/Pages[^]*?\/Count (\d+)/.exec(pdf)?.[1] ?? pdf.match(/\/Type\s*\/Page\b/g)?.length);
+    assert.ok(pages >= 1 && pages <= most, `${view}: ${pages} pages`);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), undefined);
+    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--paper").trim()), "#ffffff");
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.locator("header nav, .toolbar button").first().isVisible(), false);
+    await done();
+  }
+});
+
 test("copy writes text for an issue", async () => {
   const { page, done } = await open(at(report, "view=verdict"), { permissions: ["clipboard-read", "clipboard-write"] });
   await page.waitForSelector(".verdict");
