@@ -3,6 +3,7 @@
 
 import { oomMoment, readAbout } from "./about.ts";
 import { App, type View } from "./app.ts";
+import { copyText } from "./clipboard.ts";
 import { Compare } from "./compare.ts";
 import { button, choice, clear, el } from "./dom.ts";
 import { EventsView } from "./events.ts";
@@ -47,7 +48,7 @@ class Page {
       el("a", { class: "skip", href: "#view", on: { click: (e) => { e.preventDefault(); this.host.focus(); } } },
         "To the view"),
       el("header", {}, el("h1", {}, "Drystone"), this.subject, this.tabs, this.input,
-        button("Copy", "Copy what is shown as text for an issue (key c)", () => void this.copy()),
+        button("Copy", "Copy what is shown as text for an issue (key c)", () => this.copy()),
         button("◐", "Dark or light (key t)", () => this.turnTheme()),
         button("?", "Keys (key ?)", () => this.dialog.showModal())),
       this.host, this.status, this.dialog);
@@ -104,25 +105,9 @@ class Page {
     this.statusTimer = setTimeout(() => { this.status.textContent = ""; }, 6000);
   }
 
-  private async copy(): Promise<void> {
-    const text = `${this.view?.copy?.() ?? ""}\n`;
-    try {
-      await navigator.clipboard.writeText(text);
-      this.say("Copied as text. Names of files and functions are in it.");
-    } catch {
-      this.offerText(text);
-    }
-  }
-
-  /* Show a text to be copied by hand, where the browser keeps the clipboard from pages. */
-  private offerText(text: string): void {
-    const area = el("textarea", { value: text, aria: { label: "Text to copy" } });
-    const dialog = el("dialog", { class: "text" }, el("h2", {}, "Copy this text"), area);
-    dialog.append(button("Close", "Close (Esc)", () => dialog.close()));
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
-    area.select();
+  private copy(): void {
+    void copyText(`${this.view?.copy?.() ?? ""}\n`,
+      () => this.say("Copied as text. Names of files and functions are in it."));
   }
 
   /*
@@ -197,7 +182,7 @@ class Page {
       b: () => store.set({ b: app.a }), x: () => store.set({ b: null }),
       d: () => store.set({ device: (app.deviceIndex + 1) % app.file.devices.length, from: null, to: null,
         a: null, b: null, pick: null }),
-      c: () => void this.copy(), t: () => this.turnTheme(),
+      c: () => this.copy(), t: () => this.turnTheme(),
       Escape: () => store.set({ pick: null, q: "" }),
     };
     if (/^[1-9]$/.test(e.key)) store.set({ view: VIEWS[Number(e.key) - 1] });

@@ -92,6 +92,7 @@ export class Store {
   constructor() {
     this.state = readHash(location.hash);
     addEventListener("hashchange", () => this.replace(readHash(location.hash)));
+    addEventListener("click", (event) => this.follow(event));
   }
 
   listen(call: (now: State, before: State) => void): void { this.listeners.push(call); }
@@ -112,14 +113,27 @@ export class Store {
     else this.timer ??= setTimeout(() => this.write(false), 200);
   }
 
-  /* Write the hash. A page inside a sandboxed frame may be forbidden to, and goes on without. */
+  /* Follow a link to another state. The browser would not do: inside a notebook's frame the address
+     that a link completes is the notebook's, so the frame would show the notebook once more. */
+  private follow(event: MouseEvent): void {
+    const hash = event.target instanceof Element ? event.target.closest("a")?.getAttribute("href") : null;
+    if (!hash?.startsWith("#") || event.defaultPrevented || event.button !== 0) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    this.replace(readHash(hash));
+    this.write(true);
+  }
+
+  /* Write the hash, after the address of this document and not of the base: they differ inside a
+     notebook's frame. A browser may forbid the write there, and the page goes on without. */
   private write(isPlace: boolean): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     const hash = writeHash(this.state);
     if (hash === location.hash) return;
+    const address = location.href.split("#")[0] + hash;
     try {
-      if (isPlace) history.pushState(null, "", hash); else history.replaceState(null, "", hash);
+      if (isPlace) history.pushState(null, "", address); else history.replaceState(null, "", address);
     } catch {
       return;
     }

@@ -2,6 +2,7 @@
 /* What-if: the same requests under other allocator settings, as `drystone recommend` replayed them. */
 
 import type { App, View } from "./app.ts";
+import { copyText } from "./clipboard.ts";
 import { bar, button, clear, el, table, type Child } from "./dom.ts";
 import { bytes, clean, count, difference, duration } from "./format.ts";
 import { reservedCurves } from "./reserved.ts";
@@ -71,8 +72,8 @@ export class WhatIf implements View {
       best === null ? el("h2", {}, outcomeWords(r.outcome)) : el("h2", {}, el("code", {}, clean(best.label) || "the default settings")),
       best !== null && el("p", { class: "big" }, gainText(r, best), " ",
         button("Copy the setting", "Copy the line for the shell", () => {
-          void navigator.clipboard?.writeText(`export PYTORCH_CUDA_ALLOC_CONF='${best.conf.replace(/'/g, "'\\''")}'`);
-          app.status("Copied.");
+          void copyText(`export PYTORCH_CUDA_ALLOC_CONF='${best.conf.replace(/'/g, "'\\''")}'`,
+            () => app.status("Copied."));
         })),
       ...(best?.caveats ?? []).map((c) => el("p", { class: "faint" }, `but: ${clean(c.text)}`)),
       el("p", {}, self, " In use at the peak: ",

@@ -33,6 +33,14 @@ function findBrowser() {
   throw new Error("no Chromium: set CHROMIUM");
 }
 
+/* The frame of drystone.show() in Python, on a page of its own. */
+function notebook() {
+  const names = { "&": "&amp;", '"': "&quot;", "'": "&#x27;", "<": "&lt;", ">": "&gt;" };
+  const page = makeReport(page0, mock.answers).replace(/[&"'<>]/g, (c) => names[c]);
+  return `<!doctype html><title>notebook</title><iframe sandbox="allow-scripts" srcdoc="${page}"` +
+    ' style="width:100%;height:760px;border:0"></iframe>';
+}
+
 before(async () => {
   writeFileSync(report, makeReport(page0, mock.answers));
   writeFileSync(ranks, makeReport(page0, several.answers));
@@ -43,6 +51,10 @@ before(async () => {
     if (path === "/token/") {
       response.setHeader("Content-Type", "text/html; charset=utf-8");
       return response.end(page0);
+    }
+    if (path === "/token/notebook") {
+      response.setHeader("Content-Type", "text/html; charset=utf-8");
+      return response.end(notebook());
     }
     const key = path.replace("/token/a/", ""), answer = mock.answers.get(key);
     asked.push(key);
@@ -394,6 +406,41 @@ test("copy writes text for an issue", async () => {
   assert.match(text, /expandable_segments:True/);
   assert.ok(!text.includes("\u001b") && !text.includes("\u202e"));
   await done();
+});
+
+test("in a notebook's frame: links and keys lead through the views, Back leads back", async () => {
+  const { page, done } = await open(`${base}notebook`);
+  await page.locator("iframe").contentFrame().locator(".verdict").waitFor();
+  const frame = page.frames()[1];
+  const shows = (view) => frame.waitForFunction((name) =>
+    document.querySelector("nav a.on")?.getAttribute("href").includes(`view=${name}`) &&
+    location.hash.includes(`view=${name}`), view);
+  await frame.locator("nav").getByRole("link", { name: "Timeline", exact: true }).click();
+  await shows("timeline");
+  await page.keyboard.press("3");
+  await shows("map");
+  await frame.locator("nav").getByRole("link", { name: "Timeline", exact: true }).click();
+  await shows("timeline");
+  await page.evaluate(() => history.back());
+  await shows("map");
+  assert.equal(page.url(), `${base}notebook`);
+  assert.equal(frame.url().split("#")[0], "about:srcdoc");
+  await done();
+});
+
+test("in a notebook's frame: a text that cannot be copied is offered", async () => {
+  const context = await browser.newContext(), page = await context.newPage(), faults = [];
+  page.on("pageerror", (error) => faults.push(String(error)));
+  await page.goto(`${base}notebook`);
+  const frame = page.locator("iframe").contentFrame();
+  await frame.getByRole("button", { name: "Copy", exact: true }).click();
+  assert.match(await frame.locator("dialog.text textarea").inputValue(), /VERDICT/);
+  await page.keyboard.press("Escape");
+  await frame.getByRole("link", { name: "What-if", exact: true }).click();
+  await frame.getByRole("button", { name: "Copy the setting" }).click();
+  assert.match(await frame.locator("dialog.text textarea").inputValue(), /^export PYTORCH_CUDA_ALLOC_CONF='/);
+  assert.deepEqual(faults, []);
+  await context.close();
 });
 
 test("dark and light turn by a key, and by the system's wish", async () => {
