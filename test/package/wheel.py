@@ -6,14 +6,20 @@ The compiler and the libraries come from the registries: without them this is sk
 $DRY_TEST_TORCH (scripts/get_torch.py makes it) has the PyTorch whose shim goes into the wheel, and
 with which it is tried; without it the wheel has only shims that lie in build-shims/ already.
 """
+import fcntl
+import json
 import os
 import pathlib
 import platform
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
+import urllib.request
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,6 +29,7 @@ has_torch = (torch_folder / "torch/include/c10/cuda/CUDACachingAllocator.h").is_
 SIZE_MAX = 15_000_000
 SYSTEM = re.compile(r"(libc|libm|libdl|libpthread)\.so\.\d+|ld-linux-\S+")
 BINARIES = ("bin/drystone", "lib/libdrystone.so.0", "lib/drystone/libdrystone-standin.so")
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 USE = """
 import ctypes, drystone, drystone.plan
 from drystone._library import load_library
@@ -53,6 +60,25 @@ def environment():
 def call(*words, where, **variables):
     return subprocess.run([str(word) for word in words], cwd=where, capture_output=True,
                           text=True, check=False, env={**environment(), **variables})
+
+
+def read(terminal):
+    """What a program wrote; nothing once it has ended."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
+
+
+def read_until(terminal, text):
+    """All up to the text, or to the program's end."""
+    told = b""
+    while text not in told:
+        more = read(terminal)
+        if not more:
+            break
+        told += more
+    return told
 
 
 def files_in(folder):
@@ -116,6 +142,36 @@ class Installed(unittest.TestCase):
         done = self.call(self.python, "-m", "drystone", "info", "drystone-demo.pickle")
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("PyTorch memory snapshot", done.stdout)
+
+    def test_the_server_answers(self):
+        self.call(self.drystone, "demo")
+        words = [self.drystone, "serve", "drystone-demo.pickle"]
+        with subprocess.Popen(words, cwd=self.folder, env=environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+            address = server.stdout.readline().strip()
+            try:
+                with DIRECT.open(f"{address}a/about", timeout=60) as reply:
+                    self.assertEqual(json.load(reply)["kind"], "serve")
+            finally:
+                server.terminate()
+        self.assertEqual(server.returncode, 0)
+
+    def test_a_terminal_is_drawn_on(self):
+        self.call(self.drystone, "demo")
+        ours, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+        with subprocess.Popen([self.drystone, "tui", "drystone-demo.pickle"], cwd=self.folder,
+                              env={**environment(), "TERM": "xterm"}, stdin=its, stdout=its,
+                              stderr=subprocess.PIPE) as shown:
+            os.close(its)
+            drawn = read_until(ours, b"keys")
+            os.write(ours, b"q")
+            while read(ours):
+                pass
+            error = shown.stderr.read()
+        os.close(ours)
+        self.assertEqual((shown.returncode, error), (0, b""))
+        self.assertIn(b"drystone-demo.pickle", drawn)
 
     def test_a_dry_run_without_torch_is_refused(self):
         done = self.call(self.drystone, "dry-run", "--", self.python, "-c", "pass")
