@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = ROOT / "build-wheel"
@@ -257,6 +258,11 @@ def make(machine, out):
     return prove(finish(build(machine, tools, folder), machine, tools, root), machine, tools, out)
 
 
+def count_shims(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return sum("/libdrystone_torch_" in name for name in archive.namelist())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--machine", choices=sorted(DEBIAN), default=platform.machine())
@@ -275,7 +281,11 @@ def main():
         print(why.output[-4000:], file=sys.stderr)
         print(f"make_wheel: failed: {' '.join(why.cmd)}", file=sys.stderr)
         return 1
-    print(f"{made}: {os.path.getsize(made) / 1e6:.1f} MB")
+    shims, wanted = count_shims(made), len(make_shims.RELEASES) if wish.shims else 0
+    print(f"{made}: {os.path.getsize(made) / 1e6:.1f} MB, {shims} shims")
+    if shims < wanted:
+        print(f"make_wheel: {wanted} shims were asked for", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -41,10 +41,14 @@ print(drystone.find_command(), drystone.find_library(), sep="\\n")
 USE_SHIM = """
 import torch
 import drystone.torch as dt
-dt.enable("torch", seam="native")
+dt.enable(PLACEMENT, seam="native")
 kept = torch.empty(1 << 20, device="cuda")
 assert torch.cuda.get_allocator_backend() == "drystone"
 assert torch.cuda.memory_allocated() == 4 << 20
+assert torch.cuda.memory_stats()["allocation.all.current"] == 1
+blocks = [block for segment in torch.cuda.memory._snapshot()["segments"]
+          for block in segment["blocks"] if block["state"] == "active_allocated"]
+assert [(block["address"], block["size"]) for block in blocks] == [(kept.data_ptr(), 4 << 20)]
 with open("/proc/self/maps") as maps:
     found = {line.split()[-1] for line in maps if "libdrystone_torch" in line}
 assert [name.split("/")[-4:-1] for name in found] == [["drystone", "torch", "shims"]], found
@@ -191,10 +195,12 @@ class Installed(unittest.TestCase):
     @unittest.skipUnless(has_torch, "no PyTorch in DRY_TEST_TORCH")
     def test_a_shim_is_there_without_a_compiler(self):
         cache = self.folder / "cache"
-        done = self.call(self.drystone, "dry-run", "--", self.python, "-c", USE_SHIM,
-                         PATH=str(self.venv / "bin"), PYTHONPATH=str(torch_folder),
-                         XDG_CACHE_HOME=str(cache))
-        self.assertEqual(done.returncode, 0, done)
+        for placement in ("torch", "paged"):
+            done = self.call(self.drystone, "dry-run", "--", self.python, "-c",
+                             USE_SHIM.replace("PLACEMENT", repr(placement)),
+                             PATH=str(self.venv / "bin"), PYTHONPATH=str(torch_folder),
+                             XDG_CACHE_HOME=str(cache))
+            self.assertEqual(done.returncode, 0, done)
         self.assertEqual(list(cache.rglob("*.so")), [])
 
     def test_what_cannot_be_executed_is_a_line(self):
