@@ -33,7 +33,9 @@
  *
  * Ownership  create / destroy; the trace must outlive the replay.
  * Errors     A trace that cannot be checked is no error: the check says why.
- * Threads    One at a time per replay.
+ * Threads    One at a time per replay. dry_replay_run() changes nothing in it: any number of
+ *            threads may run one replay at once, if its `memory` and `progress` allow that,
+ *            and nobody calls another function with it meanwhile but the getters.
  * Units      Bytes; modelled driver time in nanoseconds.
  */
 
@@ -243,6 +245,12 @@ struct dry_run_options {
      * "offline".
      */
     size_t past_event;
+    /*
+     * End the run before this event (an index in the trace's events): the figures, and the
+     * capacity found, are those of the part before it. The run begins anew. Not for
+     * "offline", which packs a whole program: ARGUMENT. DRY_EVENT_NONE, the default: all.
+     */
+    size_t end_event;
 };
 
 /* Set all options to their defaults. */

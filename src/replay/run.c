@@ -24,7 +24,8 @@ dry_run_options_init(struct dry_run_options *options)
     *options = (struct dry_run_options){.struct_size = sizeof *options,
                                         .capacity_bytes = DRY_SIM_UNLIMITED,
                                         .steady_from = DRY_EVENT_NONE,
-                                        .past_event = DRY_EVENT_NONE};
+                                        .past_event = DRY_EVENT_NONE,
+                                        .end_event = DRY_EVENT_NONE};
 }
 
 /* --- runs --------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ struct attempt {
     struct dryi_torch_conf conf;
     const struct dryi_torch_rules *rules;
     struct dryi_paged_conf paged;
-    size_t steady_from, past_event;
+    size_t steady_from, past_event, end_event;
     bool checks_order;
     uint64_t capacity_bytes;
     bool stops_at_oom; /* also at one that was recorded */
@@ -168,6 +169,8 @@ run_ops(const struct dry_replay *r, const struct attempt *a, struct dryi_machine
     struct steady steady = {.first_op = first_op_from(r, a->steady_from)};
     enum dry_status status = DRY_OK;
     for (size_t op = 0; op < r->program.op_count && status == DRY_OK; op++) {
+        if (r->device->first_event + r->program.events[op] >= a->end_event)
+            break;
         if (is_cancelled(r, op))
             return DRY_ERR_CANCELLED;
         if (op == steady.first_op)
@@ -412,6 +415,8 @@ parse_conf(const struct dry_replay *r, const struct dry_run_options *o, struct a
     case OFFLINE:
         if (length > 0)
             return dryi_fail(err, DRY_ERR_ARGUMENT, "a packing has no settings");
+        if (o->end_event != DRY_EVENT_NONE)
+            return dryi_fail(err, DRY_ERR_ARGUMENT, "a packing is of the whole program");
         return DRY_OK;
     }
     return DRY_OK;
@@ -432,6 +437,7 @@ resolve(const struct dry_replay *r, const struct dry_run_options *o, struct atte
                           .rules = r->rules,
                           .steady_from = o->steady_from,
                           .past_event = o->past_event,
+                          .end_event = o->end_event,
                           .checks_order = o->check_order,
                           .capacity_bytes = o->capacity_bytes};
     if (o->compat) {
@@ -472,7 +478,7 @@ is_as_recorded(const struct dry_replay *r, const struct dry_run_options *o,
                const struct attempt *a)
 {
     return a->place == TORCH && !o->conf && !o->begin_anew && !o->check_order &&
-           r->check.possible &&
+           o->end_event == DRY_EVENT_NONE && r->check.possible &&
            (o->capacity_bytes == DRY_SIM_UNLIMITED || o->capacity_bytes == 0) &&
            (!o->compat || dryi_torch_rules_find(o->compat) == r->rules);
 }
