@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
+set -l commands info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -10,6 +10,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a steps -d 
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a diff -d 'runs, ranks or devices compared'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a replay -d 'what happened, proved, and what other settings would...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a recommend -d 'which settings would have helped, by replay'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a sweep -d 'every combination of a grid of settings, by replay'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a report -d 'one page with verdict, timeline, map and owners, to open...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a serve -d 'the page of the views in a browser, with every event'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a tui -d 'the timeline, owners, map and verdict in the terminal'
@@ -26,7 +27,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d '
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -98,6 +99,17 @@ complete -c drystone -n "__fish_seen_subcommand_from recommend" -l compat -x -d 
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -l json -d 'print JSON, schema drystone.recommend/1, see...'
 complete -c drystone -n "__fish_seen_subcommand_from recommend" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s g -l grid -x -d 'the settings'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s b -l budget -x -d 'run at most N combinations whole'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l capacity -x -d 'bytes the device has for PyTorch'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s p -l place -x -a 'torch paged offline' -d 'who decides where a request goes'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l compat -x -d 'the release of PyTorch whose rules apply, like 2.11'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s d -l device -x -d 'the device'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s t -l threads -x -d 'replay on N cores'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l store -r -d 'keep all results in this SQLite file, and go on from...'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s n -l rows -x -d 'how many rows of the table, 0 for all'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l json -d 'print JSON, schema drystone.sweep/1, see drystone-sweep(1)'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from report" -s o -l output -r -d 'the page'
 complete -c drystone -n "__fish_seen_subcommand_from report" -l max-size -x -d 'bytes of the page at most'
 complete -c drystone -n "__fish_seen_subcommand_from report" -s q -l quick -d 'leave out what other settings would do, which takes replays'

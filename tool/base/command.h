@@ -65,6 +65,7 @@ extern const struct command command_report;
 extern const struct command command_run;
 extern const struct command command_serve;
 extern const struct command command_steps;
+extern const struct command command_sweep;
 extern const struct command command_top;
 extern const struct command command_tui;
 extern const struct command command_view;

@@ -195,7 +195,7 @@ load_replay(const struct load_replay *wanted, const struct dry_trace *trace,
             return load_report_no_device(command, wanted->path, trace, wanted->device);
         options.device = (int32_t)wanted->device;
     }
-    options.progress = progress_update;
+    options.progress = wanted->progress ? progress_update : NULL;
     options.progress_self = wanted->progress;
     enum dry_status status = dry_replay_create(trace, &options, replay, &err);
     if (status == DRY_ERR_ARGUMENT)

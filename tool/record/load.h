@@ -29,7 +29,7 @@ struct load_replay {
     const char *command, *path;
     int64_t device;            /* LOAD_BUSIEST_DEVICE, the default of --device */
     const char *compat;        /* NULL and "auto": the release that fits the record */
-    struct progress *progress; /* the replay goes on to report to it */
+    struct progress *progress; /* the replay goes on to report to it; NULL: none */
 };
 #define LOAD_BUSIEST_DEVICE INT64_MIN
 

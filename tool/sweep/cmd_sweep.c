@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `drystone sweep`: recorded programs under every combination of settings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "base/rows.h"
+#include "record/load.h"
+#include "sweep/sweep_report.h"
+#include "sweep/sweep_run.h"
+#include "sweep/sweep_table.h"
+#include "work/work.h"
+
+/* A task's key has room for the longest settings and a name of so many bytes. */
+#define PATH_BYTES_MAX 1900
+
+struct values {
+    const char *grid, *place, *compat, *store;
+    uint64_t capacity;
+    int64_t device, threads, budget, rows;
+    bool json;
+};
+
+static const struct option_spec specs[] = {
+    {"grid", 'g', "GRID", OPTION_STRING, offsetof(struct values, grid),
+     .help = "the settings: KEY=VALUES;KEY=VALUES, keys as in PYTORCH_CUDA_ALLOC_CONF; "
+             "values are a list a,b,c, in which default leaves the key away, and ranges "
+             "FROM:TO:STEP or FROM:TO:xFACTOR"},
+    {"budget", 'b', "N", OPTION_INT, offsetof(struct values, budget),
+     .help = "run at most N combinations whole: the others are pruned after a part of "
+             "the events, half of them at a time",
+     .min = 1, .max = SWEEP_COMBINATIONS_MAX},
+    {"capacity", 0, "SIZE", OPTION_SIZE, offsetof(struct values, capacity),
+     .help = "bytes the device has for PyTorch: 40GiB; default: what the record shows, "
+             "if it ran out of memory, else no limit",
+     .min = 1},
+    {"place", 'p', "PLACE", OPTION_STRING, offsetof(struct values, place),
+     .help = "who decides where a request goes: torch, the default, or paged, "
+             "Drystone's own; the grid has its keys"},
+    {"compat", 0, "VERSION", OPTION_STRING, offsetof(struct values, compat),
+     .help = "the release of PyTorch whose rules apply, like 2.11; default auto: the one "
+             "that reproduces the record"},
+    {"device", 'd', "N", OPTION_INT, offsetof(struct values, device),
+     .help = "the device; default: each file's one with the most events", .max = NO_MAX},
+    {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
+     .help = "replay on N cores; default: all of them", .min = 1,
+     .max = WORK_THREADS_MAX},
+    {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
+     .help = "keep all results in this SQLite file, and go on from those it has"},
+    {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
+     .help = "how many rows of the table, 0 for all; default 20; --json has all",
+     .max = NO_MAX, .refuses = {{"json", "of the table"}}},
+    {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
+     .help = "print JSON, schema drystone.sweep/1, see drystone-sweep(1)"},
+};
+
+static const char about_text[] =
+    "Replays each FILE under every combination of the grid, on all cores, and ranks them "
+    "by the smallest device on which the program runs, then by reserved memory, then by "
+    "the driver's time. The recorded settings are a row of their own, and the others are "
+    "held against it. Of several files the worst one decides.";
+
+/* --- the command line --------------------------------------------------------------------- */
+
+static int
+check_place(const char *place)
+{
+    if (!place || strcmp(place, "torch") == 0 || strcmp(place, "paged") == 0)
+        return EXIT_FINE;
+    return report_usage("sweep", "--place '%s' has no settings to try: torch or paged",
+                        place);
+}
+
+static int
+check_files(const struct values *v, const struct option_list *operands)
+{
+    if (operands->count == 0)
+        return report_usage("sweep", "no file is given");
+    for (size_t i = 0; i < operands->count; i++) {
+        const char *path = operands->values[i];
+        if (strlen(path) > PATH_BYTES_MAX)
+            return report_usage("sweep", "a file's name is longer than %d bytes",
+                                PATH_BYTES_MAX);
+        if (v->store && strcmp(path, "-") == 0)
+            return report_usage("sweep", "--store needs files: standard input has no "
+                                         "name by which to find its results");
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(path, operands->values[j]) == 0)
+                return report_usage("sweep", "%s is given twice", path);
+        }
+    }
+    return EXIT_FINE;
+}
+
+static int
+read_options(struct sweep *s, const struct values *v, const struct option_list *operands)
+{
+    char why[SWEEP_GRID_WHY_BYTES];
+    int code = check_files(v, operands);
+    if (code == EXIT_FINE)
+        code = check_place(v->place);
+    if (code != EXIT_FINE)
+        return code;
+    if (!v->grid)
+        return report_usage("sweep", "--grid is missing: which settings to try, such as "
+                                     "--grid 'expandable_segments=False,True'");
+    if (!sweep_grid_parse(v->grid, &s->grid, why))
+        return report_usage("sweep", "--grid: %s", why);
+    s->place = v->place;
+    s->compat = v->compat;
+    s->store = v->store;
+    s->device = v->device;
+    s->capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
+    s->threads = (unsigned)v->threads;
+    s->budget = (size_t)v->budget;
+    return EXIT_FINE;
+}
+
+/* --- files -------------------------------------------------------------------------------- */
+
+static uint64_t
+mix(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) /* FNV-1a */
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Results go by the file's bytes and by this program, whose rules may change. */
+static uint64_t
+stamp_of(const char *path)
+{
+    struct stat st;
+    uint64_t hash =
+        mix(UINT64_C(0xcbf29ce484222325), DRYSTONE_VERSION, sizeof DRYSTONE_VERSION);
+    if (stat(path, &st) != 0)
+        return hash;
+    hash = mix(hash, &st.st_size, sizeof st.st_size);
+    hash = mix(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+    return mix(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
+}
+
+static void
+find_events(struct sweep_file *file)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(file->trace);
+    int32_t device = dry_replay_get_recorded(file->replay)->device;
+    for (size_t i = 0; i < v->device_count; i++) {
+        if (v->devices[i].device == device) {
+            file->first_event = v->devices[i].first_event;
+            file->event_count = v->devices[i].event_count;
+        }
+    }
+}
+
+/* The replay has no progress: the threads that share it would share that, too. */
+static int
+open_file(const struct sweep *s, struct sweep_file *file, const char *path)
+{
+    const struct load_replay wanted = {
+        .command = "sweep", .path = path, .device = s->device, .compat = s->compat};
+    file->path = path;
+    file->stamp = stamp_of(path);
+    int code = load_trace("sweep", path, &file->trace, NULL);
+    if (code == EXIT_FINE)
+        code = load_replay(&wanted, file->trace, &file->replay);
+    if (code == EXIT_FINE)
+        find_events(file);
+    return code;
+}
+
+static int
+open_files(struct sweep *s, const struct option_list *operands)
+{
+    int code = EXIT_FINE;
+    s->files = calloc(operands->count, sizeof *s->files);
+    if (!s->files)
+        return report_failure("sweep", NULL, EXIT_MACHINE, "no memory for the files");
+    for (size_t i = 0; i < operands->count && code == EXIT_FINE; i++)
+        code = open_file(s, &s->files[s->file_count++], operands->values[i]);
+    return code;
+}
+
+static void
+finish(struct sweep *s)
+{
+    for (size_t i = 0; i < s->row_count; i++) {
+        free(s->rows[i].conf);
+        free(s->rows[i].files);
+        free(s->rows[i].refused);
+    }
+    for (size_t i = 0; i < s->file_count; i++) {
+        dry_replay_destroy(s->files[i].replay);
+        dry_trace_destroy(s->files[i].trace);
+    }
+    free(s->rows);
+    free(s->files);
+    sweep_grid_finish(&s->grid);
+}
+
+static int
+sweep_files(struct sweep *s, const struct values *v, const struct option_list *operands)
+{
+    int code = read_options(s, v, operands);
+    if (code == EXIT_FINE)
+        code = open_files(s, operands);
+    if (code == EXIT_FINE)
+        code = sweep_run(s);
+    if (code == EXIT_FINE && s->store)
+        code = sweep_table_write(s);
+    if (code != EXIT_FINE)
+        return code;
+    code = v->json ? sweep_report_print_json(s, v->grid)
+                   : sweep_report_print(s, rows_limit(v->rows, false));
+    return code == EXIT_FINE ? sweep_report_exit_code(s) : code;
+}
+
+static int
+run(int argc, char **argv)
+{
+    struct values values = {
+        .device = LOAD_BUSIEST_DEVICE, .rows = ROWS_NOT_GIVEN, .capacity = NOT_GIVEN};
+    struct sweep sweep = {0};
+    struct option_list operands = {0};
+    int code;
+    if (options_parse(&command_sweep, argc, argv, &values, &operands, &code))
+        code = sweep_files(&sweep, &values, &operands);
+    finish(&sweep);
+    options_finish(&command_sweep, &values, &operands);
+    return code;
+}
+
+const struct command command_sweep = {
+    .name = "sweep",
+    .summary = "every combination of a grid of settings, by replay",
+    .usage = "[options] --grid GRID FILE...",
+    .about = about_text,
+    .examples =
+        "drystone sweep run.pickle -g 'max_split_size_mb=default,20:512:x2'\n"
+        "drystone sweep rank*.pickle -g 'expandable_segments=False,True;"
+        "roundup_power2_divisions=default,4,[256:1,512:2,>:4]' --store sweep.sqlite\n"
+        "drystone sweep run.pickle -g 'large_segment_size_mb=20:200:10;"
+        "max_split_size_mb=default,200:800:100' --budget 16 --capacity 40GiB\n",
+    .options = specs,
+    .option_count = sizeof specs / sizeof *specs,
+    .run = run,
+};
