@@ -41,6 +41,21 @@ print_item(const struct term *term, const char *word, const char *format, ...)
     term_print_wrapped(stdout, printable, COLUMN, term->width);
 }
 
+/* Write a row's values alone, in the order of keys. */
+static void
+write_values(const struct sweep *s, const struct sweep_row *row,
+             char text[SETTINGS_BYTES])
+{
+    size_t used = 0;
+    if (sweep_row_is_recorded(row))
+        snprintf(text, SETTINGS_BYTES, "recorded");
+    for (size_t k = 0; k < s->grid.key_count && !sweep_row_is_recorded(row); k++) {
+        const struct sweep_value *v = sweep_grid_value(&s->grid, row->combination, k);
+        used += (size_t)snprintf(text + used, SETTINGS_BYTES - used, "%s%s", k ? "," : "",
+                                 v->text ? v->text : "default");
+    }
+}
+
 /* --- head --------------------------------------------------------------------------------- */
 
 static void
@@ -110,10 +125,12 @@ static void
 print_refused(const struct sweep *s, const struct term *term)
 {
     size_t count = sweep_count_refused(s), shown = 0;
+    char values[SETTINGS_BYTES];
     for (size_t i = 0; i < s->row_count && shown < REFUSED_SHOWN; i++) {
-        if (s->rows[i].refused)
-            print_item(term, shown++ ? "" : "refused", "%s: %s", s->rows[i].conf,
-                       s->rows[i].refused);
+        if (!s->rows[i].refused)
+            continue;
+        write_values(s, &s->rows[i], values);
+        print_item(term, shown++ ? "" : "refused", "%s: %s", values, s->rows[i].refused);
     }
     if (count > shown)
         print_item(term, "", "and %zu more", count - shown);
@@ -156,21 +173,6 @@ format_device(uint64_t bytes, char text[TERM_NUMBER_BYTES])
     return bytes == SWEEP_NO_DEVICE ? "none" : term_format_bytes(bytes, text);
 }
 
-/* Write the values alone, in the order of keys, behind the row's mark. */
-static void
-write_settings(const struct sweep *s, const struct sweep_row *row,
-               char text[SETTINGS_BYTES])
-{
-    const char *mark = row->is_front ? "*" : row->all.fits ? "" : "!";
-    size_t used = (size_t)snprintf(text, SETTINGS_BYTES, "%s%s", mark,
-                                   sweep_row_is_recorded(row) ? "recorded" : "");
-    for (size_t k = 0; k < s->grid.key_count && !sweep_row_is_recorded(row); k++) {
-        const struct sweep_value *v = sweep_grid_value(&s->grid, row->combination, k);
-        used += (size_t)snprintf(text + used, SETTINGS_BYTES - used, "%s%s", k ? "," : "",
-                                 v->text ? v->text : "default");
-    }
-}
-
 /* Count the rows that ran whole: they stand in front. */
 static size_t
 count_whole(const struct sweep *s)
@@ -193,9 +195,14 @@ has_retries(const struct sweep *s)
 static void
 add_row(struct table *t, const struct sweep *s, const struct sweep_row *row)
 {
-    char settings[SETTINGS_BYTES], text[DIFFERENCE_BYTES];
+    char values[SETTINGS_BYTES], settings[SETTINGS_BYTES + 1], text[DIFFERENCE_BYTES];
     const struct sweep_row *recorded = sweep_find_recorded(s);
-    write_settings(s, row, settings);
+    write_values(s, row, values);
+    snprintf(settings, sizeof settings, "%s%s",
+             row->is_front   ? "*"
+             : row->all.fits ? ""
+                             : "!",
+             values);
     table_add(t, settings);
     table_add(t, format_device(row->all.device_bytes, text));
     table_add(t, row == recorded ? "-"

@@ -88,32 +88,68 @@ try_row(const struct sweep *s, struct sweep_row *row)
     return EXIT_FINE;
 }
 
-/* Report a value none of whose combinations is taken. */
-static int
-refuse_value(const struct sweep *s, size_t key, const struct sweep_value *value)
+static bool
+is_taken(const struct sweep *s, size_t key, const struct sweep_value *value)
 {
-    const char *why = "";
-    for (size_t i = 0; i < s->grid.combination_count && !why[0]; i++) {
-        if (sweep_grid_value(&s->grid, i, key) == value)
-            why = s->rows[i].refused;
+    for (size_t i = 0; i < s->grid.combination_count; i++) {
+        if (!s->rows[i].refused && sweep_grid_value(&s->grid, i, key) == value)
+            return true;
     }
+    return false;
+}
+
+static int
+report_value(const struct sweep *s, size_t key, const struct sweep_value *value,
+             const char *why)
+{
     return report_usage("sweep", "--grid: character %zu: %.40s=%.60s: %s", value->at,
                         s->grid.keys[key].name, value->text ? value->text : "default",
                         why);
 }
 
+/* Report a value that is refused alone, too. EXIT_FINE: it is not. */
+static int
+report_if_alone(const struct sweep *s, size_t key, const struct sweep_value *value)
+{
+    char conf[SWEEP_GRID_BYTES_MAX + 2];
+    struct dry_error err;
+    struct sweep_row row = {.conf = conf};
+    snprintf(conf, sizeof conf, "%s:%s", s->grid.keys[key].name,
+             value->text ? value->text : "");
+    if (!value->text || try_settings(s, &row, &s->files[0], &err) == DRY_OK)
+        return EXIT_FINE;
+    return report_value(s, key, value, err.text);
+}
+
+/* Report a value by what is wrong with the first of its combinations. */
+static int
+report_together(const struct sweep *s, size_t key, const struct sweep_value *value)
+{
+    size_t i = 0;
+    while (sweep_grid_value(&s->grid, i, key) != value)
+        i++;
+    return report_value(s, key, value, s->rows[i].refused);
+}
+
+/*
+ * Report the value to blame, if one's every combination is refused: one that is refused
+ * alone, for a wrong key spoils the values of all others.
+ */
 static int
 check_values(const struct sweep *s)
 {
-    for (size_t k = 0; k < s->grid.key_count; k++) {
-        const struct sweep_key *key = &s->grid.keys[k];
-        for (size_t v = 0; v < key->count; v++) {
-            bool is_taken = false;
-            for (size_t i = 0; i < s->grid.combination_count && !is_taken; i++)
-                is_taken = !s->rows[i].refused &&
-                           sweep_grid_value(&s->grid, i, k) == &key->values[v];
-            if (!is_taken)
-                return refuse_value(s, k, &key->values[v]);
+    int (*const reports[])(const struct sweep *, size_t, const struct sweep_value *) = {
+        report_if_alone, report_together};
+    for (size_t r = 0; r < 2 && sweep_count_refused(s) > 0; r++) {
+        for (size_t k = 0; k < s->grid.key_count; k++) {
+            const struct sweep_key *key = &s->grid.keys[k];
+            for (size_t v = 0; v < key->count; v++) {
+                int code = is_taken(s, k, &key->values[v])
+                               ? EXIT_FINE
+                               : reports[r](s, k, &key->values[v]);
+                if (code != EXIT_FINE)
+                    return code;
+            }
         }
     }
     return EXIT_FINE;
