@@ -329,6 +329,7 @@ sweep_grid_parse(const char *text, struct sweep_grid *grid,
 {
     struct reader r = {.text = text, .at = text, .why = why};
     *grid = (struct sweep_grid){.combination_count = 1};
+    why[0] = '\0';
     if (strnlen(text, SWEEP_GRID_BYTES_MAX + 1) > SWEEP_GRID_BYTES_MAX)
         return refuse(&r, text + SWEEP_GRID_BYTES_MAX, "a grid has at most %d characters",
                       SWEEP_GRID_BYTES_MAX);
