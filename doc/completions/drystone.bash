@@ -32,7 +32,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --patience | --pid | --pipeline | --port | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -43,7 +43,7 @@ _drystone()
         diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
-        sweep) options="--grid --budget --capacity --place --compat --device --threads --store --rows --json --help" ;;
+        sweep) options="--grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;
         report) options="--output --max-size --quick --help" ;;
         serve) options="--open --port --help" ;;
         tui) options="--help" ;;

@@ -107,6 +107,8 @@ complete -c drystone -n "__fish_seen_subcommand_from sweep" -l compat -x -d 'the
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -s d -l device -x -d 'the device'
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -s t -l threads -x -d 'replay on N cores'
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -l store -r -d 'keep all results in this SQLite file, and go on from...'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l part -x -d 'do part K of N, from 0, into a store of its own and...'
+complete -c drystone -n "__fish_seen_subcommand_from sweep" -l merge -d 'first take in all parts beside the store'
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -s n -l rows -x -d 'how many rows of the table, 0 for all'
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -l json -d 'print JSON, schema drystone.sweep/1, see drystone-sweep(1)'
 complete -c drystone -n "__fish_seen_subcommand_from sweep" -s h -l help -d 'this text'

@@ -44,7 +44,7 @@ for machine in (data / "machines").glob("*.txt"):
 def run(line):
     words = shlex.split(line[len("$ drystone"):])
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    while words and re.fullmatch("[A-Z]+=[^ ]*", words[0]):
+    while words and re.fullmatch("[A-Z_]+=[^ ]*", words[0]):
         name, environment[name] = words.pop(0).split("=", 1)
     done = subprocess.run([tool, *words], cwd=data, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, errors="surrogateescape", env=environment)

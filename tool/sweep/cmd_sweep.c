@@ -12,16 +12,17 @@
 #include "sweep/sweep_report.h"
 #include "sweep/sweep_run.h"
 #include "sweep/sweep_table.h"
+#include "work/part.h"
 #include "work/work.h"
 
 /* A task's key has room for the longest settings and a name of so many bytes. */
 #define PATH_BYTES_MAX 1900
 
 struct values {
-    const char *grid, *place, *compat, *store;
+    const char *grid, *place, *compat, *store, *part;
     uint64_t capacity;
     int64_t device, threads, budget, rows;
-    bool json;
+    bool merge, json;
 };
 
 static const struct option_spec specs[] = {
@@ -50,6 +51,15 @@ static const struct option_spec specs[] = {
      .max = WORK_THREADS_MAX},
     {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
      .help = "keep all results in this SQLite file, and go on from those it has"},
+    {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
+     .help = "do part K of N, from 0, into a store of its own and print nothing; auto: "
+             "as the environment of a numbered task says, auto/N where it does not "
+             "tell how many",
+     .needs = {"store", "of a sweep with a --store"}},
+    {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
+     .help = "first take in all parts beside the store",
+     .needs = {"store", "of a sweep with a --store"},
+     .refuses = {{"part", "of the process that comes after all parts"}}},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
      .help = "how many rows of the table, 0 for all; default 20; --json has all",
      .max = NO_MAX, .refuses = {{"json", "of the table"}}},
@@ -95,6 +105,22 @@ check_files(const struct values *v, const struct option_list *operands)
     return EXIT_FINE;
 }
 
+/* Rounds wait for each other, so a budget is for one process and its threads. */
+static int
+check_budget(const struct values *v)
+{
+    struct part part;
+    const struct launcher *launcher = part_find_launcher(getenv, false, &part);
+    if (v->budget > 0 && v->part)
+        return report_usage("sweep",
+                            "--part is of a sweep in one round: leave away --budget");
+    if (v->budget == 0 || !launcher || !launcher->starts_ranks)
+        return EXIT_FINE;
+    return report_usage("sweep",
+                        "--budget is of one process with threads; %s started %zu",
+                        launcher->name, part.count);
+}
+
 static int
 read_options(struct sweep *s, const struct values *v, const struct option_list *operands)
 {
@@ -102,6 +128,8 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
     int code = check_files(v, operands);
     if (code == EXIT_FINE)
         code = check_place(v->place);
+    if (code == EXIT_FINE)
+        code = check_budget(v);
     if (code != EXIT_FINE)
         return code;
     if (!v->grid)
@@ -114,7 +142,9 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
     s->store = v->store;
     s->device = v->device;
     s->capacity_bytes = v->capacity == NOT_GIVEN ? 0 : v->capacity;
-    s->threads = (unsigned)v->threads;
+    s->threads = v->threads;
+    s->part = v->part;
+    s->does_merge = v->merge;
     s->budget = (size_t)v->budget;
     return EXIT_FINE;
 }
@@ -209,9 +239,9 @@ sweep_files(struct sweep *s, const struct values *v, const struct option_list *o
         code = open_files(s, operands);
     if (code == EXIT_FINE)
         code = sweep_run(s);
-    if (code == EXIT_FINE && s->store)
+    if (code == EXIT_FINE && s->store && !s->is_elsewhere)
         code = sweep_table_write(s);
-    if (code != EXIT_FINE)
+    if (code != EXIT_FINE || s->is_elsewhere)
         return code;
     code = v->json ? sweep_report_print_json(s, v->grid)
                    : sweep_report_print(s, rows_limit(v->rows, false));

@@ -69,8 +69,11 @@ struct sweep {
     const char *place, *compat, *store;
     uint64_t capacity_bytes; /* 0: what the record shows */
     int64_t device;
-    unsigned threads;
-    size_t budget; /* combinations that run whole at most; 0: all */
+    int64_t threads; /* 0: as many as there are cores */
+    size_t budget;   /* combinations that run whole at most; 0: all */
+    const char *part;
+    bool does_merge;   /* both as in work/work.h */
+    bool is_elsewhere; /* another process reports */
 };
 
 static inline bool

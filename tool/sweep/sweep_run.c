@@ -242,7 +242,7 @@ read_results(const struct batch *b, char **texts)
 }
 
 static int
-run_batch(const struct sweep *s, struct sweep_row *rows, size_t count, unsigned halvings)
+run_batch(struct sweep *s, struct sweep_row *rows, size_t count, unsigned halvings)
 {
     struct batch batch = {s, rows, count, halvings};
     struct work work = {.name = "sweep",
@@ -250,12 +250,15 @@ run_batch(const struct sweep *s, struct sweep_row *rows, size_t count, unsigned 
                         .self = &batch,
                         .describe = describe,
                         .run = run_task};
-    struct work_options options = {.threads = s->threads, .store = s->store};
+    struct work_options options = {.threads = s->threads,
+                                   .store = s->store,
+                                   .part = s->part,
+                                   .does_merge = s->does_merge};
     struct work_results results;
     int code = work_run(&work, &options, &results);
-    if (code != EXIT_FINE)
-        return code;
-    code = read_results(&batch, results.texts);
+    s->is_elsewhere = results.is_elsewhere;
+    if (code == EXIT_FINE && !s->is_elsewhere)
+        code = read_results(&batch, results.texts);
     work_results_drop(&results);
     return code;
 }
@@ -307,7 +310,7 @@ sweep_run(struct sweep *s)
     s->rows[count] = recorded;
     if (code == EXIT_FINE)
         code = run_batch(s, s->rows, count + 1, 0);
-    if (code != EXIT_FINE)
+    if (code != EXIT_FINE || s->is_elsewhere)
         return code;
     sweep_rank(s->rows, s->row_count);
     sweep_mark_front(s->rows, s->row_count);

@@ -18,7 +18,8 @@
 
 /*
  * Make the rows of the grid, run them, rank them and mark the front. Requires files that
- * are read. Returns an exit_code; what failed is on standard error.
+ * are read. Returns an exit_code; what failed is on standard error. If `is_elsewhere` is
+ * set then, this process was one of many hands, and there is nothing to report.
  */
 int sweep_run(struct sweep *sweep);
 

@@ -23,8 +23,8 @@ FIGURES = ("fits", "runs_on_bytes", "reserved_peak_bytes", "driver_time_us", "dr
            "num_alloc_retries")
 
 
-def run(*words, code=(0, 1)):
-    done = subprocess.run([tool, *words], capture_output=True, text=True, cwd=work)
+def run(*words, code=(0, 1), env=None):
+    done = subprocess.run([tool, *words], capture_output=True, text=True, cwd=work, env=env)
     assert done.returncode in code, (words, done.returncode, done.stderr)
     return done.stdout
 
@@ -61,6 +61,17 @@ def check_store(files):
         assert kept > 0, "results of the store were not used"
         db.close()
         check_tables(store, sweep(*files, "-g", GRID, *form))
+
+
+def check_parts(files):
+    """Three parts, by number and by a job array's variables, make one store."""
+    store = work / "parts.sqlite"
+    words = ["sweep", *files, "-g", GRID, "--store", store]
+    array = {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "3"}
+    for part, more in (("0/3", {}), ("1/3", {}), ("auto", array)):
+        assert run(*words, "--part", part, env={**os.environ, **more}) == ""
+    assert run(*words, "--merge") == run("sweep", *files, "-g", GRID)
+    check_tables(store, sweep(*files, "-g", GRID))
 
 
 def check_tables(store, report):
@@ -143,6 +154,7 @@ def main():
     cases = ["fragmentation-varlen.pickle", "healthy-streams.pickle"]
     check_threads(cases)
     check_store(cases)
+    check_parts(cases)
     check_replay(cases)
     check_replay(cases[:1], "--capacity", "18GiB")
     check_budget(cases[1:])
