@@ -58,13 +58,17 @@ try_settings(const struct sweep *s, const struct sweep_row *row,
     return dry_replay_run(file->replay, &options, &run, err);
 }
 
-/* Tell whether an earlier file has the same rules, under which the settings were tried. */
+/* Tell whether an earlier file judges settings alike: by its rules, and by its capacity. */
 static bool
-has_known_rules(const struct sweep *s, size_t file)
+has_known_judge(const struct sweep *s, size_t file)
 {
-    const char *compat = dry_replay_get_check(s->files[file].replay)->compat;
+    const struct dry_replay *replay = s->files[file].replay;
+    const char *compat = dry_replay_get_check(replay)->compat;
+    bool has_capacity = dry_replay_get_recorded(replay)->capacity_bytes > 0;
     for (size_t i = 0; i < file; i++) {
-        if (strcmp(dry_replay_get_check(s->files[i].replay)->compat, compat) == 0)
+        const struct dry_replay *other = s->files[i].replay;
+        if (strcmp(dry_replay_get_check(other)->compat, compat) == 0 &&
+            (dry_replay_get_recorded(other)->capacity_bytes > 0) == has_capacity)
             return true;
     }
     return false;
@@ -76,7 +80,7 @@ try_row(const struct sweep *s, struct sweep_row *row)
     struct dry_error err;
     for (size_t i = 0; i < s->file_count && !row->refused; i++) {
         enum dry_status status =
-            has_known_rules(s, i) ? DRY_OK : try_settings(s, row, &s->files[i], &err);
+            has_known_judge(s, i) ? DRY_OK : try_settings(s, row, &s->files[i], &err);
         if (status == DRY_ERR_ARGUMENT || status == DRY_ERR_UNSUPPORTED) {
             row->refused = strdup(err.text);
             if (!row->refused)
