@@ -51,8 +51,8 @@ memory_of_container(void)
 }
 
 /* A packed file may unfold without end: three quarters of the machine, then it is refused. */
-static uint64_t
-memory_for_traces(void)
+uint64_t
+load_memory_bytes(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     uint64_t bytes = memory_of_container();
@@ -71,7 +71,7 @@ memory_for_traces(void)
 static uint64_t
 memory_for_file(uint64_t file_bytes)
 {
-    uint64_t bytes = memory_for_traces(), fair = MEMORY_FOR_SMALL_FILES;
+    uint64_t bytes = load_memory_bytes(), fair = MEMORY_FOR_SMALL_FILES;
     if (file_bytes == 0) /* a pipe */
         return bytes;
     if (file_bytes > fair / UNFOLDING_MAX)
@@ -101,22 +101,68 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
 }
 
 /* The reader counts bytes of what it was given, which need not be bytes of the file. */
-static int
-report_unread(const char *command, const char *path, const struct input_description *d,
-              struct dry_error *err)
+static void
+place_failure(const struct input_description *d, struct dry_error *err)
 {
     uint64_t offset = err->offset;
     bool is_of_file = !d->is_unpacked && !d->is_converted;
     if (offset == DRY_NO_OFFSET || (is_of_file && !d->is_at_fault))
-        return report_error(command, path, err);
+        return;
     err->offset = DRY_NO_OFFSET;
     if (d->is_converted || d->is_at_fault) /* the stream's text names its byte */
-        return report_error(command, path, err);
+        return;
     char text[sizeof err->text];
     snprintf(text, sizeof text, "%s", err->text);
     snprintf(err->text, sizeof err->text, "byte %llu of the unpacked data: %.180s",
              (unsigned long long)offset, text);
+}
+
+static int
+report_unread(const char *command, const char *path, const struct input_description *d,
+              struct dry_error *err)
+{
+    place_failure(d, err);
     return report_error(command, path, err);
+}
+
+static void
+write_offset(struct dry_error *err)
+{
+    char text[sizeof err->text];
+    if (err->offset == DRY_NO_OFFSET)
+        return;
+    snprintf(text, sizeof text, "%s", err->text);
+    snprintf(err->text, sizeof err->text, "byte %llu: %.180s",
+             (unsigned long long)err->offset, text);
+    err->offset = DRY_NO_OFFSET;
+}
+
+enum dry_status
+load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace **trace,
+                   struct dry_error *err)
+{
+    struct input *in = NULL;
+    struct dry_source source;
+    *err = (struct dry_error){.offset = DRY_NO_OFFSET};
+    enum dry_status status = input_open(path, memory_bytes_max / 2, &in, &source, err);
+    if (status != DRY_OK) {
+        err->offset = DRY_NO_OFFSET;
+        return status;
+    }
+    struct input_description d;
+    input_describe(in, &d);
+    uint64_t fair = memory_for_file(d.file_bytes);
+    struct dry_trace_options options;
+    dry_trace_options_init(&options);
+    options.memory_bytes_max = fair < memory_bytes_max ? fair : memory_bytes_max;
+    status = dry_trace_read(&source, &options, trace, err);
+    input_describe(in, &d);
+    if (status != DRY_OK) {
+        place_failure(&d, err);
+        write_offset(err);
+    }
+    input_close(in);
+    return status;
 }
 
 int
@@ -126,7 +172,7 @@ load_trace(const char *command, const char *path, struct dry_trace **trace,
     struct dry_error err = {.offset = DRY_NO_OFFSET};
     struct input *in = NULL;
     struct dry_source source;
-    if (input_open(path, memory_for_traces() / 2, &in, &source, &err) != DRY_OK) {
+    if (input_open(path, load_memory_bytes() / 2, &in, &source, &err) != DRY_OK) {
         err.offset = DRY_NO_OFFSET; /* where it matters, the text names it */
         return report_error(command, path, &err);
     }

@@ -6,7 +6,10 @@
  * The way from a path to a trace and its replay, with progress and with the failure said.
  */
 
+#include <stdint.h>
+
 #include <drystone/replay.h>
+#include <drystone/status.h>
 #include <drystone/trace.h>
 
 #include "base/progress.h"
@@ -19,6 +22,19 @@
  */
 int load_trace(const char *command, const char *path, struct dry_trace **trace,
                struct input_description *about);
+
+/*
+ * Read `path` without a word, for those who keep what failed: several threads may. Takes
+ * `memory_bytes_max` at most, and no more than load_trace() would. An offset of the failure
+ * stands in its text. The result is *trace.
+ */
+DRY_CHECK_RESULT enum dry_status load_trace_quietly(const char *path,
+                                                    uint64_t memory_bytes_max,
+                                                    struct dry_trace **trace,
+                                                    struct dry_error *err);
+
+/* Return the memory that traces may take together: three quarters of what there is. */
+uint64_t load_memory_bytes(void);
 
 /* --device named none that the trace has: says which there are. Returns EXIT_USAGE. */
 int load_report_no_device(const char *command, const char *path,
