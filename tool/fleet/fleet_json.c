@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report for machines: all of it, whatever --all says. */
+#include <string.h>
+
+#include "base/json_out.h"
+#include "fleet/fleet_report.h"
+#include "fleet/rank_name.h"
+
+/* Append, or give up the list; NULL stays NULL. */
+static json_t *
+append(json_t *list, json_t *value)
+{
+    if (list && json_array_append_new(list, value) == 0)
+        return list;
+    if (!list)
+        json_decref(value);
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *
+make_text(const char *text)
+{
+    return json_out_text(text, strlen(text));
+}
+
+static json_t *
+make_index(size_t index)
+{
+    return index == FLEET_NONE ? json_null() : json_integer((json_int_t)index);
+}
+
+/* --- ranks -------------------------------------------------------------------------------- */
+
+static json_t *
+make_figures(const struct fleet_row *row)
+{
+    return json_pack(
+        "{s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
+        "s:s, "
+        "s:i, s:s, s:b, s:b}",
+        "device", (json_int_t)row->device, "simulated", (int)row->is_simulated, "events",
+        json_out_number(row->event_count), "reserved_peak",
+        json_out_number(row->reserved_peak), "allocated_peak",
+        json_out_number(row->allocated_peak), "active_peak",
+        json_out_number(row->active_peak), "reserved", json_out_number(row->reserved),
+        "active", json_out_number(row->active), "rounding",
+        json_out_number(row->rounding), "pending", json_out_number(row->pending),
+        "releasable", json_out_number(row->releasable), "stranded",
+        json_out_number(row->stranded), "private_free",
+        json_out_number(row->private_free), "retries", json_out_number(row->retries),
+        "oom", (int)row->oom.is_there, "verdict", dry_cause_name(row->cause),
+        "confidence", (int)row->confidence, "trust", dry_trust_name(row->trust),
+        "checked", (int)row->is_checked, "exact", (int)row->is_exact);
+}
+
+static json_t *
+make_rank(const struct fleet_judgement *j, size_t i)
+{
+    const struct fleet_rank *rank = &j->ranks[i];
+    const struct fleet_member *m = &j->members[i];
+    json_t *figures =
+        rank->row->state == FLEET_ROW_FINE ? make_figures(rank->row) : json_null();
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "path",
+                     make_text(rank->path), "rank",
+                     rank->rank == RANK_UNKNOWN ? json_null() : json_integer(rank->rank),
+                     "use", fleet_use_name(m->use), "why",
+                     *rank->row->why ? make_text(rank->row->why) : json_null(), "other",
+                     make_index(m->other), "group", make_index(m->group), "differs",
+                     (int)m->differs, "figures", figures);
+}
+
+static json_t *
+make_ranks(const struct fleet_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->count; i++)
+        list = append(list, make_rank(j, i));
+    return list;
+}
+
+/* --- groups, findings, steps, gaps -------------------------------------------------------- */
+
+static json_t *
+make_groups(const struct fleet_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->group_count; i++) {
+        const struct fleet_group *g = &j->groups[i];
+        json_t *members = json_array();
+        for (size_t k = 0; k < g->count; k++)
+            members = append(members, make_index(g->members[k]));
+        json_t *top = g->top_place == UINT32_MAX
+                          ? json_null()
+                          : make_text(j->lines.names[g->top_place]);
+        list = append(list,
+                      json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                                "files", members, "layout", fleet_layout_name(g->layout),
+                                "stride", (json_int_t)g->stride, "active_peak_median",
+                                json_out_number(g->active.median), "active_peak_mad",
+                                json_out_number(g->active.mad), "reserved_peak_median",
+                                json_out_number(g->reserved.median), "reserved_peak_mad",
+                                json_out_number(g->reserved.mad), "largest",
+                                make_index(g->largest), "top_line", top, "top_bytes",
+                                json_out_number(g->top_bytes)));
+    }
+    return list;
+}
+
+static json_t *
+make_finding(const struct fleet_finding *f)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind",
+                     fleet_finding_name(f->kind), "file", make_index(f->file), "group",
+                     make_index(f->group), "bytes", json_out_number(f->bytes), "usual",
+                     json_out_number(f->usual), "line",
+                     *f->line ? make_text(f->line) : json_null());
+}
+
+static json_t *
+make_findings(const struct fleet_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->finding_count; i++)
+        list = append(list, make_finding(&j->findings[i]));
+    return list;
+}
+
+static json_t *
+make_steps(const struct fleet_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->step_count; i++) {
+        const struct fleet_step *s = &j->steps[i];
+        list = append(
+            list,
+            json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)s->step,
+                      "ranks", (json_int_t)s->rank_count, "min", json_out_number(s->min),
+                      "median", json_out_number(s->median), "max",
+                      json_out_number(s->max), "max_file", make_index(s->max_file)));
+    }
+    return json_pack("{s:s, s:o}", "aligned", j->is_from_end ? "last" : "first", "steps",
+                     list);
+}
+
+static json_t *
+make_gaps(const struct fleet_judgement *j)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->gap_count; i++)
+        list = append(list, json_pack("[I, I]", (json_int_t)j->gaps[i].from,
+                                      (json_int_t)j->gaps[i].to));
+    return list;
+}
+
+/* --- failure, settings, advice ------------------------------------------------------------ */
+
+static json_t *
+make_failure(const struct fleet_judgement *j)
+{
+    if (j->first_failure == FLEET_NONE)
+        return json_null();
+    const struct fleet_oom *oom = &j->ranks[j->first_failure].row->oom;
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o}", "file",
+                     make_index(j->first_failure), "by_clock", (int)j->is_first_by_clock,
+                     "time_us",
+                     oom->has_time ? json_out_number(oom->time_us) : json_null(),
+                     "request_bytes", json_out_number(oom->request_bytes), "short_bytes",
+                     json_out_number(oom->short_bytes), "pass", dry_pass_name(oom->pass),
+                     "steps_done", json_out_number(oom->step), "line",
+                     *oom->line ? make_text(oom->line) : json_null());
+}
+
+static json_t *
+make_settings(const struct fleet_report *r)
+{
+    const struct fleet_decision *d = &r->decision;
+    const struct fleet_candidate *c = d->candidate;
+    json_t *deciders = json_array();
+    if (!r->is_searched) {
+        json_decref(deciders);
+        return json_null();
+    }
+    for (size_t i = 0; i < r->decider_count; i++) {
+        const struct fleet_search *s = &r->searches[i];
+        deciders = append(deciders,
+                          json_pack("{s:o, s:o, s:s}", "file", make_index(r->deciders[i]),
+                                    "why", *s->why ? make_text(s->why) : json_null(),
+                                    "outcome", dry_outcome_name(s->outcome)));
+    }
+    return json_pack(
+        "{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",
+        fleet_decision_name(d->kind), "conf", c ? make_text(c->conf) : json_null(),
+        "since", c && *c->since ? make_text(c->since) : json_null(), "helped",
+        (json_int_t)d->helped_count, "judged", (json_int_t)d->judged_count, "gain_min",
+        c ? json_out_number(d->gain_min) : json_null(), "gain_max",
+        c ? json_out_number(d->gain_max) : json_null(), "files", deciders);
+}
+
+static json_t *
+make_advice(const struct fleet_advice *a)
+{
+    return json_pack("{s:s, s:o, s:o}", "kind", fleet_advice_name(a->kind), "finding",
+                     a->finding ? make_finding(a->finding) : json_null(), "short_bytes",
+                     json_out_number(a->short_bytes));
+}
+
+int
+fleet_report_print_json(const struct fleet_report *r)
+{
+    const struct fleet_judgement *j = r->judgement;
+    json_t *root =
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                  "drystone.fleet/1", "job", make_text(r->subject), "used",
+                  (json_int_t)j->used_count, "files", make_ranks(j), "groups",
+                  make_groups(j), "findings", make_findings(j), "timeline", make_steps(j),
+                  "missing", make_gaps(j), "first_failure", make_failure(j), "settings",
+                  make_settings(r), "advice", make_advice(&r->advice));
+    return json_out_print("fleet", root);
+}

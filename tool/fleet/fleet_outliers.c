@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks that differ from their group, line by line, and groups that differ from the others.
+ * A line is looked at in every rank of the group: thousands of looks. So it must lie farther
+ * out than one number would have to, and matter: MATTERS percent of what the median rank
+ * holds. Cost: O(ranks * lines * log ranks) a group.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/fleet_inside.h"
+
+#define LINE_FACTOR 6.0 /* deviations, for a line */
+#define LINE_PERCENT 10
+#define PEAK_FACTOR 5.0 /* deviations, for a peak */
+#define PEAK_PERCENT 5
+#define MATTERS 50            /* a fiftieth of the group's median peak */
+#define LINES_A_RANK 3        /* findings */
+#define GROUP_FACTOR 3.5      /* deviations, for the few groups */
+#define GROUP_PERCENT 25      /* of at least FLEET_GROUP_MIN groups */
+#define FEW_GROUPS_PERCENT 50 /* of three or four */
+#define FEW_GROUPS_MIN 3
+#define SURE_PERCENT 50 /* of a growth */
+
+/* A group's ranks by places: where each walk stands, and the finds of each rank. */
+struct scan {
+    struct fleet_judgement *j;
+    const struct fleet_group *group;
+    size_t number;
+    size_t *at;       /* of each member, in its held places */
+    uint64_t *values; /* of each member, at the place; then overwritten */
+    uint64_t *kept;   /* the same, to look at */
+    struct fleet_finding (*finds)[LINES_A_RANK];
+    unsigned char *find_counts;
+};
+
+/* --- lines -------------------------------------------------------------------------------- */
+
+static uint64_t
+weight_of(const struct fleet_finding *f)
+{
+    return robust_distance(f->bytes, f->usual);
+}
+
+/* Keep the heaviest finds of a rank. */
+static void
+keep_find(struct scan *s, size_t member, const struct fleet_finding *find)
+{
+    struct fleet_finding *finds = s->finds[member];
+    size_t count = s->find_counts[member], at = count;
+    while (at > 0 && weight_of(&finds[at - 1]) < weight_of(find))
+        at--;
+    if (at == LINES_A_RANK)
+        return;
+    count += count < LINES_A_RANK;
+    for (size_t i = count - 1; i > at; i--)
+        finds[i] = finds[i - 1];
+    finds[at] = *find;
+    s->find_counts[member] = (unsigned char)count;
+}
+
+static void
+look_at_place(struct scan *s, uint32_t place)
+{
+    const struct fleet_group *g = s->group;
+    uint64_t least = g->active.median / MATTERS;
+    memcpy(s->kept, s->values, g->count * sizeof *s->kept);
+    struct robust r = robust_find(s->values, g->count);
+    for (size_t i = 0; i < g->count; i++) {
+        size_t file = g->members[i];
+        if (!robust_is_far(&r, s->kept[i], LINE_FACTOR, LINE_PERCENT, least))
+            continue;
+        bool is_more = s->kept[i] > r.median;
+        if (!is_more && s->j->ranks[file].row->oom.is_there)
+            continue; /* it had not come so far */
+        struct fleet_finding find = {.kind = is_more ? FLEET_FINDING_MORE
+                                                     : FLEET_FINDING_LESS,
+                                     .file = file,
+                                     .group = s->number,
+                                     .bytes = s->kept[i],
+                                     .usual = r.median,
+                                     .line = s->j->lines.names[place]};
+        keep_find(s, i, &find);
+    }
+}
+
+/* Find the first place, in order, that a member has not been looked at for. */
+static uint32_t
+next_place(const struct scan *s)
+{
+    uint32_t place = UINT32_MAX;
+    for (size_t i = 0; i < s->group->count; i++) {
+        size_t count;
+        const struct fleet_held *held =
+            fleet_lines_of(&s->j->lines, s->group->members[i], &count);
+        if (s->at[i] < count && held[s->at[i]].place < place)
+            place = held[s->at[i]].place;
+    }
+    return place;
+}
+
+static void
+scan_lines(struct scan *s)
+{
+    for (uint32_t place = next_place(s); place != UINT32_MAX; place = next_place(s)) {
+        for (size_t i = 0; i < s->group->count; i++) {
+            size_t count;
+            const struct fleet_held *held =
+                fleet_lines_of(&s->j->lines, s->group->members[i], &count);
+            bool is_there = s->at[i] < count && held[s->at[i]].place == place;
+            s->values[i] = is_there ? held[s->at[i]].bytes : 0;
+            s->at[i] += is_there;
+        }
+        look_at_place(s, place);
+    }
+}
+
+/* --- a group ------------------------------------------------------------------------------ */
+
+static bool
+add_line_finds(struct scan *s)
+{
+    for (size_t i = 0; i < s->group->count; i++) {
+        for (size_t k = 0; k < s->find_counts[i]; k++) {
+            if (!fleet_judge_add(s->j, &s->finds[i][k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* A peak that no line explains. */
+static bool
+add_peaks(struct scan *s)
+{
+    const struct fleet_group *g = s->group;
+    for (size_t i = 0; i < g->count; i++) {
+        const struct fleet_row *row = s->j->ranks[g->members[i]].row;
+        struct fleet_finding find = {.kind = FLEET_FINDING_PEAK,
+                                     .file = g->members[i],
+                                     .group = s->number,
+                                     .bytes = row->active_peak,
+                                     .usual = g->active.median,
+                                     .line = ""};
+        if (s->find_counts[i] == 0 && !row->oom.is_there &&
+            robust_is_far(&g->active, row->active_peak, PEAK_FACTOR, PEAK_PERCENT, 0) &&
+            !fleet_judge_add(s->j, &find))
+            return false;
+    }
+    return true;
+}
+
+static bool
+scan_group(struct fleet_judgement *j, size_t number)
+{
+    const struct fleet_group *g = &j->groups[number];
+    struct scan s = {.j = j, .group = g, .number = number};
+    if (g->count < FLEET_GROUP_MIN)
+        return true;
+    s.at = calloc(g->count, sizeof *s.at);
+    s.values = calloc(g->count, sizeof *s.values);
+    s.kept = calloc(g->count, sizeof *s.kept);
+    s.finds = calloc(g->count, sizeof *s.finds);
+    s.find_counts = calloc(g->count, 1);
+    bool done = s.at && s.values && s.kept && s.finds && s.find_counts;
+    if (done) {
+        scan_lines(&s);
+        done = add_line_finds(&s) && add_peaks(&s);
+    }
+    free(s.at);
+    free(s.values);
+    free(s.kept);
+    free(s.finds);
+    free(s.find_counts);
+    return done;
+}
+
+/* --- growth ------------------------------------------------------------------------------- */
+
+static bool
+grows(const struct fleet_row *row)
+{
+    return row->growth.bytes_per_step > 0 && row->growth.percent >= SURE_PERCENT;
+}
+
+/* If most ranks of a group grow, that is the program's way, and one finding. */
+static bool
+add_growth(struct fleet_judgement *j, size_t number)
+{
+    const struct fleet_group *g = &j->groups[number];
+    size_t count = 0, most = FLEET_NONE;
+    for (size_t i = 0; i < g->count; i++) {
+        const struct fleet_row *row = j->ranks[g->members[i]].row;
+        count += grows(row);
+        if (grows(row) &&
+            (most == FLEET_NONE ||
+             row->growth.bytes_per_step > j->ranks[most].row->growth.bytes_per_step))
+            most = g->members[i];
+    }
+    bool is_usual = g->count > 1 && count * 2 > g->count;
+    for (size_t i = 0; i < g->count; i++) {
+        size_t file = g->members[i];
+        const struct fleet_growth *growth = &j->ranks[file].row->growth;
+        struct fleet_finding find = {.kind = is_usual ? FLEET_FINDING_GROWS
+                                                      : FLEET_FINDING_LEAK,
+                                     .file = is_usual ? FLEET_NONE : file,
+                                     .group = number,
+                                     .bytes = growth->bytes_per_step,
+                                     .line = growth->line};
+        bool is_one = is_usual ? file == most : grows(j->ranks[file].row);
+        if (is_one && !fleet_judge_add(j, &find))
+            return false;
+    }
+    return true;
+}
+
+/* --- single ranks and groups -------------------------------------------------------------- */
+
+static bool
+add_events(struct fleet_judgement *j)
+{
+    for (size_t i = 0; i < j->count; i++) {
+        const struct fleet_row *row = j->ranks[i].row;
+        struct fleet_finding find = {.file = i, .group = j->members[i].group, .line = ""};
+        if (j->members[i].use != FLEET_USED)
+            continue;
+        if (row->oom.is_there) {
+            find.kind = FLEET_FINDING_OOM;
+            find.bytes = row->oom.request_bytes;
+            find.line = row->oom.line;
+        } else if (row->retries > 0) {
+            find.kind = FLEET_FINDING_RETRIES;
+            find.bytes = row->retries;
+        } else {
+            continue;
+        }
+        if (!fleet_judge_add(j, &find))
+            return false;
+    }
+    return true;
+}
+
+/* A rank is alone if it makes a group, and there is one that would take singles in. */
+static bool
+add_alone(struct fleet_judgement *j)
+{
+    size_t largest = 0;
+    for (size_t g = 0; g < j->group_count; g++)
+        largest = j->groups[g].count > largest ? j->groups[g].count : largest;
+    for (size_t g = 0; g < j->group_count && largest >= FLEET_GROUP_MIN; g++) {
+        const struct fleet_group *group = &j->groups[g];
+        struct fleet_finding find = {.kind = FLEET_FINDING_ALONE,
+                                     .file = group->members[0],
+                                     .group = g,
+                                     .bytes = group->active.median,
+                                     .line = ""};
+        if (group->count == 1 && !fleet_judge_add(j, &find))
+            return false;
+    }
+    return true;
+}
+
+/* Groups of one rank count only if there is no other kind: any outlier would be one. */
+static bool
+add_groups(struct fleet_judgement *j)
+{
+    size_t count = 0;
+    uint64_t *values = calloc(j->group_count + 1, sizeof *values);
+    if (!values)
+        return false;
+    for (size_t g = 0; g < j->group_count; g++) {
+        if (j->groups[g].count > 1)
+            values[count++] = j->groups[g].reserved.median;
+    }
+    struct robust r = robust_find(values, count);
+    free(values);
+    bool is_many = count >= FLEET_GROUP_MIN;
+    for (size_t g = 0; g < j->group_count && count >= FEW_GROUPS_MIN; g++) {
+        struct fleet_finding find = {.kind = FLEET_FINDING_GROUP,
+                                     .file = FLEET_NONE,
+                                     .group = g,
+                                     .bytes = j->groups[g].reserved.median,
+                                     .usual = r.median,
+                                     .line = ""};
+        bool is_far = robust_is_far(&r, find.bytes, is_many ? GROUP_FACTOR : 0,
+                                    is_many ? GROUP_PERCENT : FEW_GROUPS_PERCENT, 0);
+        if (j->groups[g].count > 1 && is_far && find.bytes > r.median &&
+            !fleet_judge_add(j, &find))
+            return false;
+    }
+    return true;
+}
+
+bool
+fleet_judge_outliers(struct fleet_judgement *j)
+{
+    bool done = add_events(j);
+    for (size_t g = 0; done && g < j->group_count; g++)
+        done = scan_group(j, g) && add_growth(j, g);
+    return done && add_alone(j) && add_groups(j);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_FLEET_REPORT_H
+#define TOOL_FLEET_REPORT_H
+
+/* The report of `drystone fleet`: text for people, JSON (drystone.fleet/1) for machines. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fleet/fleet_judge.h"
+#include "fleet/fleet_settings.h"
+
+/* The one change for the whole job. */
+enum fleet_advice_kind {
+    FLEET_ADVICE_LEAK,    /* stop the growth at a line of one rank */
+    FLEET_ADVICE_LINE,    /* bring a line of the rank that failed to its group's level */
+    FLEET_ADVICE_SETTING, /* set PYTORCH_CUDA_ALLOC_CONF */
+    FLEET_ADVICE_BALANCE, /* split the groups more evenly */
+    FLEET_ADVICE_SHRINK,  /* no setting helps: the program must need less */
+    FLEET_ADVICE_NOTHING,
+};
+
+struct fleet_advice {
+    enum fleet_advice_kind kind;
+    const struct fleet_finding *finding; /* LEAK, LINE, BALANCE; else NULL */
+    uint64_t short_bytes;                /* LINE, SHRINK: what was missing; 0: unknown */
+};
+
+struct fleet_report {
+    const char *subject; /* as it was asked for */
+    const struct fleet_judgement *judgement;
+    bool shows_all;
+    bool is_searched; /* settings were replayed */
+    size_t decider_count;
+    const size_t *deciders; /* files */
+    const struct fleet_search *searches;
+    struct fleet_decision decision;
+    struct fleet_advice advice;
+};
+
+/* Choose the advice; a pure function of the rest of the report. */
+struct fleet_advice fleet_advice_choose(const struct fleet_report *report);
+/* "leak", "line", "setting", "balance", "shrink", "nothing". */
+const char *fleet_advice_name(enum fleet_advice_kind kind);
+
+/* False: there was no memory. */
+bool fleet_report_print(const struct fleet_report *report);
+/* An exit_code. */
+int fleet_report_print_json(const struct fleet_report *report);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A search on one rank: made, written as JSON, and read back strictly. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <drystone/drystone.h>
+
+#include "base/fail.h"
+#include "base/json_in.h"
+#include "base/json_out.h"
+#include "fleet/fleet_settings.h"
+#include "fleet/fleet_study.h"
+
+/* --- out ---------------------------------------------------------------------------------- */
+
+static json_t *
+make_text(const char *text)
+{
+    return json_out_text(text, strlen(text));
+}
+
+static json_t *
+make_candidate(const struct dry_candidate *c)
+{
+    bool saves = c->has_gain && c->gain_bytes > 0;
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:b, s:b, s:I, s:o, s:b, s:o, s:b}", "label",
+        make_text(c->label), "conf", make_text(c->conf), "since", make_text(c->since),
+        "verdict", dry_verdict_name(c->verdict), "allowed", (int)c->is_allowed,
+        "recorded", (int)c->is_recorded, "caveats", (json_int_t)c->caveats, "peak_bytes",
+        json_out_number(c->run.reserved_peak_bytes), "has_gain", (int)c->has_gain,
+        "gain_bytes", json_out_number(saves ? (uint64_t)c->gain_bytes : 0), "gets_past",
+        (int)c->run.gets_past);
+}
+
+static json_t *
+make_search(const struct dry_recommendation *rec)
+{
+    size_t count;
+    const struct dry_candidate *candidates = dry_recommend_get_candidates(rec, &count);
+    const struct dry_recommend_summary *s = dry_recommend_get_summary(rec);
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < count && i < FLEET_CANDIDATES_MAX; i++) {
+        if (json_array_append_new(list, make_candidate(&candidates[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    bool lacks = s->outcome == DRY_OUTCOME_CAPACITY && s->floor_bytes > s->capacity_bytes;
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "drystone.fleet.settings/1",
+                     "why", "", "outcome", dry_outcome_name(s->outcome), "short_bytes",
+                     json_out_number(lacks ? s->floor_bytes - s->capacity_bytes : 0),
+                     "candidates", list);
+}
+
+static json_t *
+make_failure(const char *why)
+{
+    return json_pack("{s:s, s:o, s:s, s:i, s:[]}", "schema", "drystone.fleet.settings/1",
+                     "why", make_text(why), "outcome",
+                     dry_outcome_name(DRY_OUTCOME_NO_EVIDENCE), "short_bytes", 0,
+                     "candidates");
+}
+
+static enum dry_status
+search(const struct fleet_study *study, json_t **root, struct dry_error *err)
+{
+    const struct dry_replay_recorded *recorded = dry_replay_get_recorded(study->replay);
+    struct dry_recommendation *rec = NULL;
+    struct dry_recommend_options options;
+    dry_recommend_options_init(&options);
+    if (recorded->oom)
+        options.past_event = recorded->oom_event;
+    enum dry_status status = dry_recommend_create(study->replay, &options, &rec, err);
+    if (status == DRY_OK)
+        *root = make_search(rec);
+    dry_recommend_destroy(rec);
+    return status;
+}
+
+char *
+fleet_settings_make(const char *path, uint64_t memory_bytes_max)
+{
+    struct fleet_study study;
+    struct dry_error err;
+    json_t *root = NULL;
+    enum dry_status status = fleet_study_open(&study, path, memory_bytes_max, &err);
+    if (status == DRY_OK && !study.is_empty)
+        status = search(&study, &root, &err);
+    else if (status == DRY_OK)
+        root = make_failure("it has no events and no segments");
+    if (status != DRY_OK && status != DRY_ERR_MEMORY)
+        root = make_failure(err.text);
+    fleet_study_close(&study);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    return text;
+}
+
+/* --- trials ------------------------------------------------------------------------------- */
+
+#define SLACK_BYTES (UINT64_C(64) << 20)
+
+static enum dry_verdict
+judge_run(const struct dry_run *usual, const struct dry_run *run)
+{
+    uint64_t slack = usual->reserved_peak_bytes / 100;
+    slack = slack > SLACK_BYTES ? slack : SLACK_BYTES;
+    if (run->oom && !usual->oom)
+        return DRY_VERDICT_FAILS;
+    bool is_worse = run->reserved_peak_bytes > usual->reserved_peak_bytes &&
+                    run->reserved_peak_bytes - usual->reserved_peak_bytes > slack;
+    return is_worse ? DRY_VERDICT_WORSE : DRY_VERDICT_NO_GAIN;
+}
+
+/* Run the program anew under each wish, and append what came out. */
+static enum dry_status
+try_wishes(const struct fleet_study *study, const struct fleet_candidate *const *wishes,
+           size_t count, json_t *list, struct dry_error *err)
+{
+    struct dry_run_options options;
+    struct dry_run usual;
+    dry_run_options_init(&options);
+    options.begin_anew = 1;
+    options.capacity_bytes = 0;
+    enum dry_status status = dry_replay_run(study->replay, &options, &usual, err);
+    for (size_t i = 0; status == DRY_OK && i < count; i++) {
+        struct dry_candidate c = {.label = wishes[i]->label,
+                                  .conf = wishes[i]->conf,
+                                  .since = wishes[i]->since,
+                                  .is_allowed = true};
+        options.conf = c.conf;
+        status = dry_replay_run(study->replay, &options, &c.run, err);
+        if (status == DRY_ERR_ARGUMENT) { /* this rank's release has no such setting */
+            c.verdict = DRY_VERDICT_FAILS;
+            c.is_allowed = false;
+            status = DRY_OK;
+        } else if (status == DRY_OK) {
+            c.verdict = judge_run(&usual, &c.run);
+        }
+        if (status == DRY_OK && json_array_append_new(list, make_candidate(&c)) != 0)
+            status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+    }
+    return status;
+}
+
+char *
+fleet_settings_try(const char *path, uint64_t memory_bytes_max,
+                   const struct fleet_candidate *const *wishes, size_t wish_count)
+{
+    struct fleet_study study;
+    struct dry_error err;
+    json_t *list = json_array(), *root = NULL;
+    enum dry_status status = fleet_study_open(&study, path, memory_bytes_max, &err);
+    if (status == DRY_OK && list && !study.is_empty)
+        status = try_wishes(&study, wishes, wish_count, list, &err);
+    fleet_study_close(&study);
+    if (status == DRY_OK)
+        root =
+            json_pack("{s:s, s:s, s:s, s:i, s:O}", "schema", "drystone.fleet.settings/1",
+                      "why", "", "outcome", dry_outcome_name(DRY_OUTCOME_KEEP),
+                      "short_bytes", 0, "candidates", list);
+    else if (status != DRY_ERR_MEMORY)
+        root = make_failure(err.text);
+    json_decref(list);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    return text;
+}
+
+/* --- in ----------------------------------------------------------------------------------- */
+
+struct reader {
+    struct json_in in;
+    struct fleet_search *search;
+    size_t text_used;
+};
+
+static const char *
+take_text(struct reader *r, const struct json_at *object, const char *key)
+{
+    struct json_at at = json_in_key(object, key);
+    const char *text = json_in_text(&r->in, &at, "");
+    if (!*text)
+        return "";
+    char *copy = r->search->texts + r->text_used;
+    size_t size = strlen(text) + 1;
+    memcpy(copy, text, size);
+    r->text_used += size;
+    return copy;
+}
+
+static uint64_t
+take_number(struct reader *r, const struct json_at *object, const char *key)
+{
+    struct json_at at = json_in_key(object, key);
+    return json_in_unsigned(&r->in, &at);
+}
+
+static bool
+take_flag(struct reader *r, const struct json_at *object, const char *key)
+{
+    struct json_at at = json_in_key(object, key);
+    return json_in_flag(&r->in, &at, false);
+}
+
+static enum dry_verdict
+take_verdict(struct reader *r, const struct json_at *object)
+{
+    struct json_at at = json_in_key(object, "verdict");
+    const char *text = json_in_text(&r->in, &at, "");
+    for (unsigned i = 0; i < DRY_VERDICT_COUNT; i++) {
+        if (strcmp(text, dry_verdict_name((enum dry_verdict)i)) == 0)
+            return (enum dry_verdict)i;
+    }
+    json_in_fail(&r->in, &at, "no verdict");
+    return DRY_VERDICT_FAILS;
+}
+
+static enum dry_outcome
+take_outcome(struct reader *r, const struct json_at *object)
+{
+    struct json_at at = json_in_key(object, "outcome");
+    const char *text = json_in_text(&r->in, &at, "");
+    for (unsigned i = 0; i < DRY_OUTCOME_COUNT; i++) {
+        if (strcmp(text, dry_outcome_name((enum dry_outcome)i)) == 0)
+            return (enum dry_outcome)i;
+    }
+    json_in_fail(&r->in, &at, "no outcome");
+    return DRY_OUTCOME_NO_EVIDENCE;
+}
+
+static void
+read_candidate(struct reader *r, const struct json_at *at, struct fleet_candidate *c)
+{
+    static const char *const keys[] = {
+        "label",   "conf",       "since",    "verdict",    "allowed",   "recorded",
+        "caveats", "peak_bytes", "has_gain", "gain_bytes", "gets_past", NULL};
+    json_in_object(&r->in, at, keys);
+    *c = (struct fleet_candidate){
+        .label = take_text(r, at, "label"),
+        .conf = take_text(r, at, "conf"),
+        .since = take_text(r, at, "since"),
+        .verdict = take_verdict(r, at),
+        .is_allowed = take_flag(r, at, "allowed"),
+        .is_recorded = take_flag(r, at, "recorded"),
+        .caveats = (uint32_t)(take_number(r, at, "caveats") & UINT32_MAX),
+        .peak_bytes = take_number(r, at, "peak_bytes"),
+        .has_gain = take_flag(r, at, "has_gain"),
+        .gain_bytes = take_number(r, at, "gain_bytes"),
+        .gets_past = take_flag(r, at, "gets_past"),
+    };
+}
+
+static void
+read_search(struct reader *r, const struct json_at *root)
+{
+    static const char *const keys[] = {"schema",      "why",        "outcome",
+                                       "short_bytes", "candidates", NULL};
+    struct fleet_search *s = r->search;
+    struct json_at schema = json_in_key(root, "schema"),
+                   list = json_in_key(root, "candidates");
+    json_in_object(&r->in, root, keys);
+    if (strcmp(json_in_text(&r->in, &schema, ""), "drystone.fleet.settings/1") != 0)
+        json_in_fail(&r->in, &schema, "not drystone.fleet.settings/1");
+    s->why = take_text(r, root, "why");
+    s->outcome = take_outcome(r, root);
+    s->short_bytes = take_number(r, root, "short_bytes");
+    s->is_there = !*s->why;
+    size_t count = json_in_list(&r->in, &list);
+    if (count > FLEET_CANDIDATES_MAX)
+        json_in_fail(&r->in, &list, "more than %d", FLEET_CANDIDATES_MAX);
+    if (r->in.status != DRY_OK)
+        return;
+    s->candidates = calloc(count + 1, sizeof *s->candidates);
+    if (!s->candidates) {
+        r->in.status = fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct json_at at = json_in_element(&list, i);
+        read_candidate(r, &at, &s->candidates[i]);
+        s->candidate_count = i + 1;
+    }
+}
+
+enum dry_status
+fleet_settings_read(const char *text, size_t length, struct fleet_search *search,
+                    struct dry_error *err)
+{
+    struct reader r = {.in = {.err = err}, .search = search};
+    json_t *value = NULL;
+    *search = (struct fleet_search){.why = ""};
+    enum dry_status status = json_in_parse(text, length, &value, err);
+    if (status != DRY_OK)
+        return status;
+    search->texts = malloc(length + 1);
+    if (search->texts) {
+        struct json_at root = {.value = value};
+        read_search(&r, &root);
+    } else {
+        r.in.status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
+    }
+    json_decref(value);
+    return r.in.status;
+}
+
+void
+fleet_settings_finish(struct fleet_search *search)
+{
+    free(search->texts);
+    free(search->candidates);
+    *search = (struct fleet_search){.why = ""};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOL_FLEET_WORDS_H
+#define TOOL_FLEET_WORDS_H
+
+/* Words of the report: names of ranks, groups and findings. */
+
+#include <stddef.h>
+
+#include "fleet/fleet_judge.h"
+
+#define FLEET_WHO_BYTES 48
+#define FLEET_RANKS_BYTES 64
+#define FLEET_TEXT_BYTES 320
+
+/* Write "rank 17", or the end of a file's name if its rank is unknown. */
+void fleet_words_who(const struct fleet_judgement *j, size_t file,
+                     char text[FLEET_WHO_BYTES]);
+
+/* Write "0-7", "0-56 by 8", "0, 3, 9-12 ...": the ranks of a group. */
+void fleet_words_ranks(const struct fleet_judgement *j, const struct fleet_group *group,
+                       char text[FLEET_RANKS_BYTES]);
+
+/* Write the sentence of a finding, without its line of source. */
+void fleet_words_finding(const struct fleet_judgement *j, const struct fleet_finding *f,
+                         char text[FLEET_TEXT_BYTES]);
+
+/* Write what the groups are like together, "" if nothing is known. */
+void fleet_words_layout(const struct fleet_judgement *j, char text[FLEET_TEXT_BYTES]);
+
+#endif
