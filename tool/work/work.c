@@ -152,7 +152,8 @@ run_all(struct run *r)
     if (r->options->part)
         return parts_run(r);
     struct part part;
-    const struct launcher *launcher = part_find_launcher(getenv, false, &part);
+    const struct launcher *launcher =
+        r->options->is_local ? NULL : part_find_launcher(getenv, false, &part);
     if (launcher && launcher->starts_ranks)
         return run_as_rank(r, launcher, &part);
     int code = work_open_here(r);

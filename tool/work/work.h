@@ -55,6 +55,7 @@ struct work_options {
     const char *store; /* a SQLite file, which is made if there is none; NULL: none */
     const char *part;  /* "K/N", K from 0; "auto", "auto/N": K of the environment; NULL */
     bool does_merge;   /* first take in STORE.part-K-of-N, all that there are */
+    bool is_local;     /* by this process alone, whoever started it: later, small work */
 };
 
 struct work_results {

@@ -382,6 +382,24 @@ one_of_many_is_refused(void **state)
     work_results_drop(&results);
 }
 
+static void
+one_of_many_may_work_alone(void **state)
+{
+    (void)state;
+    struct squares s = {.refused = SIZE_MAX};
+    struct work work = make_work(&s, 5);
+    struct work_options options = {.threads = 1, .is_local = true};
+    struct work_results results;
+    setenv("RANK", "1", 1);
+    setenv("WORLD_SIZE", "2", 1);
+    assert_int_equal(work_run(&work, &options, &results), EXIT_FINE);
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+    assert_squares(&results, 5);
+    assert_false(results.is_elsewhere);
+    work_results_drop(&results);
+}
+
 int
 main(void)
 {
@@ -395,6 +413,7 @@ main(void)
         cmocka_unit_test(a_part_that_was_cut_off_is_not_complete),
         cmocka_unit_test(parts_are_told_or_found),
         cmocka_unit_test(one_of_many_is_refused),
+        cmocka_unit_test(one_of_many_may_work_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
