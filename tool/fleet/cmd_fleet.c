@@ -183,7 +183,9 @@ ask_deciders(struct session *s, const struct work *work,
 {
     struct dry_error err;
     struct work_results texts;
-    int code = work_run(work, options, &texts);
+    struct work_options local = *options;
+    local.is_local = true; /* the ranks that helped with the rows are gone */
+    int code = work_run(work, &local, &texts);
     for (size_t i = 0; code == EXIT_FINE && i < s->decider_count; i++) {
         const char *text = texts.texts[i];
         if (fleet_settings_read(text, strlen(text), &searches[i], &err) != DRY_OK)

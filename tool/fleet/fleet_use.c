@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that count. If bytes are equal the first file counts. If a rank has several, the
- * one that ran out of memory counts, else the one with most events, else the last by name.
+ * one that ran out of memory counts, first if several did; else the one with most events,
+ * else the last by name.
  */
 #include <stdlib.h>
 
@@ -72,7 +73,9 @@ is_better(const struct fleet_row *a, const struct fleet_row *b)
 {
     if (a->oom.is_there != b->oom.is_there)
         return b->oom.is_there;
-    return b->event_count >= a->event_count && !a->oom.is_there;
+    if (a->oom.is_there)
+        return a->oom.has_time && b->oom.has_time && b->oom.time_us < a->oom.time_us;
+    return b->event_count >= a->event_count;
 }
 
 static void

@@ -230,9 +230,10 @@ naive_is_far(const struct job *job, size_t rank, size_t line, bool *is_more)
         distances[i] = robust_distance(values[i], median);
     double mad = (double)naive_median(distances, job->count);
     double distance = (double)robust_distance(values[rank], median);
+    uint64_t matters = naive_median(peaks, job->count) / 50;
     *is_more = values[rank] > median;
     return distance > 6 * 1.4826 * mad && distance * 10 > (double)median &&
-           distance > (double)(naive_median(peaks, job->count) / 50);
+           distance > (double)matters;
 }
 
 static void
@@ -355,6 +356,25 @@ files_that_do_not_count_are_told_apart(void **state)
     assert_int_equal(job->j.gap_count, 1);
     assert_int_equal(job->j.gaps[0].from, 6);
     assert_int_equal(job->j.gaps[0].to, 6);
+    end(job);
+}
+
+/* "oom-3-2.pickle" stands before "oom-3.pickle", which is older. */
+static void
+the_first_failure_of_a_rank_counts(void **state)
+{
+    (void)state;
+    struct job *job = make_job(3, 1, 0, 1);
+    for (size_t i = 0; i < 3; i++) {
+        job->ranks[i].rank = 3;
+        job->rows[i].oom = (struct fleet_oom){
+            .is_there = true, .has_time = true, .time_us = 9 - 3 * (i % 2), .line = ""};
+    }
+    judge(job);
+    assert_int_equal(job->j.members[0].use, FLEET_SAME_RANK);
+    assert_int_equal(job->j.members[1].use, FLEET_USED);
+    assert_int_equal(job->j.members[2].use, FLEET_SAME_RANK);
+    assert_int_equal(job->j.members[2].other, 1);
     end(job);
 }
 
@@ -516,6 +536,7 @@ main(void)
         cmocka_unit_test(paths_and_edited_lines_do_not_matter),
         cmocka_unit_test(a_path_that_two_longer_ones_end_in_stays_apart),
         cmocka_unit_test(files_that_do_not_count_are_told_apart),
+        cmocka_unit_test(the_first_failure_of_a_rank_counts),
         cmocka_unit_test(devices_follow_a_rule),
         cmocka_unit_test(the_first_failure_is_by_the_clock_if_all_have_one),
         cmocka_unit_test(steps_are_aligned_where_recordings_are),
