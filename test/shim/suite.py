@@ -113,7 +113,7 @@ def main():
     parser.add_argument("releases", nargs="*")
     parser.add_argument("--only", default="", help="tests whose names have this text")
     parser.add_argument("--keep", help="results go to this folder and stay")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()  # releases follow options
     tests = os.environ.get("DRY_TEST_TORCH_TESTS")
     if not tests:
         print("SKIPPED: no tests of PyTorch in DRY_TEST_TORCH_TESTS")

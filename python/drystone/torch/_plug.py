@@ -11,13 +11,14 @@ import pathlib
 from typing import Any, List, Optional
 
 from .. import _library
+from ._nccl import use_legacy_groups
 from ._record import ENTRIES, Writer
 from ._shim import ShimError, release_of
 
 OLDEST = (2, 2)  # the first whose allocator is told of the private pools of graphs
 NEWEST = (2, 15)  # the newest whose rules placement torch knows; later ones get these
 LACKS = ("memory_stats and what is built on it, snapshots, history, MemPool, CUDA IPC, "
-         "cudnn.benchmark and torch.compile(mode=\"reduce-overhead\")")
+         "cudnn.benchmark, torch.compile(mode=\"reduce-overhead\") and process groups \"nccl2\"")
 _SETTERS = {
     "set_reset_fn": "drystone_plug_reset",
     "set_memory_fraction_fn": "drystone_plug_set_fraction",
@@ -94,6 +95,7 @@ def enable(torch: Any, wanted: str, conf: str, on_oom: Optional[str]) -> None:
         raise ShimError("CUDA's memory was used already: enable the allocator before the first "
                         "tensor on a GPU and before torch.cuda.init()") from None
     _placement = str(wanted)
+    use_legacy_groups(torch)
     if on_oom is not None:
         _watch(plug, on_oom)
 

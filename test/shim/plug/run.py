@@ -49,7 +49,8 @@ def run(tool, library, torch, path, folder):
     if "conf" in head:
         env["PYTORCH_CUDA_ALLOC_CONF"] = head["conf"]
     started = folder / "started.py"  # its last line says that the program came to its end
-    started.write_text(path.read_text() + "\nimport sys\nprint('CAME TO ITS END', file=sys.stderr)\n")
+    started.write_text(path.read_text() + "\nimport sys\nif __name__ == '__main__':\n"
+                       "    print('CAME TO ITS END', file=sys.stderr)\n")
     words = [tool, "dry-run", "--card", "h100-80", "--gpus", head.get("gpus", "1"), "--output",
              folder / "dry-run.pickle", "--", sys.executable, started]
     if "run" in head:
