@@ -5,11 +5,11 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help --help --version" -- "$word")
         return
     fi
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -32,7 +32,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --rank | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -41,7 +41,7 @@ _drystone()
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --fail-if --baseline --annotate --json --help" ;;
         diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
-        fleet) options="--all --rank-from --no-settings --store --threads --json --help" ;;
+        fleet) options="--all --rank-from --no-settings --store --part --merge --threads --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         sweep) options="--grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;

@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
+set -l commands info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -28,7 +28,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d '
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -80,6 +80,8 @@ complete -c drystone -n "__fish_seen_subcommand_from fleet" -s a -l all -d 'show
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s r -l rank-from -x -d 'the rank is what the first group of this POSIX extended...'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -l no-settings -d 'replay no other settings of the allocator'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s s -l store -r -d 'keep what was found of each file in this SQLite file,...'
+complete -c drystone -n "__fish_seen_subcommand_from fleet" -l part -x -d 'do part K of N, from 0, into a store of its own and...'
+complete -c drystone -n "__fish_seen_subcommand_from fleet" -l merge -d 'first take in all parts beside the store'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s t -l threads -x -d 'files read at once'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -l json -d 'print JSON, schema drystone.fleet/1, see drystone-fleet(1)'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s h -l help -d 'this text'

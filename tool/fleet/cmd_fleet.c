@@ -16,9 +16,9 @@
 #include "work/work.h"
 
 struct values {
-    const char *rank_from, *store;
+    const char *rank_from, *store, *part;
     int64_t threads;
-    bool all, json, no_settings;
+    bool all, json, merge, no_settings;
 };
 
 static const struct option_spec specs[] = {
@@ -33,6 +33,15 @@ static const struct option_spec specs[] = {
     {"store", 's', "FILE", OPTION_STRING, offsetof(struct values, store),
      .help = "keep what was found of each file in this SQLite file, and read no file "
              "again that it has"},
+    {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
+     .help = "do part K of N, from 0, into a store of its own and print nothing; auto: "
+             "as the environment of a numbered task says, auto/N where it does not "
+             "tell how many",
+     .needs = {"store", "of a pass with a --store"}},
+    {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
+     .help = "first take in all parts beside the store",
+     .needs = {"store", "of a pass with a --store"},
+     .refuses = {{"part", "of the process that comes after all parts"}}},
     {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
      .help = "files read at once; default: as many as there are cores", .min = 1,
      .max = WORK_THREADS_MAX},
@@ -185,6 +194,7 @@ ask_deciders(struct session *s, const struct work *work,
     struct work_results texts;
     struct work_options local = *options;
     local.is_local = true; /* the ranks that helped with the rows are gone */
+    local.does_merge = false;
     int code = work_run(work, &local, &texts);
     for (size_t i = 0; code == EXIT_FINE && i < s->decider_count; i++) {
         const char *text = texts.texts[i];
@@ -250,7 +260,9 @@ static int
 judge(struct session *s, const char *subject)
 {
     struct work_options options = {.threads = s->values.threads,
-                                   .store = s->values.store};
+                                   .store = s->values.store,
+                                   .part = s->values.part,
+                                   .does_merge = s->values.merge};
     int code = make_rows(s, &options);
     if (code != EXIT_FINE || s->is_elsewhere)
         return code;

@@ -107,6 +107,16 @@ def check_threads_and_store(text):
     expect("a broken row is said", "its row in the store is broken" in said)
 
 
+def check_parts(text):
+    store = work / "parts.sqlite"
+    for part in 0, 2:
+        said, _ = fleet("sick", "--store", store, "--part", f"{part}/3", code=0)
+        expect("a part prints nothing", said == "")
+    said, told = fleet("sick", "--store", store, "--merge")
+    expect("the missing part is named", "part 1 of 3 is missing" in told)
+    expect("parts give the same", said == text)
+
+
 def check_names():
     job = work / "well0"
     for rank, file in enumerate(sorted(job.iterdir(), key=lambda f: int(
@@ -154,6 +164,7 @@ def check_refusals():
 check_healthy()
 told = check_sick()
 check_threads_and_store(told)
+check_parts(told)
 check_names()
 check_few()
 check_refusals()
