@@ -12,8 +12,8 @@
  * is believed only as bytes arrive, open containers are counted, and all memory stands
  * under options.memory_bytes_max.
  *
- * Cost: most of a snapshot is BINGET and LONG_BINGET of frames; runs of them are copied in
- * an inner loop of a few instructions each.
+ * Cost: most of a snapshot is BINGET and LONG_BINGET of frames. Runs of them are known by
+ * their bytes (pickle_run.h), or copied in an inner loop of a few instructions each.
  */
 #include "trace/pickle/pickle.h"
 
@@ -27,6 +27,7 @@
 #include "trace/pickle/pickle_key.h"
 #include "trace/pickle/pickle_literal.h"
 #include "trace/pickle/pickle_object.h"
+#include "trace/pickle/pickle_run.h"
 #include "trace/pickle/pickle_stack.h"
 #include "trace/pickle/pickle_top.h"
 
@@ -197,6 +198,8 @@ do_put(struct dryi_walk *w, size_t index)
     w->memo[index] = entry;
     if (index == w->memo_count)
         w->memo_count++;
+    else
+        dryi_run_forget(w);
     return status;
 }
 
@@ -240,9 +243,33 @@ get_one(struct dryi_walk *w)
 }
 
 /*
- * Fetches from the one at in->at to the last of its run in the window. They come in runs
- * as long as stacks, so the loop touches nothing but the window, the memo and the stack.
- * Short and long ones are told apart by branches: they predict well, and p does not wait.
+ * The number at `p`, BININT1, BININT2 or LONG1 of at most 7 bytes, as a value; *length 0: it
+ * is something else. Requires 10 bytes at `p`.
+ */
+static inline uint64_t
+read_small(const unsigned char *p, size_t *length)
+{
+    uint64_t number = 0;
+    *length = 0;
+    if (*p == DRYI_OP_LONG1 && p[1] >= 1 && p[1] <= 7) {
+        unsigned unused = 64 - 8u * p[1];
+        number = (uint64_t)((int64_t)(dryi_pickle_u64(p + 2) << unused) >> unused);
+        *length = 2 + (size_t)p[1];
+    } else if (*p == DRYI_OP_BININT1) {
+        number = p[1];
+        *length = 2;
+    } else if (*p == DRYI_OP_BININT2) {
+        number = p[1] | (uint64_t)p[2] << 8;
+        *length = 3;
+    }
+    return dryi_value(DRYI_VALUE_INT, number);
+}
+
+/*
+ * Fetches from the one at in->at to the last of its run in the window, and small numbers
+ * among them: the keys and values of a dict. The loop touches nothing but the window, the
+ * memo and the stack. Short and long fetches are told apart by branches: they predict well,
+ * and p does not wait.
  */
 static enum dry_status
 do_gets(struct dryi_walk *w)
@@ -254,7 +281,7 @@ do_gets(struct dryi_walk *w)
     size_t memo_count = w->memo_count;
     uint64_t *top = w->values + w->value_count;
     const uint64_t *top_end = w->values + w->value_capacity;
-    while (end - p > (ptrdiff_t)ARGUMENT_BYTES_MAX && top < top_end) {
+    while (end - p > 1 + (ptrdiff_t)ARGUMENT_BYTES_MAX && top < top_end) {
         size_t index, length;
         if (*p == DRYI_OP_LONG_BINGET) {
             index = dryi_pickle_u32(p + 1);
@@ -263,7 +290,12 @@ do_gets(struct dryi_walk *w)
             index = p[1];
             length = 2;
         } else {
-            break;
+            *top = read_small(p, &length);
+            if (length == 0)
+                break;
+            top++;
+            p += length;
+            continue;
         }
         if (index >= memo_count ||
             (memo[index] & DRYI_VALUE_KIND_MASK) >= DRYI_VALUE_DICT)
@@ -276,6 +308,20 @@ do_gets(struct dryi_walk *w)
     w->value_count = (size_t)(top - w->values);
     in->at += (size_t)(p - begin);
     return DRY_OK;
+}
+
+static enum dry_status
+do_mark(struct dryi_walk *w)
+{
+    const unsigned char *next = w->in->window + w->in->at + 1;
+    bool taken = false;
+    if (*next == DRYI_OP_BINGET || *next == DRYI_OP_LONG_BINGET) {
+        enum dry_status status = dryi_run_take(w, &taken);
+        if (status != DRY_OK || taken)
+            return status;
+    }
+    w->in->at += 1;
+    return dryi_stack_push_mark(w);
 }
 
 static enum dry_status
@@ -475,8 +521,7 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
         *at += 1;
         return push_new(w, DRYI_VALUE_LIST);
     case DRYI_OP_MARK:
-        *at += 1;
-        return dryi_stack_push_mark(w);
+        return do_mark(w);
     case DRYI_OP_SETITEMS:
         *at += 1;
         return do_setitems(w);
@@ -553,6 +598,7 @@ free_walk(struct dryi_walk *w)
     dryi_memory_free(m, w->far_words, w->far_capacity, sizeof *w->far_words);
     dryi_memory_free(m, w->wides, w->wide_capacity, sizeof *w->wides);
     dryi_memory_free(m, w->histories, w->history_capacity, sizeof *w->histories);
+    dryi_run_finish(w);
     dryi_memory_free(m, w->frame_ids, w->frame_id_capacity, sizeof *w->frame_ids);
     dryi_memory_free(m, w->extra, w->extra_capacity, 1);
     dryi_memory_free(m, w->levels, w->level_capacity, sizeof *w->levels);

@@ -57,6 +57,21 @@ struct dryi_mark {
     size_t wide_count;
 };
 
+/* A list of frames, by the bytes that fetch them: pickle_run.h. */
+struct dryi_run {
+    uint32_t from, length; /* in dryi_runs.bytes; the APPENDS included */
+    uint32_t stack;
+    uint32_t next; /* the run that came behind it, DRY_NONE if none did */
+    uint32_t era;  /* it holds only in this one */
+};
+
+struct dryi_runs {
+    struct dryi_run *runs, *last;
+    unsigned char *bytes;
+    size_t byte_count, byte_capacity;
+    uint32_t era, turn;
+};
+
 /* Rows that stand where they belong; at the end that must be all of them. */
 struct dryi_covered {
     size_t events, segments, blocks, annotations;
@@ -97,6 +112,7 @@ struct dryi_walk {
     size_t history_count, history_capacity;
     uint32_t *frame_ids; /* of the stack at work */
     size_t frame_id_capacity;
+    struct dryi_runs runs;
 
     char *extra; /* the unknown keys of the dict at work, as opcodes */
     size_t extra_count, extra_capacity;

@@ -1015,6 +1015,128 @@ real_recordings(void **state)
     }
 }
 
+/* Frames 0 and 1 of the memo, then events whose stacks are `frames`, each behind the other. */
+static struct dry_trace *
+read_stacks(const char *const *frames, size_t count)
+{
+    char text[8192] = "}('x'](}('filename''a''line'#1'name''f'uq0 }('filename''b''line'#2"
+                      "'name''g'uq1 e'segments']'device_traces'](](";
+    for (size_t i = 0; i < count; i++) {
+        strcat(text, "}('action''alloc''addr'#512'size'#512'stream'#0'frames'");
+        strcat(text, frames[i]);
+        strcat(text, "'time_us'#7u ");
+    }
+    strcat(text, "e e u.");
+    return read_text(text);
+}
+
+/* "0101": the lines of an event's stack, less one. */
+static void
+assert_lines(const struct dry_trace *t, size_t event, const char *lines)
+{
+    const struct dry_trace_view *v = dry_trace_get_view(t);
+    size_t count;
+    const uint32_t *frames = dry_trace_stack(t, v->stack[event], &count);
+    assert_int_equal(count, strlen(lines));
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(v->frames[frames[i]].line, lines[i] - '0' + 1);
+}
+
+/* pickle_run.h: equal bytes are one stack, whatever is around them. */
+static void
+stacks_are_known_by_their_bytes(void **state)
+{
+    (void)state;
+    static const char a[] = "](h0h1h0h1h0h1h0h1e", b[] = "](h0h1h0h1h0h1h0h0e";
+    static const char *const frames[] = {a,
+                                         b,
+                                         a,
+                                         b,
+                                         "](h0h1h0h1h0h1h0h1h1e",
+                                         "](h0e",
+                                         "]",
+                                         "](h0h1h0h1h0h1h0h1e",
+                                         "](h0h1e",
+                                         b,
+                                         "](h0h1h0h1h0h1h0h1e(h1h0e", /* in two pieces */
+                                         "](h0h1h0h1h0h1h0h1eh1a",    /* and one more */
+                                         "](h0h1h0h1h0h1h0h1eq2",
+                                         "h2",
+                                         a};
+    static const char *const lines[] = {
+        "01010101",   "01010100",  "01010101", "01010100", "010101011",
+        "0",          "",          "01010101", "01",       "01010100",
+        "0101010110", "010101011", "01010101", "01010101", "01010101"};
+    struct dry_trace *t = read_stacks(frames, sizeof frames / sizeof *frames);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_lines(t, i, lines[i]);
+    const struct dry_trace_view *v = dry_trace_get_view(t);
+    assert_int_equal(v->stack[0], v->stack[14]);
+    assert_int_equal(v->stack[12], v->stack[0]);
+    dry_trace_destroy(t);
+}
+
+/* R1: the same bytes are another stack once a number stands for another frame. */
+static void
+a_number_that_is_put_again_is_another_frame(void **state)
+{
+    (void)state;
+    static const char a[] = "](h0h1h0h1h0h1h0h1e";
+    static const char again[] = "](h0h1h0h1h0h1h0h1e'later'}('filename''c''line'#4"
+                                "'name''h'uq0";
+    static const char *const frames[] = {a, a, again, a, a};
+    struct dry_trace *t = read_stacks(frames, 5);
+    assert_lines(t, 0, "01010101");
+    assert_lines(t, 2, "01010101");
+    assert_lines(t, 3, "31313131");
+    assert_lines(t, 4, "31313131");
+    dry_trace_destroy(t);
+}
+
+/* Runs that lie across windows of the file, and more of them than are kept. */
+static void
+many_stacks_are_all_told_apart(void **state)
+{
+    (void)state;
+    enum { EVENTS = 40000, FRAMES = 120 };
+    size_t room = (size_t)EVENTS * (FRAMES * 2 + 80) + 512, used;
+    unsigned char *bytes = malloc(room);
+    assert_non_null(bytes);
+    struct pickle_text head, tail, event;
+    pickle_text_init(&head,
+                     "}('x'](}('filename''a''line'#1'name''f'uq0 }('filename''b''line'#2"
+                     "'name''g'uq1 e'segments']'device_traces'](](");
+    pickle_text_init(&event, "}('action''alloc''addr'#512'size'#512'stream'#0'frames'](");
+    pickle_text_init(&tail, "eu");
+    memcpy(bytes, head.bytes, used = head.count);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        memcpy(bytes + used, event.bytes + 2, event.count - 2); /* without its PROTO */
+        used += event.count - 2;
+        for (uint32_t f = 0; f < FRAMES; f++) {
+            bytes[used++] = 'h';
+            bytes[used++] = (unsigned char)((i / 3 >> (FRAMES - 1 - f) % 20) & 1);
+        }
+        memcpy(bytes + used, tail.bytes + 2, tail.count - 2);
+        used += tail.count - 2;
+    }
+    memcpy(bytes + used, "eeu.", 4);
+    struct dry_trace *t;
+    struct dry_error err;
+    assert_int_equal(read_bytes(bytes, used + 4, NULL, &t, &err), DRY_OK);
+    const struct dry_trace_view *v = dry_trace_get_view(t);
+    assert_int_equal(v->event_count, EVENTS);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        size_t count;
+        const uint32_t *frames = dry_trace_stack(t, v->stack[i], &count);
+        assert_int_equal(count, FRAMES);
+        for (uint32_t f = 0; f < FRAMES; f++)
+            assert_int_equal(v->frames[frames[f]].line,
+                             1 + ((i / 3 >> (FRAMES - 1 - f) % 20) & 1));
+    }
+    dry_trace_destroy(t);
+    free(bytes);
+}
+
 int
 main(void)
 {
@@ -1029,6 +1151,9 @@ main(void)
         cmocka_unit_test(a_file_cut_anywhere_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(memory_has_a_ceiling),
+        cmocka_unit_test(stacks_are_known_by_their_bytes),
+        cmocka_unit_test(a_number_that_is_put_again_is_another_frame),
+        cmocka_unit_test(many_stacks_are_all_told_apart),
         cmocka_unit_test(claimed_lengths_cost_nothing),
         cmocka_unit_test(the_stack_is_guarded),
         cmocka_unit_test(cycles_are_refused),
