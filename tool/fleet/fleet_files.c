@@ -36,21 +36,17 @@ report_memory(void)
     return report_failure("fleet", NULL, EXIT_MACHINE, "no memory");
 }
 
-/* Make room for one more of `size` bytes. False: no memory. */
-static bool
+/* Make room for one more of `size` bytes. The items, wherever they are now; NULL: no memory. */
+static void *
 grow(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity)
-        return true;
+        return items;
     size_t more = *capacity ? *capacity * 2 : 64;
-    void *old, *new;
-    memcpy(&old, items, sizeof old);
-    new = realloc(old, more * size);
-    if (!new)
-        return false;
-    memcpy(items, &new, sizeof new);
-    *capacity = more;
-    return true;
+    void *moved = realloc(items, more * size);
+    if (moved)
+        *capacity = more;
+    return moved;
 }
 
 static int
@@ -59,32 +55,30 @@ add_file(struct walk *w, const char *path, const struct stat *facts)
     struct fleet_files *f = w->files;
     if (f->count == FILES_MAX)
         return report_failure("fleet", path, EXIT_INPUT, "more than %u files", FILES_MAX);
-    char *copy = strdup(path);
-    if (!copy || !grow(&f->files, f->count, &f->capacity, sizeof *f->files)) {
-        free(copy);
+    struct fleet_file *files = grow(f->files, f->count, &f->capacity, sizeof *files);
+    if (!files)
         return report_memory();
-    }
-    f->files[f->count++] = (struct fleet_file){
-        .path = copy,
+    f->files = files;
+    files[f->count] = (struct fleet_file){
+        .path = strdup(path),
         .rank = w->pattern ? rank_name_match(w->pattern, path) : rank_name_find(path),
         .bytes = facts->st_size > 0 ? (uint64_t)facts->st_size : 0,
         .changed_ns = (uint64_t)facts->st_mtim.tv_sec * 1000000000u +
                       (uint64_t)facts->st_mtim.tv_nsec,
     };
-    return EXIT_FINE;
+    return files[f->count++].path ? EXIT_FINE : report_memory();
 }
 
 static int
 add_folder(struct walk *w, const char *path, unsigned depth)
 {
-    char *copy = strdup(path);
-    if (!copy ||
-        !grow(&w->folders, w->folder_count, &w->folder_capacity, sizeof *w->folders)) {
-        free(copy);
+    struct folder *folders =
+        grow(w->folders, w->folder_count, &w->folder_capacity, sizeof *folders);
+    if (!folders)
         return report_memory();
-    }
-    w->folders[w->folder_count++] = (struct folder){copy, depth};
-    return EXIT_FINE;
+    w->folders = folders;
+    folders[w->folder_count] = (struct folder){strdup(path), depth};
+    return folders[w->folder_count++].path ? EXIT_FINE : report_memory();
 }
 
 static bool

@@ -21,10 +21,9 @@ struct crew {
 };
 
 static void
-put_result(struct crew *c, size_t task, char *text)
+put_result(struct crew *c, struct crew_result result)
 {
-    size_t at = (c->result_first + c->result_count++) % c->room;
-    c->results[at] = (struct crew_result){task, text};
+    c->results[(c->result_first + c->result_count++) % c->room] = result;
     pthread_cond_signal(&c->has_result);
 }
 
@@ -44,7 +43,7 @@ do_tasks(void *crew)
         pthread_mutex_unlock(&c->lock);
         char *text = c->work->run(c->work->self, task);
         pthread_mutex_lock(&c->lock);
-        put_result(c, task, text);
+        put_result(c, (struct crew_result){task, text});
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;

@@ -101,11 +101,11 @@ take_in(struct run *r, const char *path, struct found *found)
     struct part part;
     if (!read_name(r, path, &part))
         return EXIT_FINE;
-    if (found->count == 0) {
-        found->count = part.count;
+    if (!found->bits) {
         found->bits = calloc(part.count, 1);
         if (!found->bits)
             return work_report_memory(r->work);
+        found->count = part.count;
     }
     if (part.count != found->count)
         return report_failure(r->work->name, path, EXIT_INPUT,
@@ -119,7 +119,7 @@ take_in(struct run *r, const char *path, struct found *found)
 static void
 tell_missing(const struct run *r, const struct found *found)
 {
-    for (size_t i = 0; i < found->count; i++)
+    for (size_t i = 0; found->bits && i < found->count; i++)
         if (!found->bits[i])
             fprintf(stderr, "drystone: %s: part %zu of %zu is missing; it is done here\n",
                     r->work->name, i, found->count);
@@ -136,7 +136,7 @@ make_pattern(const struct run *r, char pattern[2 * PATH_MAX])
             pattern[used++] = '\\';
         pattern[used++] = *name;
     }
-    strcpy(pattern + used, ".part-*-of-*");
+    snprintf(pattern + used, 2 * PATH_MAX - used, ".part-*-of-*");
     return *name == '\0';
 }
 

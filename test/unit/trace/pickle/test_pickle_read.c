@@ -1099,16 +1099,16 @@ many_stacks_are_all_told_apart(void **state)
 {
     (void)state;
     enum { EVENTS = 40000, FRAMES = 120 };
-    size_t room = (size_t)EVENTS * (FRAMES * 2 + 80) + 512, used;
-    unsigned char *bytes = malloc(room);
-    assert_non_null(bytes);
     struct pickle_text head, tail, event;
     pickle_text_init(&head,
                      "}('x'](}('filename''a''line'#1'name''f'uq0 }('filename''b''line'#2"
                      "'name''g'uq1 e'segments']'device_traces'](](");
     pickle_text_init(&event, "}('action''alloc''addr'#512'size'#512'stream'#0'frames'](");
     pickle_text_init(&tail, "eu");
-    memcpy(bytes, head.bytes, used = head.count);
+    size_t each = event.count + FRAMES * 2 + tail.count, used = head.count;
+    unsigned char *bytes = malloc(EVENTS * each + head.count + 4);
+    assert_non_null(bytes);
+    memcpy(bytes, head.bytes, used);
     for (uint32_t i = 0; i < EVENTS; i++) {
         memcpy(bytes + used, event.bytes + 2, event.count - 2); /* without its PROTO */
         used += event.count - 2;
