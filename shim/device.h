@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -118,7 +119,8 @@ class Device
     struct Scope {
         MempoolId_t id;
         Filter filter;
-        FedPool *fed; // NULL: a private pool of pool_
+        FedPool *fed;           // NULL: a private pool of pool_
+        std::thread::id thread; // that began it
     };
 
     void open(const Settings &settings);
@@ -159,6 +161,9 @@ class Device
 
     std::mutex scopes_mutex_;                    // of scopes_ and fed_
     std::vector<std::unique_ptr<Scope>> scopes_; // begun and not ended, in order
+    std::vector<std::unique_ptr<Filter>>
+        captured_; // of captures, until the last has ended
+    size_t capture_count_ = 0;
     std::vector<std::unique_ptr<FedPool>> fed_;
     std::atomic<bool> has_fed_{false};
     std::mutex observers_mutex_; // of observers_

@@ -184,8 +184,8 @@ Device::begin_pool(MempoolId_t id, Filter filter)
     for (const auto &scope : scopes_)
         TORCH_CHECK(scope->id != id,
                     "beginAllocateToPool: already recording to mempool_id");
-    scopes_.push_back(
-        std::make_unique<Scope>(Scope{id, std::move(filter), find_fed(id)}));
+    scopes_.push_back(std::make_unique<Scope>(
+        Scope{id, std::move(filter), find_fed(id), std::this_thread::get_id()}));
     if (scopes_.back()->fed)
         return;
     struct dry_stream_filter chosen = {covers, &scopes_.back()->filter};
@@ -218,14 +218,30 @@ Device::begin_capture()
 {
     std::lock_guard<std::mutex> lock(scopes_mutex_);
     TORCH_CHECK(!scopes_.empty(), "a capture begins outside of a private pool");
-    struct dry_stream_filter chosen = {covers, &scopes_.back()->filter};
-    check(dry_pool_begin_capture(pool_, &chosen), "begin of a capture");
+    // Another thread may have begun a scope since, and ends it before this capture does.
+    auto at = std::find_if(scopes_.rbegin(), scopes_.rend(), [](const auto &scope) {
+        return scope->thread == std::this_thread::get_id();
+    });
+    captured_.push_back(std::make_unique<Filter>(
+        at == scopes_.rend() ? scopes_.back()->filter : (*at)->filter));
+    struct dry_stream_filter chosen = {covers, captured_.back().get()};
+    enum dry_status status = dry_pool_begin_capture(pool_, &chosen);
+    if (status != DRY_OK)
+        captured_.pop_back();
+    else
+        capture_count_++;
+    check(status, "begin of a capture");
 }
 
 void
 Device::end_capture()
 {
     check(dry_pool_end_capture(pool_), "end of a capture");
+    if (DRY_TORCH < 213)
+        return; // the scope has its filter, and ends with it
+    std::lock_guard<std::mutex> lock(scopes_mutex_);
+    if (--capture_count_ == 0)
+        captured_.clear();
 }
 
 // --- checkpoints -----------------------------------------------------------------------------
