@@ -98,7 +98,8 @@ class Device
     bool has_just(MempoolId_t id, const std::unordered_set<void *> &expected);
     void begin_pool(MempoolId_t id, Filter filter);
     void end_pool(MempoolId_t id);
-    // A capture of the streams that the scope begun last covers: PyTorch begins both together.
+    // A capture of the streams that this thread's last scope covers: PyTorch begins both
+    // together.
     void begin_capture();
     void end_capture();
 
@@ -122,11 +123,18 @@ class Device
         FedPool *fed;           // NULL: a private pool of pool_
         std::thread::id thread; // that began it
     };
+    struct Capture {
+        std::thread::id thread; // that began it
+        Filter filter;
+    };
 
     void open(const Settings &settings);
     struct dry_pool *pool_for(cudaStream_t stream);
     struct dry_pool *pool_of(MempoolId_t id);
     void feed(MempoolId_t id, Custom allocator);
+    bool is_captured(cudaStream_t stream);
+    static bool is_any_captured(void *self, uint64_t stream);
+    bool forget_capture();
     FedPool *find_fed(MempoolId_t id);
     std::vector<struct dry_pool *> fed_pools();
     bool free_fed(uint64_t address);
@@ -166,6 +174,8 @@ class Device
     size_t capture_count_ = 0;
     std::vector<std::unique_ptr<FedPool>> fed_;
     std::atomic<bool> has_fed_{false};
+    std::mutex captures_mutex_; // of captures_; the pool may hold its lock
+    std::vector<Capture> captures_;
     std::mutex observers_mutex_; // of observers_
     std::vector<torch_cuda::OutOfMemoryObserver> observers_;
     std::vector<RejectionObserver> rejection_observers_;

@@ -25,6 +25,17 @@ covers(void *self, uint64_t stream)
 
 } // namespace
 
+bool
+Device::is_any_captured(void *self, uint64_t stream)
+{
+    try {
+        return static_cast<Device *>(self)->is_captured(
+            reinterpret_cast<cudaStream_t>(static_cast<uintptr_t>(stream)));
+    } catch (const std::exception &) {
+        return false; // nothing may be thrown through the pool
+    }
+}
+
 // --- pools with an allocator of their own ------------------------------------------------------
 
 // Both want scopes_mutex_.
@@ -208,40 +219,63 @@ Device::end_pool(MempoolId_t id)
     if (!(*at)->fed) {
         check(dry_pool_end_private(pool_, pool_id(id)), "end of a private pool");
         if (DRY_TORCH < 213)
-            end_capture();
+            check(dry_pool_end_capture(pool_), "end of a capture");
     }
     scopes_.erase(std::next(at).base());
 }
 
+// The pool has one capture while there are any, of the streams of all.
+bool
+Device::is_captured(cudaStream_t stream)
+{
+    std::lock_guard<std::mutex> lock(captures_mutex_);
+    return std::any_of(captures_.begin(), captures_.end(),
+                       [stream](const Capture &c) { return c.filter(stream); });
+}
+
+// Another thread may have begun a scope since this one did, and end it first: so a capture
+// has a filter of its own.
 void
 Device::begin_capture()
 {
     std::lock_guard<std::mutex> lock(scopes_mutex_);
     TORCH_CHECK(!scopes_.empty(), "a capture begins outside of a private pool");
-    // Another thread may have begun a scope since, and ends it before this capture does.
-    auto at = std::find_if(scopes_.rbegin(), scopes_.rend(), [](const auto &scope) {
-        return scope->thread == std::this_thread::get_id();
-    });
-    captured_.push_back(std::make_unique<Filter>(
-        at == scopes_.rend() ? scopes_.back()->filter : (*at)->filter));
-    struct dry_stream_filter chosen = {covers, captured_.back().get()};
-    enum dry_status status = dry_pool_begin_capture(pool_, &chosen);
+    auto self = std::this_thread::get_id();
+    auto at = std::find_if(scopes_.rbegin(), scopes_.rend(),
+                           [self](const auto &scope) { return scope->thread == self; });
+    const Scope &scope = at == scopes_.rend() ? *scopes_.back() : **at;
+    bool is_first;
+    {
+        std::lock_guard<std::mutex> captures(captures_mutex_);
+        is_first = captures_.empty();
+        captures_.push_back({self, scope.filter});
+    }
+    struct dry_stream_filter chosen = {is_any_captured, this};
+    enum dry_status status = is_first ? dry_pool_begin_capture(pool_, &chosen) : DRY_OK;
     if (status != DRY_OK)
-        captured_.pop_back();
-    else
-        capture_count_++;
+        forget_capture();
     check(status, "begin of a capture");
+}
+
+// Forget the last capture of this thread; true if that was the last of all.
+bool
+Device::forget_capture()
+{
+    std::lock_guard<std::mutex> lock(captures_mutex_);
+    auto self = std::this_thread::get_id();
+    auto at = std::find_if(captures_.rbegin(), captures_.rend(),
+                           [self](const Capture &c) { return c.thread == self; });
+    TORCH_CHECK(!captures_.empty(), "a capture ends that was not begun");
+    captures_.erase(at == captures_.rend() ? captures_.end() - 1 : at.base() - 1);
+    return captures_.empty();
 }
 
 void
 Device::end_capture()
 {
-    check(dry_pool_end_capture(pool_), "end of a capture");
-    if (DRY_TORCH < 213)
-        return; // the scope has its filter, and ends with it
     std::lock_guard<std::mutex> lock(scopes_mutex_);
-    if (--capture_count_ == 0)
-        captured_.clear();
+    if (forget_capture())
+        check(dry_pool_end_capture(pool_), "end of a capture");
 }
 
 // --- checkpoints -----------------------------------------------------------------------------

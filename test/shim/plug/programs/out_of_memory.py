@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Out of memory is PyTorch's error with PyTorch's text, and the program goes on."""
 import os
+import re
 import tempfile
 
 import torch
@@ -23,7 +24,10 @@ def failed(gib):
 text = failed(4096)
 assert text.startswith("CUDA out of memory. Tried to allocate 4096.00 GiB. GPU 0 has"), text
 kept = [torch.empty(GIB, dtype=torch.uint8, device="cuda") for _ in range(60)]
-assert "60.00 GiB is allocated by PyTorch" in failed(40)
+text = failed(40)
+assert "60.00 GiB is allocated by PyTorch" in text, text
+assert re.search(r"is free\. Including non-PyTorch memory, this process has [67]\d\.\d\d GiB "
+                 r"memory in use\. Of the allocated", text), text
 del kept
 torch.empty(40 * GIB, dtype=torch.uint8, device="cuda")
 torch.cuda.empty_cache()
