@@ -3,6 +3,7 @@
 #include "base/json_out.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/command.h"
 #include "base/report.h"
@@ -27,6 +28,21 @@ json_out_text(const char *bytes, size_t length)
     json_t *string = json_stringn(text, used);
     free(text);
     return string;
+}
+
+json_t *
+json_out_string(const char *text)
+{
+    return json_out_text(text, text ? strlen(text) : 0);
+}
+
+json_t *
+json_out_append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 int

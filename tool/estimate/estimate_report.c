@@ -396,28 +396,11 @@ estimate_report_print(const struct estimate_report *report)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
-/* Appends or, without memory, releases the list. */
-static bool
-append(json_t **list, json_t *item)
-{
-    if (*list && json_array_append_new(*list, item) != 0) {
-        json_decref(*list);
-        *list = NULL;
-    }
-    return *list != NULL;
-}
-
-static json_t *
 make_notes(const struct estimate_report *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && i < r->note_count; i++)
-        append(&list, make_text(r->notes[i]));
+        list = json_out_append(list, json_out_string(r->notes[i]));
     return list;
 }
 
@@ -427,10 +410,11 @@ make_rows(const struct view *v)
     json_t *list = json_array();
     for (size_t i = 0; list && i < v->row_count; i++) {
         const struct dry_estimate_row *row = &v->rows[i];
-        append(&list,
-               json_pack("{s:s, s:s, s:o, s:o, s:s}", "group", dry_group_name(row->group),
-                         "name", row->name, "bytes", json_out_number(row->bytes),
-                         "formula", make_text(row->formula), "source", row->source));
+        list = json_out_append(
+            list,
+            json_pack("{s:s, s:s, s:o, s:o, s:s}", "group", dry_group_name(row->group),
+                      "name", row->name, "bytes", json_out_number(row->bytes), "formula",
+                      json_out_string(row->formula), "source", row->source));
     }
     return list;
 }
@@ -441,9 +425,9 @@ make_tensors(const struct dry_estimate_unit *unit)
     json_t *list = json_array();
     for (size_t i = 0; list && i < unit->tensor_count; i++) {
         const struct dry_estimate_tensor *t = &unit->tensors[i];
-        append(&list,
-               json_pack("{s:s, s:o, s:o}", "name", t->name, "bytes",
-                         json_out_number(t->bytes), "formula", make_text(t->formula)));
+        list = json_out_append(list, json_pack("{s:s, s:o, s:o}", "name", t->name,
+                                               "bytes", json_out_number(t->bytes),
+                                               "formula", json_out_string(t->formula)));
     }
     return list;
 }
@@ -454,12 +438,12 @@ make_units(const struct view *v)
     json_t *list = json_array();
     for (size_t i = 0; list && i < v->unit_count; i++) {
         const struct dry_estimate_unit *u = &v->units[i];
-        append(&list,
-               json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", u->name, "count",
-                         json_out_number(u->count), "parameters",
-                         json_out_number(u->parameter_count), "saved_bytes",
-                         json_out_number(u->saved_bytes), "input_bytes",
-                         json_out_number(u->input_bytes), "tensors", make_tensors(u)));
+        list = json_out_append(
+            list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", u->name, "count",
+                            json_out_number(u->count), "parameters",
+                            json_out_number(u->parameter_count), "saved_bytes",
+                            json_out_number(u->saved_bytes), "input_bytes",
+                            json_out_number(u->input_bytes), "tensors", make_tensors(u)));
     }
     return list;
 }
@@ -482,12 +466,13 @@ make_phases(const struct view *v)
     json_t *list = json_array();
     for (int i = 0; list && i < DRY_ESTIMATE_PHASE_COUNT; i++) {
         const struct dry_estimate_peak *p = &v->summary->phases[i];
-        append(&list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name",
-                                dry_estimate_phase_name((enum dry_estimate_phase)i),
-                                "requested_bytes", json_out_number(p->requested_bytes),
-                                "allocated_bytes", json_out_number(p->allocated_bytes),
-                                "reserved_bytes", json_out_number(p->reserved_bytes),
-                                "parts", make_parts(p)));
+        list = json_out_append(
+            list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name",
+                            dry_estimate_phase_name((enum dry_estimate_phase)i),
+                            "requested_bytes", json_out_number(p->requested_bytes),
+                            "allocated_bytes", json_out_number(p->allocated_bytes),
+                            "reserved_bytes", json_out_number(p->reserved_bytes), "parts",
+                            make_parts(p)));
     }
     return list;
 }
@@ -526,9 +511,10 @@ make_remedies(const struct estimate_report *report)
     size_t count = report->remedies ? report->remedies->count : 0;
     for (size_t i = 0; list && i < count; i++) {
         const struct remedy *r = &report->remedies->all[i];
-        append(&list, json_pack("{s:s, s:o, s:o, s:b}", "change", r->text, "devices",
-                                json_out_number(r->devices), "device_bytes",
-                                json_out_number(r->device_bytes), "fits", r->fits));
+        list = json_out_append(
+            list, json_pack("{s:s, s:o, s:o, s:b}", "change", r->text, "devices",
+                            json_out_number(r->devices), "device_bytes",
+                            json_out_number(r->device_bytes), "fits", r->fits));
     }
     return list;
 }
@@ -557,9 +543,9 @@ estimate_report_print_json(const struct estimate_report *report)
         "{s:s, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, "
         "s:o, s:o, s:o,"
         " s:o, s:o, s:o, s:o}",
-        "schema", "drystone.estimate/1", "file", make_text(report->name), "kind",
+        "schema", "drystone.estimate/1", "file", json_out_string(report->name), "kind",
         dry_model_kind_name(report->model->kind), "unknown_family",
-        *report->unknown_family ? make_text(report->unknown_family) : json_null(),
+        *report->unknown_family ? json_out_string(report->unknown_family) : json_null(),
         "notes", make_notes(report), "quantization",
         dry_quantization_name(report->model->quantization), "parameters",
         json_out_number(s->parameter_count), "active_parameters",

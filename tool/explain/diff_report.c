@@ -438,18 +438,6 @@ diff_report_print(const struct diff_report *r)
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-/* Append, or give up the list; NULL stays NULL. */
-static json_t *
-append(json_t *list, json_t *value)
-{
-    if (list && json_array_append_new(list, value) == 0)
-        return list;
-    if (!list)
-        json_decref(value);
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *
 make_subjects(const struct diff_report *r)
 {
@@ -459,15 +447,15 @@ make_subjects(const struct diff_report *r)
     for (size_t i = 0; i < count; i++) {
         const struct diff_report_subject *s = &r->subjects[i];
         const struct dry_timeline *timeline = s->study->devices[s->device].timeline;
-        list =
-            append(list, json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "file",
-                                   json_out_text(s->study->path, strlen(s->study->path)),
-                                   "device", (int)device_of(s), "simulated",
-                                   (int)s->study->is_simulated, "at",
-                                   moment_make_json(timeline, &s->moment), "active_bytes",
-                                   json_out_number(totals[i]), "reserved_bytes",
-                                   json_out_number(dry_timeline_height(
-                                       timeline, DRY_CURVE_RESERVED, s->moment.moment))));
+        list = json_out_append(
+            list,
+            json_pack("{s:o, s:i, s:b, s:o, s:o, s:o}", "file",
+                      json_out_text(s->study->path, strlen(s->study->path)), "device",
+                      (int)device_of(s), "simulated", (int)s->study->is_simulated, "at",
+                      moment_make_json(timeline, &s->moment), "active_bytes",
+                      json_out_number(totals[i]), "reserved_bytes",
+                      json_out_number(dry_timeline_height(timeline, DRY_CURVE_RESERVED,
+                                                          s->moment.moment))));
     }
     return list;
 }
@@ -478,11 +466,11 @@ make_cells(const struct dry_diff_row *row)
     json_t *list = json_array();
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct dry_diff_cell *c = &row->cells[i];
-        list = append(list,
-                      json_pack("{s:I, s:o, s:I, s:o}", "subject", (json_int_t)c->subject,
-                                "bytes", json_out_number(c->bytes), "count",
-                                (json_int_t)c->count, "line",
-                                c->line ? json_out_number(c->line) : json_null()));
+        list = json_out_append(
+            list,
+            json_pack("{s:I, s:o, s:I, s:o}", "subject", (json_int_t)c->subject, "bytes",
+                      json_out_number(c->bytes), "count", (json_int_t)c->count, "line",
+                      c->line ? json_out_number(c->line) : json_null()));
     }
     return list;
 }
@@ -495,15 +483,15 @@ make_rows(const struct diff_report *r, size_t shown)
     json_t *list = json_array();
     for (size_t i = 0; i < shown; i++) {
         const struct dry_diff_row *row = &rows[i];
-        list = append(list,
-                      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "name",
-                                json_out_text(row->name, row->name_length), "what",
-                                json_out_text(row->what, row->what_length),
-                                "spread_bytes", json_out_number(row_spread(row)),
-                                "min_bytes", json_out_number(row->min), "median_bytes",
-                                json_out_number(row->median), "max_bytes",
-                                json_out_number(row->max), "outlier",
-                                (json_int_t)row->outlier, "subjects", make_cells(row)));
+        list = json_out_append(
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "name",
+                            json_out_text(row->name, row->name_length), "what",
+                            json_out_text(row->what, row->what_length), "spread_bytes",
+                            json_out_number(row_spread(row)), "min_bytes",
+                            json_out_number(row->min), "median_bytes",
+                            json_out_number(row->median), "max_bytes",
+                            json_out_number(row->max), "outlier",
+                            (json_int_t)row->outlier, "subjects", make_cells(row)));
     }
     return list;
 }
@@ -517,11 +505,12 @@ make_facts(const struct diff_report *r)
     for (size_t i = 0; i < count; i++) {
         json_t *values = json_array();
         for (size_t k = 0; k < r->subject_count; k++)
-            values = append(
+            values = json_out_append(
                 values, json_out_text(facts[i].values[k], strlen(facts[i].values[k])));
-        list = append(list, json_pack("{s:s, s:b, s:b, s:o}", "name", facts[i].name,
-                                      "equal", facts[i].is_equal, "known",
-                                      facts[i].is_known, "values", values));
+        list =
+            json_out_append(list, json_pack("{s:s, s:b, s:b, s:o}", "name", facts[i].name,
+                                            "equal", facts[i].is_equal, "known",
+                                            facts[i].is_known, "values", values));
     }
     return list;
 }
@@ -531,7 +520,7 @@ make_rest(const struct diff_report *r, size_t shown)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->subject_count; i++)
-        list = append(list, json_out_number(rest_of(r, shown, i)));
+        list = json_out_append(list, json_out_number(rest_of(r, shown, i)));
     return list;
 }
 

@@ -414,12 +414,6 @@ print_report(const struct report *r)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return text ? json_out_text(text, strlen(text)) : json_null();
-}
-
-static json_t *
 make_size(const struct dry_message_size *s)
 {
     if (s->known == DRY_MESSAGE_ABSENT)
@@ -437,31 +431,17 @@ make_sum(const struct dry_message_sum *s)
                      (json_int_t)s->low, "high", (json_int_t)s->high);
 }
 
-/* Appends and releases `item`; on failure the list becomes NULL, as do those around it. */
-static json_t *
-append(json_t *list, json_t *item)
-{
-    if (!list) {
-        json_decref(item);
-        return NULL;
-    }
-    if (json_array_append_new(list, item) == 0) /* takes the item, whatever comes */
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *
 make_terms(const struct dry_message_term *terms, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
-        list = append(list,
-                      json_pack("{s:s, s:i, s:I, s:I, s:I}", "name",
-                                dry_message_quantity_name(terms[i].quantity), "sign",
-                                terms[i].sign, "bytes", (json_int_t)terms[i].value.bytes,
-                                "low", (json_int_t)terms[i].value.low, "high",
-                                (json_int_t)terms[i].value.high));
+        list = json_out_append(
+            list, json_pack("{s:s, s:i, s:I, s:I, s:I}", "name",
+                            dry_message_quantity_name(terms[i].quantity), "sign",
+                            terms[i].sign, "bytes", (json_int_t)terms[i].value.bytes,
+                            "low", (json_int_t)terms[i].value.low, "high",
+                            (json_int_t)terms[i].value.high));
     return list;
 }
 
@@ -470,10 +450,10 @@ make_processes(const struct dry_message *m, const struct dry_message_judgement *
 {
     json_t *list = json_array();
     for (size_t i = 0; i < m->other_count; i++)
-        list = append(list, json_pack("{s:o, s:o, s:b}", "pid",
-                                      json_out_number(m->others[i].pid), "memory",
-                                      make_size(&m->others[i].bytes), "is_this",
-                                      (int32_t)i == j->this_process));
+        list = json_out_append(list, json_pack("{s:o, s:o, s:b}", "pid",
+                                               json_out_number(m->others[i].pid),
+                                               "memory", make_size(&m->others[i].bytes),
+                                               "is_this", (int32_t)i == j->this_process));
     return list;
 }
 
@@ -486,7 +466,7 @@ make_hints(uint32_t hints)
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (hints >> i & 1)
-            list = append(list, json_string(names[i]));
+            list = json_out_append(list, json_string(names[i]));
     }
     return list;
 }
@@ -496,7 +476,7 @@ make_labels(const struct entry *e)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < e->label_count; i++)
-        list = append(list, make_text(e->labels[i].text));
+        list = json_out_append(list, json_out_string(e->labels[i].text));
     return list;
 }
 
@@ -506,7 +486,8 @@ make_verdict(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (int cause = 0; cause < DRY_CAUSE_COUNT; cause++) {
         if (j->alternatives >> cause & 1)
-            list = append(list, json_string(dry_cause_name((enum dry_cause)cause)));
+            list =
+                json_out_append(list, json_string(dry_cause_name((enum dry_cause)cause)));
     }
     return json_pack("{s:s, s:b, s:o}", "cause", dry_cause_name(j->cause), "is_certain",
                      j->is_certain, "alternatives", list);
@@ -518,12 +499,13 @@ make_proofs(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->proof_count; i++) {
         const struct dry_message_proof *p = j->proofs + i;
-        list = append(list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "reason",
-                                      dry_message_reason_name(p->reason), "cause",
-                                      dry_cause_name(p->cause), "text",
-                                      dry_message_reason_text(p->reason), "terms",
-                                      make_terms(p->terms, p->term_count), "sum",
-                                      p->term_count ? make_sum(&p->sum) : json_null()));
+        list = json_out_append(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "reason",
+                            dry_message_reason_name(p->reason), "cause",
+                            dry_cause_name(p->cause), "text",
+                            dry_message_reason_text(p->reason), "terms",
+                            make_terms(p->terms, p->term_count), "sum",
+                            p->term_count ? make_sum(&p->sum) : json_null()));
     }
     return list;
 }
@@ -535,11 +517,11 @@ make_checks(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->check_count; i++) {
         const struct dry_message_check *c = j->checks + i;
-        list = append(list, json_pack("{s:s, s:s, s:o, s:o}", "equation",
-                                      dry_message_equation_name(c->equation), "result",
-                                      results[c->result], "terms",
-                                      make_terms(c->terms, c->term_count), "remainder",
-                                      make_sum(&c->remainder)));
+        list = json_out_append(list, json_pack("{s:s, s:s, s:o, s:o}", "equation",
+                                               dry_message_equation_name(c->equation),
+                                               "result", results[c->result], "terms",
+                                               make_terms(c->terms, c->term_count),
+                                               "remainder", make_sum(&c->remainder)));
     }
     return list;
 }
@@ -552,10 +534,11 @@ make_steps(const struct dry_message_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->step_count; i++) {
         const struct dry_message_step *s = j->steps + i;
-        list = append(list, json_pack("{s:s, s:s, s:o, s:o}", "cause",
-                                      dry_cause_name(s->cause), "why", s->why, "code",
-                                      s->code ? json_string(s->code) : json_null(),
-                                      "language", make_text(languages[s->language])));
+        list = json_out_append(
+            list,
+            json_pack("{s:s, s:s, s:o, s:o}", "cause", dry_cause_name(s->cause), "why",
+                      s->why, "code", s->code ? json_string(s->code) : json_null(),
+                      "language", json_out_string(languages[s->language])));
     }
     return list;
 }
@@ -583,7 +566,7 @@ make_message(const struct entry *e)
         json_out_number(m->line), "labels", make_labels(e), "form",
         dry_message_form_name(m->form), "backend", dry_message_backend_name(m->backend),
         "device", m->has_device ? json_out_number(m->device) : json_null(), "releases",
-        make_text(m->releases), "is_cut", m->is_cut, "tried", make_size(&m->tried),
+        json_out_string(m->releases), "is_cut", m->is_cut, "tried", make_size(&m->tried),
         "total", make_size(&m->total), "free", make_size(&m->free), "process",
         make_size(&m->process), "allowed", make_size(&m->allowed), "allocated",
         make_size(&m->allocated), "private_pools", make_size(&m->private_pools),
@@ -600,14 +583,15 @@ print_json(const struct report *r)
 {
     json_t *messages = json_array();
     for (size_t i = 0; i < r->entry_count; i++)
-        messages = append(messages, make_message(r->entries + i));
+        messages = json_out_append(messages, make_message(r->entries + i));
     json_t *root = NULL;
     if (messages)
-        root = json_pack(
-            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "drystone.message/1", "file",
-            make_text(r->path), "bytes_read", json_out_number(r->bytes_read), "count",
-            json_out_number(r->count), "distinct", json_out_number(r->entry_count),
-            "left_out", json_out_number(r->left_out), "messages", messages);
+        root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                         "drystone.message/1", "file", json_out_string(r->path),
+                         "bytes_read", json_out_number(r->bytes_read), "count",
+                         json_out_number(r->count), "distinct",
+                         json_out_number(r->entry_count), "left_out",
+                         json_out_number(r->left_out), "messages", messages);
     return json_out_print(r->command, root);
 }
 

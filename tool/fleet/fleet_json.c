@@ -6,24 +6,6 @@
 #include "fleet/fleet_report.h"
 #include "fleet/rank_name.h"
 
-/* Append, or give up the list; NULL stays NULL. */
-static json_t *
-append(json_t *list, json_t *value)
-{
-    if (list && json_array_append_new(list, value) == 0)
-        return list;
-    if (!list)
-        json_decref(value);
-    json_decref(list);
-    return NULL;
-}
-
-static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
 static json_t *
 make_index(size_t index)
 {
@@ -62,12 +44,12 @@ make_rank(const struct fleet_judgement *j, size_t i)
     json_t *figures =
         rank->row->state == FLEET_ROW_FINE ? make_figures(rank->row) : json_null();
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "path",
-                     make_text(rank->path), "rank",
+                     json_out_string(rank->path), "rank",
                      rank->rank == RANK_UNKNOWN ? json_null() : json_integer(rank->rank),
                      "use", fleet_use_name(m->use), "why",
-                     *rank->row->why ? make_text(rank->row->why) : json_null(), "other",
-                     make_index(m->other), "group", make_index(m->group), "differs",
-                     (int)m->differs, "figures", figures);
+                     *rank->row->why ? json_out_string(rank->row->why) : json_null(),
+                     "other", make_index(m->other), "group", make_index(m->group),
+                     "differs", (int)m->differs, "figures", figures);
 }
 
 static json_t *
@@ -75,7 +57,7 @@ make_ranks(const struct fleet_judgement *j)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < j->count; i++)
-        list = append(list, make_rank(j, i));
+        list = json_out_append(list, make_rank(j, i));
     return list;
 }
 
@@ -89,20 +71,20 @@ make_groups(const struct fleet_judgement *j)
         const struct fleet_group *g = &j->groups[i];
         json_t *members = json_array();
         for (size_t k = 0; k < g->count; k++)
-            members = append(members, make_index(g->members[k]));
+            members = json_out_append(members, make_index(g->members[k]));
         json_t *top = g->top_place == UINT32_MAX
                           ? json_null()
-                          : make_text(j->lines.names[g->top_place]);
-        list = append(list,
-                      json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                                "files", members, "layout", fleet_layout_name(g->layout),
-                                "stride", (json_int_t)g->stride, "active_peak_median",
-                                json_out_number(g->active.median), "active_peak_mad",
-                                json_out_number(g->active.mad), "reserved_peak_median",
-                                json_out_number(g->reserved.median), "reserved_peak_mad",
-                                json_out_number(g->reserved.mad), "largest",
-                                make_index(g->largest), "top_line", top, "top_bytes",
-                                json_out_number(g->top_bytes)));
+                          : json_out_string(j->lines.names[g->top_place]);
+        list = json_out_append(
+            list,
+            json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "files",
+                      members, "layout", fleet_layout_name(g->layout), "stride",
+                      (json_int_t)g->stride, "active_peak_median",
+                      json_out_number(g->active.median), "active_peak_mad",
+                      json_out_number(g->active.mad), "reserved_peak_median",
+                      json_out_number(g->reserved.median), "reserved_peak_mad",
+                      json_out_number(g->reserved.mad), "largest", make_index(g->largest),
+                      "top_line", top, "top_bytes", json_out_number(g->top_bytes)));
     }
     return list;
 }
@@ -114,7 +96,7 @@ make_finding(const struct fleet_finding *f)
                      fleet_finding_name(f->kind), "file", make_index(f->file), "group",
                      make_index(f->group), "bytes", json_out_number(f->bytes), "usual",
                      json_out_number(f->usual), "line",
-                     *f->line ? make_text(f->line) : json_null());
+                     *f->line ? json_out_string(f->line) : json_null());
 }
 
 static json_t *
@@ -122,7 +104,7 @@ make_findings(const struct fleet_judgement *j)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < j->finding_count; i++)
-        list = append(list, make_finding(&j->findings[i]));
+        list = json_out_append(list, make_finding(&j->findings[i]));
     return list;
 }
 
@@ -132,7 +114,7 @@ make_steps(const struct fleet_judgement *j)
     json_t *list = json_array();
     for (size_t i = 0; i < j->step_count; i++) {
         const struct fleet_step *s = &j->steps[i];
-        list = append(
+        list = json_out_append(
             list,
             json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)s->step,
                       "ranks", (json_int_t)s->rank_count, "min", json_out_number(s->min),
@@ -148,8 +130,8 @@ make_gaps(const struct fleet_judgement *j)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < j->gap_count; i++)
-        list = append(list, json_pack("[I, I]", (json_int_t)j->gaps[i].from,
-                                      (json_int_t)j->gaps[i].to));
+        list = json_out_append(list, json_pack("[I, I]", (json_int_t)j->gaps[i].from,
+                                               (json_int_t)j->gaps[i].to));
     return list;
 }
 
@@ -168,7 +150,7 @@ make_failure(const struct fleet_judgement *j)
                      "request_bytes", json_out_number(oom->request_bytes), "short_bytes",
                      json_out_number(oom->short_bytes), "pass", dry_pass_name(oom->pass),
                      "steps_done", json_out_number(oom->step), "line",
-                     *oom->line ? make_text(oom->line) : json_null());
+                     *oom->line ? json_out_string(oom->line) : json_null());
 }
 
 static json_t *
@@ -183,15 +165,15 @@ make_settings(const struct fleet_report *r)
     }
     for (size_t i = 0; i < r->decider_count; i++) {
         const struct fleet_search *s = &r->searches[i];
-        deciders = append(deciders,
-                          json_pack("{s:o, s:o, s:s}", "file", make_index(r->deciders[i]),
-                                    "why", *s->why ? make_text(s->why) : json_null(),
-                                    "outcome", dry_outcome_name(s->outcome)));
+        deciders = json_out_append(
+            deciders, json_pack("{s:o, s:o, s:s}", "file", make_index(r->deciders[i]),
+                                "why", *s->why ? json_out_string(s->why) : json_null(),
+                                "outcome", dry_outcome_name(s->outcome)));
     }
     return json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",
-        fleet_decision_name(d->kind), "conf", c ? make_text(c->conf) : json_null(),
-        "since", c && *c->since ? make_text(c->since) : json_null(), "helped",
+        fleet_decision_name(d->kind), "conf", c ? json_out_string(c->conf) : json_null(),
+        "since", c && *c->since ? json_out_string(c->since) : json_null(), "helped",
         (json_int_t)d->helped_count, "judged", (json_int_t)d->judged_count, "gain_min",
         c ? json_out_number(d->gain_min) : json_null(), "gain_max",
         c ? json_out_number(d->gain_max) : json_null(), "files", deciders);
@@ -211,7 +193,7 @@ fleet_report_print_json(const struct fleet_report *r)
     const struct fleet_judgement *j = r->judgement;
     json_t *root =
         json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.fleet/1", "job", make_text(r->subject), "used",
+                  "drystone.fleet/1", "job", json_out_string(r->subject), "used",
                   (json_int_t)j->used_count, "files", make_ranks(j), "groups",
                   make_groups(j), "findings", make_findings(j), "timeline", make_steps(j),
                   "missing", make_gaps(j), "first_failure", make_failure(j), "settings",

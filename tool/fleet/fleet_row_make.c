@@ -46,24 +46,6 @@ hash_file(const char *path, uint64_t *length)
 /* --- parts of the row --------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
-/* Append, or give up the list; NULL stays NULL. */
-static json_t *
-append(json_t *list, json_t *value)
-{
-    if (list && json_array_append_new(list, value) == 0)
-        return list;
-    if (!list)
-        json_decref(value);
-    json_decref(list);
-    return NULL;
-}
-
-static json_t *
 make_state(const struct dry_state *s)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reserved",
@@ -120,7 +102,7 @@ make_lines(const struct fleet_study *s, uint64_t *rest)
     *rest = 0;
     for (size_t i = 0; i < count; i++) {
         if (i < FLEET_LINES_MAX)
-            list = append(list, make_line(s, &owners[i]));
+            list = json_out_append(list, make_line(s, &owners[i]));
         else
             *rest += owners[i].bytes;
     }
@@ -165,7 +147,7 @@ make_steps(const struct fleet_study *s)
     json_t *peaks = json_array();
     for (uint32_t i = 0; i < count; i++) {
         if (does_count(s, &rows[i]) && seen++ >= first)
-            peaks = append(peaks, json_out_number(rows[i].peak.bytes));
+            peaks = json_out_append(peaks, json_out_number(rows[i].peak.bytes));
     }
     return json_pack("{s:I, s:I, s:o, s:o}", "count", (json_int_t)of_all, "first_peak",
                      (json_int_t)first, "peaks", peaks, "growth_per_step",
@@ -211,9 +193,9 @@ make_oom(const struct fleet_study *s)
                      time > 0 ? json_integer(time) : json_null(), "request_bytes",
                      json_out_number(v->request_bytes), "device_free_bytes",
                      json_out_number(v->device_free_bytes), "short_bytes",
-                     json_out_number(v->short_bytes), "line", make_text(v->request_line),
-                     "pass", dry_pass_name(v->last_pass), "step",
-                     (json_int_t)count_done(v));
+                     json_out_number(v->short_bytes), "line",
+                     json_out_string(v->request_line), "pass",
+                     dry_pass_name(v->last_pass), "step", (json_int_t)count_done(v));
 }
 
 static json_t *
@@ -229,8 +211,9 @@ make_others(const struct fleet_study *s)
         if (d->device < 0 || d->device == s->view->device || reserved == 0)
             continue;
         made++;
-        list = append(list, json_pack("{s:i, s:o}", "device", (int)d->device,
-                                      "reserved_bytes", json_out_number(reserved)));
+        list =
+            json_out_append(list, json_pack("{s:i, s:o}", "device", (int)d->device,
+                                            "reserved_bytes", json_out_number(reserved)));
     }
     return list;
 }
@@ -270,7 +253,7 @@ add_record(json_t *row, const struct fleet_study *s)
            add(row, "ooms", json_integer(t->oom_count)) |
            add(row, "checked", json_boolean(check->possible && !s->is_simulated)) |
            add(row, "exact", json_boolean(check->exact && !s->is_simulated)) |
-           add(row, "conf", make_text(dry_replay_get_recorded(s->replay)->conf));
+           add(row, "conf", json_out_string(dry_replay_get_recorded(s->replay)->conf));
 }
 
 /* Add what the explanation says. Returns 0, or not 0: no memory. */
@@ -296,7 +279,7 @@ make_head(enum fleet_row_state state, const char *why, uint64_t file_bytes, uint
     char text[20];
     snprintf(text, sizeof text, "%016" PRIx64, hash);
     return json_pack("{s:s, s:s, s:o, s:o, s:s}", "schema", "drystone.fleet.row/1",
-                     "state", fleet_row_state_name(state), "why", make_text(why),
+                     "state", fleet_row_state_name(state), "why", json_out_string(why),
                      "file_bytes", json_out_number(file_bytes), "hash", text);
 }
 

@@ -14,23 +14,18 @@
 /* --- out ---------------------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
-static json_t *
 make_candidate(const struct dry_candidate *c)
 {
     bool saves = c->has_gain && c->gain_bytes > 0;
-    return json_pack(
-        "{s:o, s:o, s:o, s:s, s:b, s:b, s:I, s:o, s:b, s:o, s:b}", "label",
-        make_text(c->label), "conf", make_text(c->conf), "since", make_text(c->since),
-        "verdict", dry_verdict_name(c->verdict), "allowed", (int)c->is_allowed,
-        "recorded", (int)c->is_recorded, "caveats", (json_int_t)c->caveats, "peak_bytes",
-        json_out_number(c->run.reserved_peak_bytes), "has_gain", (int)c->has_gain,
-        "gain_bytes", json_out_number(saves ? (uint64_t)c->gain_bytes : 0), "gets_past",
-        (int)c->run.gets_past);
+    return json_pack("{s:o, s:o, s:o, s:s, s:b, s:b, s:I, s:o, s:b, s:o, s:b}", "label",
+                     json_out_string(c->label), "conf", json_out_string(c->conf), "since",
+                     json_out_string(c->since), "verdict", dry_verdict_name(c->verdict),
+                     "allowed", (int)c->is_allowed, "recorded", (int)c->is_recorded,
+                     "caveats", (json_int_t)c->caveats, "peak_bytes",
+                     json_out_number(c->run.reserved_peak_bytes), "has_gain",
+                     (int)c->has_gain, "gain_bytes",
+                     json_out_number(saves ? (uint64_t)c->gain_bytes : 0), "gets_past",
+                     (int)c->run.gets_past);
 }
 
 static json_t *
@@ -57,7 +52,7 @@ static json_t *
 make_failure(const char *why)
 {
     return json_pack("{s:s, s:o, s:s, s:i, s:[]}", "schema", "drystone.fleet.settings/1",
-                     "why", make_text(why), "outcome",
+                     "why", json_out_string(why), "outcome",
                      dry_outcome_name(DRY_OUTCOME_NO_EVIDENCE), "short_bytes", 0,
                      "candidates");
 }

@@ -230,16 +230,6 @@ make_row(const struct plan_report *r, const struct plan_row *row)
                      "min_feasible_budget", make_floor(r, s));
 }
 
-/* The list, or NULL where one of its elements could not be made. */
-static json_t *
-append(json_t *list, json_t *element)
-{
-    if (json_array_append_new(list, element) == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *
 make_rows(const struct plan_report *r)
 {
@@ -247,7 +237,7 @@ make_rows(const struct plan_report *r)
         return json_null();
     json_t *list = json_array();
     for (size_t i = 0; i < r->row_count && list; i++)
-        list = append(list, make_row(r, &r->rows[i]));
+        list = json_out_append(list, make_row(r, &r->rows[i]));
     return list;
 }
 
@@ -258,7 +248,7 @@ make_points(const struct plan_report *r)
         return json_null();
     json_t *list = json_array();
     for (size_t i = 0; i < r->point_count && list; i++)
-        list = append(list, make_cost(r, &r->points[i].cost));
+        list = json_out_append(list, make_cost(r, &r->points[i].cost));
     return list;
 }
 

@@ -540,12 +540,6 @@ recommend_report_exit_code(const struct recommend_report *report)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
-static json_t *
 make_known(bool is_known, uint64_t value)
 {
     return is_known ? json_out_number(value) : json_null();
@@ -571,7 +565,7 @@ make_candidate(const struct dry_candidate *c)
     return json_pack(
         "{s:o, s:o, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I,"
         " s:I, s:I, s:f, s:o, s:o, s:b}",
-        "conf", make_text(c->conf), "label", make_text(c->label), "verdict",
+        "conf", json_out_string(c->conf), "label", json_out_string(c->label), "verdict",
         dry_verdict_name(c->verdict), "recorded", c->is_recorded, "default",
         c->is_default, "allowed", c->is_allowed, "oom", run->oom, "oom_at_event",
         make_known(run->oom, run->oom_event), "oom_bytes",
@@ -586,7 +580,7 @@ make_candidate(const struct dry_candidate *c)
         (json_int_t)run->stats.num_device_alloc, "num_device_free",
         (json_int_t)run->stats.num_device_free, "driver_time_us",
         (double)run->driver_time_ns / 1000.0, "since",
-        c->since[0] ? make_text(c->since) : json_null(), "caveats",
+        c->since[0] ? json_out_string(c->since) : json_null(), "caveats",
         make_caveats(c->caveats), "proved", c->is_proved);
 }
 
@@ -608,7 +602,7 @@ make_releases(const struct dry_releases *r)
 {
     return json_pack("{s:s, s:s, s:b, s:b, s:o}", "first", r->first, "last", r->last,
                      "reproduces", r->reproduces, "has_gap", r->has_gap, "not_before",
-                     r->not_before[0] ? make_text(r->not_before) : json_null());
+                     r->not_before[0] ? json_out_string(r->not_before) : json_null());
 }
 
 static json_t *
@@ -647,23 +641,23 @@ recommend_report_print_json(const struct recommend_report *report)
     json_t *root = json_pack(
         "{s:s, s:o, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
         " s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "schema", "drystone.recommend/1", "file", make_text(report->file), "device",
+        "schema", "drystone.recommend/1", "file", json_out_string(report->file), "device",
         (int)v.recorded->device, "events", json_out_number(v.check->event_count), "goal",
         dry_goal_name(s->goal), "outcome", dry_outcome_name(s->outcome), "best",
         make_known(has_best, s->best), "conf",
-        has_best ? make_text(v.candidates[s->best].conf) : json_null(), "recorded",
+        has_best ? json_out_string(v.candidates[s->best].conf) : json_null(), "recorded",
         json_out_number(s->recorded), "capacity_bytes",
         make_known(is_limited, s->capacity_bytes), "margin_bytes",
         make_known(is_limited && has_best, s->margin_bytes), "floor_bytes",
         json_out_number(s->floor_bytes), "floor_event",
         make_known(s->floor_event != SIZE_MAX, s->floor_event), "min_gain_bytes",
         json_out_number(s->min_gain_bytes), "capacity_step_bytes",
-        json_out_number(s->capacity_step_bytes), "kept", make_text(s->kept),
+        json_out_number(s->capacity_step_bytes), "kept", json_out_string(s->kept),
         "kept_is_lost", s->kept_is_lost, "runs", json_out_number(s->run_count), "trust",
         make_trust(&v), "oom", make_oom(&v), "candidates", make_candidates(&v),
         "capacity_high_bytes",
         make_known(s->capacity_high_bytes > 0, s->capacity_high_bytes), "retries",
         json_out_number(s->recorded_retries), "evidence_gap",
-        s->evidence_gap ? make_text(s->evidence_gap) : json_null());
+        s->evidence_gap ? json_out_string(s->evidence_gap) : json_null());
     return json_out_print("recommend", root);
 }

@@ -366,12 +366,6 @@ replay_report_print(const struct replay_report *r)
 /* --- JSON --------------------------------------------------------------------------------- */
 
 static json_t *
-make_text(const char *text)
-{
-    return json_out_text(text, strlen(text));
-}
-
-static json_t *
 make_event(size_t event)
 {
     return event == SIZE_MAX ? json_null() : json_out_number(event);
@@ -383,12 +377,12 @@ make_check(const struct dry_replay_check *c)
     json_t *mismatch = json_null();
     if (c->has_mismatch)
         mismatch = json_pack("{s:o, s:o}", "event", make_event(c->first_mismatch.event),
-                             "what", make_text(c->first_mismatch.what));
+                             "what", json_out_string(c->first_mismatch.what));
     return json_pack(
         "{s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
         " s:o, s:o, s:o, s:o, s:o, s:o}",
         "possible", c->possible, "exact", c->exact, "compat", c->compat, "reason",
-        c->possible ? json_null() : make_text(c->reason), "segment_events",
+        c->possible ? json_null() : json_out_string(c->reason), "segment_events",
         json_out_number(c->segment_event_count), "matched",
         json_out_number(c->segment_event_matched), "allocs",
         json_out_number(c->alloc_count), "allocs_matched",
@@ -420,10 +414,10 @@ make_recorded(const struct dry_replay_recorded *rec)
         "allocated_peak_bytes",
         make_known(rec->allocated_peak_bytes > 0, rec->allocated_peak_bytes),
         "reserved_end_bytes", make_known(is_known, rec->reserved_end_bytes), "place",
-        rec->place[0] ? make_text(rec->place) : json_null(), "conf",
-        make_text(recorded_conf_of(rec)), "conf_problem",
-        rec->conf_problem ? make_text(rec->conf_problem) : json_null(), "oom", rec->oom,
-        "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
+        rec->place[0] ? json_out_string(rec->place) : json_null(), "conf",
+        json_out_string(recorded_conf_of(rec)), "conf_problem",
+        rec->conf_problem ? json_out_string(rec->conf_problem) : json_null(), "oom",
+        rec->oom, "oom_at_event", rec->oom ? make_event(rec->oom_event) : json_null(),
         "capacity_bytes", make_known(rec->capacity_bytes > 0, rec->capacity_bytes),
         "capacity_low_bytes",
         make_known(rec->capacity_high_bytes > 0, rec->capacity_low_bytes),
@@ -489,7 +483,7 @@ make_order(const struct dry_run *run)
         return json_null();
     return json_pack(
         "{s:o, s:o}", "faults", json_out_number(run->order_fault_count), "first",
-        run->order_fault_count ? make_text(run->first_order_fault) : json_null());
+        run->order_fault_count ? json_out_string(run->first_order_fault) : json_null());
 }
 
 /* Add the figures that PyTorch has no name for. */
@@ -514,7 +508,7 @@ add_place_keys(json_t *made, const struct replay_report *r, const struct replay_
         {"packed", make_packed(run)},
         {"steady", make_steady(run)},
         {"order", make_order(run)},
-        {"release", r->across ? make_text(row->label) : json_null()},
+        {"release", r->across ? json_out_string(row->label) : json_null()},
     };
     bool ok = made != NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -536,7 +530,7 @@ make_run(const struct replay_report *r, const struct replay_row *row)
     json_t *made = json_pack(
         "{s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, "
         "s:o}",
-        "conf", make_text(conf_of(r, row)), "place", run->place, "as_recorded",
+        "conf", json_out_string(conf_of(r, row)), "place", run->place, "as_recorded",
         run->as_recorded, "oom", run->oom, "oom_at_event",
         run->oom ? make_event(run->oom_event) : json_null(), "reserved_peak_bytes",
         json_out_number(run->reserved_peak_bytes), "reserved_end_bytes",
@@ -569,7 +563,7 @@ replay_report_print_json(const char *command, const struct replay_report *r)
     json_t *root = NULL;
     if (runs)
         root = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "schema",
-                         "drystone.replay/1", "file", make_text(r->file), "device",
+                         "drystone.replay/1", "file", json_out_string(r->file), "device",
                          (int)rec->device, "events", json_out_number(check->event_count),
                          "self_check", make_check(check), "recorded", make_recorded(rec),
                          "runs", runs, "across",

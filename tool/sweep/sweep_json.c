@@ -6,25 +6,9 @@
 #include "sweep/sweep_report.h"
 
 static json_t *
-make_text(const char *text)
-{
-    return text ? json_out_text(text, strlen(text)) : json_null();
-}
-
-static json_t *
 make_device(uint64_t bytes)
 {
     return bytes == SWEEP_NO_DEVICE ? json_null() : json_out_number(bytes);
-}
-
-/* Append to a list; a failure leaves NULL. */
-static json_t *
-append(json_t *list, json_t *item)
-{
-    if (list && json_array_append_new(list, item) == 0)
-        return list;
-    json_decref(list);
-    return NULL;
 }
 
 /* --- what was swept ----------------------------------------------------------------------- */
@@ -35,12 +19,12 @@ make_file(const struct sweep_file *file)
     const struct dry_replay_check *check = dry_replay_get_check(file->replay);
     const struct dry_replay_recorded *rec = dry_replay_get_recorded(file->replay);
     return json_pack(
-        "{s:o, s:i, s:o, s:b, s:b, s:s, s:o, s:o}", "file", make_text(file->path),
+        "{s:o, s:i, s:o, s:b, s:b, s:s, s:o, s:o}", "file", json_out_string(file->path),
         "device", (int)rec->device, "events", json_out_number(file->event_count),
         "possible", (int)check->possible, "exact", (int)check->exact, "compat",
         check->compat, "recorded_place",
-        rec->place[0] ? make_text(rec->place) : json_null(), "recorded_conf",
-        make_text(strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf));
+        rec->place[0] ? json_out_string(rec->place) : json_null(), "recorded_conf",
+        json_out_string(strcmp(rec->place, "paged") == 0 ? rec->place_conf : rec->conf));
 }
 
 static json_t *
@@ -48,7 +32,7 @@ make_files(const struct sweep *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->file_count && list; i++)
-        list = append(list, make_file(&s->files[i]));
+        list = json_out_append(list, make_file(&s->files[i]));
     return list;
 }
 
@@ -62,10 +46,10 @@ make_budget(const struct sweep *s)
     }
     for (size_t i = 0; i < s->round_count && rounds; i++) {
         const struct sweep_round *r = &s->rounds[i];
-        rounds =
-            append(rounds, json_pack("{s:f, s:I, s:I}", "part",
-                                     1.0 / (double)(UINT32_C(1) << r->halvings), "tried",
-                                     (json_int_t)r->tried, "kept", (json_int_t)r->kept));
+        rounds = json_out_append(
+            rounds, json_pack("{s:f, s:I, s:I}", "part",
+                              1.0 / (double)(UINT32_C(1) << r->halvings), "tried",
+                              (json_int_t)r->tried, "kept", (json_int_t)r->kept));
     }
     return json_pack("{s:I, s:o}", "combinations", (json_int_t)s->budget, "rounds",
                      rounds);
@@ -82,7 +66,8 @@ make_settings(const struct sweep *s, const struct sweep_row *row)
     json_t *settings = json_object();
     for (size_t k = 0; k < s->grid.key_count && settings; k++) {
         const char *value = sweep_grid_value(&s->grid, row->combination, k)->text;
-        if (json_object_set_new(settings, s->grid.keys[k].name, make_text(value)) != 0) {
+        if (json_object_set_new(settings, s->grid.keys[k].name, json_out_string(value)) !=
+            0) {
             json_decref(settings);
             settings = NULL;
         }
@@ -106,7 +91,7 @@ make_file_figures(const struct sweep *s, const struct sweep_row *row)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->file_count && list; i++)
-        list = append(list, make_figures(&row->files[i]));
+        list = json_out_append(list, make_figures(&row->files[i]));
     return list;
 }
 
@@ -137,20 +122,21 @@ make_difference(const struct sweep *s, const struct sweep_row *row)
 static json_t *
 make_row(const struct sweep *s, const struct sweep_row *row)
 {
-    return json_pack(
-        "{s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "conf", make_text(row->conf),
-        "settings", make_settings(s, row), "recorded", (int)sweep_row_is_recorded(row),
-        "front", (int)row->is_front, "pruned_in_round",
-        row->pruned ? json_out_number(row->pruned) : json_null(), "worst_file",
-        make_text(s->files[row->worst_file].path), "figures", make_figures(&row->all),
-        "difference", make_difference(s, row), "files", make_file_figures(s, row));
+    return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "conf",
+                     json_out_string(row->conf), "settings", make_settings(s, row),
+                     "recorded", (int)sweep_row_is_recorded(row), "front",
+                     (int)row->is_front, "pruned_in_round",
+                     row->pruned ? json_out_number(row->pruned) : json_null(),
+                     "worst_file", json_out_string(s->files[row->worst_file].path),
+                     "figures", make_figures(&row->all), "difference",
+                     make_difference(s, row), "files", make_file_figures(s, row));
 }
 
 static json_t *
 make_refused(const struct sweep *s, const struct sweep_row *row)
 {
-    return json_pack("{s:o, s:o, s:o}", "conf", make_text(row->conf), "settings",
-                     make_settings(s, row), "why", make_text(row->refused));
+    return json_pack("{s:o, s:o, s:o}", "conf", json_out_string(row->conf), "settings",
+                     make_settings(s, row), "why", json_out_string(row->refused));
 }
 
 /* Return the rows that ran, or those that were refused. */
@@ -161,7 +147,8 @@ make_rows(const struct sweep *s, bool wants_refused)
     for (size_t i = 0; i < s->row_count && list; i++) {
         const struct sweep_row *row = &s->rows[i];
         if ((row->refused != NULL) == wants_refused)
-            list = append(list, wants_refused ? make_refused(s, row) : make_row(s, row));
+            list = json_out_append(list, wants_refused ? make_refused(s, row)
+                                                       : make_row(s, row));
     }
     return list;
 }
@@ -173,8 +160,9 @@ sweep_report_print_json(const struct sweep *s, const char *grid)
     return json_out_print(
         "sweep",
         json_pack("{s:s, s:o, s:o, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.sweep/1", "files", make_files(s), "grid", make_text(grid),
-                  "combinations", (json_int_t)s->grid.combination_count, "place",
+                  "drystone.sweep/1", "files", make_files(s), "grid",
+                  json_out_string(grid), "combinations",
+                  (json_int_t)s->grid.combination_count, "place",
                   s->place ? s->place : "torch", "capacity_bytes",
                   s->capacity_bytes ? json_out_number(s->capacity_bytes) : json_null(),
                   "budget", make_budget(s), "best", best ? json_integer(0) : json_null(),
