@@ -115,6 +115,13 @@ make_needs(const struct dry_report *r)
                      json_out_number(p->allocated_peak));
 }
 
+/* A peak of the main process; null: its allocator counts nothing. */
+static json_t *
+make_peak(const struct facts_process *p, uint64_t bytes)
+{
+    return p->is_counted ? json_out_number(bytes) : json_null();
+}
+
 static json_t *
 make_fits(const struct dry_report *r)
 {
@@ -133,9 +140,9 @@ dry_report_make_json(const struct dry_report *r)
         "s:o, "
         "s:s?, s:i}",
         "fits", make_fits(r), "card", t->launch.wish.card->name, "reserved_peak_bytes",
-        json_out_number(p->reserved_peak), "allocated_peak_bytes",
-        json_out_number(p->allocated_peak), "requested_peak_bytes",
-        json_out_number(p->requested_peak), "context_bytes_assumed",
+        make_peak(p, p->reserved_peak), "allocated_peak_bytes",
+        make_peak(p, p->allocated_peak), "requested_peak_bytes",
+        make_peak(p, p->requested_peak), "context_bytes_assumed",
         json_out_number(t->launch.wish.card->context_bytes), "nccl_bytes_assumed",
         json_out_number(p->nccl_bytes), "needs", make_needs(r), "moment",
         make_moment(t->verdict.view), "self_check", make_check(&t->verdict.check),

@@ -56,10 +56,15 @@ print_head(const struct dry_report *r, const struct term *term)
     uint64_t peak = trial_main(r->trial)->reserved_peak,
              nccl = trial_main(r->trial)->nccl_bytes, room = trial_room(card, nccl);
     char reserved[TERM_NUMBER_BYTES], spare[TERM_NUMBER_BYTES], total[TERM_NUMBER_BYTES];
-    fprintf(term->out, "%s%s%s: %s%s%s  %s%s of %s reserved at the peak",
-            term_style(term, TERM_BOLD), card->name, term_style(term, TERM_PLAIN),
-            term_style(term, outcomes[outcome].style), outcomes[outcome].word,
-            term_style(term, TERM_PLAIN), texts[outcome],
+    fprintf(term->out, "%s%s%s: %s%s%s  ", term_style(term, TERM_BOLD), card->name,
+            term_style(term, TERM_PLAIN), term_style(term, outcomes[outcome].style),
+            outcomes[outcome].word, term_style(term, TERM_PLAIN));
+    if (!trial_main(r->trial)->is_counted) {
+        fprintf(term->out,
+                "what it reserves is not known: its allocator counts nothing\n");
+        return;
+    }
+    fprintf(term->out, "%s%s of %s reserved at the peak", texts[outcome],
             term_format_bytes(peak, reserved),
             term_format_bytes(card->usable_bytes, total));
     if (outcome == TRIAL_FITS)
@@ -81,11 +86,13 @@ print_sums(const struct dry_report *r, const struct term *term)
 {
     const struct facts_process *p = trial_main(r->trial);
     fprintf(term->out, "\n");
-    print_row(term, "requested", p->requested_peak,
-              "what tensors asked for, at the peak");
-    print_row(term, "allocated", p->allocated_peak,
-              "in blocks of the allocator, at the peak");
-    print_row(term, "reserved", p->reserved_peak, "taken from the card, at the peak");
+    if (p->is_counted) {
+        print_row(term, "requested", p->requested_peak,
+                  "what tensors asked for, at the peak");
+        print_row(term, "allocated", p->allocated_peak,
+                  "in blocks of the allocator, at the peak");
+        print_row(term, "reserved", p->reserved_peak, "taken from the card, at the peak");
+    }
     print_row(term, "context", r->trial->launch.wish.card->context_bytes,
               "taken by CUDA itself: assumed, a constant of the card");
     if (p->nccl_bytes > 0)

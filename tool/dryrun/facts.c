@@ -50,6 +50,7 @@ take_facts(struct json_in *in, struct facts_process *p)
     struct json_at devices = json_in_key(&root, "devices");
     struct json_at steps = json_in_key(&root, "steps");
     const char *rank = text_of(p->json, "rank");
+    p->is_counted = devices.value != NULL;
     take_devices(in, &devices, p);
     p->step_count = json_in_unsigned(in, &steps);
     p->seconds = json_number_value(json_object_get(p->json, "seconds"));

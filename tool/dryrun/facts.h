@@ -28,6 +28,7 @@ struct facts_process {
     const char *stopped; /* why it was ended; NULL: it ended by itself */
     const char *error;   /* the exception that ended it, "Kind: text"; NULL: none */
     const char *torch;
+    bool is_counted; /* its allocator told peaks: CUDAPluggableAllocator does not */
     bool has_oom;
     bool is_exact; /* its snapshot replays to the address; the caller says so */
     bool is_stuck; /* it went on without a step or a new peak, until it was ended */

@@ -34,14 +34,10 @@ static const struct option_spec specs[] = {
      .help = "keep what was found of each file in this SQLite file, and read no file "
              "again that it has"},
     {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
-     .help = "do part K of N, from 0, into a store of its own and print nothing; auto: "
-             "as the environment of a numbered task says, auto/N where it does not "
-             "tell how many",
-     .needs = {"store", "of a pass with a --store"}},
+     .help = WORK_PART_HELP, .needs = {"store", WORK_WANTS_STORE}},
     {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
-     .help = "first take in all parts beside the store",
-     .needs = {"store", "of a pass with a --store"},
-     .refuses = {{"part", "of the process that comes after all parts"}}},
+     .help = WORK_MERGE_HELP, .needs = {"store", WORK_WANTS_STORE},
+     .refuses = {{"part", WORK_NO_PART}}},
     {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
      .help = "files read at once; default: as many as there are cores", .min = 1,
      .max = WORK_THREADS_MAX},

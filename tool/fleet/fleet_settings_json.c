@@ -6,8 +6,8 @@
 #include <drystone/drystone.h>
 
 #include "base/fail.h"
-#include "base/json_in.h"
 #include "base/json_out.h"
+#include "fleet/fleet_in.h"
 #include "fleet/fleet_settings.h"
 #include "fleet/fleet_study.h"
 
@@ -165,114 +165,58 @@ fleet_settings_try(const char *path, uint64_t memory_bytes_max,
 
 /* --- in ----------------------------------------------------------------------------------- */
 
-struct reader {
-    struct json_in in;
-    struct fleet_search *search;
-    size_t text_used;
-};
+static const char *
+name_verdict(unsigned i)
+{
+    return dry_verdict_name((enum dry_verdict)i);
+}
 
 static const char *
-take_text(struct reader *r, const struct json_at *object, const char *key)
+name_outcome(unsigned i)
 {
-    struct json_at at = json_in_key(object, key);
-    const char *text = json_in_text(&r->in, &at, "");
-    if (!*text)
-        return "";
-    char *copy = r->search->texts + r->text_used;
-    size_t size = strlen(text) + 1;
-    memcpy(copy, text, size);
-    r->text_used += size;
-    return copy;
-}
-
-static uint64_t
-take_number(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_unsigned(&r->in, &at);
-}
-
-static bool
-take_flag(struct reader *r, const struct json_at *object, const char *key)
-{
-    struct json_at at = json_in_key(object, key);
-    return json_in_flag(&r->in, &at, false);
-}
-
-static enum dry_verdict
-take_verdict(struct reader *r, const struct json_at *object)
-{
-    struct json_at at = json_in_key(object, "verdict");
-    const char *text = json_in_text(&r->in, &at, "");
-    for (unsigned i = 0; i < DRY_VERDICT_COUNT; i++) {
-        if (strcmp(text, dry_verdict_name((enum dry_verdict)i)) == 0)
-            return (enum dry_verdict)i;
-    }
-    json_in_fail(&r->in, &at, "no verdict");
-    return DRY_VERDICT_FAILS;
-}
-
-static enum dry_outcome
-take_outcome(struct reader *r, const struct json_at *object)
-{
-    struct json_at at = json_in_key(object, "outcome");
-    const char *text = json_in_text(&r->in, &at, "");
-    for (unsigned i = 0; i < DRY_OUTCOME_COUNT; i++) {
-        if (strcmp(text, dry_outcome_name((enum dry_outcome)i)) == 0)
-            return (enum dry_outcome)i;
-    }
-    json_in_fail(&r->in, &at, "no outcome");
-    return DRY_OUTCOME_NO_EVIDENCE;
+    return dry_outcome_name((enum dry_outcome)i);
 }
 
 static void
-read_candidate(struct reader *r, const struct json_at *at, struct fleet_candidate *c)
+read_candidate(struct fleet_in *r, const struct json_at *at, struct fleet_candidate *c)
 {
     static const char *const keys[] = {
         "label",   "conf",       "since",    "verdict",    "allowed",   "recorded",
         "caveats", "peak_bytes", "has_gain", "gain_bytes", "gets_past", NULL};
     json_in_object(&r->in, at, keys);
     *c = (struct fleet_candidate){
-        .label = take_text(r, at, "label"),
-        .conf = take_text(r, at, "conf"),
-        .since = take_text(r, at, "since"),
-        .verdict = take_verdict(r, at),
-        .is_allowed = take_flag(r, at, "allowed"),
-        .is_recorded = take_flag(r, at, "recorded"),
-        .caveats = (uint32_t)(take_number(r, at, "caveats") & UINT32_MAX),
-        .peak_bytes = take_number(r, at, "peak_bytes"),
-        .has_gain = take_flag(r, at, "has_gain"),
-        .gain_bytes = take_number(r, at, "gain_bytes"),
-        .gets_past = take_flag(r, at, "gets_past"),
+        .label = fleet_in_text(r, at, "label"),
+        .conf = fleet_in_text(r, at, "conf"),
+        .since = fleet_in_text(r, at, "since"),
+        .verdict = (enum dry_verdict)fleet_in_word(r, at, "verdict", name_verdict,
+                                                   DRY_VERDICT_COUNT),
+        .is_allowed = fleet_in_flag(r, at, "allowed"),
+        .is_recorded = fleet_in_flag(r, at, "recorded"),
+        .caveats = (uint32_t)(fleet_in_number(r, at, "caveats") & UINT32_MAX),
+        .peak_bytes = fleet_in_number(r, at, "peak_bytes"),
+        .has_gain = fleet_in_flag(r, at, "has_gain"),
+        .gain_bytes = fleet_in_number(r, at, "gain_bytes"),
+        .gets_past = fleet_in_flag(r, at, "gets_past"),
     };
 }
 
 static void
-read_search(struct reader *r, const struct json_at *root)
+read_search(struct fleet_in *r, const struct json_at *root)
 {
     static const char *const keys[] = {"schema",      "why",        "outcome",
                                        "short_bytes", "candidates", NULL};
-    struct fleet_search *s = r->search;
-    struct json_at schema = json_in_key(root, "schema"),
-                   list = json_in_key(root, "candidates");
+    struct fleet_search *s = r->into;
+    struct json_at list = json_in_key(root, "candidates");
     json_in_object(&r->in, root, keys);
-    if (strcmp(json_in_text(&r->in, &schema, ""), "drystone.fleet.settings/1") != 0)
-        json_in_fail(&r->in, &schema, "not drystone.fleet.settings/1");
-    s->why = take_text(r, root, "why");
-    s->outcome = take_outcome(r, root);
-    s->short_bytes = take_number(r, root, "short_bytes");
+    fleet_in_schema(r, root, "drystone.fleet.settings/1");
+    s->why = fleet_in_text(r, root, "why");
+    s->outcome = (enum dry_outcome)fleet_in_word(r, root, "outcome", name_outcome,
+                                                 DRY_OUTCOME_COUNT);
+    s->short_bytes = fleet_in_number(r, root, "short_bytes");
     s->is_there = !*s->why;
-    size_t count = json_in_list(&r->in, &list);
-    if (count > FLEET_CANDIDATES_MAX)
-        json_in_fail(&r->in, &list, "more than %d", FLEET_CANDIDATES_MAX);
-    if (r->in.status != DRY_OK)
-        return;
-    s->candidates = calloc(count + 1, sizeof *s->candidates);
-    if (!s->candidates) {
-        r->in.status = fail_at(r->in.err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
+    size_t count = fleet_in_count(r, &list, FLEET_CANDIDATES_MAX);
+    s->candidates = fleet_in_memory(r, count, sizeof *s->candidates);
+    for (size_t i = 0; s->candidates && i < count; i++) {
         struct json_at at = json_in_element(&list, i);
         read_candidate(r, &at, &s->candidates[i]);
         s->candidate_count = i + 1;
@@ -283,21 +227,11 @@ enum dry_status
 fleet_settings_read(const char *text, size_t length, struct fleet_search *search,
                     struct dry_error *err)
 {
-    struct reader r = {.in = {.err = err}, .search = search};
-    json_t *value = NULL;
+    struct fleet_in r = {.into = search};
     *search = (struct fleet_search){.why = ""};
-    enum dry_status status = json_in_parse(text, length, &value, err);
-    if (status != DRY_OK)
-        return status;
-    search->texts = malloc(length + 1);
-    if (search->texts) {
-        struct json_at root = {.value = value};
-        read_search(&r, &root);
-    } else {
-        r.in.status = fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory");
-    }
-    json_decref(value);
-    return r.in.status;
+    enum dry_status status = fleet_in_read(&r, text, length, read_search, err);
+    search->texts = r.texts;
+    return status;
 }
 
 void

@@ -52,14 +52,10 @@ static const struct option_spec specs[] = {
     {"store", 0, "FILE", OPTION_STRING, offsetof(struct values, store),
      .help = "keep all results in this SQLite file, and go on from those it has"},
     {"part", 0, "K/N", OPTION_STRING, offsetof(struct values, part),
-     .help = "do part K of N, from 0, into a store of its own and print nothing; auto: "
-             "as the environment of a numbered task says, auto/N where it does not "
-             "tell how many",
-     .needs = {"store", "of a sweep with a --store"}},
+     .help = WORK_PART_HELP, .needs = {"store", WORK_WANTS_STORE}},
     {"merge", 0, NULL, OPTION_FLAG, offsetof(struct values, merge),
-     .help = "first take in all parts beside the store",
-     .needs = {"store", "of a sweep with a --store"},
-     .refuses = {{"part", "of the process that comes after all parts"}}},
+     .help = WORK_MERGE_HELP, .needs = {"store", WORK_WANTS_STORE},
+     .refuses = {{"part", WORK_NO_PART}}},
     {"rows", 'n', "ROWS", OPTION_INT, offsetof(struct values, rows),
      .help = "how many rows of the table, 0 for all; default 20; --json has all",
      .max = NO_MAX, .refuses = {{"json", "of the table"}}},

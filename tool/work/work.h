@@ -58,6 +58,14 @@ struct work_options {
     bool is_local;     /* by this process alone, whoever started it: later, small work */
 };
 
+/* The texts of --part and --merge, which two commands have; both need --store. */
+#define WORK_PART_HELP                                                                   \
+    "do part K of N, from 0, into a store of its own and print nothing; auto: as the "   \
+    "environment of a numbered task says, auto/N where it does not tell how many"
+#define WORK_MERGE_HELP "first take in all parts beside the store"
+#define WORK_WANTS_STORE "of work with a --store"
+#define WORK_NO_PART "of the process that comes after all parts"
+
 struct work_results {
     size_t count;
     char **texts;      /* count of them */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who holds the memory at the cursor, or what was born and what died between two cursors: a table that sorts, and
+ * Shows who holds the memory at the cursor, or what was born and what died between two: a table that sorts, and
  * icicles of frames, by line, function, file or category. The lines of one moment are the answer "owners", as
  * `drystone top` prints them; all else is summed up here, of the allocations that are alive.
  */
