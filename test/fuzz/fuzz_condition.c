@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/condition.h"
+#include "gate/condition.h"
 
 #define TEXT_BYTES_MAX 4096
 

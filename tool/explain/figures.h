@@ -7,10 +7,10 @@
  * pages of the manual list them.
  */
 
-#include "base/gate.h"
 #include "explain/diff_report.h"
 #include "explain/explain_report.h"
 #include "explain/steps_report.h"
+#include "gate/gate.h"
 
 /* Check what was given to a command, before any work. An exit_code. */
 int figures_check(const char *command, const struct gate_values *values,

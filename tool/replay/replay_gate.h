@@ -7,7 +7,7 @@
  * condition is on every run that was asked for.
  */
 
-#include "base/gate.h"
+#include "gate/gate.h"
 #include "replay/replay_report.h"
 
 /* Check what was given, before any work. An exit_code. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in gate.h. Conditions are read twice: to be checked, and to be judged. */
-#include "base/gate.h"
+#include "gate/gate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/gate_file.h"
-#include "base/gate_note.h"
 #include "base/json_out.h"
 #include "base/report.h"
 #include "base/term.h"
+#include "gate/gate_file.h"
+#include "gate/gate_note.h"
 
-/* What --baseline alone asks of every figure that is watched. */
+/* The condition that --baseline alone puts on every figure that is watched. */
 #define TOLERANCE_HUNDREDTHS 100u
 
 struct judge {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in condition.h. The text is read once, from left to right. */
-#include "base/condition.h"
+#include "gate/condition.h"
 
 #include <stdarg.h>
 #include <stdio.h>

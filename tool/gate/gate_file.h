@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/gate.h"
+#include "gate/gate.h"
 
 struct gate_baseline {
     json_t *root; /* NULL: there is no such file yet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The idea stands in gate_file.h. The file is hostile input and checked whole when read. */
-#include "base/gate_file.h"
+#include "gate/gate_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

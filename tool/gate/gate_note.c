@@ -3,7 +3,7 @@
  * The forms stand in gate_note.h. GitHub's is described in its documentation of workflow
  * commands, with the escapes of its own toolkit; GitLab's in that of Code Quality.
  */
-#include "base/gate_note.h"
+#include "gate/gate_note.h"
 
 #include <inttypes.h>
 #include <stdio.h>

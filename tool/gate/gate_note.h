@@ -3,13 +3,13 @@
 #define TOOL_GATE_NOTE_H
 
 /*
- * What a gate found, in the form that a forge shows beside a change: GitHub's workflow
+ * The findings of a gate, in the form that a forge shows beside a change: GitHub's workflow
  * commands, one a line, or GitLab's Code Quality report, one JSON array.
  */
 
 #include <jansson.h>
 
-#include "base/gate.h"
+#include "gate/gate.h"
 
 enum gate_forge { GATE_FORGE_NONE, GATE_FORGE_GITHUB, GATE_FORGE_GITLAB, GATE_FORGE_BAD };
 

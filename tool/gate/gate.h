@@ -14,8 +14,8 @@
  * names the baseline, every figure that is watched may be 1 % more than in it.
  */
 
-#include "base/condition.h"
 #include "base/options.h"
+#include "gate/condition.h"
 
 struct gate_values {
     struct option_list fail_if;

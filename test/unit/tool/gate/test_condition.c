@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/condition.h"
+#include "gate/condition.h"
 
 #define MIB (UINT64_C(1) << 20)
 
