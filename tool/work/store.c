@@ -224,7 +224,7 @@ store_merge(struct store *s, const char *file)
 {
     struct store *other;
     int code = store_open(s->name, file, &other);
-    if (code != EXIT_FINE)
+    if (code != EXIT_FINE || !other)
         return code;
     code = copy_rows(s, other);
     int closed = store_close(other);
