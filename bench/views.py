@@ -3,12 +3,14 @@
 
 A snapshot of EVENTS events (default 10000000) is generated and served. Tiles are drawn by chance
 from each level, moments and pages of events from the device, seeded. Beside the time by the clock
-stands the server's own of a core, which other programs of the machine disturb less.
+stands the server's own of a core, which other programs of the machine disturb less. With node, the
+packages of viewer/ and a Chromium, the page is opened, too: viewer/test/measure.mjs.
 """
 import json
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -23,6 +25,9 @@ SEED = 20261127
 ASKED = 9  # times, of each kind
 UP_WANTED_S = 8
 ANSWER_WANTED_MS = 50
+DRAWN_WANTED_MS = 100
+FIRST_WANTED_MS = 1000  # from the address to the picture
+CHROMIUM = ("chromium", "chromium-headless-shell", "google-chrome")
 
 
 def cpu_seconds(pid):
@@ -82,6 +87,24 @@ def measure_server(tool, path):
         for name, keys in questions(device, random.Random(SEED)):
             print_row(name, *measure(s, keys))
         print(f"{peak_bytes(s.process.pid) / 1e6:.0f} MB at most")
+        measure_page(f"http://127.0.0.1:{s.port}/{s.token}/")
+
+
+def measure_page(url):
+    viewer = ROOT / "viewer"
+    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if not chromium or not shutil.which("node") or not (viewer / "node_modules").exists():
+        print("the page was not opened: that takes node, a Chromium, and `npm ci` in viewer")
+        return
+    done = subprocess.run(["node", viewer / "test/measure.mjs", chromium, url],
+                          capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    print(f"\n{'in Chromium, 1920 x 1080':<26}{'ms':>8}{'most':>8}{'drawing':>9}{'most':>8}{'wanted':>8}")
+    for row in told["rows"]:
+        took, drawn = ([take[key] for take in row["takes"]] for key in ("ms", "drawn"))
+        print(f"{row['name']:<26}{statistics.median(took):>8.0f}{max(took):>8.0f}"
+              f"{statistics.median(drawn):>9.1f}{max(drawn):>8.1f}{DRAWN_WANTED_MS:>8}")
+    print(f"a first picture is wanted in {FIRST_WANTED_MS} ms; heap {told['heap_bytes'] / 2 ** 20:.0f} MiB")
 
 
 def run(events, machine, build):

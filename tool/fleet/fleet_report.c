@@ -437,11 +437,13 @@ fleet_report_print(const struct fleet_report *r)
     struct term term;
     term_init(&term, stdout);
     print_head(r, &term);
-    print_findings(r, &term);
-    if (!print_groups(r, &term) || !print_ranks(r, &term) || !print_steps(r, &term))
-        return false;
-    print_failure(r, &term);
-    print_change(r, &term);
+    if (r->judgement->used_count > 0) {
+        print_findings(r, &term);
+        if (!print_groups(r, &term) || !print_ranks(r, &term) || !print_steps(r, &term))
+            return false;
+        print_failure(r, &term);
+        print_change(r, &term);
+    }
     print_files(r, &term);
     return true;
 }

@@ -95,12 +95,6 @@ crew_begin(const struct work *work, unsigned threads)
 }
 
 size_t
-crew_room(const struct crew *c)
-{
-    return c->thread_count * 2 - c->given;
-}
-
-size_t
 crew_busy(const struct crew *c)
 {
     return c->given;
@@ -109,7 +103,7 @@ crew_busy(const struct crew *c)
 bool
 crew_wants(const struct crew *c)
 {
-    return crew_room(c) > 0;
+    return c->given < c->thread_count * 2;
 }
 
 void

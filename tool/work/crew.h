@@ -37,8 +37,7 @@ void crew_give(struct crew *crew, size_t task);
 bool crew_take(struct crew *crew, struct crew_result *result);
 /* The same without waiting; false as well if no result is there yet. */
 bool crew_poll(struct crew *crew, struct crew_result *result);
-/* How many more tasks crew_wants(), and how many are given and not taken back. */
-size_t crew_room(const struct crew *crew);
+/* How many tasks are given and not taken back. */
 size_t crew_busy(const struct crew *crew);
 /* Wait for the tasks that are being done; drop the others and what nobody took. */
 void crew_end(struct crew *crew);

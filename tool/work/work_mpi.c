@@ -31,7 +31,7 @@ struct job {
     int rank, size;
     size_t next;     /* rank 0: the due task to hand out */
     size_t sent_off; /* rank 0: ranks that know that nothing is left */
-    size_t asked;    /* others: tasks that are asked for and not here */
+    bool has_asked;  /* others: a task that is not here yet */
     bool is_over;    /* others: nothing is left */
 };
 
@@ -154,7 +154,7 @@ receive_task(struct job *j)
         return false;
     uint64_t task;
     MPI_Recv(&task, 1, MPI_UINT64_T, 0, TAG_TASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    j->asked--;
+    j->has_asked = false;
     if (task == NO_TASK)
         j->is_over = true;
     else
@@ -168,9 +168,9 @@ follow(struct job *j)
 {
     struct crew_result result;
     while (!j->is_over || crew_busy(j->crew) > 0) {
-        if (!j->is_over && j->asked == 0 && crew_wants(j->crew)) {
+        if (!j->is_over && !j->has_asked && crew_wants(j->crew)) {
             MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_ASK, MPI_COMM_WORLD);
-            j->asked++;
+            j->has_asked = true;
         }
         bool has_task = receive_task(j);
         bool has_result = crew_poll(j->crew, &result);

@@ -117,6 +117,14 @@ def check_parts(text):
     expect("parts give the same", said == text)
 
 
+def check_none_is_fine():
+    (work / "broken").mkdir()
+    (work / "broken/rank0.pickle").write_bytes(b"\x80\x04](")
+    said, told = fleet("broken", code=3)
+    expect("nothing is said of no rank", "What to change" not in said and "byte 4" in said)
+    expect("none can be used", "none of the files can be used" in told)
+
+
 def check_names():
     job = work / "well0"
     for rank, file in enumerate(sorted(job.iterdir(), key=lambda f: int(
@@ -165,6 +173,7 @@ check_healthy()
 told = check_sick()
 check_threads_and_store(told)
 check_parts(told)
+check_none_is_fine()
 check_names()
 check_few()
 check_refusals()
