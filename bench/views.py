@@ -19,7 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test/view"))
-import server  # noqa: E402
+import view_server  # noqa: E402
 
 SEED = 20261127
 ASKED = 9  # times, of each kind
@@ -77,7 +77,7 @@ def print_row(name, longest, took, core):
 
 def measure_server(tool, path):
     begin = time.monotonic()
-    with server.Server(tool, path) as s:
+    with view_server.Server(tool, path) as s:
         up = time.monotonic() - begin
         core, memory = cpu_seconds(s.process.pid), peak_bytes(s.process.pid)
         print(f"up in {up:.2f} s, {core:.2f} s of a core (wanted: {UP_WANTED_S} s); "

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from server import Server
+from view_server import Server
 
 SEED = 20261127
 PLACES = 64       # connections that the server has at once

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 
-from server import Server
+from view_server import Server
 
 SEED = 20261127
 
