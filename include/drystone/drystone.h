@@ -4,6 +4,7 @@
 
 /* Include everything public, bottom up. Each header also stands alone. */
 
+#include <drystone/live.h>
 #include <drystone/memory.h>
 #include <drystone/status.h>
 

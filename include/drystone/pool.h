@@ -620,6 +620,8 @@ struct dry_pool_segment {
     struct dry_pool_id pool;
     uint32_t context; /* of the request that got it; DRY_NONE if none */
     bool is_large, is_expandable;
+    uint64_t
+        page_bytes; /* what can go back alone: a page of an expandable one, else `size` */
 };
 struct dry_pool_part {
     uint64_t address, size, requested;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* sysconf() and the clock, asked anew each time. */
+/* sysconf(), clocks and the process, asked anew each time. */
 #include "os/system.h"
 
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,4 +30,30 @@ dryi_system_time_us(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+uint64_t
+dryi_system_uptime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t
+dryi_system_process(void)
+{
+    return (uint64_t)getpid();
+}
+
+void
+dryi_system_process_name(char *text, size_t room)
+{
+    int file = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, text, room - 1);
+    if (file >= 0)
+        close(file);
+    text[got > 0 ? got : 0] = '\0';
+    if (got > 0 && text[got - 1] == '\n')
+        text[got - 1] = '\0';
 }

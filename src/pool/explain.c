@@ -38,22 +38,34 @@ struct measures {
     uint64_t page[2];   /* small, large */
 };
 
+void
+dryi_explain_pages(const struct dry_pool *pool, uint64_t page[2])
+{
+    struct dry_device_traits traits;
+    if (pool->options.placement == DRY_PLACEMENT_TORCH) {
+        page[0] = SMALL_PAGE_TORCH;
+        page[1] = pool->torch_conf.large_segment_size;
+        return;
+    }
+    pool->device.ops->get_traits(pool->device.self, &traits);
+    page[0] = page[1] = traits.page_bytes > 0 ? traits.page_bytes : ROUND_LARGE;
+}
+
 static struct measures
 measure_paged(const struct dry_pool *pool)
 {
-    struct dry_device_traits traits;
     struct dryi_paged_conf conf;
-    pool->device.ops->get_traits(pool->device.self, &traits);
-    uint64_t page = traits.page_bytes > 0 ? traits.page_bytes : ROUND_LARGE;
+    uint64_t page[2];
+    dryi_explain_pages(pool, page);
     dryi_paged_conf_init(&conf);
     if (dryi_paged_conf_parse(pool->conf, pool->conf_length, dryi_torch_conf_has, &conf,
                               NULL) != DRY_OK)
         dryi_paged_conf_init(&conf); /* create has read it, too */
     return (struct measures){.pool = pool,
                              .small_max = conf.small_max,
-                             .new_min = page,
-                             .new_small = page,
-                             .page = {page, page}};
+                             .new_min = page[1],
+                             .new_small = page[0],
+                             .page = {page[0], page[1]}};
 }
 
 static struct measures
@@ -61,15 +73,16 @@ measure(const struct dry_pool *pool)
 {
     if (pool->options.placement != DRY_PLACEMENT_TORCH)
         return measure_paged(pool);
-    uint64_t large = pool->torch_conf.large_segment_size;
+    uint64_t page[2];
+    dryi_explain_pages(pool, page);
     bool is_expandable = pool->torch_conf.expandable_segments;
     return (struct measures){.pool = pool,
                              .is_torch = true,
                              .is_expandable = is_expandable,
                              .small_max = SMALL_MAX_TORCH,
-                             .new_min = is_expandable ? large : ROUND_LARGE,
+                             .new_min = is_expandable ? page[1] : ROUND_LARGE,
                              .new_small = SMALL_PAGE_TORCH,
-                             .page = {SMALL_PAGE_TORCH, large}};
+                             .page = {page[0], page[1]}};
 }
 
 static uint64_t

@@ -38,6 +38,11 @@ struct dryi_explain_sums {
     uint64_t worst_address, worst_hole, worst_gain; /* gain: unused bytes beside it */
 };
 
+struct dry_pool;
+
+/* The sizes of pages of a pool's expandable segments: small ones, large ones. */
+void dryi_explain_pages(const struct dry_pool *pool, uint64_t page[2]);
+
 void dryi_explain_segment(struct dryi_explain_sums *sums,
                           const struct dryi_explain_request *request,
                           const struct dryi_segment_info *segment,

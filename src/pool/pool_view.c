@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "pool/explain.h"
 #include "pool/history.h"
 #include "pool/pool_address.h"
 #include "pool/pool_lock.h"
@@ -138,6 +139,7 @@ struct walk {
     enum dry_status (*visit)(void *self, const struct dry_pool_segment *segment,
                              const struct dry_pool_part *parts, size_t count);
     void *self;
+    uint64_t page[2];
 };
 
 static enum dry_status
@@ -169,6 +171,7 @@ visit_segment(void *visitor, const struct dryi_segment_info *s,
         .context = dryi_history_segment(pool, s->addr),
         .is_large = s->is_large,
         .is_expandable = s->is_expandable,
+        .page_bytes = s->is_expandable ? w->page[s->is_large] : s->size,
     };
     return w->visit(w->self, &segment, pool->parts, count);
 }
@@ -181,6 +184,7 @@ dryi_pool_walk(struct dry_pool *pool,
                void *self)
 {
     struct walk walk = {.pool = pool, .visit = visit, .self = self};
+    dryi_explain_pages(pool, walk.page);
     return pool->place.ops->walk(pool->place.self, visit_segment, &walk);
 }
 

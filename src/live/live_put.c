@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Figures go into the page by plain stores between two stores of the sequence: the writer of
+ * Linux's seqlocks. A reader reads by system calls, which the kernel's copy orders.
+ */
+#include "live/live_put.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "live/live_detail.h"
+#include "os/system.h"
+
+struct dry_live_source *
+dryi_live_begin(struct dry_live *live, uint32_t number)
+{
+    struct dry_live_slot *slot = &dryi_live_page(live)->slots[number];
+    DRYI_ASSERT(slot->sequence % 2 == 0);
+    __atomic_store_n(&slot->sequence, slot->sequence + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return &slot->source;
+}
+
+void
+dryi_live_end(struct dry_live *live, uint32_t number)
+{
+    struct dry_live_slot *slot = &dryi_live_page(live)->slots[number];
+    DRYI_ASSERT(slot->sequence % 2 == 1);
+    __atomic_store_n(&slot->sequence, slot->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* Copy the rows that count; what is left behind them is not read. */
+static void
+copy_detail(struct dry_live_detail *to, const struct dry_live_detail *from, uint64_t now)
+{
+    memcpy(to, from, offsetof(struct dry_live_detail, lanes));
+    memcpy(to->lanes, from->lanes, from->lane_count * sizeof *to->lanes);
+    memcpy(to->lines, from->lines, from->line_count * sizeof *to->lines);
+    to->at_ns = now;
+}
+
+/* Write what is not NULL, as one moment. */
+static void
+write_source(struct dry_live *live, uint32_t number,
+             const struct dry_live_figures *figures, const struct dry_live_detail *detail)
+{
+    uint64_t now = dryi_system_uptime_ns();
+    struct dry_live_source *source = dryi_live_begin(live, number);
+    if (detail)
+        copy_detail(&source->detail, detail, now);
+    if (figures) {
+        source->figures = *figures;
+        source->updated_ns = now;
+        source->updates++;
+    }
+    dryi_live_end(live, number);
+}
+
+/* --- what a pool and a pinned cache count ------------------------------------------------- */
+
+static uint64_t
+bytes_of(int64_t figure)
+{
+    return figure > 0 ? (uint64_t)figure : 0;
+}
+
+static void
+take_pool_figures(const struct dryi_live_look *look, struct dry_live_figures *figures)
+{
+    const struct dry_stats *s = &look->stats;
+    *figures = (struct dry_live_figures){
+        .reserved = bytes_of(s->reserved_bytes.all.current),
+        .allocated = bytes_of(s->allocated_bytes.all.current),
+        .active = bytes_of(s->active_bytes.all.current),
+        .requested = bytes_of(s->requested_bytes.all.current),
+        .reserved_peak = bytes_of(s->reserved_bytes.all.peak),
+        .allocated_peak = bytes_of(s->allocated_bytes.all.peak),
+        .limit = look->limit,
+        .retries = bytes_of(s->num_alloc_retries),
+        .ooms = bytes_of(s->num_ooms),
+        .driver_allocs = bytes_of(s->num_device_alloc),
+        .driver_frees = bytes_of(s->num_device_free),
+    };
+}
+
+static void
+take_pinned_figures(const struct dry_pinned_stats *s, struct dry_live_figures *figures)
+{
+    uint64_t active = bytes_of(s->active_bytes.current);
+    uint64_t pending = bytes_of(s->pending_bytes);
+    *figures = (struct dry_live_figures){
+        .reserved = bytes_of(s->allocated_bytes.current),
+        .allocated = active > pending ? active - pending : 0,
+        .active = active,
+        .requested = bytes_of(s->requested_bytes.current),
+        .reserved_peak = bytes_of(s->allocated_bytes.peak),
+        .allocated_peak = bytes_of(s->active_bytes.peak),
+        .limit = DRY_LIVE_UNKNOWN,
+        .driver_allocs = bytes_of(s->num_host_alloc),
+        .driver_frees = bytes_of(s->num_host_free),
+    };
+}
+
+/* A cache of pinned memory knows its sums without a walk; it has no lanes. */
+static void
+take_pinned_detail(const struct dry_pinned_stats *s, struct dry_live_detail *detail)
+{
+    uint64_t reserved = bytes_of(s->allocated_bytes.current);
+    uint64_t active = bytes_of(s->active_bytes.current);
+    uint64_t idle = bytes_of(s->idle_bytes);
+    uint64_t rest = reserved > active ? reserved - active : 0;
+    memset(detail, 0, offsetof(struct dry_live_detail, lanes));
+    detail->reserved = reserved;
+    detail->pending = bytes_of(s->pending_bytes);
+    detail->releasable = idle < rest ? idle : rest;
+    detail->stranded = rest - detail->releasable;
+    detail->largest_hole = bytes_of(s->largest_free_bytes);
+}
+
+static void
+update_pinned(struct dry_live *live, uint32_t number, struct dry_pinned *pinned)
+{
+    struct dry_pinned_stats stats;
+    struct dry_live_figures figures;
+    dry_pinned_get_stats(pinned, &stats);
+    take_pinned_figures(&stats, &figures);
+    take_pinned_detail(&stats, live->detail);
+    write_source(live, number, &figures, live->detail);
+}
+
+/* The longer a walk took, the later is the next. A reader of this process may cost the lock. */
+static bool
+walk_if_due(struct dry_live *live, struct dryi_live_origin *origin,
+            struct dryi_live_look *look)
+{
+    const uint64_t rest_min_ns = 100000000;
+    uint64_t begun = dryi_system_uptime_ns();
+    if (begun < origin->detail_due_ns)
+        return false;
+    bool is_done = dryi_live_walk(origin->pool, look, live->detail) == DRY_OK;
+    uint64_t ended = dryi_system_uptime_ns();
+    uint64_t rest = (ended - begun) * live->detail_rest;
+    origin->detail_due_ns = ended + (rest > rest_min_ns ? rest : rest_min_ns);
+    dryi_shared_file_lock(&live->file);
+    return is_done;
+}
+
+static void
+update_pool(struct dry_live *live, uint32_t number, struct dryi_live_origin *origin)
+{
+    struct dryi_live_look look;
+    struct dry_live_figures figures;
+    bool has_detail = walk_if_due(live, origin, &look);
+    if (!has_detail && dryi_live_look(origin->pool, &look) != DRY_OK)
+        return;
+    take_pool_figures(&look, &figures);
+    write_source(live, number, &figures, has_detail ? live->detail : NULL);
+}
+
+void
+dryi_live_update_source(struct dry_live *live, uint32_t number)
+{
+    struct dryi_live_origin *origin = &live->origins[number];
+    if (origin->pool)
+        update_pool(live, number, origin);
+    else if (origin->pinned)
+        update_pinned(live, number, origin->pinned);
+}
+
+/* --- what the caller knows ---------------------------------------------------------------- */
+
+enum dry_status
+dry_live_put(struct dry_live *live, uint32_t number,
+             const struct dry_live_figures *figures)
+{
+    if (dryi_fork_mark_is_child(&live->fork))
+        return DRY_OK;
+    pthread_mutex_lock(&live->mutex);
+    bool is_there = number < live->origin_count;
+    if (is_there)
+        write_source(live, number, figures, NULL);
+    pthread_mutex_unlock(&live->mutex);
+    return is_there ? DRY_OK : DRY_ERR_ARGUMENT;
+}
+
+enum dry_status
+dry_live_put_detail(struct dry_live *live, uint32_t number,
+                    const struct dry_live_detail *detail)
+{
+    if (detail->lane_count > DRY_LIVE_LANES_MAX ||
+        detail->line_count > DRY_LIVE_LINES_MAX)
+        return DRY_ERR_ARGUMENT;
+    if (dryi_fork_mark_is_child(&live->fork))
+        return DRY_OK;
+    pthread_mutex_lock(&live->mutex);
+    bool is_there = number < live->origin_count;
+    if (is_there) {
+        write_source(live, number, NULL, detail);
+        dryi_shared_file_lock(&live->file);
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return is_there ? DRY_OK : DRY_ERR_ARGUMENT;
+}

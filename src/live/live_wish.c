@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A wish is in the page: its path, and then its number. Whoever serves it reads the path first,
+ * then the number again; another wish may come in between, and is served the next time.
+ */
+#include <string.h>
+
+#include "live/live_state.h"
+
+static uint64_t
+load(const uint64_t *number)
+{
+    return __atomic_load_n(number, __ATOMIC_ACQUIRE);
+}
+
+bool
+dry_live_get_wish(struct dry_live *live, uint64_t *number, char *path, size_t room)
+{
+    if (dryi_fork_mark_is_child(&live->fork) || room == 0)
+        return false;
+    const struct dry_live_page *page = dryi_live_page(live);
+    uint64_t wished = load(&page->wish.number);
+    if (wished == load(&page->answer.number))
+        return false;
+    char text[DRY_LIVE_PATH_BYTES];
+    memcpy(text, page->wish.path, sizeof text);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (load(&page->wish.number) != wished)
+        return false;
+    text[sizeof text - 1] = '\0';
+    size_t length = strnlen(text, room - 1);
+    memcpy(path, text, length);
+    path[length] = '\0';
+    *number = wished;
+    return true;
+}
+
+void
+dry_live_answer(struct dry_live *live, uint64_t number, int64_t result, const char *text)
+{
+    if (dryi_fork_mark_is_child(&live->fork))
+        return;
+    pthread_mutex_lock(&live->mutex);
+    struct dry_live_answer *answer = &dryi_live_page(live)->answer;
+    answer->result = result;
+    size_t length = strnlen(text, sizeof answer->text - 1);
+    memcpy(answer->text, text, length);
+    memset(answer->text + length, 0, sizeof answer->text - length);
+    __atomic_store_n(&answer->number, number, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&live->mutex);
+}
