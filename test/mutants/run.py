@@ -1231,6 +1231,31 @@ MUTANTS = {
         "if (run->blocks[i].allocated) {",
         "if (run->blocks[i].allocated || i % 7 == 6) {",
         "test_pool_checkpoint", "pool_goes_back_as_the_model_says"),
+    "half_a_page_is_read": (
+        "live_reader.c",
+        "    if (slot->sequence % 2 != 0)\n        return TRY_HALF;\n",
+        "",
+        "test_live", "a_file_that_shrinks_is_an_error"),
+    "page_that_others_may_read": (
+        "live_reader.c",
+        "#define OTHERS_MAY 077",
+        "#define OTHERS_MAY 022",
+        "test_live", "files_that_are_no_pages_are_refused"),
+    "child_removes_the_page": (
+        "live.c",
+        "    if (!dryi_fork_mark_is_child(&live->fork)) {\n        dry_live_stop(live);",
+        "    if (true) {\n        dry_live_stop(live);",
+        "test_live", "a_child_has_no_part_in_the_page"),
+    "private_memory_is_releasable": (
+        "live_detail.c",
+        "s->pool.a != 0 || s->pool.b != 0",
+        "false",
+        "test_live", "a_page_has_what_the_pool_counts"),
+    "page_lives_for_ever": (
+        "live_reader.c",
+        "    return dryi_shared_file_is_held(reader->file, process);",
+        "    dryi_shared_file_is_held(reader->file, process);\n    return true;",
+        "test_live", "a_killed_writer_is_known"),
 }
 
 # program: its source, the part of src/ it is compiled with
@@ -1267,6 +1292,7 @@ PROGRAMS = {
     "test_estimate": ("test/unit/plan/estimate/test_estimate.c", ["plan/estimate/*"]),
     "test_knapsack": ("test/unit/plan/knapsack/test_knapsack.c", ["plan/knapsack/*"]),
     "test_graph": ("test/unit/plan/graph/test_graph.c", ["plan/graph/*"]),
+    "test_live": ("test/unit/live/test_live.c", ["live/live*"]),
 }
 # A mutant without end is ended by the work it has done, so that a busy machine ends nothing
 # else; one that sleeps for ever by a wait that no machine is too busy for.

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,7 +117,7 @@ expect_lanes(const struct dry_live_detail *d)
 }
 
 static void
-test_figures(void **state)
+a_page_has_what_the_pool_counts(void **state)
 {
     (void)state;
     static const struct {
@@ -154,7 +154,7 @@ test_figures(void **state)
 
 /* The head, what is put, and the walk that rests. */
 static void
-test_put(void **state)
+what_is_put_is_read(void **state)
 {
     (void)state;
     struct dry_live *live = create();
@@ -195,7 +195,7 @@ test_put(void **state)
 
 /* Updates follow a thread of the page's own, and a pool that ends is forgotten first. */
 static void
-test_thread(void **state)
+a_thread_updates_the_page(void **state)
 {
     (void)state;
     struct pool_run run;
@@ -222,7 +222,7 @@ test_thread(void **state)
 }
 
 static void
-test_pinned(void **state)
+a_pinned_cache_is_a_source(void **state)
 {
     (void)state;
     struct dry_pinned_options options;
@@ -286,6 +286,7 @@ start_writer(char *name, size_t room)
     assert_true(child >= 0);
     if (child == 0) {
         uint32_t number;
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves it alone */
         struct dry_live *live = create();
         if (dry_live_add_other(live, "other", 0, &number, NULL) != DRY_OK)
             _exit(1);
@@ -304,7 +305,7 @@ start_writer(char *name, size_t room)
 
 /* Readers see moments while the writer lives; after its death the last one, or half of one. */
 static void
-test_killed(void **state)
+a_killed_writer_is_known(void **state)
 {
     (void)state;
     unsigned half = 0, whole = 0;
@@ -341,7 +342,7 @@ test_killed(void **state)
 
 /* A child of a fork has no part in the page. */
 static void
-test_fork(void **state)
+a_child_has_no_part_in_the_page(void **state)
 {
     (void)state;
     struct dry_live *live = create();
@@ -376,7 +377,7 @@ test_fork(void **state)
 /* --- wishes ------------------------------------------------------------------------------- */
 
 static void
-test_wish(void **state)
+a_wish_is_answered(void **state)
 {
     (void)state;
     struct dry_live *live = create();
@@ -436,7 +437,7 @@ expect_refused(const char *name, enum dry_status wanted, const char *text)
 }
 
 static void
-test_no_pages(void **state)
+files_that_are_no_pages_are_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {"",
@@ -490,7 +491,7 @@ test_no_pages(void **state)
 
 /* A page whose bytes are those of chance is read without harm, or refused. */
 static void
-test_broken(void **state)
+pages_of_chance_do_no_harm(void **state)
 {
     (void)state;
     struct dry_live *live = create();
@@ -545,7 +546,7 @@ test_broken(void **state)
 
 /* The file of a page that is cut while it is open is an error, not the end of the reader. */
 static void
-test_cut(void **state)
+a_file_that_shrinks_is_an_error(void **state)
 {
     (void)state;
     struct dry_live_page *page = calloc(1, sizeof *page);
@@ -582,7 +583,7 @@ count_name(void *self, const char *name)
 }
 
 static void
-test_list(void **state)
+pages_are_listed(void **state)
 {
     (void)state;
     char path[PATH_ROOM];
@@ -611,7 +612,7 @@ test_list(void **state)
 }
 
 static void
-test_torture(void **state)
+without_memory_there_is_no_page(void **state)
 {
     (void)state;
     for (size_t n = 0;; n++) {
@@ -653,12 +654,18 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures), cmocka_unit_test(test_put),
-        cmocka_unit_test(test_thread),  cmocka_unit_test(test_pinned),
-        cmocka_unit_test(test_killed),  cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_wish),    cmocka_unit_test(test_no_pages),
-        cmocka_unit_test(test_broken),  cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_list),    cmocka_unit_test(test_torture),
+        cmocka_unit_test(a_page_has_what_the_pool_counts),
+        cmocka_unit_test(what_is_put_is_read),
+        cmocka_unit_test(a_thread_updates_the_page),
+        cmocka_unit_test(a_pinned_cache_is_a_source),
+        cmocka_unit_test(a_child_has_no_part_in_the_page),
+        cmocka_unit_test(a_wish_is_answered),
+        cmocka_unit_test(files_that_are_no_pages_are_refused),
+        cmocka_unit_test(pages_of_chance_do_no_harm),
+        cmocka_unit_test(a_file_that_shrinks_is_an_error),
+        cmocka_unit_test(a_killed_writer_is_known),
+        cmocka_unit_test(pages_are_listed),
+        cmocka_unit_test(without_memory_there_is_no_page),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
