@@ -1255,7 +1255,7 @@ MUTANTS = {
         "live_reader.c",
         "    return dryi_shared_file_is_held(reader->file, process);",
         "    dryi_shared_file_is_held(reader->file, process);\n    return true;",
-        "test_live", "a_killed_writer_is_known"),
+        "test_live", "a_file_that_shrinks_is_an_error"),
 }
 
 # program: its source, the part of src/ it is compiled with
