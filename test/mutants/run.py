@@ -2,9 +2,9 @@
 """The tests of some parts can fail: each mutant of them is caught by a named test.
 
 A mutant is a copy of a part (src/place/paged, src/pool/pool*, the lock, the pages, the
-tensors, what pins and the pinned cache of src/host, most of src/plan) with one piece of text
-replaced, compiled into the named test without assertions, so that what catches it is what the
-test knows from outside or the part's own check. Each piece must be there exactly once: a
+tensors, what pins and the pinned cache of src/host, most of src/plan, src/trace/pickle) with one
+piece of text replaced, compiled into the named test without assertions, so that what catches it is
+what the test knows from outside or the part's own check. Each piece must be there exactly once: a
 mutant that no longer applies is a failure too. The tests pass on an unchanged copy first;
 those of pin_cuda want the stand-in for a driver in DRY_TEST_CUDA and DRY_TEST_CUDA_OLD.
 
@@ -1256,10 +1256,51 @@ MUTANTS = {
         "    return dryi_shared_file_is_held(reader->file, process);",
         "    dryi_shared_file_is_held(reader->file, process);\n    return true;",
         "test_live", "a_file_that_shrinks_is_an_error"),
+    "straight_key_twice": (
+        "pickle_straight.c",
+        "!p || key >= KEY_COUNT || s->keys >> key & 1",
+        "!p || key >= KEY_COUNT",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_keys_missing": (
+        "pickle_straight.c",
+        "(s->keys & NEEDED_KEYS) == NEEDED_KEYS &&",
+        "s->keys &&",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_other_actions": (
+        "pickle_straight.c",
+        "s->action - DRYI_TEXT_COUNT <= DRY_ACTION_SEGMENT_UNMAP",
+        "s->action - DRYI_TEXT_COUNT <= DRY_ACTION_OTHER",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_put_anywhere": (
+        "pickle_straight.c",
+        "*p == DRYI_OP_BINPUT && p[1] == index",
+        "*p == DRYI_OP_BINPUT",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_get_of_any_kind": (
+        "pickle_straight.c",
+        "index >= w->memo_count || !dryi_value_is(w->memo[index], kind)",
+        "index >= w->memo_count",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_empty_stack_early": (
+        "pickle_straight.c",
+        "    s->has_empty_stack = *p != DRYI_OP_MARK;\n    if (s->has_empty_stack)\n        return p;\n",
+        "    s->has_empty_stack = *p != DRYI_OP_MARK;\n    if (s->has_empty_stack)\n        return dryi_intern_put(&w->trace->stacks, \"\", 0) == DRY_NONE ? NULL : p;\n",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_other_text": (
+        "pickle_straight.c",
+        "known == length && memcmp(text, bytes, length) == 0",
+        "known == length",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
+    "straight_without_time": (
+        "pickle_straight.c",
+        "    if (s->keys >> DRYI_KEY_TIME_US & 1)\n        f->note.flags",
+        "    if (s->time_us)\n        f->note.flags",
+        "prop_pickle", "straight_events_are_those_of_the_walk"),
 }
 
 # program: its source, the part of src/ it is compiled with
 PROGRAMS = {
+    "prop_pickle": ("test/prop/prop_pickle.c", ["trace/pickle/*"]),
     "prop_paged": ("test/prop/prop_paged.c", ["place/paged/*"]),
     "test_paged": ("test/unit/place/paged/test_paged.c", ["place/paged/*"]),
     "test_paged_front": ("test/unit/place/paged/test_paged_front.c", ["place/paged/*"]),

@@ -3,6 +3,7 @@
 /*
  * Events and frames: nine tenths of every snapshot.
  */
+
 #include <string.h>
 
 #include "base/fail.h"
@@ -10,25 +11,12 @@
 #include "trace/pickle/pickle_extra.h"
 #include "trace/pickle/pickle_record.h"
 
-/* An event as its keys come. */
-struct fields {
-    struct dry_event event;
-    struct dry_lane lane;
-    struct dry_note note;
-    struct dryi_owner owner;
-    uint64_t action;      /* the word */
-    uint64_t device_free; /* the word; no word is UINT64_MAX */
-    uint64_t addr;
-    bool has_size, has_stream;
-};
-#define NO_WORD UINT64_MAX
-
 static const struct dry_note empty_note = {DRY_NONE, DRY_NONE, DRY_NONE,
                                            DRY_NONE, DRY_NONE, 0};
 
 /* A string, or anything else as an unknown value. */
 static enum dry_status
-take_text(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value,
+take_text(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value,
           uint32_t *string)
 {
     if (!dryi_value_is(value, DRYI_VALUE_STRING))
@@ -38,7 +26,7 @@ take_text(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value,
 }
 
 static enum dry_status
-take_action(struct dryi_walk *w, struct fields *f)
+take_action(struct dryi_walk *w, struct dryi_fields *f)
 {
     if (!dryi_value_is(f->action, DRYI_VALUE_STRING))
         return dryi_field_refuse(w, &f->owner, DRYI_KEY_ACTION, f->action, "a string");
@@ -54,7 +42,7 @@ take_action(struct dryi_walk *w, struct fields *f)
 }
 
 static enum dry_status
-take_rare_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
+take_rare_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value)
 {
     switch ((int)dryi_value_key(key)) {
     case DRYI_KEY_FORWARD_FRAMES:
@@ -75,7 +63,7 @@ take_rare_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t valu
 }
 
 static enum dry_status
-take_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
+take_key(struct dryi_walk *w, struct dryi_fields *f, uint64_t key, uint64_t value)
 {
     uint64_t bits;
     enum dry_status status = DRY_OK;
@@ -110,7 +98,7 @@ take_key(struct dryi_walk *w, struct fields *f, uint64_t key, uint64_t value)
 
 /* An `oom` says in its place how much the device had free. */
 static enum dry_status
-take_addr(struct dryi_walk *w, struct fields *f)
+take_addr(struct dryi_walk *w, struct dryi_fields *f)
 {
     bool is_oom = f->event.action == DRY_ACTION_OOM;
     uint64_t used = is_oom ? f->device_free : f->addr;
@@ -118,12 +106,12 @@ take_addr(struct dryi_walk *w, struct fields *f)
     enum dryi_key used_key = is_oom ? DRYI_KEY_DEVICE_FREE : DRYI_KEY_ADDR;
     enum dryi_key unused_key = is_oom ? DRYI_KEY_ADDR : DRYI_KEY_DEVICE_FREE;
     enum dry_status status = DRY_OK;
-    if (unused != NO_WORD)
+    if (unused != DRYI_NO_WORD)
         status = dryi_extra_add(w, &f->owner, dryi_value(DRYI_VALUE_STRING, unused_key),
                                 unused);
     if (status != DRY_OK)
         return status;
-    if (used != NO_WORD)
+    if (used != DRYI_NO_WORD)
         return dryi_field_take_int(w, &f->owner, used_key, used, &f->event.addr);
     f->note.flags |= DRY_NOTE_NO_ADDR;
     return DRY_OK;
@@ -131,11 +119,11 @@ take_addr(struct dryi_walk *w, struct fields *f)
 
 /* Refuse an action of memory without an address, a size or a stream. */
 static enum dry_status
-check_present(struct dryi_walk *w, const struct fields *f)
+check_present(struct dryi_walk *w, const struct dryi_fields *f)
 {
     if (f->event.action > DRY_ACTION_SEGMENT_UNMAP)
         return DRY_OK;
-    if (f->addr == NO_WORD)
+    if (f->addr == DRYI_NO_WORD)
         return dryi_field_miss(w, &f->owner, DRYI_KEY_ADDR);
     if (!f->has_size)
         return dryi_field_miss(w, &f->owner, DRYI_KEY_SIZE);
@@ -146,7 +134,7 @@ check_present(struct dryi_walk *w, const struct fields *f)
 
 /* Neighbours mostly have the same note. */
 static enum dry_status
-take_note(struct dryi_walk *w, struct fields *f)
+take_note(struct dryi_walk *w, struct dryi_fields *f)
 {
     if (memcmp(&f->note, &empty_note, sizeof empty_note) == 0)
         return DRY_OK;
@@ -160,47 +148,58 @@ take_note(struct dryi_walk *w, struct fields *f)
     return DRY_OK;
 }
 
-static enum dry_status
-take_fields(struct dryi_walk *w, struct fields *f, const uint64_t *pairs,
-            size_t pair_count)
+void
+dryi_fields_begin(struct dryi_walk *w, struct dryi_fields *f)
 {
-    enum dry_status status = DRY_OK;
-    for (size_t i = 0; status == DRY_OK && i < pair_count; i++)
-        status = take_key(w, f, pairs[2 * i], pairs[2 * i + 1]);
+    *f = (struct dryi_fields){
+        .event = {.stack = DRY_NONE, .note = DRY_NONE},
+        .note = empty_note,
+        .owner = {"event", w->trace->events.count, DRY_UNKNOWN_EVENT_KEY},
+        .device_free = DRYI_NO_WORD,
+        .addr = DRYI_NO_WORD,
+    };
+    f->note.flags = DRY_NOTE_NO_TIME;
+    dryi_extra_begin(w);
+}
+
+enum dry_status
+dryi_fields_append(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
+{
+    enum dry_status status = take_note(w, f);
     if (status == DRY_OK)
-        status = take_action(w, f);
+        status = dryi_field_take_lane(w, &f->lane, &f->event.lane);
+    if (status != DRY_OK)
+        return status;
+    size_t row = w->trace->events.count;
+    if (!dryi_builder_append_event(w->builder, &f->event))
+        return dryi_builder_check(w->builder, w->err);
+    *value = dryi_value(DRYI_VALUE_EVENT, row);
+    return DRY_OK;
+}
+
+static enum dry_status
+take_fields(struct dryi_walk *w, struct dryi_fields *f, uint64_t *value)
+{
+    enum dry_status status = take_action(w, f);
     if (status == DRY_OK)
         status = take_addr(w, f);
     if (status == DRY_OK)
         status = check_present(w, f);
     if (status == DRY_OK)
         status = dryi_extra_end(w, &f->note.extra);
-    if (status == DRY_OK)
-        status = take_note(w, f);
-    return status == DRY_OK ? dryi_field_take_lane(w, &f->lane, &f->event.lane) : status;
+    return status == DRY_OK ? dryi_fields_append(w, f, value) : status;
 }
 
 enum dry_status
 dryi_event_take(struct dryi_walk *w, const uint64_t *pairs, size_t pair_count,
                 uint64_t *value)
 {
-    size_t row = w->trace->events.count;
-    struct fields f = {
-        .event = {.stack = DRY_NONE, .note = DRY_NONE},
-        .note = empty_note,
-        .owner = {"event", row, DRY_UNKNOWN_EVENT_KEY},
-        .device_free = NO_WORD,
-        .addr = NO_WORD,
-    };
-    f.note.flags = DRY_NOTE_NO_TIME;
-    dryi_extra_begin(w);
-    enum dry_status status = take_fields(w, &f, pairs, pair_count);
-    if (status != DRY_OK)
-        return status;
-    if (!dryi_builder_append_event(w->builder, &f.event))
-        return dryi_builder_check(w->builder, w->err);
-    *value = dryi_value(DRYI_VALUE_EVENT, row);
-    return DRY_OK;
+    struct dryi_fields f;
+    dryi_fields_begin(w, &f);
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; status == DRY_OK && i < pair_count; i++)
+        status = take_key(w, &f, pairs[2 * i], pairs[2 * i + 1]);
+    return status == DRY_OK ? take_fields(w, &f, value) : status;
 }
 
 static enum dry_status

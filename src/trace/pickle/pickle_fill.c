@@ -15,7 +15,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "trace/pickle/pickle_object.h"
-#include "trace/pickle/pickle_roles.h"
+#include "trace/pickle/pickle_record.h"
 
 static enum dry_status
 check_open(struct dryi_walk *w, const struct dryi_object *object, const char *what)
@@ -162,6 +162,20 @@ append_plain(struct dryi_walk *w, struct dryi_object *list, const uint64_t *valu
     return DRY_OK;
 }
 
+/* Take the rows at the front that go on where the list's rows end: mostly all of them. */
+static size_t
+append_rows(struct dryi_object *list, const uint64_t *values, size_t count)
+{
+    uint64_t next = dryi_value(list->row_kind, list->first_row + list->count);
+    size_t i = 0;
+    while (i < count && values[i] == next) {
+        next += UINT64_C(1) << DRYI_VALUE_KIND_BITS;
+        i++;
+    }
+    list->count += i;
+    return i;
+}
+
 enum dry_status
 dryi_object_append(struct dryi_walk *w, uint64_t list, const uint64_t *values,
                    size_t count)
@@ -174,8 +188,13 @@ dryi_object_append(struct dryi_walk *w, uint64_t list, const uint64_t *values,
     size_t plain = object->row_kind == DRYI_VALUE_NONE ? count_plain(values, count) : 0;
     if (status == DRY_OK && plain)
         status = append_plain(w, object, values, plain);
-    for (size_t i = plain; status == DRY_OK && i < count; i++)
-        status = push_item(w, list, values[i]);
+    size_t i = plain;
+    while (status == DRY_OK && i < count) {
+        status = push_item(w, list, values[i++]);
+        object = dryi_object_get(w, list);
+        if (status == DRY_OK && object->row_kind != DRYI_VALUE_NONE)
+            i += append_rows(object, values + i, count - i);
+    }
     return status;
 }
 

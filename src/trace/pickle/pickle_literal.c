@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "trace/model/utf8.h"
-#include "trace/pickle/pickle.h"
 #include "trace/pickle/pickle_stack.h"
 
 /* 64 bits and a byte for the sign. */
@@ -70,30 +69,28 @@ escape_string(struct dryi_walk *w, uint32_t raw, const unsigned char *bytes,
     return DRY_OK;
 }
 
-static enum dry_status
-push_string(struct dryi_walk *w, const unsigned char *bytes, size_t length,
-            enum dryi_value_kind kind)
+enum dry_status
+dryi_literal_intern(struct dryi_walk *w, const unsigned char *bytes, size_t length,
+                    enum dryi_value_kind kind, uint32_t *id)
 {
     struct dryi_intern *strings = &w->trace->strings;
     uint32_t known_count = strings->count;
-    uint32_t id = dryi_intern_put(strings, bytes, length);
-    if (id == DRYI_INTERN_NONE)
+    *id = dryi_intern_put(strings, bytes, length);
+    if (*id == DRYI_INTERN_NONE)
         return dryi_fail_memory(w->err, "strings");
+    enum dry_status status = DRY_OK;
     if (kind == DRYI_VALUE_STRING) {
-        enum dry_status status = DRY_OK;
         /* A known one was looked at before, unless as opaque bytes. */
-        bool is_new = id == known_count || w->has_bytes;
+        bool is_new = *id == known_count || w->has_bytes;
         const uint32_t *escaped =
-            w->escaped.count > 0 ? dryi_map_find(&w->escaped, id) : NULL;
+            w->escaped.count > 0 ? dryi_map_find(&w->escaped, *id) : NULL;
         if (escaped)
-            id = *escaped;
+            *id = *escaped;
         else if (is_new && !dryi_utf8_is_valid(bytes, length))
-            status = escape_string(w, id, bytes, length, &id);
-        if (status != DRY_OK)
-            return status;
+            status = escape_string(w, *id, bytes, length, id);
     }
     w->has_bytes |= kind != DRYI_VALUE_STRING;
-    return dryi_stack_push(w, dryi_value(kind, id));
+    return status;
 }
 
 /* `length` bytes follow the header, which is consumed. */
@@ -112,7 +109,9 @@ dryi_literal_read_string(struct dryi_walk *w, uint64_t length, enum dryi_value_k
         return dryi_literal_fail_truncated(w, "a string");
     const unsigned char *bytes = in->window + in->at;
     in->at += (size_t)length;
-    return push_string(w, bytes, (size_t)length, kind);
+    uint32_t id = 0;
+    status = dryi_literal_intern(w, bytes, (size_t)length, kind, &id);
+    return status == DRY_OK ? dryi_stack_push(w, dryi_value(kind, id)) : status;
 }
 
 /* Near the end of the file the bytes are copied to where eight may be read. */

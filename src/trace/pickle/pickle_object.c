@@ -66,6 +66,12 @@ dryi_object_new(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t *value)
     return DRY_OK;
 }
 
+bool
+dryi_object_has_room(const struct dryi_walk *w, uint32_t count)
+{
+    return w->object_count <= OBJECT_COUNT_MAX - count;
+}
+
 static void
 recycle(struct dryi_walk *w, uint64_t value)
 {

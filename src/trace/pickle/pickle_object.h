@@ -38,6 +38,8 @@ dryi_value_is_row(uint64_t value)
 /* Make an empty container. */
 enum dry_status dryi_object_new(struct dryi_walk *w, enum dryi_value_kind kind,
                                 uint64_t *value);
+/* True if so many more containers may be made. */
+bool dryi_object_has_room(const struct dryi_walk *w, uint32_t count);
 /* The parts of a dict, list of items, or tuple; false if it is none, or one of rows. */
 bool dryi_object_items(const struct dryi_walk *w, uint64_t value,
                        enum dryi_value_kind kind, const uint64_t **items, size_t *count);

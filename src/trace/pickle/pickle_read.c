@@ -12,8 +12,9 @@
  * is believed only as bytes arrive, open containers are counted, and all memory stands
  * under options.memory_bytes_max.
  *
- * Cost: most of a snapshot is BINGET and LONG_BINGET of frames. Runs of them are known by
- * their bytes (pickle_run.h), or copied in an inner loop of a few instructions each.
+ * Cost: most of a snapshot is events, read straight from their bytes (pickle_straight.h), and
+ * most of those are BINGET and LONG_BINGET of frames. Runs of them are known by their bytes
+ * (pickle_run.h), or copied in an inner loop of a few instructions each.
  */
 #include "trace/pickle/pickle.h"
 
@@ -27,9 +28,10 @@
 #include "trace/pickle/pickle_key.h"
 #include "trace/pickle/pickle_literal.h"
 #include "trace/pickle/pickle_object.h"
+#include "trace/pickle/pickle_record.h"
 #include "trace/pickle/pickle_run.h"
 #include "trace/pickle/pickle_stack.h"
-#include "trace/pickle/pickle_top.h"
+#include "trace/pickle/pickle_straight.h"
 
 #define ARGUMENT_BYTES_MAX 8u
 #define PROTOCOL_MIN 2u
@@ -243,29 +245,6 @@ get_one(struct dryi_walk *w)
 }
 
 /*
- * The number at `p`, BININT1, BININT2 or LONG1 of at most 7 bytes, as a value; *length 0: it
- * is something else. Requires 10 bytes at `p`.
- */
-static inline uint64_t
-read_small(const unsigned char *p, size_t *length)
-{
-    uint64_t number = 0;
-    *length = 0;
-    if (*p == DRYI_OP_LONG1 && p[1] >= 1 && p[1] <= 7) {
-        unsigned unused = 64 - 8u * p[1];
-        number = (uint64_t)((int64_t)(dryi_pickle_u64(p + 2) << unused) >> unused);
-        *length = 2 + (size_t)p[1];
-    } else if (*p == DRYI_OP_BININT1) {
-        number = p[1];
-        *length = 2;
-    } else if (*p == DRYI_OP_BININT2) {
-        number = p[1] | (uint64_t)p[2] << 8;
-        *length = 3;
-    }
-    return dryi_value(DRYI_VALUE_INT, number);
-}
-
-/*
  * Fetches from the one at in->at to the last of its run in the window, and small numbers
  * among them: the keys and values of a dict. The loop touches nothing but the window, the
  * memo and the stack. Short and long fetches are told apart by branches: they predict well,
@@ -290,7 +269,7 @@ do_gets(struct dryi_walk *w)
             index = p[1];
             length = 2;
         } else {
-            *top = read_small(p, &length);
+            *top = dryi_literal_small(p, &length);
             if (length == 0)
                 break;
             top++;
@@ -322,6 +301,17 @@ do_mark(struct dryi_walk *w)
     }
     w->in->at += 1;
     return dryi_stack_push_mark(w);
+}
+
+static enum dry_status
+do_dict(struct dryi_walk *w)
+{
+    bool taken = false;
+    enum dry_status status = dryi_straight_take(w, &taken);
+    if (status != DRY_OK || taken)
+        return status;
+    w->in->at += 1;
+    return push_new(w, DRYI_VALUE_DICT);
 }
 
 static enum dry_status
@@ -515,8 +505,7 @@ do_opcode(struct dryi_walk *w, uint8_t opcode, const unsigned char *argument)
         *at += 5;
         return do_put(w, dryi_pickle_u32(argument));
     case DRYI_OP_EMPTY_DICT:
-        *at += 1;
-        return push_new(w, DRYI_VALUE_DICT);
+        return do_dict(w);
     case DRYI_OP_EMPTY_LIST:
         *at += 1;
         return push_new(w, DRYI_VALUE_LIST);
@@ -619,6 +608,7 @@ dryi_pickle_read(struct dryi_input *in, const struct dry_trace_options *options,
         .first_free = DRY_NONE,
         .lane_id = DRY_NONE,
         .note_id = DRY_NONE,
+        .text_id = DRY_NONE,
     };
     dryi_map_init(&w.escaped, &w.memory);
     enum dry_status status = dryi_keys_init(&w);

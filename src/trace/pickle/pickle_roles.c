@@ -6,7 +6,6 @@
  * PyTorch writes no types, only keys, and each kind of record has one or two that no other
  * has. The keys of a dict are a word of bits, so a role costs O(keys) and a few masks.
  */
-#include "trace/pickle/pickle_roles.h"
 
 #include "trace/pickle/pickle_key.h"
 #include "trace/pickle/pickle_record.h"

@@ -13,13 +13,11 @@
 #include "trace/pickle/pickle.h"
 #include "trace/pickle/pickle_object.h"
 
-#define RUN_BYTES_MAX 8192u /* of one; longer ones are walked */
 #define RUN_BYTES_KEPT ((size_t)4 << 20)
 #define HEAD_BYTES 16u /* that choose the set */
 #define SET_COUNT 1024u
 #define SET_RUNS 8u
 #define RUN_COUNT (SET_COUNT * SET_RUNS)
-#define LOOK_BYTES 5u /* of the opcode behind a run: LONG_BINGET */
 
 /* --- known runs --------------------------------------------------------------------------- */
 
@@ -99,9 +97,10 @@ static size_t
 read_run(struct dryi_walk *w, const unsigned char *p, size_t count, size_t *frame_count)
 {
     const unsigned char *at = p,
-                        *end = p + (count < RUN_BYTES_MAX ? count : RUN_BYTES_MAX);
+                        *end =
+                            p + (count < DRYI_RUN_BYTES_MAX ? count : DRYI_RUN_BYTES_MAX);
     size_t frames = 0;
-    while (end - at > (ptrdiff_t)LOOK_BYTES && *at != DRYI_OP_APPENDS) {
+    while (end - at > (ptrdiff_t)DRYI_RUN_LOOK_BYTES && *at != DRYI_OP_APPENDS) {
         bool is_long = *at == DRYI_OP_LONG_BINGET;
         size_t index = is_long ? dryi_pickle_u32(at + 1) : at[1];
         if ((!is_long && *at != DRYI_OP_BINGET) || index >= w->memo_count ||
@@ -125,7 +124,7 @@ prepare(struct dryi_walk *w)
         r->era = 1; /* that of a run that was never filled is 0 */
     }
     if (!dryi_memory_grow(&w->memory, &w->frame_ids, &w->frame_id_capacity,
-                          RUN_BYTES_MAX / 2, sizeof *w->frame_ids))
+                          DRYI_RUN_BYTES_MAX / 2, sizeof *w->frame_ids))
         return dryi_fail_memory(w->err, "a stack");
     return DRY_OK;
 }
@@ -137,7 +136,9 @@ learn_run(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_t *s
     enum dry_status status = prepare(w);
     size_t frame_count = 0;
     *length = status == DRY_OK ? read_run(w, p, count, &frame_count) : 0;
-    if (frame_count == 0 || *length == 0)
+    if (frame_count == 0)
+        *length = 0; /* APPENDS alone */
+    if (*length == 0)
         return status;
     *stack = dryi_intern_put(&w->trace->stacks, w->frame_ids,
                              frame_count * sizeof *w->frame_ids);
@@ -172,6 +173,19 @@ is_new_list(const struct dryi_walk *w, uint64_t value)
 }
 
 enum dry_status
+dryi_run_read(struct dryi_walk *w, const unsigned char *p, size_t count, uint32_t *stack,
+              size_t *length)
+{
+    struct dryi_run *run = w->runs.runs ? find_run(&w->runs, p, count) : NULL;
+    if (!run)
+        return learn_run(w, p, count, stack, length);
+    note_run(&w->runs, run);
+    *length = run->length;
+    *stack = run->stack;
+    return DRY_OK;
+}
+
+enum dry_status
 dryi_run_take(struct dryi_walk *w, bool *taken)
 {
     struct dryi_input *in = w->in;
@@ -179,23 +193,18 @@ dryi_run_take(struct dryi_walk *w, bool *taken)
     if (w->value_count == w->floor || !is_new_list(w, w->values[w->value_count - 1]))
         return DRY_OK;
     enum dry_status status = DRY_OK;
-    if (dryi_input_unread(in) < 1 + RUN_BYTES_MAX + LOOK_BYTES && !in->is_at_end)
-        status = dryi_input_fill(in, 1 + RUN_BYTES_MAX + LOOK_BYTES, w->err);
+    if (dryi_input_unread(in) < 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOK_BYTES &&
+        !in->is_at_end)
+        status =
+            dryi_input_fill(in, 1 + DRYI_RUN_BYTES_MAX + DRYI_RUN_LOOK_BYTES, w->err);
     size_t unread = dryi_input_unread(in);
-    if (status != DRY_OK || unread < 1 + HEAD_BYTES + LOOK_BYTES)
+    if (status != DRY_OK || unread < 1 + HEAD_BYTES + DRYI_RUN_LOOK_BYTES)
         return status;
     const unsigned char *p = in->window + in->at + 1;
-    size_t count = unread - 1 - LOOK_BYTES, length = 0;
+    size_t count = unread - 1 - DRYI_RUN_LOOK_BYTES, length = 0;
     uint32_t stack = 0;
-    struct dryi_run *run = w->runs.runs ? find_run(&w->runs, p, count) : NULL;
-    if (run) {
-        note_run(&w->runs, run);
-        length = run->length;
-        stack = run->stack;
-    } else {
-        status = learn_run(w, p, count, &stack, &length);
-    }
-    if (status != DRY_OK || length < 2 || !is_list_done(w, p + length))
+    status = dryi_run_read(w, p, count, &stack, &length);
+    if (status != DRY_OK || length == 0 || !is_list_done(w, p + length))
         return status;
     uint64_t *top = &w->values[w->value_count - 1];
     uint64_t value = dryi_value(DRYI_VALUE_STACK, stack);

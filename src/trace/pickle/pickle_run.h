@@ -21,6 +21,17 @@
 
 #include "trace/pickle/pickle_walk.h"
 
+#define DRYI_RUN_BYTES_MAX 8192u /* of one; longer ones are walked */
+/* The opcode behind a run is looked at: LONG_BINGET. */
+#define DRYI_RUN_LOOK_BYTES 5u
+
+/*
+ * Read the run at `p`, behind its MARK, which may have `count` bytes: *stack is its stack,
+ * *length counts its bytes. *length 0: there is no whole run. Requires DRYI_RUN_LOOK_BYTES
+ * more to stand behind them.
+ */
+enum dry_status dryi_run_read(struct dryi_walk *w, const unsigned char *p, size_t count,
+                              uint32_t *stack, size_t *length);
 /*
  * If the list on top of the stack is new, and whole from the MARK at in->at on, make it a
  * stack, and step behind its APPENDS. *taken false: the bytes are to be walked one by one.

@@ -30,10 +30,16 @@ dryi_stack_push_wide(struct dryi_walk *w, enum dryi_value_kind kind, uint64_t bi
     return dryi_stack_push(w, dryi_value(kind, w->wide_count - 1));
 }
 
+bool
+dryi_stack_has_room(const struct dryi_walk *w, size_t count)
+{
+    return w->mark_count + count <= w->depth_max + MARK_COUNT_MIN;
+}
+
 enum dry_status
 dryi_stack_push_mark(struct dryi_walk *w)
 {
-    if (w->mark_count == w->depth_max + MARK_COUNT_MIN)
+    if (!dryi_stack_has_room(w, 1))
         return dryi_fail_at(w->err, DRY_ERR_LIMIT, w->op_offset, "%zu open marks",
                             w->mark_count);
     if (!dryi_memory_grow(&w->memory, &w->marks, &w->mark_capacity, w->mark_count + 1,

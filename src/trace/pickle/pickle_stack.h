@@ -43,6 +43,9 @@ dryi_stack_push_int(struct dryi_walk *w, int64_t number)
 /* Push a mark; LIMIT beyond those that nesting needs. */
 enum dry_status dryi_stack_push_mark(struct dryi_walk *w);
 
+/* True if so many more marks may be pushed. */
+bool dryi_stack_has_room(const struct dryi_walk *w, size_t count);
+
 /* Take off the innermost mark; its values are values[*first..*first + *count). */
 enum dry_status dryi_stack_pop_mark(struct dryi_walk *w, const char *opcode,
                                     size_t *first, size_t *count);

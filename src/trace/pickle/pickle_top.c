@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "trace/pickle/pickle_extra.h"
 #include "trace/pickle/pickle_object.h"
-#include "trace/pickle/pickle_top.h"
+#include "trace/pickle/pickle_record.h"
 
 static const struct dryi_owner snapshot = {"the snapshot", DRYI_NO_ROW,
                                            DRY_UNKNOWN_TOP_KEY};

@@ -94,6 +94,7 @@ struct dryi_walk {
 
     struct dryi_map escaped; /* strings that were no UTF-8 -> as they are kept */
     bool has_bytes;          /* opaque bytes lie among the strings */
+    uint32_t text_id; /* the last string that was written in an event, or DRY_NONE */
 
     uint32_t *memo;
     size_t memo_count, memo_capacity;
