@@ -13,35 +13,9 @@
 #include <drystone/explanation.h>
 
 #include "base/json_out.h"
+#include "fleet/file_hash.h"
 #include "fleet/fleet_row.h"
 #include "fleet/fleet_study.h"
-
-/* --- the file's bytes --------------------------------------------------------------------- */
-
-#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
-#define HASH_FACTOR UINT64_C(0x100000001b3)
-
-/*
- * Hash a file by FNV-1a (Fowler, Noll, Vo). Equal files are found, no forger is stopped:
- * the length is compared as well.
- */
-static uint64_t
-hash_file(const char *path, uint64_t *length)
-{
-    uint64_t hash = HASH_BEGIN;
-    size_t got = 0;
-    unsigned char buffer[16384];
-    FILE *file = fopen(path, "rbe");
-    *length = 0;
-    while (file && (got = fread(buffer, 1, sizeof buffer, file)) > 0) {
-        for (size_t i = 0; i < got; i++)
-            hash = (hash ^ buffer[i]) * HASH_FACTOR;
-        *length += got;
-    }
-    if (file)
-        fclose(file);
-    return hash;
-}
 
 /* --- parts of the row --------------------------------------------------------------------- */
 
@@ -315,7 +289,7 @@ fleet_row_make(const char *path, uint64_t memory_bytes_max)
     struct fleet_study study;
     struct dry_error err;
     char *text = NULL;
-    uint64_t length, hash = hash_file(path, &length);
+    uint64_t length, hash = file_hash(path, &length);
     enum dry_status status = fleet_study_open(&study, path, memory_bytes_max, &err);
     if (status == DRY_OK)
         status = fleet_study_explain(&study, &err);

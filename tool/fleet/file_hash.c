@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * XXH64, after Yann Collet's "xxHash fast digest algorithm" (doc/xxhash_spec.md of xxHash):
+ * four sums over stripes of 32 bytes, which a processor adds up side by side. A hash that goes
+ * byte by byte waits for one multiplication after the other, and takes longer than reading the
+ * snapshot does.
+ */
+#include "fleet/file_hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PRIME_1 UINT64_C(0x9e3779b185ebca87)
+#define PRIME_2 UINT64_C(0xc2b2ae3d27d4eb4f)
+#define PRIME_3 UINT64_C(0x165667b19e3779f9)
+#define PRIME_4 UINT64_C(0x85ebca77c2b2ae63)
+#define PRIME_5 UINT64_C(0x27d4eb2f165667c5)
+#define STRIPE_BYTES 32u
+#define BUFFER_BYTES (1024 * STRIPE_BYTES)
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as the hash reads words");
+
+static uint64_t
+rotate(uint64_t value, unsigned bits)
+{
+    return value << bits | value >> (64 - bits);
+}
+
+static uint64_t
+read_word(const unsigned char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static uint64_t
+add_word(uint64_t sum, uint64_t word)
+{
+    return rotate(sum + word * PRIME_2, 31) * PRIME_1;
+}
+
+static void
+add_stripes(uint64_t sums[4], const unsigned char *bytes, size_t count)
+{
+    uint64_t a = sums[0], b = sums[1], c = sums[2], d = sums[3];
+    for (const unsigned char *end = bytes + count; bytes < end; bytes += STRIPE_BYTES) {
+        a = add_word(a, read_word(bytes));
+        b = add_word(b, read_word(bytes + 8));
+        c = add_word(c, read_word(bytes + 16));
+        d = add_word(d, read_word(bytes + 24));
+    }
+    sums[0] = a;
+    sums[1] = b;
+    sums[2] = c;
+    sums[3] = d;
+}
+
+static uint64_t
+join_sums(const uint64_t sums[4])
+{
+    uint64_t hash = rotate(sums[0], 1) + rotate(sums[1], 7) + rotate(sums[2], 12) +
+                    rotate(sums[3], 18);
+    for (unsigned i = 0; i < 4; i++)
+        hash = (hash ^ add_word(0, sums[i])) * PRIME_1 + PRIME_4;
+    return hash;
+}
+
+/* Add the bytes behind the last stripe, and mix. */
+static uint64_t
+add_rest(uint64_t hash, const unsigned char *bytes, size_t count)
+{
+    const unsigned char *end = bytes + count;
+    for (; end - bytes >= 8; bytes += 8)
+        hash = rotate(hash ^ add_word(0, read_word(bytes)), 27) * PRIME_1 + PRIME_4;
+    if (end - bytes >= 4) {
+        uint32_t half;
+        memcpy(&half, bytes, sizeof half);
+        hash = rotate(hash ^ half * PRIME_1, 23) * PRIME_2 + PRIME_3;
+        bytes += 4;
+    }
+    for (; bytes < end; bytes++)
+        hash = rotate(hash ^ *bytes * PRIME_5, 11) * PRIME_1;
+    hash = (hash ^ hash >> 33) * PRIME_2;
+    hash = (hash ^ hash >> 29) * PRIME_3;
+    return hash ^ hash >> 32;
+}
+
+uint64_t
+file_hash(const char *path, uint64_t *length)
+{
+    unsigned char buffer[BUFFER_BYTES];
+    uint64_t sums[4] = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1};
+    size_t got = 0, rest = 0;
+    FILE *file = fopen(path, "rbe");
+    *length = 0;
+    /* Only the last read is short. */
+    while (file && rest == 0 && (got = fread(buffer, 1, sizeof buffer, file)) > 0) {
+        rest = got % STRIPE_BYTES;
+        add_stripes(sums, buffer, got - rest);
+        *length += got;
+    }
+    if (file)
+        fclose(file);
+    uint64_t hash = *length < STRIPE_BYTES ? PRIME_5 : join_sums(sums);
+    return add_rest(hash + *length, buffer + got - rest, rest);
+}
