@@ -26,18 +26,41 @@ struct word {
     uint16_t flags;
 };
 
-static bool
-holds(const char *text, size_t length, const char *word)
+/* A string, and which bytes it has: most words have one that it has not. */
+struct text {
+    const char *bytes;
+    size_t length;
+    uint64_t letters[4]; /* a bit a byte */
+};
+
+static struct text
+make_text(const char *bytes, size_t length)
 {
-    return memmem(text, length, word, strlen(word)) != NULL;
+    struct text text = {.bytes = bytes, .length = length};
+    for (size_t i = 0; i < length; i++) {
+        unsigned char letter = (unsigned char)bytes[i];
+        text.letters[letter / 64] |= UINT64_C(1) << letter % 64;
+    }
+    return text;
+}
+
+static bool
+holds(const struct text *text, const char *word)
+{
+    for (const char *at = word; *at; at++) {
+        unsigned char letter = (unsigned char)*at;
+        if (!(text->letters[letter / 64] >> letter % 64 & 1))
+            return false;
+    }
+    return memmem(text->bytes, text->length, word, strlen(word)) != NULL;
 }
 
 static uint16_t
-find_words(const char *text, size_t length, const struct word *words, size_t count)
+find_words(const struct text *text, const struct word *words, size_t count)
 {
     uint16_t flags = 0;
     for (size_t i = 0; i < count; i++) {
-        if (holds(text, length, words[i].text))
+        if (holds(text, words[i].text))
             flags |= words[i].flags;
     }
     return flags;
@@ -45,7 +68,7 @@ find_words(const char *text, size_t length, const struct word *words, size_t cou
 
 /* Functions, as Python and C++ name them. */
 static uint16_t
-read_name(const char *text, size_t length)
+read_name(const struct text *text)
 {
     static const struct word words[] = {
         {"Backward", DRYI_HINT_BACKWARD},
@@ -74,18 +97,19 @@ read_name(const char *text, size_t length)
         {"StaticCache", DRYI_HINT_KV_CACHE}, /* transformers */
         {"DynamicCache", DRYI_HINT_KV_CACHE},
     };
-    uint16_t flags = find_words(text, length, words, sizeof words / sizeof *words);
+    uint16_t flags = find_words(text, words, sizeof words / sizeof *words);
     /* A name with both is a schedule that runs both: it says nothing. */
     if ((flags & DRYI_HINT_BACKWARD) &&
-        (holds(text, length, "forward") || holds(text, length, "Forward")))
+        (holds(text, "forward") || holds(text, "Forward")))
         flags &= (uint16_t)~DRYI_HINT_BACKWARD;
-    if (dryi_text_is(text, length, "forward") || dryi_text_ends(text, length, ".forward"))
+    if (dryi_text_is(text->bytes, text->length, "forward") ||
+        dryi_text_ends(text->bytes, text->length, ".forward"))
         flags |= DRYI_HINT_FORWARD;
     return flags;
 }
 
 static uint16_t
-read_file(const char *text, size_t length)
+read_file(const struct text *text)
 {
     static const struct word words[] = {
         {"torch/optim/", DRYI_HINT_OPTIMIZER},
@@ -98,24 +122,25 @@ read_file(const char *text, size_t length)
         {"cache_engine.py", DRYI_HINT_KV_CACHE},
         {"transformers/cache_utils.py", DRYI_HINT_KV_CACHE},
     };
-    uint16_t flags = find_words(text, length, words, sizeof words / sizeof *words);
-    return dryi_text_ends(text, length, ".py") ? flags | DRYI_HINT_PYTHON : flags;
+    uint16_t flags = find_words(text, words, sizeof words / sizeof *words);
+    return dryi_text_ends(text->bytes, text->length, ".py") ? flags | DRYI_HINT_PYTHON
+                                                            : flags;
 }
 
 static struct meaning
-read_meaning(const char *text, size_t length)
+read_meaning(const char *bytes, size_t length)
 {
+    struct text text = make_text(bytes, length);
     return (struct meaning){
-        .name = read_name(text, length),
-        .file = read_file(text, length),
-        .is_module_file = dryi_text_ends(text, length, "torch/nn/modules/module.py") ||
-                          dryi_text_ends(text, length, "torch\\nn\\modules\\module.py"),
-        .is_module_call = dryi_text_is(text, length, "_call_impl") ||
-                          dryi_text_is(text, length, "_wrapped_call_impl"),
-        .is_torch =
-            holds(text, length, "torch/nn/") || holds(text, length, "torch\\nn\\"),
-        .is_module_move =
-            dryi_text_is(text, length, "_apply") || dryi_text_is(text, length, "convert"),
+        .name = read_name(&text),
+        .file = read_file(&text),
+        .is_module_file = dryi_text_ends(bytes, length, "torch/nn/modules/module.py") ||
+                          dryi_text_ends(bytes, length, "torch\\nn\\modules\\module.py"),
+        .is_module_call = dryi_text_is(bytes, length, "_call_impl") ||
+                          dryi_text_is(bytes, length, "_wrapped_call_impl"),
+        .is_torch = holds(&text, "torch/nn/") || holds(&text, "torch\\nn\\"),
+        .is_module_move = dryi_text_is(bytes, length, "_apply") ||
+                          dryi_text_is(bytes, length, "convert"),
     };
 }
 
