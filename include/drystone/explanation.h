@@ -98,6 +98,11 @@ struct dry_explain_options {
      */
     bool is_simulated;
     uint32_t before_count;
+    /*
+     * Do not look for the releases that may have made the record: the check would run once
+     * more for each. The view's `releases` then have no names.
+     */
+    bool skip_releases;
 };
 /* Set all options to their defaults. */
 DRY_API void dry_explain_options_init(struct dry_explain_options *options);
@@ -268,7 +273,7 @@ struct dry_explanation_view {
     uint64_t covered_bytes; /* Alive then, and the stack of the allocation is known. */
     uint32_t unmatched_frees;
     uint32_t time_reversals;
-    /* That may have made the record; a simulation's were made by none. */
+    /* That may have made the record; NULL for a simulation's, and if they were skipped. */
     struct dry_releases releases;
 };
 

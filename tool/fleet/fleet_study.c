@@ -105,6 +105,7 @@ fleet_study_explain(struct fleet_study *s, struct dry_error *err)
     options.devices = &device;
     options.device_count = 1;
     options.run_max = 0;
+    options.skip_releases = true; /* no row has them */
     options.is_simulated = s->is_simulated;
     options.before_count = s->before_count;
     enum dry_status status = dry_explanation_create(&options, &s->explanation, err);

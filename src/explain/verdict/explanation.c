@@ -323,7 +323,7 @@ explain(struct dry_explanation *e, struct dry_error *err)
     judge_categories(e);
     count_reversals(e);
     judge_trust(e);
-    if (status == DRY_OK && !e->options.is_simulated)
+    if (status == DRY_OK && !e->options.is_simulated && !e->options.skip_releases)
         status = dry_replay_find_releases(e->subject.replay, &e->view.releases, err);
     read_step(e);
     read_last(e);

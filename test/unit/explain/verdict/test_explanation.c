@@ -496,6 +496,33 @@ a_simulations_record_is_not_called_exact(void **state)
     story_end(&s);
 }
 
+static void
+releases_are_looked_for_unless_skipped(void **state)
+{
+    (void)state;
+    struct story s;
+    story_begin(&s);
+    story_event(&s, DRY_ACTION_SEGMENT_ALLOC, BASE, 40 * MIB);
+    story_event(&s, DRY_ACTION_ALLOC, BASE, 40 * MIB);
+    story_timeline(&s);
+    struct dry_explain_device device = {.replay = s.replay, .timeline = s.timeline};
+    struct dry_explain_options options;
+    dry_explain_options_init(&options);
+    options.devices = &device;
+    options.device_count = 1;
+    options.run_max = 0;
+    for (int skip = 0; skip < 2; skip++) {
+        struct dry_explanation *e;
+        options.skip_releases = skip;
+        assert_int_equal(dry_explanation_create(&options, &e, NULL), DRY_OK);
+        const struct dry_explanation_view *v = dry_explanation_get_view(e);
+        assert_int_equal(v->releases.first == NULL, skip);
+        assert_int_equal(v->findings[0].cause, DRY_CAUSE_NONE);
+        dry_explanation_destroy(e);
+    }
+    story_end(&s);
+}
+
 /* Both ways in which frees come too late, each with the sum that shows it. */
 static void
 what_waits_is_proved(void **state)
@@ -682,6 +709,7 @@ main(void)
         cmocka_unit_test(a_failure_that_comes_first_is_explained),
         cmocka_unit_test(a_stack_without_frames_is_none),
         cmocka_unit_test(a_simulations_record_is_not_called_exact),
+        cmocka_unit_test(releases_are_looked_for_unless_skipped),
         cmocka_unit_test(what_waits_is_proved),
         cmocka_unit_test(a_nearly_full_device_is_said),
         cmocka_unit_test(a_guessed_card_is_no_change),
