@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Make a C source of a file's bytes: embed.py viewer/page.html page.c
+"""Make a C source of a page's bytes: embed.py viewer/page.html page.c view_page
 
-The source defines page_bytes and page_length, which tool/view/page.h declares.
+The source defines the struct page of that name, which tool/view/page.h declares.
 """
 
 import pathlib
@@ -13,8 +13,8 @@ def main():
     rows = [", ".join(map(str, data[i : i + 24])) for i in range(0, len(data), 24)]
     pathlib.Path(sys.argv[2]).write_text(
         '#include "view/page.h"\n\n'
-        f"const size_t page_length = {len(data)};\n"
-        f"const unsigned char page_bytes[] = {{\n{(','+chr(10)).join(rows)}}};\n")
+        f"static const unsigned char bytes[] = {{\n{(','+chr(10)).join(rows)}}};\n"
+        f"const struct page {sys.argv[3]} = {{bytes, sizeof bytes}};\n")
 
 
 main()

@@ -7,8 +7,6 @@
 #include "base/command.h"
 #include "base/output.h"
 #include "base/report.h"
-#include "base/term.h"
-#include "base/writer.h"
 #include "view/page.h"
 #include "view/report_set.h"
 
@@ -47,70 +45,15 @@ struct session {
     struct progress progress;
 };
 
-/* --- the page ----------------------------------------------------------------------------- */
-
-static const unsigned char *
-find_in_page(const char *word)
-{
-    return memmem(page_bytes, page_length, word, strlen(word));
-}
-
-/* The page up to the answers; it may not connect to anything. */
-static const unsigned char *
-write_head(struct writer *w)
-{
-    const unsigned char *rule = find_in_page(PAGE_MAY_CONNECT);
-    const unsigned char *answers = find_in_page(PAGE_ANSWERS);
-    if (!rule || !answers || rule > answers)
-        abort(); /* test/golden holds the page against page.h */
-    answers += strlen(PAGE_ANSWERS);
-    writer_bytes(w, page_bytes, (size_t)(rule - page_bytes));
-    writer_put(w, PAGE_MAY_NOT_CONNECT);
-    rule += strlen(PAGE_MAY_CONNECT);
-    writer_bytes(w, rule, (size_t)(answers - rule));
-    return answers;
-}
-
-static void
-write_page(struct writer *w, const struct report_set *set)
-{
-    const unsigned char *rest = write_head(w);
-    for (size_t i = 0; i < set->count; i++) {
-        writer_put(w, i == 0 ? "{" : ",\n");
-        writer_json(w, set->entries[i].key, strlen(set->entries[i].key));
-        writer_put(w, ":\"");
-        writer_bytes(w, set->entries[i].text, set->entries[i].length);
-        writer_char(w, '"');
-    }
-    writer_char(w, '}');
-    writer_bytes(w, rest, page_length - (size_t)(rest - page_bytes));
-}
-
 static int
 write_output(struct session *s, const char *path)
 {
-    struct output out;
-    int code = output_open(&out, "report", path);
-    if (code != EXIT_FINE)
-        return code;
-    struct dry_sink sink = output_sink(&out);
-    struct dry_error err;
-    struct writer w;
-    writer_init(&w, &sink, NULL);
-    write_page(&w, &s->set);
-    uint64_t written = w.written;
-    enum dry_status status = writer_finish(&w, &err);
-    code = output_close(&out, status, &err);
-    if (code == EXIT_FINE && strcmp(path, "-") != 0) {
-        fprintf(stderr, "%s: %.1f MiB", path, (double)written / (1 << 20));
-        for (size_t i = 0; i < s->set.sentence_count; i++)
-            fprintf(stderr, "%s%s", i ? "; " : "; left out: ", s->set.sentences[i]);
-        fputc('\n', stderr);
-    }
+    uint64_t written = 0;
+    int code = page_write(&view_page, "report", path, &s->set.answers, &written);
+    if (code == EXIT_FINE)
+        page_say_written(path, written, s->set.sentence_list, s->set.sentence_count);
     return code;
 }
-
-/* --- the command -------------------------------------------------------------------------- */
 
 /* "oom.pickle.gz" gives "oom.html". */
 static char *
@@ -152,8 +95,8 @@ make_report(struct session *s, const struct option_list *operands, const char *o
     s->set = (struct report_set){.view = &s->view,
                                  .progress = &s->progress,
                                  .is_what_if = !s->values.is_quick,
-                                 .budget = s->values.max_bytes > page_length
-                                               ? s->values.max_bytes - page_length
+                                 .budget = s->values.max_bytes > view_page.length
+                                               ? s->values.max_bytes - view_page.length
                                                : 0};
     progress_begin(&s->progress, "making the report", s->set.budget);
     bool is_fine = report_set_fill(&s->set);

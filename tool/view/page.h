@@ -3,20 +3,57 @@
 #define TOOL_PAGE_H
 
 /*
- * The page of the views, viewer/page.html, as it was bundled: HTML with its script and its
- * style in it. scripts/embed.py makes the source of these from the file.
+ * Pages that viewer/build.mjs bundled: HTML with its script and its style in it. One that is
+ * written to a file has answers in it, by their keys, and fetches nothing.
+ *
+ *     struct page_answers answers = {0};
+ *     char *text = page_pack(bytes, count, &length);
+ *     if (text && page_answers_add(&answers, "about", text, length))
+ *         code = page_write(&view_page, "report", path, &answers, &written);
+ *     page_answers_finish(&answers);
  */
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-extern const unsigned char page_bytes[];
-extern const size_t page_length;
+/* scripts/embed.py makes the source of a page from its file. */
+struct page {
+    const unsigned char *bytes;
+    size_t length;
+};
 
-/* The place of a report's answers in the page: the JSON object goes between both. */
-#define PAGE_ANSWERS "<script type=\"application/json\" id=\"answers\">"
-#define PAGE_ANSWERS_END "</script>"
-/* The page may ask its server; a report replaces this, so that nothing leaves it. */
-#define PAGE_MAY_CONNECT "connect-src 'self'"
-#define PAGE_MAY_NOT_CONNECT "connect-src 'none'"
+extern const struct page view_page; /* viewer/page.html: a recording, also for `serve` */
+
+/* An answer: base64 of its zlib stream. */
+struct page_entry {
+    char *key, *text;
+    size_t length; /* of the text */
+};
+
+struct page_answers {
+    struct page_entry *entries;
+    size_t count, capacity;
+};
+
+/* Pack bytes up as the text of an answer, which is the caller's. NULL: no memory. */
+char *page_pack(const unsigned char *bytes, size_t count, size_t *length);
+/* Add an answer; its text is the answers' then. False: no memory, the text stays yours. */
+bool page_answers_add(struct page_answers *answers, const char *key, char *text,
+                      size_t length);
+/* Tell whether there is an answer of that key. O(answers). */
+bool page_answers_have(const struct page_answers *answers, const char *key);
+void page_answers_finish(struct page_answers *answers);
+
+/*
+ * Write the page with its answers to `path`, "-" for standard output, on behalf of
+ * `command`. Sets *written to its bytes. Returns an exit_code; what failed is on standard
+ * error.
+ */
+int page_write(const struct page *page, const char *command, const char *path,
+               const struct page_answers *answers, uint64_t *written);
+/* Say on standard error how large the page at `path` is, and what was left out of it. */
+void page_say_written(const char *path, uint64_t written, const char *const *left_out,
+                      size_t count);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "view/answers.h"
 
@@ -15,65 +14,6 @@
 #define STACK_SHARE 3 /* a third of the bytes for stacks, at most */
 
 /* --- texts -------------------------------------------------------------------------------- */
-
-static char *
-to_base64(const unsigned char *bytes, size_t count, size_t *length)
-{
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *text = malloc((count + 2) / 3 * 4 + 1), *to = text;
-    for (size_t i = 0; text && i < count; i += 3) {
-        unsigned left = count - i < 3 ? (unsigned)(count - i) : 3;
-        unsigned three = (unsigned)bytes[i] << 16;
-        three |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
-        three |= left > 2 ? bytes[i + 2] : 0;
-        for (unsigned k = 0; k < 4; k++)
-            *to++ = (char)(k > left ? '=' : digits[three >> (18 - 6 * k) & 63]);
-    }
-    if (text)
-        *length = (size_t)(to - text);
-    return text;
-}
-
-static char *
-pack_up(const struct answer *answer, size_t *length)
-{
-    uLongf packed_length = compressBound((uLong)answer->length);
-    unsigned char *packed = malloc(packed_length);
-    bool is_fine = packed && compress2(packed, &packed_length, answer->bytes,
-                                       (uLong)answer->length, 9) == Z_OK;
-    char *text = is_fine ? to_base64(packed, packed_length, length) : NULL;
-    free(packed);
-    return text;
-}
-
-static bool
-append(struct report_set *s, const char *key, char *text, size_t length)
-{
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity * 2 + 64;
-        struct report_entry *larger = realloc(s->entries, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        s->entries = larger;
-        s->capacity = capacity;
-    }
-    struct report_entry *entry = &s->entries[s->count];
-    entry->key = strdup(key);
-    entry->text = text;
-    entry->length = length;
-    s->count += entry->key != NULL;
-    return entry->key != NULL;
-}
-
-static bool
-has(const struct report_set *s, const char *key)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (strcmp(s->entries[i].key, key) == 0)
-            return true;
-    return false;
-}
 
 /* Read which settings the table of `recommend` has first, and of which device it tells. */
 static void
@@ -88,15 +28,16 @@ static bool
 keep(struct report_set *s, const char *key, size_t most)
 {
     struct answer answer;
-    if (s->has_failed || has(s, key) || view_answer(s->view, key, &answer) != VIEW_FOUND)
+    if (s->has_failed || page_answers_have(&s->answers, key) ||
+        view_answer(s->view, key, &answer) != VIEW_FOUND)
         return true;
     size_t length = 0;
-    char *text = pack_up(&answer, &length);
+    char *text = page_pack(answer.bytes, answer.length, &length);
     bool fits = text && length + strlen(key) + 8 <= most;
     if (fits && answer.is_json && strstr(key, "/recommend"))
         note_settings(s, &answer);
     free(answer.bytes);
-    s->has_failed |= !text || (fits && !append(s, key, text, length));
+    s->has_failed |= !text || (fits && !page_answers_add(&s->answers, key, text, length));
     if (!fits || s->has_failed)
         free(text);
     else
@@ -284,9 +225,9 @@ count_kept(struct report_set *s)
             s->pages_wanted += d->v->event_count / VIEW_EVENTS_A_PAGE + 1;
         }
     }
-    for (size_t i = 0; i < s->count; i++) {
-        s->tiles_kept += strstr(s->entries[i].key, "/tile/") != NULL;
-        s->pages_kept += strstr(s->entries[i].key, "/events/") != NULL;
+    for (size_t i = 0; i < s->answers.count; i++) {
+        s->tiles_kept += strstr(s->answers.entries[i].key, "/tile/") != NULL;
+        s->pages_kept += strstr(s->answers.entries[i].key, "/events/") != NULL;
     }
 }
 
@@ -327,7 +268,7 @@ set_aside_about(struct report_set *s)
     size_t length = 0;
     if (view_answer(s->view, "about", &answer) != VIEW_FOUND)
         return;
-    char *text = pack_up(&answer, &length);
+    char *text = page_pack(answer.bytes, answer.length, &length);
     free(answer.bytes);
     free(text);
     length += REPORT_SENTENCES_MAX * (size_t)REPORT_SENTENCE_BYTES * 2;
@@ -348,17 +289,13 @@ report_set_fill(struct report_set *s)
     s->view->left_out = s->sentence_list;
     s->view->left_out_count = s->sentence_count;
     keep(s, "about", SIZE_MAX);
-    return !s->has_failed && has(s, "about");
+    return !s->has_failed && page_answers_have(&s->answers, "about");
 }
 
 void
 report_set_finish(struct report_set *s)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->entries[i].key);
-        free(s->entries[i].text);
-    }
-    free(s->entries);
+    page_answers_finish(&s->answers);
     json_decref(s->recommended);
     *s = (struct report_set){0};
 }

@@ -11,8 +11,7 @@
  *     2. every level of tiles around these moments, then the other tiles, level by level
  *     3. pages of events, those around these moments first
  *
- * An answer is kept as base64 of its zlib stream. The sentences of what did not fit go into
- * the answer `about`.
+ * The sentences of what did not fit go into the answer `about`.
  */
 
 #include <stdbool.h>
@@ -21,12 +20,8 @@
 #include <jansson.h>
 
 #include "base/progress.h"
+#include "view/page.h"
 #include "view/view.h"
-
-struct report_entry {
-    char *key, *text;
-    size_t length; /* of the text */
-};
 
 #define REPORT_CURVES_MAX 6 /* under other settings, of each file */
 #define REPORT_SENTENCES_MAX 4
@@ -36,8 +31,7 @@ struct report_set {
     struct view *view;
     struct progress *progress;
     size_t budget, used; /* bytes of the texts and their keys */
-    struct report_entry *entries;
-    size_t count, capacity;
+    struct page_answers answers;
     json_t *recommended; /* the JSON of `recommend`, of one file at a time; NULL */
     bool is_what_if;     /* with the replays of `recommend` */
     bool has_failed;     /* no memory */

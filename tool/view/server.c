@@ -116,8 +116,8 @@ static enum MHD_Result
 send_page(struct MHD_Connection *connection)
 {
     return send_reply(connection, MHD_HTTP_OK, "text/html; charset=utf-8",
-                      MHD_create_response_from_buffer(page_length,
-                                                      (void *)(uintptr_t)page_bytes,
+                      MHD_create_response_from_buffer(view_page.length,
+                                                      (void *)(uintptr_t)view_page.bytes,
                                                       MHD_RESPMEM_PERSISTENT));
 }
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in page.h. */
+#include "view/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/command.h"
+#include "base/output.h"
+#include "base/writer.h"
+
+/* The place of the answers in a page: a JSON object goes behind it. */
+#define ANSWERS "<script type=\"application/json\" id=\"answers\">"
+/* A page may ask its server; a written one has the second instead, so nothing leaves it. */
+#define MAY_CONNECT "connect-src 'self'"
+#define MAY_NOT_CONNECT "connect-src 'none'"
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static char *
+to_base64(const unsigned char *bytes, size_t count, size_t *length)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text = malloc((count + 2) / 3 * 4 + 1), *to = text;
+    for (size_t i = 0; text && i < count; i += 3) {
+        unsigned left = count - i < 3 ? (unsigned)(count - i) : 3;
+        unsigned three = (unsigned)bytes[i] << 16;
+        three |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
+        three |= left > 2 ? bytes[i + 2] : 0;
+        for (unsigned k = 0; k < 4; k++)
+            *to++ = (char)(k > left ? '=' : digits[three >> (18 - 6 * k) & 63]);
+    }
+    if (text)
+        *length = (size_t)(to - text);
+    return text;
+}
+
+char *
+page_pack(const unsigned char *bytes, size_t count, size_t *length)
+{
+    uLongf packed_length = compressBound((uLong)count);
+    unsigned char *packed = malloc(packed_length);
+    bool is_fine =
+        packed && compress2(packed, &packed_length, bytes, (uLong)count, 9) == Z_OK;
+    char *text = is_fine ? to_base64(packed, packed_length, length) : NULL;
+    free(packed);
+    return text;
+}
+
+bool
+page_answers_add(struct page_answers *a, const char *key, char *text, size_t length)
+{
+    if (a->count == a->capacity) {
+        size_t capacity = a->capacity * 2 + 64;
+        struct page_entry *larger = realloc(a->entries, capacity * sizeof *larger);
+        if (!larger)
+            return false;
+        a->entries = larger;
+        a->capacity = capacity;
+    }
+    struct page_entry *entry = &a->entries[a->count];
+    entry->key = strdup(key);
+    entry->text = text;
+    entry->length = length;
+    a->count += entry->key != NULL;
+    return entry->key != NULL;
+}
+
+bool
+page_answers_have(const struct page_answers *a, const char *key)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->entries[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void
+page_answers_finish(struct page_answers *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        free(a->entries[i].key);
+        free(a->entries[i].text);
+    }
+    free(a->entries);
+    *a = (struct page_answers){0};
+}
+
+/* --- the page ----------------------------------------------------------------------------- */
+
+static const unsigned char *
+find_in_page(const struct page *page, const char *word)
+{
+    return memmem(page->bytes, page->length, word, strlen(word));
+}
+
+/* Write the page up to the answers. Returns what stands behind these. */
+static const unsigned char *
+write_head(struct writer *w, const struct page *page)
+{
+    const unsigned char *rule = find_in_page(page, MAY_CONNECT);
+    const unsigned char *answers = find_in_page(page, ANSWERS);
+    if (!rule || !answers || rule > answers)
+        abort(); /* viewer/build.mjs makes no such page */
+    answers += strlen(ANSWERS);
+    writer_bytes(w, page->bytes, (size_t)(rule - page->bytes));
+    writer_put(w, MAY_NOT_CONNECT);
+    rule += strlen(MAY_CONNECT);
+    writer_bytes(w, rule, (size_t)(answers - rule));
+    return answers;
+}
+
+static void
+write_all(struct writer *w, const struct page *page, const struct page_answers *a)
+{
+    const unsigned char *rest = write_head(w, page);
+    for (size_t i = 0; i < a->count; i++) {
+        writer_put(w, i == 0 ? "{" : ",\n");
+        writer_json(w, a->entries[i].key, strlen(a->entries[i].key));
+        writer_put(w, ":\"");
+        writer_bytes(w, a->entries[i].text, a->entries[i].length);
+        writer_char(w, '"');
+    }
+    writer_char(w, '}');
+    writer_bytes(w, rest, page->length - (size_t)(rest - page->bytes));
+}
+
+int
+page_write(const struct page *page, const char *command, const char *path,
+           const struct page_answers *answers, uint64_t *written)
+{
+    struct output out;
+    int code = output_open(&out, command, path);
+    if (code != EXIT_FINE)
+        return code;
+    struct dry_sink sink = output_sink(&out);
+    struct dry_error err;
+    struct writer w;
+    writer_init(&w, &sink, NULL);
+    write_all(&w, page, answers);
+    *written = w.written;
+    enum dry_status status = writer_finish(&w, &err);
+    return output_close(&out, status, &err);
+}
+
+void
+page_say_written(const char *path, uint64_t written, const char *const *left_out,
+                 size_t count)
+{
+    if (strcmp(path, "-") == 0)
+        return;
+    fprintf(stderr, "%s: %.1f MiB", path, (double)written / (1 << 20));
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, "%s%s", i ? "; " : "; left out: ", left_out[i]);
+    fputc('\n', stderr);
+}
