@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/command.h"
+#include "base/json_out.h"
 #include "base/report.h"
 #include "fleet/fleet_files.h"
 #include "fleet/fleet_judge.h"
@@ -238,7 +239,7 @@ report(const struct session *s, const char *subject, bool is_searched)
     fleet_settings_decide(s->searches, s->decider_count, &r.decision);
     r.advice = fleet_advice_choose(&r);
     if (s->values.json) {
-        int code = fleet_report_print_json(&r);
+        int code = json_out_print("fleet", fleet_report_make_json(&r));
         if (code != EXIT_FINE)
             return code;
     } else if (!fleet_report_print(&r)) {

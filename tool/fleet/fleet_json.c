@@ -143,14 +143,48 @@ make_failure(const struct fleet_judgement *j)
     if (j->first_failure == FLEET_NONE)
         return json_null();
     const struct fleet_oom *oom = &j->ranks[j->first_failure].row->oom;
-    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:s, s:o, s:o}", "file",
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "file",
                      make_index(j->first_failure), "by_clock", (int)j->is_first_by_clock,
                      "time_us",
                      oom->has_time ? json_out_number(oom->time_us) : json_null(),
-                     "request_bytes", json_out_number(oom->request_bytes), "short_bytes",
-                     json_out_number(oom->short_bytes), "pass", dry_pass_name(oom->pass),
-                     "steps_done", json_out_number(oom->step), "line",
-                     *oom->line ? json_out_string(oom->line) : json_null());
+                     "request_bytes", json_out_number(oom->request_bytes),
+                     "device_free_bytes", json_out_number(oom->device_free_bytes),
+                     "short_bytes", json_out_number(oom->short_bytes), "pass",
+                     dry_pass_name(oom->pass), "steps_done", json_out_number(oom->step),
+                     "line", *oom->line ? json_out_string(oom->line) : json_null());
+}
+
+static json_t *
+make_candidates(const struct fleet_search *search)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < search->candidate_count; i++) {
+        const struct fleet_candidate *c = &search->candidates[i];
+        list = json_out_append(
+            list, json_pack("{s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:b}", "conf",
+                            json_out_string(c->conf), "label", json_out_string(c->label),
+                            "verdict", dry_verdict_name(c->verdict), "allowed",
+                            (int)c->is_allowed, "recorded", (int)c->is_recorded,
+                            "reserved_peak", json_out_number(c->peak_bytes), "gain_bytes",
+                            c->has_gain ? json_out_number(c->gain_bytes) : json_null(),
+                            "gets_past", (int)c->gets_past));
+    }
+    return list;
+}
+
+static json_t *
+make_deciders(const struct fleet_report *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->decider_count; i++) {
+        const struct fleet_search *s = &r->searches[i];
+        list = json_out_append(
+            list,
+            json_pack("{s:o, s:o, s:s, s:o}", "file", make_index(r->deciders[i]), "why",
+                      *s->why ? json_out_string(s->why) : json_null(), "outcome",
+                      dry_outcome_name(s->outcome), "candidates", make_candidates(s)));
+    }
+    return list;
 }
 
 static json_t *
@@ -158,25 +192,15 @@ make_settings(const struct fleet_report *r)
 {
     const struct fleet_decision *d = &r->decision;
     const struct fleet_candidate *c = d->candidate;
-    json_t *deciders = json_array();
-    if (!r->is_searched) {
-        json_decref(deciders);
+    if (!r->is_searched)
         return json_null();
-    }
-    for (size_t i = 0; i < r->decider_count; i++) {
-        const struct fleet_search *s = &r->searches[i];
-        deciders = json_out_append(
-            deciders, json_pack("{s:o, s:o, s:s}", "file", make_index(r->deciders[i]),
-                                "why", *s->why ? json_out_string(s->why) : json_null(),
-                                "outcome", dry_outcome_name(s->outcome)));
-    }
     return json_pack(
         "{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "decision",
         fleet_decision_name(d->kind), "conf", c ? json_out_string(c->conf) : json_null(),
         "since", c && *c->since ? json_out_string(c->since) : json_null(), "helped",
         (json_int_t)d->helped_count, "judged", (json_int_t)d->judged_count, "gain_min",
         c ? json_out_number(d->gain_min) : json_null(), "gain_max",
-        c ? json_out_number(d->gain_max) : json_null(), "files", deciders);
+        c ? json_out_number(d->gain_max) : json_null(), "files", make_deciders(r));
 }
 
 static json_t *
@@ -187,16 +211,15 @@ make_advice(const struct fleet_advice *a)
                      json_out_number(a->short_bytes));
 }
 
-int
-fleet_report_print_json(const struct fleet_report *r)
+json_t *
+fleet_report_make_json(const struct fleet_report *r)
 {
     const struct fleet_judgement *j = r->judgement;
-    json_t *root =
-        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  "drystone.fleet/1", "job", json_out_string(r->subject), "used",
-                  (json_int_t)j->used_count, "files", make_ranks(j), "groups",
-                  make_groups(j), "findings", make_findings(j), "timeline", make_steps(j),
-                  "missing", make_gaps(j), "first_failure", make_failure(j), "settings",
-                  make_settings(r), "advice", make_advice(&r->advice));
-    return json_out_print("fleet", root);
+    return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                     "drystone.fleet/1", "job", json_out_string(r->subject), "used",
+                     (json_int_t)j->used_count, "files", make_ranks(j), "groups",
+                     make_groups(j), "findings", make_findings(j), "timeline",
+                     make_steps(j), "missing", make_gaps(j), "first_failure",
+                     make_failure(j), "settings", make_settings(r), "advice",
+                     make_advice(&r->advice));
 }

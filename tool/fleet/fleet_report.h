@@ -7,8 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <jansson.h>
+
 #include "fleet/fleet_judge.h"
 #include "fleet/fleet_settings.h"
+#include "fleet/fleet_words.h"
 
 /* The one change for the whole job. */
 enum fleet_advice_kind {
@@ -43,9 +46,18 @@ struct fleet_advice fleet_advice_choose(const struct fleet_report *report);
 /* "leak", "line", "setting", "balance", "shrink", "nothing". */
 const char *fleet_advice_name(enum fleet_advice_kind kind);
 
+/* Return why no rank differs. Requires that none does. */
+const char *fleet_say_nothing(const struct fleet_report *report);
+/* Write what the first failure was about, without its line. Requires that there is one. */
+void fleet_say_failure(const struct fleet_report *report, char text[FLEET_TEXT_BYTES]);
+/* Write what was found of settings. Requires that they were searched. */
+void fleet_say_settings(const struct fleet_report *report, char text[FLEET_TEXT_BYTES]);
+/* Write the advice, without its line of source. */
+void fleet_say_advice(const struct fleet_report *report, char text[FLEET_TEXT_BYTES]);
+
 /* False: there was no memory. */
 bool fleet_report_print(const struct fleet_report *report);
-/* An exit_code. */
-int fleet_report_print_json(const struct fleet_report *report);
+/* Make the JSON, which is the caller's. NULL: no memory. */
+json_t *fleet_report_make_json(const struct fleet_report *report);
 
 #endif

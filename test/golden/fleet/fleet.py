@@ -79,6 +79,11 @@ def check_sick():
                     name.format(5): "same-content", name.format(2): "same-content"})
     expect("the missing rank is named", report["missing"] == [[9, 9]])
     expect("the first failure", report["files"][report["first_failure"]["file"]]["rank"] == 21)
+    tried = [{c["conf"]: c for c in f["candidates"]} for f in report["settings"]["files"]]
+    expect("the setting stands with those replayed on the rank that it helps",
+           any(report["settings"]["conf"] in confs and
+               confs[report["settings"]["conf"]]["gain_bytes"] == report["settings"]["gain_max"]
+               for confs in tried))
     expect("the text is short and narrow", len(text.splitlines()) < 80 and
            max(map(len, text.splitlines())) <= 80)
     return text
