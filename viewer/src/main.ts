@@ -8,12 +8,13 @@ import { Compare } from "./compare.ts";
 import { button, choice, clear, el } from "./dom.ts";
 import { EventsView } from "./events.ts";
 import { clean } from "./format.ts";
-import { keyDialog } from "./keys.ts";
+import { KEYS, SEARCH_NOTE, keyDialog } from "./keys.ts";
 import { MapView } from "./map.ts";
 import { OwnersView } from "./owners.ts";
 import { openSource } from "./source.ts";
 import { Store, VIEWS, type State, type ViewName } from "./state.ts";
 import { StepsView } from "./steps.ts";
+import { lightOnPaper, turnTheme } from "./theme.ts";
 import { Timeline } from "./timeline.ts";
 import { Trust } from "./trust.ts";
 import { Verdict } from "./verdict.ts";
@@ -35,10 +36,9 @@ class Page {
   private readonly status = el("div", { class: "status", role: "status" });
   private readonly input = el("input", { type: "search", placeholder: "Search: line, category, >64MiB   /",
     aria: { label: "Search" } });
-  private readonly dialog = keyDialog();
+  private readonly dialog = keyDialog(KEYS, SEARCH_NOTE);
   private view: View | null = null;
   private shown: ViewName | null = null;
-  private screenTheme: string | undefined;
   private statusTimer = 0;
   private searchTimer = 0;
 
@@ -59,8 +59,7 @@ class Page {
     this.input.addEventListener("keydown", (e) => this.inputKey(e));
     app.store.listen((now, before) => this.update(now, before));
     addEventListener("keydown", (e) => this.key(e));
-    addEventListener("beforeprint", () => this.turnForPaper("light"));
-    addEventListener("afterprint", () => this.turnForPaper(this.screenTheme));
+    lightOnPaper(() => this.view?.repaint?.());
     this.update(app.state, null);
   }
 
@@ -110,25 +109,8 @@ class Page {
       () => this.say("Copied as text. Names of files and functions are in it."));
   }
 
-  /*
-   * Paper is light: views take its colours before they are printed, and give them back. A picture of pixels cannot be
-   * painted anew then (Chromium prints an empty canvas), so the timeline keeps its ground.
-   */
-  private turnForPaper(theme: string | undefined): void {
-    const { dataset } = document.documentElement;
-    if (theme === "light" && this.isDark) dataset.ground = "dark"; else delete dataset.ground;
-    this.screenTheme = dataset.theme;
-    if (theme === undefined) delete dataset.theme; else dataset.theme = theme;
-    this.view?.repaint?.();
-  }
-
-  private get isDark(): boolean {
-    const { theme } = document.documentElement.dataset;
-    return theme === "dark" || (theme === undefined && matchMedia("(prefers-color-scheme: dark)").matches);
-  }
-
   private turnTheme(): void {
-    document.documentElement.dataset.theme = this.isDark ? "light" : "dark";
+    turnTheme();
     this.shown = null;
     this.update(this.app.state, null);
   }

@@ -4,6 +4,8 @@
  * asks for another one; nothing else tells a view what to do. So each state has a link, and Back works.
  */
 
+import { HashStore } from "./hash.ts";
+
 export const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events",
   "trust"] as const;
 export type ViewName = (typeof VIEWS)[number];
@@ -37,12 +39,12 @@ export const START: State = {
   axis: "event", colour: "category", fit: false, q: "", sort: "bytes", group: "line", flip: false, act: "",
 };
 
-function readNumber(text: string | null): number | null {
+export function readNumber(text: string | null): number | null {
   if (text === null || !/^\d{1,10}(\.\d{1,4})?$/.test(text)) return null;
   return Number(text);
 }
 
-function readWord<T extends string>(text: string | null, words: readonly T[], other: T): T {
+export function readWord<T extends string>(text: string | null, words: readonly T[], other: T): T {
   return words.find((w) => w === text) ?? other;
 }
 
@@ -83,61 +85,10 @@ export function writeHash(state: State): string {
   return `#${p.toString()}`;
 }
 
-/* The state of the page, and who wants to know of its changes. */
-export class Store {
-  state: State;
-  private readonly listeners: ((now: State, before: State) => void)[] = [];
-  private timer: number | undefined;
-
+/* The state of the page. Another view, file or device is a new entry of the history. */
+export class Store extends HashStore<State> {
   constructor() {
-    this.state = readHash(location.hash);
-    addEventListener("hashchange", () => this.replace(readHash(location.hash)));
-    addEventListener("click", (event) => this.follow(event));
+    super({ read: readHash, write: writeHash,
+      isPlace: (now, before) => now.view !== before.view || now.file !== before.file || now.device !== before.device });
   }
-
-  listen(call: (now: State, before: State) => void): void { this.listeners.push(call); }
-
-  private replace(next: State): void {
-    const before = this.state;
-    this.state = next;
-    for (const call of this.listeners) call(next, before);
-  }
-
-  /* Change the state. Another view, file or device is a new entry of the history. */
-  set(change: Partial<State>): void {
-    const next = { ...this.state, ...change };
-    const isPlace = next.view !== this.state.view || next.file !== this.state.file ||
-                    next.device !== this.state.device;
-    this.replace(next);
-    if (isPlace) this.write(true);
-    else this.timer ??= setTimeout(() => this.write(false), 200);
-  }
-
-  /* Follow a link to another state. The browser would not do: inside a notebook's frame the address
-     that a link completes is the notebook's, so the frame would show the notebook once more. */
-  private follow(event: MouseEvent): void {
-    const hash = event.target instanceof Element ? event.target.closest("a")?.getAttribute("href") : null;
-    if (!hash?.startsWith("#") || event.defaultPrevented || event.button !== 0) return;
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    this.replace(readHash(hash));
-    this.write(true);
-  }
-
-  /* Write the hash, after the address of this document and not of the base: they differ inside a
-     notebook's frame. A browser may forbid the write there, and the page goes on without. */
-  private write(isPlace: boolean): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    const hash = writeHash(this.state);
-    if (hash === location.hash) return;
-    const address = location.href.split("#")[0] + hash;
-    try {
-      if (isPlace) history.pushState(null, "", address); else history.replaceState(null, "", address);
-    } catch {
-      return;
-    }
-  }
-
-  link(change: Partial<State>): string { return writeHash({ ...this.state, ...change }); }
 }

@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The page in a browser: opened as a report and from a server, driven by pointer and keys. CHROMIUM
- * names the browser. PAGE_SHOTS names a folder for pictures of every view.
+ * The page in a browser: opened as a report and from a server, driven by pointer and keys. PAGE_SHOTS
+ * names a folder for pictures of every view.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { findBarriers, launch, openPage } from "./drive.mjs";
 import { HOSTILE, makeAnswers, makeReport } from "./mock.mjs";
 import { shareOfModel } from "./naive.mjs";
 
 const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events", "trust"];
 const page0 = readFileSync(new URL("../page.html", import.meta.url), "utf8");
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const folder = mkdtempSync(join(tmpdir(), "drystone-page-"));
 const mock = makeAnswers(), several = makeAnswers(3);
 const report = join(folder, "one.html"), ranks = join(folder, "ranks.html");
 let browser, server, base, asked = [], faulty = false;
-
-function findBrowser() {
-  for (const name of ["chromium", "chromium-headless-shell", "google-chrome"])
-    try {
-      return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
-    } catch {
-      continue;
-    }
-  throw new Error("no Chromium: set CHROMIUM");
-}
 
 /* The frame of drystone.show() in Python, on a page of its own. */
 function notebook() {
@@ -44,8 +31,7 @@ function notebook() {
 before(async () => {
   writeFileSync(report, makeReport(page0, mock.answers));
   writeFileSync(ranks, makeReport(page0, several.answers));
-  browser = await chromium.launch({ timeout: 60000, executablePath: process.env.CHROMIUM || findBrowser(),
-    args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
   server = createServer((request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;
     if (path === "/token/") {
@@ -71,25 +57,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/* Open the page; every error and every request that leaves it fails the test. */
-async function open(url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(15000);
-  const page = await context.newPage(), faults = [];
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("console", (m) => { if (m.type() === "error" && !m.text().includes("404")) faults.push(m.text()); });
-  page.on("request", (r) => {
-    const to = r.url();
-    if (!to.startsWith("file:") && !to.startsWith("data:") && !to.startsWith("blob:") && !to.startsWith(base))
-      faults.push(`left for ${to}`);
-  });
-  await page.goto(url);
-  return { page, done: async () => {
-    await context.close();
-    assert.deepEqual(faults, []);
-  } };
-}
-
+const open = (url, options = {}) => openPage(browser, url, options, base);
 const at = (file, hash) => `file://${file}#${hash}`;
 const painted = (page) => page.waitForFunction(() => /^\d/.test(document.body.dataset.painted ?? ""));
 const state = (page) => page.waitForTimeout(260).then(() => page.evaluate(() =>
@@ -366,16 +334,8 @@ test("several files are compared on one scale", async () => {
 test("axe finds nothing serious, light and dark", async () => {
   for (const colorScheme of ["light", "dark"])
     for (const view of VIEWS) {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme, bypassCSP: true });
-      const page = await context.newPage();
-      await page.goto(at(report, `view=${view}`));
-      await page.waitForTimeout(200);
-      await page.addScriptTag({ path: axe });
-      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-      const bad = violations.filter((v) => ["serious", "critical"].includes(v.impact))
-        .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html).join(" ")}`);
+      const bad = await findBarriers(browser, at(report, `view=${view}`), { colorScheme });
       assert.deepEqual(bad, [], `${view}, ${colorScheme}`);
-      await context.close();
     }
 });
 
