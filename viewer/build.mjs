@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Make the page: one file, page.html, with script and style inside. The policy names both by their
- * hashes, so nothing else that comes to stand in the page runs or styles it. `--check` compares with the
- * tracked file instead of writing it.
+ * Make the pages: a file each, page.html and fleet.html, with script and style inside. The policy names
+ * both by their hashes, so nothing else that comes to stand in a page runs or styles it. `--check`
+ * compares with the tracked files instead of writing them.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -22,8 +22,8 @@ async function bundle(entry) {
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 
-async function makePage() {
-  const script = await bundle("src/main.ts"), style = await bundle("src/style.css");
+async function makePage(entry, styles) {
+  const script = await bundle(entry), style = await bundle(styles);
   if (script.includes("</script") || style.includes("</style"))
     throw new Error("the bundle would end its own element");
   const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
@@ -37,12 +37,16 @@ async function makePage() {
   return page;
 }
 
-const page = await makePage();
-const target = path("page.html");
-if (process.argv.includes("--check")) {
-  if (readFileSync(target, "utf8") !== page) {
-    console.error("viewer/page.html is not what its sources make: run `npm run build` in viewer");
-    process.exit(1);
-  }
-} else writeFileSync(target, page);
-console.log(`viewer/page.html: ${Buffer.byteLength(page)} bytes`);
+const pages = {
+  "page.html": await makePage("src/main.ts", "src/style.css"),
+  "fleet.html": await makePage("src/fleet/main.ts", "src/fleet/fleet.css"),
+};
+for (const [name, page] of Object.entries(pages)) {
+  if (process.argv.includes("--check")) {
+    if (readFileSync(path(name), "utf8") !== page) {
+      console.error(`viewer/${name} is not what its sources make: run \`npm run build\` in viewer`);
+      process.exit(1);
+    }
+  } else writeFileSync(path(name), page);
+  console.log(`viewer/${name}: ${Buffer.byteLength(page)} bytes`);
+}

@@ -41,7 +41,7 @@ _drystone()
         frag) options="--at --map --device --rows --json --help" ;;
         steps) options="--device --capacity --rows --fail-if --baseline --annotate --json --help" ;;
         diff) options="--at --by --min --rows --device --fail-above --fail-if --baseline --annotate --json --help" ;;
-        fleet) options="--all --rank-from --no-settings --store --part --merge --threads --json --help" ;;
+        fleet) options="--all --rank-from --no-settings --store --part --merge --threads --output --max-size --json --help" ;;
         replay) options="--conf --place --capacity --find-capacity --compat --across --device --steady-from --check-order --decisions --fail-if --baseline --annotate --json --help" ;;
         recommend) options="--goal --capacity --without --min-gain --runs --compat --device --json --help" ;;
         sweep) options="--grid --budget --capacity --place --compat --device --threads --store --part --merge --rows --json --help" ;;

@@ -83,6 +83,8 @@ complete -c drystone -n "__fish_seen_subcommand_from fleet" -s s -l store -r -d 
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -l part -x -d 'do part K of N, from 0, into a store of its own and...'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -l merge -d 'first take in all parts beside the store'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s t -l threads -x -d 'files read at once'
+complete -c drystone -n "__fish_seen_subcommand_from fleet" -s o -l output -r -d 'also write a page, one HTML file that opens anywhere'
+complete -c drystone -n "__fish_seen_subcommand_from fleet" -l max-size -x -d 'bytes of the page at most'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -l json -d 'print JSON, schema drystone.fleet/1, see drystone-fleet(1)'
 complete -c drystone -n "__fish_seen_subcommand_from fleet" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from replay" -s c -l conf -x -d 'also run under these settings, written as in...'

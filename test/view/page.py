@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The page of the views: page.py SOURCE. Skips loudly without node, its packages or a Chromium.
+"""The pages of the views and of a job: page.py SOURCE. Skips loudly without node, its packages or a Chromium.
 
-The tracked page is what its sources make; its modules are tested in node, the page in a browser.
+The tracked pages are what their sources make; the modules are tested in node, the pages in a browser.
 """
 import os
 import pathlib
@@ -33,4 +33,5 @@ run("node", "--test", *sorted(map(str, (viewer / "test" / "unit").glob("*.test.m
 names = ("chromium", "chromium-headless-shell", "google-chrome")
 if not os.environ.get("CHROMIUM") and not any(map(shutil.which, names)):
     skip("there is no Chromium")
-run("node", "--test", "--test-timeout=300000", "test/browser.mjs")
+for pages in "browser.mjs", "fleet.mjs":
+    run("node", "--test", "--test-timeout=300000", f"test/{pages}")

@@ -7,6 +7,7 @@
 
 #include "base/command.h"
 #include "base/json_out.h"
+#include "base/output.h"
 #include "base/report.h"
 #include "fleet/fleet_files.h"
 #include "fleet/fleet_judge.h"
@@ -17,10 +18,14 @@
 #include "work/work.h"
 
 struct values {
-    const char *rank_from, *store, *part;
+    const char *rank_from, *store, *part, *output;
+    uint64_t max_bytes;
     int64_t threads;
     bool all, json, merge, no_settings;
 };
+
+#define DEFAULT_BYTES (UINT64_C(5) << 20)
+#define LEAST_BYTES (INT64_C(256) << 10)
 
 static const struct option_spec specs[] = {
     {"all", 'a', NULL, OPTION_FLAG, offsetof(struct values, all),
@@ -42,6 +47,14 @@ static const struct option_spec specs[] = {
     {"threads", 't', "N", OPTION_INT, offsetof(struct values, threads),
      .help = "files read at once; default: as many as there are cores", .min = 1,
      .max = WORK_THREADS_MAX},
+    {"output", 'o', "OUT", OPTION_STRING, offsetof(struct values, output),
+     .help =
+         "also write a page, one HTML file that opens anywhere; - is standard output, "
+         "in place of the text",
+     .refuses = {{"part", "of the whole job, and --part is of some files"}}},
+    {"max-size", 0, "SIZE", OPTION_SIZE, offsetof(struct values, max_bytes),
+     .help = "bytes of the page at most; default 5MiB. The page says what was left out",
+     .min = LEAST_BYTES, .needs = {"output", "of the page: --output OUT"}},
     {"json", 0, NULL, OPTION_FLAG, offsetof(struct values, json),
      .help = "print JSON, schema drystone.fleet/1, see drystone-fleet(1)"},
 };
@@ -51,7 +64,7 @@ static const char about_text[] =
     "which ranks differ from the others and by which lines of source, which ranks hold "
     "alike, how the steps' peaks lie over the ranks, who failed first, and one change "
     "for "
-    "the whole job. A folder stands for the snapshots in it.";
+    "the whole job. A folder stands for the snapshots in it. All of it is also a page.";
 
 struct session {
     struct values values;
@@ -226,6 +239,17 @@ search_settings(struct session *s, const struct work_options *options)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
+/* A page on standard output stands alone. */
+static int
+print(const struct session *s, const struct fleet_report *r)
+{
+    if (s->values.output && strcmp(s->values.output, "-") == 0)
+        return EXIT_FINE;
+    if (s->values.json)
+        return json_out_print("fleet", fleet_report_make_json(r));
+    return fleet_report_print(r) ? EXIT_FINE : report_memory();
+}
+
 static int
 report(const struct session *s, const char *subject, bool is_searched)
 {
@@ -238,13 +262,11 @@ report(const struct session *s, const char *subject, bool is_searched)
                              .searches = s->searches};
     fleet_settings_decide(s->searches, s->decider_count, &r.decision);
     r.advice = fleet_advice_choose(&r);
-    if (s->values.json) {
-        int code = json_out_print("fleet", fleet_report_make_json(&r));
-        if (code != EXIT_FINE)
-            return code;
-    } else if (!fleet_report_print(&r)) {
-        return report_memory();
-    }
+    int code = print(s, &r);
+    if (code == EXIT_FINE && s->values.output)
+        code = fleet_report_write_page(&r, s->values.output, s->values.max_bytes);
+    if (code != EXIT_FINE)
+        return code;
     if (s->judgement.used_count == 0)
         return report_failure("fleet", subject, EXIT_INPUT,
                               "none of the files can be used");
@@ -296,6 +318,25 @@ find_files(struct session *s, const struct option_list *operands)
     return code;
 }
 
+/* Refuse to lose a file of the job, or its store, to the page. */
+static int
+check_output(const struct values *v, const struct fleet_files *files)
+{
+    const char *output = v->output, *store = v->store ? v->store : "";
+    if (!output)
+        return EXIT_FINE;
+    if (strcmp(output, "-") == 0)
+        return v->json ? report_usage("fleet", "--json and the page of --output - are "
+                                               "both standard output")
+                       : EXIT_FINE;
+    for (size_t i = 0; i < files->count; i++)
+        if (output_is_input(output, files->files[i].path))
+            return report_usage("fleet", "%s is both read and written", output);
+    if (strcmp(output, store) == 0 || output_is_input(output, store))
+        return report_usage("fleet", "%s is the store and the page", output);
+    return EXIT_FINE;
+}
+
 static void
 close_session(struct session *s)
 {
@@ -324,12 +365,14 @@ share_memory(const struct values *v)
 static int
 run(int argc, char **argv)
 {
-    struct session s = {.values = {.threads = 0}};
+    struct session s = {.values = {.max_bytes = DEFAULT_BYTES}};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_fleet, argc, argv, &s.values, &operands, &code)) {
         code = find_files(&s, &operands);
         s.memory_bytes = share_memory(&s.values);
+        if (code == EXIT_FINE)
+            code = check_output(&s.values, &s.files);
         if (code == EXIT_FINE)
             code = judge(&s, operands.values[0]);
     }
@@ -346,7 +389,8 @@ const struct command command_fleet = {
     .examples = "drystone fleet outputs/memory_snapshot/iteration_10\n"
                 "drystone fleet 'oom-*.pickle' --all\n"
                 "drystone fleet snapshots --rank-from 'worker([0-9]+)' --json\n"
-                "drystone fleet snapshots --store fleet.sqlite\n",
+                "drystone fleet snapshots --store fleet.sqlite\n"
+                "drystone fleet snapshots -o fleet.html\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

@@ -2,7 +2,10 @@
 #ifndef TOOL_FLEET_REPORT_H
 #define TOOL_FLEET_REPORT_H
 
-/* The report of `drystone fleet`: text for people, JSON (drystone.fleet/1) for machines. */
+/*
+ * The report of `drystone fleet`: text for people, JSON (drystone.fleet/1) for machines, and
+ * a page of both.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +62,11 @@ void fleet_say_advice(const struct fleet_report *report, char text[FLEET_TEXT_BY
 bool fleet_report_print(const struct fleet_report *report);
 /* Make the JSON, which is the caller's. NULL: no memory. */
 json_t *fleet_report_make_json(const struct fleet_report *report);
+/*
+ * Write the page to `path`, "-" for standard output. What --json prints is in it whatever
+ * its size; the rest as far as `max_bytes` go. An exit_code.
+ */
+int fleet_report_write_page(const struct fleet_report *report, const char *path,
+                            uint64_t max_bytes);
 
 #endif

@@ -23,7 +23,8 @@ struct page {
     size_t length;
 };
 
-extern const struct page view_page; /* viewer/page.html: a recording, also for `serve` */
+extern const struct page view_page;  /* viewer/page.html: a recording, also for `serve` */
+extern const struct page fleet_page; /* viewer/fleet.html: all ranks of a job */
 
 /* An answer: base64 of its zlib stream. */
 struct page_entry {
@@ -52,7 +53,8 @@ void page_answers_finish(struct page_answers *answers);
  */
 int page_write(const struct page *page, const char *command, const char *path,
                const struct page_answers *answers, uint64_t *written);
-/* Say on standard error how large the page at `path` is, and what was left out of it. */
+/* Say on standard error how large the page at `path` is, and what was left out of it; nothing
+   of one on standard output. */
 void page_say_written(const char *path, uint64_t written, const char *const *left_out,
                       size_t count);
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the cells of the ranks lie: in rows, as many to a row as fit, by eights where that many do, since
+ * hosts have eight devices. Ranks without a file have an empty cell if they are not too many.
+ */
+
+import type { Job } from "./job.ts";
+
+export interface Cell { file: number | null; rank: number | null } // file null: a rank without one that counts
+export interface Grid { size: number; columns: number; rows: number; pitch: number; height: number }
+
+const LARGEST = 40, LEAST = 3, HEIGHT = 190, BAND = 0.28;
+
+/* List the cells by rank. A rank none of whose files counts is one without a file. */
+export function listCells(job: Job): Cell[] {
+  const { missing, files } = job.fleet, cells: Cell[] = [];
+  const isLarge = missing.reduce((n, [from, to]) => n + to - from + 1, 0) > files.length;
+  const ranks = new Set(job.used.map((i) => files[i].rank)), used = new Set(job.used);
+  let gap = isLarge ? missing.length : 0;
+  files.forEach(({ rank }, file) => {
+    for (; rank !== null && gap < missing.length && missing[gap][0] < rank; gap++)
+      for (let r = missing[gap][0]; r <= missing[gap][1]; r++) cells.push({ file: null, rank: r });
+    if (used.has(file)) cells.push({ file, rank });
+    else if (rank !== null && !ranks.has(rank)) {
+      ranks.add(rank);
+      cells.push({ file: null, rank });
+    }
+  });
+  return cells;
+}
+
+/* Lay `count` cells out within `width`. */
+export function layOut(count: number, width: number): Grid {
+  const fits = Math.floor(Math.sqrt((width * HEIGHT) / Math.max(1, count) / (1 + BAND)));
+  const size = Math.max(LEAST, Math.min(LARGEST, fits));
+  let columns = Math.max(1, Math.floor(width / size));
+  if (columns >= 16) {
+    columns -= columns % 8;
+    columns = 8 * Math.ceil(Math.ceil(count / Math.ceil(count / columns)) / 8); // rows of about one length
+  }
+  columns = Math.max(1, Math.min(columns, count));
+  const rows = Math.ceil(count / columns), pitch = size + Math.max(2, Math.round(size * BAND));
+  return { size, columns, rows, pitch, height: rows * pitch };
+}
+
+/* Return the cell at a point, or null. */
+export function cellAt(grid: Grid, count: number, x: number, y: number): number | null {
+  const column = Math.floor(x / grid.size), row = Math.floor(y / grid.pitch);
+  const i = row * grid.columns + column;
+  return x < 0 || y < 0 || column >= grid.columns || i >= count ? null : i;
+}
