@@ -122,7 +122,7 @@ read_row(const char *text, struct fleet_row *row)
     char why[400];
     snprintf(why, sizeof why, "its row in the store is broken: %s", err.text);
     fleet_row_finish(row);
-    char *instead = fleet_row_make_unreadable(why, 0, 0);
+    char *instead = fleet_row_make_unreadable(why);
     bool is_read =
         instead && fleet_row_read(instead, strlen(instead), row, &err) == DRY_OK;
     free(instead);

@@ -116,7 +116,7 @@ struct fleet_row {
 char *fleet_row_make(const char *path, uint64_t memory_bytes_max);
 
 /* Make the row of a file that cannot be read, because of `why`. NULL: no memory. */
-char *fleet_row_make_unreadable(const char *why, uint64_t file_bytes, uint64_t hash);
+char *fleet_row_make_unreadable(const char *why);
 
 /* Read a row. FORMAT: it is none. `row` is there to be finished in any case. */
 enum dry_status fleet_row_read(const char *text, size_t length, struct fleet_row *row,

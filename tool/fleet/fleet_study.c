@@ -83,7 +83,8 @@ fleet_study_open(struct fleet_study *s, const char *path, uint64_t memory_bytes_
                  struct dry_error *err)
 {
     *s = (struct fleet_study){0};
-    enum dry_status status = load_trace_quietly(path, memory_bytes_max, &s->trace, err);
+    enum dry_status status =
+        load_trace_quietly(path, memory_bytes_max, &s->trace, &s->content, err);
     if (status != DRY_OK)
         return status;
     const struct dry_trace_view *v = dry_trace_get_view(s->trace);

@@ -14,7 +14,10 @@
 #include <drystone/drystone.h>
 #include <drystone/explanation.h>
 
+#include "record/input.h"
+
 struct fleet_study {
+    struct input_content content;       /* the file's bytes */
     struct dry_trace *trace, *recorded; /* as read; of one without addresses, else NULL */
     const struct dry_trace *subject;    /* the one that is looked at */
     struct dry_replay *replay;

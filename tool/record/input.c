@@ -20,6 +20,7 @@
 #include <zstd.h>
 
 #include "base/fail.h"
+#include "record/byte_hash.h"
 #include "record/json_source.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
@@ -38,6 +39,8 @@ struct input {
     bool owns_fd;
     bool is_file_at_end;
     bool is_at_fault;
+    bool does_hash;
+    struct byte_hash hash;           /* of read_bytes */
     uint64_t file_bytes, read_bytes; /* read_bytes: of the file, into `packed` */
     uint64_t unpacked_bytes;
     enum packing packing;
@@ -63,21 +66,33 @@ fail_stream(struct input *in, struct dry_error *err, const char *what)
 /* --- the file --- */
 
 static enum dry_status
-read_file(struct input *in, void *buffer, size_t capacity, size_t *got,
-          struct dry_error *err)
+read_descriptor(struct input *in, void *buffer, size_t capacity, size_t *got,
+                struct dry_error *err)
 {
     ssize_t count;
     do {
         count = read(in->fd, buffer, capacity);
     } while (count < 0 && errno == EINTR);
-    if (count < 0) {
-        in->is_at_fault = true;
+    if (count < 0)
         return fail_at(err, DRY_ERR_SYSTEM, in->read_bytes, "cannot read: %s",
                        strerror(errno));
-    }
-    in->is_file_at_end = count == 0;
-    in->read_bytes += (uint64_t)count;
     *got = (size_t)count;
+    return DRY_OK;
+}
+
+static enum dry_status
+read_file(struct input *in, void *buffer, size_t capacity, size_t *got,
+          struct dry_error *err)
+{
+    enum dry_status status = read_descriptor(in, buffer, capacity, got, err);
+    if (status != DRY_OK) {
+        in->is_at_fault = true;
+        return status;
+    }
+    in->is_file_at_end = *got == 0;
+    in->read_bytes += *got;
+    if (in->does_hash)
+        byte_hash_add(&in->hash, buffer, *got);
     return DRY_OK;
 }
 
@@ -261,7 +276,7 @@ read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
 /* --- opening --- */
 
 static enum dry_status
-open_file(struct input *in, const char *path, struct dry_error *err)
+open_descriptor(struct input *in, const char *path, struct dry_error *err)
 {
     struct stat info;
     in->owns_fd = strcmp(path, "-") != 0;
@@ -270,6 +285,15 @@ open_file(struct input *in, const char *path, struct dry_error *err)
         return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "cannot open: %s",
                        strerror(errno));
     in->file_bytes = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+    return DRY_OK;
+}
+
+static enum dry_status
+open_file(struct input *in, const char *path, struct dry_error *err)
+{
+    enum dry_status status = open_descriptor(in, path, err);
+    if (status != DRY_OK)
+        return status;
     in->packed.bytes = malloc(CHUNK_BYTES);
     if (!in->packed.bytes)
         return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
@@ -331,27 +355,73 @@ open_json(struct input *in, uint64_t memory_bytes_max, struct dry_error *err)
     return status;
 }
 
-enum dry_status
-input_open(const char *path, uint64_t memory_bytes_max, struct input **opened,
-           struct dry_source *source, struct dry_error *err)
+static enum dry_status
+open_all(struct input *in, const char *path, uint64_t memory_bytes_max,
+         struct dry_error *err)
 {
-    struct input *in = calloc(1, sizeof *in);
-    if (!in)
-        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
-    in->fd = -1;
     enum dry_status status = open_file(in, path, err);
     if (status == DRY_OK)
         status = open_packing(in, err);
     if (status == DRY_OK)
         status = open_json(in, memory_bytes_max, err);
-    if (status != DRY_OK) {
+    return status;
+}
+
+static enum dry_status
+create(struct input **created, bool does_hash, const char *path,
+       uint64_t memory_bytes_max, struct dry_error *err)
+{
+    struct input *in = calloc(1, sizeof *in);
+    if (!in)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory to read a file");
+    in->fd = -1;
+    in->does_hash = does_hash;
+    byte_hash_begin(&in->hash);
+    enum dry_status status = open_all(in, path, memory_bytes_max, err);
+    if (status == DRY_OK)
+        *created = in;
+    else
         input_close(in);
-        return status;
-    }
+    return status;
+}
+
+static void
+set_source(struct input *in, struct dry_source *source)
+{
     *source = in->json ? (struct dry_source){.read = json_source_read, .self = in->json}
                        : (struct dry_source){.read = read_unpacked, .self = in};
-    *opened = in;
-    return DRY_OK;
+}
+
+enum dry_status
+input_open(const char *path, uint64_t memory_bytes_max, struct input **in,
+           struct dry_source *source, struct dry_error *err)
+{
+    enum dry_status status = create(in, false, path, memory_bytes_max, err);
+    if (status == DRY_OK)
+        set_source(*in, source);
+    return status;
+}
+
+enum dry_status
+input_open_hashed(const char *path, uint64_t memory_bytes_max, struct input **in,
+                  struct dry_source *source, struct dry_error *err)
+{
+    enum dry_status status = create(in, true, path, memory_bytes_max, err);
+    if (status == DRY_OK)
+        set_source(*in, source);
+    return status;
+}
+
+enum dry_status
+input_read_content(struct input *in, struct input_content *content, struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
+    while (status == DRY_OK && !in->is_file_at_end) {
+        in->packed.at = in->packed.end = 0;
+        status = fill_packed(in, err);
+    }
+    *content = (struct input_content){in->read_bytes, byte_hash_end(&in->hash)};
+    return status;
 }
 
 void

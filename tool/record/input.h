@@ -41,10 +41,28 @@ struct input_description {
     uint64_t consumed_bytes; /* of the file, so far */
 };
 
-/* `path` "-" is standard input; JSON may take memory_bytes_max, all else takes little. */
+/* What a file's bytes are, as they stand in it: two of equal content have equal numbers. */
+struct input_content {
+    uint64_t bytes, hash;
+};
+
+/*
+ * Open `path`: "-" is standard input. JSON may take
+ * memory_bytes_max, all else takes little. *in is there on success only.
+ */
 DRY_CHECK_RESULT enum dry_status input_open(const char *path, uint64_t memory_bytes_max,
                                             struct input **in, struct dry_source *source,
                                             struct dry_error *err);
+/* Open for input_read_content(), which costs a tenth of a nanosecond a byte. */
+DRY_CHECK_RESULT enum dry_status input_open_hashed(const char *path,
+                                                   uint64_t memory_bytes_max,
+                                                   struct input **in,
+                                                   struct dry_source *source,
+                                                   struct dry_error *err);
+/* Read what is left of the file, which ends the source, and tell what all of it is. */
+DRY_CHECK_RESULT enum dry_status input_read_content(struct input *in,
+                                                    struct input_content *content,
+                                                    struct dry_error *err);
 /* NULL is fine. */
 void input_close(struct input *in);
 

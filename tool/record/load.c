@@ -139,12 +139,13 @@ write_offset(struct dry_error *err)
 
 enum dry_status
 load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace **trace,
-                   struct dry_error *err)
+                   struct input_content *content, struct dry_error *err)
 {
     struct input *in = NULL;
     struct dry_source source;
     *err = (struct dry_error){.offset = DRY_NO_OFFSET};
-    enum dry_status status = input_open(path, memory_bytes_max / 2, &in, &source, err);
+    enum dry_status status =
+        input_open_hashed(path, memory_bytes_max / 2, &in, &source, err);
     if (status != DRY_OK) {
         err->offset = DRY_NO_OFFSET;
         return status;
@@ -156,6 +157,8 @@ load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace
     dry_trace_options_init(&options);
     options.memory_bytes_max = fair < memory_bytes_max ? fair : memory_bytes_max;
     status = dry_trace_read(&source, &options, trace, err);
+    if (status == DRY_OK)
+        status = input_read_content(in, content, err);
     input_describe(in, &d);
     if (status != DRY_OK) {
         place_failure(&d, err);

@@ -303,6 +303,50 @@ absent_files_and_folders_are_system_errors(void **state)
     assert_null(in);
 }
 
+static struct input_content
+read_content(const void *bytes, size_t count)
+{
+    struct scratch s;
+    struct input *in;
+    struct dry_source source;
+    struct dry_error err;
+    struct dry_trace *trace = NULL;
+    struct input_content content = {0};
+    write_scratch(&s, bytes, count);
+    assert_int_equal(input_open_hashed(s.path, JSON_BYTES_MAX, &in, &source, &err),
+                     DRY_OK);
+    unlink(s.path);
+    assert_int_equal(dry_trace_read(&source, NULL, &trace, &err), DRY_OK);
+    assert_int_equal(input_read_content(in, &content, &err), DRY_OK);
+    input_close(in);
+    dry_trace_destroy(trace);
+    return content;
+}
+
+/* The values are those of the definition; a pickle ends before its file does. */
+static void
+all_bytes_of_a_file_are_hashed(void **state)
+{
+    (void)state;
+    struct input_content content = read_content("a 1 512 0 5\n", 12);
+    assert_int_equal(content.bytes, 12);
+    assert_true(content.hash == UINT64_C(0xc2dc7aedcbdf8c99));
+    enum { BYTES = 1 << 20 };
+    char *pickle = calloc(1, BYTES);
+    assert_non_null(pickle);
+    memcpy(pickle,
+           "\x80\x04}(\x8c\x08segments]\x8c\x0d"
+           "device_traces]u.",
+           33);
+    struct input_content one = read_content(pickle, BYTES);
+    pickle[BYTES - 1] = 1;
+    struct input_content other = read_content(pickle, BYTES);
+    assert_int_equal(one.bytes, BYTES);
+    assert_int_equal(other.bytes, BYTES);
+    assert_true(one.hash != other.hash);
+    free(pickle);
+}
+
 static void
 short_files_are_opened(void **state)
 {
@@ -327,6 +371,7 @@ main(void)
         cmocka_unit_test(deep_json_is_refused),
         cmocka_unit_test(wide_json_is_refused),
         cmocka_unit_test(absent_files_and_folders_are_system_errors),
+        cmocka_unit_test(all_bytes_of_a_file_are_hashed),
         cmocka_unit_test(short_files_are_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,8 @@
  * byte by byte waits for one multiplication after the other, and takes longer than reading the
  * snapshot does.
  */
-#include "fleet/file_hash.h"
+#include "record/byte_hash.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PRIME_1 UINT64_C(0x9e3779b185ebca87)
@@ -15,8 +14,6 @@
 #define PRIME_3 UINT64_C(0x165667b19e3779f9)
 #define PRIME_4 UINT64_C(0x85ebca77c2b2ae63)
 #define PRIME_5 UINT64_C(0x27d4eb2f165667c5)
-#define STRIPE_BYTES 32u
-#define BUFFER_BYTES (1024 * STRIPE_BYTES)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as the hash reads words");
 
@@ -44,7 +41,8 @@ static void
 add_stripes(uint64_t sums[4], const unsigned char *bytes, size_t count)
 {
     uint64_t a = sums[0], b = sums[1], c = sums[2], d = sums[3];
-    for (const unsigned char *end = bytes + count; bytes < end; bytes += STRIPE_BYTES) {
+    for (const unsigned char *end = bytes + count; bytes < end;
+         bytes += BYTE_HASH_STRIPE) {
         a = add_word(a, read_word(bytes));
         b = add_word(b, read_word(bytes + 8));
         c = add_word(c, read_word(bytes + 16));
@@ -86,22 +84,44 @@ add_rest(uint64_t hash, const unsigned char *bytes, size_t count)
     return hash ^ hash >> 32;
 }
 
-uint64_t
-file_hash(const char *path, uint64_t *length)
+void
+byte_hash_begin(struct byte_hash *hash)
 {
-    unsigned char buffer[BUFFER_BYTES];
-    uint64_t sums[4] = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1};
-    size_t got = 0, rest = 0;
-    FILE *file = fopen(path, "rbe");
-    *length = 0;
-    /* Only the last read is short. */
-    while (file && rest == 0 && (got = fread(buffer, 1, sizeof buffer, file)) > 0) {
-        rest = got % STRIPE_BYTES;
-        add_stripes(sums, buffer, got - rest);
-        *length += got;
+    *hash = (struct byte_hash){.sums = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1}};
+}
+
+/* Fill up the stripe that is not whole. Returns how many bytes went there. */
+static size_t
+fill_rest(struct byte_hash *hash, const unsigned char *bytes, size_t count)
+{
+    size_t room = BYTE_HASH_STRIPE - hash->rest_count;
+    size_t taken = count < room ? count : room;
+    memcpy(hash->rest + hash->rest_count, bytes, taken);
+    hash->rest_count += taken;
+    if (hash->rest_count == BYTE_HASH_STRIPE) {
+        add_stripes(hash->sums, hash->rest, BYTE_HASH_STRIPE);
+        hash->rest_count = 0;
     }
-    if (file)
-        fclose(file);
-    uint64_t hash = *length < STRIPE_BYTES ? PRIME_5 : join_sums(sums);
-    return add_rest(hash + *length, buffer + got - rest, rest);
+    return taken;
+}
+
+void
+byte_hash_add(struct byte_hash *hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    hash->length += count;
+    if (count == 0)
+        return;
+    size_t taken = hash->rest_count > 0 ? fill_rest(hash, at, count) : 0;
+    size_t whole = (count - taken) / BYTE_HASH_STRIPE * BYTE_HASH_STRIPE;
+    add_stripes(hash->sums, at + taken, whole);
+    if (taken + whole < count)
+        (void)fill_rest(hash, at + taken + whole, count - taken - whole);
+}
+
+uint64_t
+byte_hash_end(const struct byte_hash *hash)
+{
+    uint64_t sum = hash->length < BYTE_HASH_STRIPE ? PRIME_5 : join_sums(hash->sums);
+    return add_rest(sum + hash->length, hash->rest, hash->rest_count);
 }

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file's hash is XXH64: its published values, and those of another implementation. */
+/* XXH64: its published values, those of another implementation, and pieces of any length. */
 #include "support/cmocka.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "fleet/file_hash.h"
+#include "record/byte_hash.h"
+#include "support/random.h"
 
+/* In one piece, and in pieces of chance, which is the same. */
 static uint64_t
 hash_of(const void *bytes, size_t count)
 {
-    char path[] = "/tmp/drystone-hash-XXXXXX";
-    int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, bytes, count), count);
-    close(descriptor);
-    uint64_t length, hash = file_hash(path, &length);
-    assert_int_equal(length, count);
-    unlink(path);
+    struct byte_hash whole, pieces;
+    struct random random;
+    random_init(&random, count);
+    byte_hash_begin(&whole);
+    byte_hash_add(&whole, bytes, count);
+    byte_hash_begin(&pieces);
+    for (size_t done = 0, piece; done < count; done += piece) {
+        piece = (size_t)random_below(&random, done % 3 ? 40 : 4000);
+        piece = piece < count - done ? piece : count - done;
+        byte_hash_add(&pieces, (const unsigned char *)bytes + done, piece);
+    }
+    uint64_t hash = byte_hash_end(&whole);
+    assert_true(byte_hash_end(&pieces) == hash);
     return hash;
 }
 
@@ -34,7 +38,7 @@ published_values(void **state)
 }
 
 static void
-stripes_and_buffers_have_no_seams(void **state)
+stripes_and_pieces_have_no_seams(void **state)
 {
     (void)state;
     static const struct {
@@ -54,22 +58,12 @@ stripes_and_buffers_have_no_seams(void **state)
     free(bytes);
 }
 
-static void
-a_file_that_is_not_there_is_empty(void **state)
-{
-    (void)state;
-    uint64_t length = 1;
-    assert_true(file_hash("/nonexistent/file", &length) == hash_of("", 0));
-    assert_int_equal(length, 0);
-}
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_values),
-        cmocka_unit_test(stripes_and_buffers_have_no_seams),
-        cmocka_unit_test(a_file_that_is_not_there_is_empty),
+        cmocka_unit_test(stripes_and_pieces_have_no_seams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
