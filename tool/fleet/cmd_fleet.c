@@ -64,7 +64,8 @@ static const char about_text[] =
     "which ranks differ from the others and by which lines of source, which ranks hold "
     "alike, how the steps' peaks lie over the ranks, who failed first, and one change "
     "for "
-    "the whole job. A folder stands for the snapshots in it. All of it is also a page.";
+    "the whole job. A folder stands for the snapshots in it, on a disk or in a store "
+    "(s3://BUCKET/KEY). All of it is also a page.";
 
 struct session {
     struct values values;
@@ -94,7 +95,7 @@ static void
 describe_file(const struct fleet_file *file, const char *what, struct work_task *task)
 {
     snprintf(task->key, sizeof task->key, "%s %s", what, file->path);
-    task->stamp = file->bytes * UINT64_C(0x9e3779b97f4a7c15) ^ file->changed_ns;
+    task->stamp = file->bytes * UINT64_C(0x9e3779b97f4a7c15) ^ file->stamp;
     task->weight = file->bytes;
 }
 
@@ -384,12 +385,13 @@ run(int argc, char **argv)
 const struct command command_fleet = {
     .name = "fleet",
     .summary = "all ranks of a job: which differ, by which lines, who failed first",
-    .usage = "[options] DIR|GLOB|FILE...",
+    .usage = "[options] DIR|GLOB|FILE|s3://BUCKET/KEY...",
     .about = about_text,
     .examples = "drystone fleet outputs/memory_snapshot/iteration_10\n"
                 "drystone fleet 'oom-*.pickle' --all\n"
                 "drystone fleet snapshots --rank-from 'worker([0-9]+)' --json\n"
                 "drystone fleet snapshots --store fleet.sqlite\n"
+                "drystone fleet s3://runs/job-17/snapshots\n"
                 "drystone fleet snapshots -o fleet.html\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

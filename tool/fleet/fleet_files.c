@@ -13,6 +13,8 @@
 
 #include "base/command.h"
 #include "base/report.h"
+#include "bucket/object_name.h"
+#include "fleet/fleet_objects.h"
 #include "fleet/rank_name.h"
 
 #define DEPTH_MAX 16u
@@ -50,7 +52,7 @@ grow(void *items, size_t count, size_t *capacity, size_t size)
 }
 
 static int
-add_file(struct walk *w, const char *path, const struct stat *facts)
+add_found(struct walk *w, const char *path, uint64_t bytes, uint64_t stamp)
 {
     struct fleet_files *f = w->files;
     if (f->count == FILES_MAX)
@@ -62,11 +64,19 @@ add_file(struct walk *w, const char *path, const struct stat *facts)
     files[f->count] = (struct fleet_file){
         .path = strdup(path),
         .rank = w->pattern ? rank_name_match(w->pattern, path) : rank_name_find(path),
-        .bytes = facts->st_size > 0 ? (uint64_t)facts->st_size : 0,
-        .changed_ns = (uint64_t)facts->st_mtim.tv_sec * 1000000000u +
-                      (uint64_t)facts->st_mtim.tv_nsec,
+        .bytes = bytes,
+        .stamp = stamp,
     };
     return files[f->count++].path ? EXIT_FINE : report_memory();
+}
+
+static int
+add_file(struct walk *w, const char *path, const struct stat *facts)
+{
+    uint64_t changed_ns =
+        (uint64_t)facts->st_mtim.tv_sec * 1000000000u + (uint64_t)facts->st_mtim.tv_nsec;
+    return add_found(w, path, facts->st_size > 0 ? (uint64_t)facts->st_size : 0,
+                     changed_ns);
 }
 
 static int
@@ -176,12 +186,21 @@ add_path(struct walk *w, const char *path)
     return code == EXIT_FINE ? read_folders(w) : code;
 }
 
+static int
+add_object(void *self, const char *path, bool is_named, uint64_t bytes, uint64_t stamp)
+{
+    return is_named || may_be_snapshot(path) ? add_found(self, path, bytes, stamp)
+                                             : EXIT_FINE;
+}
+
 /* A name that is there is itself, whatever characters it has. */
 static int
 add_name(struct walk *w, const char *name)
 {
     struct stat facts;
     glob_t found;
+    if (object_is_name(name))
+        return fleet_objects_find(name, add_object, w);
     if (stat(name, &facts) == 0 || !strpbrk(name, "*?["))
         return add_path(w, name);
     int status = glob(name, 0, NULL, &found);

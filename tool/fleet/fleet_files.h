@@ -7,7 +7,8 @@
  *
  * In a folder those files count that may be snapshots by their names: .pickle, .pkl and
  * .trace, packed by gzip or zstd or not. Hidden names, links, and folders deeper than 16 are
- * passed over. A file that is named counts whatever its name is.
+ * passed over. A file that is named counts whatever its name is. s3://BUCKET/KEY stands for
+ * objects of a store (fleet_objects.h).
  */
 
 #include <regex.h>
@@ -18,7 +19,7 @@ struct fleet_file {
     char *path;
     uint32_t rank; /* RANK_UNKNOWN */
     uint64_t bytes;
-    uint64_t changed_ns; /* when it was changed last */
+    uint64_t stamp; /* another one after a change: its time; an object's version */
 };
 
 struct fleet_files {

@@ -3,7 +3,7 @@
 /*
  * Layers of dry_source, each reading from the one before it:
  *
- *     file -> gzip or zstd, if the first bytes say so -> JSON, likewise
+ *     file or object -> gzip or zstd, if the first bytes say so -> JSON, likewise
  *
  * File and stream share struct chunk, a buffer that one side fills and the other empties,
  * so that first bytes can be looked at without being taken.
@@ -20,6 +20,8 @@
 #include <zstd.h>
 
 #include "base/fail.h"
+#include "bucket/object.h"
+#include "bucket/object_name.h"
 #include "record/byte_hash.h"
 #include "record/json_source.h"
 
@@ -37,6 +39,7 @@ enum packing { PLAIN, GZIP, ZSTD };
 struct input {
     int fd;
     bool owns_fd;
+    struct object *object; /* in place of fd; NULL: none */
     bool is_file_at_end;
     bool is_at_fault;
     bool does_hash;
@@ -84,7 +87,9 @@ static enum dry_status
 read_file(struct input *in, void *buffer, size_t capacity, size_t *got,
           struct dry_error *err)
 {
-    enum dry_status status = read_descriptor(in, buffer, capacity, got, err);
+    enum dry_status status = in->object
+                                 ? object_read(in->object, buffer, capacity, got, err)
+                                 : read_descriptor(in, buffer, capacity, got, err);
     if (status != DRY_OK) {
         in->is_at_fault = true;
         return status;
@@ -276,6 +281,15 @@ read_unpacked(void *self, void *buffer, size_t capacity, size_t *got,
 /* --- opening --- */
 
 static enum dry_status
+open_object(struct input *in, const char *path, struct dry_error *err)
+{
+    enum dry_status status = object_open(path, &in->object, err);
+    if (status == DRY_OK)
+        in->file_bytes = object_get_bytes(in->object);
+    return status;
+}
+
+static enum dry_status
 open_descriptor(struct input *in, const char *path, struct dry_error *err)
 {
     struct stat info;
@@ -291,7 +305,8 @@ open_descriptor(struct input *in, const char *path, struct dry_error *err)
 static enum dry_status
 open_file(struct input *in, const char *path, struct dry_error *err)
 {
-    enum dry_status status = open_descriptor(in, path, err);
+    enum dry_status status = object_is_name(path) ? open_object(in, path, err)
+                                                  : open_descriptor(in, path, err);
     if (status != DRY_OK)
         return status;
     in->packed.bytes = malloc(CHUNK_BYTES);
@@ -435,6 +450,7 @@ input_close(struct input *in)
     ZSTD_freeDStream(in->zstd);
     free(in->packed.bytes);
     free(in->unpacked.bytes);
+    object_close(in->object);
     if (in->owns_fd && in->fd >= 0)
         close(in->fd);
     free(in);
@@ -455,5 +471,6 @@ input_describe(const struct input *in, struct input_description *description)
         .is_at_fault = in->is_at_fault,
         .file_bytes = in->file_bytes,
         .consumed_bytes = in->read_bytes - (in->packed.end - in->packed.at),
+        .stamp = in->object ? object_get_stamp(in->object) : 0,
     };
 }

@@ -39,6 +39,7 @@ struct input_description {
     bool is_at_fault;    /* the stream, not the reader behind it, failed last */
     uint64_t file_bytes; /* 0: not known (a pipe) */
     uint64_t consumed_bytes; /* of the file, so far */
+    uint64_t stamp;          /* of an object's version; 0: a file */
 };
 
 /* What a file's bytes are, as they stand in it: two of equal content have equal numbers. */
@@ -47,7 +48,7 @@ struct input_content {
 };
 
 /*
- * Open `path`: "-" is standard input. JSON may take
+ * Open `path`: "-" is standard input, s3://BUCKET/KEY an object of a store. JSON may take
  * memory_bytes_max, all else takes little. *in is there on success only.
  */
 DRY_CHECK_RESULT enum dry_status input_open(const char *path, uint64_t memory_bytes_max,

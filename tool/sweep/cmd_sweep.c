@@ -157,11 +157,13 @@ mix(uint64_t hash, const void *bytes, size_t count)
 
 /* Results go by the file's bytes and by this program, whose rules may change. */
 static uint64_t
-stamp_of(const char *path)
+stamp_of(const char *path, const struct input_description *about)
 {
     struct stat st;
     uint64_t hash =
         mix(UINT64_C(0xcbf29ce484222325), DRYSTONE_VERSION, sizeof DRYSTONE_VERSION);
+    if (about->stamp != 0)
+        return mix(hash, &about->stamp, sizeof about->stamp);
     if (stat(path, &st) != 0)
         return hash;
     hash = mix(hash, &st.st_size, sizeof st.st_size);
@@ -189,8 +191,9 @@ open_file(const struct sweep *s, struct sweep_file *file, const char *path)
     const struct load_replay wanted = {
         .command = "sweep", .path = path, .device = s->device, .compat = s->compat};
     file->path = path;
-    file->stamp = stamp_of(path);
-    int code = load_trace("sweep", path, &file->trace, NULL);
+    struct input_description about = {0};
+    int code = load_trace("sweep", path, &file->trace, &about);
+    file->stamp = stamp_of(path, &about);
     if (code == EXIT_FINE)
         code = load_replay(&wanted, file->trace, &file->replay);
     if (code == EXIT_FINE)

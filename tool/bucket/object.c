@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in object.h; request.h has the network. */
+#include "bucket/object.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "bucket/bucket.h"
+#include "bucket/request.h"
+
+#define FORGIVEN_BYTES (UINT64_C(8) << 20) /* so many make up for failures before */
+
+struct object {
+    struct bucket bucket;
+    char *url;
+    struct request *request;
+    uint64_t at, bytes;
+    uint64_t forgiven_at;
+    char etag[REQUEST_ETAG_BYTES];
+};
+
+/* Say how far reading came, and how often it was tried. */
+static void
+complete_error(const struct object *o, struct dry_error *err)
+{
+    char text[sizeof err->text], where[64] = "";
+    unsigned attempts = o->request ? request_count_attempts(o->request) : 0;
+    if (o->at > 0)
+        snprintf(where, sizeof where, "after byte %llu of %llu, ",
+                 (unsigned long long)o->at, (unsigned long long)o->bytes);
+    memcpy(text, err->text, sizeof text);
+    if (attempts > 1)
+        snprintf(err->text, sizeof err->text, "%s%u attempts in vain, the last: %.120s",
+                 where, attempts, text);
+    else if (o->at > 0)
+        snprintf(err->text, sizeof err->text, "%s%.160s", where, text);
+}
+
+/* Ask for what is left, again and again while that may help. */
+static enum dry_status
+ask(struct object *o, struct dry_error *err)
+{
+    struct request_wish wish = {.url = o->url, .from = o->at, .etag = o->etag};
+    enum dry_status status = request_send(o->request, &wish, err);
+    while (status == DRY_ERR_SYSTEM && request_may_retry(o->request))
+        status = request_send(o->request, &wish, err);
+    return status;
+}
+
+/* Take the size and the version from the first answer, and hold later ones against it. */
+static enum dry_status
+ask_and_check(struct object *o, struct dry_error *err)
+{
+    enum dry_status status = ask(o, err);
+    if (status != DRY_OK)
+        return status;
+    const struct request_answer *answer = request_get_answer(o->request);
+    if (!answer->has_length)
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
+                       "the store does not say how many bytes it has");
+    if (o->at > 0 && answer->bytes != o->bytes)
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
+                       "it was changed while it was read");
+    o->bytes = answer->bytes;
+    memcpy(o->etag, answer->etag, sizeof o->etag);
+    return DRY_OK;
+}
+
+/* A version without a name cannot be asked for. */
+static enum dry_status
+go_on(struct object *o, struct dry_error *err)
+{
+    if (!request_may_retry(o->request))
+        return DRY_ERR_SYSTEM;
+    if (o->at > 0 && !*o->etag) {
+        char why[sizeof err->text];
+        memcpy(why, err->text, sizeof why);
+        return fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET,
+                       "the store gives no ETag to go on by after: %.150s", why);
+    }
+    return ask_and_check(o, err);
+}
+
+enum dry_status
+object_read(struct object *o, void *buffer, size_t capacity, size_t *got,
+            struct dry_error *err)
+{
+    enum dry_status status = DRY_OK;
+    *got = 0;
+    while (o->at < o->bytes && status == DRY_OK && *got == 0) {
+        status = request_read(o->request, buffer, capacity, got, err);
+        if (status == DRY_ERR_SYSTEM)
+            status = go_on(o, err);
+        else if (status == DRY_OK && *got == 0)
+            status = fail_at(err, DRY_ERR_SYSTEM, DRY_NO_OFFSET, "it ends too early");
+    }
+    if (status != DRY_OK) {
+        complete_error(o, err);
+        return status;
+    }
+    o->at += *got;
+    if (o->at - o->forgiven_at >= FORGIVEN_BYTES) {
+        o->forgiven_at = o->at;
+        request_forgive(o->request);
+    }
+    return DRY_OK;
+}
+
+static enum dry_status
+open_name(struct object *o, const char *path, struct dry_error *err)
+{
+    struct object_name name;
+    enum dry_status status = object_name_split(path, &name, err);
+    if (status == DRY_OK && !*name.key)
+        status = fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
+                         "a bucket, and no object in it: s3://BUCKET/KEY was expected");
+    if (status == DRY_OK)
+        status = bucket_open(&o->bucket, name.bucket, getenv, err);
+    if (status == DRY_OK)
+        status = request_create(&o->bucket, &o->request, err);
+    if (status != DRY_OK)
+        return status;
+    o->url = bucket_write_url(&o->bucket, name.key, NULL);
+    return o->url ? ask_and_check(o, err)
+                  : fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for a URL");
+}
+
+enum dry_status
+object_open(const char *path, struct object **object, struct dry_error *err)
+{
+    struct object *o = calloc(1, sizeof *o);
+    if (!o)
+        return fail_at(err, DRY_ERR_MEMORY, DRY_NO_OFFSET, "no memory for an object");
+    enum dry_status status = open_name(o, path, err);
+    if (status != DRY_OK) {
+        complete_error(o, err);
+        object_close(o);
+        return status;
+    }
+    *object = o;
+    return DRY_OK;
+}
+
+uint64_t
+object_get_bytes(const struct object *o)
+{
+    return o->bytes;
+}
+
+uint64_t
+object_get_stamp(const struct object *o)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = o->etag; *c; c++) /* FNV-1a */
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return hash ^ o->bytes;
+}
+
+void
+object_close(struct object *o)
+{
+    if (!o)
+        return;
+    request_destroy(o->request);
+    free(o->url);
+    free(o);
+}
