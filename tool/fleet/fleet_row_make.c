@@ -285,6 +285,18 @@ fleet_row_make_unreadable(const char *why)
     return finish_row(make_head(FLEET_ROW_UNREADABLE, why, &unknown));
 }
 
+/*
+ * Write the text once more where the file's memory was, now that it is free. It was written
+ * above all of that, and would keep the heap that large for as long as the row is kept.
+ */
+static char *
+settle(char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    free(text);
+    return copy;
+}
+
 char *
 fleet_row_make(const char *path, uint64_t memory_bytes_max)
 {
@@ -302,5 +314,5 @@ fleet_row_make(const char *path, uint64_t memory_bytes_max)
     else if (status != DRY_ERR_MEMORY)
         text = fleet_row_make_unreadable(err.text);
     fleet_study_close(&study);
-    return text;
+    return settle(text);
 }
