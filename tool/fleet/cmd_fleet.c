@@ -73,6 +73,7 @@ struct session {
     uint64_t memory_bytes; /* for one file */
     struct work_results row_texts;
     bool is_elsewhere; /* another process reports */
+    bool is_job;       /* of MPI */
     struct fleet_row *rows;
     struct fleet_rank *ranks;
     struct fleet_judgement judgement;
@@ -140,6 +141,7 @@ make_rows(struct session *s, const struct work_options *options)
                         .run = run_row};
     int code = work_run(&work, options, &s->row_texts);
     s->is_elsewhere = s->row_texts.is_elsewhere;
+    s->is_job = s->row_texts.is_job;
     if (code != EXIT_FINE || s->is_elsewhere) {
         work_results_drop(&s->row_texts);
         return code;
@@ -273,7 +275,7 @@ report(const struct session *s, const char *subject, bool is_searched)
                               "none of the files can be used");
     bool is_fine =
         s->judgement.finding_count == 0 && s->judgement.used_count == s->judgement.count;
-    return is_fine ? EXIT_FINE : EXIT_FOUND;
+    return is_fine || s->is_job ? EXIT_FINE : EXIT_FOUND;
 }
 
 static int

@@ -74,6 +74,7 @@ struct sweep {
     const char *part;
     bool does_merge;   /* both as in work/work.h */
     bool is_elsewhere; /* another process reports */
+    bool is_job;       /* of MPI */
 };
 
 static inline bool

@@ -65,7 +65,7 @@ print_file(const struct sweep *s, size_t i, const struct term *term)
     const struct dry_replay_check *check = dry_replay_get_check(file->replay);
     const char *verdict =
         check->possible ? check->exact ? "exact" : "not exact" : "not possible";
-    char number[16] = "", count[TERM_NUMBER_BYTES];
+    char number[24] = "", count[TERM_NUMBER_BYTES];
     if (s->file_count > 1)
         snprintf(number, sizeof number, "%zu ", i + 1);
     print_item(term, i ? "" : "file",
@@ -323,5 +323,5 @@ sweep_report_print(const struct sweep *s, size_t limit)
 int
 sweep_report_exit_code(const struct sweep *s)
 {
-    return s->rows[0].all.fits ? EXIT_FINE : EXIT_FOUND;
+    return s->rows[0].all.fits || s->is_job ? EXIT_FINE : EXIT_FOUND;
 }

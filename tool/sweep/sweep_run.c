@@ -261,6 +261,7 @@ run_batch(struct sweep *s, struct sweep_row *rows, size_t count, unsigned halvin
     struct work_results results;
     int code = work_run(&work, &options, &results);
     s->is_elsewhere = results.is_elsewhere;
+    s->is_job = results.is_job;
     if (code == EXIT_FINE && !s->is_elsewhere)
         code = read_results(&batch, results.texts);
     work_results_drop(&results);

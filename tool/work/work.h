@@ -71,6 +71,8 @@ struct work_results {
     char **texts;      /* count of them */
     size_t done;       /* those that were not in the store */
     bool is_elsewhere; /* another process reports: this one was one of many hands */
+    /* An MPI job: to its launcher a rank that ends with EXIT_FOUND has crashed. */
+    bool is_job;
 };
 
 /*

@@ -234,6 +234,7 @@ begin_rank(struct job *j)
     MPI_Comm_rank(MPI_COMM_WORLD, &j->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &j->size);
     r->results->is_elsewhere = j->rank != 0;
+    r->results->is_job = true;
     if (!see_all_the_same(r))
         return j->rank != 0
                    ? EXIT_INPUT
