@@ -36,6 +36,8 @@ CHOICES = {
     "--profile": "balanced throughput many-workers",
     "--thp": "auto always advised never keep",
 }
+# Where a command means something else by an option of that name; "": numbers or free text.
+OF_COMMANDS = {"live": {"--for": ""}}
 FILES = {"FILE", "OUT"}
 TEXT_COLUMN = 26  # where tool/base/options.c begins the text of an option
 
@@ -49,6 +51,10 @@ def short(text):
     """The first clause of a help text, for one line beside an option."""
     text = re.split(r"[;:]| \(", " ".join(text.split()))[0].strip()
     return text if len(text) <= 60 else text[:57].rsplit(" ", 1)[0] + "..."
+
+
+def choices(command, name):
+    return OF_COMMANDS.get(command, {}).get(name, CHOICES.get(name, ""))
 
 
 def read_commands(tool):
@@ -92,6 +98,9 @@ def bash(commands, options):
                          f"\"{CHOICES[name]}\" -- \"$word\"); return ;;\n")
         else:
             plain += [name]
+    others = "".join(f"        {command}{name}) mapfile -t COMPREPLY < <(compgen -W \"{words}\" "
+                     f"-- \"$word\"); return ;;\n"
+                     for command, names in OF_COMMANDS.items() for name, words in names.items())
     return f"""# bash completion for drystone(1); made by scripts/make_completions.py
 
 _drystone()
@@ -102,6 +111,8 @@ _drystone()
         mapfile -t COMPREPLY < <(compgen -W "{words} --help --version" -- "$word")
         return
     fi
+    case $command$previous in
+{others}    esac
     case $previous in
         help) mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word"); return ;;
 {previous}        {' | '.join(plain)}) return ;;
@@ -118,13 +129,13 @@ complete -o filenames -F _drystone drystone
 """
 
 
-def zsh_option(letter, name, argument, text):
+def zsh_option(command, letter, name, argument, text):
     quoted = short(text).replace("'", "").replace("[", "(").replace("]", ")")
     spec = f"[{quoted}]"
     if argument in FILES:
         spec += ":file:_files"
-    elif name in CHOICES:
-        spec += f":word:({CHOICES[name]})"
+    elif choices(command, name):
+        spec += f":word:({choices(command, name)})"
     elif argument:
         spec += f":{argument.lower()}:"
     if letter:
@@ -138,7 +149,7 @@ def zsh(commands, options):
     for name in commands:
         if name == "help":
             continue
-        rows = " \\\n        ".join(zsh_option(*row) for row in options[name])
+        rows = " \\\n        ".join(zsh_option(name, *row) for row in options[name])
         cases += f"    {name})\n      _arguments {rows} \\\n        '*:file:_files' ;;\n"
     return f"""#compdef drystone
 # zsh completion for drystone(1); made by scripts/make_completions.py
@@ -181,8 +192,8 @@ def fish(commands, options):
             line += f" -l {name[2:]}"
             if argument in FILES:
                 line += " -r"
-            elif name in CHOICES:
-                line += f" -x -a '{CHOICES[name]}'"
+            elif choices(command, name):
+                line += f" -x -a '{choices(command, name)}'"
             elif argument:
                 line += " -x"
             quoted = short(text).replace("'", "")

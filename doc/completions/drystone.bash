@@ -5,11 +5,14 @@ _drystone()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} options="--help"
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo mcp help --help --version" -- "$word")
         return
     fi
+    case $command$previous in
+        live--for) mapfile -t COMPREPLY < <(compgen -W "" -- "$word"); return ;;
+    esac
     case $previous in
-        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
+        help) mapfile -t COMPREPLY < <(compgen -W "info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo mcp help" -- "$word"); return ;;
         --annotate) mapfile -t COMPREPLY < <(compgen -W "github gitlab" -- "$word"); return ;;
         --at | -a) mapfile -t COMPREPLY < <(compgen -W "oom peak end" -- "$word"); return ;;
         --attention) mapfile -t COMPREPLY < <(compgen -W "flash eager eager-fp32" -- "$word"); return ;;
@@ -32,7 +35,7 @@ _drystone()
         --thp) mapfile -t COMPREPLY < <(compgen -W "auto always advised never keep" -- "$word"); return ;;
         --view) mapfile -t COMPREPLY < <(compgen -W "timeline map" -- "$word"); return ;;
         --without) mapfile -t COMPREPLY < <(compgen -W "expandable gc split" -- "$word"); return ;;
-        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
+        --accumulation | --across | --allocator | --allocator-conf | --batch | --budget | --bytes | --capacity | --card | --communication | --compat | --conf | --context | --data | --device | --driver | --env | --events | --every | --expert | --fail-above | --fail-if | --find | --folder | --gpu-total | --gpus | --grid | --interleave | --key | --lora | --lora-targets | --mask-bytes | --max-size | --memory | --message | --min | --min-gain | --min-size | --need | --page-size | --part | --patience | --pid | --pipeline | --port | --rank | --rank-from | --requests | --root | --rounds | --rows | --runs | --seconds | --seq | --slices | --slots | --stage | --steady-from | --step | --steps | --table-max | --tensor | --threads | --vary | --window | --world-size | --zero) return ;;
     esac
     case $command in
         info) options="--json --help" ;;
@@ -49,6 +52,7 @@ _drystone()
         serve) options="--open --port --help" ;;
         tui) options="--help" ;;
         view) options="--help" ;;
+        live) options="--once --for --every --folder --no-driver --json --help" ;;
         dry-run) options="--card --gpus --vary --find --world-size --rank --steps --patience --values --events --bracket --output --quiet --json --help" ;;
         plan) options="--budget --method --every --slots --window --table-max --compare --curve --timeline --explain --svg --out --lp --judge --json --help" ;;
         estimate) options="--batch --seq --accumulation --precision --optimizer --step --attention --checkpointing --zero --data --tensor --sequence-parallel --pipeline --interleave --stage --context --expert --lora --lora-targets --no-dropout --composed-norm --repeated-kv --index-add --bucket-view --mask-bytes --inference --requests --card --conf --driver --communication --layers --chain --list --json --help" ;;

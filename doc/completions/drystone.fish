@@ -1,6 +1,6 @@
 # fish completion for drystone(1); made by scripts/make_completions.py
 
-set -l commands info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help
+set -l commands info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo mcp help
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -f
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a info -d 'what is in a snapshot or trace and how far it can be trusted'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a explain -d 'the verdict'
@@ -16,6 +16,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a report -d
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a serve -d 'the page of the views in a browser, with every event'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a tui -d 'the timeline, owners, map and verdict in the terminal'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a view -d 'look at it'
+complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a live -d 'the memory of running programs, pool by pool'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a dry-run -d 'the memory of a training script, without a GPU'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a plan -d 'what to keep and what to run again, so that a step fits'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a estimate -d 'the memory that training or serving a model needs'
@@ -28,7 +29,7 @@ complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a demo -d '
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a mcp -d 'the reading commands for assistants, by the Model...'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -a help -d 'what a command does'
 complete -c drystone -n "not __fish_seen_subcommand_from $commands" -l version -d 'the version of this program'
-complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff fleet replay recommend sweep report serve tui view dry-run plan estimate export anonymize doctor run pages demo mcp help'
+complete -c drystone -n "__fish_seen_subcommand_from help" -f -a 'info explain top frag steps diff fleet replay recommend sweep report serve tui view live dry-run plan estimate export anonymize doctor run pages demo mcp help'
 complete -c drystone -n "__fish_seen_subcommand_from info" -l json -d 'print JSON, schema drystone.info/1, see drystone-info(1)'
 complete -c drystone -n "__fish_seen_subcommand_from info" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from explain" -s a -l at -x -a 'oom peak end' -d 'oom, peak, end, or the number of an event'
@@ -133,6 +134,13 @@ complete -c drystone -n "__fish_seen_subcommand_from serve" -s p -l port -x -d '
 complete -c drystone -n "__fish_seen_subcommand_from serve" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from tui" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from view" -s h -l help -d 'this text'
+complete -c drystone -n "__fish_seen_subcommand_from live" -s 1 -l once -d 'print once, and end'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l for -x -d 'look for so long before printing once, which tells how...'
+complete -c drystone -n "__fish_seen_subcommand_from live" -s e -l every -x -d 'between two looks, from 0.05 on'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l folder -x -d 'where programs have their pages'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l no-driver -d 'do not ask NVIDIAs driver'
+complete -c drystone -n "__fish_seen_subcommand_from live" -l json -d 'print JSON, schema drystone.live/1, see drystone-live(1)'
+complete -c drystone -n "__fish_seen_subcommand_from live" -s h -l help -d 'this text'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s c -l card -x -d 'the card to run on'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -s g -l gpus -x -d 'how many of them this machine has'
 complete -c drystone -n "__fish_seen_subcommand_from dry-run" -l vary -x -d 'run once for each value, BATCH=8,16,32, with {BATCH} in...'

@@ -57,6 +57,7 @@ extern const struct command command_export;
 extern const struct command command_fleet;
 extern const struct command command_frag;
 extern const struct command command_info;
+extern const struct command command_live;
 extern const struct command command_mcp;
 extern const struct command command_pages;
 extern const struct command command_plan;

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Written as it goes, without a tree: with many processes ten documents a second are made, and
+ * the making of trees would cost more than all the looking.
+ */
+#include "live/live_json.h"
+
+#include <string.h>
+
+#include "base/writer.h"
+#include "live/live_words.h"
+
+/* --- pieces ------------------------------------------------------------------------------- */
+
+/* Requires that a key of the same object came before. */
+static void
+put_key(struct writer *w, const char *key)
+{
+    writer_put(w, ",\"");
+    writer_put(w, key);
+    writer_put(w, "\":");
+}
+
+static void
+put_number(struct writer *w, const char *key, uint64_t value)
+{
+    put_key(w, key);
+    if (value == WATCH_UNKNOWN)
+        writer_put(w, "null");
+    else
+        writer_unsigned(w, value);
+}
+
+static void
+put_text(struct writer *w, const char *key, const char *text)
+{
+    put_key(w, key);
+    writer_json(w, text, text ? strlen(text) : 0);
+}
+
+static void
+put_real(struct writer *w, const char *key, bool is_known, double value)
+{
+    put_key(w, key);
+    if (is_known)
+        writer_format(w, "%.3f", value);
+    else
+        writer_put(w, "null");
+}
+
+static void
+put_signed(struct writer *w, const char *key, bool is_known, int64_t value)
+{
+    put_key(w, key);
+    if (is_known)
+        writer_signed(w, value);
+    else
+        writer_put(w, "null");
+}
+
+/* --- sources ------------------------------------------------------------------------------ */
+
+static void
+put_lane(struct writer *w, const struct dry_live_lane *lane)
+{
+    writer_put(w, "{\"stream\":");
+    writer_unsigned(w, lane->stream);
+    writer_put(w, ",\"pool\":[");
+    writer_unsigned(w, lane->pool.a);
+    writer_char(w, ',');
+    writer_unsigned(w, lane->pool.b);
+    writer_char(w, ']');
+    put_number(w, "reserved", lane->reserved);
+    put_number(w, "allocated", lane->allocated);
+    put_number(w, "pending", lane->pending);
+    put_number(w, "releasable", lane->releasable);
+    put_number(w, "stranded", lane->stranded);
+    put_number(w, "largest_hole", lane->largest_hole);
+    writer_char(w, '}');
+}
+
+static void
+put_detail(struct writer *w, const struct dry_live_detail *d, uint64_t now_ns)
+{
+    put_key(w, "detail");
+    if (!d->at_ns) {
+        writer_put(w, "null");
+        return;
+    }
+    writer_format(w, "{\"age_s\":%.3f",
+                  now_ns > d->at_ns ? (double)(now_ns - d->at_ns) / 1e9 : 0);
+    put_number(w, "reserved", d->reserved);
+    put_number(w, "pending", d->pending);
+    put_number(w, "releasable", d->releasable);
+    put_number(w, "stranded", d->stranded);
+    put_number(w, "largest_hole", d->largest_hole);
+    put_number(w, "stock", d->stock);
+    put_key(w, "more_lanes");
+    writer_put(w, d->more_lanes ? "true" : "false");
+    put_key(w, "lanes");
+    writer_char(w, '[');
+    for (uint32_t i = 0; i < d->lane_count; i++) {
+        writer_put(w, i ? "," : "");
+        put_lane(w, &d->lanes[i]);
+    }
+    writer_put(w, "],\"lines\":[");
+    for (uint32_t i = 0; i < d->line_count; i++) {
+        writer_put(w, i ? ",{\"bytes\":" : "{\"bytes\":");
+        writer_unsigned(w, d->lines[i].bytes);
+        put_number(w, "count", d->lines[i].count);
+        put_text(w, "line", d->lines[i].text);
+        writer_char(w, '}');
+    }
+    writer_put(w, "]}");
+}
+
+static void
+put_figures(struct writer *w, const struct dry_live_figures *f)
+{
+    put_number(w, "reserved", f->reserved);
+    put_number(w, "allocated", f->allocated);
+    put_number(w, "active", f->active);
+    put_number(w, "requested", f->requested);
+    put_number(w, "reserved_peak", f->reserved_peak);
+    put_number(w, "allocated_peak", f->allocated_peak);
+    put_number(w, "retries", f->retries);
+    put_number(w, "ooms", f->ooms);
+    put_number(w, "driver_allocs", f->driver_allocs);
+    put_number(w, "driver_frees", f->driver_frees);
+}
+
+static void
+put_source(struct writer *w, const struct watch_source *s, uint64_t now_ns)
+{
+    bool is_known = s->rates.is_known;
+    writer_put(w, "{\"name\":");
+    writer_json(w, s->page.name, strlen(s->page.name));
+    put_text(w, "kind", live_kind_name(s->page.kind));
+    put_signed(w, "device", s->device != WATCH_NO_DEVICE, (int64_t)s->device);
+    put_signed(w, "number", s->page.device >= 0, s->page.device);
+    put_text(w, "uuid", s->page.uuid[0] ? s->page.uuid : NULL);
+    put_number(w, "updates", s->page.updates);
+    put_real(w, "age_s", s->page.updates > 0, s->age_s);
+    put_figures(w, &s->page.figures);
+    put_number(w, "limit", s->limit);
+    put_number(w, "left", s->room);
+    put_real(w, "growth_per_s", is_known, s->rates.reserved_per_s);
+    put_real(w, "retries_per_min", is_known, s->rates.retries_per_min);
+    put_real(w, "ooms_per_min", is_known, s->rates.ooms_per_min);
+    put_real(w, "seconds_left", s->seconds_left >= 0, s->seconds_left);
+    put_detail(w, &s->page.detail, now_ns);
+    writer_char(w, '}');
+}
+
+/* --- processes ---------------------------------------------------------------------------- */
+
+static void
+put_uses(struct writer *w, const struct watch_process *p)
+{
+    put_key(w, "driver");
+    writer_char(w, '[');
+    for (size_t i = 0; i < p->use_count; i++) {
+        writer_put(w, i ? ",{\"device\":" : "{\"device\":");
+        writer_unsigned(w, p->uses[i].device);
+        put_number(w, "bytes", p->uses[i].bytes);
+        writer_char(w, '}');
+    }
+    writer_char(w, ']');
+}
+
+static void
+put_process(struct writer *w, const struct watch_process *p, uint64_t now_ns)
+{
+    const struct dry_live_program *program = &p->program;
+    bool has_program = p->state == WATCH_LIVE || p->state == WATCH_ENDED;
+    uint64_t number = live_process_number(p);
+    writer_put(w, "{\"state\":");
+    writer_json(w, live_state_name(p->state), strlen(live_state_name(p->state)));
+    put_signed(w, "pid", number > 0 && number <= INT64_MAX, (int64_t)number);
+    put_text(w, "name", p->name);
+    put_signed(w, "rank", has_program && program->rank >= 0, program->rank);
+    put_signed(w, "world", has_program && program->world >= 0, program->world);
+    put_text(w, "labels", has_program ? program->labels : NULL);
+    put_text(w, "page", p->page[0] ? p->page : NULL);
+    put_text(w, "why", p->state == WATCH_WRONG ? p->why : NULL);
+    put_number(w, "reserved", watch_reserved(p));
+    put_uses(w, p);
+    put_key(w, "sources");
+    writer_char(w, '[');
+    for (size_t i = 0; i < p->source_count; i++) {
+        writer_put(w, i ? "," : "");
+        put_source(w, &p->sources[i], now_ns);
+    }
+    writer_put(w, "]}");
+}
+
+/* --- the document ------------------------------------------------------------------------- */
+
+static void
+put_devices(struct writer *w, const struct watch *watch)
+{
+    put_key(w, "devices");
+    writer_char(w, '[');
+    for (size_t i = 0; i < watch->device_count; i++) {
+        const struct watch_device *d = &watch->devices[i];
+        writer_put(w, i ? ",{\"name\":" : "{\"name\":");
+        writer_json(w, d->name, strlen(d->name));
+        put_text(w, "uuid", d->uuid);
+        put_number(w, "used", d->used);
+        put_number(w, "total", d->total);
+        put_number(w, "processes", d->process_count);
+        writer_char(w, '}');
+    }
+    writer_char(w, ']');
+}
+
+static enum dry_status
+write_file(void *self, const void *bytes, size_t count, struct dry_error *err)
+{
+    (void)err;
+    return fwrite(bytes, 1, count, self) == count ? DRY_OK : DRY_ERR_SYSTEM;
+}
+
+bool
+live_json_print(const struct watch *watch, const char *wanted, FILE *out)
+{
+    struct writer w;
+    struct dry_sink sink = {.write = write_file, .self = out};
+    bool is_first = true;
+    writer_init(&w, &sink, NULL);
+    writer_put(&w, "{\"schema\":\"drystone.live/1\"");
+    put_number(&w, "at_ns", watch->now_ns);
+    put_text(&w, "no_driver", watch->no_driver);
+    put_devices(&w, watch);
+    put_number(&w, "left_out", watch->left_out);
+    put_key(&w, "processes");
+    writer_char(&w, '[');
+    for (size_t i = 0; i < watch->process_count; i++) {
+        if (!live_is_wanted(watch->processes[i], wanted))
+            continue;
+        writer_put(&w, is_first ? "" : ",");
+        put_process(&w, watch->processes[i], watch->now_ns);
+        is_first = false;
+    }
+    writer_put(&w, "]}\n");
+    return writer_finish(&w, NULL) == DRY_OK;
+}
