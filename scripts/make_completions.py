@@ -37,7 +37,7 @@ CHOICES = {
     "--thp": "auto always advised never keep",
 }
 # Where a command means something else by an option of that name; "": numbers or free text.
-OF_COMMANDS = {"live": {"--for": ""}}
+OF_COMMANDS = {"live": {"--at": "80% 90% 95%", "--for": ""}}
 FILES = {"FILE", "OUT"}
 TEXT_COLUMN = 26  # where tool/base/options.c begins the text of an option
 

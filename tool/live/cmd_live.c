@@ -4,19 +4,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/command.h"
 #include "base/report.h"
 #include "base/term.h"
+#include "live/brink.h"
+#include "live/brink_text.h"
 #include "live/live_json.h"
 #include "live/live_look.h"
 #include "live/live_text.h"
 #include "live/live_words.h"
 
 struct values {
-    const char *every, *duration, *folder;
+    const char *every, *duration, *folder, *at, *snapshot;
+    int64_t at_retries, at_most;
+    uint64_t at_growth;
     bool once, json, no_driver;
 };
+
+#define OF_WATCHING "of watching, and not of --once or --for"
 
 static const struct option_spec specs[] = {
     {"once", '1', NULL, OPTION_FLAG, offsetof(struct values, once),
@@ -26,6 +33,20 @@ static const struct option_spec specs[] = {
          "look for so long before printing once, which tells how it goes; 5 is enough"},
     {"every", 'e', "SECONDS", OPTION_STRING, offsetof(struct values, every),
      .help = "between two looks, from 0.05 on; default: 1"},
+    {"at", 0, "PERCENT", OPTION_STRING, offsetof(struct values, at),
+     .help = "tell when so much of a limit is taken, as 95%",
+     .refuses = {{"once for", OF_WATCHING}}},
+    {"at-retries", 0, "N", OPTION_INT, offsetof(struct values, at_retries),
+     .help = "tell when a program gets memory only at the second try, so often a minute",
+     .min = 1, .max = 1000000, .refuses = {{"once for", OF_WATCHING}}},
+    {"at-growth", 0, "SIZE", OPTION_SIZE, offsetof(struct values, at_growth),
+     .help = "tell when a program grows by so much a minute", .min = 1, .max = NO_MAX,
+     .refuses = {{"once for", OF_WATCHING}}},
+    {"snapshot", 's', "DIR", OPTION_STRING, offsetof(struct values, snapshot),
+     .help = "have programs write a snapshot there when one of these is told"},
+    {"at-most", 0, "N", OPTION_INT, offsetof(struct values, at_most),
+     .help = "snapshots in all; default: 4", .min = 1, .max = 1000000,
+     .needs = {"snapshot", "of --snapshot"}},
     {"folder", 0, "DIR", OPTION_STRING, offsetof(struct values, folder),
      .help = "where programs have their pages; default: /dev/shm"},
     {"no-driver", 0, NULL, OPTION_FLAG, offsetof(struct values, no_driver),
@@ -60,6 +81,40 @@ read_seconds(const char *option, const char *text, double least, double most,
                             "--%s %s: a number of seconds from %g to %g is expected",
                             option, text, least, most);
     *ns = (uint64_t)(seconds * NS_PER_S + 0.5);
+    return EXIT_FINE;
+}
+
+/* "95%" and "95" are percents. */
+static int
+read_percent(const char *text, double *percent)
+{
+    char *end;
+    *percent = strtod(text, &end);
+    if (end != text && *end == '%')
+        end++;
+    if (end == text || *end || !(*percent >= 1 && *percent <= 100))
+        return report_usage("live", "--at %s: a share from 1%% to 100%% is expected",
+                            text);
+    return EXIT_FINE;
+}
+
+/* The rules; *folder is the absolute name of --snapshot, to be freed. */
+static int
+read_rules(const struct values *v, struct brink_options *options, char **folder)
+{
+    *options = (struct brink_options){.at_most = (uint64_t)v->at_most};
+    options->at[BRINK_RETRIES] = (double)v->at_retries;
+    options->at[BRINK_GROWTH] = (double)v->at_growth;
+    int code = v->at ? read_percent(v->at, &options->at[BRINK_SHARE]) : EXIT_FINE;
+    if (code != EXIT_FINE || !v->snapshot)
+        return code;
+    struct stat facts;
+    *folder = realpath(v->snapshot, NULL);
+    if (!*folder || stat(*folder, &facts) != 0)
+        return report_failure("live", v->snapshot, EXIT_INPUT, "%s", strerror(errno));
+    if (!S_ISDIR(facts.st_mode))
+        return report_failure("live", v->snapshot, EXIT_INPUT, "a folder is expected");
+    options->folder = *folder;
     return EXIT_FINE;
 }
 
@@ -110,58 +165,138 @@ stream_json(struct live_look *look)
     return code;
 }
 
+struct told {
+    bool is_json, is_any, has_failed;
+};
+
+static void
+tell(void *self, const struct brink_event *event)
+{
+    struct told *told = self;
+    told->is_any = true;
+    if (!told->is_json)
+        brink_text_print(event, stdout);
+    else if (!brink_json_print(event, stdout))
+        told->has_failed = true;
+}
+
+/* A line an event, until nobody is left of those who are wanted. */
+static int
+watch_brink(struct live_look *look, struct brink *brink)
+{
+    struct told told = {.is_json = look->is_json};
+    int code = EXIT_FINE;
+    while (code == EXIT_FINE) {
+        if (!brink_look(brink, look->watch, look->wanted, tell, &told))
+            return report_failure("live", NULL, EXIT_MACHINE, "no memory");
+        if (told.has_failed || fflush(stdout) != 0)
+            return report_failure("live", NULL, EXIT_MACHINE, "cannot write the report");
+        if (look->wanted && !live_look_has_any(look))
+            return told.is_any ? EXIT_FOUND : EXIT_FINE;
+        live_look_wait(look);
+        code = live_look_again(look);
+    }
+    return code;
+}
+
 /* --- the command -------------------------------------------------------------------------- */
 
-static int
-show(struct live_look *look, const struct values *v, uint64_t duration_ns)
+struct session {
+    const struct values *values;
+    struct live_look look;
+    uint64_t duration_ns; /* of --for */
+    char *folder;         /* of --snapshot */
+    struct brink *brink;
+    bool has_rules;
+};
+
+static bool
+is_any_wanted(const struct live_look *look)
 {
-    int code = look_for(look, duration_ns);
+    for (size_t i = 0; i < look->watch->process_count; i++)
+        if (live_is_wanted(look->watch->processes[i], look->wanted))
+            return true;
+    return false;
+}
+
+static int
+show(struct session *s)
+{
+    struct live_look *look = &s->look;
+    const struct values *v = s->values;
+    int code = look_for(look, s->duration_ns);
     if (code != EXIT_FINE)
         return code;
-    bool is_any = false;
-    for (size_t i = 0; i < look->watch->process_count; i++)
-        is_any = is_any || live_is_wanted(look->watch->processes[i], look->wanted);
-    if (look->wanted && !is_any)
+    if (look->wanted && !is_any_wanted(look))
         return report_failure(
             "live", look->wanted, EXIT_INPUT,
             "no process of this number or name has a page in %s or uses "
             "a device",
             look->watch->options.folder);
+    if (s->has_rules)
+        return watch_brink(look, s->brink);
     if (!look->is_json)
         return print_text(look);
     return v->every && !v->once && !v->duration ? stream_json(look) : print_json(look);
 }
 
+/* An exit code; what was opened is close_session()'s in any case. */
 static int
-watch_and_show(const struct values *v, const char *wanted)
+open_session(struct session *s)
 {
-    struct live_look look = {.wanted = wanted, .is_json = v->json};
+    const struct values *v = s->values;
     struct watch_options options = {.folder = v->folder, .has_driver = !v->no_driver};
-    uint64_t duration_ns = 0;
+    struct brink_options rules;
     int code =
-        read_seconds("every", v->every ? v->every : "1", 0.05, 3600, &look.every_ns);
+        read_seconds("every", v->every ? v->every : "1", 0.05, 3600, &s->look.every_ns);
     if (code == EXIT_FINE && v->duration)
-        code = read_seconds("for", v->duration, 0.1, 86400, &duration_ns);
+        code = read_seconds("for", v->duration, 0.1, 86400, &s->duration_ns);
+    if (code == EXIT_FINE)
+        code = read_rules(v, &rules, &s->folder);
     if (code != EXIT_FINE)
         return code;
-    look.watch = watch_create(&options);
-    if (!look.watch)
-        return report_failure("live", NULL, EXIT_MACHINE, "no memory");
-    code = show(&look, v, duration_ns);
-    watch_destroy(look.watch);
+    s->has_rules = v->at || v->at_retries || v->at_growth;
+    struct option_misuse misuse = {"snapshot", v->snapshot && !s->has_rules,
+                                   "of --at, --at-retries and --at-growth"};
+    code = options_refuse_misuse(&command_live, &misuse, 1);
+    if (code != EXIT_FINE)
+        return code;
+    s->look.watch = watch_create(&options);
+    s->brink = brink_create(&rules);
+    return s->look.watch && s->brink
+               ? EXIT_FINE
+               : report_failure("live", NULL, EXIT_MACHINE, "no memory");
+}
+
+static void
+close_session(struct session *s)
+{
+    brink_destroy(s->brink);
+    watch_destroy(s->look.watch);
+    free(s->folder);
+}
+
+static int
+run_session(const struct values *v, const char *wanted)
+{
+    struct session s = {.values = v, .look = {.wanted = wanted, .is_json = v->json}};
+    int code = open_session(&s);
+    if (code == EXIT_FINE)
+        code = show(&s);
+    close_session(&s);
     return code;
 }
 
 static int
 run(int argc, char **argv)
 {
-    struct values v = {.folder = "/dev/shm"};
+    struct values v = {.folder = "/dev/shm", .at_most = 4};
     struct option_list operands = {0};
     int code;
     if (options_parse(&command_live, argc, argv, &v, &operands, &code)) {
         const char *wanted = operands.count ? operands.values[0] : NULL;
         code = operands.count <= 1
-                   ? watch_and_show(&v, wanted)
+                   ? run_session(&v, wanted)
                    : report_usage("live", "one PID or NAME is expected, not %zu",
                                   operands.count);
     }
@@ -176,7 +311,8 @@ const struct command command_live = {
     .about = about_text,
     .examples = "drystone live\n"
                 "drystone live train.py --once --for 5\n"
-                "drystone live 4711 --json --every 0.5\n",
+                "drystone live 4711 --json --every 0.5\n"
+                "drystone live --at 95% --snapshot /tmp/snapshots\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,
     .run = run,

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that cross a threshold are told, and asked for snapshots: brink.py TOOL SHOW_PAGE NVML"""
+import json
+import re
+import subprocess
+import sys
+import time
+
+from program import GIB, Machine
+
+
+class Watcher:
+    """A `drystone live` that prints a line an event."""
+
+    def __init__(self, m, *words):
+        self.process = subprocess.Popen(m.words("--every", "0.05", *words), stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=m.environment(), text=True)
+
+    def line(self):
+        text = self.process.stdout.readline()
+        assert text, self.process.stderr.read()
+        return text
+
+    def end(self):
+        """The lines that were not read; the watcher is ended."""
+        time.sleep(0.3)
+        self.process.terminate()
+        return self.process.communicate()[0].splitlines()
+
+
+def fill(program, part, retries=0, source=0):
+    program.tell("figures", source, int(part * GIB), GIB // 2, GIB, retries, 0)
+
+
+def start(m, name="train", **more):
+    program = m.start(name, **more)
+    program.tell("source", "torch", 0, "-")
+    fill(program, 0.5)
+    return program
+
+
+def check_share(m, folder):
+    """Once, again after a fall, and at most so often."""
+    program = start(m, "../my train\\x1b[2J", rank=3)
+    name = f"{folder}/.._my_train__2J-rank3-{program.pid}"
+    (folder / f".._my_train__2J-rank3-{program.pid}-1.pickle").write_text("there already")
+    watcher = Watcher(m, "--at", "95%", "--snapshot", folder, "--at-most", "2")
+    time.sleep(0.3)
+    fill(program, 0.96)
+    line = watcher.line()
+    assert f"96.0 % of the limit is taken; asked for {name}-2.pickle" in line, line
+    assert program.tell("serve", 0, "42_MiB")[0].endswith("-2.pickle")
+    line = watcher.line()
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ", line), line
+    assert f"snapshot written, 42 MiB: {name}-2.pickle" in line, line
+    fill(program, 0.9)  # not far enough
+    time.sleep(0.3)
+    fill(program, 0.97)
+    time.sleep(0.3)
+    fill(program, 0.8)
+    time.sleep(0.3)
+    fill(program, 0.98)
+    assert f"98.0 % of the limit is taken; asked for {name}-3.pickle" in watcher.line()
+    program.tell("serve", 28, "no_space\\x1b[31m")
+    assert f"no snapshot, no space?[31m: {name}-3.pickle" in watcher.line()
+    fill(program, 0.1)
+    time.sleep(0.3)
+    fill(program, 1)
+    assert "no snapshot, as many snapshots as --at-most allows were asked for" in watcher.line()
+    assert watcher.end() == []
+    program.end()
+    assert sorted(p.name.split("-")[-1] for p in folder.glob("*.pickle")) == ["1.pickle",
+                                                                              "2.pickle"]
+
+
+def check_rates(m, folder):
+    """Retries and growth a minute, as JSON; who is wanted ends the watch."""
+    program, other = start(m, rank=1), start(m, "other")
+    watcher = Watcher(m, "--at-retries", "50", "--at-growth", "500MiB", "--json", "--snapshot",
+                      folder, "train")
+    begin = time.monotonic()
+    while time.monotonic() - begin < 6:
+        now = time.monotonic() - begin
+        fill(program, 0.5 + now / 60, int(2 * now))
+        fill(other, 0.5 + now / 60, int(2 * now))
+        time.sleep(0.05)
+    program.end("kill")
+    events = [json.loads(line) for line in watcher.process.stdout]
+    assert watcher.process.wait() == 1
+    assert [e["event"] for e in events] == ["crossed", "crossed", "answered"], events
+    assert {e["rule"] for e in events[:2]} == {"at-retries", "at-growth"}
+    for event in events:
+        assert event["schema"] == "drystone.live-event/1" and event["pid"] == program.pid
+        assert event["name"] == "train" and event["rank"] == 1
+    for event in events[:2]:
+        value = {"at-retries": 120, "at-growth": GIB}[event["rule"]]
+        assert 0.7 < event["value"] / value < 1.3 and event["value"] >= event["threshold"], event
+    assert events[1]["why"] == "a snapshot was asked for already" and events[1]["path"] is None
+    assert events[0]["path"] == f"{folder}/train-rank1-{program.pid}-1.pickle"
+    assert events[2]["text"] == "it ended before it answered" and events[2]["result"] == -1
+    other.end()
+
+
+def check_without_folder(m):
+    program = start(m)
+    watcher = Watcher(m, "--at", "50")
+    line = watcher.line()
+    assert "50.0 % of the limit is taken; no snapshot\n" in line, line
+    program.end()
+    assert watcher.end() == []
+
+
+def check_refusals(m, folder):
+    (folder / "file").write_text("")
+    for words, code, said in (
+            (("--at", "0%"), 2, "a share from 1% to 100%"), (("--at", "x"), 2, "a share"),
+            (("--at", "5%%"), 2, "a share"), (("--at", "9", "--once"), 2, "--once or --for"),
+            (("--at-growth", "1k", "--for", "5"), 2, "--once or --for"),
+            (("--snapshot", folder), 2, "of --at, --at-retries and --at-growth"),
+            (("--at", "9", "--at-most", "2"), 2, "of --snapshot"),
+            (("--at", "9", "--snapshot", folder / "absent"), 3, "No such file"),
+            (("--at", "9", "--snapshot", folder / "file"), 3, "a folder is expected")):
+        assert said in m.live(*words, code=code), words
+
+
+def main():
+    with Machine(*sys.argv[1:4]) as m:
+        for check in (check_share, check_rates):
+            folder = m.folder / check.__name__
+            folder.mkdir()
+            check(m, folder)
+        check_without_folder(m)
+        check_refusals(m, m.folder)
+
+
+main()
