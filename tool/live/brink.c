@@ -140,10 +140,10 @@ make_path(const char *folder, const struct watch_process *p, struct mark *mark)
 
 /* Ask, and put the path or the reason into `event`. False: there is no memory. */
 static bool
-ask(struct brink *b, struct watch_process *p, struct mark *mark,
+ask(const char *folder, struct watch_process *p, struct mark *mark,
     struct brink_event *event, struct dry_error *err)
 {
-    char *path = make_path(b->options.folder, p, mark);
+    char *path = make_path(folder, p, mark);
     if (!path)
         return false;
     free(mark->path);
@@ -171,7 +171,7 @@ ask_by_rule(struct brink *b, struct watch_process *p, struct mark *mark,
         event->why = "as many snapshots as --at-most allows were asked for";
         return true;
     }
-    bool is_fine = ask(b, p, mark, event, err);
+    bool is_fine = ask(b->options.folder, p, mark, event, err);
     b->asked += event->path != NULL;
     return is_fine;
 }
@@ -191,7 +191,7 @@ brink_ask(struct brink *brink, struct watch_process *process, brink_tell *tell,
     else if (mark->waits)
         event.why = "a snapshot was asked for already";
     else
-        is_fine = ask(brink, process, mark, &event, &err);
+        is_fine = ask(brink->options.hand, process, mark, &event, &err);
     if (is_fine)
         tell(self, &event);
     return is_fine;

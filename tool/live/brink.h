@@ -37,7 +37,8 @@ enum brink_rule {
 
 struct brink_options {
     double at[BRINK_RULES]; /* 0: the rule is not asked for */
-    const char *folder;     /* absolute; NULL: no snapshots */
+    const char *folder;     /* absolute, for rules; NULL: no snapshots */
+    const char *hand;       /* the same for brink_ask(), which requires it */
     uint64_t at_most;       /* snapshots by rules, of the whole run */
 };
 
@@ -56,7 +57,7 @@ typedef void brink_tell(void *self, const struct brink_event *event);
 
 struct brink;
 
-/* NULL: there is no memory. `options` are copied, the folder's name is not. */
+/* NULL: there is no memory. `options` are copied, the folders' names are not. */
 struct brink *brink_create(const struct brink_options *options);
 void brink_destroy(struct brink *brink);
 /* Judge what the watch saw last, and tell. False: there was no memory for all of them. */

@@ -63,19 +63,22 @@ write_reason(const struct brink_event *e, char text[LIVE_WORDS_BYTES])
 }
 
 void
-brink_text_write(const struct brink_event *event, char text[BRINK_TEXT_BYTES])
+brink_text_write(const struct brink_event *event, bool is_short,
+                 char text[BRINK_TEXT_BYTES])
 {
     char name[LIVE_WORDS_BYTES + 64], reason[LIVE_WORDS_BYTES], all[BRINK_TEXT_BYTES];
+    const char *path = event->path;
+    if (is_short && path && strrchr(path, '/'))
+        path = strrchr(path, '/') + 1;
     write_name(event->process, name);
     write_reason(event, reason);
     int length = 0;
     if (event->is_answer)
         length = snprintf(all, sizeof all, "%s: %s%s%s: %.1100s", name,
                           event->result == 0 ? "snapshot written" : "no snapshot",
-                          *event->text ? ", " : "", event->text, event->path);
+                          *event->text ? ", " : "", event->text, path);
     else if (event->path)
-        length = snprintf(all, sizeof all, "%s: %sasked for %.1100s", name, reason,
-                          event->path);
+        length = snprintf(all, sizeof all, "%s: %sasked for %.1100s", name, reason, path);
     else
         length = snprintf(all, sizeof all, "%s: %sno snapshot%s%s", name, reason,
                           event->why ? ", " : "", event->why ? event->why : "");
@@ -89,7 +92,7 @@ brink_text_print(const struct brink_event *event, FILE *out)
 {
     char time[32], text[BRINK_TEXT_BYTES];
     write_time(time);
-    brink_text_write(event, text);
+    brink_text_write(event, false, text);
     fprintf(out, "%s %s\n", time, text);
 }
 

@@ -11,8 +11,12 @@
 
 #define BRINK_TEXT_BYTES 1600
 
-/* Write "4711 train rank 3: 96.1 % of the limit is taken; ...", printable, without the time. */
-void brink_text_write(const struct brink_event *event, char text[BRINK_TEXT_BYTES]);
+/*
+ * Write "4711 train rank 3: 96.1 % of the limit is taken; ...", printable, without the time. A line
+ * of a screen has room for the file's name alone, `is_short`.
+ */
+void brink_text_write(const struct brink_event *event, bool is_short,
+                      char text[BRINK_TEXT_BYTES]);
 /* Print the time and the text, and a line's end. */
 void brink_text_print(const struct brink_event *event, FILE *out);
 /* Print one JSON object, "drystone.live-event/1", and a line's end. False: it failed. */

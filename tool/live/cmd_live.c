@@ -16,6 +16,11 @@
 #include "live/live_text.h"
 #include "live/live_words.h"
 
+#ifdef HAVE_TERMINAL
+#include "live/live_terminal.h"
+#include "tui/terminal.h"
+#endif
+
 struct values {
     const char *every, *duration, *folder, *at, *snapshot;
     int64_t at_retries, at_most;
@@ -98,23 +103,29 @@ read_percent(const char *text, double *percent)
     return EXIT_FINE;
 }
 
-/* The rules; *folder is the absolute name of --snapshot, to be freed. */
+/*
+ * The rules; *folder is the absolute name of --snapshot, to be freed, or of this folder, for
+ * snapshots that a key asks for.
+ */
 static int
-read_rules(const struct values *v, struct brink_options *options, char **folder)
+read_rules(const struct values *v, bool is_full, struct brink_options *options,
+           char **folder)
 {
+    struct stat facts;
+    const char *given = v->snapshot ? v->snapshot : ".";
     *options = (struct brink_options){.at_most = (uint64_t)v->at_most};
     options->at[BRINK_RETRIES] = (double)v->at_retries;
     options->at[BRINK_GROWTH] = (double)v->at_growth;
     int code = v->at ? read_percent(v->at, &options->at[BRINK_SHARE]) : EXIT_FINE;
-    if (code != EXIT_FINE || !v->snapshot)
+    if (code != EXIT_FINE || (!v->snapshot && !is_full))
         return code;
-    struct stat facts;
-    *folder = realpath(v->snapshot, NULL);
+    *folder = realpath(given, NULL);
     if (!*folder || stat(*folder, &facts) != 0)
-        return report_failure("live", v->snapshot, EXIT_INPUT, "%s", strerror(errno));
+        return report_failure("live", given, EXIT_INPUT, "%s", strerror(errno));
     if (!S_ISDIR(facts.st_mode))
-        return report_failure("live", v->snapshot, EXIT_INPUT, "a folder is expected");
-    options->folder = *folder;
+        return report_failure("live", given, EXIT_INPUT, "a folder is expected");
+    options->folder = v->snapshot ? *folder : NULL;
+    options->hand = *folder;
     return EXIT_FINE;
 }
 
@@ -207,8 +218,20 @@ struct session {
     uint64_t duration_ns; /* of --for */
     char *folder;         /* of --snapshot */
     struct brink *brink;
-    bool has_rules;
+    bool has_rules, is_full; /* full: the whole screen is shown */
 };
+
+/* The full screen wants a terminal whose cursor moves, and nothing else asked for. */
+static bool
+wants_full_screen(const struct values *v)
+{
+#ifdef HAVE_TERMINAL
+    return !v->once && !v->json && !v->duration && terminal_is_able();
+#else
+    (void)v;
+    return false;
+#endif
+}
 
 static bool
 is_any_wanted(const struct live_look *look)
@@ -233,6 +256,10 @@ show(struct session *s)
             "no process of this number or name has a page in %s or uses "
             "a device",
             look->watch->options.folder);
+#ifdef HAVE_TERMINAL
+    if (s->is_full)
+        return live_terminal_run(look, s->brink);
+#endif
     if (s->has_rules)
         return watch_brink(look, s->brink);
     if (!look->is_json)
@@ -247,17 +274,19 @@ open_session(struct session *s)
     const struct values *v = s->values;
     struct watch_options options = {.folder = v->folder, .has_driver = !v->no_driver};
     struct brink_options rules;
+    s->is_full = wants_full_screen(v);
     int code =
         read_seconds("every", v->every ? v->every : "1", 0.05, 3600, &s->look.every_ns);
     if (code == EXIT_FINE && v->duration)
         code = read_seconds("for", v->duration, 0.1, 86400, &s->duration_ns);
     if (code == EXIT_FINE)
-        code = read_rules(v, &rules, &s->folder);
+        code = read_rules(v, s->is_full, &rules, &s->folder);
     if (code != EXIT_FINE)
         return code;
     s->has_rules = v->at || v->at_retries || v->at_growth;
-    struct option_misuse misuse = {"snapshot", v->snapshot && !s->has_rules,
-                                   "of --at, --at-retries and --at-growth"};
+    struct option_misuse misuse = {
+        "snapshot", v->snapshot && !s->has_rules && !s->is_full,
+        "of --at, --at-retries, --at-growth and a full screen"};
     code = options_refuse_misuse(&command_live, &misuse, 1);
     if (code != EXIT_FINE)
         return code;

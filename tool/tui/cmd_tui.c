@@ -7,12 +7,12 @@
 #include "view/view.h"
 
 #ifdef HAVE_TERMINAL
-#include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tui/terminal.h"
 #include "tui/tui.h"
 #include "view/answers.h"
 #endif
@@ -25,85 +25,17 @@ static const char about_text[] = "Shows FILE in the terminal: the timeline with 
 
 #ifdef HAVE_TERMINAL
 
-static chtype
-attribute_of(unsigned char style)
-{
-    switch (style) {
-    case GRID_BOLD:
-        return A_BOLD;
-    case GRID_DIM:
-        return A_DIM;
-    case GRID_REVERSE:
-        return A_REVERSE;
-    case GRID_ALARM:
-        return has_colors() ? COLOR_PAIR(1) | A_BOLD : A_BOLD;
-    default:
-        return A_NORMAL;
-    }
-}
-
 static void
-show(const struct grid *grid)
+take_key(struct tui *tui, struct terminal *terminal)
 {
-    erase();
-    for (int y = 0; y < grid->height && y < LINES; y++) {
-        for (int x = 0; x < grid->width && x < COLS; x++) {
-            const struct grid_cell *c =
-                &grid->cells[(size_t)y * (size_t)grid->width + (size_t)x];
-            attrset((int)attribute_of(c->style));
-            if (y < LINES - 1 || x < COLS - 1) /* the last cell would scroll the screen */
-                mvaddstr(y, x, c->text);
-        }
-    }
-    refresh();
-}
-
-static int
-meaning_of(int key)
-{
-    switch (key) {
-    case KEY_LEFT:
-        return TUI_KEY_LEFT;
-    case KEY_RIGHT:
-        return TUI_KEY_RIGHT;
-    case KEY_UP:
-        return TUI_KEY_UP;
-    case KEY_DOWN:
-        return TUI_KEY_DOWN;
-    case KEY_PPAGE:
-        return TUI_KEY_PAGE_UP;
-    case KEY_NPAGE:
-        return TUI_KEY_PAGE_DOWN;
-    case KEY_HOME:
-        return TUI_KEY_HOME;
-    case KEY_END:
-        return TUI_KEY_END;
-    case KEY_ENTER:
-    case '\n':
-    case '\r':
-        return TUI_KEY_ENTER;
-    case 27:
-        return TUI_KEY_ESCAPE;
-    case KEY_BACKSPACE:
-    case 127:
-    case 8:
-        return TUI_KEY_BACKSPACE;
-    default:
-        return key < 0x100 ? key : 0;
-    }
-}
-
-static void
-take_key(struct tui *tui)
-{
-    int key = getch();
-    MEVENT mouse;
-    if (key == ERR) /* the terminal is gone */
+    int x = 0, y = 0;
+    int key = terminal_get_key(terminal, TERMINAL_WAIT_EVER, &x, &y);
+    if (key == TUI_KEY_GONE)
         tui->is_over = true;
-    else if (key == KEY_MOUSE && getmouse(&mouse) == OK)
-        tui_click(tui, mouse.x, mouse.y);
-    else if (key != KEY_RESIZE)
-        tui_press(tui, meaning_of(key));
+    else if (key == TUI_KEY_CLICK)
+        tui_click(tui, x, y);
+    else if (key != TUI_KEY_RESIZE && key != TUI_KEY_NONE)
+        tui_press(tui, key);
 }
 
 static char *
@@ -122,39 +54,25 @@ make_verdict(const char *path)
 }
 
 static bool
-loop(struct tui *tui)
+loop(struct tui *tui, struct terminal *terminal)
 {
     bool is_fine = true;
     while (is_fine && !tui->is_over) {
         struct grid grid;
-        tui_resize(tui, COLS, LINES);
+        int width, height;
+        terminal_get_size(terminal, &width, &height);
+        tui_resize(tui, width, height);
         is_fine = grid_init(&grid, tui->width, tui->height) && tui_draw(tui, &grid);
         if (is_fine)
-            show(&grid);
+            terminal_show(terminal, &grid);
         grid_finish(&grid);
         const char *path = tui_wants_verdict(tui);
         if (is_fine && path)
             tui_set_verdict(tui, make_verdict(path));
         else if (is_fine)
-            take_key(tui);
+            take_key(tui, terminal);
     }
     return is_fine;
-}
-
-static void
-set_up_terminal(void)
-{
-    cbreak();
-    noecho();
-    keypad(stdscr, TRUE);
-    set_escdelay(25);
-    curs_set(0);
-    mousemask(BUTTON1_CLICKED | BUTTON1_PRESSED, NULL);
-    if (!getenv("NO_COLOR") && has_colors()) {
-        start_color();
-        use_default_colors();
-        init_pair(1, COLOR_RED, -1);
-    }
 }
 
 static int
@@ -169,19 +87,15 @@ look(struct view *view)
     setlocale(LC_CTYPE, "");
     tui_init(&tui, view);
     tui.has_blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    SCREEN *screen = newterm(NULL, stdout, stdin);
-    int code = screen ? EXIT_FINE
-                      : report_failure("tui", NULL, EXIT_MACHINE,
-                                       "TERM=%s: the terminal is not known",
-                                       getenv("TERM") ? getenv("TERM") : "");
-    if (screen) {
-        set_up_terminal();
-        bool is_fine = loop(&tui);
-        endwin();
-        delscreen(screen);
-        if (!is_fine)
-            code = report_failure("tui", NULL, EXIT_MACHINE, "no memory");
-    }
+    struct terminal *terminal = terminal_open();
+    int code = terminal ? EXIT_FINE
+                        : report_failure("tui", NULL, EXIT_MACHINE,
+                                         "TERM=%s: the terminal is not known",
+                                         getenv("TERM") ? getenv("TERM") : "");
+    bool is_fine = !terminal || loop(&tui, terminal);
+    terminal_close(terminal);
+    if (!is_fine)
+        code = report_failure("tui", NULL, EXIT_MACHINE, "no memory");
     tui_finish(&tui);
     return code;
 }

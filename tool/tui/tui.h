@@ -23,24 +23,10 @@
 #include <drystone/state.h>
 
 #include "tui/grid.h"
+#include "tui/key.h"
 #include "view/view.h"
 
 enum tui_panel { TUI_OWNERS, TUI_MAP, TUI_VERDICT, TUI_KEYS };
-
-/* Keys by their meaning; any other is its character. */
-enum tui_key {
-    TUI_KEY_LEFT = 0x100,
-    TUI_KEY_RIGHT,
-    TUI_KEY_UP,
-    TUI_KEY_DOWN,
-    TUI_KEY_PAGE_UP,
-    TUI_KEY_PAGE_DOWN,
-    TUI_KEY_HOME,
-    TUI_KEY_END,
-    TUI_KEY_ENTER,
-    TUI_KEY_ESCAPE,
-    TUI_KEY_BACKSPACE,
-};
 
 #define TUI_SEARCH_BYTES 64
 #define TUI_WIDTH_MIN 40

@@ -117,7 +117,7 @@ def check_refusals(m, folder):
             (("--at", "0%"), 2, "a share from 1% to 100%"), (("--at", "x"), 2, "a share"),
             (("--at", "5%%"), 2, "a share"), (("--at", "9", "--once"), 2, "--once or --for"),
             (("--at-growth", "1k", "--for", "5"), 2, "--once or --for"),
-            (("--snapshot", folder), 2, "of --at, --at-retries and --at-growth"),
+            (("--snapshot", folder), 2, "of --at, --at-retries, --at-growth and"),
             (("--at", "9", "--at-most", "2"), 2, "of --snapshot"),
             (("--at", "9", "--snapshot", folder / "absent"), 3, "No such file"),
             (("--at", "9", "--snapshot", folder / "file"), 3, "a folder is expected")):

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in live_screen.h: here are the clock and the keys. */
+#include "live/live_terminal.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/command.h"
+#include "base/report.h"
+#include "live/live_screen.h"
+#include "tui/terminal.h"
+
+/* How long to wait for the next look, rounded up, so that the wait does not end before it. */
+static int
+wait_ms(const struct live_look *look)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_BOOTTIME, &time);
+    uint64_t now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    uint64_t next = look->watch->now_ns + look->every_ns;
+    return next > now ? (int)((next - now + 999999) / 1000000) : 0;
+}
+
+static bool
+draw(struct live_screen *screen, struct terminal *terminal)
+{
+    struct grid grid;
+    int width, height;
+    terminal_get_size(terminal, &width, &height);
+    live_screen_resize(screen, width, height);
+    bool is_fine = grid_init(&grid, screen->width, screen->height) &&
+                   live_screen_draw(screen, &grid);
+    if (is_fine)
+        terminal_show(terminal, &grid);
+    grid_finish(&grid);
+    return is_fine;
+}
+
+static bool
+look_again(struct live_screen *screen)
+{
+    struct live_look *look = screen->look;
+    return watch_look(look->watch) &&
+           brink_look(screen->brink, look->watch, look->wanted, live_screen_tell, screen);
+}
+
+/* Keys do not put the next look off. False: no memory. */
+static bool
+loop(struct live_screen *screen, struct terminal *terminal)
+{
+    bool is_fine = brink_look(screen->brink, screen->look->watch, screen->look->wanted,
+                              live_screen_tell, screen);
+    while (is_fine && !screen->is_over) {
+        int x, y, left_ms = wait_ms(screen->look);
+        if (left_ms == 0)
+            is_fine = look_again(screen);
+        is_fine = is_fine && draw(screen, terminal);
+        int key = terminal_get_key(terminal, wait_ms(screen->look), &x, &y);
+        if (key == TUI_KEY_GONE)
+            screen->is_over = true;
+        live_screen_press(screen, key);
+        is_fine = is_fine && !screen->has_failed;
+    }
+    return is_fine;
+}
+
+int
+live_terminal_run(struct live_look *look, struct brink *brink)
+{
+    (void)setlocale(LC_CTYPE, "");
+    struct live_screen screen = {.look = look, .brink = brink};
+    screen.has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    struct terminal *terminal = terminal_open();
+    if (!terminal)
+        return report_failure("live", NULL, EXIT_MACHINE,
+                              "the terminal is not known; --once prints text");
+    bool is_fine = loop(&screen, terminal);
+    terminal_close(terminal);
+    return is_fine ? EXIT_FINE : report_failure("live", NULL, EXIT_MACHINE, "no memory");
+}
