@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The idea stands in exporter.h. */
+#include "exporter/exporter.h"
+
+#include <time.h>
+
+static double
+now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool
+exporter_init(struct exporter *exporter, const struct exporter_options *options)
+{
+    *exporter = (struct exporter){.bounds = options->bounds};
+    exporter->watch = watch_create(&options->watch);
+    return exporter->watch;
+}
+
+void
+exporter_finish(struct exporter *exporter)
+{
+    watch_destroy(exporter->watch);
+    exporter->watch = NULL;
+}
+
+/* A program that ran out of memory and died between two scrapes leaves its count here. */
+static void
+count_ended(struct exporter *e)
+{
+    for (size_t i = 0; i < e->watch->process_count; i++) {
+        const struct watch_process *p = e->watch->processes[i];
+        if (p->state != WATCH_ENDED)
+            continue;
+        e->counts.ended_programs++;
+        for (size_t n = 0; n < p->source_count; n++) {
+            e->counts.ended_retries += p->sources[n].page.figures.retries;
+            e->counts.ended_ooms += p->sources[n].page.figures.ooms;
+        }
+    }
+}
+
+bool
+exporter_look(struct exporter *exporter, double age_s)
+{
+    double begun = now_s();
+    if (exporter->counts.looks > 0 && begun - exporter->looked_s < age_s)
+        return false;
+    (void)watch_look(exporter->watch); /* short of memory, what could be seen is there */
+    count_ended(exporter);
+    exporter->looked_s = now_s();
+    exporter->counts.look_seconds = exporter->looked_s - begun;
+    exporter->counts.looks++;
+    return true;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The text of a look is a reply that all who ask share, so many slow readers hold few texts. The
+ * idea stands in exporter_server.h.
+ */
+#include "exporter/exporter_server.h"
+
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exporter/exporter_accept.h"
+#include "view/peers.h"
+
+#define IDLE_SECONDS 5
+#define HEAD_MS (5 * 1000)
+#define REPLY_MS (10 * 1000)
+#define HEAD_BYTES_MAX (16 << 10)
+#define SLEEP_MS 500
+#define FORMATS 2
+
+struct exporter_server {
+    struct exporter *exporter;
+    struct exporter_socket socket;
+    struct MHD_Daemon *daemon;
+    struct MHD_Response *replies[FORMATS]; /* of the last look; NULL: not made yet */
+    struct peers peers;
+};
+
+static const char plain_type[] = "text/plain; charset=utf-8";
+static const char page_text[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Drystone "
+    "exporter</title></head>\n<body><h1>Drystone exporter</h1><p>The memory of running "
+    "programs, for Prometheus: <a href=\"/metrics\">/metrics</a></p></body></html>\n";
+
+/* --- connections -------------------------------------------------------------------------- */
+
+static void
+note_connection(void *self, struct MHD_Connection *connection, void **context,
+                enum MHD_ConnectionNotificationCode code)
+{
+    struct exporter_server *s = self;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *context = info ? peers_add(&s->peers, info->connect_fd, HEAD_MS) : NULL;
+    else
+        peer_remove(*context);
+}
+
+static void
+allow(struct MHD_Connection *connection, int64_t allowed_ms)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    peer_allow(info ? info->socket_context : NULL, allowed_ms);
+}
+
+/* --- replies ------------------------------------------------------------------------------ */
+
+static void
+add_headers(struct MHD_Response *response, const char *type)
+{
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+}
+
+/* The text is a constant. */
+static enum MHD_Result
+send_text(struct MHD_Connection *connection, unsigned status, const char *type,
+          const char *text)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        return MHD_NO;
+    add_headers(response, type);
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, "Allow", "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* The library keeps a reply for as long as a connection takes it. */
+static void
+drop_replies(struct exporter_server *s)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (s->replies[i])
+            MHD_destroy_response(s->replies[i]);
+        s->replies[i] = NULL;
+    }
+}
+
+static void
+look(struct exporter_server *s, double age_s)
+{
+    if (exporter_look(s->exporter, age_s))
+        drop_replies(s);
+}
+
+static struct MHD_Response *
+make_reply(const struct exporter *e, enum exporter_format format)
+{
+    static const char *const types[] = {
+        [EXPORTER_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
+        [EXPORTER_OPENMETRICS] =
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    };
+    size_t length;
+    char *text = exporter_write(e->watch, &e->bounds, &e->counts, format, &length);
+    struct MHD_Response *reply =
+        text ? MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE)
+             : NULL;
+    if (!reply) {
+        free(text);
+        return NULL;
+    }
+    add_headers(reply, types[format]);
+    MHD_add_response_header(reply, "Vary", "Accept");
+    return reply;
+}
+
+static enum MHD_Result
+send_metrics(struct exporter_server *s, struct MHD_Connection *connection)
+{
+    enum exporter_format format = exporter_accept(
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
+    look(s, EXPORTER_FRESH_S);
+    if (!s->replies[format])
+        s->replies[format] = make_reply(s->exporter, format);
+    if (!s->replies[format])
+        return send_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, plain_type,
+                         "no memory\n");
+    return MHD_queue_response(connection, MHD_HTTP_OK, s->replies[format]);
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+static enum MHD_Result
+answer(struct exporter_server *s, struct MHD_Connection *connection, const char *url)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    allow(connection, REPLY_MS);
+    if (s->socket.is_loopback && !exporter_is_near_host(host))
+        return send_text(connection, MHD_HTTP_FORBIDDEN, plain_type,
+                         "another host asks\n");
+    if (strcmp(url, "/metrics") == 0)
+        return send_metrics(s, connection);
+    if (strcmp(url, "/") == 0)
+        return send_text(connection, MHD_HTTP_OK, "text/html; charset=utf-8", page_text);
+    return send_text(connection, MHD_HTTP_NOT_FOUND, plain_type, "not found\n");
+}
+
+/* NOLINTBEGIN(readability-function-size,readability-non-const-parameter): the library's form */
+static enum MHD_Result
+answer_request(void *self, struct MHD_Connection *connection, const char *url,
+               const char *method, const char *version, const char *upload,
+               size_t *upload_bytes, void **request_at)
+{
+    struct exporter_server *s = self;
+    (void)version;
+    (void)upload;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain_type,
+                         "nothing can be written\n");
+    if (!*request_at) { /* a body may follow; the library wants to be asked again */
+        *request_at = s;
+        return MHD_YES;
+    }
+    return *upload_bytes > 0 ? MHD_NO : answer(s, connection, url);
+}
+/* NOLINTEND(readability-function-size,readability-non-const-parameter) */
+
+static void
+end_request(void *self, struct MHD_Connection *connection, void **request_at,
+            enum MHD_RequestTerminationCode code)
+{
+    (void)self;
+    (void)code;
+    allow(connection, HEAD_MS); /* the next head, if one comes */
+    *request_at = NULL;
+}
+
+/* --- the beginning, the loop and the end -------------------------------------------------- */
+
+struct exporter_server *
+exporter_server_start(struct exporter *exporter, struct exporter_socket *socket)
+{
+    struct exporter_server *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->exporter = exporter;
+    s->socket = *socket;
+    s->daemon = MHD_start_daemon(
+        MHD_USE_AUTO, 0, NULL, NULL, answer_request, s, MHD_OPTION_LISTEN_SOCKET,
+        s->socket.file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PEERS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        note_connection, s, MHD_OPTION_END);
+    if (!s->daemon) {
+        free(s);
+        return NULL;
+    }
+    socket->file = -1; /* the library closes it */
+    return s;
+}
+
+void
+exporter_server_run(struct exporter_server *server, const volatile int *is_over)
+{
+    while (!*is_over) {
+        look(server, EXPORTER_IDLE_S);
+        peers_shut_late(&server->peers);
+        MHD_run_wait(server->daemon, SLEEP_MS);
+    }
+}
+
+void
+exporter_server_stop(struct exporter_server *server)
+{
+    if (!server)
+        return;
+    drop_replies(server);
+    MHD_stop_daemon(server->daemon);
+    free(server);
+}
