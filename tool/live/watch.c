@@ -6,6 +6,7 @@
  */
 #include "live/watch.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,30 @@ find_page(const struct watch *w, const char *name, uint64_t guest)
     return NULL;
 }
 
+/* Tell whether a file is a page that is known already, through another process of a container. */
+static bool
+is_known_file(const struct watch *w, uint64_t disk, uint64_t inode)
+{
+    for (size_t i = 0; inode && i < w->process_count; i++) {
+        const struct watch_process *p = w->processes[i];
+        if (p->page[0] && p->page_disk == disk && p->page_inode == inode)
+            return true;
+    }
+    return false;
+}
+
+/* Zeroes: there is no such file any more. */
+static struct stat
+ask_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat facts;
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (length < 0 || (size_t)length >= sizeof path || lstat(path, &facts) != 0)
+        return (struct stat){0};
+    return facts;
+}
+
 static enum dry_status
 see_page(void *self, const char *name)
 {
@@ -143,12 +168,17 @@ see_page(void *self, const char *name)
     struct dry_error err = {0};
     if (find_page(l->watch, name, l->guest))
         return DRY_OK;
+    struct stat facts = ask_file(l->folder, name);
+    if (is_known_file(l->watch, facts.st_dev, facts.st_ino))
+        return DRY_OK;
     struct watch_process *p = add(l->watch, WATCH_LIVE);
     if (!p) {
         l->is_short = true;
         return DRY_OK;
     }
     p->guest = l->guest;
+    p->page_disk = facts.st_dev;
+    p->page_inode = facts.st_ino;
     (void)snprintf(p->page, sizeof p->page, "%s", name);
     if (dry_live_open(l->folder, name, NULL, &p->reader, &err) != DRY_OK) {
         take_error(p, &err);

@@ -78,6 +78,8 @@ struct watch_process {
 
     struct dry_live_reader *reader; /* watch.c's own from here on */
     uint64_t guest; /* whose /dev/shm the page is in; 0: the watch's folder */
+    uint64_t page_disk,
+        page_inode; /* its file: processes of a container share a folder */
     size_t source_room, use_room;
 };
 

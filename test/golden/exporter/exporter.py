@@ -229,6 +229,42 @@ def check_ended():
     assert text.find(told, "process_reserved_bytes") == [] and not page.path.exists()
 
 
+IN_CONTAINER = """\
+import os, sys, pages
+page = pages.Page("/dev/shm", b"guest", process=int(sys.argv[1]))
+page.add(reserved=int(sys.argv[1]))
+os.write(1, b"%d\\n" % os.getpid())
+sys.stdin.read()
+"""
+
+
+def check_container():
+    """Pages in a container's own /dev/shm are found through the driver's list, each once."""
+    where = folder("container")
+    here = pathlib.Path(__file__).resolve().parent
+    as_root = [] if os.getuid() == 0 else ["--map-root-user"]
+    # A shell's children in the background have no standard input; they get its own, as 3.
+    begin = "exec 3<&0; mount -t tmpfs none /dev/shm || exit"
+    start = f'{sys.executable} -B -c "$0" $i <&3 &'
+    child = subprocess.Popen(
+        ["unshare", *as_root, "--mount", "sh", "-c",
+         f"{begin}; for i in 1 2; do {start} done; wait", IN_CONTAINER],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(here)})
+    shown = [child.stdout.readline().strip() for _ in range(2)]
+    if not all(shown):
+        print(f"no mount namespace to be had, so no container: {child.communicate()[1].strip()}")
+        return
+    devices = [f"device {1 << 30} 1 GPU-0 H100", f"process 0 {child.pid} 5",
+               *(f"process 0 {process} 5" for process in shown)]
+    told = export(where, devices=devices)
+    assert sorted(text.find(told, "process_reserved_bytes", name="guest")) == [1, 2], told
+    assert {dict(keys)["process"] for keys in told["drystone_process_reserved_bytes"]} == set(shown)
+    assert text.one(told, "exporter_pages") == 2
+    assert text.one(told, "exporter_sources_left_out") == 0
+    child.communicate("")
+
+
 def check_refusals():
     for words in (["x"], ["--once", "--listen", "127.0.0.1:0"], ["--unix", "a", "--once"],
                   ["--listen", "127.0.0.1:1", "--unix", "a"], ["--lanes", "49"],
@@ -243,7 +279,7 @@ def main():
     try:
         for check in (check_figures, check_pinned, check_devices, check_hostile_texts,
                       check_random_texts, check_bounds, check_lanes, check_refused, check_ended,
-                      check_refusals):
+                      check_container, check_refusals):
             check()
     finally:
         shutil.rmtree(work)
