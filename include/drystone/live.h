@@ -195,8 +195,9 @@ DRY_API const char *dry_live_name(const struct dry_live *live);
 
 /*
  * Add a source; *number is what others call it by. Figures of a pool and a pinned cache are taken
- * by dry_live_update(); those of DRY_LIVE_OTHER come by dry_live_put() alone. `name` is cut to 31
- * bytes. Errors: LIMIT (DRY_LIVE_SOURCES_MAX are there).
+ * by dry_live_update(); those of DRY_LIVE_OTHER, and of a `pinned` that is NULL because the cache is
+ * not of this library, come by dry_live_put() alone. `name` is cut to 31 bytes. Errors: LIMIT
+ * (DRY_LIVE_SOURCES_MAX are there).
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_add_pool(
     struct dry_live *live, const char *name, int32_t device, struct dry_pool *pool,

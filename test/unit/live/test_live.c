@@ -251,6 +251,28 @@ a_pinned_cache_is_a_source(void **state)
     dry_pinned_destroy(pinned);
 }
 
+/* An update leaves alone what is put for a cache that is not of this library. */
+static void
+figures_of_another_pinned_cache_are_put(void **state)
+{
+    (void)state;
+    struct dry_live_figures figures = {.reserved = 8 * MIB, .limit = DRY_LIVE_UNKNOWN};
+    struct dry_live_source s;
+    uint32_t number;
+    struct dry_live *live = create();
+    assert_int_equal(dry_live_add_pinned(live, "pinned", NULL, &number, NULL), DRY_OK);
+    assert_int_equal(dry_live_put(live, number, &figures), DRY_OK);
+    dry_live_update(live);
+    struct dry_live_reader *reader = open_page(dry_live_name(live));
+    assert_int_equal(dry_live_read(reader, number, &s, NULL), DRY_OK);
+    assert_int_equal(s.kind, DRY_LIVE_PINNED);
+    assert_int_equal(s.device, -1);
+    assert_int_equal(s.updates, 1);
+    assert_int_equal(s.figures.reserved, 8 * MIB);
+    dry_live_close(reader);
+    dry_live_destroy(live);
+}
+
 /* --- one moment --------------------------------------------------------------------------- */
 
 /* Every number of what is put is the same one. */
@@ -658,6 +680,7 @@ main(void)
         cmocka_unit_test(what_is_put_is_read),
         cmocka_unit_test(a_thread_updates_the_page),
         cmocka_unit_test(a_pinned_cache_is_a_source),
+        cmocka_unit_test(figures_of_another_pinned_cache_are_put),
         cmocka_unit_test(a_child_has_no_part_in_the_page),
         cmocka_unit_test(a_wish_is_answered),
         cmocka_unit_test(files_that_are_no_pages_are_refused),
