@@ -18,6 +18,8 @@ def _parser():
     parser.add_argument("--conf", help="options of the placement, see drystone-pool(5)")
     parser.add_argument("--on-oom", metavar="FILE",
                         help="when memory runs out: a snapshot to FILE, and the verdict")
+    parser.add_argument("--publish", action="store_true",
+                        help="show its memory in a page, as drystone.torch.publish() does")
     parser.add_argument("-m", dest="is_module", action="store_true",
                         help="PROGRAM is a module's name")
     parser.add_argument("program")
@@ -29,9 +31,11 @@ def main():
     given = _parser().parse_args()
     if not given.is_module and not os.path.isfile(given.program):
         sys.exit(f"drystone.torch: {given.program}: there is no such file")
-    from . import enable
+    from . import enable, publish
     try:
         enable(given.placement, conf=given.conf, on_oom=given.on_oom)
+        if given.publish:
+            publish()
     except (Error, ImportError) as why:
         sys.exit(f"drystone.torch: {why}")
     sys.argv = [given.program, *given.arguments]

@@ -27,6 +27,11 @@ done = run("--placement", support.PLACEMENT, str(path), "--batch", "8")
 assert done.returncode == 0, done.stderr
 assert json.loads(done.stdout.splitlines()[-1]) == ["__main__", ["--batch", "8"], "drystone"], \
     done.stdout
+shown = support.OUT / "shown.py"
+shown.write_text("import drystone.torch._publish as p; print(p._running.file)")
+done = run("--placement", support.PLACEMENT, "--publish", str(shown))
+assert done.returncode == 0 and done.stdout.startswith("drystone-live-"), done.stderr
+assert not (pathlib.Path("/dev/shm") / done.stdout.strip()).exists()
 os.environ["PYTHONPATH"] = f"{support.OUT}:{os.environ['PYTHONPATH']}"
 done = run("-m", "program")
 assert done.returncode == 0 and "drystone" in done.stdout, done.stderr

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python imports this at its start where `drystone run --allocator` put its folder on PYTHONPATH.
+"""Python imports this at its start where `drystone run` put its folder on PYTHONPATH.
 
-Once the program has imported PyTorch, Drystone's allocator is enabled; then nothing is left of
-this. A sitecustomize that is hidden by this one is run, too. Variables:
+Once the program has imported PyTorch, Drystone's allocator is enabled, and its memory published;
+then nothing is left of this. A sitecustomize that is hidden by this one is run, too. Variables:
 
     DRYSTONE_ALLOCATOR       "paged" or "torch"; without it PyTorch keeps its own allocator
     DRYSTONE_ALLOCATOR_CONF  options of the placement
     DRYSTONE_ON_OOM          the snapshot's name, see drystone.torch.record()
+    DRYSTONE_WATCH           the memory is published, see drystone.torch.publish(), in this folder
+                             if it is an absolute path
 
-Without the first and the last nothing happens.
+Without the first and the last two nothing happens.
 """
 import importlib.abc
 import importlib.machinery
@@ -54,17 +56,21 @@ def _enable():
     from drystone import torch as dt
     from drystone._errors import Error
     placement, on_oom = os.environ.get("DRYSTONE_ALLOCATOR"), os.environ.get("DRYSTONE_ON_OOM")
+    watch = os.environ.get("DRYSTONE_WATCH")
     try:
         if placement:
             dt.enable(placement, conf=os.environ.get("DRYSTONE_ALLOCATOR_CONF") or None,
                       on_oom=on_oom or None)
-        else:
+        elif on_oom:
             dt.record(on_oom)
     except Error as why:
         sys.exit(f"drystone: {why}")
+    if watch:
+        from drystone.torch._publish import publish_when_used
+        publish_when_used(watch if os.path.isabs(watch) else None)
 
 
-if os.environ.get("DRYSTONE_ALLOCATOR") or os.environ.get("DRYSTONE_ON_OOM"):
+if any(os.environ.get("DRYSTONE_" + name) for name in ("ALLOCATOR", "ON_OOM", "WATCH")):
     sys.meta_path.insert(0, _Finder())
 
 # Behind this one alone, so that two that give way to each other end.
