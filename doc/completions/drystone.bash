@@ -60,7 +60,7 @@ _drystone()
         export) options="--output --format --at --device --view --axis --slices --min-size --every-point --help" ;;
         anonymize) options="--output --key --hash-all --drop-lines --keep-times --json --help" ;;
         doctor) options="--for --need --node --page-size --env --pid --all --json --root --apply --undo --yes --journal --help" ;;
-        run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --prove --strict --quiet --dry-run --json --root --help" ;;
+        run) options="--node --membind --interleave --malloc --profile --thp --omp-threads --omp-bind --allocator --allocator-conf --on-oom --watch --prove --strict --quiet --dry-run --json --root --help" ;;
         pages) options="--bytes --rounds --only --here --json --root --help" ;;
         demo) options="--output --steps --help" ;;
         exporter) options="--folder --lanes --listen --no-driver --once --processes-max --unix --help" ;;

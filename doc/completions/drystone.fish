@@ -256,6 +256,7 @@ complete -c drystone -n "__fish_seen_subcommand_from run" -l omp-bind -d 'bind O
 complete -c drystone -n "__fish_seen_subcommand_from run" -l allocator -x -d 'PyTorchs allocator on the GPU'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l allocator-conf -x -d 'its options, see drystone-pool(5)'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l on-oom -r -d 'when the GPUs memory runs out'
+complete -c drystone -n "__fish_seen_subcommand_from run" -l watch -d 'PyTorchs memory on the GPU is shown in a page, see...'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l prove -d 'watch the program, and say afterwards what of this took...'
 complete -c drystone -n "__fish_seen_subcommand_from run" -l strict -d 'with --prove'
 complete -c drystone -n "__fish_seen_subcommand_from run" -s q -l quiet -d 'do not print what is set'

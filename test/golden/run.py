@@ -166,6 +166,8 @@ CASES = [  # machine, libraries, variables, options
     ("laptop", {}, {}, "--allocator torch --allocator-conf max_split_size_mb:1"),
     ("laptop", {}, {}, "--allocator-conf budget:1.2"),
     ("laptop", {}, {}, "--on-oom="),
+    ("laptop", {}, {}, SHORT + "--watch"),
+    ("laptop", {}, {"DRYSTONE_WATCH": "/mem"}, "--watch --allocator paged"),
 ]
 
 

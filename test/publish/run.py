@@ -281,6 +281,25 @@ def test_host():
     program.end()
 
 
+def test_watched_host():
+    """Through `drystone run`, and with no page before CUDA is used."""
+    program = Program("host", "hook", [TOOL, "run", "--watch", "--quiet", "--malloc", "keep"],
+                      DRYSTONE_WATCH="{pages}")
+    program.at("host")
+    assert not reader.pages(program.pages.name)
+    program.go("host")
+    program.end()
+
+
+def test_watched():
+    program = Program("train", "hook", [TOOL, "run", "--watch", "--allocator", "torch", "--quiet"],
+                      DRYSTONE_WATCH="{pages}")
+    page, _, _ = expect_training(program, "torch")
+    page.close()
+    program.go("trained")
+    program.end()
+
+
 def test_no_folder():
     """The program goes on, and one line says why."""
     program = Program("train", "hook", DRYSTONE_WATCH="/nowhere")

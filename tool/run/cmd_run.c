@@ -16,7 +16,7 @@
 struct values {
     const char *node, *membind, *malloc, *profile, *thp, *omp_threads, *root;
     const char *allocator, *allocator_conf, *on_oom;
-    bool interleave, omp_bind, prove, strict, quiet, dry_run, json;
+    bool interleave, omp_bind, watch, prove, strict, quiet, dry_run, json;
 };
 
 #define AT(member) offsetof(struct values, member)
@@ -50,6 +50,8 @@ static const struct option_spec specs[] = {
      .help =
          "when the GPU's memory runs out: a snapshot to FILE, and the verdict; {rank} "
          "and {pid} are replaced"},
+    {"watch", 0, NULL, OPTION_FLAG, AT(watch),
+     .help = "PyTorch's memory on the GPU is shown in a page, see drystone-run(1)"},
     {"prove", 0, NULL, OPTION_FLAG, AT(prove),
      .help = "watch the program, and say afterwards what of this took effect"},
     {"strict", 0, NULL, OPTION_FLAG, AT(strict),
@@ -137,6 +139,7 @@ read_allocator(const struct values *v, struct run_options *to)
     to->allocator = v->allocator;
     to->allocator_conf = v->allocator_conf;
     to->on_oom = v->on_oom;
+    to->watches = v->watch;
     return true;
 }
 
@@ -284,6 +287,7 @@ const struct command command_run = {
                 "drystone run --node gpu:2 --membind strict -- python serve.py\n"
                 "drystone run --malloc jemalloc --profile throughput --prove -- ./bench\n"
                 "drystone run --allocator paged --on-oom oom.pickle -- python train.py\n"
+                "drystone run --watch -- torchrun --nproc-per-node 8 train.py\n"
                 "drystone run --dry-run\n",
     .options = specs,
     .option_count = sizeof specs / sizeof *specs,

@@ -43,6 +43,7 @@ struct run_options {
     bool binds_omp;
     /* NULL: not asked for. `allocator_conf` comes with `allocator` alone. */
     const char *allocator, *allocator_conf, *on_oom;
+    bool watches; /* PyTorch's memory is published */
 };
 
 enum run_what {

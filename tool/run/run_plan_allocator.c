@@ -71,6 +71,20 @@ set(const struct allocator_plan *p, const char *name, const char *value)
     run_plan_add(p->plan, RUN_WHAT_VARIABLE, RUN_SET, name, value, "as asked");
 }
 
+/* The variable's own value may be the folder of the pages. */
+static void
+set_watch(const struct allocator_plan *p)
+{
+    static const char name[] = "DRYSTONE_WATCH";
+    const char *is_set = variable(p, name);
+    if (!p->options->watches)
+        return;
+    bool is_kept = is_set && *is_set;
+    run_plan_add(p->plan, RUN_WHAT_VARIABLE, is_kept ? RUN_KEPT : RUN_SET, name,
+                 is_kept ? is_set : "1",
+                 is_kept ? "set already" : "for a page in /dev/shm, as asked");
+}
+
 /* Put the hook before what is there; a sitecustomize behind the hook is run by the hook. */
 static void
 set_path(const struct allocator_plan *p)
@@ -112,7 +126,7 @@ run_plan_allocator(struct run_plan *plan, const struct run_options *options,
                    const struct run_machine *machine, struct run_refusal *refusal)
 {
     const struct allocator_plan p = {plan, options, machine, refusal};
-    if (!options->allocator && !options->on_oom)
+    if (!options->allocator && !options->on_oom && !options->watches)
         return;
     if (!machine->hook[0]) {
         run_refuse(refusal, EXIT_MACHINE,
@@ -125,6 +139,7 @@ run_plan_allocator(struct run_plan *plan, const struct run_options *options,
     set(&p, "DRYSTONE_ALLOCATOR", options->allocator);
     set(&p, "DRYSTONE_ALLOCATOR_CONF", options->allocator_conf);
     set(&p, "DRYSTONE_ON_OOM", options->on_oom);
+    set_watch(&p);
     set_command(&p);
     set_path(&p);
 }
