@@ -27,10 +27,14 @@ def device_figures(torch: Any, device: int) -> Figures | None:
 def host_figures(torch: Any) -> Figures | None:
     """Return those of pinned memory; None: there was none, or this release does not count it."""
     count = getattr(torch.cuda.memory, "host_memory_stats_as_nested_dict", None)
-    stats = count() if count else None
-    if not stats or stats["allocated_bytes"]["peak"] == 0:
+    stats = count() if count else {}
+    # Before 2.10 the names were those of device memory.
+    names = ("allocated_bytes", "active_bytes")
+    if names[1] not in stats:
+        names = ("reserved_bytes", "allocated_bytes")
+    reserved, active = (stats.get(name, {}) for name in names)
+    if not reserved.get("peak"):
         return None
-    reserved, active = stats["allocated_bytes"], stats["active_bytes"]
     return Figures(
         reserved=reserved["current"], allocated=active["current"], active=active["current"],
         requested=UNKNOWN, reserved_peak=reserved["peak"], allocated_peak=active["peak"],

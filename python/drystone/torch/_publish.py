@@ -23,7 +23,7 @@ _FORK_MAX = 2.0  # and that a fork waits for an update
 
 # Where Kubernetes and Slurm say who a program is: variables, and their names among labels.
 _LABELS = {"POD_NAME": "pod", "POD_NAMESPACE": "namespace", "NODE_NAME": "node",
-           "JOB_COMPLETION_INDEX": "index", "SLURM_JOB_ID": "slurm_job",
+           "JOB_COMPLETION_INDEX": "job_completion_index", "SLURM_JOB_ID": "slurm_job_id",
            "SLURM_PROCID": "slurm_proc"}
 _LABELS_MAX = 255  # bytes
 
