@@ -13,7 +13,7 @@
  * Errors     SYSTEM: the store, the network; FORMAT: the name, the environment; UNSUPPORTED:
  *            this build or this system has no libcurl. The text says it all; it has no
  *            secrets.
- * Memory     Less than 4 MiB, whatever the object.
+ * Memory     Less than 4 MiB beside libcurl and what libcurl opens, whatever the object.
  * Threads    One at a time. Objects are apart.
  */
 
