@@ -22,6 +22,16 @@ put_key(struct writer *w, const char *key)
     writer_put(w, "\":");
 }
 
+/* Integers up to 2^63 - 1 are exact; larger ones, which only hostile pages hold, reals. */
+static void
+put_value(struct writer *w, uint64_t value)
+{
+    if (value <= INT64_MAX)
+        writer_unsigned(w, value);
+    else
+        writer_format(w, "%.17g", (double)value);
+}
+
 static void
 put_number(struct writer *w, const char *key, uint64_t value)
 {
@@ -29,7 +39,7 @@ put_number(struct writer *w, const char *key, uint64_t value)
     if (value == WATCH_UNKNOWN)
         writer_put(w, "null");
     else
-        writer_unsigned(w, value);
+        put_value(w, value);
 }
 
 static void
@@ -65,11 +75,11 @@ static void
 put_lane(struct writer *w, const struct dry_live_lane *lane)
 {
     writer_put(w, "{\"stream\":");
-    writer_unsigned(w, lane->stream);
+    put_value(w, lane->stream);
     writer_put(w, ",\"pool\":[");
-    writer_unsigned(w, lane->pool.a);
+    put_value(w, lane->pool.a);
     writer_char(w, ',');
-    writer_unsigned(w, lane->pool.b);
+    put_value(w, lane->pool.b);
     writer_char(w, ']');
     put_number(w, "reserved", lane->reserved);
     put_number(w, "allocated", lane->allocated);
@@ -107,7 +117,7 @@ put_detail(struct writer *w, const struct dry_live_detail *d, uint64_t now_ns)
     writer_put(w, "],\"lines\":[");
     for (uint32_t i = 0; i < d->line_count; i++) {
         writer_put(w, i ? ",{\"bytes\":" : "{\"bytes\":");
-        writer_unsigned(w, d->lines[i].bytes);
+        put_value(w, d->lines[i].bytes);
         put_number(w, "count", d->lines[i].count);
         put_text(w, "line", d->lines[i].text);
         writer_char(w, '}');

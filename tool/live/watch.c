@@ -264,6 +264,7 @@ read_sources(struct watch *w, struct watch_process *p)
         enum dry_status status = dry_live_read(p->reader, i, &p->sources[i].page, &err);
         if (status != DRY_OK && status != DRY_ERR_CANCELLED) {
             take_error(p, &err);
+            p->source_count = i; /* the others were never judged */
             return true;
         }
         judge(w, &p->sources[i]);
