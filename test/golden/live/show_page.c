@@ -23,7 +23,7 @@ struct program {
     struct dry_live_detail details[DRY_LIVE_SOURCES_MAX];
 };
 
-static void
+__attribute__((noreturn)) static void
 die(const char *what)
 {
     fprintf(stderr, "show_page: %s\n", what);
