@@ -65,8 +65,8 @@ static const char about_text[] =
     "Shows the devices, who uses them, and of each program that has a page what its "
     "allocators reserve, hold and strand, by stream and pool, with the lines that hold "
     "it "
-    "and the time to the limit at this rate. PyTorch has a page under "
-    "drystone.torch.enable(), an engine in C with <drystone/live.h>. "
+    "and the time to the limit at this rate. PyTorch has a page under `drystone run "
+    "--watch` and after drystone.torch.publish(), an engine in C by <drystone/live.h>. "
     "Processes without one are shown as the driver knows them.";
 
 /* --- options ------------------------------------------------------------------------------ */
