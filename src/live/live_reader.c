@@ -24,6 +24,7 @@ struct dry_live_reader {
     size_t path_room;
     int file;
     uint32_t owner;
+    uint32_t count; /* of sources, when it was asked last: it grows alone */
     struct dry_live_program program;
 };
 
@@ -187,7 +188,8 @@ dry_live_count(struct dry_live_reader *reader)
     uint64_t count;
     if (!dryi_shared_file_read(reader->file, AT(source_count), &count, sizeof count))
         return 0;
-    return count < DRY_LIVE_SOURCES_MAX ? (uint32_t)count : DRY_LIVE_SOURCES_MAX;
+    reader->count = count < DRY_LIVE_SOURCES_MAX ? (uint32_t)count : DRY_LIVE_SOURCES_MAX;
+    return reader->count;
 }
 
 /* Sums that a healthy allocator cannot break, and all counts before they are indices. */
@@ -219,16 +221,48 @@ enum try {
     TRY_UNREADABLE,
 };
 
+/* The bytes of a slot before its lanes. Rows that do not count are not read. */
+#define SLOT_HEAD offsetof(struct dry_live_slot, source.detail.lanes)
+
+/* The counts may be those of a stranger: no more is read than there is room for. */
+static bool
+read_rows(const struct dry_live_reader *r, uint32_t number, struct dry_live_detail *d)
+{
+    uint64_t at = slot_at(number) + offsetof(struct dry_live_slot, source.detail);
+    size_t lanes =
+        d->lane_count < DRY_LIVE_LANES_MAX ? d->lane_count : DRY_LIVE_LANES_MAX;
+    size_t lines =
+        d->line_count < DRY_LIVE_LINES_MAX ? d->line_count : DRY_LIVE_LINES_MAX;
+    return (lanes == 0 ||
+            dryi_shared_file_read(r->file, at + offsetof(struct dry_live_detail, lanes),
+                                  d->lanes, lanes * sizeof *d->lanes)) &&
+           (lines == 0 ||
+            dryi_shared_file_read(r->file, at + offsetof(struct dry_live_detail, lines),
+                                  d->lines, lines * sizeof *d->lines));
+}
+
 static enum try
 try_read(const struct dry_live_reader *r, uint32_t number, struct dry_live_slot *slot)
 {
     uint64_t after;
-    if (!dryi_shared_file_read(r->file, slot_at(number), slot, sizeof *slot) ||
-        !dryi_shared_file_read(r->file, slot_at(number), &after, sizeof after))
+    if (!dryi_shared_file_read(r->file, slot_at(number), slot, SLOT_HEAD))
         return TRY_UNREADABLE;
     if (slot->sequence % 2 != 0)
         return TRY_HALF;
+    if (!read_rows(r, number, &slot->source.detail) ||
+        !dryi_shared_file_read(r->file, slot_at(number), &after, sizeof after))
+        return TRY_UNREADABLE;
     return slot->sequence == after ? TRY_DONE : TRY_AGAIN;
+}
+
+static void
+copy_source(struct dry_live_source *to, const struct dry_live_source *from)
+{
+    memcpy(to, from, offsetof(struct dry_live_source, detail.lanes));
+    memcpy(to->detail.lanes, from->detail.lanes,
+           from->detail.lane_count * sizeof *to->detail.lanes);
+    memcpy(to->detail.lines, from->detail.lines,
+           from->detail.line_count * sizeof *to->detail.lines);
 }
 
 static enum dry_status
@@ -251,7 +285,7 @@ dry_live_read(struct dry_live_reader *reader, uint32_t number,
               struct dry_live_source *source, struct dry_error *err)
 {
     struct dry_live_slot slot;
-    if (number >= dry_live_count(reader))
+    if (number >= reader->count && number >= dry_live_count(reader))
         return dryi_fail(err, DRY_ERR_ARGUMENT, "%s: there is no source %u", reader->path,
                          number);
     enum try result = TRY_AGAIN;
@@ -264,7 +298,7 @@ dry_live_read(struct dry_live_reader *reader, uint32_t number,
         return fail_try(reader, number, result, err);
     enum dry_status status = check_source(reader, number, &slot.source, err);
     if (status == DRY_OK)
-        *source = slot.source;
+        copy_source(source, &slot.source);
     return status;
 }
 

@@ -68,7 +68,7 @@ live_screen_chosen(struct live_screen *screen, size_t *row)
     size_t count = count_rows(screen);
     for (size_t i = 0; i < count; i++) {
         struct watch_process *p = process_at(screen, i);
-        if (is_chosen(screen, p)) {
+        if (p && is_chosen(screen, p)) {
             screen->row = *row = i;
             return p;
         }
