@@ -111,8 +111,10 @@ fleet_say_advice(const struct fleet_report *r, char text[FLEET_TEXT_BYTES])
                  f ? f->group : 0, bytes);
         break;
     case FLEET_ADVICE_SHRINK:
-        snprintf(text, FLEET_TEXT_BYTES,
-                 "the job must need less: neither one line nor a setting helps%s", lacks);
+        snprintf(text, FLEET_TEXT_BYTES, "the job must need less: %s%s",
+                 r->is_searched ? "neither one line nor a setting helps"
+                                : "one line does not help, and no setting was tried",
+                 lacks);
         break;
     case FLEET_ADVICE_NOTHING:
         snprintf(text, FLEET_TEXT_BYTES, "nothing");
