@@ -174,7 +174,7 @@ def expect_lines(detail, snapshot):
     """Those of the program, as `drystone top` has them."""
     lines = {line.text.decode(): [line.bytes, line.count]
              for line in detail.lines[:detail.line_count]}
-    assert [71 * MIB, 5] in lines.values(), lines
+    assert any(held // MIB in (71, 72) and count == 5 for held, count in lines.values()), lines
     told = json.loads(subprocess.run([TOOL, "top", "--json", "--at", "end", "--by", "line",
                                       snapshot], check=True, capture_output=True).stdout)
     owners = {owner["name"]: [owner["bytes"], owner["count"]] for owner in told["owners"]}

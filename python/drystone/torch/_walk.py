@@ -14,7 +14,7 @@ from typing import Any, Iterable
 from .._live import LANES_MAX, LINES_MAX, Detail, Lane, Line, cut
 
 LARGE_PAGE, SMALL_PAGE = 20 << 20, 2 << 20  # of PyTorch's expandable segments; CUDA's own
-NO_STACK = "(no stack)"
+NO_STACK = "(no Python stack)"  # as `drystone top` has it
 
 Frame = tuple[str, int, str]
 
