@@ -225,8 +225,7 @@ def _stop() -> None:
 class _Fork:
     """A fork between two updates: else the child would have locks of the thread's for ever.
 
-    PyTorch imports torch._inductor for its first snapshot with stacks, and a module that is being
-    imported has a lock. The thread may wait for what the forking one has, so the fork goes on soon.
+    The thread may wait for what the forking one has, so the fork goes on soon.
     """
 
     def __init__(self) -> None:

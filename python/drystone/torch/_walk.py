@@ -12,6 +12,7 @@ import sysconfig
 from typing import Any, Iterable
 
 from .._live import LANES_MAX, LINES_MAX, Detail, Lane, Line, cut
+from ._inductor import without_import
 
 LARGE_PAGE, SMALL_PAGE = 20 << 20, 2 << 20  # of PyTorch's expandable segments; CUDA's own
 NO_STACK = "(no Python stack)"  # as `drystone top` has it
@@ -40,9 +41,10 @@ class Sums:
 def segments(torch: Any) -> list[dict[str, Any]]:
     """Return PyTorch's segments with their blocks, without the history where that can be had."""
     snapshot = torch.cuda.memory_snapshot
-    if "include_traces" in inspect.signature(snapshot).parameters:
-        return snapshot(include_traces=False)
-    return snapshot()
+    with without_import(torch):
+        if "include_traces" in inspect.signature(snapshot).parameters:
+            return snapshot(include_traces=False)
+        return snapshot()
 
 
 def details(torch: Any, found: Iterable[dict[str, Any]], placement: str | None,

@@ -7,6 +7,8 @@ import os
 import pickle
 from typing import Any
 
+from ._inductor import without_import
+
 
 class Wishes:
     """Writes at most so many snapshots in the life of a process."""
@@ -29,7 +31,9 @@ class Wishes:
             return -1, "the program has not used CUDA yet"
         self._count += 1
         try:
-            has_history = _write(torch.cuda.memory._snapshot(), path)
+            with without_import(torch):
+                snapshot = torch.cuda.memory._snapshot()
+            has_history = _write(snapshot, path)
         except OSError as why:
             return why.errno or -1, why.strerror or "the file cannot be written"
         except Exception as why:  # an allocator without snapshots says so
