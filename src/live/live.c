@@ -18,6 +18,7 @@
 
 #define NUMBERS_MAX 100 /* pages of one process, and those of dead ones of its number */
 #define NAME_ROOM 64
+#define ERROR_ROOM 128
 
 void
 dry_live_options_init(struct dry_live_options *options)
@@ -134,8 +135,9 @@ dry_live_create(const struct dry_live_options *options, struct dry_live **live,
     enum dry_status status = make_file(made, options->folder);
     if (status != DRY_OK) {
         int error = errno;
+        char room[ERROR_ROOM];
         (void)dryi_fail(err, status, "%s: no page could be made: %s", options->folder,
-                        strerror(error));
+                        dryi_system_error(error, room, sizeof room));
         if (err)
             err->os_errno = error;
         release(made);

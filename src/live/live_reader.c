@@ -14,8 +14,10 @@
 #include "base/memory.h"
 #include "live/live_name.h"
 #include "os/shared_file.h"
+#include "os/system.h"
 
 #define TRIES_MAX 100
+#define ERROR_ROOM 128
 #define OTHERS_MAY 077 /* bits of a mode */
 
 struct dry_live_reader {
@@ -41,7 +43,9 @@ fail_errno(struct dry_error *err, enum dry_status status, const char *path,
            const char *what)
 {
     int error = errno;
-    (void)dryi_fail(err, status, "%s: %s: %s", path, what, strerror(error));
+    char room[ERROR_ROOM];
+    (void)dryi_fail(err, status, "%s: %s: %s", path, what,
+                    dryi_system_error(error, room, sizeof room));
     if (err)
         err->os_errno = error;
     return status;
@@ -313,7 +317,7 @@ dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number
     if (length >= sizeof text)
         return dryi_fail(err, DRY_ERR_LIMIT, "a path of %zu bytes: %zu are possible",
                          length, sizeof text - 1);
-    memcpy(text, path, length);
+    memcpy(text, path, length + 1);
     const uint64_t at = AT(wish), bytes = sizeof(struct dry_live_wish);
     if (!dryi_shared_file_claim(reader->file, at, bytes))
         return fail_errno(err, DRY_ERR_CANCELLED, reader->path, "nothing can be wished");

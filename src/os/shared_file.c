@@ -186,7 +186,8 @@ dryi_shared_file_list(const char *folder, const char *prefix,
         return DRY_ERR_SYSTEM;
     enum dry_status status = DRY_OK;
     const struct dirent *entry;
-    while (status == DRY_OK && (entry = readdir(open_folder)))
+    while (status == DRY_OK &&
+           (entry = readdir(open_folder))) /* NOLINT(concurrency-mt-unsafe) */
         if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
             status = visit(self, entry->d_name);
     closedir(open_folder);

@@ -4,6 +4,7 @@
 #include "os/system.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +39,12 @@ dryi_system_uptime_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+const char *
+dryi_system_error(int error, char *room, size_t bytes)
+{
+    return strerror_r(error, room, bytes);
 }
 
 uint64_t

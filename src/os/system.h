@@ -14,6 +14,9 @@ uint64_t dryi_system_time_us(void);
 /* Nanoseconds since the machine started, sleep included: the same in all processes. */
 uint64_t dryi_system_uptime_ns(void);
 
+/* The system's text of an errno: in `room`, or one that stays. */
+const char *dryi_system_error(int error, char *room, size_t bytes);
+
 /* This process, as its PID namespace counts; and what /proc calls it, "" if there is none. */
 uint64_t dryi_system_process(void);
 void dryi_system_process_name(char *text, size_t room);
