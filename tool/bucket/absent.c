@@ -41,7 +41,7 @@ object_read(struct object *object, void *buffer, size_t capacity, size_t *got,
     (void)object;
     (void)buffer;
     (void)capacity;
-    (void)got;
+    *got = 0;
     return refuse(err);
 }
 
