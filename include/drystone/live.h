@@ -3,7 +3,7 @@
 #define DRY_LIVE_H
 
 /*
- * What a running program shows of its memory, and who looks.
+ * A running program shows its memory, and others look.
  *
  * A program has a page: a file of DRY_LIVE_PAGE_BYTES in a folder in memory, /dev/shm. It writes
  * its figures there by plain stores, without a system call. Others read the file.
@@ -64,7 +64,7 @@ extern "C" {
 #define DRY_LIVE_PATH_BYTES 1024u
 #define DRY_LIVE_UNKNOWN UINT64_MAX /* of bytes: not known */
 
-/* Who shows the page. Written once, before the file has its magic number. */
+/* The program that shows the page. Written once, before the file has its magic number. */
 struct dry_live_program {
     uint64_t process; /* as the program itself knows it: of its own PID namespace */
     uint64_t started_ns;
@@ -95,7 +95,7 @@ struct dry_live_line {
     uint64_t bytes, count;
 };
 
-/* What the program's allocator counts: cheap to know, so written at each update. */
+/* The allocator's own counts: cheap to know, so written at each update. */
 struct dry_live_figures {
     uint64_t reserved, allocated, active, requested;
     uint64_t reserved_peak, allocated_peak;
@@ -104,7 +104,7 @@ struct dry_live_figures {
     uint64_t driver_allocs, driver_frees; /* so far: segments, or pages */
 };
 
-/* What a walk over all blocks finds. Written less often. */
+/* The result of a walk over all blocks. Written less often. */
 struct dry_live_detail {
     uint64_t at_ns; /* 0: never */
     uint64_t reserved, pending, releasable, stranded,
@@ -134,7 +134,7 @@ struct dry_live_slot {
 };
 
 /*
- * What readers wish, and the answer. A reader holds a lock of the file on this range while it
+ * A wish of readers, and the answer. A reader holds a lock of the file on this range while it
  * writes `path` and then `number`.
  */
 struct dry_live_wish {
@@ -278,7 +278,7 @@ DRY_API DRY_CHECK_RESULT enum dry_status dry_live_open(const char *folder,
                                                        struct dry_error *err);
 DRY_API void dry_live_close(struct dry_live_reader *reader);
 
-/* Who shows the page, and the file's owner. */
+/* Get the program that shows the page, and the file's owner. */
 DRY_API const struct dry_live_program *dry_live_get_program(
     const struct dry_live_reader *reader);
 DRY_API uint32_t dry_live_get_owner(const struct dry_live_reader *reader);

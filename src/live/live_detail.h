@@ -4,7 +4,7 @@
 
 #include <drystone/live.h>
 
-/* What a pool counts. */
+/* The counts of a pool. */
 struct dryi_live_look {
     struct dry_stats stats;
     uint64_t limit; /* what may be reserved at most; DRY_LIVE_UNKNOWN */

@@ -62,7 +62,7 @@ class Ranks(unittest.TestCase):
         alone = self.run_tool(0, *words)
         self.assertTrue(alone[1])
         for ranks in 1, 2, 4, 8:
-            # What was found is no failure of a job: mpirun would say that a rank has crashed.
+            # A finding is no failure of a job: mpirun would say that a rank has crashed.
             wanted = (alone[0] if ranks == 1 else 0, alone[1])
             self.assertEqual(self.run_tool(ranks, *words), wanted, f"{ranks} ranks")
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone exporter`: the memory of running programs, for Prometheus. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/command.h"
+#include "base/ending.h"
 #include "base/report.h"
 #include "exporter/exporter.h"
 #include "exporter/exporter_server.h"
@@ -64,27 +64,16 @@ print_once(struct exporter *exporter)
 
 #ifdef HAVE_SERVER
 
-static volatile int is_over; /* set by a signal; there is one server a process */
-
-static void
-end_by_signal(int number)
-{
-    (void)number;
-    is_over = 1;
-}
-
 static int
 serve_on(struct exporter *exporter, struct exporter_socket *socket)
 {
-    const struct sigaction action = {.sa_handler = end_by_signal};
     struct exporter_server *server = exporter_server_start(exporter, socket);
     if (!server)
         return report_failure("exporter", NULL, EXIT_MACHINE, "cannot serve: no memory");
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    const volatile int *is_over = ending_on_signals();
     printf(socket->is_unix ? "unix:%s\n" : "http://%s/metrics\n", socket->text);
     fflush(stdout);
-    exporter_server_run(server, &is_over);
+    exporter_server_run(server, is_over);
     exporter_server_stop(server);
     return EXIT_FINE;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `drystone serve`: the page of the views with everything in it, for this machine. */
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/command.h"
+#include "base/ending.h"
 #include "base/report.h"
 #include "view/server.h"
 
@@ -33,15 +33,6 @@ static const char about_text[] =
 
 extern char **environ;
 
-static volatile int is_over; /* set by a signal; there is one server a process */
-
-static void
-end_by_signal(int number)
-{
-    (void)number;
-    is_over = 1;
-}
-
 static void
 open_browser(const char *address)
 {
@@ -61,14 +52,12 @@ serve(struct view *view, const struct values *values)
     struct server *server = NULL;
     int code = server_start(view, (uint16_t)values->port, &server);
     if (code == EXIT_FINE) {
-        struct sigaction action = {.sa_handler = end_by_signal};
-        sigaction(SIGINT, &action, NULL);
-        sigaction(SIGTERM, &action, NULL);
+        const volatile int *is_over = ending_on_signals();
         printf("%s\n", server_address(server));
         fflush(stdout);
         if (values->does_open)
             open_browser(server_address(server));
-        server_run(server, &is_over);
+        server_run(server, is_over);
     }
     server_stop(server);
     return code;
