@@ -13,11 +13,11 @@
 
 #include "base/command.h"
 #include "base/report.h"
+#include "bucket/object_find.h"
 #include "bucket/object_name.h"
-#include "fleet/fleet_objects.h"
 #include "fleet/rank_name.h"
 
-#define DEPTH_MAX 16u
+#define DEPTH_MAX OBJECT_DEPTH_MAX /* as in a store */
 #define FILES_MAX 1000000u
 
 struct folder {
@@ -200,7 +200,7 @@ add_name(struct walk *w, const char *name)
     struct stat facts;
     glob_t found;
     if (object_is_name(name))
-        return fleet_objects_find(name, add_object, w);
+        return object_find("fleet", name, add_object, w);
     if (stat(name, &facts) == 0 || !strpbrk(name, "*?["))
         return add_path(w, name);
     int status = glob(name, 0, NULL, &found);

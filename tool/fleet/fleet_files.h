@@ -8,7 +8,7 @@
  * In a folder those files count that may be snapshots by their names: .pickle, .pkl and
  * .trace, packed by gzip or zstd or not. Hidden names, links, and folders deeper than 16 are
  * passed over. A file that is named counts whatever its name is. s3://BUCKET/KEY stands for
- * objects of a store (fleet_objects.h).
+ * objects of a store (object_find.h).
  */
 
 #include <regex.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules stand in fleet_objects.h. A store knows no folders: a list by the beginning of
+ * The rules stand in object_find.h. A store knows no folders: a list by the beginning of
  * keys is one request for 1,000 of them, and a list by folders would be one a folder.
  */
-#include "fleet/fleet_objects.h"
+#include "bucket/object_find.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -15,23 +15,22 @@
 #include "bucket/listing.h"
 #include "bucket/object_name.h"
 
-#define DEPTH_MAX 16u
-
 struct search {
+    const char *command; /* who reports */
     const char *bucket;
     const char *wanted;   /* the key that is sought first */
     size_t prefix_length; /* of a folder, with its slash */
     const char *pattern;  /* NULL: a folder */
-    fleet_objects_add *add;
+    object_found *add;
     void *self;
     bool is_found;
     int code;
 };
 
 static int
-report_memory(void)
+report_memory(const struct search *s)
 {
-    return report_failure("fleet", NULL, EXIT_MACHINE, "no memory");
+    return report_failure(s->command, NULL, EXIT_MACHINE, "no memory");
 }
 
 /* Add an object. Returns false if that ends the search. */
@@ -41,7 +40,7 @@ add_object(struct search *s, const char *key, bool is_named, uint64_t bytes,
 {
     char *path = NULL;
     if (asprintf(&path, "s3://%s/%s", s->bucket, key) < 0) {
-        s->code = report_memory();
+        s->code = report_memory(s);
         return false;
     }
     s->is_found = true;
@@ -71,7 +70,7 @@ is_in_sight(const char *rest)
         if (c[1] == '.' || c[1] == '\0')
             return false;
     }
-    return depth <= DEPTH_MAX;
+    return depth <= OBJECT_DEPTH_MAX;
 }
 
 static bool
@@ -95,7 +94,7 @@ take_matching(void *self, const char *key, uint64_t bytes, uint64_t stamp)
         return add_object(s, key, true, bytes, stamp);
     char *folder = strdup(key);
     if (!folder) {
-        s->code = report_memory();
+        s->code = report_memory(s);
         return false;
     }
     bool is_below = false;
@@ -123,7 +122,7 @@ list(struct search *s, const char *prefix, bool is_first_only,
     enum dry_status status = listing_visit(&listing, &err);
     char name[OBJECT_BUCKET_BYTES + 8];
     snprintf(name, sizeof name, "s3://%s", s->bucket);
-    return status == DRY_OK ? s->code : report_error("fleet", name, &err);
+    return status == DRY_OK ? s->code : report_error(s->command, name, &err);
 }
 
 static int
@@ -133,7 +132,7 @@ list_folder(struct search *s, const char *key)
     size_t length = strlen(key);
     bool has_slash = length == 0 || key[length - 1] == '/';
     if (asprintf(&prefix, "%s%s", key, has_slash ? "" : "/") < 0)
-        return report_memory();
+        return report_memory(s);
     s->wanted = prefix;
     s->prefix_length = strlen(prefix);
     int code = list(s, prefix, false, take_below);
@@ -146,7 +145,7 @@ list_pattern(struct search *s, const char *key, size_t plain)
 {
     char *prefix = strndup(key, plain);
     if (!prefix)
-        return report_memory();
+        return report_memory(s);
     s->pattern = key;
     int code = list(s, prefix, false, take_matching);
     free(prefix);
@@ -154,14 +153,17 @@ list_pattern(struct search *s, const char *key, size_t plain)
 }
 
 int
-fleet_objects_find(const char *name, fleet_objects_add *add, void *self)
+object_find(const char *command, const char *name, object_found *add, void *self)
 {
     struct object_name split;
     struct dry_error err;
     if (object_name_split(name, &split, &err) != DRY_OK)
-        return report_error("fleet", name, &err);
-    struct search s = {
-        .bucket = split.bucket, .wanted = split.key, .add = add, .self = self};
+        return report_error(command, name, &err);
+    struct search s = {.command = command,
+                       .bucket = split.bucket,
+                       .wanted = split.key,
+                       .add = add,
+                       .self = self};
     size_t length = strlen(split.key), plain = strcspn(split.key, "*?[\\");
     int code = EXIT_FINE;
     if (length > 0 && split.key[length - 1] != '/')
@@ -170,7 +172,7 @@ fleet_objects_find(const char *name, fleet_objects_add *add, void *self)
         code = plain < length ? list_pattern(&s, split.key, plain)
                               : list_folder(&s, split.key);
     if (code == EXIT_FINE && !s.is_found)
-        code = report_failure("fleet", name, EXIT_INPUT,
+        code = report_failure(command, name, EXIT_INPUT,
                               "no object has such a name, or lies below it");
     return code;
 }
