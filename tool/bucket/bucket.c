@@ -14,6 +14,7 @@
 
 #define ATTEMPTS 6u
 #define ATTEMPTS_MAX 100u
+#define SETTINGS_MAX 3u /* of one file */
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 static const char unreserved[] =
@@ -64,18 +65,35 @@ take(const struct setting *s, const char *value, struct dry_error *err)
     return DRY_OK;
 }
 
-static enum dry_status
-take_setting(const struct setting *s, const char *file, const char *section,
-             bucket_environment *get, struct dry_error *err)
+/* Return what the environment says of a setting; NULL: nothing. */
+static const char *
+look_up(const struct setting *s, bucket_environment *get)
 {
     const char *value = look(get, s->variable);
-    if (!value)
-        value = look(get, s->other);
-    if (value)
-        return take(s, value, err);
-    char *found = file && section ? profile_find(file, section, s->key) : NULL;
-    enum dry_status status = found ? take(s, found, err) : DRY_OK;
-    free(found);
+    return value ? value : look(get, s->other);
+}
+
+/* Take settings from the environment, and those that it lacks from a file; NULL: none. */
+static enum dry_status
+take_settings(const struct setting *settings, size_t count, const char *file,
+              const char *section, bucket_environment *get, struct dry_error *err)
+{
+    struct profile_entry found[SETTINGS_MAX] = {0};
+    bool is_whole = true;
+    for (size_t i = 0; i < count; i++) {
+        found[i].key = settings[i].key;
+        is_whole &= look_up(&settings[i], get) != NULL;
+    }
+    if (file && !is_whole)
+        profile_find(file, section, found, count);
+    enum dry_status status = DRY_OK;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = look_up(&settings[i], get);
+        value = value ? value : found[i].value;
+        if (value && status == DRY_OK)
+            status = take(&settings[i], value, err);
+        free(found[i].value);
+    }
     return status;
 }
 
@@ -125,7 +143,7 @@ static enum dry_status
 take_credentials(struct bucket *b, const struct files *f, bucket_environment *get,
                  struct dry_error *err)
 {
-    const struct setting settings[] = {
+    const struct setting settings[SETTINGS_MAX] = {
         {"AWS_ACCESS_KEY_ID", NULL, "aws_access_key_id", b->key_id, sizeof b->key_id},
         {"AWS_SECRET_ACCESS_KEY", NULL, "aws_secret_access_key", b->secret,
          sizeof b->secret},
@@ -134,9 +152,8 @@ take_credentials(struct bucket *b, const struct files *f, bucket_environment *ge
     bool is_of_environment = look(get, settings[0].variable) != NULL;
     const char *file = is_of_environment ? NULL : f->credentials;
     get = is_of_environment ? get : look_nowhere;
-    enum dry_status status = DRY_OK;
-    for (size_t i = 0; i < sizeof settings / sizeof *settings && status == DRY_OK; i++)
-        status = take_setting(&settings[i], file, f->section, get, err);
+    enum dry_status status =
+        take_settings(settings, SETTINGS_MAX, file, f->section, get, err);
     if (status == DRY_OK && *b->key_id && !*b->secret)
         return fail_at(err, DRY_ERR_FORMAT, DRY_NO_OFFSET,
                        "there is an AWS_ACCESS_KEY_ID, and no AWS_SECRET_ACCESS_KEY");
@@ -164,16 +181,15 @@ static enum dry_status
 take_place(struct bucket *b, const struct files *f, bucket_environment *get,
            struct dry_error *err)
 {
-    const struct setting endpoint = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
-                                     "endpoint_url", b->endpoint, sizeof b->endpoint};
-    const struct setting region = {"AWS_REGION", "AWS_DEFAULT_REGION", "region",
-                                   b->region, sizeof b->region};
-    enum dry_status status =
-        take_setting(&endpoint, f->config, f->config_section, get, err);
+    const struct setting settings[] = {
+        {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "endpoint_url", b->endpoint,
+         sizeof b->endpoint},
+        {"AWS_REGION", "AWS_DEFAULT_REGION", "region", b->region, sizeof b->region},
+    };
+    enum dry_status status = take_settings(settings, sizeof settings / sizeof *settings,
+                                           f->config, f->config_section, get, err);
     if (status == DRY_OK)
         status = check_endpoint(b, err);
-    if (status == DRY_OK)
-        status = take_setting(&region, f->config, f->config_section, get, err);
     if (status == DRY_OK && !*b->region)
         memcpy(b->region, "us-east-1", sizeof "us-east-1");
     if (status == DRY_OK && b->region[strspn(b->region, lower)])

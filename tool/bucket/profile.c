@@ -28,48 +28,47 @@ is_section(char *line, const char *section)
     return strcmp(trim(line + 1), section) == 0;
 }
 
-/* Return the value if the line has the key, else NULL. */
-static char *
-value_of(char *line, const char *key)
+/* Take a line's value if its key is one of those that are sought. */
+static void
+take_line(char *line, struct profile_entry *entries, size_t count)
 {
     char *equals = strchr(line, '=');
     if (!equals)
-        return NULL;
+        return;
     *equals = '\0';
-    return strcmp(trim(line), key) == 0 ? trim(equals + 1) : NULL;
+    const char *key = trim(line), *value = trim(equals + 1);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(key, entries[i].key) != 0)
+            continue;
+        free(entries[i].value);
+        entries[i].value = strdup(value);
+    }
 }
 
-static char *
-find_in(FILE *file, const char *section, const char *key)
+static void
+find_in(FILE *file, const char *section, struct profile_entry *entries, size_t count)
 {
-    char *line = NULL, *found = NULL;
+    char *line = NULL;
     size_t capacity = 0;
     bool is_inside = false;
     while (getline(&line, &capacity, file) > 0) {
         bool is_indented = line[0] == ' ' || line[0] == '\t'; /* of a key's own list */
         char *text = trim(line);
-        if (*text == '[') {
+        if (*text == '[')
             is_inside = is_section(text, section);
-            continue;
-        }
-        const char *value =
-            is_inside && !is_indented && *text != '#' ? value_of(text, key) : NULL;
-        if (value) {
-            free(found);
-            found = strdup(value);
-        }
+        else if (is_inside && !is_indented && *text != '#')
+            take_line(text, entries, count);
     }
     free(line);
-    return found;
 }
 
-char *
-profile_find(const char *path, const char *section, const char *key)
+void
+profile_find(const char *path, const char *section, struct profile_entry *entries,
+             size_t count)
 {
     FILE *file = fopen(path, "re");
     if (!file)
-        return NULL;
-    char *found = find_in(file, section, key);
+        return;
+    find_in(file, section, entries, count);
     fclose(file);
-    return found;
 }

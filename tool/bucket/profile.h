@@ -10,10 +10,20 @@
  *     aws_access_key_id = ...
  */
 
+#include <stddef.h>
+
+/* A key that is sought, and its value, the caller's to free; NULL: not found. */
+struct profile_entry {
+    const char *key;
+    char *value;
+};
+
 /*
- * Find the value of `key` in `section` of a file. The result is the caller's to free; NULL:
- * there is no such file, section, key or memory. The last of equal keys counts.
+ * Find the values of keys in `section` of a file, which is read once: so they are of one
+ * version of it, and a pipe will do. A value stays NULL without file, section, key or memory.
+ * The last of equal keys counts.
  */
-char *profile_find(const char *path, const char *section, const char *key);
+void profile_find(const char *path, const char *section, struct profile_entry *entries,
+                  size_t count);
 
 #endif

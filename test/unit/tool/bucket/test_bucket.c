@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bucket/bucket.h"
 
@@ -106,6 +107,30 @@ values_are_taken_or_refused(void **state)
         assert_int_equal(OPEN(&b, "runs", bad[i][0], bad[i][1]), DRY_ERR_FORMAT);
 }
 
+/* A pipe has its bytes once, as a file that is replaced meanwhile has its first version. */
+static void
+a_file_of_credentials_is_read_once(void **state)
+{
+    static const char text[] = "[other]\naws_access_key_id = no\n[default]\n"
+                               "aws_access_key_id = old\naws_secret_access_key = s=1\n"
+                               "aws_access_key_id=k\n# aws_session_token = no\n"
+                               "  aws_session_token = no\naws_session_token = t\n";
+    (void)state;
+    struct bucket b;
+    struct dry_error err;
+    char path[32];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, sizeof text - 1), sizeof text - 1);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(OPEN(&b, "runs", "AWS_SHARED_CREDENTIALS_FILE", path), DRY_OK);
+    close(ends[0]);
+    assert_string_equal(b.key_id, "k");
+    assert_string_equal(b.secret, "s=1");
+    assert_string_equal(b.token, "t");
+}
+
 static void
 names_are_split(void **state)
 {
@@ -135,6 +160,7 @@ main(void)
         cmocka_unit_test(buckets_of_amazon_have_hosts),
         cmocka_unit_test(other_stores_have_paths),
         cmocka_unit_test(values_are_taken_or_refused),
+        cmocka_unit_test(a_file_of_credentials_is_read_once),
         cmocka_unit_test(names_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
