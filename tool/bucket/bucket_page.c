@@ -12,10 +12,10 @@
 #include <expat.h>
 
 #include "base/fail.h"
+#include "base/fnv.h"
 
 #define TEXT_MAX ((size_t)8192)
 #define LEVEL_MAX 16u
-#define HASH_START UINT64_C(0xcbf29ce484222325)
 
 /* The elements that are read. */
 enum field {
@@ -82,14 +82,12 @@ take_text(struct bucket_reader *r, char **place)
     *place = copy;
 }
 
-/* FNV-1a, 64 bits, of both texts with an end. */
+/* Add a text with its end. */
 static void
 add_to_stamp(struct bucket_reader *r)
 {
     r->text[r->length] = '\0';
-    for (size_t i = 0; i <= r->length; i++)
-        r->entry.stamp =
-            (r->entry.stamp ^ (unsigned char)r->text[i]) * UINT64_C(0x100000001b3);
+    r->entry.stamp = fnv_add(r->entry.stamp, r->text, r->length + 1);
 }
 
 static void
@@ -181,7 +179,7 @@ end_entry(struct bucket_reader *r)
         r->capacity = more;
     }
     p->entries[p->count++] = r->entry;
-    r->entry = (struct bucket_entry){.stamp = HASH_START};
+    r->entry = (struct bucket_entry){.stamp = FNV_BEGIN};
 }
 
 static enum field
@@ -225,7 +223,7 @@ begin_element(void *self, const XML_Char *name, const XML_Char **attributes)
         stop(r, DRY_ERR_LIMIT, "elements in over 16 levels");
     if (r->level == 2 && strcmp(name, "Contents") == 0) {
         r->memory.give(r->entry.key); /* there is one if nothing was right before */
-        r->entry = (struct bucket_entry){.stamp = HASH_START};
+        r->entry = (struct bucket_entry){.stamp = FNV_BEGIN};
         r->has_bytes = false;
         r->is_in_entry = true;
     }

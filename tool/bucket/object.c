@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/fnv.h"
 #include "bucket/bucket.h"
 #include "bucket/request.h"
 
@@ -152,10 +153,7 @@ object_get_bytes(const struct object *o)
 uint64_t
 object_get_stamp(const struct object *o)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (const char *c = o->etag; *c; c++) /* FNV-1a */
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    return hash ^ o->bytes;
+    return fnv_add_text(FNV_BEGIN, o->etag) ^ o->bytes;
 }
 
 void

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/json_out.h"
 #include "base/term.h"
 
@@ -56,13 +57,11 @@ gate_note_github(const struct gate *gate, const char *text)
     fputc('\n', stderr);
 }
 
-/* Mix a text into a fingerprint (FNV-1a, 64 bits). */
+/* Mix a text into a fingerprint, with an end that no text has. */
 static uint64_t
 mix(uint64_t hash, const char *text)
 {
-    for (; text && *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+    return fnv_add(fnv_add_text(hash, text ? text : ""), "\xff", 1);
 }
 
 bool
@@ -71,7 +70,7 @@ gate_note_gitlab(const struct gate *gate, json_t *report, const char *figure,
 {
     unsigned line;
     const char *source = source_of(gate, &line);
-    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), gate->command);
+    uint64_t hash = mix(FNV_BEGIN, gate->command);
     hash = mix(mix(mix(hash, gate->file), figure), of);
     char print[20];
     snprintf(print, sizeof print, "%016" PRIx64, hash);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "base/term.h"
 
 #define NOTE_BYTES 192
@@ -52,15 +53,6 @@ mcp_page_measure(const char *text, size_t length, size_t budget)
     return used;
 }
 
-static uint64_t
-hash_text(const char *text, size_t length)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* "8123-00ff00ff00ff00ff". */
 static bool
 read_cursor(const char *cursor, size_t *begin, uint64_t *hash)
@@ -79,7 +71,7 @@ const char *
 mcp_page_find(const char *text, size_t length, const char *cursor, size_t budget,
               struct mcp_page *page)
 {
-    uint64_t hash = hash_text(text, length), wanted = hash;
+    uint64_t hash = fnv_add(FNV_BEGIN, text, length), wanted = hash;
     size_t begin = 0;
     if (cursor && !read_cursor(cursor, &begin, &wanted))
         return "cursor: it is none that an answer has named";

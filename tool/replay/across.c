@@ -9,6 +9,7 @@
 
 #include "base/command.h"
 #include "base/fail.h"
+#include "base/fnv.h"
 #include "base/json_out.h"
 #include "base/report.h"
 #include "base/term.h"
@@ -70,8 +71,6 @@ struct decisions {
     char *line;
     size_t used;
 };
-#define HASH_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a */
-#define HASH_FACTOR UINT64_C(0x100000001b3)
 
 static enum dry_status
 end_line(struct decisions *d, struct dry_error *err)
@@ -89,7 +88,7 @@ end_line(struct decisions *d, struct dry_error *err)
         d->hashes[d->count] = d->hash;
     }
     d->count++;
-    d->hash = HASH_BEGIN;
+    d->hash = FNV_BEGIN;
     return DRY_OK;
 }
 
@@ -105,7 +104,7 @@ write_decisions(void *self, const void *bytes, size_t count, struct dry_error *e
                 return status;
             continue;
         }
-        d->hash = (d->hash ^ (unsigned char)text[i]) * HASH_FACTOR;
+        d->hash = fnv_add(d->hash, &text[i], 1);
         if (d->count == d->wanted && d->used + 1 < ACROSS_DECISION_BYTES)
             d->line[d->used++] = text[i];
     }
@@ -122,7 +121,7 @@ run_rules(struct dry_replay *replay, const struct dry_run_options *options,
     o.compat = rules->release.version;
     o.begin_anew = true;
     o.decisions = &sink;
-    d->hash = HASH_BEGIN;
+    d->hash = FNV_BEGIN;
     return dry_replay_run(replay, &o, run, err);
 }
 

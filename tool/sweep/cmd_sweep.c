@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/command.h"
+#include "base/fnv.h"
 #include "base/report.h"
 #include "base/rows.h"
 #include "record/load.h"
@@ -147,28 +148,19 @@ read_options(struct sweep *s, const struct values *v, const struct option_list *
 
 /* --- files -------------------------------------------------------------------------------- */
 
-static uint64_t
-mix(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) /* FNV-1a */
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* Results go by the file's bytes and by this program, whose rules may change. */
 static uint64_t
 stamp_of(const char *path, const struct input_description *about)
 {
     struct stat st;
-    uint64_t hash =
-        mix(UINT64_C(0xcbf29ce484222325), DRYSTONE_VERSION, sizeof DRYSTONE_VERSION);
+    uint64_t hash = fnv_add(FNV_BEGIN, DRYSTONE_VERSION, sizeof DRYSTONE_VERSION);
     if (about->stamp != 0)
-        return mix(hash, &about->stamp, sizeof about->stamp);
+        return fnv_add(hash, &about->stamp, sizeof about->stamp);
     if (stat(path, &st) != 0)
         return hash;
-    hash = mix(hash, &st.st_size, sizeof st.st_size);
-    hash = mix(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
-    return mix(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
+    hash = fnv_add(hash, &st.st_size, sizeof st.st_size);
+    hash = fnv_add(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+    return fnv_add(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
 }
 
 static void

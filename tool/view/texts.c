@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
+
 #define SLOTS_FIRST 1024 /* a power of 2 */
 
 bool
@@ -70,9 +72,7 @@ bytes_of(const struct texts *t, uint32_t number, size_t *length)
 static uint32_t *
 find_slot(const struct texts *t, const char *bytes, size_t length)
 {
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+    uint64_t hash = fnv_add(FNV_BEGIN, bytes, length);
     for (size_t at = (size_t)(hash ^ hash >> 32);; at++) {
         uint32_t *slot = &t->slots[at & (t->slot_count - 1)];
         size_t other_length;

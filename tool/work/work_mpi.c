@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/command.h"
+#include "base/fnv.h"
 #include "base/report.h"
 #include "work/work_inside.h"
 
@@ -183,16 +184,14 @@ follow(struct job *j)
 
 /* --- all of them -------------------------------------------------------------------------- */
 
-/* FNV-1a of all keys and stamps. */
 static uint64_t
 hash_tasks(struct run *r)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = FNV_BEGIN;
     for (size_t i = 0; i < r->work->count; i++) {
         r->work->describe(r->work->self, i, &r->described);
-        for (const char *c = r->described.key; *c; c++)
-            hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-        hash = (hash ^ r->described.stamp) * UINT64_C(0x100000001b3);
+        hash = fnv_add_text(hash, r->described.key);
+        hash = fnv_add(hash, &r->described.stamp, sizeof r->described.stamp);
     }
     return hash;
 }
