@@ -2,7 +2,7 @@
 /* One allocation in full: what it is, when it lived, and the code that asked for it. */
 
 import type { App } from "./app.ts";
-import { el, type Child } from "./dom.ts";
+import { el, swatch, type Child } from "./dom.ts";
 import { address, bytes, clean, duration } from "./format.ts";
 import { NONE } from "./pack.ts";
 import { categoryColour } from "./palette.ts";
@@ -78,8 +78,6 @@ export function allocDetails(app: App, stacks: Stacks | null, allocs: Allocs, at
   const lane = app.device.lanes[allocs.lane[at]];
   const category = app.about.categories[allocs.category[at]] ?? "unknown";
   const t0 = timeOf(begin), t1 = timeOf(last);
-  const swatch = el("span", { class: "swatch" });
-  swatch.style.background = categoryColour(category);
   const title = stacks === null ? "(stacks were left out)" : stacks.siteTitle(allocs.stack[at], allocs.flags[at]);
   return el("section", { class: "details", aria: { label: "The picked allocation" } },
     el("h3", {}, `${bytes(allocs.size[at])} by ${title}`),
@@ -96,7 +94,7 @@ export function allocDetails(app: App, stacks: Stacks | null, allocs: Allocs, at
         end === NONE ? "not within the recording"
           : app.momentLink(end, app.momentName(end), { pick: allocs.id[at] })),
       t0 !== null && t1 !== null && row("Lived", duration(t1 - t0)),
-      row("For", swatch, category),
+      row("For", swatch(categoryColour(category)), category),
       row("Stream, pool", lane === undefined ? "not recorded"
         : `${clean(lane.stream)}, ${clean(lane.pool)}`),
       row("Address", el("code", {}, address(allocs.addr[at])))),

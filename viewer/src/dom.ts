@@ -75,6 +75,13 @@ export function table(caption: string, columns: TableColumn[], rows: Child[][],
         el("td", { class: side(columns[i]) }, cell))))));
 }
 
+/* Make a sample of a colour, for a legend. */
+export function swatch(colour: string): HTMLElement {
+  const sample = el("span", { class: "swatch" });
+  sample.style.background = colour;
+  return sample;
+}
+
 /* Make a bar whose filled part is `share` of its width, for the eye alone. */
 export function bar(share: number, colour?: string): HTMLElement {
   const fill = el("span", { class: "fill" });

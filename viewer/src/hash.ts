@@ -11,6 +11,21 @@ export interface Form<S> {
   isPlace(now: S, before: S): boolean;
 }
 
+/* Read a value of a hash. A text that is none gives null, or `other`. */
+export function readNumber(text: string | null): number | null {
+  if (text === null || !/^\d{1,10}(\.\d{1,4})?$/.test(text)) return null;
+  return Number(text);
+}
+
+export function readWhole(text: string | null): number | null {
+  const n = readNumber(text);
+  return n === null ? null : Math.floor(n);
+}
+
+export function readWord<T extends string>(text: string | null, words: readonly T[], other: T): T {
+  return words.find((w) => w === text) ?? other;
+}
+
 export class HashStore<S extends object> {
   state: S;
   private readonly listeners: ((now: S, before: S) => void)[] = [];

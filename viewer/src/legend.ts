@@ -2,19 +2,17 @@
 /* What the colours of the timeline and of the map mean. A press on an entry searches for it. */
 
 import type { App } from "./app.ts";
-import { el } from "./dom.ts";
+import { el, swatch } from "./dom.ts";
 import { bytes } from "./format.ts";
 import { AGE_COLOURS, categoryColour, ownerColour } from "./palette.ts";
 import type { Picture } from "./picture.ts";
 import type { Stacks } from "./stacks.ts";
 
 function entry(app: App, text: string, colour: string, q: string | null): HTMLElement {
-  const swatch = el("span", { class: "swatch" });
-  swatch.style.background = colour;
-  if (q === null) return el("span", { class: "key" }, swatch, text);
+  if (q === null) return el("span", { class: "key" }, swatch(colour), text);
   const isOn = app.state.q === q;
   return el("a", { class: isOn ? "key on" : "key", href: app.store.link({ q: isOn ? "" : q }),
-    title: isOn ? "Show all" : "Highlight these alone" }, swatch, text);
+    title: isOn ? "Show all" : "Highlight these alone" }, swatch(colour), text);
 }
 
 /* List the colours of the state's mode. */

@@ -2,7 +2,7 @@
 /* Curves of what would have been reserved under other settings, over what was. */
 
 import type { App } from "./app.ts";
-import { clear, el } from "./dom.ts";
+import { clear, el, swatch } from "./dom.ts";
 import { bytes, bytesShort } from "./format.ts";
 import { ownerColour, themeColour } from "./palette.ts";
 import { sameLength } from "./pack.ts";
@@ -39,11 +39,8 @@ export function reservedCurves(app: App, device: string, moments: number,
     if (curves.length === 0 || tile === null) return;
     box.hidden = false;
     clear(keys, el("span", { class: "key" }, el("span", { class: "stroke reserved" }), "as recorded"),
-      ...curves.map((c) => {
-        const swatch = el("span", { class: "swatch" });
-        swatch.style.background = c.colour;
-        return el("span", { class: "key" }, swatch, `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`);
-      }));
+      ...curves.map((c) =>
+        el("span", { class: "key" }, swatch(c.colour), `${c.name}: ${bytes(Math.max(0, ...c.bytes))}`)));
     const draw = () => paint(canvas, tile, curves, moments);
     new ResizeObserver(draw).observe(box);
   })();

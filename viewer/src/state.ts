@@ -4,7 +4,7 @@
  * asks for another one; nothing else tells a view what to do. So each state has a link, and Back works.
  */
 
-import { HashStore } from "./hash.ts";
+import { HashStore, readNumber, readWhole, readWord } from "./hash.ts";
 
 export const VIEWS = ["verdict", "timeline", "map", "owners", "steps", "whatif", "compare", "events",
   "trust"] as const;
@@ -39,22 +39,10 @@ export const START: State = {
   axis: "event", colour: "category", fit: false, q: "", sort: "bytes", group: "line", flip: false, act: "",
 };
 
-export function readNumber(text: string | null): number | null {
-  if (text === null || !/^\d{1,10}(\.\d{1,4})?$/.test(text)) return null;
-  return Number(text);
-}
-
-export function readWord<T extends string>(text: string | null, words: readonly T[], other: T): T {
-  return words.find((w) => w === text) ?? other;
-}
-
 /* Read a state out of a hash. What is no state of ours becomes the default. */
 export function readHash(hash: string): State {
   const p = new URLSearchParams(hash.replace(/^#/, ""));
-  const whole = (key: string) => {
-    const n = readNumber(p.get(key));
-    return n === null ? null : Math.floor(n);
-  };
+  const whole = (key: string) => readWhole(p.get(key));
   return {
     view: readWord(p.get("view"), VIEWS, START.view),
     file: whole("file") ?? 0,

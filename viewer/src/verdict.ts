@@ -3,7 +3,7 @@
 
 import { oomMoment } from "./about.ts";
 import type { App, View } from "./app.ts";
-import { bar, clear, el, table, type Child } from "./dom.ts";
+import { bar, clear, el, swatch, table, type Child } from "./dom.ts";
 import { bytes, clean, count, duration, percent, plural } from "./format.ts";
 import { categoryColour } from "./palette.ts";
 import { causeWords, changeWords } from "./words.ts";
@@ -216,14 +216,11 @@ export class Verdict implements View {
         part.style.background = categoryColour(name);
         return part;
       })),
-      el("p", {}, ...all.flatMap(([name, c]) => {
-        const swatch = el("span", { class: "swatch" });
-        swatch.style.background = categoryColour(name);
-        return [el("span", { class: "key" }, swatch,
+      el("p", {}, ...all.map(([name, c]) =>
+        el("span", { class: "key" }, swatch(categoryColour(name)),
           this.place(name, { view: "timeline", q: name, colour: "category" }),
           ` ${bytes(c.bytes)}`, c.confidence_percent > 0 &&
-            el("span", { class: "faint" }, ` ${c.confidence_percent} % sure`))];
-      })));
+            el("span", { class: "faint" }, ` ${c.confidence_percent} % sure`)))));
   }
 
   private changes(e: Explain): Child {

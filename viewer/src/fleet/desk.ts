@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every part of the page is given, and pieces that several have. */
+/* The desk, which every part of the page is given, and pieces that several parts have. */
 
 import { button, el, type Child } from "../dom.ts";
 import { clean, count } from "../format.ts";
@@ -49,12 +49,6 @@ export function heatScale(): (share: number) => string {
     return mix(stops[i + 1], stops[i], at - i);
   });
   return (share) => shades[Math.round(Math.max(0, Math.min(1, share)) * (SHADES - 1))];
-}
-
-export function swatch(colour: string): HTMLElement {
-  const s = el("span", { class: "swatch" });
-  s.style.background = colour;
-  return s;
 }
 
 /* Begin a sentence of the text with a capital, and end it. */

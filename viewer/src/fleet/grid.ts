@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where the cells of the ranks lie: in rows, as many to a row as fit, by eights where that many do, since
+ * The places of the ranks' cells: in rows, as many to a row as fit. Long rows hold a multiple of eight, since
  * hosts have eight devices. Ranks without a file have an empty cell if they are not too many.
  */
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the page of a job shows, as the URL's hash. */
+/* The state of a job's page, as the URL's hash. */
 
-import { HashStore } from "../hash.ts";
-import { readNumber, readWord } from "../state.ts";
+import { HashStore, readWhole, readWord } from "../hash.ts";
 
 export const PARTS = ["verdict", "timeline", "ranks", "findings", "settings", "files"] as const;
 export type Part = (typeof PARTS)[number];
@@ -30,10 +29,7 @@ export const START: State = {
 /* Read a state out of a hash. What is no state of ours becomes the default. */
 export function readHash(hash: string): State {
   const p = new URLSearchParams(hash.replace(/^#/, ""));
-  const whole = (key: string) => {
-    const n = readNumber(p.get(key));
-    return n === null ? null : Math.floor(n);
-  };
+  const whole = (key: string) => readWhole(p.get(key));
   return {
     part: readWord(p.get("part"), PARTS, START.part),
     file: whole("file"), step: whole("step"),
