@@ -68,10 +68,11 @@ load_memory_bytes(void)
 #define UNFOLDING_MAX 64
 #define MEMORY_FOR_SMALL_FILES (UINT64_C(4) << 30)
 
+/* Return what a file of this size may take of `bytes`. */
 static uint64_t
-memory_for_file(uint64_t file_bytes)
+share_of(uint64_t bytes, uint64_t file_bytes)
 {
-    uint64_t bytes = load_memory_bytes(), fair = MEMORY_FOR_SMALL_FILES;
+    uint64_t fair = MEMORY_FOR_SMALL_FILES;
     if (file_bytes == 0) /* a pipe */
         return bytes;
     if (file_bytes > fair / UNFOLDING_MAX)
@@ -92,7 +93,7 @@ read_trace(const struct input *in, const struct dry_source *source, const char *
     progress_begin(&watch.progress, what, d.file_bytes);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    options.memory_bytes_max = memory_for_file(d.file_bytes);
+    options.memory_bytes_max = share_of(load_memory_bytes(), d.file_bytes);
     options.progress = show_progress;
     options.progress_self = &watch;
     enum dry_status status = dry_trace_read(source, &options, trace, err);
@@ -152,10 +153,9 @@ load_trace_quietly(const char *path, uint64_t memory_bytes_max, struct dry_trace
     }
     struct input_description d;
     input_describe(in, &d);
-    uint64_t fair = memory_for_file(d.file_bytes);
     struct dry_trace_options options;
     dry_trace_options_init(&options);
-    options.memory_bytes_max = fair < memory_bytes_max ? fair : memory_bytes_max;
+    options.memory_bytes_max = share_of(memory_bytes_max, d.file_bytes);
     status = dry_trace_read(&source, &options, trace, err);
     if (status == DRY_OK)
         status = input_read_content(in, content, err);

@@ -25,7 +25,7 @@ int load_trace(const char *command, const char *path, struct dry_trace **trace,
 
 /*
  * Read `path` without a word, for those who keep what failed: several threads may. Takes
- * `memory_bytes_max` at most, and no more than load_trace() would. An offset of the failure
+ * `memory_bytes_max` at most, and no more than a file of its size may. An offset of the failure
  * stands in its text. The results are *trace and *content, what the file's bytes are.
  */
 DRY_CHECK_RESULT enum dry_status load_trace_quietly(const char *path,
