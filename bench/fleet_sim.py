@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of a large fleet goes, by simulation: `python3 bench/fleet_sim.py [RANKS [MB]]`
+"""Simulate a large fleet, to see its time's parts: `python3 bench/fleet_sim.py [RANKS [MB]]`
 
 10,000 ranks left 500 MB each (defaults); 64 nodes read them under MPI as tool/work does. A thread
 asks the first process for a file, reads and judges it, and sends a row. The first process serves
-one message after the other. Costs of a byte, a row and a message are those measured below; a
+one message after the other. Costs of a byte, a row and a message are those measured below. A
 storage gives its bandwidth to all who read, in equal shares, and a node has one of its own.
 
-What is simulated: files of differing length (log-normal, a fifth), the heaviest first; the wait for
-the first process; the tail, when files are fewer than threads. What is not: a storage that is slow
+Simulated: files of differing length (log-normal, a fifth), the heaviest first; the wait for
+the first process; the tail, when files are fewer than threads. Not simulated: a storage that is slow
 for a while, nodes that fail.
 """
 import heapq

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Make the pages: a file each, page.html and fleet.html, with script and style inside. The policy names
- * both by their hashes, so nothing else that comes to stand in a page runs or styles it. `--check`
+ * both by their hashes. So nothing else that comes to stand in a page runs or styles it. `--check`
  * compares with the tracked files instead of writing them.
  */
 import { createHash } from "node:crypto";

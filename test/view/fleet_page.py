@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the page of a job holds is true: fleet_page.py TOOL MAKE_FLEET
+"""Hold the page of a job against the truth: fleet_page.py TOOL MAKE_FLEET
 
 The answers in it are unpacked as the page unpacks them, and held against what --json prints and
 against medians and steps made anew in Python.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules stand in object_find.h. A store knows no folders: a list by the beginning of
+ * The rules stand in object_find.h. A store knows no folders. A list by the beginning of
  * keys is one request for 1,000 of them, and a list by folders would be one a folder.
  */
 #include "bucket/object_find.h"

@@ -6,7 +6,7 @@
  * The objects of a store that s3://BUCKET/KEY stands for.
  *
  * An object of exactly this key is itself. Any other key is a folder, with or without its
- * slash, and stands for what lies below; or it is a pattern, as of a shell. Hidden names and
+ * slash, and stands for what lies below. Or it is a pattern, as of a shell. Hidden names and
  * folders deeper than OBJECT_DEPTH_MAX are passed over.
  */
 

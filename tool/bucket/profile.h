@@ -19,7 +19,7 @@ struct profile_entry {
 };
 
 /*
- * Find the values of keys in `section` of a file, which is read once: so they are of one
+ * Find the values of keys in `section` of a file. It is read once, so they are of one
  * version of it, and a pipe will do. A value stays NULL without file, section, key or memory.
  * The last of equal keys counts.
  */

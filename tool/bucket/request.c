@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idea stands in request.h. libcurl writes into a buffer; when that is full the transfer
+ * The idea stands in request.h. libcurl writes into a buffer. When that is full the transfer
  * pauses, and goes on when all of it was taken.
  */
 #include "bucket/request.h"

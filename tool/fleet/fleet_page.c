@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of a job: viewer/fleet.html with answers in it, see doc/design/viewer.md. What
- * --json prints is always in it. The lines and the steps of ranks follow in the order of
- * their worth, a run of ranks an answer, until the page's bytes are spent.
+ * The page of a job: viewer/fleet.html with answers in it, see doc/design/viewer.md. All of
+ * --json is always in it. The lines and the steps of ranks follow, a run of ranks an answer,
+ * in the order of their worth until the page's bytes are spent.
  */
 #include "fleet/fleet_report.h"
 
@@ -48,8 +48,10 @@ pack_json(json_t *root, size_t *length)
     return packed;
 }
 
-/* Add `root`, which is released, if its answer takes `most` bytes at most. False: it is not
-   in the page. */
+/*
+ * Add `root`, which is released, if its answer takes `most` bytes at most. False: it is not
+ * in the page.
+ */
 static bool
 keep(struct fleet_page *p, const char *key, json_t *root, size_t most)
 {

@@ -63,8 +63,8 @@ bool fleet_report_print(const struct fleet_report *report);
 /* Make the JSON, which is the caller's. NULL: no memory. */
 json_t *fleet_report_make_json(const struct fleet_report *report);
 /*
- * Write the page to `path`, "-" for standard output. What --json prints is in it whatever
- * its size; the rest as far as `max_bytes` go. An exit_code.
+ * Write the page to `path`, "-" for standard output. All of --json is in it whatever its
+ * size; the rest as far as `max_bytes` go. An exit_code.
  */
 int fleet_report_write_page(const struct fleet_report *report, const char *path,
                             uint64_t max_bytes);

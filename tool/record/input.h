@@ -42,7 +42,7 @@ struct input_description {
     uint64_t stamp;          /* of an object's version; 0: a file */
 };
 
-/* What a file's bytes are, as they stand in it: two of equal content have equal numbers. */
+/* A file's bytes, as they stand in it: two files of equal content have equal numbers. */
 struct input_content {
     uint64_t bytes, hash;
 };

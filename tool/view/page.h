@@ -53,8 +53,10 @@ void page_answers_finish(struct page_answers *answers);
  */
 int page_write(const struct page *page, const char *command, const char *path,
                const struct page_answers *answers, uint64_t *written);
-/* Say on standard error how large the page at `path` is, and what was left out of it; nothing
-   of one on standard output. */
+/*
+ * Say on standard error how large the page at `path` is, and what was left out of it. Nothing
+ * is said of a page on standard output.
+ */
 void page_say_written(const char *path, uint64_t written, const char *const *left_out,
                       size_t count);
 

@@ -39,7 +39,7 @@ export const START: State = {
   axis: "event", colour: "category", fit: false, q: "", sort: "bytes", group: "line", flip: false, act: "",
 };
 
-/* Read a state out of a hash. What is no state of ours becomes the default. */
+/* Read a state out of a hash. A value that is none of ours becomes the default. */
 export function readHash(hash: string): State {
   const p = new URLSearchParams(hash.replace(/^#/, ""));
   const whole = (key: string) => readWhole(p.get(key));

@@ -59,7 +59,7 @@ def measure(*words):
 
 
 def run(*words, code=None, **changes):
-    """What is said on both streams."""
+    """Return all that is said on both streams."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
         child = subprocess.Popen([tool, *words], cwd=work, stdin=subprocess.DEVNULL, stdout=said,
                                  stderr=told, env=environment(**changes))
@@ -145,7 +145,7 @@ ODD = "odd/ä +&?#%41 %2F'\"<>;=@:,$!*()~\\|^`{}[]\t\x01\x7f/a..b/x//rank3.pickl
 
 
 def visible(text):
-    """What is left of a name when all that a report writes as "?" is gone."""
+    """Return a name without all that a report writes as "?"."""
     return "".join(letter for letter in text if letter.isprintable() and letter != "?")
 
 

@@ -23,7 +23,7 @@ def quote(text):
 
 
 def encode_key(key):
-    """As the Java of Amazon's store does: a blank is a plus."""
+    """Escape as the Java of Amazon's store does: a blank is a plus."""
     return "/".join(quote(part).replace("%20", "+") for part in key.split("/"))
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which ranks are listed, and in which order. A search is words that must all hold: "17" or "8-15" are
- * ranks, "group:2" is a group, "oom", "differs" and "alike" are states, all else is part of a path or a verdict.
+ * Which ranks are listed, and in which order. A search is words that must all hold. "17" or "8-15" are
+ * ranks, "group:2" is a group. "oom", "differs" and "alike" are states, all else is part of a path or a verdict.
  */
 
 import type { Figures, Job } from "./job.ts";

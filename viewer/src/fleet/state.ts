@@ -26,7 +26,7 @@ export const START: State = {
   part: "verdict", file: null, step: null, by: "reserved", q: "", sort: "rank", page: 0, found: 0, lost: 0,
 };
 
-/* Read a state out of a hash. What is no state of ours becomes the default. */
+/* Read a state out of a hash. A value that is none of ours becomes the default. */
 export function readHash(hash: string): State {
   const p = new URLSearchParams(hash.replace(/^#/, ""));
   const whole = (key: string) => readWhole(p.get(key));
