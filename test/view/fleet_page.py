@@ -104,6 +104,8 @@ def check_job(fleet, name, *words, status):
     answers = read_page((fleet.work / "page.html").read_text(encoding="utf-8"))
     assert answers["fleet"] == json.loads(fleet.run(name, *words, "--json", status=status).stdout)
     assert answers["about"]["left_out"] == []
+    assert answers["about"]["compared"] == any(len(group["files"]) >= 5
+                                               for group in answers["fleet"]["groups"])
     check_order(answers)
     check_lines(answers)
     check_steps(answers)
@@ -181,7 +183,8 @@ def check_refusals(fleet):
     assert first.read_bytes() == kept
     (fleet.work / "broken").mkdir()
     (fleet.work / "broken/rank0.pickle").write_bytes(b"\x80\x04](")
-    assert fleet.page("broken", status=3)["fleet"]["used"] == 0
+    broken = fleet.page("broken", status=3)
+    assert broken["fleet"]["used"] == 0 and not broken["about"]["compared"]
 
 
 def main():

@@ -112,3 +112,13 @@ fleet_judge_finish(struct fleet_judgement *j)
     fleet_lines_finish(&j->lines);
     *j = (struct fleet_judgement){0};
 }
+
+bool
+fleet_judge_compares(const struct fleet_judgement *j)
+{
+    for (size_t g = 0; g < j->group_count; g++) {
+        if (j->groups[g].count >= FLEET_GROUP_MIN)
+            return true;
+    }
+    return false;
+}

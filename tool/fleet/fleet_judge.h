@@ -130,6 +130,9 @@ bool fleet_judge(struct fleet_judgement *judgement, const struct fleet_rank *ran
                  size_t count);
 void fleet_judge_finish(struct fleet_judgement *judgement);
 
+/* Tell whether a group has the ranks that a comparison takes. */
+bool fleet_judge_compares(const struct fleet_judgement *judgement);
+
 /* "used", "broken", "empty", "same-content", "same-rank". */
 const char *fleet_use_name(enum fleet_use use);
 /* "oom", "leak", "more", "less", "peak", "alone", "device" ... */

@@ -314,9 +314,10 @@ make_about(const struct fleet_page *p)
 {
     const struct fleet_judgement *j = p->report->judgement;
     return json_pack(
-        "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+        "{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
         "drystone.fleet.page/1", "version", DRYSTONE_VERSION, "ranks_an_answer",
-        RANKS_AN_ANSWER, "order", make_indices(p->order, p->order_count), "places",
+        RANKS_AN_ANSWER, "compared", (int)fleet_judge_compares(j), "order",
+        make_indices(p->order, p->order_count), "places",
         make_texts(j->lines.names, j->lines.place_count), "findings", make_findings(j),
         "group_ranks", make_ranks(j), "sentences", make_sentences(p->report), "left_out",
         make_texts(p->left_out_list, p->left_out_count));

@@ -9,20 +9,10 @@
 #include "base/term.h"
 #include "fleet/fleet_words.h"
 
-static bool
-is_compared(const struct fleet_judgement *j)
-{
-    for (size_t g = 0; g < j->group_count; g++) {
-        if (j->groups[g].count >= FLEET_GROUP_MIN)
-            return true;
-    }
-    return false;
-}
-
 const char *
 fleet_say_nothing(const struct fleet_report *r)
 {
-    return is_compared(r->judgement)
+    return fleet_judge_compares(r->judgement)
                ? "no rank stands out from its group"
                : "no group has the five ranks that a comparison takes";
 }

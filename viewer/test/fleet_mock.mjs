@@ -46,7 +46,7 @@ export function makeJob(count = 64, known = count) {
   const json = (value) => new TextEncoder().encode(JSON.stringify(value)), answers = new Map(), fleet = makeFleet(count);
   const order = [OOM, LEAK, ...fleet.files.flatMap((f, i) => (f.use === "used" && i !== OOM && i !== LEAK ? [i] : []))];
   answers.set("fleet", json(fleet));
-  answers.set("about", json({ schema: "drystone.fleet.page/1", version: "0", ranks_an_answer: AN_ANSWER, order,
+  answers.set("about", json({ schema: "drystone.fleet.page/1", version: "0", ranks_an_answer: AN_ANSWER, compared: true, order,
     places: ["model.py:1 f", "train.py:74 append", `model.py:66 ${HOSTILE}`, "never.py:1 g"],
     findings: ["ran out of memory: asked for 96.00 MiB; the verdict is fragmentation", "grows by 9.00 MiB a step, most of its group does not",
       "reserves 900.00 MiB at its peak, the median of the groups 500.00 MiB"],

@@ -40,7 +40,7 @@ export interface Fleet {
   advice: { kind: string; finding: Finding | null; short_bytes: number };
 }
 export interface About {
-  schema: string; version: string; ranks_an_answer: number; order: number[]; places: string[];
+  schema: string; version: string; ranks_an_answer: number; compared: boolean; order: number[]; places: string[];
   findings: string[]; group_ranks: string[]; left_out: string[];
   sentences: { layout: string | null; failure: string | null; settings: string | null; advice: string;
     nothing: string | null };

@@ -7,8 +7,6 @@ import { clean, count, plural } from "../format.ts";
 import { sentence, sourceLine, type Desk, type PartView } from "./desk.ts";
 import type { Job } from "./job.ts";
 
-const GROUP_MIN = 5; // as the command has it
-
 interface Coverage { fine: number; differ: number; ooms: number; retried: number; doubtful: number; missing: number; lost: number }
 
 export function coverage(job: Job): Coverage {
@@ -21,9 +19,6 @@ export function coverage(job: Job): Coverage {
   };
 }
 
-/* Tell whether a group has the ranks that a comparison takes. */
-function isCompared(job: Job): boolean { return job.fleet.groups.some((g) => g.files.length >= GROUP_MIN); }
-
 /* Say the verdict in one sentence. */
 export function headline(job: Job): string {
   const { fleet } = job, c = coverage(job);
@@ -31,7 +26,7 @@ export function headline(job: Job): string {
   if (fleet.first_failure !== null)
     return `${job.who(fleet.first_failure.file)} ran out of memory first`.replace(/^r/, "R");
   if (fleet.findings.length === 0)
-    return `${isCompared(job) ? "Nothing differs" : "Nothing is compared"}: ${clean(job.about.sentences.nothing ?? "")}`;
+    return `${job.about.compared ? "Nothing differs" : "Nothing is compared"}: ${clean(job.about.sentences.nothing ?? "")}`;
   return c.differ === 0 ? "A group of ranks stands out" : `${count(c.differ)} of ${plural(job.used.length, "rank")} differ${c.differ === 1 ? "s" : ""}`;
 }
 
@@ -46,7 +41,7 @@ export function settingLine(job: Job): string | null {
 export class Verdict implements PartView {
   constructor(desk: Desk, host: HTMLElement) {
     const { job } = desk, { fleet } = job;
-    host.className = `card head ${fleet.first_failure !== null || job.used.length === 0 ? "bad" : fleet.findings.length > 0 ? "warn" : isCompared(job) ? "good" : ""}`;
+    host.className = `card head ${fleet.first_failure !== null || job.used.length === 0 ? "bad" : fleet.findings.length > 0 ? "warn" : job.about.compared ? "good" : ""}`;
     add(host,
       el("p", { class: "over" }, clean(fleet.job), `: ${plural(fleet.files.length, "file")}, ${plural(job.used.length, "rank")} in ${plural(fleet.groups.length, "group")}`),
       el("h2", {}, headline(job)),
@@ -80,7 +75,7 @@ export class Verdict implements PartView {
     const { job } = desk, c = coverage(job);
     const fact = (n: number, text: string, more?: Child): Child => n > 0 && el("li", {}, el("b", {}, count(n)), ` ${text}`, more);
     return el("section", {}, el("h3", {}, "What it is made of"), el("ul", { class: "plainlist" },
-      fact(c.fine, isCompared(job) ? (c.fine === 1 ? "rank is fine" : "ranks are fine") : `rank${c.fine === 1 ? "" : "s"} without a finding, not compared`),
+      fact(c.fine, job.about.compared ? (c.fine === 1 ? "rank is fine" : "ranks are fine") : `rank${c.fine === 1 ? "" : "s"} without a finding, not compared`),
       fact(c.differ, c.differ === 1 ? "rank differs: " : "ranks differ: ", desk.link("list", { part: "ranks", q: "differs", page: 0 }, "List the ranks that differ")),
       fact(c.ooms, "ran out of memory: ", desk.link("list", { part: "ranks", q: "oom", page: 0 }, "List the ranks that ran out of memory")),
       fact(c.retried, c.retried === 1 ? "was full: requests were served on a retry alone" : "were full: requests were served on a retry alone"),
