@@ -95,15 +95,6 @@ drop_unseen(struct brink *b)
     b->count = kept;
 }
 
-bool
-brink_is_waiting(const struct brink *brink)
-{
-    for (size_t i = 0; i < brink->count; i++)
-        if (brink->marks[i].waits)
-            return true;
-    return false;
-}
-
 /* --- snapshots ---------------------------------------------------------------------------- */
 
 #define NAME_BYTES_MAX 64

@@ -66,7 +66,5 @@ bool brink_look(struct brink *brink, struct watch *watch, const char *wanted,
 /* Ask a process for a snapshot now, whatever the rules say. False: there was no memory. */
 bool brink_ask(struct brink *brink, struct watch_process *process, brink_tell *tell,
                void *self);
-/* Tell whether a snapshot was asked for that is not answered. */
-bool brink_is_waiting(const struct brink *brink);
 
 #endif
