@@ -10,24 +10,16 @@ import concurrent.futures
 import os
 import pathlib
 import random
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-from view_server import Server
+from view_server import Server, served
 
 SEED = 20261127
-PLACES = 64       # connections that the server has at once
-HEAD_SECONDS = 5  # that it gives a head
 MEMORY_MORE = 96 << 20
-
-
-def connect(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def head(server, path, *lines):
@@ -35,24 +27,10 @@ def head(server, path, *lines):
     return "\r\n".join([f"GET {path} HTTP/1.1", own, *lines, "", ""]).encode("latin-1")
 
 
-def talk(server, request):
-    """Send bytes, and take what comes until the end; b"" if the other side cut it off."""
-    taken = b""
-    with connect(server) as peer:
-        try:
-            peer.sendall(request)
-            peer.shutdown(socket.SHUT_WR)
-            while more := peer.recv(65536):
-                taken += more
-        except OSError:
-            pass
-    return taken
-
-
 def talk_to_all(server, requests):
     """Replies to many, half as many at once as there are places: some wait until silence ends."""
-    with concurrent.futures.ThreadPoolExecutor(PLACES // 2) as pool:
-        return list(pool.map(lambda request: talk(server, request), requests))
+    with concurrent.futures.ThreadPoolExecutor(served.PLACES // 2) as pool:
+        return list(pool.map(server.talk, requests))
 
 
 def status_of(reply):
@@ -65,7 +43,7 @@ def check_cut_requests(server):
     parts = [whole[:end] for end in range(len(whole))]
     for part, reply in zip(parts, talk_to_all(server, parts)):
         assert status_of(reply) in (None, 400), part
-    assert status_of(talk(server, whole)) == 200
+    assert status_of(server.talk(whole)) == 200
 
 
 def check_changed_requests(server):
@@ -92,7 +70,7 @@ def check_huge(server):
                     head(server, path + "?" + "q" * 500000),
                     head(server, path + "?" + "q=1&" * 100000),
                     head(server, f"/{server.token}/" + "../" * 100000)):
-        assert status_of(talk(server, request)) in (None, 400, 404, 413, 414, 431)
+        assert status_of(server.talk(request)) in (None, 400, 404, 413, 414, 431)
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     for begin, body in ((head(server, path, "Content-Length: 1000000000000"), b"x" * 65536),
                         (head(server, path, "Transfer-Encoding: chunked"), chunk),
@@ -100,46 +78,22 @@ def check_huge(server):
                         (head(server, path, "Content-Length: -1"), b"x"),
                         (head(server, path, "Transfer-Encoding: chunked"), b"fffffffffffffffff\r\n")):
         for verb in (b"GET", b"POST"):
-            reply = talk(server, begin.replace(b"GET", verb, 1) + body * 200)
+            reply = server.talk(begin.replace(b"GET", verb, 1) + body * 200)
             assert status_of(reply) in (None, 400, 405, 413, 501), (begin, reply[:80])
 
 
-def drip(peers, is_over):
-    """Send a byte a second to each, which a limit of silence never ends."""
-    while not is_over.is_set():
-        for peer in peers:
-            try:
-                peer.sendall(b"x")
-            except OSError:
-                pass
-        is_over.wait(1)
-
-
 def check_slow_senders(server):
-    """Who sends a byte a second on every place there is keeps nobody out for long."""
+    """Slow ones are before a head, in one, behind one, and in a body."""
     begins = (b"", b"GET / HTTP/1.1\r\nX: ", head(server, f"/{server.token}/")[:-2],
               head(server, f"/{server.token}/", "Transfer-Encoding: chunked") + b"1;")
-    peers = [connect(server) for _ in range(PLACES)]
-    for i, peer in enumerate(peers):
-        peer.sendall(begins[i % len(begins)])
-    is_over = threading.Event()
-    sender = threading.Thread(target=drip, args=(peers, is_over))
-    sender.start()
-    began = time.monotonic()
-    assert server.answer("about")[0] == 200
-    took = time.monotonic() - began
-    is_over.set()
-    sender.join()
-    for peer in peers:
-        peer.close()
-    assert took < 4 * HEAD_SECONDS, took
+    served.check_slow_senders(server, begins, lambda: server.answer("about"))
 
 
 def check_slow_readers(server):
     """Who asks for much and takes nothing has a place until it is silent for too long."""
     request = head(server, f"/{server.token}/")
     peers = []
-    for _ in range(PLACES):
+    for _ in range(served.PLACES):
         peer = socket.socket()
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         peer.connect(("127.0.0.1", server.port))
@@ -154,11 +108,11 @@ def check_many(server):
     """As many at once as there are places, and as many again, get each their own answer."""
     keys = ["0/0/tile/0/0", "about", "0/stacks", "0/0/map/1", "0/0/owners/1", "0/0/events/0"]
     expected = {key: server.answer(key)[:2] for key in keys}
-    with concurrent.futures.ThreadPoolExecutor(2 * PLACES) as pool:
-        asked = [keys[i % len(keys)] for i in range(6 * PLACES)]
+    with concurrent.futures.ThreadPoolExecutor(2 * served.PLACES) as pool:
+        asked = [keys[i % len(keys)] for i in range(6 * served.PLACES)]
         for key, told in zip(asked, pool.map(server.answer, asked)):
             assert told[:2] == expected[key], key
-    one = talk(server, head(server, f"/{server.token}/a/about") * 50)
+    one = server.talk(head(server, f"/{server.token}/a/about") * 50)
     assert one.count(b"HTTP/1.1 200") == 50
 
 
@@ -231,17 +185,9 @@ def resident_bytes(server):
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def open_files(server):
-    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
-
-
 def check_kept(server, files, memory):
     """What came and went left nothing behind, once the silent ones have been ended."""
-    for _ in range(200):
-        if open_files(server) <= files:
-            break
-        time.sleep(0.1)
-    assert open_files(server) <= files, os.listdir(f"/proc/{server.process.pid}/fd")
+    served.check_files_kept(server, files)
     assert resident_bytes(server) < memory + MEMORY_MORE, (resident_bytes(server), memory)
 
 
@@ -263,7 +209,7 @@ def main():
         os.environ["ASAN_OPTIONS"] = ":".join(filter(None, sanitizer))
         with Server(tool, path) as server:
             assert server.answer("0/0/tile/0/0")[0] == 200
-            files, memory = open_files(server), resident_bytes(server)
+            files, memory = len(server.open_files()), resident_bytes(server)
             for check in (check_cut_requests, check_changed_requests, check_huge,
                           check_slow_senders, check_slow_readers, check_many, check_names,
                           check_paths, check_numbers, check_settings):
@@ -272,7 +218,7 @@ def main():
                 assert server.answer("about")[0] == 200, check
                 print(f"{check.__name__} {time.monotonic() - began:.1f} s", flush=True)
             check_kept(server, files, memory)
-            server.end(signal.SIGTERM)
+            server.end()
 
 
 main()

@@ -6,20 +6,16 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import pages
 import text
-from server import Exporter, has_server
+from server import Exporter, has_server, served
 
-PLACES = 64       # connections that the server has at once
-HEAD_SECONDS = 5  # that it gives a head
 OPEN = "application/openmetrics-text"
 OF_PROMETHEUS = (f"{OPEN};version=1.0.0,{OPEN};version=0.0.1;q=0.75,"
                  "text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
@@ -70,20 +66,6 @@ def check_hosts(server):
         assert server.ask(Host=host)[0] in (400, 403), host
 
 
-def talk(server, request):
-    """Send bytes, and take what comes until the end; b"" if the other side cut it off."""
-    taken = b""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as peer:
-        try:
-            peer.sendall(request)
-            peer.shutdown(socket.SHUT_WR)
-            while more := peer.recv(65536):
-                taken += more
-        except OSError:
-            pass
-    return taken
-
-
 def check_malformed(server):
     head = f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     for request in (b"\0\0\0\0\r\n\r\n", b"GET\r\n\r\n", b"GET /metrics HTTP/9.9\r\n\r\n",
@@ -93,56 +75,24 @@ def check_malformed(server):
                     head + b"Content-Length: -1\r\n\r\nx",
                     head + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx",
                     head + b"Accept: " + b",;q=" * 3000 + b"\r\n\r\n"):
-        reply = talk(server, request)
+        reply = server.talk(request)
         assert not reply or reply.split()[1][:1] in (b"2", b"4", b"5"), reply[:80]
         assert server.ask()[0] == 200
 
 
 def check_slow(server):
-    """A byte a second on every place there is keeps nobody out for long."""
-    peers = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(PLACES)]
-    is_over = threading.Event()
-
-    def drip():
-        while not is_over.wait(1):
-            for peer in peers:
-                try:
-                    peer.sendall(b"x")
-                except OSError:
-                    pass
-
-    for peer in peers:
-        peer.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
-    sender = threading.Thread(target=drip)
-    sender.start()
-    began = time.monotonic()
-    assert server.ask()[0] == 200
-    took = time.monotonic() - began
-    is_over.set()
-    sender.join()
-    for peer in peers:
-        peer.close()
-    assert took < 4 * HEAD_SECONDS, took
+    served.check_slow_senders(server, [b"GET /metrics HTTP/1.1\r\nX: "], server.ask)
 
 
 def check_many(server):
     """Many at once get all of the text, and cost one look each half a second."""
     before = text.one(text.read(server.ask()[1].decode(), False), "exporter_looks_total")
     began = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(2 * PLACES) as pool:
-        replies = list(pool.map(lambda _: server.ask(), range(6 * PLACES)))
+    with concurrent.futures.ThreadPoolExecutor(2 * served.PLACES) as pool:
+        replies = list(pool.map(lambda _: server.ask(), range(6 * served.PLACES)))
     after = text.one(text.read(server.ask()[1].decode(), False), "exporter_looks_total")
     assert all(status == 200 and told.endswith(b"\n") for status, told, _ in replies)
     assert after - before <= 2 + 2 * (time.monotonic() - began), (before, after)
-
-
-def check_kept(server, files):
-    """No connection is kept once all are over."""
-    for _ in range(100):
-        if server.open_files() <= files:
-            return
-        time.sleep(0.1)
-    raise AssertionError(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
 def check_new_pages(server, folder):
@@ -219,11 +169,7 @@ def check_addresses(tool, folder):
         done = subprocess.run([tool, "exporter", "--listen", server.place], capture_output=True,
                               check=False)
         assert done.returncode == 4 and b"cannot listen" in done.stderr, done
-        with open("/proc/net/tcp", encoding="ascii") as table:
-            rows = [line.split()[1:4] for line in table][1:]
-        heard = {row[0] for row in rows
-                 if row[2] == "0A" and int(row[0].split(":")[1], 16) == server.port}
-        assert heard == {f"0100007F:{server.port:04X}"}, heard
+        served.check_loopback_only(server)
         server.end(signal.SIGINT)
     with Exporter(tool, folder, listen="0.0.0.0:0") as server:
         server.place = f"127.0.0.1:{server.port}"
@@ -250,13 +196,13 @@ def main():
     try:
         with Exporter(tool, folder) as server:
             assert server.ask()[0] == 200
-            files = server.open_files()
+            files = len(server.open_files())
             for check in (check_formats, check_paths, check_hosts, check_malformed, check_slow,
                           check_many):
                 check(server)
             check_new_pages(server, folder)
             check_trend(server, page)
-            check_kept(server, files + 1)
+            served.check_files_kept(server, files + 1)
             server.end()
         check_unix(tool, folder, work)
         check_addresses(tool, folder)

@@ -2,9 +2,14 @@
 """A `drystone exporter` to ask, for tests."""
 import http.client
 import os
-import signal
+import pathlib
 import socket
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+import served  # noqa: E402
 
 
 class OverUnix(http.client.HTTPConnection):
@@ -23,7 +28,7 @@ def has_server(tool):
     return "this build has no server" not in done.stderr
 
 
-class Exporter:
+class Exporter(served.Served):
     """
     One `drystone exporter`, from its beginning to its end. `driver` is the tests' NVML and the
     file that tells of its devices; without, none is asked.
@@ -37,48 +42,14 @@ class Exporter:
             environment["DRY_TEST_NVML"] = str(driver[1])
         else:
             where.append("--no-driver")
-        self.process = subprocess.Popen(
-            [tool, "exporter", *where, "--folder", folder, *map(str, words)],
-            stdout=subprocess.PIPE, text=True, env=environment)
-        self.address = self.process.stdout.readline().strip()
-        if self.address.startswith("http://"):
-            assert self.address.endswith("/metrics"), self.address
-            self.place = self.address[len("http://"):-len("/metrics")]
-            self.port = int(self.place.rsplit(":", 1)[1])
+        super().__init__(tool, "exporter", *where, "--folder", folder, *words,
+                         environment=environment)
+        assert not self.place or self.address == f"http://{self.place}/metrics", self.address
 
     def connection(self):
         if self.address.startswith("unix:"):
             return OverUnix(self.address[len("unix:"):], timeout=60)
-        return http.client.HTTPConnection(self.place, timeout=60)
+        return super().connection()
 
-    def ask(self, path="/metrics", method="GET", body=None, **headers):
-        """Ask for a path; the status, the body, and the headers of the reply."""
-        connection = self.connection()
-        connection.putrequest(method, path, skip_host="Host" in headers,
-                              skip_accept_encoding=True)
-        for name, value in headers.items():
-            if value is not None:
-                connection.putheader(name.replace("_", "-"), value)
-        if body is not None:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
-        reply = connection.getresponse()
-        data = reply.read()
-        connection.close()
-        return reply.status, data, reply.headers
-
-    def open_files(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        assert self.process.wait(timeout=30) == 0, self.process.returncode
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *what):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+    def ask(self, path="/metrics", **words):
+        return super().ask(path, **words)
