@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `drystone exporter --once` prints is what pages say: exporter.py TOOL DRIVER
+"""What `drystone exporter --once` prints is what pages say: exporter.py TOOL NVML
 
-DRIVER is an NVML that reads its devices from a file.
+NVML is that of test/golden/live, which reads its devices from a file.
 """
 import os
 import pathlib
@@ -111,8 +111,8 @@ def check_devices():
     page.add(device=0, uuid=UUID.encode(), reserved=30 << 30)
     page.add(device=0, reserved=1 << 30)
     told = export(where, devices=[
-        f"device {80 << 30} {50 << 30} GPU-0 NVIDIA \"H100\"",
-        f"device {40 << 30} {39 << 30} {UUID} NVIDIA A100",
+        f'device NVIDIA_"H100" GPU-0 {80 << 30} {50 << 30}',
+        f"device NVIDIA_A100 {UUID} {40 << 30} {39 << 30}",
         f"process 0 {os.getpid()} {5 << 30}", f"process 1 {os.getpid()} {31 << 30}",
         f"process 1 {os.getppid()} {2 << 30}", f"process 1 {os.getppid()} {3 << 30}",
         "process 0 4000000 100", f"process 0 4000001 {pages.UNKNOWN}"])
@@ -255,7 +255,7 @@ def check_container():
     if not all(shown):
         print(f"no mount namespace to be had, so no container: {child.communicate()[1].strip()}")
         return
-    devices = [f"device {1 << 30} 1 GPU-0 H100", f"process 0 {child.pid} 5",
+    devices = [f"device H100 GPU-0 {1 << 30} 1", f"process 0 {child.pid} 5",
                *(f"process 0 {process} 5" for process in shown)]
     told = export(where, devices=devices)
     assert sorted(text.find(told, "process_reserved_bytes", name="guest")) == [1, 2], told

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus scrapes the exporter, and the examples are what it takes:
-prometheus.py TOOL DRIVER ROOT
+prometheus.py TOOL NVML ROOT
 
 It skips where prometheus and promtool (Debian: prometheus) are not installed.
 """
@@ -215,7 +215,7 @@ def main():
              lanes=[(1, (0, 0), 9 << 30, 0, 0, 0, 9 << 30, 0)],
              sums=(9 << 30, 0, 0, 8 << 30, 1))
     page.add(b"pinned", kind=pages.PINNED, device=-1, reserved=1 << 30)
-    (work / "nvml").write_text(f"device {80 << 30} {9 << 30} GPU-0 NVIDIA H100\n"
+    (work / "nvml").write_text(f"device NVIDIA_H100 GPU-0 {80 << 30} {9 << 30}\n"
                                f"process 0 {os.getpid()} {9 << 30}\n")
     try:
         with Exporter(tool, folder, "--lanes", 4, driver=(driver, work / "nvml")) as exporter, \
