@@ -156,7 +156,7 @@ scroll_to(struct live_screen *s, size_t row, size_t count, size_t room)
 static void
 draw_rows(struct live_screen *s, struct grid *grid, int y, const struct page *page)
 {
-    size_t row = 0, i = 0, count = page->count - 1;
+    size_t row, i = 0, count = page->count - 1;
     size_t room = (size_t)(s->height - 3 - y);
     const struct watch *watch = s->look->watch;
     const struct watch_process *chosen = live_screen_chosen(s, &row);

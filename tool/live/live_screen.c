@@ -22,12 +22,18 @@ live_screen_tell(void *self, const struct brink_event *event)
 
 /* --- the chosen one ----------------------------------------------------------------------- */
 
+static bool
+is_shown(const struct live_screen *screen, size_t i)
+{
+    return live_is_wanted(screen->look->watch->processes[i], screen->look->wanted);
+}
+
 static struct watch_process *
 process_at(const struct live_screen *screen, size_t row)
 {
     const struct watch *watch = screen->look->watch;
     for (size_t i = 0; i < watch->process_count; i++)
-        if (live_is_wanted(watch->processes[i], screen->look->wanted) && row-- == 0)
+        if (is_shown(screen, i) && row-- == 0)
             return watch->processes[i];
     return NULL;
 }
@@ -36,8 +42,8 @@ static size_t
 count_rows(const struct live_screen *screen)
 {
     size_t count = 0;
-    while (process_at(screen, count))
-        count++;
+    for (size_t i = 0; i < screen->look->watch->process_count; i++)
+        count += is_shown(screen, i);
     return count;
 }
 
@@ -50,9 +56,8 @@ is_chosen(const struct live_screen *screen, const struct watch_process *p)
 }
 
 static void
-choose(struct live_screen *screen, size_t row)
+choose(struct live_screen *screen, const struct watch_process *p, size_t row)
 {
-    const struct watch_process *p = process_at(screen, row);
     if (!p)
         return;
     memcpy(screen->page, p->page, sizeof screen->page);
@@ -65,19 +70,25 @@ choose(struct live_screen *screen, size_t row)
 struct watch_process *
 live_screen_chosen(struct live_screen *screen, size_t *row)
 {
-    size_t count = count_rows(screen);
-    for (size_t i = 0; i < count; i++) {
-        struct watch_process *p = process_at(screen, i);
-        if (p && is_chosen(screen, p)) {
-            screen->row = *row = i;
-            return p;
+    const struct watch *watch = screen->look->watch;
+    struct watch_process *in_place = NULL; /* in the chosen one's row, or in the last */
+    size_t count = 0;
+    *row = 0;
+    for (size_t i = 0; i < watch->process_count; i++) {
+        struct watch_process *p = watch->processes[i];
+        if (!is_shown(screen, i))
+            continue;
+        bool is_same = is_chosen(screen, p);
+        if (is_same || count <= screen->row) {
+            in_place = p;
+            *row = count;
         }
+        if (is_same)
+            break;
+        count++;
     }
-    if (count == 0)
-        return NULL;
-    *row = screen->row < count ? screen->row : count - 1;
-    choose(screen, *row);
-    return process_at(screen, *row);
+    choose(screen, in_place, *row);
+    return in_place;
 }
 
 /* --- keys --------------------------------------------------------------------------------- */
@@ -85,7 +96,7 @@ live_screen_chosen(struct live_screen *screen, size_t *row)
 static void
 move_choice(struct live_screen *screen, int key)
 {
-    size_t row = 0, count = count_rows(screen), page = (size_t)screen->height / 2;
+    size_t row, count = count_rows(screen), page = (size_t)screen->height / 2;
     if (!live_screen_chosen(screen, &row))
         return;
     if (key == TUI_KEY_UP)
@@ -98,7 +109,8 @@ move_choice(struct live_screen *screen, int key)
         row += page;
     else
         row = key == TUI_KEY_HOME ? 0 : count;
-    choose(screen, row < count ? row : count - 1);
+    row = row < count ? row : count - 1;
+    choose(screen, process_at(screen, row), row);
 }
 
 static void
