@@ -18,7 +18,6 @@
 
 #define NUMBERS_MAX 100 /* pages of one process, and those of dead ones of its number */
 #define NAME_ROOM 64
-#define ERROR_ROOM 128
 
 void
 dry_live_options_init(struct dry_live_options *options)
@@ -34,12 +33,11 @@ dry_live_options_init(struct dry_live_options *options)
     };
 }
 
-static void
-copy_text(char *to, size_t room, const char *from)
+static enum dry_status
+fail_child(struct dry_error *err)
 {
-    size_t length = from ? strnlen(from, room - 1) : 0;
-    memcpy(to, from ? from : "", length);
-    memset(to + length, 0, room - length);
+    return dryi_fail(err, DRY_ERR_ARGUMENT,
+                     "this is the child of a fork: the page belongs to the parent");
 }
 
 /* --- making ------------------------------------------------------------------------------- */
@@ -54,8 +52,9 @@ write_head(struct dry_live *live, const struct dry_live_options *options)
     page->program.started_ns = dryi_system_uptime_ns();
     page->program.rank = options->rank;
     page->program.world = options->world;
-    copy_text(page->program.labels, sizeof page->program.labels, options->labels);
-    copy_text(page->program.name, sizeof page->program.name, options->name);
+    dryi_live_copy_text(page->program.labels, sizeof page->program.labels,
+                        options->labels);
+    dryi_live_copy_text(page->program.name, sizeof page->program.name, options->name);
     if (!page->program.name[0])
         dryi_system_process_name(page->program.name, sizeof page->program.name);
     __atomic_store_n(&page->magic, DRY_LIVE_MAGIC, __ATOMIC_RELEASE);
@@ -134,12 +133,7 @@ dry_live_create(const struct dry_live_options *options, struct dry_live **live,
         return dryi_fail_memory(err, "a page");
     enum dry_status status = make_file(made, options->folder);
     if (status != DRY_OK) {
-        int error = errno;
-        char room[ERROR_ROOM];
-        (void)dryi_fail(err, status, "%s: no page could be made: %s", options->folder,
-                        dryi_system_error(error, room, sizeof room));
-        if (err)
-            err->os_errno = error;
+        (void)dryi_system_fail(err, status, options->folder, "no page could be made");
         release(made);
         return status;
     }
@@ -188,15 +182,14 @@ add(struct dry_live *live, const struct kind *kind, uint32_t *number,
     struct dry_error *err)
 {
     if (dryi_fork_mark_is_child(&live->fork))
-        return dryi_fail(err, DRY_ERR_ARGUMENT,
-                         "this is the child of a fork: the page belongs to the parent");
+        return fail_child(err);
     pthread_mutex_lock(&live->mutex);
     uint32_t n = live->origin_count;
     if (n < DRY_LIVE_SOURCES_MAX) {
         struct dry_live_source *source = dryi_live_begin(live, n);
         source->kind = kind->kind;
         source->device = kind->device;
-        copy_text(source->name, sizeof source->name, kind->name);
+        dryi_live_copy_text(source->name, sizeof source->name, kind->name);
         source->figures.limit = DRY_LIVE_UNKNOWN;
         dryi_live_end(live, n);
         live->origins[n] = kind->origin;
@@ -254,7 +247,7 @@ dry_live_set_uuid(struct dry_live *live, uint32_t number, const char *uuid)
     pthread_mutex_lock(&live->mutex);
     if (number < live->origin_count) {
         struct dry_live_source *source = dryi_live_begin(live, number);
-        copy_text(source->uuid, sizeof source->uuid, uuid);
+        dryi_live_copy_text(source->uuid, sizeof source->uuid, uuid);
         dryi_live_end(live, number);
     }
     pthread_mutex_unlock(&live->mutex);
@@ -317,8 +310,7 @@ dry_live_start(struct dry_live *live, uint64_t interval_us, struct dry_error *er
                          "an interval of %llu us: 1000 to 4294967295 are possible",
                          (unsigned long long)interval_us);
     if (dryi_fork_mark_is_child(&live->fork))
-        return dryi_fail(err, DRY_ERR_ARGUMENT,
-                         "this is the child of a fork: the page belongs to the parent");
+        return fail_child(err);
     pthread_mutex_lock(&live->mutex);
     bool was_running = live->is_running;
     if (!was_running) {

@@ -30,6 +30,14 @@ dryi_live_end(struct dry_live *live, uint32_t number)
     __atomic_store_n(&slot->sequence, slot->sequence + 1, __ATOMIC_RELEASE);
 }
 
+void
+dryi_live_copy_text(char *to, size_t room, const char *from)
+{
+    size_t length = from ? strnlen(from, room - 1) : 0;
+    memcpy(to, from ? from : "", length);
+    memset(to + length, 0, room - length);
+}
+
 /* Copy the rows that count; what is left behind them is not read. */
 static void
 copy_detail(struct dry_live_detail *to, const struct dry_live_detail *from, uint64_t now)
@@ -170,18 +178,27 @@ dryi_live_update_source(struct dry_live *live, uint32_t number)
 
 /* --- what the caller knows ---------------------------------------------------------------- */
 
-enum dry_status
-dry_live_put(struct dry_live *live, uint32_t number,
-             const struct dry_live_figures *figures)
+static enum dry_status
+put(struct dry_live *live, uint32_t number, const struct dry_live_figures *figures,
+    const struct dry_live_detail *detail)
 {
     if (dryi_fork_mark_is_child(&live->fork))
         return DRY_OK;
     pthread_mutex_lock(&live->mutex);
     bool is_there = number < live->origin_count;
     if (is_there)
-        write_source(live, number, figures, NULL);
+        write_source(live, number, figures, detail);
+    if (is_there && detail)
+        dryi_shared_file_lock(&live->file);
     pthread_mutex_unlock(&live->mutex);
     return is_there ? DRY_OK : DRY_ERR_ARGUMENT;
+}
+
+enum dry_status
+dry_live_put(struct dry_live *live, uint32_t number,
+             const struct dry_live_figures *figures)
+{
+    return put(live, number, figures, NULL);
 }
 
 enum dry_status
@@ -191,14 +208,5 @@ dry_live_put_detail(struct dry_live *live, uint32_t number,
     if (detail->lane_count > DRY_LIVE_LANES_MAX ||
         detail->line_count > DRY_LIVE_LINES_MAX)
         return DRY_ERR_ARGUMENT;
-    if (dryi_fork_mark_is_child(&live->fork))
-        return DRY_OK;
-    pthread_mutex_lock(&live->mutex);
-    bool is_there = number < live->origin_count;
-    if (is_there) {
-        write_source(live, number, NULL, detail);
-        dryi_shared_file_lock(&live->file);
-    }
-    pthread_mutex_unlock(&live->mutex);
-    return is_there ? DRY_OK : DRY_ERR_ARGUMENT;
+    return put(live, number, NULL, detail);
 }

@@ -4,7 +4,6 @@
  * The other side. Whatever is in the file is a stranger's: each read is a copy, and each number
  * is checked in the copy.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,6 @@
 #include "os/system.h"
 
 #define TRIES_MAX 100
-#define ERROR_ROOM 128
 #define OTHERS_MAY 077 /* bits of a mode */
 
 struct dry_live_reader {
@@ -36,19 +34,6 @@ static uint64_t
 slot_at(uint32_t number)
 {
     return AT(slots) + number * sizeof(struct dry_live_slot);
-}
-
-static enum dry_status
-fail_errno(struct dry_error *err, enum dry_status status, const char *path,
-           const char *what)
-{
-    int error = errno;
-    char room[ERROR_ROOM];
-    (void)dryi_fail(err, status, "%s: %s: %s", path, what,
-                    dryi_system_error(error, room, sizeof room));
-    if (err)
-        err->os_errno = error;
-    return status;
 }
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -89,7 +74,7 @@ read_head(struct dry_live_reader *r, struct dry_error *err)
     } head;
     _Static_assert(sizeof head == AT(source_count), "the head lies before the count");
     if (!dryi_shared_file_read(r->file, 0, &head, sizeof head))
-        return fail_errno(err, DRY_ERR_SYSTEM, r->path, "cannot be read");
+        return dryi_system_fail(err, DRY_ERR_SYSTEM, r->path, "cannot be read");
     if (head.magic != DRY_LIVE_MAGIC)
         return dryi_fail_at(err, DRY_ERR_FORMAT, 0, "%s: no page, or not yet", r->path);
     if (head.version != DRY_LIVE_VERSION || head.page_bytes != DRY_LIVE_PAGE_BYTES)
@@ -110,7 +95,7 @@ open_file(struct dry_live_reader *r, struct dry_error *err)
 {
     struct dryi_shared_facts facts;
     if (dryi_shared_file_open(r->path, &r->file, &facts) != DRY_OK)
-        return fail_errno(err, DRY_ERR_SYSTEM, r->path, "cannot be opened");
+        return dryi_system_fail(err, DRY_ERR_SYSTEM, r->path, "cannot be opened");
     r->owner = facts.owner;
     enum dry_status status = check_facts(&facts, r->path, err);
     return status == DRY_OK ? read_head(r, err) : status;
@@ -275,7 +260,7 @@ fail_try(const struct dry_live_reader *r, uint32_t number, enum try result,
 {
     uint64_t process;
     if (result == TRY_UNREADABLE)
-        return fail_errno(err, DRY_ERR_SYSTEM, r->path, "cannot be read");
+        return dryi_system_fail(err, DRY_ERR_SYSTEM, r->path, "cannot be read");
     if (result == TRY_HALF && !dry_live_is_alive(r, &process))
         return dryi_fail_at(err, DRY_ERR_FORMAT, slot_at(number),
                             "%s: source %u is half written, and its program has ended",
@@ -320,7 +305,8 @@ dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number
     memcpy(text, path, length + 1);
     const uint64_t at = AT(wish), bytes = sizeof(struct dry_live_wish);
     if (!dryi_shared_file_claim(reader->file, at, bytes))
-        return fail_errno(err, DRY_ERR_CANCELLED, reader->path, "nothing can be wished");
+        return dryi_system_fail(err, DRY_ERR_CANCELLED, reader->path,
+                                "nothing can be wished");
     uint64_t last;
     bool is_done = dryi_shared_file_read(reader->file, at, &last, sizeof last) &&
                    dryi_shared_file_write(reader->file, AT(wish.path), text, sizeof text);
@@ -328,7 +314,7 @@ dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number
     is_done = is_done && dryi_shared_file_write(reader->file, at, &last, sizeof last);
     dryi_shared_file_release(reader->file, at, bytes);
     if (!is_done)
-        return fail_errno(err, DRY_ERR_SYSTEM, reader->path, "cannot be written");
+        return dryi_system_fail(err, DRY_ERR_SYSTEM, reader->path, "cannot be written");
     *number = last;
     return DRY_OK;
 }
@@ -339,7 +325,7 @@ dry_live_get_answer(struct dry_live_reader *reader, struct dry_live_answer *answ
 {
     struct dry_live_answer found;
     if (!dryi_shared_file_read(reader->file, AT(answer), &found, sizeof found))
-        return fail_errno(err, DRY_ERR_SYSTEM, reader->path, "cannot be read");
+        return dryi_system_fail(err, DRY_ERR_SYSTEM, reader->path, "cannot be read");
     if (!is_text(found.text, sizeof found.text))
         return dryi_fail_at(err, DRY_ERR_FORMAT, AT(answer),
                             "%s: the answer's text has no end", reader->path);
@@ -369,7 +355,7 @@ dry_live_list(const char *folder, enum dry_status (*visit)(void *self, const cha
     enum dry_status status =
         dryi_shared_file_list(folder, DRYI_LIVE_PREFIX, visit_name, &listing);
     if (status == DRY_ERR_SYSTEM)
-        return fail_errno(err, status, folder, "cannot be listed");
+        return dryi_system_fail(err, status, folder, "cannot be listed");
     return status;
 }
 

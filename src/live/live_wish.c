@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "live/live_state.h"
+#include "live/live_put.h"
 
 static uint64_t
 load(const uint64_t *number)
@@ -29,9 +29,7 @@ dry_live_get_wish(struct dry_live *live, uint64_t *number, char *path, size_t ro
     if (load(&page->wish.number) != wished)
         return false;
     text[sizeof text - 1] = '\0';
-    size_t length = strnlen(text, room - 1);
-    memcpy(path, text, length);
-    path[length] = '\0';
+    dryi_live_copy_text(path, room, text);
     *number = wished;
     return true;
 }
@@ -44,9 +42,7 @@ dry_live_answer(struct dry_live *live, uint64_t number, int64_t result, const ch
     pthread_mutex_lock(&live->mutex);
     struct dry_live_answer *answer = &dryi_live_page(live)->answer;
     answer->result = result;
-    size_t length = strnlen(text, sizeof answer->text - 1);
-    memcpy(answer->text, text, length);
-    memset(answer->text + length, 0, sizeof answer->text - length);
+    dryi_live_copy_text(answer->text, sizeof answer->text, text);
     __atomic_store_n(&answer->number, number, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&live->mutex);
 }

@@ -3,10 +3,15 @@
 /* sysconf(), clocks and the process, asked anew each time. */
 #include "os/system.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/fail.h"
+
+#define ERROR_ROOM 128
 
 uint64_t
 dryi_system_page_bytes(void)
@@ -41,10 +46,17 @@ dryi_system_uptime_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-const char *
-dryi_system_error(int error, char *room, size_t bytes)
+enum dry_status
+dryi_system_fail(struct dry_error *err, enum dry_status status, const char *subject,
+                 const char *what)
 {
-    return strerror_r(error, room, bytes);
+    int error = errno;
+    char room[ERROR_ROOM];
+    (void)dryi_fail(err, status, "%s: %s: %s", subject, what,
+                    strerror_r(error, room, sizeof room));
+    if (err)
+        err->os_errno = error;
+    return status;
 }
 
 uint64_t

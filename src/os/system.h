@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <drystone/status.h>
+
 /* The bytes of a page as the kernel maps it: 4 KiB on x86-64, up to 64 KiB on arm64. */
 uint64_t dryi_system_page_bytes(void);
 /* The memory of the whole machine; UINT64_MAX if the system does not say. */
@@ -14,8 +16,12 @@ uint64_t dryi_system_time_us(void);
 /* Nanoseconds since the machine started, sleep included: the same in all processes. */
 uint64_t dryi_system_uptime_ns(void);
 
-/* The system's text of an errno: in `room`, or one that stays. */
-const char *dryi_system_error(int error, char *room, size_t bytes);
+/*
+ * Describe the failure of a call that has just set errno, which goes into `err` with any status:
+ * "SUBJECT: WHAT: No such file or directory". Returns `status`.
+ */
+enum dry_status dryi_system_fail(struct dry_error *err, enum dry_status status,
+                                 const char *subject, const char *what);
 
 /* This process, as its PID namespace counts; and what /proc calls it, "" if there is none. */
 uint64_t dryi_system_process(void);
