@@ -4,6 +4,7 @@
  * The other side. Whatever is in the file is a stranger's: each read is a copy, and each number
  * is checked in the copy.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -293,6 +294,21 @@ dry_live_read(struct dry_live_reader *reader, uint32_t number,
 
 /* --- wishes ------------------------------------------------------------------------------- */
 
+/* The path, and then the number: the program sees no number whose path is not there. */
+static bool
+write_wish(int file, const char text[DRY_LIVE_PATH_BYTES], uint64_t *number)
+{
+    uint64_t next;
+    if (!dryi_shared_file_read(file, AT(wish), &next, sizeof next))
+        return false;
+    next++;
+    if (!dryi_shared_file_write(file, AT(wish.path), text, DRY_LIVE_PATH_BYTES) ||
+        !dryi_shared_file_write(file, AT(wish), &next, sizeof next))
+        return false;
+    *number = next;
+    return true;
+}
+
 enum dry_status
 dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number,
               struct dry_error *err)
@@ -304,19 +320,16 @@ dry_live_wish(struct dry_live_reader *reader, const char *path, uint64_t *number
                          length, sizeof text - 1);
     memcpy(text, path, length + 1);
     const uint64_t at = AT(wish), bytes = sizeof(struct dry_live_wish);
-    if (!dryi_shared_file_claim(reader->file, at, bytes))
-        return dryi_system_fail(err, DRY_ERR_CANCELLED, reader->path,
-                                "nothing can be wished");
-    uint64_t last;
-    bool is_done = dryi_shared_file_read(reader->file, at, &last, sizeof last) &&
-                   dryi_shared_file_write(reader->file, AT(wish.path), text, sizeof text);
-    last++;
-    is_done = is_done && dryi_shared_file_write(reader->file, at, &last, sizeof last);
+    if (!dryi_shared_file_claim(reader->file, at, bytes)) {
+        bool is_taken = errno == EAGAIN || errno == EACCES;
+        return dryi_system_fail(err, is_taken ? DRY_ERR_CANCELLED : DRY_ERR_SYSTEM,
+                                reader->path, "nothing can be wished");
+    }
+    enum dry_status status = DRY_OK;
+    if (!write_wish(reader->file, text, number))
+        status = dryi_system_fail(err, DRY_ERR_SYSTEM, reader->path, "cannot be written");
     dryi_shared_file_release(reader->file, at, bytes);
-    if (!is_done)
-        return dryi_system_fail(err, DRY_ERR_SYSTEM, reader->path, "cannot be written");
-    *number = last;
-    return DRY_OK;
+    return status;
 }
 
 enum dry_status

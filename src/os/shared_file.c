@@ -124,6 +124,8 @@ dryi_shared_file_read(int file, uint64_t offset, void *into, size_t bytes)
             pread(file, (char *)into + done, bytes - done, (off_t)(offset + done));
         if (got < 0 && errno == EINTR)
             continue;
+        if (got == 0)
+            errno = ENODATA;
         if (got <= 0)
             return false;
         done += (size_t)got;

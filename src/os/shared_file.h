@@ -44,7 +44,7 @@ struct dryi_shared_facts {
 /* Open a file for reading, and for wishes if that is allowed; a link is not followed. */
 DRY_CHECK_RESULT enum dry_status dryi_shared_file_open(const char *path, int *file,
                                                        struct dryi_shared_facts *facts);
-/* False: there are fewer bytes, or they cannot be read. */
+/* False: they cannot be read, and errno says why; ENODATA: there are fewer bytes. */
 bool dryi_shared_file_read(int file, uint64_t offset, void *into, size_t bytes);
 bool dryi_shared_file_write(int file, uint64_t offset, const void *from, size_t bytes);
 /* Tell whether some process holds the lock; *process: its number here, 0 if it has none. */
