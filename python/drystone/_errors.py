@@ -25,3 +25,8 @@ class ArgumentError(Error, ValueError):
 
 class SpaceError(Error, MemoryError):
     """The memory asked for is not to be had."""
+
+
+def first_line(why: BaseException) -> str:
+    """Return the first line that an exception says, and its kind if it says nothing."""
+    return str(why).splitlines()[0] if str(why) else type(why).__name__

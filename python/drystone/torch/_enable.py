@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 
+from .._errors import first_line
 from . import _plug, _shim
 from ._after import after
 from ._record import check_name, on_out_of_memory
@@ -78,7 +79,7 @@ def _load(torch, wanted):
         # A shim that was asked for by name, and a PyTorch without CUDA, are errors.
         if wanted == "native" or os.environ.get("DRYSTONE_SHIM") or torch.version.cuda is None:
             raise
-        reason = str(why).splitlines()[0].rstrip(":")
+        reason = first_line(why).rstrip(":")
         print(f"drystone: {reason}; CUDAPluggableAllocator serves, which lacks {_plug.LACKS}",
               file=sys.stderr)
         return None

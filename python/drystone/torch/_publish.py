@@ -9,10 +9,11 @@ import threading
 import time
 from typing import Any
 
-from .._errors import ArgumentError, Error
+from .._errors import ArgumentError, Error, first_line
 from .._live import HOST, Figures, Page
 from ._enable import enabled
 from ._figures import device_figures, device_uuid, host_detail, host_figures
+from ._rank import rank_of
 from ._walk import details, segments
 from ._wishes import Wishes
 
@@ -110,7 +111,7 @@ class Publisher:
     # --- the thread -----------------------------------------------------------------------------
 
     def _open(self) -> None:
-        rank, world = _rank_of()
+        rank, world = rank_of()
         self._page = Page(self.folder, _program_name(), self._labels, rank, world)
         self.folder = self._page.folder
 
@@ -133,8 +134,7 @@ class Publisher:
     def _tell(self, why: Exception) -> None:
         if not self._has_told:
             self._has_told = True
-            said = str(why).splitlines()[0] if str(why) else type(why).__name__
-            print(f"drystone: the memory of this process is not all published: {said}",
+            print(f"drystone: the memory of this process is not all published: {first_line(why)}",
                   file=sys.stderr)
 
     def _update(self) -> None:
@@ -259,28 +259,19 @@ def _program_name() -> str:
     return "" if name in ("-c", "-m", "-") else name
 
 
-def _rank_of() -> tuple[int, int]:
-    """The rank and the number of ranks, -1 where nobody says."""
-    try:
-        return int(os.environ["RANK"]), int(os.environ.get("WORLD_SIZE", "-1"))
-    except (KeyError, ValueError):
-        pass
-    distributed = sys.modules.get("torch.distributed")
-    if distributed and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return -1, -1
+def _is_plain(text: str) -> bool:
+    return not any(sign in text for sign in ",=\n\0")
 
 
 def _labels_of(given: dict[str, str]) -> str:
     """"pod=train-0,namespace=ml": those that were given first, so that they are never cut off."""
     for name, value in given.items():
-        if not name or any(sign in f"{name}{value}" for sign in ",=\n\0"):
+        if not name or not _is_plain(f"{name}{value}"):
             raise Error(f"the label {name!r}: a name and a value without , = and new lines")
     found = {name: os.environ.get(variable, "") for variable, name in _LABELS.items()}
     text = ""
     for name, value in {**given, **{n: v for n, v in found.items() if n not in given}}.items():
         pair = f"{',' if text else ''}{name}={value}"
-        is_plain = not any(sign in value for sign in ",=\n\0")
-        if value and is_plain and len((text + pair).encode()) <= _LABELS_MAX:
+        if value and _is_plain(value) and len((text + pair).encode()) <= _LABELS_MAX:
             text += pair
     return text

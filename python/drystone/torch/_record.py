@@ -8,6 +8,7 @@ import threading
 
 from .._command import find_command
 from .._errors import Error
+from ._rank import rank_of
 
 ENTRIES = 200_000  # of the history, a device: what a step of a large model makes a few times
 
@@ -71,18 +72,9 @@ class Writer:
         _tell(path)
 
 
-def _rank():
-    if os.environ.get("RANK"):
-        return os.environ["RANK"]
-    distributed = sys.modules.get("torch.distributed")
-    if distributed and distributed.is_available() and distributed.is_initialized():
-        return str(distributed.get_rank())
-    return "0"
-
-
 def _name_of(name, count):
     try:
-        path = name.format(rank=_rank(), pid=os.getpid())
+        path = name.format(rank=max(rank_of()[0], 0), pid=os.getpid())
     except (KeyError, IndexError, ValueError) as why:
         raise Error(f"on_oom {name!r}: only {{rank}} and {{pid}} are known ({why})") from None
     stem, ending = os.path.splitext(path)

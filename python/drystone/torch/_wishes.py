@@ -7,6 +7,7 @@ import os
 import pickle
 from typing import Any
 
+from .._errors import first_line
 from ._inductor import without_import
 
 
@@ -37,7 +38,7 @@ class Wishes:
         except OSError as why:
             return why.errno or -1, why.strerror or "the file cannot be written"
         except Exception as why:  # an allocator without snapshots says so
-            return -1, str(why).splitlines()[0] if str(why) else type(why).__name__
+            return -1, first_line(why)
         left = f"{self._most - self._count} of {self._most} left"
         if has_history:
             return 0, f"with history; {left}"
