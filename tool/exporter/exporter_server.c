@@ -34,29 +34,6 @@ static const char page_text[] =
     "exporter</title></head>\n<body><h1>Drystone exporter</h1><p>The memory of running "
     "programs, for Prometheus: <a href=\"/metrics\">/metrics</a></p></body></html>\n";
 
-/* --- connections -------------------------------------------------------------------------- */
-
-static void
-note_connection(void *self, struct MHD_Connection *connection, void **context,
-                enum MHD_ConnectionNotificationCode code)
-{
-    struct exporter_server *s = self;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        *context = info ? peers_add(&s->peers, info->connect_fd, HEAD_MS) : NULL;
-    else
-        peer_remove(*context);
-}
-
-static void
-allow(struct MHD_Connection *connection, int64_t allowed_ms)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    peer_allow(info ? info->socket_context : NULL, allowed_ms);
-}
-
 /* --- replies ------------------------------------------------------------------------------ */
 
 static void
@@ -145,7 +122,7 @@ static enum MHD_Result
 answer(struct exporter_server *s, struct MHD_Connection *connection, const char *url)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
-    allow(connection, REPLY_MS);
+    peers_allow(connection, REPLY_MS);
     if (s->socket.is_loopback && !exporter_is_near_host(host))
         return send_text(connection, MHD_HTTP_FORBIDDEN, plain_type,
                          "another host asks\n");
@@ -182,7 +159,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
 {
     (void)self;
     (void)code;
-    allow(connection, HEAD_MS); /* the next head, if one comes */
+    peers_allow(connection, HEAD_MS); /* the next head, if one comes */
     *request_at = NULL;
 }
 
@@ -195,6 +172,7 @@ exporter_server_start(struct exporter *exporter, struct exporter_socket *socket)
     if (!s)
         return NULL;
     s->exporter = exporter;
+    s->peers.head_ms = HEAD_MS;
     s->socket = *socket;
     s->daemon = MHD_start_daemon(
         MHD_USE_AUTO, 0, NULL, NULL, answer_request, s, MHD_OPTION_LISTEN_SOCKET,
@@ -202,7 +180,7 @@ exporter_server_start(struct exporter *exporter, struct exporter_socket *socket)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
         MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        note_connection, s, MHD_OPTION_END);
+        peers_note, &s->peers, MHD_OPTION_END);
     if (!s->daemon) {
         free(s);
         return NULL;

@@ -14,32 +14,46 @@ now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-struct peer *
-peers_add(struct peers *peers, int socket, int64_t allowed_ms)
+static void
+allow(struct peer *peer, int64_t allowed_ms)
 {
-    for (size_t i = 0; i < PEERS_MAX; i++) {
+    peer->deadline_ms = allowed_ms == PEER_WAITS ? PEER_WAITS : now_ms() + allowed_ms;
+}
+
+static struct peer *
+add(struct peers *peers, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (size_t i = 0; info && i < PEERS_MAX; i++) {
         struct peer *p = &peers->all[i];
         if (p->is_there)
             continue;
-        *p = (struct peer){.is_there = true, .socket = socket};
-        peer_allow(p, allowed_ms);
+        *p = (struct peer){.is_there = true, .socket = info->connect_fd};
+        allow(p, peers->head_ms);
         return p;
     }
     return NULL;
 }
 
 void
-peer_allow(struct peer *peer, int64_t allowed_ms)
+peers_note(void *self, struct MHD_Connection *connection, void **context,
+           enum MHD_ConnectionNotificationCode code)
 {
-    if (peer)
-        peer->deadline_ms = allowed_ms == PEER_WAITS ? PEER_WAITS : now_ms() + allowed_ms;
+    struct peer *peer = *context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *context = add(self, connection);
+    else if (peer)
+        *peer = (struct peer){0};
 }
 
 void
-peer_remove(struct peer *peer)
+peers_allow(struct MHD_Connection *connection, int64_t allowed_ms)
 {
-    if (peer)
-        *peer = (struct peer){0};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info && info->socket_context)
+        allow(info->socket_context, allowed_ms);
 }
 
 void

@@ -8,6 +8,7 @@
  * are only so many places.
  */
 
+#include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,17 +21,20 @@ struct peer {
 };
 
 struct peers {
+    int64_t head_ms; /* for a whole head, however its bytes come */
     struct peer all[PEERS_MAX];
 };
 
 #define PEER_WAITS INT64_MAX
 
-/* Return a place for a connection, with `allowed_ms` from now. NULL: there is none. */
-struct peer *peers_add(struct peers *peers, int socket, int64_t allowed_ms);
-/* Let a connection take `allowed_ms` from now, or PEER_WAITS. NULL is fine. */
-void peer_allow(struct peer *peer, int64_t allowed_ms);
-/* Give the place back, before the socket is closed. NULL is fine. */
-void peer_remove(struct peer *peer);
+/*
+ * Give each connection a place when it begins, with `head_ms` for its first head, and take the
+ * place back at its end. The library calls: MHD_OPTION_NOTIFY_CONNECTION, `self` is the peers.
+ */
+void peers_note(void *self, struct MHD_Connection *connection, void **context,
+                enum MHD_ConnectionNotificationCode code);
+/* Let a connection take `allowed_ms` from now, or PEER_WAITS. */
+void peers_allow(struct MHD_Connection *connection, int64_t allowed_ms);
 /* Shut the connections whose time is over down, so that the library finds their ends. */
 void peers_shut_late(struct peers *peers);
 

@@ -54,30 +54,6 @@ struct server {
     struct peers peers;
 };
 
-/* --- connections -------------------------------------------------------------------------- */
-
-/* Give each connection a place among the peers, which is its context, and take it back. */
-static void
-note_connection(void *self, struct MHD_Connection *connection, void **context,
-                enum MHD_ConnectionNotificationCode code)
-{
-    struct server *s = self;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        *context = info ? peers_add(&s->peers, info->connect_fd, HEAD_MS) : NULL;
-    else
-        peer_remove(*context);
-}
-
-static struct peer *
-peer_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
-}
-
 /* --- replies ------------------------------------------------------------------------------ */
 
 static enum MHD_Result
@@ -204,7 +180,7 @@ begin_slow(struct server *s, struct MHD_Connection *connection, struct request *
     if (!child_begin(&w->child, &work))
         return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "it cannot run\n");
     s->waiting_count++;
-    peer_allow(peer_of(connection), PEER_WAITS);
+    peers_allow(connection, PEER_WAITS);
     MHD_suspend_connection(connection);
     return MHD_YES;
 }
@@ -249,7 +225,7 @@ answer_request(void *self, struct MHD_Connection *connection, const char *url,
     }
     if (*upload_bytes > 0)
         return MHD_NO;
-    peer_allow(peer_of(connection), REPLY_MS);
+    peers_allow(connection, REPLY_MS);
     if (!is_welcome(s, connection))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "another host or page asks\n");
     const char *rest = skip_token(s, url);
@@ -270,7 +246,7 @@ end_request(void *self, struct MHD_Connection *connection, void **request_at,
     struct request *request = *request_at;
     (void)self;
     (void)code;
-    peer_allow(peer_of(connection), HEAD_MS); /* the next head, if one comes */
+    peers_allow(connection, HEAD_MS); /* the next head, if one comes */
     if (request)
         free(request->answer.bytes);
     free(request);
@@ -284,7 +260,7 @@ wake(struct waiting *w)
 {
     w->request->is_over = true;
     w->request->is_fine = answer_take(&w->child, &w->request->answer);
-    peer_allow(peer_of(w->connection), REPLY_MS);
+    peers_allow(w->connection, REPLY_MS);
     MHD_resume_connection(w->connection);
 }
 
@@ -335,7 +311,7 @@ listen_on(struct server *s, uint16_t port)
         (unsigned)PEERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES_MAX,
         MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        note_connection, s, MHD_OPTION_END);
+        peers_note, &s->peers, MHD_OPTION_END);
 }
 
 static void
@@ -357,6 +333,7 @@ server_start(struct view *view, uint16_t port, struct server **server)
     if (!s || !make_token(s))
         return report_failure("serve", NULL, EXIT_MACHINE, "no memory");
     s->view = view;
+    s->peers.head_ms = HEAD_MS;
     errno = 0;
     s->daemon = listen_on(s, port);
     if (!s->daemon)
