@@ -29,8 +29,8 @@
  * Ownership  dry_live_create() and dry_live_destroy(), which removes the file; dry_live_open()
  *            and dry_live_close(). Pools and pinned caches must outlive the page's program side.
  * Errors     See each function. FORMAT: the file is no page, and err says what is wrong with it.
- * Threads    Any thread may call on a dry_live; one at a time on a reader. Whatever a child of a
- *            fork calls does nothing.
+ * Threads    Any thread may call on a dry_live; one at a time on a reader. In the child of a fork
+ *            calls on the parent's do nothing; to add a source or to start is ARGUMENT.
  * Units      Bytes; nanoseconds of CLOCK_BOOTTIME, which all processes of a machine share.
  * Trust      A page is written by a program that may be broken or hostile. A reader checks all
  *            numbers; texts end with a zero and are otherwise whatever the program wrote.
@@ -180,8 +180,8 @@ DRY_API void dry_live_options_init(struct dry_live_options *options);
 
 /*
  * Make the page: a new file "drystone-live-PROCESS-N", of mode 0600, with its memory set aside.
- * `options` are copied; texts that are too long are cut. Errors: ARGUMENT (detail_rest is 0),
- * MEMORY, NO_SPACE (the folder is full), SYSTEM.
+ * `options` are copied; texts that are too long are cut. Errors: ARGUMENT (detail_rest is 0, or
+ * there is no folder), MEMORY, NO_SPACE (the folder is full), SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_create(
     const struct dry_live_options *options, struct dry_live **live,
@@ -197,7 +197,7 @@ DRY_API const char *dry_live_name(const struct dry_live *live);
  * Add a source; *number is what others call it by. Figures of a pool and a pinned cache are taken
  * by dry_live_update(); those of DRY_LIVE_OTHER, and of a `pinned` that is NULL because the cache is
  * not of this library, come by dry_live_put() alone. `name` is cut to 31 bytes. Errors: LIMIT
- * (DRY_LIVE_SOURCES_MAX are there).
+ * (DRY_LIVE_SOURCES_MAX are there), ARGUMENT.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_add_pool(
     struct dry_live *live, const char *name, int32_t device, struct dry_pool *pool,
@@ -235,8 +235,8 @@ DRY_API enum dry_status dry_live_put_detail(struct dry_live *live, uint32_t numb
                                             const struct dry_live_detail *detail);
 
 /*
- * Have a thread update every `interval_us`, at least 1000, until dry_live_stop(). Errors:
- * ARGUMENT (there is one already, or a shorter interval), SYSTEM.
+ * Have a thread update every `interval_us`, 1000 to UINT32_MAX, until dry_live_stop(). Errors:
+ * ARGUMENT (there is a thread already, or the interval is too short or long), SYSTEM.
  */
 DRY_API DRY_CHECK_RESULT enum dry_status dry_live_start(struct dry_live *live,
                                                         uint64_t interval_us,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch counts of its memory, as figures of a page: no walk over blocks, no call of CUDA."""
+"""PyTorch's own counts of its memory as figures of a page: no walk over blocks, no call of CUDA."""
 from __future__ import annotations
 
 from typing import Any
@@ -43,7 +43,7 @@ def host_figures(torch: Any) -> Figures | None:
 
 
 def host_detail(figures: Figures) -> Detail:
-    """Return the sums of pinned memory: torch.cuda.empty_cache()'s sibling gives idle blocks back."""
+    """Return the sums of pinned memory. PyTorch can give all idle blocks back to the system."""
     idle = max(0, figures.reserved - figures.active)
     return Detail(reserved=figures.reserved, releasable=idle)
 

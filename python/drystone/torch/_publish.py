@@ -22,7 +22,7 @@ _REST_MIN = 5.0  # seconds: a walk holds the interpreter
 _EXIT_MAX = 30.0  # seconds that an exit waits for a snapshot
 _FORK_MAX = 2.0  # and that a fork waits for an update
 
-# Where Kubernetes and Slurm say who a program is: variables, and their names among labels.
+# Variables of Kubernetes and Slurm that say who a program is, and their names among labels.
 _LABELS = {"POD_NAME": "pod", "POD_NAMESPACE": "namespace", "NODE_NAME": "node",
            "JOB_COMPLETION_INDEX": "job_completion_index", "SLURM_JOB_ID": "slurm_job_id",
            "SLURM_PROCID": "slurm_proc"}

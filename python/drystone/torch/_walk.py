@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's snapshot says of its blocks, as details of a page.
+"""The blocks of PyTorch's snapshot as details of a page.
 
 The sums are those of <drystone/live.h>: a free run gives back the whole pages in it, or its segment
 if that is all free. The rest is stranded, as all free memory of a private pool is.

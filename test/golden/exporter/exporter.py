@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `drystone exporter --once` prints is what pages say: exporter.py TOOL NVML
+"""`drystone exporter --once` prints what pages say: exporter.py TOOL NVML
 
 NVML is that of test/golden/live, which reads its devices from a file.
 """

@@ -96,7 +96,7 @@ def check_many(server):
 
 
 def check_new_pages(server, folder):
-    """What comes, changes and ends is in the next text; a program's end in the count of ends."""
+    """Pages that come, change and end do so in the next text; ends are counted."""
     page = pages.Page(folder, b"second")
     page.add(reserved=1, ooms=2)
     time.sleep(0.6)

@@ -55,7 +55,7 @@ def panels():
 
 
 def check_dashboard():
-    """What Grafana 10 imports: panels in a grid, each with queries of the chosen data source."""
+    """Grafana 10 can import it: panels in a grid, each with queries of the chosen data source."""
     board = json.loads((examples / "dashboard.json").read_text())
     assert board["schemaVersion"] == 38 and board["id"] is None and board["uid"]
     names = [variable["name"] for variable in board["templating"]["list"]]

@@ -14,7 +14,7 @@
 #define PROCESSES_MAX 64
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID = 2, TOO_SMALL = 7, UNKNOWN = 999 };
+enum { SUCCESS = 0, TOO_SMALL = 7, UNKNOWN = 999 };
 
 struct memory {
     unsigned long long total, free, used;

@@ -32,7 +32,7 @@ def check_nothing(m):
 
 
 def check_pool(m):
-    """What is shown of a pool is what the pool says itself."""
+    """A pool is shown as the pool itself says."""
     program = m.start("train.py", rank=3, world=8, labels="pod=train-3,namespace=ml")
     for seed, device in ((1, 0), (2, 1)):
         reserved, allocated = map(int, program.tell("pool", "native", device, GIB, seed, 700))

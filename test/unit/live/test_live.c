@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a program shows, read by another process: the figures are the pool's, each moment is
+ * A program's page, read by another process: the figures are the pool's, each moment is
  * whole, a killed writer is known, and files that are no pages are refused.
  */
 #include "support/cmocka.h"
