@@ -90,27 +90,22 @@ exporter_read_address(const char *text, struct exporter_address *address)
         return false;
     if (has_brackets)
         return read_six(host, port, address);
-    return read_four(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, address);
+    return read_four(strcasecmp(host, "localhost") == 0 ? "127.0.0.1" : host, port,
+                     address);
 }
 
 bool
 exporter_is_near_host(const char *host)
 {
-    char name[INET6_ADDRSTRLEN + 3], number[INET6_ADDRSTRLEN + 16];
+    char text[EXPORTER_ADDRESS_BYTES];
     struct exporter_address address;
     if (!host)
         return true;
-    size_t length = strcspn(host, "]") + (host[0] == '[');
-    if (host[0] != '[')
-        length = strcspn(host, ":");
-    const char *port = length <= strlen(host) ? host + length : "";
-    if (length >= sizeof name || strlen(host) < length || (*port && *port != ':'))
-        return false;
-    snprintf(name, sizeof name, "%.*s", (int)length, host);
-    if (strcasecmp(name, "localhost") == 0)
-        snprintf(name, sizeof name, "localhost");
-    snprintf(number, sizeof number, "%s%s", name, *port ? port : ":80");
-    return exporter_read_address(number, &address);
+    const char *bracket = strrchr(host, ']');
+    bool has_port = strchr(bracket ? bracket : host, ':');
+    int length = snprintf(text, sizeof text, "%s%s", host, has_port ? "" : ":80");
+    return length >= 0 && (size_t)length < sizeof text &&
+           exporter_read_address(text, &address);
 }
 
 /* --- listening ---------------------------------------------------------------------------- */
