@@ -98,8 +98,7 @@ put_detail(struct writer *w, const struct dry_live_detail *d, uint64_t now_ns)
         writer_put(w, "null");
         return;
     }
-    writer_format(w, "{\"age_s\":%.3f",
-                  now_ns > d->at_ns ? (double)(now_ns - d->at_ns) / 1e9 : 0);
+    writer_format(w, "{\"age_s\":%.3f", live_detail_age(d, now_ns));
     put_number(w, "reserved", d->reserved);
     put_number(w, "pending", d->pending);
     put_number(w, "releasable", d->releasable);

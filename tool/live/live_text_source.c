@@ -84,7 +84,7 @@ print_sums(const struct watch_source *s, uint64_t now_ns, const struct term *ter
     print_row(term, "  releasable", d->releasable, "given back before anything fails");
     print_row(term, "  stranded", d->stranded, "free, but beside something in use");
     print_row(term, "largest hole", d->largest_hole, "");
-    double age = now_ns > d->at_ns ? (double)(now_ns - d->at_ns) / 1e9 : 0;
+    double age = live_detail_age(d, now_ns);
     if (age >= s->age_s + 2)
         fprintf(term->out, "      as its blocks were %s ago\n",
                 live_format_seconds(age, text));

@@ -185,6 +185,12 @@ live_format_seconds(double seconds, char text[TERM_NUMBER_BYTES])
     return text;
 }
 
+double
+live_detail_age(const struct dry_live_detail *detail, uint64_t now_ns)
+{
+    return now_ns > detail->at_ns ? (double)(now_ns - detail->at_ns) / 1e9 : 0;
+}
+
 /* A rate that a double can hold and bytes cannot is shown as the most bytes. */
 static uint64_t
 whole(double value)

@@ -44,6 +44,8 @@ void live_name_devices(const struct watch_process *process, char text[LIVE_WORDS
 const char *live_format_bytes(uint64_t bytes, char text[TERM_NUMBER_BYTES]);
 /* "+12.00 MiB/s: full in 52 s at this rate", "steady", "not known". */
 void live_format_trend(const struct watch_source *source, char text[LIVE_WORDS_BYTES]);
+/* Seconds since the blocks of a detail were walked, which has a time. */
+double live_detail_age(const struct dry_live_detail *detail, uint64_t now_ns);
 /* "3 min": one unit, for what is no promise. */
 const char *live_format_seconds(double seconds, char text[TERM_NUMBER_BYTES]);
 /* Printable text of at most so many columns, at least 4; what is longer loses its middle. */
