@@ -5,28 +5,14 @@ import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-from drystone import _live
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test/golden/exporter")]
 from drystone._call import CError, check, declare
+from pages import Program, Source
 
-U32, U64, I32, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int64
+U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 POINTER = ctypes.c_void_p
 LIMIT_S = 300
-
-
-class Source(ctypes.Structure):
-    """struct dry_live_source"""
-
-    _fields_ = [("kind", U32), ("device", I32), ("name", ctypes.c_char * 32),
-                ("uuid", ctypes.c_char * 48), ("updated_ns", U64), ("updates", U64),
-                ("figures", _live.Figures), ("detail", _live.Detail)]
-
-
-class Program(ctypes.Structure):
-    """struct dry_live_program"""
-
-    _fields_ = [("process", U64), ("started_ns", U64), ("rank", I32), ("world", I32),
-                ("name", ctypes.c_char * 128), ("labels", ctypes.c_char * 256)]
 
 
 class Answer(ctypes.Structure):
