@@ -20,7 +20,7 @@ NODES = 64
 # Measured on one core of an Intel Xeon, 2026-11-27: see doc/benchmarks.md, "A fleet".
 CORE_MB_S = 650.0  # a file of 500 MB read, explained, and made a row
 JUDGE_ROW_S = 74e-6  # rows read back and judged, of 512 and 2,048
-MESSAGE_S = 30e-6  # the first process answers, or keeps a row
+MESSAGE_S = 85e-6  # both ends of one, of 2,048 files of 0.1 MB by two ranks and by two threads
 NAP_S = 250e-6  # it sleeps half a millisecond while nobody asks
 SEARCH_S = 4.0  # settings replayed on eight ranks that decide, side by side
 LINK_MB_S = 12500.0  # a node's own, 100 Gbit/s

@@ -225,6 +225,8 @@ print_list(const struct watch *watch, const char *wanted, const struct term *ter
     if (watch->process_count == 0) {
         fprintf(term->out, "  none%s\n",
                 watch->device_count ? "" : " that shows a page of its memory");
+        fprintf(term->out, "  a program has one under: "
+                           "drystone run --watch -- python train.py\n");
         return true;
     }
     bool is_fine = live_text_processes(watch, wanted, term);
