@@ -1242,7 +1242,7 @@ MUTANTS = {
         "#define OTHERS_MAY 022",
         "test_live", "files_that_are_no_pages_are_refused"),
     "child_removes_the_page": (
-        "live.c",
+        "live_page.c",
         "    if (!dryi_fork_mark_is_child(&live->fork)) {\n        dry_live_stop(live);",
         "    if (true) {\n        dry_live_stop(live);",
         "test_live", "a_child_has_no_part_in_the_page"),
