@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -178,7 +179,8 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
                   const struct block *o)
 {
     uint32_t its = block_shelf_beside(o);
-    if (its == FENCED || p->shelves[b->shelf]->kind != SHELF_STREAM)
+    if (its == FENCED || p->shelves[b->shelf]->kind != SHELF_STREAM ||
+        DRYI_ABLATED(foreign_merge))
         return false;
     enum shelf_kind kind = p->shelves[its]->kind;
     if (kind == SHELF_HOLES ||

@@ -14,6 +14,7 @@
  * lain. Where there is no memory for them nothing is found, and tables do.
  */
 
+#include "base/ablate.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
 
@@ -24,7 +25,7 @@ void
 dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span)
 {
     const struct span *s = &p->spans[span];
-    if (p->conf.small_max < STRETCH_MIN)
+    if (p->conf.small_max < STRETCH_MIN || DRYI_ABLATED(finder))
         return;
     struct finder finder = {.range = {s->addr, s->size}, .span = span};
     finder.shift = dryi_log2_floor(p->conf.small_max);

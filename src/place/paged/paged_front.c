@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -31,6 +32,8 @@ void
 dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
 {
     size_t count = FRONT_LARGE_SIZES;
+    if (DRYI_ABLATED(fronts))
+        return;
     if (s->is_small)
         count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
     s->fronts = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->fronts);

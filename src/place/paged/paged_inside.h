@@ -15,6 +15,7 @@
  * paged_layout.c (walk), paged_check.c.
  */
 
+#include "base/ablate.h"
 #include "base/aside.h"
 #include "base/bits.h"
 #include "place/paged/paged_pool.h"
@@ -446,7 +447,7 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 {
     uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
     uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES);
-    return p->is_full && p->conf.remap && p->page_bytes > 0 &&
+    return !DRYI_ABLATED(tight) && p->is_full && p->conf.remap && p->page_bytes > 0 &&
            reserved - live < reserved / TIGHT_SHARE;
 }
 
@@ -555,7 +556,7 @@ dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct shelf *s,
                          const struct block *b)
 {
     const struct plan *plan = &p->plan;
-    return b->has_ticket && b->bin_next < plan->step_count &&
+    return !DRYI_ABLATED(heirs) && b->has_ticket && b->bin_next < plan->step_count &&
            plan->waiting[b->bin_next] == NONE && plan->waiting_count < WAITING_MAX &&
            b->span == plan->span && !p->is_full && dryi_paged_is_heirs_place(p, s, b);
 }

@@ -12,6 +12,7 @@
  * Only with the packing at hand streams are waited for and pages move.
  */
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -80,7 +81,8 @@ is_worth_it(const struct dryi_paged *p)
     uint64_t live =
         tally_all(p, TALLY_ALLOCATED_BYTES) + tally_all(p, TALLY_PENDING_BYTES);
     uint64_t peak = dryi_paged_active_peak(p);
-    return live + dryi_forecast_get_peak(p->hints) >= peak - peak / PEAK_SHARE;
+    return live + dryi_forecast_get_peak(p->hints) >= peak - peak / PEAK_SHARE ||
+           DRYI_ABLATED(peak_share);
 }
 
 /* Requests of a period, and runs of what is alive: more would take too long to pack. */

@@ -6,6 +6,7 @@
  * beyond the budget; and when device or limit refuse, everything that can be waited for.
  */
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "place/paged/paged_inside.h"
 
@@ -23,7 +24,7 @@ frees_more_behind(const struct dryi_paged *p, uint64_t addr, uint64_t rest,
     int64_t first = (int64_t)(((addr + rest) & ~mask) - ((addr + mask) & ~mask));
     uint64_t begin = addr + bytes;
     int64_t last = (int64_t)(((begin + rest) & ~mask) - ((begin + mask) & ~mask));
-    return (first > last) & (first > 0);
+    return (first > last) & (first > 0) & !DRYI_ABLATED(ends);
 }
 
 /*
@@ -191,7 +192,7 @@ static void
 adapt_budget(struct dryi_paged *p)
 {
     uint64_t requests = p->requests - p->window_request;
-    if (requests < WINDOW)
+    if (requests < WINDOW || DRYI_ABLATED(adapt))
         return;
     double rate = (double)p->window_remaps * 1000 / (double)requests;
     double most = p->conf.budget + BUDGET_STEP;
@@ -232,7 +233,7 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
     uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES) + r->bytes;
     uint64_t peak = dryi_paged_active_peak(p);
     uint64_t accepted = live + pending_accepted(p);
-    if (peak > accepted)
+    if (peak > accepted && !DRYI_ABLATED(pending_cap))
         peak = accepted;
     uint64_t most = live > peak ? live : peak;
     uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES) + p->page_bytes;
@@ -284,7 +285,7 @@ flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot
                 enum rung rung)
 {
     bool is_beyond = rung != RUNG_BUDGET;
-    if (is_beyond)
+    if (is_beyond || DRYI_ABLATED(two_flushes))
         dryi_paged_flush(p);
     else
         dryi_paged_flush_large(p);
@@ -540,6 +541,8 @@ take_held_back(struct dryi_paged *p, const struct request *r)
 {
     uint32_t skipped = NONE;
     unsigned waits = 0;
+    if (DRYI_ABLATED(held_back))
+        return NONE;
     while (waits < AHEAD_MAX && tally_all(p, TALLY_PENDING_BYTES) > pending_accepted(p) &&
            dryi_paged_wait_oldest(p, &skipped))
         waits++;
@@ -553,7 +556,7 @@ static uint32_t
 take_completed(struct dryi_paged *p, const struct request *r)
 {
     uint32_t before = p->waiting_uses;
-    if (before == 0 || p->progress_is_told)
+    if (before == 0 || p->progress_is_told || DRYI_ABLATED(completed))
         return NONE;
     dryi_paged_process(p, PROCESS_MISS, UINT32_MAX);
     return p->waiting_uses < before ? dryi_paged_take_own(p, r) : NONE;

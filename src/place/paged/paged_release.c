@@ -4,6 +4,7 @@
  * Giving back: free blocks to everybody, pages to the stock and from there to the device.
  */
 
+#include "base/ablate.h"
 #include "place/paged/paged_inside.h"
 
 /* --- blocks ------------------------------------------------------------------------------- */
@@ -168,7 +169,9 @@ steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
     uint32_t shelf =
-        a->steal_turn == NONE || is_thorough(steal) ? a->shelves : a->steal_turn;
+        a->steal_turn == NONE || is_thorough(steal) || DRYI_ABLATED(steal_turn)
+            ? a->shelves
+            : a->steal_turn;
     unsigned looked = 0;
     for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
         bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
@@ -449,7 +452,7 @@ bool
 dryi_paged_gather(struct dryi_paged *p)
 {
     uint64_t cost = (uint64_t)(p->block_count - p->dead.count) + p->stream_count;
-    if (p->requests - p->gathered_request < cost / GATHER_SHARE ||
+    if (DRYI_ABLATED(gather) || p->requests - p->gathered_request < cost / GATHER_SHARE ||
         (double)tally_all(p, TALLY_RESERVED_BYTES) <
             GATHER_FACTOR * (double)dryi_paged_active_peak(p))
         return false;

@@ -7,6 +7,7 @@
  * bounded number of blocks, which places like an exact best fit at a bounded cost.
  */
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -72,6 +73,8 @@ scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64
     uint64_t best_size = UINT64_MAX, best_addr = UINT64_MAX;
     for (unsigned i = 0; at != end && i < SCAN_MAX; i++) {
         const struct block *b = &p->blocks[at];
+        if (DRYI_ABLATED(best_of_bin) && b->size >= size)
+            return at;
         bool is_smaller = b->size < best_size;
         bool is_lower = (b->size == best_size) & (b->addr < best_addr);
         bool is_better = (b->size >= size) & (is_smaller | is_lower);

@@ -11,6 +11,7 @@
  * candidates, however long: if pages could be had for any spot, they can for the one found then.
  */
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "place/paged/paged_inside.h"
 
@@ -228,6 +229,8 @@ is_better(const struct spot *a, const struct spot *b, enum search_kind kind)
         return a->fresh < b->fresh;
     if (a->cost != b->cost)
         return a->cost < b->cost;
+    if (DRYI_ABLATED(spot_ties))
+        return a->addr < b->addr;
     if (a->gaps != b->gaps)
         return a->gaps < b->gaps;
     if (a->slack != b->slack)

@@ -9,6 +9,7 @@
  * there is none at all.
  */
 
+#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -186,7 +187,8 @@ end_use(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
-    b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
+    b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch) &&
+                  !DRYI_ABLATED(apart);
     if (b->is_apart)
         dryi_paged_plan_note_handed(p, s->stream);
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_ABLATE_H
+#define DRYI_ABLATE_H
+
+/*
+ * Switches that take one mechanism out of a build, to see what gets worse without the mechanism:
+ *
+ *     meson setup build-without -Dablate=tight        and bench/ablate.py for all of them
+ *
+ *     if (DRYI_ABLATED(tight))
+ *         return false;
+ *
+ * Whatever is named here has a row in doc/benchmarks.md. A mechanism without a row that gets worse
+ * has no place in the sources. In a build without the option each is the constant 0.
+ */
+
+#define DRYI_ABLATED(name) (DRYI_ABLATE_##name)
+
+#ifndef DRYI_ABLATE_held_back /* the host waits while too much is pending */
+#define DRYI_ABLATE_held_back 0
+#endif
+#ifndef DRYI_ABLATE_pending_cap /* the budget's peak leaves out what is pending beyond what was allocated */
+#define DRYI_ABLATE_pending_cap 0
+#endif
+#ifndef DRYI_ABLATE_completed /* a miss looks at 64 streams more for what is over */
+#define DRYI_ABLATE_completed 0
+#endif
+#ifndef DRYI_ABLATE_adapt /* the budget grows while pages move too often */
+#define DRYI_ABLATE_adapt 0
+#endif
+#ifndef DRYI_ABLATE_apart /* blocks whose place goes to another stream are not merged */
+#define DRYI_ABLATE_apart 0
+#endif
+#ifndef DRYI_ABLATE_best_of_bin /* a bin is scanned for the best fit of 16 */
+#define DRYI_ABLATE_best_of_bin 0
+#endif
+#ifndef DRYI_ABLATE_ends /* a request lies at the end that leaves more whole pages */
+#define DRYI_ABLATE_ends 0
+#endif
+#ifndef DRYI_ABLATE_two_flushes /* small fronts are flushed beyond the budget alone */
+#define DRYI_ABLATE_two_flushes 0
+#endif
+#ifndef DRYI_ABLATE_peak_share /* a period far below the peak is no plan */
+#define DRYI_ABLATE_peak_share 0
+#endif
+#ifndef DRYI_ABLATE_steal_turn /* pages are taken from streams in turns */
+#define DRYI_ABLATE_steal_turn 0
+#endif
+#ifndef DRYI_ABLATE_tight /* a nearly full device is searched for the fewest pages */
+#define DRYI_ABLATE_tight 0
+#endif
+#ifndef DRYI_ABLATE_gather /* now and then all that streams hold is gathered */
+#define DRYI_ABLATE_gather 0
+#endif
+#ifndef DRYI_ABLATE_spot_ties /* of spots with as many pages, that with fewer gaps and less slack */
+#define DRYI_ABLATE_spot_ties 0
+#endif
+#ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
+#define DRYI_ABLATE_foreign_merge 0
+#endif
+#ifndef DRYI_ABLATE_heirs /* a block waits for the request that the plan has there next */
+#define DRYI_ABLATE_heirs 0
+#endif
+#ifndef DRYI_ABLATE_finder /* large blocks are found by their address */
+#define DRYI_ABLATE_finder 0
+#endif
+#ifndef DRYI_ABLATE_fronts /* small blocks are kept whole, by size */
+#define DRYI_ABLATE_fronts 0
+#endif
+
+#endif
