@@ -4,8 +4,10 @@
 src/base/ablate.h names the mechanisms. For each a release without it is built (-Dablate=NAME), and
 replays every trace of `bench/run pool`, with the plan and without. Figures are ratios to the peak of
 what the program had asked for and not given back, as there; calls, their modelled time and pages
-that moved are sums. Then come the steady state of programs of equal steps, and the times of pairs by
-bench_pool, in turns with the whole allocator, as ratios to its own; not with the word "memory".
+that moved are sums. The steady state of programs of equal steps stands beside them. Then come the
+programs of test/prop/attack.c, which mean ill: bytes taken for each that is alive, and calls for
+each request. Last come the times of pairs by bench_pool, in turns with the whole allocator, as ratios
+to its own; not with the word "memory".
 
 A figure that is printed as = is the whole allocator's. Times vary by some percent from run to run,
 so only the middle of the turns is told, and less than a tenth is no difference.
@@ -24,8 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLACES = ("paged", pool.WITHOUT_PLAN)
 TURNS = 3
 WHOLE = "nothing"
-ALL_OFF = ("held_back", "pending_cap", "completed", "adapt", "apart", "best_of_bin", "ends",
-           "two_flushes", "peak_share", "steal_turn")
+ATTACKS = "test/unit/test_attack"
 
 
 def find_names():
@@ -35,10 +36,10 @@ def find_names():
 
 def build(folder, names):
     option = f"-Dablate={','.join(names)}"
-    subprocess.run(["meson", "setup", folder, ROOT, "--buildtype=release", "-Dtests=false", option],
+    subprocess.run(["meson", "setup", folder, ROOT, "--buildtype=release", option],
                    check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["ninja", "-C", folder, "tool/drystone", "bench/bench_pool",
-                    "bench/make_workload"], check=True, stdout=subprocess.DEVNULL)
+                    "bench/make_workload", ATTACKS], check=True, stdout=subprocess.DEVNULL)
 
 
 class Figures:
@@ -77,6 +78,17 @@ def measure(tool, traces):
             if steady:
                 table["paged"].steady_reserved.append(steady["reserved_peak_bytes"] / live)
                 table["paged"].steady_calls += steady["driver_calls"]
+    return table
+
+
+def attack(program):
+    """{attack: (bytes taken / alive, calls a request)} of paged: what the test prints first of each."""
+    result = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+    table = {}
+    for name, calls, taken in re.findall(
+            r"^(.{14}) .* requests, (\S+) driver calls each, taken / alive (\S+)$", result.stdout,
+            re.MULTILINE):
+        table.setdefault(name.strip(), (float(taken), float(calls)))
     return table
 
 
@@ -136,11 +148,21 @@ def print_place(place, tables):
         print(line)
 
 
+def print_attacks(tables):
+    for column, (what, form) in enumerate((("taken / alive", ".2f"), ("calls each", ".2f"))):
+        whole = tables[WHOLE]
+        print(f"\n{what:14}" + "".join(f"{name:>15}" for name in whole))
+        for title, table in tables.items():
+            texts = [text_of(table[name][column], None if title == WHOLE else whole[name][column], form)
+                     for name in whole]
+            print(f"{title:14}" + "".join(f"{text:>15}" for text in texts))
+
+
 def print_times(folder, titles, short):
     print(f"\n{'time, to all':14}{'pairs':>9}{'streams':>9}{'threads':>9}")
     for title in titles:
         ratios = compare_times(folder / WHOLE / "bench/bench_pool",
-                               folder / title.replace(" ", "-") / "bench/bench_pool", short)
+                               folder / title / "bench/bench_pool", short)
         print(f"{title:14}" + "".join(f"{ratios.get(which, 0):9.2f}"
                                       for which in ("pairs", "streams", "threads")))
 
@@ -151,17 +173,16 @@ def run(short, has_times, names):
     if wrong:
         raise SystemExit(f"src/base/ablate.h names no {', '.join(wrong)}")
     wanted = {WHOLE: ()} | {name: (name,) for name in names or known}
-    if not names:
-        wanted["ten at once"] = tuple(name for name in ALL_OFF if name in known)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for title, without in wanted.items():
-            build(folder / title.replace(" ", "-"), without)
+            build(folder / title, without)
         first = folder / WHOLE
         traces = pool.make_traces(first / "bench/make_workload", folder, short)
-        tables = {title: measure(folder / title.replace(" ", "-") / "tool/drystone", traces)
+        tables = {title: measure(folder / title / "tool/drystone", traces)
                   for title in wanted}
         for place in PLACES:
             print_place(place, tables)
+        print_attacks({title: attack(folder / title / ATTACKS) for title in wanted})
         if has_times:
             print_times(folder, list(wanted)[1:], short)

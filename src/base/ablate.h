@@ -22,30 +22,6 @@
 #ifndef DRYI_ABLATE_pending_cap /* the budget's peak leaves out what is pending beyond what was allocated */
 #define DRYI_ABLATE_pending_cap 0
 #endif
-#ifndef DRYI_ABLATE_completed /* a miss looks at 64 streams more for what is over */
-#define DRYI_ABLATE_completed 0
-#endif
-#ifndef DRYI_ABLATE_adapt /* the budget grows while pages move too often */
-#define DRYI_ABLATE_adapt 0
-#endif
-#ifndef DRYI_ABLATE_apart /* blocks whose place goes to another stream are not merged */
-#define DRYI_ABLATE_apart 0
-#endif
-#ifndef DRYI_ABLATE_best_of_bin /* a bin is scanned for the best fit of 16 */
-#define DRYI_ABLATE_best_of_bin 0
-#endif
-#ifndef DRYI_ABLATE_ends /* a request lies at the end that leaves more whole pages */
-#define DRYI_ABLATE_ends 0
-#endif
-#ifndef DRYI_ABLATE_two_flushes /* small fronts are flushed beyond the budget alone */
-#define DRYI_ABLATE_two_flushes 0
-#endif
-#ifndef DRYI_ABLATE_peak_share /* a period far below the peak is no plan */
-#define DRYI_ABLATE_peak_share 0
-#endif
-#ifndef DRYI_ABLATE_steal_turn /* pages are taken from streams in turns */
-#define DRYI_ABLATE_steal_turn 0
-#endif
 #ifndef DRYI_ABLATE_tight /* a nearly full device is searched for the fewest pages */
 #define DRYI_ABLATE_tight 0
 #endif

@@ -31,11 +31,6 @@ MUTANTS = {
         "b->size >= size && b->epoch <= epoch",
         "b->size >= size && b->epoch >= epoch",
         "prop_paged", "paged_keeps_the_contract"),
-    "alone_in_its_bin_is_enough": (
-        "paged_shelf.c",
-        "return p->blocks[at].size >= size ? at : NONE;",
-        "return at;",
-        "prop_paged", "paged_keeps_the_contract"),
     "end_of_a_list_left": (
         "paged_shelf.c",
         "    b->bin_prev = s->end;\n",
@@ -251,11 +246,6 @@ MUTANTS = {
         "        a->last_shelf = a->last_stream = NONE;\n",
         "        a->last_shelf = shelf;\n",
         "prop_paged", "paged_keeps_the_contract"),
-    "gone_shelf_is_stolen_from_next": (
-        "paged_shelf.c",
-        "        a->steal_turn = s->next;\n",
-        "        a->steal_turn = shelf;\n",
-        "test_gone", "stream_whose_turn_it_is_goes"),
     "gone_shelf_is_found": (
         "paged_shelf.c",
         "    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));\n",
@@ -271,11 +261,6 @@ MUTANTS = {
         "            s->block_count == 0)\n            drop_shelf",
         "            s->octaves == 0)\n            drop_shelf",
         "prop_paged", "paged_keeps_the_contract"),
-    "large_fronts_left": (
-        "paged_front.c",
-        "    any |= flush_list(p, false);\n",
-        "",
-        "test_paged_front", "large_blocks_of_a_front_go_with_the_cache"),
     "addresses_do_not_come_back": (
         "paged_ladder.c",
         "dryi_paged_return_addresses(p, oom))",
@@ -593,11 +578,6 @@ MUTANTS = {
         "dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes)",
         "NONE",
         "test_paged_front", "unknown_blocks_come_from_the_front"),
-    "cut_of_what_stays_apart": (
-        "paged.c",
-        "b->state = BLOCK_USED;\n    b->is_apart = false;",
-        "b->state = BLOCK_USED;",
-        "test_paged_plan", "nothing_is_given_over_too_early"),
     "run_left_out": (
         "paged_spot.c",
         "return least <= pages_of(best, search->kind);",
@@ -620,8 +600,8 @@ MUTANTS = {
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "too_small_block": (
         "paged_shelf.c",
-        "(b->size >= size) & (is_smaller",
-        "(b->size + GRAIN >= size) & (is_smaller",
+        "if (p->blocks[at].size >= size)",
+        "if (p->blocks[at].size + GRAIN >= size)",
         "prop_paged", "paged_keeps_the_contract"),
     "unchecked_hint": (
         "paged_plan.c",

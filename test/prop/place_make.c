@@ -63,7 +63,6 @@ static enum dry_status
 make_paged(struct place_ops *ops, const uint8_t *header)
 {
     static const double budgets[] = {1.0, 1.02, 1.05, 1.05, 1.05, 1.25, 2.0, 8.0};
-    static const uint32_t remap_limits[] = {0, 1, 50, 50, 50, 50, 1000, 100000};
     static const uint64_t small[] = {4 * DRYI_KIB, 64 * DRYI_KIB, DRYI_MIB};
     struct dryi_paged_options options = {
         .device = place_device_get(&ops->device),
@@ -79,7 +78,6 @@ make_paged(struct place_ops *ops, const uint8_t *header)
     conf->reuse_passed = !(header[3] & 16);
     conf->reuse_waiting = !(header[3] & 32);
     conf->budget = budgets[header[4] & 7];
-    conf->remap_limit = remap_limits[header[4] >> 3 & 7];
     if ((header[6] & 15) < 3)
         conf->small_max = small[header[6] & 15];
     if (header[6] & 16)

@@ -18,8 +18,7 @@
 #define REACH 32u        /* how far from its place a position is sought */
 #define CONTEXT 3u       /* letters that must agree there */
 #define SKIPPED_SPARE 4u /* hints that any period may miss */
-#define STREAM_MASK (UINT32_MAX >> 1)
-#define PATIENCE 4u /* times what it lived: how long a period that broke must wait */
+#define PATIENCE 4u      /* times what it lived: how long a period that broke must wait */
 
 enum dry_status
 dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **hints,
@@ -151,7 +150,6 @@ follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *h
         hint->step = h->position;
         hint->offset = step->offset;
         hint->heir = step->heir;
-        record->is_handed = step->is_handed;
     }
     if (++h->position == h->step_count)
         end_period(h);
@@ -193,7 +191,7 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
     *record = (struct hints_record){
         .letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
         .grains = grains_of(rounded),
-        .stream = stream & STREAM_MASK};
+        .stream = (uint32_t)stream};
     h->now++;
     if (h->state != HINTS_LEARNING)
         follow(h, record, &hint);
@@ -215,18 +213,16 @@ dryi_forecast_refused(struct dryi_forecast *h)
 {
     DRYI_ASSERT(h->now > h->oldest);
     h->refused++;
-    hints_record_at(h, h->now - 1)->is_handed = false;
 }
 
-bool
+void
 dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
 {
     struct hints_record *record = record_of(h, ticket);
     if (!record || record->gap > 0)
-        return false;
+        return;
     record->gap = (uint32_t)h->now - ticket;
     record->epoch = (uint32_t)epoch;
-    return record->is_handed;
 }
 
 static struct hints_pass *
@@ -274,19 +270,13 @@ dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t 
     if (h->state != HINTS_PLANNED || step >= h->step_count)
         return false;
     const struct hints_step *s = &h->steps[step];
-    return s->offset == offset && s->size == size && s->stream == (stream & STREAM_MASK);
+    return s->offset == offset && s->size == size && s->stream == (uint32_t)stream;
 }
 
 uint32_t
 dryi_forecast_get_period(const struct dryi_forecast *h)
 {
     return h->state == HINTS_LEARNING ? 0 : h->step_count;
-}
-
-uint64_t
-dryi_forecast_get_peak(const struct dryi_forecast *h)
-{
-    return h->state == HINTS_LEARNING ? 0 : h->peak;
 }
 
 void

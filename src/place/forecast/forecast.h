@@ -50,10 +50,10 @@ struct dryi_hint dryi_forecast_request(struct dryi_forecast *hints, uint64_t rou
 /* The last request could not go where its hint wished. */
 void dryi_forecast_refused(struct dryi_forecast *hints);
 /*
- * The block with this ticket is freed, and was so in this epoch of its stream; 0: nobody else
- * will ever have its memory. True: by the plan its place goes to another stream next.
+ * Note that the block with this ticket is freed, in this epoch of its stream; 0: nobody else will
+ * ever have its memory.
  */
-bool dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket, uint64_t epoch);
+void dryi_forecast_freed(struct dryi_forecast *hints, uint32_t ticket, uint64_t epoch);
 
 #define DRYI_HINT_ANYBODY UINT32_MAX
 
@@ -79,8 +79,6 @@ bool dryi_forecast_is_step_at(const struct dryi_forecast *hints, uint32_t step,
 
 /* Requests of the period that is known; 0: none is. */
 uint32_t dryi_forecast_get_period(const struct dryi_forecast *hints);
-/* The most bytes that live at once in the period, its begin's among them; 0: none is known. */
-uint64_t dryi_forecast_get_peak(const struct dryi_forecast *hints);
 
 /* A range that outlives the period: it is taken throughout. */
 struct dryi_obstacle {

@@ -26,8 +26,7 @@ struct hints_record {
     uint32_t
         epoch; /* of its stream, when it was freed, its low bits; 0: alive, not known */
     uint32_t gap; /* requests from it to its free; 0: alive */
-    uint32_t stream : 31;
-    uint32_t is_handed : 1; /* it lies where the plan has it, and that is given over */
+    uint32_t stream;
 };
 #define HINTS_GRAIN UINT64_C(512)
 
@@ -43,9 +42,8 @@ struct hints_step {
     uint64_t offset; /* the wish; DRYI_HINT_NONE: none */
     uint64_t size;
     uint32_t end; /* freed before so many requests from the period's begin; 0: never */
-    uint32_t stream : 31;
-    uint32_t is_handed : 1; /* its place goes to another stream next */
-    uint32_t heir;          /* the step it goes to whole; DRYI_STEP_NONE */
+    uint32_t stream;
+    uint32_t heir; /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
 /*
@@ -92,7 +90,6 @@ struct dryi_forecast {
     struct hints_step *steps;
     uint32_t step_count, step_capacity;
     uint64_t period_number; /* of all found so far */
-    uint64_t peak;          /* of live bytes in the period */
     uint32_t position;      /* the step that comes next */
     uint32_t skipped;       /* in this period */
     uint64_t followed;      /* requests since the period was found */

@@ -3,8 +3,7 @@
 /*
  * The next owner of each place, by the packing, time being a circle.
  *
- * A place that goes to another stream next is handed over: an event behind the free lets that
- * stream have it without a wait. A place that goes whole to one life of the same stream has an
+ * A place that goes to another stream next is handed over, and costs that stream a wait. A place that goes whole to one life of the same stream has an
  * heir: the block there need not be merged with anything, to be cut out again. A packing cares for
  * height alone, and many a life can have the place of an equal one of its stream just as well. It
  * is moved there, which takes no more memory, for something lies there anyway.

@@ -151,19 +151,6 @@ turn(struct hints_step *steps, struct hints_step *spare, uint32_t count, uint32_
     memcpy(steps, spare, count * sizeof *steps);
 }
 
-/* The crossing bytes are summed. */
-static uint64_t
-find_peak(const struct hints_step *steps, uint32_t count)
-{
-    uint64_t peak = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t own = steps[i].end == 0 ? 0 : steps[i].size;
-        uint64_t live = dryi_add_saturating(steps[i].offset, own);
-        peak = live > peak ? live : peak;
-    }
-    return peak;
-}
-
 static uint32_t
 quietest(const struct hints_step *steps, uint32_t count)
 {
@@ -208,7 +195,6 @@ take_period(struct dryi_forecast *h, uint32_t period)
                                        .heir = DRYI_STEP_NONE};
     }
     sum_crossing(steps, period);
-    h->peak = find_peak(steps, period);
     uint32_t first = quietest(steps, period);
     turn(steps, steps + period, period, first);
     dryi_memory_free(m, h->steps, h->step_capacity, sizeof *h->steps);

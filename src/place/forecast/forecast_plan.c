@@ -383,13 +383,11 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
     for (uint32_t i = 0; i < h->step_count; i++) {
         h->steps[i].offset = DRYI_HINT_NONE;
         h->steps[i].heir = DRYI_STEP_NONE;
-        h->steps[i].is_handed = false;
     }
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;
         struct hints_step *step = &h->steps[job->lives[k].step];
         step->offset = job->offsets[k];
-        step->is_handed = job->lives[k].is_handed;
         step->heir = job->lives[k].heir;
         info->height = end > info->height ? end : info->height;
     }

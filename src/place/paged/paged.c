@@ -108,8 +108,7 @@ init_maps(struct dryi_paged *p)
     p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = p->first_fence = NONE;
-    p->first_fronted[0] = p->first_fronted[1] = NONE;
+    p->last_stream = p->first_fence = p->first_fronted = NONE;
     p->dead_owner = p->owners_by_id = p->first_idle = p->last_idle = NONE;
     p->plan.span = NONE;
     p->block_count = 1; /* NIL has none */
@@ -145,7 +144,6 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     if (!r->is_at_front)
         dryi_paged_front_forget(p, b);
     b->state = BLOCK_USED;
-    b->is_apart = false;
     b->uses = NONE;
     b->requested = r->size;
     b->has_ticket = r->has_ticket;
@@ -397,7 +395,6 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     p->memory = memory;
     p->device = options->device;
     p->conf = options->conf;
-    p->budget = p->conf.budget;
     p->observer = options->observer;
     p->progress_is_told = options->progress_is_told;
     p->streams_kept = options->streams_kept ? options->streams_kept : STREAMS_KEPT;

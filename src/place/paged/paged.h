@@ -20,10 +20,8 @@
  *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
  *      at most 1024 blocks of a shelf); large too, of sizes that repeat, while threads share
  *      the fronts (place.h)
- *   2  from the stream's own shelf: bins of 32 octaves by 32, the own bin scanned for the best
- *      fit over at most 16 blocks, the first that fits exactly at once, else the lowest bin
- *      above, scanned alike; ties to the lowest address; at that end of the block where more
- *      whole pages stay free
+ *   2  from the stream's own shelf: bins of 32 octaves by 32, the first that fits among 16 blocks
+ *      of the own bin, else of the lowest bin above
  *   3  from everybody's shelf, once more after the fronts were flushed: the own ones until it is
  *      enough, then all
  *   4  from another stream's shelf, where the order is known, then where an event has passed
@@ -39,9 +37,6 @@
  *      free block; then the free blocks of USE_ON_OOM pools; else NO_SPACE.
  * On a full device with less than a quarter of it free, large requests go straight to the spot
  * that needs the fewest pages, mapped or not: a few microseconds for the last percents.
- * While pages are remapped too often (more than remap_limit a thousand requests), the budget
- * grows by 0.01, and returns when it is quiet; without bound, in such steps, where they are 40
- * times too many.
  *
  * Large requests of the default pool are told to the hints (place/forecast/forecast.h). Once their period
  * is known it is planned, in one span, around what is alive: it is packed, at once or by whoever
@@ -52,9 +47,8 @@
  * plan that would need more pages than there are is not taken. A wrong hint is refused, and can
  * cost memory or time, nothing else.
  *
- * Where the plan gives a place to another stream next, the free block is kept apart from its
- * neighbours, so that its epoch stays what it is, and an event is recorded behind it by the next
- * request. So many waits are put in a period as places change streams in it, and a few more.
+ * Where the plan gives a place to another stream next, that stream may be made to wait for it: so
+ * many waits are put in a period as places change streams in it, and a few more.
  *
  * Pages of the default pool move, and those of pools without users. A private pool keeps its
  * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without
@@ -70,8 +64,7 @@
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a span lie gapless in address order and fill it; it is on its arena's list
- *   P2  no two neighbours are both holes, or both free on the same shelf, but for those that
- *       a plan keeps apart
+ *   P2  no two neighbours are both holes, or both free on the same shelf
  *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when
  *       the bin is not empty
  *   P4  every page lies under exactly one place, or in the stock; a page lies under every
@@ -95,10 +88,10 @@
  *
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
- *            block. While blocks wait, a request asks 4 streams about 8 events each, a miss 64
- *            more about all, in turns. For a new stream 256 others are looked at, at most, twice
- *            where many are gone, and 4096 of their free blocks and shelves; for a stream that is
- *            new to a private pool 4 shelves of others for each of its own. The first request
+ *            block. While blocks wait, a request asks 4 streams about 8 events each, in turns. For
+ *            a new stream 256 others are looked at, at most, twice where many are gone, and 4096 of
+ *            their free blocks and shelves; for a stream that is new to a private pool 4 shelves of
+ *            others for each of its own. The first request
  *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
  *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in
  *            the first span, 4 bytes for 64 KiB lead to them.
@@ -113,14 +106,13 @@
 #include "place/place.h"
 
 struct dryi_paged_conf {
-    uint64_t small_max;   /* bytes; default 64 KiB */
-    double budget;        /* reserved / peak live before pages move; default 1.05 */
-    uint32_t remap_limit; /* pages a thousand requests; default 50 */
-    bool reuse_ordered;   /* cudaMemPoolReuseFollowEventDependencies; default on */
-    bool reuse_passed;    /* cudaMemPoolReuseAllowOpportunistic; default on */
-    bool reuse_waiting;   /* cudaMemPoolReuseAllowInternalDependencies; default on */
-    bool remap;           /* default on; off: pages move to prevent an OOM alone */
-    bool plan; /* default on; periods are learnt and planned, where pages move */
+    uint64_t small_max; /* bytes; default 64 KiB */
+    double budget;      /* reserved / peak live before pages move; default 1.05 */
+    bool reuse_ordered; /* cudaMemPoolReuseFollowEventDependencies; default on */
+    bool reuse_passed;  /* cudaMemPoolReuseAllowOpportunistic; default on */
+    bool reuse_waiting; /* cudaMemPoolReuseAllowInternalDependencies; default on */
+    bool remap;         /* default on; off: pages move to prevent an OOM alone */
+    bool plan;          /* default on; periods are learnt and planned, where pages move */
     uint64_t span_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
     double per_process_memory_fraction; /* 1: no limit */
 };
@@ -128,7 +120,7 @@ struct dryi_paged_conf {
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
- * "budget:1.05,remap_limit:50,small_kb:64,span_mb:65536,remap:True,plan:True,
+ * "budget:1.05,small_kb:64,span_mb:65536,remap:True,plan:True,
  * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
  * per_process_memory_fraction:0.9". Options that `is_foreign` knows, another placement's, are
  * accepted and mean nothing here, but for "backend", which would promise something. Anything

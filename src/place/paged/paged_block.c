@@ -104,7 +104,7 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint3
     b->span = span;
     b->uses = NONE;
     b->state = BLOCK_DEAD;
-    b->has_ticket = b->is_apart = false;
+    b->has_ticket = false;
     b->known = KNOWN_NOT;
     if (after == NONE)
         p->spans[span].first_block = block;
@@ -135,7 +135,6 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
                               addr, p->blocks[block].size - size);
     p->blocks[rest].state = p->blocks[block].state;
     p->blocks[rest].epoch = p->blocks[block].epoch;
-    p->blocks[rest].is_apart = p->blocks[block].is_apart;
     p->blocks[block].size = size;
     return rest;
 }
@@ -186,7 +185,7 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
     if (kind == SHELF_HOLES ||
         (kind == SHELF_STREAM && (p->is_beside || !p->conf.reuse_passed)))
         return false;
-    return o->state == b->state && !(o->is_apart | b->is_apart) &&
+    return o->state == b->state &&
            (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o)) &&
            !waits_for_capture(p, b);
 }
@@ -200,8 +199,7 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     const struct block *o = &p->blocks[other];
     if (block_shelf_beside(o) != b->shelf)
         return may_merge_foreign(p, b, o);
-    return o->state == b->state && o->is_apart == b->is_apart &&
-           (!b->is_apart || o->epoch == b->epoch);
+    return o->state == b->state;
 }
 
 /* Off its shelf; an epoch of another stream is over. */
@@ -321,5 +319,4 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
     dryi_paged_shelf_remove(p, block);
     dryi_paged_block_assign(p, block, shelf);
     p->blocks[block].epoch = epoch;
-    p->blocks[block].is_apart = false;
 }

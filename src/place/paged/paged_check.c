@@ -35,7 +35,7 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (n->prev != block)
         return "P1: links between blocks go both ways";
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
-        b->shelf == n->shelf && !b->is_apart && !n->is_apart)
+        b->shelf == n->shelf)
         return "P2: two free neighbours of one shelf";
     if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
         b->state != BLOCK_HEIR)
@@ -44,8 +44,6 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
         (addr - p->finder.range.addr >= p->finder.range.size ||
          dryi_paged_find(p, addr) != block))
         return "P10: blocks that are said to be found are";
-    if (b->state != BLOCK_FREE && b->is_apart)
-        return "P2: free blocks alone are kept apart";
     return NULL;
 }
 
@@ -302,26 +300,19 @@ check_owners(const struct dryi_paged *p)
     return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
 }
 
-/* Large ones apart from small ones. */
 static const char *
 check_fronted(const struct dryi_paged *p)
 {
-    uint32_t listed = 0, fronted = 0;
+    uint32_t listed = 0, fronted = 0, last = NONE;
     for (uint32_t i = 0; i < p->shelf_count; i++)
         fronted += p->shelves[i] && p->shelves[i]->is_fronted;
-    for (int k = 0; k < 2; k++) {
-        uint32_t last = NONE;
-        for (uint32_t at = p->first_fronted[k]; at != NONE;
-             at = p->shelves[at]->next_fronted) {
-            const struct shelf *s = p->shelves[at];
-            if (!s->is_fronted || s->is_small != k || s->prev_fronted != last ||
-                ++listed > fronted)
-                return "P3: a shelf with a front is on the list of its kind";
-            last = at;
-        }
+    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
+        const struct shelf *s = p->shelves[at];
+        if (!s->is_fronted || s->prev_fronted != last || ++listed > fronted)
+            break;
+        last = at;
     }
-    return listed == fronted ? NULL
-                             : "P3: a shelf with a front is on the list of its kind";
+    return listed == fronted ? NULL : "P3: a shelf with a front is on the list of those";
 }
 
 /* The shelves of a list: how many, NONE where it does not hold together. */
@@ -357,7 +348,7 @@ check_shelves(const struct dryi_paged *p)
     for (uint32_t i = 0; i < p->arena_count; i++) {
         const struct arena *a = &p->arenas[i];
         of_arenas += count_shelves(p, a->shelves, false, i);
-        if (!is_of_arena(p, a->last_shelf, i) || !is_of_arena(p, a->steal_turn, i))
+        if (!is_of_arena(p, a->last_shelf, i))
             return "P12: what an arena remembers is a shelf of its own";
     }
     for (uint32_t i = 0; i < p->shelf_count; i++) {

@@ -333,7 +333,7 @@ use(struct dryi_paged *p, uint32_t block, uint64_t requested)
     bool small = arena_is_small(p->spans[b->span].arena);
     b->uses = NONE;
     b->requested = requested;
-    b->has_ticket = b->is_apart = false;
+    b->has_ticket = false;
     b->known = KNOWN_NOT;
     tally_taken(p->tallies, small, b->size, requested);
     if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])

@@ -17,7 +17,6 @@ dryi_paged_conf_init(struct dryi_paged_conf *conf)
     *conf = (struct dryi_paged_conf){
         .small_max = 64 * DRYI_KIB,
         .budget = 1.05,
-        .remap_limit = 50,
         .reuse_ordered = true,
         .reuse_passed = true,
         .reuse_waiting = true,
@@ -88,12 +87,10 @@ read_number_of(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
 
 #define SMALL_MAX (UINT64_C(64) << 20)
 #define SPAN_MAX (UINT64_C(1) << 42)
-#define REMAP_LIMIT_MAX 1000000
 
 static bool
 set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool *known)
 {
-    uint64_t number;
     double decimal;
     *known = true;
     if (is_word(name, "budget")) {
@@ -106,12 +103,6 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
         if (!read_decimal(value, &decimal) || decimal > 1)
             return false;
         c->per_process_memory_fraction = decimal;
-        return true;
-    }
-    if (is_word(name, "remap_limit")) {
-        if (!read_number_of(value, 1, REMAP_LIMIT_MAX, &number))
-            return false;
-        c->remap_limit = (uint32_t)number;
         return true;
     }
     if (is_word(name, "small_kb"))

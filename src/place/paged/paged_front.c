@@ -51,13 +51,12 @@ dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
     struct shelf *s = p->shelves[shelf];
     if (s->is_fronted)
         return;
-    uint32_t *first = &p->first_fronted[s->is_small];
-    if (*first != NONE)
-        p->shelves[*first]->prev_fronted = shelf;
+    if (p->first_fronted != NONE)
+        p->shelves[p->first_fronted]->prev_fronted = shelf;
     s->is_fronted = true;
     s->prev_fronted = NONE;
-    s->next_fronted = *first;
-    *first = shelf;
+    s->next_fronted = p->first_fronted;
+    p->first_fronted = shelf;
 }
 
 void
@@ -66,7 +65,7 @@ dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s)
     if (!s->is_fronted)
         return;
     if (s->prev_fronted == NONE)
-        p->first_fronted[s->is_small] = s->next_fronted;
+        p->first_fronted = s->next_fronted;
     else
         p->shelves[s->prev_fronted]->next_fronted = s->next_fronted;
     if (s->next_fronted != NONE)
@@ -205,13 +204,12 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint3
     return flush.has_enough;
 }
 
-/* The shelves that may have any of small blocks, or of large ones: had they? */
-static bool
-flush_list(struct dryi_paged *p, bool is_small)
+bool
+dryi_paged_flush(struct dryi_paged *p)
 {
-    bool any = false;
-    uint32_t at = p->first_fronted[is_small];
-    p->first_fronted[is_small] = NONE;
+    bool any = dryi_paged_heirs_release(p);
+    uint32_t at = p->first_fronted;
+    p->first_fronted = NONE;
     while (at != NONE) {
         struct shelf *s = p->shelves[at];
         uint32_t next = s->next_fronted;
@@ -222,22 +220,6 @@ flush_list(struct dryi_paged *p, bool is_small)
             dryi_paged_front_note(p, at);
         at = next;
     }
-    return any;
-}
-
-void
-dryi_paged_flush_large(struct dryi_paged *p)
-{
-    dryi_paged_heirs_release(p);
-    (void)flush_list(p, false);
-}
-
-bool
-dryi_paged_flush(struct dryi_paged *p)
-{
-    bool any = dryi_paged_heirs_release(p);
-    any |= flush_list(p, false);
-    any |= flush_list(p, true);
     return any;
 }
 
@@ -502,7 +484,7 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
     b->state = BLOCK_USED;
     b->uses = NONE;
     b->requested = size;
-    b->has_ticket = b->is_apart = false;
+    b->has_ticket = false;
     b->known = KNOWN_KEPT;
     count_taken(front, is_small, b->size, size);
     *block = found;

@@ -337,8 +337,6 @@ void dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s);
 void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
-/* The same of large blocks alone. */
-void dryi_paged_flush_large(struct dryi_paged *p);
 /* The same of one shelf; `most` blocks of it. */
 void dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s);
 void dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most);
@@ -503,8 +501,6 @@ bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span);
  * it, and what is beyond the peak goes to the device. False: it cannot be.
  */
 bool dryi_paged_plan_settle(struct dryi_paged *p);
-/* A free block of the stream goes to another one next. */
-DRYI_ASIDE void dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream);
 /* The span goes; what is planned there will be refused. */
 void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the span; NULL: nothing. */
@@ -572,7 +568,7 @@ dryi_paged_heir_wait(struct dryi_paged *p, uint32_t block)
     struct block *b = &p->blocks[block];
     uint32_t heir = b->bin_next;
     b->state = BLOCK_HEIR;
-    b->has_ticket = b->is_apart = false;
+    b->has_ticket = false;
     plan->waiting[heir] = block;
     plan->waiting_steps[heir / 64] |= UINT64_C(1) << (heir % 64);
     plan->waiting_count++;

@@ -12,7 +12,6 @@
  * Only with the packing at hand streams are waited for and pages move.
  */
 
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -67,22 +66,6 @@ list_obstacles(const struct dryi_paged *p, const struct span *span,
         o->size += b->size;
     }
     return count;
-}
-
-#define PEAK_SHARE 32
-
-/*
- * Does the period come near the peak of all? A loop inside the true period mostly does not:
- * what it leaves free is needed soon.
- */
-static bool
-is_worth_it(const struct dryi_paged *p)
-{
-    uint64_t live =
-        tally_all(p, TALLY_ALLOCATED_BYTES) + tally_all(p, TALLY_PENDING_BYTES);
-    uint64_t peak = dryi_paged_active_peak(p);
-    return live + dryi_forecast_get_peak(p->hints) >= peak - peak / PEAK_SHARE ||
-           DRYI_ABLATED(peak_share);
 }
 
 /* Requests of a period, and runs of what is alive: more would take too long to pack. */
@@ -217,7 +200,7 @@ adopt(struct dryi_paged *p)
 static bool
 request_job(struct dryi_paged *p)
 {
-    uint32_t span = is_worth_it(p) ? choose_span(p) : NONE;
+    uint32_t span = choose_span(p);
     if (span == NONE || create_job(p, span) != DRY_OK)
         return false;
     if (p->wants_job.call) {

@@ -12,41 +12,6 @@
 
 /* --- taking ------------------------------------------------------------------------------- */
 
-/*
- * Are there more whole pages in the first `rest` bytes of a block than in its last? Where it
- * begins within its page decides, and where its rest ends: no branch has to be foretold.
- */
-static inline bool
-frees_more_behind(const struct dryi_paged *p, uint64_t addr, uint64_t rest,
-                  uint64_t bytes)
-{
-    uint64_t mask = p->page_mask; /* 0 without pages: then both are the same */
-    int64_t first = (int64_t)(((addr + rest) & ~mask) - ((addr + mask) & ~mask));
-    uint64_t begin = addr + bytes;
-    int64_t last = (int64_t)(((begin + rest) & ~mask) - ((begin + mask) & ~mask));
-    return (first > last) & (first > 0) & !DRYI_ABLATED(ends);
-}
-
-/*
- * From a block on its shelf. The request lies at that end where more whole pages stay free:
- * those can be taken away when they are needed elsewhere.
- */
-static uint32_t
-take_from(struct dryi_paged *p, uint32_t block, uint64_t bytes)
-{
-    const struct block *b = &p->blocks[block];
-    uint64_t addr = b->addr, rest = b->size - bytes;
-    if (rest == 0) {
-        dryi_paged_shelf_remove(p, block);
-        return block;
-    }
-    if (frees_more_behind(p, addr, rest, bytes)) {
-        dryi_paged_shelf_remove(p, block);
-        return dryi_paged_carve(p, block, addr + rest, bytes);
-    }
-    return dryi_paged_block_cut(p, block, bytes);
-}
-
 static bool
 is_no_split(const struct dryi_paged *p, const struct request *r)
 {
@@ -61,7 +26,11 @@ dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t fo
         return NONE;
     DRYI_ASSERT(p->blocks[found].state == BLOCK_FREE);
     uint64_t bytes = is_no_split(p, r) ? p->blocks[found].size : r->bytes;
-    uint32_t block = take_from(p, found, bytes);
+    uint32_t block = found;
+    if (bytes == p->blocks[found].size)
+        dryi_paged_shelf_remove(p, found);
+    else
+        block = dryi_paged_block_cut(p, found, bytes);
     p->blocks[block].state = BLOCK_USED;
     dryi_paged_block_assign(p, block, r->shelf);
     return block;
@@ -182,32 +151,6 @@ take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-#define WINDOW 1000 /* requests between two looks at how often pages moved */
-#define BUDGET_STEP 0.01
-#define MUCH 40 /* times the limit: then the budget grows by more than one step */
-#define BUDGET_MAX 64.0
-
-/* Pages that move too often are dearer than a few more of them. */
-static void
-adapt_budget(struct dryi_paged *p)
-{
-    uint64_t requests = p->requests - p->window_request;
-    if (requests < WINDOW || DRYI_ABLATED(adapt))
-        return;
-    double rate = (double)p->window_remaps * 1000 / (double)requests;
-    double most = p->conf.budget + BUDGET_STEP;
-    if (rate > (double)p->conf.remap_limit * MUCH)
-        most = BUDGET_MAX;
-    if (rate > p->conf.remap_limit && p->budget < most)
-        p->budget += BUDGET_STEP;
-    else if (rate * 4 < p->conf.remap_limit && p->budget > p->conf.budget)
-        p->budget -= BUDGET_STEP;
-    if (p->budget < p->conf.budget)
-        p->budget = p->conf.budget;
-    p->window_request = p->requests;
-    p->window_remaps = 0;
-}
-
 #define SPARE_PAGES 2 /* the last one of either arena, however small the program */
 
 #define AHEAD_LEAST (256 * DRYI_MIB)
@@ -237,7 +180,7 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
         peak = accepted;
     uint64_t most = live > peak ? live : peak;
     uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES) + p->page_bytes;
-    return (double)reserved <= p->budget * (double)most ||
+    return (double)reserved <= p->conf.budget * (double)most ||
            reserved <= most + SPARE_PAGES * p->page_bytes;
 }
 
@@ -275,23 +218,6 @@ steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot
                             page_ceil(p, spot->addr + r->bytes), effort);
 }
 
-/*
- * Whole pages lie under large blocks: what is kept of small ones on fronts is given up for them
- * beyond the budget alone. Where many streams are, that is all of their fronts, and hardly ever
- * would one page come of it before something is waited for.
- */
-static enum dry_status
-flush_and_steal(struct dryi_paged *p, const struct request *r, const struct spot *spot,
-                enum rung rung)
-{
-    bool is_beyond = rung != RUNG_BUDGET;
-    if (is_beyond || DRYI_ABLATED(two_flushes))
-        dryi_paged_flush(p);
-    else
-        dryi_paged_flush_large(p);
-    return steal_pages_for(p, r, spot, is_beyond ? STEAL_WAIT : STEAL_OVER);
-}
-
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
 static enum dry_status
 get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot,
@@ -303,7 +229,9 @@ get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot
         status = create_pages(p, r, want, false);
     if (status == DRY_OK && is_short(p, want) && p->conf.remap) {
         *moved = true;
-        status = flush_and_steal(p, r, spot, rung);
+        dryi_paged_flush(p);
+        status =
+            steal_pages_for(p, r, spot, rung == RUNG_BUDGET ? STEAL_OVER : STEAL_WAIT);
     }
     if (status == DRY_OK && rung >= RUNG_WAIT)
         status = create_pages(p, r, want, true);
@@ -530,6 +458,23 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     return *block != NONE ? DRY_OK : take_new(p, r, RUNG_LAST, block);
 }
 
+/* Without a page, and without waiting for anything. */
+static uint32_t
+take_at_hand(struct dryi_paged *p, const struct request *r)
+{
+    uint32_t everybody = p->arenas[r->arena].everybody;
+    uint32_t block = dryi_paged_take_found(
+        p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
+    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+        block = dryi_paged_take_own(p, r);
+    if (block == NONE)
+        block = take_passed(p, r);
+    /* What a captured stream freed stays beside what is over: this is what may be both. */
+    if (block == NONE && dryi_paged_is_captured(p, r->stream))
+        block = take_joined(p, r, SEARCH_JOINED);
+    return block;
+}
+
 #define AHEAD_MAX 32 /* events waited for */
 
 /*
@@ -547,36 +492,6 @@ take_held_back(struct dryi_paged *p, const struct request *r)
            dryi_paged_wait_oldest(p, &skipped))
         waits++;
     return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
-}
-
-#define PROCESS_MISS 64 /* streams looked at, most requests do not get here */
-
-/* What has completed behind the few streams that every request looks at. */
-static uint32_t
-take_completed(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t before = p->waiting_uses;
-    if (before == 0 || p->progress_is_told || DRYI_ABLATED(completed))
-        return NONE;
-    dryi_paged_process(p, PROCESS_MISS, UINT32_MAX);
-    return p->waiting_uses < before ? dryi_paged_take_own(p, r) : NONE;
-}
-
-/* Without a page, and without waiting for anything. */
-static uint32_t
-take_at_hand(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t everybody = p->arenas[r->arena].everybody;
-    uint32_t block = dryi_paged_take_found(
-        p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
-    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
-        block = dryi_paged_take_own(p, r);
-    if (block == NONE)
-        block = take_passed(p, r);
-    /* What a captured stream freed stays beside what is over: this is what may be both. */
-    if (block == NONE && dryi_paged_is_captured(p, r->stream))
-        block = take_joined(p, r, SEARCH_JOINED);
-    return block;
 }
 
 /* What lies on fronts, before more is reserved than the budget has. */
@@ -620,9 +535,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
         r->bytes > tally_all(p, TALLY_RESERVED_BYTES))
         return DRY_ERR_NO_SPACE;
-    adapt_budget(p);
-    *block = take_completed(p, r);
-    if (*block == NONE && r->arena == 0 && dryi_paged_heirs_release(p))
+    *block = NONE;
+    if (r->arena == 0 && dryi_paged_heirs_release(p))
         *block = dryi_paged_take_own(p, r);
     if (*block != NONE)
         return DRY_OK;

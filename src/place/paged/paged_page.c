@@ -144,7 +144,6 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     if (hi < block_end(&p->blocks[hole]))
         dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     p->blocks[hole].state = BLOCK_HOLE;
-    p->blocks[hole].is_apart = false;
     dryi_paged_block_assign(p, hole, p->arenas[span->arena].holes);
     p->blocks[hole].epoch = 0;
     dryi_paged_block_settle(p, hole);
@@ -184,7 +183,6 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     for (uint32_t i = 0; i < count; i++) {
         struct page *page = &p->pages[p->stock[--p->stock_count]];
         p->counters.pages_remapped += page->was_mapped;
-        p->window_remaps += page->was_mapped;
         page->was_mapped = true;
         span->pages[first + i] = p->stock[p->stock_count] + 1;
     }

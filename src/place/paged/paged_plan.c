@@ -318,13 +318,11 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
     uint64_t beyond = p->page_count > peak ? p->page_count - peak : 0;
     uint64_t surplus = spare - missing < beyond ? spare - missing : beyond;
     enum dry_status status = DRY_OK;
-    uint64_t remaps = p->window_remaps; /* it is no sign that pages move too often */
     uint32_t span = p->arenas[0].spans;
     for (; span != NONE && status == DRY_OK; span = p->spans[span].next)
         status = unmap_surplus(p, needs, span, missing + surplus);
     if (status == DRY_OK)
         status = map_missing(p, needs);
-    p->window_remaps = remaps;
     for (; surplus > 0 && p->stock_count > 0 && status == DRY_OK; surplus--)
         dryi_paged_page_release(p);
     return status;
@@ -350,29 +348,6 @@ dryi_paged_plan_settle(struct dryi_paged *p)
 
 #define PARTS_MAX 32 /* blocks that a planned one is put together from */
 #define WAITS_SPARE 4
-
-void
-dryi_paged_plan_note_handed(struct dryi_paged *p, uint32_t stream)
-{
-    struct plan *plan = &p->plan;
-    for (uint32_t i = 0; i < plan->to_mark_count; i++) {
-        if (plan->to_mark[i] == stream)
-            return;
-    }
-    if (plan->to_mark_count < DRYI_PLAN_STREAMS_MAX)
-        plan->to_mark[plan->to_mark_count++] = stream;
-}
-
-/* Not by the free itself, for that never takes memory. What has no event is waited for later. */
-DRYI_ASIDE static void
-mark_handed(struct dryi_paged *p)
-{
-    while (p->plan.to_mark_count > 0) {
-        uint32_t stream = p->plan.to_mark[--p->plan.to_mark_count];
-        if (p->streams[stream].marked < p->streams[stream].freed)
-            (void)dryi_paged_mark(p, stream);
-    }
-}
 
 /* So many waits a period as there are places that need one, and a few more. */
 static bool
@@ -536,8 +511,6 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
         dryi_paged_heirs_release(p);
         return NONE;
     }
-    if (p->plan.to_mark_count > 0)
-        mark_handed(p);
     if (dryi_forecast_is_ready(p->hints))
         dryi_paged_plan_make(p);
     struct dryi_hint hint = dryi_forecast_request(p->hints, r->bytes, r->stream);

@@ -69,7 +69,6 @@ make_arena(struct dryi_paged *p, uint32_t index)
                             .shelves = NONE,
                             .last_stream = NONE,
                             .last_shelf = NONE,
-                            .steal_turn = NONE,
                             .spans = NONE};
         p->arena_count++;
     }

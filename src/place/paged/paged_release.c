@@ -66,7 +66,7 @@ is_thorough(const struct steal *steal)
 }
 
 #define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
-#define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at, in turns */
+#define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at */
 #define STEAL_IDLE_MAX 64    /* pools that nobody uses, in turns */
 
 /* Whole pages of a free block that may go: those before what is kept, else those behind. */
@@ -160,32 +160,20 @@ steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
     return DRY_OK;
 }
 
-/*
- * From the shelves of streams: of many a part, and where that ended the next goes on. What is
- * enough begins anew with the newest of them.
- */
+/* From the shelves of streams, the newest first: of many a part, but before an OOM. */
 static enum dry_status
-steal_from_streams(struct dryi_paged *p, struct arena *a, struct steal *steal)
+steal_from_streams(struct dryi_paged *p, const struct arena *a, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
-    uint32_t shelf =
-        a->steal_turn == NONE || is_thorough(steal) || DRYI_ABLATED(steal_turn)
-            ? a->shelves
-            : a->steal_turn;
     unsigned looked = 0;
-    for (; shelf != NONE && status == DRY_OK; shelf = p->shelves[shelf]->next) {
+    for (uint32_t shelf = a->shelves; shelf != NONE && status == DRY_OK;
+         shelf = p->shelves[shelf]->next) {
         bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
-        if (!is_thorough(steal) && is_much)
+        if ((!is_thorough(steal) && is_much) || p->stock_count >= steal->want)
             break;
-        if (p->stock_count >= steal->want) {
-            shelf = NONE;
-            break;
-        }
         if (p->shelves[shelf]->octaves != 0)
             status = steal_from_shelf(p, shelf, steal);
     }
-    if (!is_thorough(steal))
-        a->steal_turn = shelf;
     return status;
 }
 

@@ -3,11 +3,10 @@
 /*
  * Shelves: free blocks by size, in 32 octaves of 32 bins, two words of bits leading to the
  * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
- * request is not rounded up to the next bin: its own is scanned for the best fit, over a
- * bounded number of blocks, which places like an exact best fit at a bounded cost.
+ * request is not rounded up to the next bin: the first that fits of its own is taken, among a
+ * bounded number of blocks.
  */
 
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -63,27 +62,17 @@ dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
     s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
 }
 
-/* The smallest of the first blocks that are large enough, then the lowest. */
+/* The first block of at least this size, a bounded look. */
 static uint32_t
 scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64_t size)
 {
-    uint32_t at = s->heads[bin], best = NONE, end = s->end;
-    if (p->blocks[at].bin_next == end) /* mostly there is one alone */
-        return p->blocks[at].size >= size ? at : NONE;
-    uint64_t best_size = UINT64_MAX, best_addr = UINT64_MAX;
-    for (unsigned i = 0; at != end && i < SCAN_MAX; i++) {
-        const struct block *b = &p->blocks[at];
-        if (DRYI_ABLATED(best_of_bin) && b->size >= size)
+    uint32_t at = s->heads[bin];
+    for (unsigned i = 0; at != s->end && i < SCAN_MAX; i++) {
+        if (p->blocks[at].size >= size)
             return at;
-        bool is_smaller = b->size < best_size;
-        bool is_lower = (b->size == best_size) & (b->addr < best_addr);
-        bool is_better = (b->size >= size) & (is_smaller | is_lower);
-        best = is_better ? at : best;
-        best_size = is_better ? b->size : best_size;
-        best_addr = is_better ? b->addr : best_addr;
-        at = b->bin_next;
+        at = p->blocks[at].bin_next;
     }
-    return best;
+    return NONE;
 }
 
 uint32_t
@@ -219,8 +208,6 @@ drop_shelf(struct dryi_paged *p, uint32_t shelf)
     struct arena *a = &p->arenas[s->arena];
     if (a->last_shelf == shelf)
         a->last_shelf = a->last_stream = NONE;
-    if (a->steal_turn == shelf)
-        a->steal_turn = s->next;
     unlink_shelf(p, s);
     dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));
     dryi_paged_front_unnote(p, s);

@@ -76,7 +76,6 @@ struct block {
     uint8_t state;
     bool has_ticket;
     uint8_t known; /* enum block_known */
-    bool is_apart; /* free: it goes to another stream next, and is not merged before */
 };
 
 /* Records without a block, linked by next. */
@@ -127,7 +126,6 @@ struct arena {
     uint32_t holes, everybody; /* shelves */
     uint32_t shelves;          /* of streams, a list */
     uint32_t last_stream, last_shelf;
-    uint32_t steal_turn; /* a shelf of a stream, NONE: the first */
     uint32_t spans;
 };
 
@@ -233,9 +231,6 @@ struct plan {
     uint64_t *bits;  /* of all levels */
     uint32_t period; /* requests */
     uint32_t streams;
-    /* Of several: those that freed what goes to another one next, for an event behind it. */
-    uint32_t to_mark[DRYI_PLAN_STREAMS_MAX];
-    uint32_t to_mark_count;
     uint32_t handed; /* places that go from stream to stream, a period */
     uint32_t waits;  /* put in since that request */
     uint64_t waits_since;
@@ -374,10 +369,9 @@ struct dryi_paged {
     uint64_t plan_rest;     /* requests between two plans that were of no use */
     uint64_t plan_taken;    /* hints taken before the last one */
 
-    double budget; /* conf.budget, and more while pages move too often */
-    uint64_t requests, window_request, window_remaps;
+    uint64_t requests;
     uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t first_fronted[2]; /* shelves that may have blocks on fronts: large, small */
+    uint32_t first_fronted;    /* shelves that may have blocks on fronts */
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
     bool is_full; /* the device or the limit refused a page, and none went back */

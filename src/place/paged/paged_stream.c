@@ -9,7 +9,6 @@
  * there is none at all.
  */
 
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/paged_inside.h"
@@ -187,10 +186,8 @@ end_use(struct dryi_paged *p, const struct shelf *s, uint32_t block)
     tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
-    b->is_apart = b->has_ticket && dryi_forecast_freed(p->hints, b->bin_prev, b->epoch) &&
-                  !DRYI_ABLATED(apart);
-    if (b->is_apart)
-        dryi_paged_plan_note_handed(p, s->stream);
+    if (b->has_ticket)
+        dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
 }
 
 /* To the front of its size, or merged and shelved. */
@@ -201,7 +198,6 @@ make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
     b->has_ticket = false;
     if ((s->is_small || (p->is_shared && dryi_paged_front_wants(s, b->size))) &&
         dryi_paged_front_push(p, s, block, b->size)) {
-        b->is_apart = false;
         dryi_paged_front_note(p, b->shelf);
         return;
     }

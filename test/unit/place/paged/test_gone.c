@@ -386,34 +386,6 @@ get(const struct dryi_place *place, uint64_t stream)
     return block;
 }
 
-/* A stream leaves a pool just when the next page would be taken from it there. */
-static void
-stream_whose_turn_it_is_goes(void **state)
-{
-    (void)state;
-    struct rig rig;
-    begin_rig(&rig, "");
-    const struct dryi_place *place = &rig.place;
-    struct dryi_pool_id id = {0, 1};
-    struct dryi_stream_filter all = {0};
-    get(place, 2); /* it stays, elsewhere */
-    assert_int_equal(place->ops->open_pool(place->self, id, 0), DRY_OK);
-    assert_int_equal(place->ops->begin_pool(place->self, id, all), DRY_OK);
-    assert_int_equal(place->ops->free(place->self, get(place, 2)), DRY_OK);
-    assert_int_equal(place->ops->end_pool(place->self, id), DRY_OK);
-    assert_int_equal(place->ops->release_pool(place->self, id), DRY_OK);
-    assert_int_equal(place->ops->trim(place->self, 0), DRY_OK);
-    struct arena *arena = &((struct dryi_paged *)place->self)->arenas[2];
-    arena->steal_turn = arena->last_shelf;
-    assert_true(arena->steal_turn != NONE);
-    assert_int_equal(place->ops->open_pool(place->self, id, 0), DRY_OK);
-    assert_int_equal(place->ops->begin_pool(place->self, id, all), DRY_OK);
-    dryi_block small;
-    for (uint64_t stream = 3; stream < 9; stream++)
-        assert_int_equal(place->ops->alloc(place->self, 512, stream, &small), DRY_OK);
-    end_rig(&rig);
-}
-
 /* Stream 1 comes behind stream 2, and is forgotten; stream 3 has its record. */
 static void
 what_a_stream_knew_goes_with_it(void **state)
@@ -632,7 +604,6 @@ main(void)
         cmocka_unit_test(streams_of_many_pools_leave_nothing),
         cmocka_unit_test(streams_go_from_the_fronts_of_pools),
         cmocka_unit_test(fronts_go_from_stream_to_stream),
-        cmocka_unit_test(stream_whose_turn_it_is_goes),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
         cmocka_unit_test(what_is_over_stays_where_options_say_so),
         cmocka_unit_test(pools_that_cannot_be_opened_leave_nothing),

@@ -337,7 +337,7 @@ budget_holds_reserved_memory_down(void **state)
 {
     (void)state;
     struct rig rig;
-    init_rig(&rig, "budget:1.0,remap_limit:1000000", DRY_SIM_UNLIMITED);
+    init_rig(&rig, "budget:1.0", DRY_SIM_UNLIMITED);
     dryi_block blocks[64];
     for (int i = 0; i < 64; i++)
         blocks[i] = get(&rig, 4 * MIB, 0);
@@ -908,7 +908,7 @@ options_are_read(void **state)
 {
     (void)state;
     static const char text[] =
-        " budget:1.25 ,remap_limit:7,small_kb:128,remap:False,plan:False,"
+        " budget:1.25 ,small_kb:128,remap:False,plan:False,"
         "reuse_ordered:False,reuse_passed:0,reuse_waiting:true,"
         "per_process_memory_fraction:0.5,"
         "roundup_power2_divisions:[256:1,>:4],"
@@ -920,7 +920,6 @@ options_are_read(void **state)
         dryi_paged_conf_parse(text, strlen(text), dryi_torch_conf_has, &conf, &err),
         DRY_OK);
     assert_true(conf.budget == 1.25);
-    assert_int_equal(conf.remap_limit, 7);
     assert_int_equal(conf.small_max, 128 * KIB);
     assert_false(conf.remap);
     assert_false(conf.plan);
@@ -944,7 +943,7 @@ options_that_are_none_are_refused(void **state)
         {"budget:1.0.5", 0},
         {"remap:maybe", 0},
         {"budget:1.1,backend:native", 11},
-        {"remap_limit:-1", 0},
+        {"small_kb:-1", 0},
         {"small_kb:1.5", 0},
         {"small_kb:99999999999", 0},
         {"a:b", 0},
@@ -1200,7 +1199,7 @@ play_steps(struct play *play, size_t steps)
 
 static const char *const confs[] = {
     "",
-    "budget:1.0,remap_limit:1000000",
+    "budget:1.0",
     "reuse_waiting:False,reuse_passed:False",
     "remap:False",
 };
