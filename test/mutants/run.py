@@ -138,8 +138,8 @@ MUTANTS = {
         "test_before_oom", "what_is_free_gives_its_addresses"),
     "returned_span_stays_linked": (
         "paged_page.c",
-        "        p->spans[s->next].prev = s->prev;\n",
-        "        p->spans[s->next].prev = span;\n",
+        "        p->segments[s->next].prev = s->prev;\n",
+        "        p->segments[s->next].prev = segment;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "small_spans_are_not_asked_for": (
         "paged_page.c",
@@ -210,7 +210,7 @@ MUTANTS = {
         "paged_spot.c",
         "if (is_amid || (is_all && !part->is_hole))",
         "if (is_amid)",
-        "test_before_oom", "spots_at_the_end_of_a_span_are_found"),
+        "test_before_oom", "spots_at_the_end_of_a_segment_are_found"),
     "whole_pages_are_no_bounds": (
         "paged_spot.c",
         "    if (is_all && part->lo < part->hi && !part->is_hole) {",
@@ -264,7 +264,7 @@ MUTANTS = {
     "addresses_do_not_come_back": (
         "paged_ladder.c",
         "dryi_paged_return_addresses(p, oom))",
-        "p->span_slots == 0)",
+        "p->segment_slots == 0)",
         "test_before_oom", "private_pools_share_few_addresses"),
     "private_pools_as_large_as_the_device": (
         "paged_page.c",
@@ -287,7 +287,7 @@ MUTANTS = {
         "paged_spot.c",
         "        if (p->blocks[at].size < size)\n            continue;\n        try_run",
         "        if (p->blocks[at].size < UINT64_MAX)\n            continue;\n        try_run",
-        "test_paged", "span_made_for_a_request_serves_it"),
+        "test_paged", "segment_made_for_a_request_serves_it"),
     "hidden_in_its_bin": (
         "paged_ladder.c",
         "    uint32_t block = take_any(p, r);\n",
@@ -421,8 +421,8 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "lost_page": (
         "paged_page.c",
-        "p->stock[p->stock_count++] = span->pages[i] - 1;",
-        "if (i > first) p->stock[p->stock_count++] = span->pages[i] - 1;",
+        "p->stock[p->stock_count++] = segment->pages[i] - 1;",
+        "if (i > first) p->stock[p->stock_count++] = segment->pages[i] - 1;",
         "prop_paged", "paged_keeps_the_contract"),
     "front_without_flush": (
         "paged_front.c",
@@ -680,7 +680,7 @@ MUTANTS = {
         "test_forecast", "lives_of_streams_share_what_they_may"),
     "waiting_for_an_older_plan": (
         "paged_inside.h",
-        " && !p->is_full && dryi_paged_is_heirs_place(p, s, b);",
+        " && !p->is_full &&\n           dryi_paged_is_heirs_place(p, s, b);",
         " && !p->is_full;",
         "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
     "waiting_while_one_needs_it": (
@@ -692,7 +692,7 @@ MUTANTS = {
         "paged_front.c",
         "bool any = dryi_paged_heirs_release(p);",
         "bool any = false;",
-        "test_paged_plan", "the_span_of_a_plan_may_go"),
+        "test_paged_plan", "the_segment_of_a_plan_may_go"),
     "waiting_known_for_ever": (
         "paged_heir.c",
         "    p->blocks[block].known = KNOWN_NOT;\n",

@@ -81,7 +81,7 @@ make_paged(struct place_ops *ops, const uint8_t *header)
     if ((header[6] & 15) < 3)
         conf->small_max = small[header[6] & 15];
     if (header[6] & 16)
-        conf->span_bytes = ops->capacity / 4;
+        conf->segment_bytes = ops->capacity / 4;
     return dryi_paged_create(&options, &ops->place, NULL);
 }
 

@@ -26,7 +26,7 @@ paged_destroy(void *self)
         for (uint32_t u = p->streams[s].first_use; u != NONE; u = p->uses[u].next)
             p->device.ops->event_destroy(p->device.self, p->uses[u].event);
     }
-    dryi_paged_spans_finish(p);
+    dryi_paged_segments_finish(p);
     dryi_paged_finder_finish(p);
     struct dry_memory m = p->memory;
     dryi_paged_fronts_finish(p);
@@ -38,7 +38,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->owner_nodes, p->owner_node_capacity, sizeof *p->owner_nodes);
     dryi_memory_free(&m, p->scopes, p->scope_capacity, sizeof *p->scopes);
     dryi_memory_free(&m, p->captures, p->capture_capacity, sizeof *p->captures);
-    dryi_memory_free(&m, p->spans, p->span_capacity, sizeof *p->spans);
+    dryi_memory_free(&m, p->segments, p->segment_capacity, sizeof *p->segments);
     dryi_memory_free(&m, p->pages, p->page_capacity, sizeof *p->pages);
     dryi_memory_free(&m, p->stock, p->stock_capacity, sizeof *p->stock);
     dryi_memory_free(&m, p->handles, p->handle_capacity, sizeof *p->handles);
@@ -77,7 +77,7 @@ set_first_limit(struct dryi_paged *p)
     paged_set_limit(p, limit, UINT64_MAX);
 }
 
-#define SPAN_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
+#define SEGMENT_UNKNOWN (UINT64_C(64) << 30) /* of a device of unknown size */
 
 static void
 size_up_device(struct dryi_paged *p)
@@ -90,11 +90,11 @@ size_up_device(struct dryi_paged *p)
         p->page_mask = p->page_bytes - 1;
         p->page_shift = dryi_log2_floor(p->page_bytes);
     }
-    if (p->conf.span_bytes == 0)
-        p->conf.span_bytes =
-            p->device_total < SPAN_UNKNOWN ? p->device_total : SPAN_UNKNOWN;
-    if (p->conf.span_bytes < DRYI_GIB)
-        p->conf.span_bytes = DRYI_GIB;
+    if (p->conf.segment_bytes == 0)
+        p->conf.segment_bytes =
+            p->device_total < SEGMENT_UNKNOWN ? p->device_total : SEGMENT_UNKNOWN;
+    if (p->conf.segment_bytes < DRYI_GIB)
+        p->conf.segment_bytes = DRYI_GIB;
     set_first_limit(p);
 }
 
@@ -105,12 +105,12 @@ init_maps(struct dryi_paged *p)
     dryi_map_init(&p->stream_ids, &p->memory);
     dryi_map_init(&p->known, &p->memory);
     dryi_map_init(&p->recorded, &p->memory);
-    p->dead.first = p->dead_span = p->dead_page = p->dead_use = NONE;
+    p->dead.first = p->dead_segment = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_fence = p->first_fronted = NONE;
     p->dead_owner = p->owners_by_id = p->first_idle = p->last_idle = NONE;
-    p->plan.span = NONE;
+    p->plan.segment = NONE;
     p->block_count = 1; /* NIL has none */
 }
 

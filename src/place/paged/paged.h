@@ -6,11 +6,11 @@
  * Our own placement: addresses are cheap, pages are not.
  *
  * A pool (the default one, each private one) has two arenas: small, for requests up to
- * 64 KiB, and large. An arena is a growing set of spans, reservations of addresses. Under
+ * 64 KiB, and large. An arena is a growing set of segments, reservations of addresses. Under
  * it lie pages of the device's size (2 MiB), created once and kept; which page lies under
  * which address may change, so that free memory anywhere can serve a request everywhere.
  *
- * Nouns: span, a reservation; block, a part of a span, gapless in address order: used, free
+ * Nouns: segment, a reservation; block, a part of a segment, gapless in address order: used, free
  * (its pages are mapped) or a hole (they are not; holes begin and end at pages); shelf, the
  * free blocks of one arena that one stream, or everybody, may take at once; page, memory
  * apart from addresses; epoch, a stream's count of events: what was freed in an epoch is
@@ -39,7 +39,7 @@
  * that needs the fewest pages, mapped or not: a few microseconds for the last percents.
  *
  * Large requests of the default pool are told to the hints (place/forecast/forecast.h). Once their period
- * is known it is planned, in one span, around what is alive: it is packed, at once or by whoever
+ * is known it is planned, in one segment, around what is alive: it is packed, at once or by whoever
  * takes such jobs; the streams are waited for, once; the plan's pages are brought there from
  * under free blocks, and what neither it nor anything alive needs is released. From then on each
  * request of the period goes where the plan has it if it may, before anything else is tried: the
@@ -63,7 +63,7 @@
  * are hardly more than hold something, but for those of the stream that asks.
  *
  * Invariants (dryi_paged_check walks them all)
- *   P1  the blocks of a span lie gapless in address order and fill it; it is on its arena's list
+ *   P1  the blocks of a segment lie gapless in address order and fill it; it is on its arena's list
  *   P2  no two neighbours are both holes, or both free on the same shelf
  *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when
  *       the bin is not empty
@@ -73,7 +73,7 @@
  *   P6  a used block lies on no shelf and overlaps no other; what waits for streams is not
  *       given to others before they are done
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
- *   P8  of a plan's span, the last block that begins in each page is known; a block waits for
+ *   P8  of a plan's segment, the last block that begins in each page is known; a block waits for
  *       the step that the plan has in its place, and is known by it
  *   P9  fences lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
@@ -83,7 +83,7 @@
  *       on another
  *   P12 a shelf of a stream is on the list of that and on its arena's, or is gone and leaves its
  *       place
- * Where the device has no pages (traits.page_bytes 0) spans are ranges from alloc, without
+ * Where the device has no pages (traits.page_bytes 0) segments are ranges from alloc, without
  * holes, given back whole.
  *
  * Cost       O(1) a request and a free that hit: no loop but the scan of 16; a miss costs a
@@ -94,7 +94,7 @@
  *            others for each of its own. The first request
  *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
  *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in
- *            the first span, 4 bytes for 64 KiB lead to them.
+ *            the first segment, 4 bytes for 64 KiB lead to them.
  *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while
@@ -113,14 +113,15 @@ struct dryi_paged_conf {
     bool reuse_waiting; /* cudaMemPoolReuseAllowInternalDependencies; default on */
     bool remap;         /* default on; off: pages move to prevent an OOM alone */
     bool plan;          /* default on; periods are learnt and planned, where pages move */
-    uint64_t span_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
+    uint64_t
+        segment_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
     double per_process_memory_fraction; /* 1: no limit */
 };
 
 void dryi_paged_conf_init(struct dryi_paged_conf *conf);
 
 /*
- * "budget:1.05,small_kb:64,span_mb:65536,remap:True,plan:True,
+ * "budget:1.05,small_kb:64,segment_mb:65536,remap:True,plan:True,
  * reuse_ordered:True,reuse_passed:True,reuse_waiting:False,
  * per_process_memory_fraction:0.9". Options that `is_foreign` knows, another placement's, are
  * accepted and mean nothing here, but for "backend", which would promise something. Anything

@@ -86,8 +86,8 @@ dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
 }
 
 uint32_t
-dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint32_t after,
-                      uint64_t addr, uint64_t size)
+dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
+                      uint32_t after, uint64_t addr, uint64_t size)
 {
     struct shelf *s = p->shelves[shelf];
     uint32_t block =
@@ -101,13 +101,13 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span, uint3
     b->prev = after;
     b->next = next;
     block_set_shelf(b, shelf);
-    b->span = span;
+    b->segment = segment;
     b->uses = NONE;
     b->state = BLOCK_DEAD;
     b->has_ticket = false;
     b->known = KNOWN_NOT;
     if (after == NONE)
-        p->spans[span].first_block = block;
+        p->segments[segment].first_block = block;
     else
         block_set_next(&p->blocks[after], block);
     if (next != NONE)
@@ -131,7 +131,7 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint64_t addr = p->blocks[block].addr + size;
     uint32_t rest =
-        dryi_paged_block_make(p, p->blocks[block].shelf, p->blocks[block].span, block,
+        dryi_paged_block_make(p, p->blocks[block].shelf, p->blocks[block].segment, block,
                               addr, p->blocks[block].size - size);
     p->blocks[rest].state = p->blocks[block].state;
     p->blocks[rest].epoch = p->blocks[block].epoch;
@@ -231,10 +231,10 @@ uint32_t
 dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
 {
     uint64_t addr = p->blocks[block].addr;
-    uint32_t before = p->blocks[block].prev, span = p->blocks[block].span;
+    uint32_t before = p->blocks[block].prev, segment = p->blocks[block].segment;
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint32_t first =
-        dryi_paged_block_make(p, p->blocks[block].shelf, span, before, addr, size);
+        dryi_paged_block_make(p, p->blocks[block].shelf, segment, before, addr, size);
     if (before == NONE) { /* the maker knew of no next one */
         block_set_next(&p->blocks[first], block);
         block_set_prev(&p->blocks[block], first);
@@ -258,7 +258,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     if (b->prev != NONE)
         block_set_next(&p->blocks[b->prev], b->next);
     else
-        p->spans[b->span].first_block = b->next;
+        p->segments[b->segment].first_block = b->next;
     if (b->next != NONE)
         block_set_prev(&p->blocks[b->next], b->prev);
     resize(p, other, addr, o->size + b->size);

@@ -23,7 +23,7 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     const struct block *b = &p->blocks[block];
     if (b->state == BLOCK_DEAD || b->addr != addr ||
         (b->size == 0) != (b->state == BLOCK_FENCE))
-        return "P1: the blocks of a span lie gapless in address order";
+        return "P1: the blocks of a segment lie gapless in address order";
     if (b->addr % GRAIN || b->size % GRAIN)
         return "P1: blocks are multiples of 512 bytes";
     if (b->state == BLOCK_HOLE && p->page_bytes > 0 &&
@@ -55,11 +55,12 @@ is_of_stream(const struct dryi_paged *p, uint32_t block)
 }
 
 static const char *
-check_shelf(const struct dryi_paged *p, const struct span *span, const struct block *b)
+check_shelf(const struct dryi_paged *p, const struct segment *segment,
+            const struct block *b)
 {
     if (b->state != BLOCK_FENCE)
         return b->shelf < p->shelf_count && p->shelves[b->shelf] &&
-                       p->shelves[b->shelf]->arena == span->arena
+                       p->shelves[b->shelf]->arena == segment->arena
                    ? NULL
                    : "P3: a block lies on a shelf of its arena";
     bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
@@ -70,14 +71,14 @@ check_shelf(const struct dryi_paged *p, const struct span *span, const struct bl
 }
 
 static const char *
-check_pages(const struct dryi_paged *p, const struct span *span, const struct block *b,
-            uint8_t *seen)
+check_pages(const struct dryi_paged *p, const struct segment *segment,
+            const struct block *b, uint8_t *seen)
 {
-    if (!span->pages)
+    if (!segment->pages)
         return b->state == BLOCK_HOLE ? "P4: a hole without pages" : NULL;
     uint64_t from = page_floor(p, b->addr), to = page_ceil(p, block_end(b));
     for (uint64_t at = from; at < to; at += p->page_bytes) {
-        uint32_t page = span->pages[(at - span->addr) >> p->page_shift];
+        uint32_t page = segment->pages[(at - segment->addr) >> p->page_shift];
         if ((page == 0) != (b->state == BLOCK_HOLE) || page > p->page_slots)
             return "P4: a page lies under every address that no hole covers";
         if (page == 0 || at < b->addr) /* its block before has counted it */
@@ -117,17 +118,17 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
 }
 
 static const char *
-check_span(const struct dryi_paged *p, const struct span *span, struct sums *sums,
-           uint8_t *seen)
+check_segment(const struct dryi_paged *p, const struct segment *segment,
+              struct sums *sums, uint8_t *seen)
 {
-    uint64_t addr = span->addr;
-    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+    uint64_t addr = segment->addr;
+    for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         const char *broken = check_order(p, at, addr);
         if (!broken)
-            broken = check_shelf(p, span, b);
+            broken = check_shelf(p, segment, b);
         if (!broken && b->state != BLOCK_FENCE)
-            broken = check_pages(p, span, b, seen);
+            broken = check_pages(p, segment, b, seen);
         if (broken)
             return broken;
         sum_block(p, b, sums);
@@ -135,11 +136,11 @@ check_span(const struct dryi_paged *p, const struct span *span, struct sums *sum
             sums->pending_uses += b->uses;
         addr = block_end(b);
     }
-    if (addr != span->addr + span->size)
-        return "P1: the blocks of a span fill it";
-    sums->segments[arena_is_small(span->arena)] += span->pages == NULL;
-    for (size_t i = 0; span->pages && i < span->page_count; i++)
-        sums->mapped_pages += span->pages[i] != 0;
+    if (addr != segment->addr + segment->size)
+        return "P1: the blocks of a segment fill it";
+    sums->segments[arena_is_small(segment->arena)] += segment->pages == NULL;
+    for (size_t i = 0; segment->pages && i < segment->page_count; i++)
+        sums->mapped_pages += segment->pages[i] != 0;
     return NULL;
 }
 
@@ -366,21 +367,21 @@ check_shelves(const struct dryi_paged *p)
 }
 
 static const char *
-check_span_lists(const struct dryi_paged *p)
+check_segment_lists(const struct dryi_paged *p)
 {
     uint32_t live = 0, listed = 0;
-    for (uint32_t i = 0; i < p->span_slots; i++)
-        live += p->spans[i].live;
+    for (uint32_t i = 0; i < p->segment_slots; i++)
+        live += p->segments[i].live;
     for (uint32_t i = 0; i < p->arena_count; i++) {
         uint32_t last = NONE;
-        for (uint32_t at = p->arenas[i].spans; at != NONE; at = p->spans[at].next) {
-            const struct span *s = &p->spans[at];
+        for (uint32_t at = p->arenas[i].segments; at != NONE; at = p->segments[at].next) {
+            const struct segment *s = &p->segments[at];
             if (!s->live || s->arena != i || s->prev != last || ++listed > live)
-                return "P1: a span is on its arena's list";
+                return "P1: a segment is on its arena's list";
             last = at;
         }
     }
-    return listed == live ? NULL : "P1: a span is on its arena's list";
+    return listed == live ? NULL : "P1: a segment is on its arena's list";
 }
 
 static const char *
@@ -388,9 +389,9 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
     const char *broken = NULL;
     uint32_t shelved = 0, fronts = 0;
-    for (uint32_t i = 0; i < p->span_slots && !broken; i++) {
-        if (p->spans[i].live)
-            broken = check_span(p, &p->spans[i], sums, seen);
+    for (uint32_t i = 0; i < p->segment_slots && !broken; i++) {
+        if (p->segments[i].live)
+            broken = check_segment(p, &p->segments[i], sums, seen);
     }
     for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
         for (uint32_t bin = 0; p->shelves[i] && bin < BIN_COUNT && !broken; bin++)
@@ -405,7 +406,7 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     if (!broken)
         broken = check_shelves(p);
     if (!broken)
-        broken = check_span_lists(p);
+        broken = check_segment_lists(p);
     if (!broken)
         broken = check_owners(p);
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {

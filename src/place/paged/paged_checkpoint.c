@@ -149,8 +149,8 @@ check_arena(const struct restore *r, uint32_t arena, uint64_t *covered)
 {
     const struct dryi_paged *p = r->p;
     enum dry_status status = DRY_OK;
-    for (uint32_t s = p->arenas[arena].spans; s != NONE; s = p->spans[s].next) {
-        uint32_t b = p->spans[s].first_block;
+    for (uint32_t s = p->arenas[arena].segments; s != NONE; s = p->segments[s].next) {
+        uint32_t b = p->segments[s].first_block;
         for (; b != NONE && status == DRY_OK; b = p->blocks[b].next) {
             if (p->blocks[b].state != BLOCK_FENCE)
                 status = check_against_saved(r, b, covered);
@@ -260,8 +260,8 @@ static bool
 collect_used(struct restore *r, uint32_t arena)
 {
     struct dryi_paged *p = r->p;
-    for (uint32_t s = p->arenas[arena].spans; s != NONE; s = p->spans[s].next) {
-        for (uint32_t b = p->spans[s].first_block; b != NONE; b = p->blocks[b].next) {
+    for (uint32_t s = p->arenas[arena].segments; s != NONE; s = p->segments[s].next) {
+        for (uint32_t b = p->segments[s].first_block; b != NONE; b = p->blocks[b].next) {
             if (p->blocks[b].state != BLOCK_USED)
                 continue;
             if (!dryi_memory_grow(&p->memory, &r->used, &r->used_capacity,
@@ -297,16 +297,16 @@ free_all(const struct restore *r)
     return status;
 }
 
-/* Blocks are looked for by address, so the last one in the same span is a good begin. */
+/* Blocks are looked for by address, so the last one in the same segment is a good begin. */
 static uint32_t
 find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_t last)
 {
     const struct dryi_paged *p = r->p;
-    uint32_t s = p->arenas[2 * r->owner + !saved->is_large].spans;
-    while (saved->addr - p->spans[s].addr >= p->spans[s].size)
-        s = p->spans[s].next;
-    bool is_near = last != NONE && p->blocks[last].span == s;
-    uint32_t b = is_near ? last : p->spans[s].first_block;
+    uint32_t s = p->arenas[2 * r->owner + !saved->is_large].segments;
+    while (saved->addr - p->segments[s].addr >= p->segments[s].size)
+        s = p->segments[s].next;
+    bool is_near = last != NONE && p->blocks[last].segment == s;
+    uint32_t b = is_near ? last : p->segments[s].first_block;
     while (block_end(&p->blocks[b]) <= saved->addr)
         b = p->blocks[b].next;
     return b;
@@ -330,7 +330,7 @@ static void
 use(struct dryi_paged *p, uint32_t block, uint64_t requested)
 {
     struct block *b = &p->blocks[block];
-    bool small = arena_is_small(p->spans[b->span].arena);
+    bool small = arena_is_small(p->segments[b->segment].arena);
     b->uses = NONE;
     b->requested = requested;
     b->has_ticket = false;

@@ -86,7 +86,7 @@ read_number_of(struct word word, uint64_t unit, uint64_t most, uint64_t *value)
 }
 
 #define SMALL_MAX (UINT64_C(64) << 20)
-#define SPAN_MAX (UINT64_C(1) << 42)
+#define SEGMENT_MAX (UINT64_C(1) << 42)
 
 static bool
 set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool *known)
@@ -107,8 +107,8 @@ set_number(struct dryi_paged_conf *c, struct word name, struct word value, bool 
     }
     if (is_word(name, "small_kb"))
         return read_number_of(value, DRYI_KIB, SMALL_MAX, &c->small_max);
-    if (is_word(name, "span_mb"))
-        return read_number_of(value, DRYI_MIB, SPAN_MAX, &c->span_bytes);
+    if (is_word(name, "segment_mb"))
+        return read_number_of(value, DRYI_MIB, SEGMENT_MAX, &c->segment_bytes);
     *known = false;
     return false;
 }

@@ -67,8 +67,8 @@ is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
 static void
 put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
 {
-    uint32_t span = p->blocks[prev].span;
-    uint32_t fence = dryi_paged_block_make(p, shelf, span, prev, addr, 0);
+    uint32_t segment = p->blocks[prev].segment;
+    uint32_t fence = dryi_paged_block_make(p, shelf, segment, prev, addr, 0);
     p->blocks[fence].state = BLOCK_FENCE;
     p->blocks[fence].bin_prev = NONE;
     p->blocks[fence].bin_next = p->first_fence;

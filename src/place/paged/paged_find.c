@@ -9,7 +9,7 @@
  * search, and without a write when the block is freed, for what stands there is held against the
  * block's own record. Nothing is ever taken out.
  *
- * So it is for the span that the default pool has had first; it is as large as the device, and
+ * So it is for the segment that the default pool has had first; it is as large as the device, and
  * others are rare. Cost: 4 bytes of the process a stretch, by default of 64 KiB, where pages have
  * lain. Where there is no memory for them nothing is found, and tables do.
  */
@@ -22,12 +22,12 @@
     (UINT64_C(16) << 10) /* shorter ones would take more memory than tables */
 
 void
-dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span)
+dryi_paged_finder_begin(struct dryi_paged *p, uint32_t segment)
 {
-    const struct span *s = &p->spans[span];
+    const struct segment *s = &p->segments[segment];
     if (p->conf.small_max < STRETCH_MIN || DRYI_ABLATED(finder))
         return;
-    struct finder finder = {.range = {s->addr, s->size}, .span = span};
+    struct finder finder = {.range = {s->addr, s->size}, .segment = segment};
     finder.shift = dryi_log2_floor(p->conf.small_max);
     finder.count = (size_t)((s->size - 1) >> (finder.shift + LEAF_SHIFT)) + 1;
     finder.leaves = dryi_memory_zalloc(&p->memory, finder.count, sizeof *finder.leaves);
@@ -36,10 +36,10 @@ dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span)
 }
 
 void
-dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo, uint64_t hi)
+dryi_paged_finder_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo, uint64_t hi)
 {
     const struct finder *f = &p->finder;
-    if (f->range.size == 0 || span != f->span)
+    if (f->range.size == 0 || segment != f->segment)
         return;
     size_t first = (size_t)((lo - f->range.addr) >> (f->shift + LEAF_SHIFT));
     size_t last = (size_t)((hi - 1 - f->range.addr) >> (f->shift + LEAF_SHIFT));

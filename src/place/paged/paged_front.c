@@ -304,7 +304,7 @@ dryi_paged_front_share(void *self, bool is_shared)
     if (is_shared && !p->is_shared && p->hints) {
         dryi_forecast_drop(p->hints);
         dryi_paged_heirs_release(p);
-        dryi_paged_plan_finish(p); /* what begins in its span is noted no more */
+        dryi_paged_plan_finish(p); /* what begins in its segment is noted no more */
     }
     p->is_shared = is_shared;
     if (!is_shared)

@@ -5,7 +5,7 @@
 /*
  * What the files of place/paged do for each other: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
- * (pages and spans), paged_block.c (records, split, merge), paged_shelf.c (bins and best
+ * (pages and segments), paged_block.c (records, split, merge), paged_shelf.c (bins and best
  * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
@@ -122,10 +122,10 @@ dryi_paged_block_reserve(struct dryi_paged *p, uint32_t count)
 }
 
 /*
- * A record behind `after` (NONE: the first of its span), of this shelf but not on it: one of
+ * A record behind `after` (NONE: the first of its segment), of this shelf but not on it: one of
  * those that the shelf has, if it has any.
  */
-uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t span,
+uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
                                uint32_t after, uint64_t addr, uint64_t size);
 /* What is behind the first `size` bytes becomes a block of its own, on no shelf. */
 uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);
@@ -395,18 +395,18 @@ enum dry_status dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t 
 enum dry_status dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo,
                                uint64_t hi, uint32_t shelf, uint32_t *filled);
 /*
- * A span with room for `size` bytes: one hole. As large as spans of the arena are, or `least`,
+ * A segment with room for `size` bytes: one hole. As large as segments of the arena are, or `least`,
  * and it is the largest half, quarter, ... of that for which the device has addresses.
  */
-enum dry_status dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena,
-                                        uint64_t size, bool least);
+enum dry_status dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena,
+                                           uint64_t size, bool least);
 /* Without pages: a range from the device, one free block of `shelf`. */
-enum dry_status dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
-                                      uint32_t shelf);
-/* A span that is one hole, or one free range, goes back to the device. */
-void dryi_paged_span_return(struct dryi_paged *p, uint32_t span);
+enum dry_status dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena,
+                                         uint64_t size, uint32_t shelf);
+/* A segment that is one hole, or one free range, goes back to the device. */
+void dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment);
 /* Everything back, at the end. */
-void dryi_paged_spans_finish(struct dryi_paged *p);
+void dryi_paged_segments_finish(struct dryi_paged *p);
 
 /* --- paged_spot.c ------------------------------------------------------------------------- */
 
@@ -476,7 +476,7 @@ DRYI_ASIDE void dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block);
 static inline void
 dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
 {
-    if (p->blocks[block].span == p->plan.span)
+    if (p->blocks[block].segment == p->plan.segment)
         dryi_paged_plan_add(p, block);
 }
 
@@ -484,7 +484,7 @@ dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
 static inline void
 dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
 {
-    if (p->blocks[block].span == p->plan.span)
+    if (p->blocks[block].segment == p->plan.segment)
         dryi_paged_plan_take_out(p, block);
 }
 
@@ -494,16 +494,16 @@ dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
  * neither the plan nor anybody alive needs goes back to the device.
  */
 uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
-/* All about this span; false: no memory. */
-bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span);
+/* All about this segment; false: no memory. */
+bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t segment);
 /*
  * If there are enough of them, everything freed is waited for, and the plan's pages come under
  * it, and what is beyond the peak goes to the device. False: it cannot be.
  */
 bool dryi_paged_plan_settle(struct dryi_paged *p);
-/* The span goes; what is planned there will be refused. */
+/* The segment goes; what is planned there will be refused. */
 void dryi_paged_plan_finish(struct dryi_paged *p);
-/* What is wrong with what is known about the span; NULL: nothing. */
+/* What is wrong with what is known about the segment; NULL: nothing. */
 const char *dryi_paged_plan_check(const struct dryi_paged *p);
 
 /* --- paged_heir.c ------------------------------------------------------------------------- */
@@ -533,13 +533,14 @@ dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
     p->plan.waiting_count--;
 }
 
-/* Is the step that a block of the plan's span names there, by the plan of now? */
+/* Is the step that a block of the plan's segment names there, by the plan of now? */
 static inline bool
 dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
                           const struct block *b)
 {
     return dryi_forecast_is_step_at(p->hints, b->bin_next,
-                                    b->addr - p->spans[b->span].addr, b->size, s->stream);
+                                    b->addr - p->segments[b->segment].addr, b->size,
+                                    s->stream);
 }
 
 /*
@@ -554,7 +555,8 @@ dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct shelf *s,
     const struct plan *plan = &p->plan;
     return !DRYI_ABLATED(heirs) && b->has_ticket && b->bin_next < plan->step_count &&
            plan->waiting[b->bin_next] == NONE && plan->waiting_count < WAITING_MAX &&
-           b->span == plan->span && !p->is_full && dryi_paged_is_heirs_place(p, s, b);
+           b->segment == plan->segment && !p->is_full &&
+           dryi_paged_is_heirs_place(p, s, b);
 }
 
 /*
@@ -579,12 +581,12 @@ const char *dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count);
 
 /* --- paged_find.c ------------------------------------------------------------------------- */
 
-/* The span's large blocks are found from now on, if there is memory for that and it pays. */
-void dryi_paged_finder_begin(struct dryi_paged *p, uint32_t span);
-/* Pages come under [lo, hi) of a span. */
-void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t span, uint64_t lo,
+/* The segment's large blocks are found from now on, if there is memory for that and it pays. */
+void dryi_paged_finder_begin(struct dryi_paged *p, uint32_t segment);
+/* Pages come under [lo, hi) of a segment. */
+void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo,
                               uint64_t hi);
-/* The span goes, or the place. */
+/* The segment goes, or the place. */
 void dryi_paged_finder_finish(struct dryi_paged *p);
 dryi_block dryi_paged_find(const void *self, uint64_t address);
 
@@ -706,14 +708,14 @@ enum dry_status dryi_paged_trim(void *self, uint64_t target);
 /*
  * The device has no addresses left: those go back under which nothing lies, in whatever pool, and
  * before a part of what lies under those of pools that nobody uses; `oom`, and all that is over is
- * everybody's: all spans without a block in use. false: there are none.
+ * everybody's: all segments without a block in use. false: there are none.
  */
 bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);
 /*
- * Without pages: one free span back, in its place or behind *from, which becomes the next; `oom`:
+ * Without pages: one free segment back, in its place or behind *from, which becomes the next; `oom`:
  * or of a pool that gives its memory then. false: there is none.
  */
-bool dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from);
+bool dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from);
 /*
  * A few pools that nobody uses, in turns, for each that was opened since, give their pages to the
  * stock; those of them that have neither pages nor blocks then are no more, or they would pile up,

@@ -4,9 +4,9 @@
  * How a plan comes about.
  *
  * At the begin of a period that has no plan a job is made: a copy of the period and of what
- * lies in the span. The packing of it touches nothing of ours. Where nobody takes jobs it is
+ * lies in the segment. The packing of it touches nothing of ours. Where nobody takes jobs it is
  * done at once; else somebody does it elsewhere, and it is back at the begin of some later
- * period. By then other things may lie in the span: a packing that meets more of them than a
+ * period. By then other things may lie in the segment: a packing that meets more of them than a
  * plan can do without is thrown away, and another job is made.
  *
  * Only with the packing at hand streams are waited for and pages move.
@@ -20,13 +20,14 @@
 
 /* Of the default pool's large ones, that with the most room for a plan; NONE. */
 static uint32_t
-choose_span(const struct dryi_paged *p)
+choose_segment(const struct dryi_paged *p)
 {
     uint32_t best = NONE;
     uint64_t best_room = 0;
-    for (uint32_t i = p->arenas[0].spans; i != NONE; i = p->spans[i].next) {
+    for (uint32_t i = p->arenas[0].segments; i != NONE; i = p->segments[i].next) {
         uint64_t room = 0;
-        for (uint32_t at = p->spans[i].first_block; at != NONE; at = p->blocks[at].next) {
+        for (uint32_t at = p->segments[i].first_block; at != NONE;
+             at = p->blocks[at].next) {
             if (p->blocks[at].state == BLOCK_FREE || p->blocks[at].state == BLOCK_HOLE)
                 room += p->blocks[at].size;
         }
@@ -46,12 +47,12 @@ is_taken(const struct block *b)
 
 /* Runs of taken blocks into `obstacles`, if not NULL; how many there are. */
 static size_t
-list_obstacles(const struct dryi_paged *p, const struct span *span,
+list_obstacles(const struct dryi_paged *p, const struct segment *segment,
                struct dryi_obstacle *obstacles)
 {
     size_t count = 0;
     uint64_t end = 0; /* of the last run */
-    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+    for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         if (!is_taken(b))
             continue;
@@ -62,7 +63,7 @@ list_obstacles(const struct dryi_paged *p, const struct span *span,
             continue;
         struct dryi_obstacle *o = &obstacles[count - 1];
         if (!is_more)
-            *o = (struct dryi_obstacle){.offset = b->addr - span->addr};
+            *o = (struct dryi_obstacle){.offset = b->addr - segment->addr};
         o->size += b->size;
     }
     return count;
@@ -87,13 +88,13 @@ rest(struct dryi_paged *p)
 
 /* The ranges, one more than there are; *count. NULL: no memory. */
 static struct dryi_obstacle *
-make_obstacles(struct dryi_paged *p, const struct span *span, size_t *count)
+make_obstacles(struct dryi_paged *p, const struct segment *segment, size_t *count)
 {
-    *count = list_obstacles(p, span, NULL);
+    *count = list_obstacles(p, segment, NULL);
     struct dryi_obstacle *obstacles =
         dryi_memory_zalloc(&p->memory, *count + 1, sizeof *obstacles);
     if (obstacles)
-        list_obstacles(p, span, obstacles);
+        list_obstacles(p, segment, obstacles);
     return obstacles;
 }
 
@@ -104,10 +105,10 @@ drop_obstacles(struct dryi_paged *p, struct dryi_obstacle *obstacles, size_t cou
 }
 
 static enum dry_status
-create_job(struct dryi_paged *p, uint32_t span)
+create_job(struct dryi_paged *p, uint32_t segment)
 {
     size_t count;
-    struct dryi_obstacle *obstacles = make_obstacles(p, &p->spans[span], &count);
+    struct dryi_obstacle *obstacles = make_obstacles(p, &p->segments[segment], &count);
     enum dry_status status = obstacles ? DRY_OK : DRY_ERR_MEMORY;
     if (dryi_forecast_get_period(p->hints) + count > PACKED_MAX)
         status = DRY_ERR_UNSUPPORTED;
@@ -118,8 +119,8 @@ create_job(struct dryi_paged *p, uint32_t span)
     if (status != DRY_OK)
         return status;
     p->planning.state = JOB_WAITS;
-    p->planning.span = span;
-    p->planning.ordinal = p->spans[span].ordinal;
+    p->planning.segment = segment;
+    p->planning.ordinal = p->segments[segment].ordinal;
     return DRY_OK;
 }
 
@@ -167,11 +168,11 @@ static bool
 is_valid(struct dryi_paged *p)
 {
     const struct planning *planning = &p->planning;
-    const struct span *span = &p->spans[planning->span];
-    if (!span->live || span->ordinal != planning->ordinal)
+    const struct segment *segment = &p->segments[planning->segment];
+    if (!segment->live || segment->ordinal != planning->ordinal)
         return false;
     size_t count;
-    struct dryi_obstacle *obstacles = make_obstacles(p, span, &count);
+    struct dryi_obstacle *obstacles = make_obstacles(p, segment, &count);
     if (!obstacles)
         return false;
     size_t met = dryi_plan_job_count_met(planning->job, obstacles, count);
@@ -183,11 +184,11 @@ is_valid(struct dryi_paged *p)
 static bool
 adopt(struct dryi_paged *p)
 {
-    uint32_t span = p->planning.span;
+    uint32_t segment = p->planning.segment;
     struct dryi_plan_info info;
-    if (!dryi_paged_plan_begin(p, span) ||
+    if (!dryi_paged_plan_begin(p, segment) ||
         dryi_plan_job_take(p->planning.job, p->hints, &info) != DRY_OK ||
-        info.height > p->spans[span].size)
+        info.height > p->segments[segment].size)
         return false;
     rest(p);
     p->plan.period = info.period;
@@ -200,8 +201,8 @@ adopt(struct dryi_paged *p)
 static bool
 request_job(struct dryi_paged *p)
 {
-    uint32_t span = choose_span(p);
-    if (span == NONE || create_job(p, span) != DRY_OK)
+    uint32_t segment = choose_segment(p);
+    if (segment == NONE || create_job(p, segment) != DRY_OK)
         return false;
     if (p->wants_job.call) {
         p->wants_job.call(p->wants_job.self);

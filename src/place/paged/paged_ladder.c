@@ -256,11 +256,11 @@ static enum dry_status
 reserve_room(struct dryi_paged *p, const struct request *r, enum rung rung)
 {
     for (bool oom = false;;) {
-        enum dry_status status = dryi_paged_span_reserve(p, r->arena, r->bytes, false);
+        enum dry_status status = dryi_paged_segment_reserve(p, r->arena, r->bytes, false);
         if (status == DRY_ERR_NO_SPACE && dryi_paged_return_addresses(p, oom))
             continue;
         if (status == DRY_ERR_NO_SPACE)
-            status = dryi_paged_span_reserve(p, r->arena, r->bytes, true);
+            status = dryi_paged_segment_reserve(p, r->arena, r->bytes, true);
         if (status != DRY_ERR_NO_SPACE || oom || rung != RUNG_LAST)
             return status;
         oom = true;
@@ -317,10 +317,10 @@ take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
     uint64_t size = dryi_round_up(r->bytes, SEGMENT_STEP);
     if (!arena_is_small(r->arena) && r->bytes < SEGMENT_OWN)
         size = SEGMENT_LEAST;
-    enum dry_status status = dryi_paged_span_alloc(p, r->arena, size, r->shelf);
+    enum dry_status status = dryi_paged_segment_alloc(p, r->arena, size, r->shelf);
     if (status == DRY_ERR_NO_SPACE && size == SEGMENT_LEAST) {
         size = dryi_round_up(r->bytes, SEGMENT_STEP);
-        status = dryi_paged_span_alloc(p, r->arena, size, r->shelf);
+        status = dryi_paged_segment_alloc(p, r->arena, size, r->shelf);
     }
     if (status == DRY_OK)
         *block = dryi_paged_take_own(p, r);
@@ -335,7 +335,7 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
     enum dry_status status = take_segment(p, r, block);
     uint32_t from = 0;
     while (status == DRY_ERR_NO_SPACE && rung >= RUNG_ALL &&
-           dryi_paged_return_span(p, rung == RUNG_LAST, &from))
+           dryi_paged_return_segment(p, rung == RUNG_LAST, &from))
         status = take_segment(p, r, block);
     return status;
 }

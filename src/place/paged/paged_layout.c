@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The place as a snapshot sees it: each mapped run of a span is a segment. Free neighbours
+ * The place as a snapshot sees it: each mapped run of a segment is a segment. Free neighbours
  * are one block there, whatever shelves they lie on. Streams share segments: all of them are
  * the default stream's, here and where they are told.
  */
@@ -17,7 +17,7 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
     const struct dryi_paged *p = self;
     DRYI_ASSERT(block < p->block_count && p->blocks[block].state != BLOCK_DEAD);
     const struct block *b = &p->blocks[block];
-    const struct span *span = &p->spans[b->span];
+    const struct segment *segment = &p->segments[b->segment];
     const struct shelf *s = p->shelves[b->shelf];
     bool is_active = b->state == BLOCK_USED || b->state == BLOCK_PENDING;
     *info = (struct dryi_block_info){
@@ -25,17 +25,17 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
         .size = b->size,
         .requested = is_active ? b->requested : 0,
         .stream = s->stream == NONE ? 0 : p->streams[s->stream].value,
-        .pool = p->owners[span->arena / 2].id,
-        .segment = span->ordinal,
-        .offset = b->addr - span->addr,
+        .pool = p->owners[segment->arena / 2].id,
+        .segment = segment->ordinal,
+        .offset = b->addr - segment->addr,
         .allocated = b->state == BLOCK_USED,
         .pending = b->state == BLOCK_PENDING,
         .mapped = b->state != BLOCK_HOLE,
-        .is_large = !arena_is_small(span->arena),
+        .is_large = !arena_is_small(segment->arena),
     };
 }
 
-/* What a walk needs: the caller's, and room for the blocks of the longest span. */
+/* What a walk needs: the caller's, and room for the blocks of the longest segment. */
 struct walk {
     const struct dryi_paged *p;
     enum dry_status (*visit)(void *visitor, const struct dryi_segment_info *segment,
@@ -46,18 +46,18 @@ struct walk {
 };
 
 static enum dry_status
-visit_run(struct walk *walk, const struct span *span, size_t count)
+visit_run(struct walk *walk, const struct segment *segment, size_t count)
 {
     const struct dryi_block_info *first = &walk->blocks[0], *last = first + (count - 1);
-    struct dryi_segment_info segment = {
+    struct dryi_segment_info info = {
         .addr = first->addr,
         .size = last->addr + last->size - first->addr,
         .pool = first->pool,
         .is_large = first->is_large,
-        .is_expandable = span->pages != NULL,
-        .segment = span->ordinal,
+        .is_expandable = segment->pages != NULL,
+        .segment = segment->ordinal,
     };
-    return walk->visit(walk->visitor, &segment, walk->blocks, count);
+    return walk->visit(walk->visitor, &info, walk->blocks, count);
 }
 
 static bool
@@ -67,12 +67,12 @@ is_free(const struct dryi_block_info *info)
 }
 
 static enum dry_status
-walk_span(struct walk *walk, const struct span *span)
+walk_segment(struct walk *walk, const struct segment *segment)
 {
     const struct dryi_paged *p = walk->p;
     size_t count = 0;
     enum dry_status status = DRY_OK;
-    for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
+    for (uint32_t at = segment->first_block; at != NONE && status == DRY_OK;
          at = p->blocks[at].next) {
         struct dryi_block_info info;
         if (p->blocks[at].state == BLOCK_FENCE)
@@ -87,14 +87,14 @@ walk_span(struct walk *walk, const struct span *span)
                 return DRY_ERR_MEMORY;
             walk->blocks[count++] = info;
         } else if (count > 0) {
-            status = visit_run(walk, span, count);
+            status = visit_run(walk, segment, count);
             count = 0;
         }
     }
-    return status == DRY_OK && count > 0 ? visit_run(walk, span, count) : status;
+    return status == DRY_OK && count > 0 ? visit_run(walk, segment, count) : status;
 }
 
-/* By address: spans are sorted, blocks of a span are. */
+/* By address: segments are sorted, blocks of a segment are. */
 enum dry_status
 dryi_paged_walk(const void *self,
                 enum dry_status (*visit)(void *visitor,
@@ -105,18 +105,19 @@ dryi_paged_walk(const void *self,
 {
     const struct dryi_paged *p = self;
     struct walk walk = {.p = p, .visit = visit, .visitor = visitor};
-    size_t count = 0, room = 2 * ((size_t)p->span_slots + 1);
+    size_t count = 0, room = 2 * ((size_t)p->segment_slots + 1);
     struct dryi_sort_item *items = dryi_memory_zalloc(&p->memory, room, sizeof *items);
     if (!items)
         return DRY_ERR_MEMORY;
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        if (p->spans[i].live)
-            items[count++] = (struct dryi_sort_item){.key = p->spans[i].addr, .value = i};
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        if (p->segments[i].live)
+            items[count++] =
+                (struct dryi_sort_item){.key = p->segments[i].addr, .value = i};
     }
     dryi_sort_items(items, items + count, count);
     enum dry_status status = DRY_OK;
     for (size_t i = 0; i < count && status == DRY_OK; i++)
-        status = walk_span(&walk, &p->spans[items[i].value]);
+        status = walk_segment(&walk, &p->segments[items[i].value]);
     dryi_memory_free(&p->memory, walk.blocks, walk.capacity, sizeof *walk.blocks);
     dryi_memory_free(&p->memory, items, room, sizeof *items);
     return status;

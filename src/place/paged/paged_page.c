@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pages and spans: what comes from the device, and what lies under which address.
+ * Pages and segments: what comes from the device, and what lies under which address.
  *
  * A page is created into the stock, leaves it to lie under an address, and comes back when it
  * is unmapped; it is released from the stock alone.
@@ -122,18 +122,18 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
 {
     if (!dryi_paged_block_reserve(p, 2))
         return DRY_ERR_MEMORY;
-    struct span *span = &p->spans[p->blocks[block].span];
+    struct segment *segment = &p->segments[p->blocks[block].segment];
     size_t count = (size_t)((hi - lo) >> p->page_shift);
     p->counters.driver_calls++;
     enum dry_status status = p->device.ops->unmap_pages(p->device.self, lo, count);
     if (status != DRY_OK)
         return status;
-    size_t first = (size_t)((lo - span->addr) >> p->page_shift);
+    size_t first = (size_t)((lo - segment->addr) >> p->page_shift);
     for (size_t i = first + count; i-- > first;) {
-        p->stock[p->stock_count++] = span->pages[i] - 1;
-        span->pages[i] = 0;
+        p->stock[p->stock_count++] = segment->pages[i] - 1;
+        segment->pages[i] = 0;
     }
-    count_mapped(p, span->arena, hi - lo, false);
+    count_mapped(p, segment->arena, hi - lo, false);
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_UNMAP, block, lo, hi - lo);
     uint32_t hole = block;
     dryi_paged_shelf_remove(p, block);
@@ -144,7 +144,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     if (hi < block_end(&p->blocks[hole]))
         dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     p->blocks[hole].state = BLOCK_HOLE;
-    dryi_paged_block_assign(p, hole, p->arenas[span->arena].holes);
+    dryi_paged_block_assign(p, hole, p->arenas[segment->arena].holes);
     p->blocks[hole].epoch = 0;
     dryi_paged_block_settle(p, hole);
     return DRY_OK;
@@ -169,7 +169,7 @@ enum dry_status
 dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
                uint32_t shelf, uint32_t *filled)
 {
-    struct span *span = &p->spans[p->blocks[hole].span];
+    struct segment *segment = &p->segments[p->blocks[hole].segment];
     uint32_t count = (uint32_t)((hi - lo) >> p->page_shift);
     DRYI_ASSERT(count <= p->stock_count);
     for (uint32_t i = 0; i < count; i++)
@@ -179,15 +179,15 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
         p->device.ops->map_pages(p->device.self, lo, p->handles, count);
     if (status != DRY_OK)
         return status;
-    size_t first = (size_t)((lo - span->addr) >> p->page_shift);
+    size_t first = (size_t)((lo - segment->addr) >> p->page_shift);
     for (uint32_t i = 0; i < count; i++) {
         struct page *page = &p->pages[p->stock[--p->stock_count]];
         p->counters.pages_remapped += page->was_mapped;
         page->was_mapped = true;
-        span->pages[first + i] = p->stock[p->stock_count] + 1;
+        segment->pages[first + i] = p->stock[p->stock_count] + 1;
     }
-    count_mapped(p, span->arena, hi - lo, true);
-    dryi_paged_finder_extend(p, p->blocks[hole].span, lo, hi);
+    count_mapped(p, segment->arena, hi - lo, true);
+    dryi_paged_finder_extend(p, p->blocks[hole].segment, lo, hi);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_block_assign(p, block, shelf);
@@ -197,39 +197,39 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     return DRY_OK;
 }
 
-/* --- spans -------------------------------------------------------------------------------- */
+/* --- segments -------------------------------------------------------------------------------- */
 
 /* A slot that can be filled without memory; NONE: there is none. */
 static uint32_t
-span_slot(struct dryi_paged *p)
+segment_slot(struct dryi_paged *p)
 {
-    if (p->dead_span != NONE)
-        return p->dead_span;
-    if (!dryi_memory_grow(&p->memory, &p->spans, &p->span_capacity,
-                          (size_t)p->span_slots + 1, sizeof *p->spans))
+    if (p->dead_segment != NONE)
+        return p->dead_segment;
+    if (!dryi_memory_grow(&p->memory, &p->segments, &p->segment_capacity,
+                          (size_t)p->segment_slots + 1, sizeof *p->segments))
         return NONE;
-    return p->span_slots;
+    return p->segment_slots;
 }
 
 static void
-link_span(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct span span)
+link_segment(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct segment segment)
 {
-    if (slot == p->dead_span)
-        p->dead_span = p->spans[slot].next;
+    if (slot == p->dead_segment)
+        p->dead_segment = p->segments[slot].next;
     else
-        p->span_slots++;
-    span.live = true;
-    span.arena = arena;
-    span.ordinal = p->spans_made++;
-    span.prev = NONE;
-    span.next = p->arenas[arena].spans;
-    if (span.next != NONE)
-        p->spans[span.next].prev = slot;
-    p->arenas[arena].spans = slot;
-    p->spans[slot] = span;
+        p->segment_slots++;
+    segment.live = true;
+    segment.arena = arena;
+    segment.ordinal = p->segments_made++;
+    segment.prev = NONE;
+    segment.next = p->arenas[arena].segments;
+    if (segment.next != NONE)
+        p->segments[segment.next].prev = slot;
+    p->arenas[arena].segments = slot;
+    p->segments[slot] = segment;
 }
 
-#define SPAN_FIRST DRYI_GIB
+#define SEGMENT_FIRST DRYI_GIB
 
 /*
  * The default pool's are as large as the device. Of others the first is small and each later one
@@ -237,14 +237,14 @@ link_span(struct dryi_paged *p, uint32_t slot, uint32_t arena, struct span span)
  * are without end.
  */
 static uint64_t
-span_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
+segment_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
 {
-    uint64_t most = p->conf.span_bytes, bytes = 0;
-    for (uint32_t i = p->arenas[arena].spans; i != NONE && bytes < most;
-         i = p->spans[i].next)
-        bytes = dryi_add_saturating(bytes, p->spans[i].size);
-    if (bytes < SPAN_FIRST)
-        bytes = SPAN_FIRST;
+    uint64_t most = p->conf.segment_bytes, bytes = 0;
+    for (uint32_t i = p->arenas[arena].segments; i != NONE && bytes < most;
+         i = p->segments[i].next)
+        bytes = dryi_add_saturating(bytes, p->segments[i].size);
+    if (bytes < SEGMENT_FIRST)
+        bytes = SEGMENT_FIRST;
     if (arena / 2 == 0 || bytes > most)
         bytes = most;
     return page_ceil(p, size > bytes ? size : bytes);
@@ -253,27 +253,31 @@ span_bytes(const struct dryi_paged *p, uint32_t arena, uint64_t size)
 static enum dry_status
 reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
 {
-    uint32_t slot = span_slot(p);
+    uint32_t slot = segment_slot(p);
     if (slot == NONE || !dryi_paged_block_reserve(p, 1))
         return DRY_ERR_MEMORY;
-    struct span span = {.size = bytes, .page_count = (size_t)(bytes >> p->page_shift)};
-    span.pages = dryi_memory_zalloc(&p->memory, span.page_count, sizeof *span.pages);
-    if (!span.pages)
+    struct segment segment = {.size = bytes,
+                              .page_count = (size_t)(bytes >> p->page_shift)};
+    segment.pages =
+        dryi_memory_zalloc(&p->memory, segment.page_count, sizeof *segment.pages);
+    if (!segment.pages)
         return DRY_ERR_MEMORY;
     p->counters.driver_calls++;
-    enum dry_status status = p->device.ops->reserve(p->device.self, bytes, &span.addr);
+    enum dry_status status = p->device.ops->reserve(p->device.self, bytes, &segment.addr);
     if (status != DRY_OK) {
-        dryi_memory_free(&p->memory, span.pages, span.page_count, sizeof *span.pages);
+        dryi_memory_free(&p->memory, segment.pages, segment.page_count,
+                         sizeof *segment.pages);
         return status;
     }
-    if (span.addr & p->page_mask) { /* pages could not be mapped there */
-        p->device.ops->unreserve(p->device.self, span.addr, bytes);
-        dryi_memory_free(&p->memory, span.pages, span.page_count, sizeof *span.pages);
+    if (segment.addr & p->page_mask) { /* pages could not be mapped there */
+        p->device.ops->unreserve(p->device.self, segment.addr, bytes);
+        dryi_memory_free(&p->memory, segment.pages, segment.page_count,
+                         sizeof *segment.pages);
         return DRY_ERR_SYSTEM;
     }
-    link_span(p, slot, arena, span);
+    link_segment(p, slot, arena, segment);
     uint32_t hole =
-        dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, span.addr, bytes);
+        dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, segment.addr, bytes);
     p->blocks[hole].state = BLOCK_HOLE;
     dryi_paged_shelf_insert(p, hole);
     if (arena == 0 && p->finder.range.size == 0)
@@ -282,9 +286,10 @@ reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
 }
 
 enum dry_status
-dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size, bool least)
+dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size,
+                           bool least)
 {
-    uint64_t bytes = span_bytes(p, arena, size), enough = page_ceil(p, size);
+    uint64_t bytes = segment_bytes(p, arena, size), enough = page_ceil(p, size);
     enum dry_status status = DRY_ERR_NO_SPACE;
     if (!least)
         return reserve_bytes(p, arena, bytes);
@@ -298,39 +303,40 @@ dryi_paged_span_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size, boo
 }
 
 enum dry_status
-dryi_paged_span_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size, uint32_t shelf)
+dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
+                         uint32_t shelf)
 {
     if (!has_room_for(p, size))
         return DRY_ERR_NO_SPACE;
-    uint32_t slot = span_slot(p);
+    uint32_t slot = segment_slot(p);
     if (slot == NONE || !dryi_paged_block_reserve(p, 1))
         return DRY_ERR_MEMORY;
-    struct span span = {.size = size};
+    struct segment segment = {.size = size};
     p->counters.driver_calls++;
-    enum dry_status status = p->device.ops->alloc(p->device.self, size, &span.addr);
+    enum dry_status status = p->device.ops->alloc(p->device.self, size, &segment.addr);
     if (status != DRY_OK)
         return status;
-    link_span(p, slot, arena, span);
+    link_segment(p, slot, arena, segment);
     p->device_allocs++;
     tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
     count_for_owner(p, arena, (int64_t)size);
     tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
-    uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, span.addr, size);
+    uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, segment.addr, size);
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_shelf_insert(p, block);
-    dryi_paged_tell(p, DRY_ACTION_SEGMENT_ALLOC, block, span.addr, size);
+    dryi_paged_tell(p, DRY_ACTION_SEGMENT_ALLOC, block, segment.addr, size);
     return DRY_OK;
 }
 
 void
-dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
+dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
 {
-    struct span *s = &p->spans[span];
+    struct segment *s = &p->segments[segment];
     bool small = arena_is_small(s->arena);
-    if (span == p->plan.span)
+    if (segment == p->plan.segment)
         dryi_paged_plan_finish(p);
-    if (p->finder.range.size > 0 && span == p->finder.span)
+    if (p->finder.range.size > 0 && segment == p->finder.segment)
         dryi_paged_finder_finish(p);
     p->counters.driver_calls++;
     if (s->pages) {
@@ -347,18 +353,18 @@ dryi_paged_span_return(struct dryi_paged *p, uint32_t span)
     dryi_paged_shelf_remove(p, s->first_block);
     dryi_paged_block_drop(p, s->first_block);
     if (s->prev == NONE)
-        p->arenas[s->arena].spans = s->next;
+        p->arenas[s->arena].segments = s->next;
     else
-        p->spans[s->prev].next = s->next;
+        p->segments[s->prev].next = s->next;
     if (s->next != NONE)
-        p->spans[s->next].prev = s->prev;
-    *s = (struct span){.next = p->dead_span};
-    p->dead_span = span;
+        p->segments[s->next].prev = s->prev;
+    *s = (struct segment){.next = p->dead_segment};
+    p->dead_segment = segment;
 }
 
 /* Mapped runs are unmapped, their pages given back. */
 static void
-finish_pages(struct dryi_paged *p, const struct span *s)
+finish_pages(struct dryi_paged *p, const struct segment *s)
 {
     for (size_t i = 0; i < s->page_count;) {
         size_t begin = i;
@@ -378,10 +384,10 @@ finish_pages(struct dryi_paged *p, const struct span *s)
 }
 
 void
-dryi_paged_spans_finish(struct dryi_paged *p)
+dryi_paged_segments_finish(struct dryi_paged *p)
 {
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        struct span *s = &p->spans[i];
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        struct segment *s = &p->segments[i];
         if (!s->live)
             continue;
         if (s->pages)

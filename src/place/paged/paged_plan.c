@@ -3,7 +3,7 @@
 /*
  * Plans: a period's requests go where an offline packing has them.
  *
- * A plan lies in one span, at addresses where something is free at the time or will be. Each
+ * A plan lies in one segment, at addresses where something is free at the time or will be. Each
  * hint is held against the blocks that are there: whatever the hints say, a request gets
  * nothing but free memory that its stream may have.
  */
@@ -38,7 +38,7 @@ clear_bit(const struct plan *plan, size_t at)
     }
 }
 
-/* The last page up to `at` in which a block begins; there is one: spans begin with a block. */
+/* The last page up to `at` in which a block begins; there is one: segments begin with a block. */
 static size_t
 find_page(const struct plan *plan, size_t at)
 {
@@ -58,7 +58,7 @@ find_page(const struct plan *plan, size_t at)
 static size_t
 page_of(const struct dryi_paged *p, uint64_t addr)
 {
-    return (size_t)((addr - p->spans[p->plan.span].addr) >> p->page_shift);
+    return (size_t)((addr - p->segments[p->plan.segment].addr) >> p->page_shift);
 }
 
 void
@@ -109,16 +109,17 @@ dryi_paged_plan_finish(struct dryi_paged *p)
     dryi_memory_free(&p->memory, plan->begins, plan->page_count, sizeof *plan->begins);
     dryi_memory_free(&p->memory, plan->bits, plan->bit_words, sizeof *plan->bits);
     dryi_paged_heirs_finish(p);
-    *plan = (struct plan){.span = NONE};
+    *plan = (struct plan){.segment = NONE};
 }
 
 bool
-dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span)
+dryi_paged_plan_begin(struct dryi_paged *p, uint32_t segment)
 {
-    if (p->plan.span == span)
+    if (p->plan.segment == segment)
         return true;
     dryi_paged_plan_finish(p);
-    struct plan plan = {.span = span, .page_count = p->spans[span].page_count};
+    struct plan plan = {.segment = segment,
+                        .page_count = p->segments[segment].page_count};
     size_t words = plan.page_count;
     for (unsigned level = 0; level < LEVEL_COUNT; level++) {
         words = words / 64 + 1;
@@ -134,7 +135,8 @@ dryi_paged_plan_begin(struct dryi_paged *p, uint32_t span)
     }
     for (size_t i = 0; i < plan.page_count; i++)
         plan.begins[i] = NONE;
-    for (uint32_t at = p->spans[span].first_block; at != NONE; at = p->blocks[at].next)
+    for (uint32_t at = p->segments[segment].first_block; at != NONE;
+         at = p->blocks[at].next)
         dryi_paged_plan_add(p, at);
     return true;
 }
@@ -143,10 +145,10 @@ const char *
 dryi_paged_plan_check(const struct dryi_paged *p)
 {
     const struct plan *plan = &p->plan;
-    if (plan->span == NONE)
+    if (plan->segment == NONE)
         return NULL;
     size_t begun = 0, known = 0;
-    for (uint32_t at = p->spans[plan->span].first_block; at != NONE;) {
+    for (uint32_t at = p->segments[plan->segment].first_block; at != NONE;) {
         uint32_t next = p->blocks[at].next;
         size_t page = page_of(p, p->blocks[at].addr);
         if (next == NONE || page_of(p, p->blocks[next].addr) != page) {
@@ -163,7 +165,7 @@ dryi_paged_plan_check(const struct dryi_paged *p)
 
 /* --- its pages ---------------------------------------------------------------------------- */
 
-/* By page of the span: planned blocks that touch it. */
+/* By page of the segment: planned blocks that touch it. */
 struct needs {
     int32_t *count; /* one more than there are pages */
     unsigned page_shift;
@@ -179,10 +181,10 @@ note_need(void *self, uint64_t offset, uint64_t size)
 }
 
 static bool
-is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t span,
+is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segment,
           uint64_t addr)
 {
-    return span == p->plan.span && needs->count[page_of(p, addr)] > 0;
+    return segment == p->plan.segment && needs->count[page_of(p, addr)] > 0;
 }
 
 /* The last run of whole pages of a block that the plan does not need. */
@@ -192,18 +194,18 @@ find_surplus(const struct dryi_paged *p, const struct needs *needs, const struct
 {
     uint64_t first, end;
     dryi_paged_whole_pages(p, b->addr, block_end(b), &first, &end);
-    while (end > first && is_needed(p, needs, b->span, end - p->page_bytes))
+    while (end > first && is_needed(p, needs, b->segment, end - p->page_bytes))
         end -= p->page_bytes;
     *lo = *hi = end;
-    while (*lo > first && !is_needed(p, needs, b->span, *lo - p->page_bytes))
+    while (*lo > first && !is_needed(p, needs, b->segment, *lo - p->page_bytes))
         *lo -= p->page_bytes;
     return *hi > *lo;
 }
 
 static uint32_t
-last_block(const struct dryi_paged *p, const struct span *span)
+last_block(const struct dryi_paged *p, const struct segment *segment)
 {
-    uint32_t at = span->first_block;
+    uint32_t at = segment->first_block;
     while (p->blocks[at].next != NONE)
         at = p->blocks[at].next;
     return at;
@@ -220,11 +222,11 @@ is_spare(const struct dryi_paged *p, const struct block *b)
  * when holes merge.
  */
 static enum dry_status
-unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t span,
+unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
               uint64_t want)
 {
     uint32_t prev = NONE;
-    for (uint32_t at = last_block(p, &p->spans[span]); at != NONE; at = prev) {
+    for (uint32_t at = last_block(p, &p->segments[segment]); at != NONE; at = prev) {
         prev = p->blocks[at].prev;
         uint64_t lo, hi;
         bool is_whole = !is_spare(p, &p->blocks[at]);
@@ -246,8 +248,9 @@ static uint64_t
 count_surplus(const struct dryi_paged *p, const struct needs *needs)
 {
     uint64_t count = 0;
-    for (uint32_t i = p->arenas[0].spans; i != NONE; i = p->spans[i].next) {
-        for (uint32_t at = p->spans[i].first_block; at != NONE; at = p->blocks[at].next) {
+    for (uint32_t i = p->arenas[0].segments; i != NONE; i = p->segments[i].next) {
+        for (uint32_t at = p->segments[i].first_block; at != NONE;
+             at = p->blocks[at].next) {
             struct block b = p->blocks[at];
             uint64_t lo, hi;
             while (is_spare(p, &b) && find_surplus(p, needs, &b, &lo, &hi)) {
@@ -264,27 +267,27 @@ count_surplus(const struct dryi_paged *p, const struct needs *needs)
 static uint64_t
 count_missing(const struct dryi_paged *p, const struct needs *needs)
 {
-    const struct span *span = &p->spans[p->plan.span];
+    const struct segment *segment = &p->segments[p->plan.segment];
     uint64_t count = 0;
-    for (size_t i = 0; i < span->page_count; i++)
-        count += needs->count[i] > 0 && span->pages[i] == 0;
+    for (size_t i = 0; i < segment->page_count; i++)
+        count += needs->count[i] > 0 && segment->pages[i] == 0;
     return count;
 }
 
 static enum dry_status
 map_missing(struct dryi_paged *p, const struct needs *needs)
 {
-    const struct span *span = &p->spans[p->plan.span];
-    for (size_t i = 0; i < span->page_count;) {
+    const struct segment *segment = &p->segments[p->plan.segment];
+    for (size_t i = 0; i < segment->page_count;) {
         size_t first = i;
-        while (i < span->page_count && needs->count[i] > 0 && span->pages[i] == 0)
+        while (i < segment->page_count && needs->count[i] > 0 && segment->pages[i] == 0)
             i++;
         if (i == first) {
             i++;
             continue;
         }
-        uint64_t lo = span->addr + ((uint64_t)first << p->page_shift);
-        uint64_t hi = span->addr + ((uint64_t)i << p->page_shift);
+        uint64_t lo = segment->addr + ((uint64_t)first << p->page_shift);
+        uint64_t hi = segment->addr + ((uint64_t)i << p->page_shift);
         uint32_t block =
             block_at(p, lo); /* holes begin at pages: it is the first there */
         if (block == NONE || !dryi_paged_block_reserve(p, 2))
@@ -318,9 +321,9 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
     uint64_t beyond = p->page_count > peak ? p->page_count - peak : 0;
     uint64_t surplus = spare - missing < beyond ? spare - missing : beyond;
     enum dry_status status = DRY_OK;
-    uint32_t span = p->arenas[0].spans;
-    for (; span != NONE && status == DRY_OK; span = p->spans[span].next)
-        status = unmap_surplus(p, needs, span, missing + surplus);
+    uint32_t segment = p->arenas[0].segments;
+    for (; segment != NONE && status == DRY_OK; segment = p->segments[segment].next)
+        status = unmap_surplus(p, needs, segment, missing + surplus);
     if (status == DRY_OK)
         status = map_missing(p, needs);
     for (; surplus > 0 && p->stock_count > 0 && status == DRY_OK; surplus--)
@@ -496,12 +499,12 @@ take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hin
         dryi_paged_heir_pop(p, hint->step);
         return block;
     }
-    if (p->plan.span == NONE)
+    if (p->plan.segment == NONE)
         return NONE;
-    const struct span *span = &p->spans[p->plan.span];
-    if (hint->offset > span->size || r->bytes > span->size - hint->offset)
+    const struct segment *segment = &p->segments[p->plan.segment];
+    if (hint->offset > segment->size || r->bytes > segment->size - hint->offset)
         return NONE;
-    return take_at(p, r, span->addr + hint->offset);
+    return take_at(p, r, segment->addr + hint->offset);
 }
 
 uint32_t

@@ -69,7 +69,7 @@ make_arena(struct dryi_paged *p, uint32_t index)
                             .shelves = NONE,
                             .last_stream = NONE,
                             .last_shelf = NONE,
-                            .spans = NONE};
+                            .segments = NONE};
         p->arena_count++;
     }
     if (a->holes == NONE)
@@ -172,8 +172,8 @@ dryi_paged_open_pool(void *self, struct dryi_pool_id pool, unsigned flags)
     if (owner == NONE)
         return DRY_ERR_MEMORY;
     struct owner *o = &p->owners[owner];
-    if (o->users == 0 && p->arenas[2 * owner].spans == NONE &&
-        p->arenas[2 * owner + 1].spans == NONE)
+    if (o->users == 0 && p->arenas[2 * owner].segments == NONE &&
+        p->arenas[2 * owner + 1].segments == NONE)
         o->flags = flags; /* it has nothing: as if it were not there */
     if (o->users++ == 0)
         idle_remove(p, owner);

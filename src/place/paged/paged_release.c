@@ -10,10 +10,10 @@
 /* --- blocks ------------------------------------------------------------------------------- */
 
 static void
-sweep_span(struct dryi_paged *p, const struct span *span)
+sweep_segment(struct dryi_paged *p, const struct segment *segment)
 {
-    uint32_t everybody = p->arenas[span->arena].everybody;
-    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+    uint32_t everybody = p->arenas[segment->arena].everybody;
+    for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         if (b->state != BLOCK_FREE || b->shelf == everybody || !dryi_paged_is_over(p, b))
             continue;
@@ -27,17 +27,17 @@ sweep_arena(struct dryi_paged *p, uint32_t arena)
 {
     for (uint32_t i = p->arenas[arena].shelves; i != NONE; i = p->shelves[i]->next)
         dryi_paged_flush_shelf(p, p->shelves[i]);
-    for (uint32_t i = p->arenas[arena].spans; i != NONE; i = p->spans[i].next)
-        sweep_span(p, &p->spans[i]);
+    for (uint32_t i = p->arenas[arena].segments; i != NONE; i = p->segments[i].next)
+        sweep_segment(p, &p->segments[i]);
 }
 
 void
 dryi_paged_sweep(struct dryi_paged *p)
 {
     dryi_paged_flush(p); /* waiting may have filled the fronts anew */
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        if (p->spans[i].live)
-            sweep_span(p, &p->spans[i]);
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        if (p->segments[i].live)
+            sweep_segment(p, &p->segments[i]);
     }
 }
 
@@ -245,26 +245,26 @@ dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo, uint64_t
 
 /* --- cached memory ------------------------------------------------------------------------ */
 
-/* A span without anything in it: one hole, or free and over. */
+/* A segment without anything in it: one hole, or free and over. */
 static bool
-is_empty_span(const struct dryi_paged *p, const struct span *span)
+is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
 {
-    const struct block *b = &p->blocks[span->first_block];
-    if (!span->live || b->next != NONE)
+    const struct block *b = &p->blocks[segment->first_block];
+    if (!segment->live || b->next != NONE)
         return false;
     return b->state == BLOCK_HOLE ||
-           (!span->pages && b->state == BLOCK_FREE && dryi_paged_is_over(p, b));
+           (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_over(p, b));
 }
 
 bool
-dryi_paged_return_span(struct dryi_paged *p, bool oom, uint32_t *from)
+dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
 {
-    while (p->capture_count == 0 && *from < p->span_slots) {
-        uint32_t span = (*from)++;
-        if (!p->spans[span].live || !is_empty_span(p, &p->spans[span]) ||
-            !dryi_paged_gives_pages(p, p->spans[span].arena, oom))
+    while (p->capture_count == 0 && *from < p->segment_slots) {
+        uint32_t segment = (*from)++;
+        if (!p->segments[segment].live || !is_empty_segment(p, &p->segments[segment]) ||
+            !dryi_paged_gives_pages(p, p->segments[segment].arena, oom))
             continue;
-        dryi_paged_span_return(p, span);
+        dryi_paged_segment_return(p, segment);
         return true;
     }
     return false;
@@ -277,8 +277,8 @@ forget_pool(struct dryi_paged *p, uint32_t owner)
     bool is_begun = false;
     for (size_t i = 0; i < p->scope_count; i++)
         is_begun |= p->scopes[i].owner == owner;
-    if (!is_begun && p->arenas[2 * owner].spans == NONE &&
-        p->arenas[2 * owner + 1].spans == NONE)
+    if (!is_begun && p->arenas[2 * owner].segments == NONE &&
+        p->arenas[2 * owner + 1].segments == NONE)
         dryi_paged_owner_drop(p, owner);
 }
 
@@ -308,12 +308,13 @@ empty_pool(struct dryi_paged *p, uint32_t owner, struct steal *steal)
 }
 
 static void
-return_empty_spans(struct dryi_paged *p, uint32_t arena)
+return_empty_segments(struct dryi_paged *p, uint32_t arena)
 {
-    for (uint32_t span = p->arenas[arena].spans, next; span != NONE; span = next) {
-        next = p->spans[span].next;
-        if (is_empty_span(p, &p->spans[span]))
-            dryi_paged_span_return(p, span);
+    for (uint32_t segment = p->arenas[arena].segments, next; segment != NONE;
+         segment = next) {
+        next = p->segments[segment].next;
+        if (is_empty_segment(p, &p->segments[segment]))
+            dryi_paged_segment_return(p, segment);
     }
 }
 
@@ -336,8 +337,8 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
         if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)
             is_emptied =
                 false; /* the next request that needs pages meets the error, too */
-        return_empty_spans(p, 2 * owner);
-        return_empty_spans(p, 2 * owner + 1);
+        return_empty_segments(p, 2 * owner);
+        return_empty_segments(p, 2 * owner + 1);
         forget_pool(p, owner);
     }
 }
@@ -354,9 +355,9 @@ empty_idle_pools(struct dryi_paged *p)
 }
 
 static bool
-is_free_span(const struct dryi_paged *p, const struct span *span)
+is_free_segment(const struct dryi_paged *p, const struct segment *segment)
 {
-    for (uint32_t at = span->first_block; at != NONE; at = p->blocks[at].next) {
+    for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         if (b->state != BLOCK_HOLE &&
             (b->state != BLOCK_FREE || !dryi_paged_is_over(p, b)))
@@ -367,11 +368,11 @@ is_free_span(const struct dryi_paged *p, const struct span *span)
 
 /* Nothing of it is in use: its pages go to the stock. */
 static enum dry_status
-empty_span(struct dryi_paged *p, const struct span *span)
+empty_segment(struct dryi_paged *p, const struct segment *segment)
 {
     enum dry_status status = DRY_OK;
-    sweep_span(p, span); /* streams' blocks may share a page */
-    for (uint32_t at = span->first_block; at != NONE && status == DRY_OK;
+    sweep_segment(p, segment); /* streams' blocks may share a page */
+    for (uint32_t at = segment->first_block; at != NONE && status == DRY_OK;
          at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         uint64_t lo, hi;
@@ -379,21 +380,22 @@ empty_span(struct dryi_paged *p, const struct span *span)
         if (b->state == BLOCK_FREE && lo < hi)
             status = dryi_paged_unmap(p, at, lo, hi);
         if (p->blocks[at].state == BLOCK_DEAD)
-            at = span->first_block; /* it has become part of the hole before it */
+            at = segment->first_block; /* it has become part of the hole before it */
     }
     return status;
 }
 
 /* Whoever's they are, if they may give pages now. */
 static void
-empty_free_spans(struct dryi_paged *p)
+empty_free_segments(struct dryi_paged *p)
 {
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        struct span *span = &p->spans[i];
-        if (!span->live || !span->pages ||
-            !dryi_paged_gives_pages(p, span->arena, true) || !is_free_span(p, span))
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        struct segment *segment = &p->segments[i];
+        if (!segment->live || !segment->pages ||
+            !dryi_paged_gives_pages(p, segment->arena, true) ||
+            !is_free_segment(p, segment))
             continue;
-        if (dryi_note_hindered(&p->hindered, empty_span(p, span)) != DRY_OK)
+        if (dryi_note_hindered(&p->hindered, empty_segment(p, segment)) != DRY_OK)
             break;
     }
 }
@@ -405,13 +407,13 @@ dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
     if (p->capture_count > 0)
         return false;
     if (oom)
-        empty_free_spans(p);
+        empty_free_segments(p);
     else
         empty_idle_pools(p);
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        if (!p->spans[i].live || !is_empty_span(p, &p->spans[i]))
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        if (!p->segments[i].live || !is_empty_segment(p, &p->segments[i]))
             continue;
-        dryi_paged_span_return(p, i);
+        dryi_paged_segment_return(p, i);
         any = true;
     }
     forget_pools(p);
@@ -467,11 +469,11 @@ dryi_paged_trim(void *self, uint64_t target)
         while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
             dryi_paged_page_release(p);
     }
-    for (uint32_t i = 0; i < p->span_slots; i++) {
-        if (p->spans[i].live && is_empty_span(p, &p->spans[i]) &&
-            dryi_paged_gives_pages(p, p->spans[i].arena, false) &&
+    for (uint32_t i = 0; i < p->segment_slots; i++) {
+        if (p->segments[i].live && is_empty_segment(p, &p->segments[i]) &&
+            dryi_paged_gives_pages(p, p->segments[i].arena, false) &&
             (target == 0 || tally_all(p, TALLY_RESERVED_BYTES) > target))
-            dryi_paged_span_return(p, i);
+            dryi_paged_segment_return(p, i);
     }
     forget_pools(p);
     return status;

@@ -273,7 +273,7 @@ try_before(struct search *search, const struct run *run, struct cursor *cursor,
 }
 
 /*
- * Right behind and right before what bounds a part; but not at the end of a span that is a hole,
+ * Right behind and right before what bounds a part; but not at the end of a segment that is a hole,
  * where the request would be far from all others. Before an OOM the same of its whole pages: a spot
  * whose ends lie between such bounds costs as much at one of them.
  */
@@ -355,9 +355,9 @@ measure_longest(const struct search *search)
 {
     const struct dryi_paged *p = search->p;
     size_t longest = 0, count;
-    uint32_t span = p->arenas[search->r->arena].spans;
-    for (; span != NONE; span = p->spans[span].next) {
-        uint32_t at = next_run(search, p->spans[span].first_block);
+    uint32_t segment = p->arenas[search->r->arena].segments;
+    for (; segment != NONE; segment = p->segments[segment].next) {
+        uint32_t at = next_run(search, p->segments[segment].first_block);
         for (; at != NONE; at = next_run(search, at)) {
             at = skip_run(search, at, &count);
             longest = count > longest ? count : longest;
@@ -376,9 +376,9 @@ try_all(struct dryi_paged *p, struct search *search)
         return DRY_ERR_MEMORY;
     search->parts = p->run_parts;
     size_t count;
-    uint32_t span = p->arenas[search->r->arena].spans;
-    for (; span != NONE; span = p->spans[span].next) {
-        uint32_t at = next_run(search, p->spans[span].first_block);
+    uint32_t segment = p->arenas[search->r->arena].segments;
+    for (; segment != NONE; segment = p->segments[segment].next) {
+        uint32_t at = next_run(search, p->segments[segment].first_block);
         for (; at != NONE; at = next_run(search, at)) {
             try_run(search, at);
             at = skip_run(search, at, &count);
@@ -389,7 +389,7 @@ try_all(struct dryi_paged *p, struct search *search)
 
 /*
  * What the bounded look did not come to: a hole that is sure to do, of the size's own bin if it is
- * among the newest there, as a span is that was just reserved for the request.
+ * among the newest there, as a segment is that was just reserved for the request.
  */
 static void
 try_sure(struct search *search, uint32_t holes)

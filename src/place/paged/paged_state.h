@@ -64,14 +64,14 @@ struct block {
     uint64_t addr, size;
     uint64_t requested;          /* used and pending */
     uint64_t epoch;              /* of its stream, when it was freed; 0: of no interest */
-    uint32_t prev, next;         /* in the span; next also links dead records */
+    uint32_t prev, next;         /* in the segment; next also links dead records */
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
     /*
      * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
      * is its heir, or NONE; while it waits for that one, bin_next still is.
      */
     uint32_t shelf; /* where it lies, or will when it is freed; of fences FENCED */
-    uint32_t span;
+    uint32_t segment;
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
@@ -83,7 +83,7 @@ struct records {
     uint32_t first, count; /* first: NONE where there are none */
 };
 
-struct span {
+struct segment {
     uint64_t addr, size;
     uint32_t *pages; /* by page from addr: index in pages + 1, 0: none; NULL: no pages */
     size_t page_count;
@@ -126,7 +126,7 @@ struct arena {
     uint32_t holes, everybody; /* shelves */
     uint32_t shelves;          /* of streams, a list */
     uint32_t last_stream, last_shelf;
-    uint32_t spans;
+    uint32_t segments;
 };
 
 /* Number 0 is the default pool. */
@@ -221,11 +221,11 @@ struct active_peak {
 #define LEVEL_COUNT 6u /* of 64 each: 2^36 pages */
 
 /*
- * The span a plan lies in, and by page the block that begins last in it, with bits that lead
+ * The segment a plan lies in, and by page the block that begins last in it, with bits that lead
  * to the nearest page below where one does: so the block at an address is found at once.
  */
 struct plan {
-    uint32_t span; /* NONE: there is no plan */
+    uint32_t segment; /* NONE: there is no plan */
     uint32_t *begins;
     size_t page_count;
     uint64_t *bits;  /* of all levels */
@@ -244,13 +244,13 @@ struct plan {
 #define LEAF_COUNT (1u << LEAF_SHIFT)
 
 /*
- * Where large blocks of the default pool begin, in its first span. Two of them in use are further
+ * Where large blocks of the default pool begin, in its first segment. Two of them in use are further
  * apart than the largest small block is long: in a stretch of so many bytes at most one begins.
  */
 struct finder {
-    struct dryi_range range; /* the span's; of size 0: there is none */
+    struct dryi_range range; /* the segment's; of size 0: there is none */
     unsigned shift;          /* bytes of a stretch, as a power of two */
-    uint32_t span;
+    uint32_t segment;
     /* By stretch, LEAF_COUNT in each: which block in use began there last; NIL: none. */
     uint32_t **leaves; /* NULL: nothing is found there */
     size_t count;
@@ -260,7 +260,7 @@ struct finder {
 struct planning {
     struct dryi_plan_job *job;
     enum { JOB_NONE, JOB_WAITS, JOB_OUT, JOB_IS_BACK } state;
-    uint32_t span, ordinal;
+    uint32_t segment, ordinal;
 };
 
 struct dryi_paged {
@@ -268,7 +268,7 @@ struct dryi_paged {
     struct dry_device device;
     struct dryi_paged_conf conf;
     struct dryi_place_observer observer;
-    uint64_t page_bytes; /* 0: spans are ranges */
+    uint64_t page_bytes; /* 0: segments are ranges */
     uint64_t page_mask;  /* page_bytes - 1 */
     unsigned page_shift;
     uint64_t device_total;
@@ -315,9 +315,9 @@ struct dryi_paged {
     struct dryi_stream_filter *captures;
     size_t capture_capacity, capture_count;
 
-    struct span *spans;
-    size_t span_capacity;
-    uint32_t span_slots, dead_span, spans_made;
+    struct segment *segments;
+    size_t segment_capacity;
+    uint32_t segment_slots, dead_segment, segments_made;
 
     struct page *pages;
     size_t page_capacity;

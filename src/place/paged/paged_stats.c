@@ -15,7 +15,7 @@ dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t 
                          uint64_t addr, uint64_t size)
 {
     const struct block *b = &p->blocks[block];
-    const struct span *span = &p->spans[b->span];
+    const struct segment *segment = &p->segments[b->segment];
     const struct shelf *s = p->shelves[b->shelf];
     bool is_shared = s->stream == NONE || action == DRY_ACTION_SEGMENT_ALLOC ||
                      action == DRY_ACTION_SEGMENT_FREE ||
@@ -26,9 +26,9 @@ dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t 
         .addr = addr,
         .size = size,
         .stream = is_shared ? 0 : p->streams[s->stream].value,
-        .pool = p->owners[span->arena / 2].id,
-        .segment = span->ordinal,
-        .offset = addr - span->addr,
+        .pool = p->owners[segment->arena / 2].id,
+        .segment = segment->ordinal,
+        .offset = addr - segment->addr,
     };
     p->observer.event(p->observer.self, &event);
 }

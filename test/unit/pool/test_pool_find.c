@@ -252,10 +252,10 @@ addresses_are_those_handed_out(void **state)
     static struct setting settings[] = {
         {true, 0, NULL},
         {false, 0, NULL},
-        {true, 0, "span_mb:1024"},
-        {true, 0, "small_kb:4"},     /* too short for stretches */
-        {true, 4096, NULL},          /* a leaf of the finder */
-        {true, 632, "span_mb:5056"}, /* what leads to its 79 leaves */
+        {true, 0, "segment_mb:1024"},
+        {true, 0, "small_kb:4"},        /* too short for stretches */
+        {true, 4096, NULL},             /* a leaf of the finder */
+        {true, 632, "segment_mb:5056"}, /* what leads to its 79 leaves */
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         for (uint64_t seed = 0; seed < 4; seed++) {

@@ -156,14 +156,14 @@ private_pools_share_few_addresses(void **state)
     assert_true(few->left == 9 * GIB);
 }
 
-/* Free memory of several streams, in ten spans of the default pool; another one asks. */
+/* Free memory of several streams, in ten segments of the default pool; another one asks. */
 static void
 what_is_free_gives_its_addresses(void **state)
 {
     (void)state;
     struct dry_sim *sim = make_sim(16 * GIB);
     struct few_addresses addresses;
-    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
+    struct dry_pool *pool = make_few(&addresses, sim, "segment_mb:1024,plan:False");
     uint64_t blocks[8 * 5];
     for (uint64_t i = 0; i < 8 * 5; i++)
         blocks[i] = take(pool, 199 * MIB + 512 * i, i % 3);
@@ -175,14 +175,14 @@ what_is_free_gives_its_addresses(void **state)
     end(pool, sim);
 }
 
-/* One span of an idle pool is free, the others half: all blocks are looked at before an OOM. */
+/* One segment of an idle pool is free, the others half: all blocks are looked at before an OOM. */
 static void
 addresses_are_looked_for_everywhere(void **state)
 {
     (void)state;
     struct dry_sim *sim = make_sim(64 * GIB);
     struct few_addresses addresses;
-    struct dry_pool *pool = make_few(&addresses, sim, "span_mb:1024,plan:False");
+    struct dry_pool *pool = make_few(&addresses, sim, "segment_mb:1024,plan:False");
     few->left = 64 * GIB;
     static uint64_t blocks[2048];
     begin_private(pool, 1, 0);
@@ -199,7 +199,7 @@ addresses_are_looked_for_everywhere(void **state)
     end(pool, sim);
 }
 
-/* As large a span as can be had: here for 512 bytes, beside all addresses but a few. */
+/* As large a segment as can be had: here for 512 bytes, beside all addresses but a few. */
 static void
 small_request_needs_few_addresses(void **state)
 {
@@ -228,7 +228,7 @@ small_request_lies_among_large_ones(void **state)
     end(pool, sim);
 }
 
-/* What a pool that lends has free lies in its only span, whose addresses another one needs. */
+/* What a pool that lends has free lies in its only segment, whose addresses another one needs. */
 static void
 lent_addresses_are_enough(void **state)
 {
@@ -329,11 +329,11 @@ spots_amid_a_run_are_found(void **state)
 }
 
 /*
- * A pool in use has a hole, and free pages behind it up to the end of its span: the request needs
+ * A pool in use has a hole, and free pages behind it up to the end of its segment: the request needs
  * as few others as there are if it ends there, too.
  */
 static void
-spots_at_the_end_of_a_span_are_found(void **state)
+spots_at_the_end_of_a_segment_are_found(void **state)
 {
     (void)state;
     struct dry_sim *sim = make_sim(768 * PAGE);
@@ -641,7 +641,7 @@ main(void)
         cmocka_unit_test(lent_addresses_are_enough),
         cmocka_unit_test(long_runs_are_looked_at_whole),
         cmocka_unit_test(spots_amid_a_run_are_found),
-        cmocka_unit_test(spots_at_the_end_of_a_span_are_found),
+        cmocka_unit_test(spots_at_the_end_of_a_segment_are_found),
         cmocka_unit_test(lent_blocks_are_all_looked_at),
         cmocka_unit_test(what_is_lent_is_not_broken_before),
         cmocka_unit_test(what_is_lent_may_be_of_another_stream),

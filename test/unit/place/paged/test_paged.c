@@ -528,7 +528,7 @@ static void
 pile_up_pools(bool amid_captures)
 {
     struct rig rig;
-    init_rig(&rig, "span_mb:1024", DRY_SIM_UNLIMITED);
+    init_rig(&rig, "segment_mb:1024", DRY_SIM_UNLIMITED);
     const struct dryi_place_ops *ops = rig.place.ops;
     struct dry_device device = dry_sim_get_device(rig.sim);
     put(&rig, get(&rig, 512 * MIB, 0));
@@ -594,7 +594,7 @@ a_request_gets_the_pages_of_many_pools_that_nobody_uses(void **state)
     (void)state;
     enum { MANY = 200 };
     struct rig rig;
-    init_rig(&rig, "span_mb:1024", MANY * 2 * MIB);
+    init_rig(&rig, "segment_mb:1024", MANY * 2 * MIB);
     const struct dryi_place_ops *ops = rig.place.ops;
     leave_pools(&rig, MANY, 2 * MIB);
     for (uint64_t i = 1; i <= MANY; i++)
@@ -804,19 +804,20 @@ waits_inside_a_capture_are_no_order(void **state)
  * addresses are reserved for it once.
  */
 static void
-span_made_for_a_request_serves_it(void **state)
+segment_made_for_a_request_serves_it(void **state)
 {
     (void)state;
     enum { COUNT = 36 };
     struct rig rig;
-    init_rig(&rig, "span_mb:1024", 80 * GIB);
+    init_rig(&rig, "segment_mb:1024", 80 * GIB);
     dryi_block blocks[COUNT];
     for (size_t i = 0; i < COUNT; i++)
         blocks[i] = get(&rig, 2 * GIB - 16 * MIB, 1);
     for (size_t i = 0; i < COUNT; i++)
         put(&rig, blocks[i]);
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(rig.place.ops->trim(rig.place.self, 1), DRY_OK); /* spans stay */
+        assert_int_equal(rig.place.ops->trim(rig.place.self, 1),
+                         DRY_OK); /* segments stay */
         put(&rig, get(&rig, 2 * GIB, 1));
         struct dry_sim_account account;
         dry_sim_get_account(rig.sim, &account);
@@ -1400,7 +1401,7 @@ main(void)
         cmocka_unit_test(waits_inside_a_capture_are_no_order),
         cmocka_unit_test(device_without_pages_is_served_by_segments),
         cmocka_unit_test(nothing_hides_behind_its_bin),
-        cmocka_unit_test(span_made_for_a_request_serves_it),
+        cmocka_unit_test(segment_made_for_a_request_serves_it),
         cmocka_unit_test(pages_have_a_size_to_work_with),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(options_that_are_none_are_refused),

@@ -392,9 +392,9 @@ given_back_pages_come_back_under_the_plan(void **state)
     finish_rig(&rig);
 }
 
-/* Without a weight in it the span itself goes back. */
+/* Without a weight in it the segment itself goes back. */
 static void
-the_span_of_a_plan_may_go(void **state)
+the_segment_of_a_plan_may_go(void **state)
 {
     (void)state;
     struct rig rig;
@@ -1116,7 +1116,7 @@ main(void)
         cmocka_unit_test(what_lies_in_the_way_is_gone_around),
         cmocka_unit_test(another_loop_gets_another_plan),
         cmocka_unit_test(given_back_pages_come_back_under_the_plan),
-        cmocka_unit_test(the_span_of_a_plan_may_go),
+        cmocka_unit_test(the_segment_of_a_plan_may_go),
         cmocka_unit_test(streams_of_a_loop_share_a_plan),
         cmocka_unit_test(streams_that_wait_for_each_other_need_no_more),
         cmocka_unit_test(streams_of_a_loop_keep_apart),

@@ -196,9 +196,9 @@ static void
 look_at_all(struct model *m)
 {
     const struct dryi_paged *p = m->p;
-    uint32_t span = p->arenas[0].spans;
-    for (; span != NONE; span = p->spans[span].next) {
-        uint32_t at = p->spans[span].first_block;
+    uint32_t segment = p->arenas[0].segments;
+    for (; segment != NONE; segment = p->segments[segment].next) {
+        uint32_t at = p->segments[segment].first_block;
         while (at != NONE) {
             struct stretch run = {at, p->blocks[at].addr, 0};
             uint32_t length = 0;
