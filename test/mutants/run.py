@@ -58,13 +58,13 @@ MUTANTS = {
         "test_forecast", "a_lost_position_is_found_nearby"),
     "idle_pools_keep_their_pages": (
         "paged_release.c",
-        "if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)",
-        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, owner, &steal) != DRY_OK)",
+        "if (is_emptied && empty_pool(p, pool, &steal) != DRY_OK)",
+        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, pool, &steal) != DRY_OK)",
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
     "idle_pools_looked_at_from_the_first": (
         "paged_pool.c",
-        "    idle_remove(p, owner);\n    idle_push(p, owner);\n",
-        "    (void)owner;\n",
+        "    idle_remove(p, pool);\n    idle_push(p, pool);\n",
+        "    (void)pool;\n",
         "test_paged", "a_request_gets_the_pages_of_many_pools_that_nobody_uses"),
     "idle_pools_wait_for_the_next": (
         "paged_pool.c",
@@ -78,7 +78,7 @@ MUTANTS = {
         "test_paged", "private_pools_do_not_mix"),
     "a_pool_that_is_gone_is_found": (
         "paged_pool.c",
-        "    dryi_treap_remove(p->owner_nodes, &p->owners_by_id, owner);\n",
+        "    dryi_treap_remove(p->pool_nodes, &p->pools_by_id, pool);\n",
         "",
         "prop_paged", "paged_keeps_the_contract"),
     "arena_made_again": (

@@ -33,9 +33,9 @@ paged_destroy(void *self)
     dryi_paged_shelves_finish(p);
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
-    dryi_memory_free(&m, p->owners, p->owner_capacity, sizeof *p->owners);
+    dryi_memory_free(&m, p->pools, p->pool_capacity, sizeof *p->pools);
     dryi_place_figures_finish(&p->figures, &m);
-    dryi_memory_free(&m, p->owner_nodes, p->owner_node_capacity, sizeof *p->owner_nodes);
+    dryi_memory_free(&m, p->pool_nodes, p->pool_node_capacity, sizeof *p->pool_nodes);
     dryi_memory_free(&m, p->scopes, p->scope_capacity, sizeof *p->scopes);
     dryi_memory_free(&m, p->captures, p->capture_capacity, sizeof *p->captures);
     dryi_memory_free(&m, p->segments, p->segment_capacity, sizeof *p->segments);
@@ -109,7 +109,7 @@ init_maps(struct dryi_paged *p)
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_fence = p->first_fronted = NONE;
-    p->dead_owner = p->owners_by_id = p->first_idle = p->last_idle = NONE;
+    p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
     p->plan.segment = NONE;
     p->block_count = 1; /* NIL has none */
 }
@@ -124,7 +124,7 @@ report_oom(struct dryi_paged *p, const struct request *r)
         .action = DRY_ACTION_OOM,
         .size = r->bytes,
         .stream = p->streams[r->stream].value,
-        .pool = p->owners[r->arena / 2].id,
+        .pool = p->pools[r->arena / 2].id,
         .segment = DRYI_NO_BLOCK,
     };
     uint64_t total_bytes;
@@ -167,8 +167,8 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
     r->stream = dryi_paged_stream_index(p, stream);
     if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
-    uint32_t owner = p->scope_count ? dryi_paged_owner_for(p, r->stream) : 0;
-    r->arena = 2 * owner + (r->bytes <= p->conf.small_max);
+    uint32_t pool = p->scope_count ? dryi_paged_pool_for(p, r->stream) : 0;
+    r->arena = 2 * pool + (r->bytes <= p->conf.small_max);
     r->shelf = dryi_paged_shelf_index(p, r->arena, r->stream);
     return r->shelf == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
@@ -408,7 +408,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
             dryi_fail(err, DRY_ERR_UNSUPPORTED,
                       "pages of %llu bytes: a power of two from 512 to 2^42 is expected",
                       (unsigned long long)p->page_bytes);
-    else if (dryi_paged_owner_make(p, (struct dryi_pool_id){0, 0}, 0) == NONE)
+    else if (dryi_paged_pool_make(p, (struct dryi_pool_id){0, 0}, 0) == NONE)
         status = dryi_fail_memory(err, "an allocator");
     else if (p->conf.plan && p->conf.remap && p->page_bytes > 0)
         status = dryi_forecast_create(&p->memory, &p->hints, err);
@@ -416,7 +416,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         paged_destroy(p);
         return status;
     }
-    p->owners[0].users = 1;
+    p->pools[0].users = 1;
     *place = (struct dryi_place){
         .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;

@@ -276,19 +276,19 @@ check_streams(const struct dryi_paged *p)
 }
 
 static const char *
-check_owners(const struct dryi_paged *p)
+check_pools(const struct dryi_paged *p)
 {
     uint32_t idle = 0, dead = 0, listed = 0;
-    for (uint32_t i = 0; i < p->owner_count; i++) {
-        const struct owner *o = &p->owners[i];
-        if (o->live && dryi_paged_owner_find(p, o->id) != i)
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct private_pool *o = &p->pools[i];
+        if (o->live && dryi_paged_pool_find(p, o->id) != i)
             return "P11: a pool is found by its id";
         idle += i > 0 && o->live && o->users == 0;
         dead += !o->live;
     }
     uint32_t last = NONE;
-    for (uint32_t i = p->first_idle; i != NONE; i = p->owners[i].next) {
-        const struct owner *o = &p->owners[i];
+    for (uint32_t i = p->first_idle; i != NONE; i = p->pools[i].next) {
+        const struct private_pool *o = &p->pools[i];
         if (!o->live || o->users > 0 || o->prev != last || ++listed > idle)
             return "P11: pools that nobody uses are listed, and no others";
         last = i;
@@ -296,8 +296,8 @@ check_owners(const struct dryi_paged *p)
     if (listed != idle || listed != p->idle_count || last != p->last_idle)
         return "P11: pools that nobody uses are listed, and no others";
     listed = 0;
-    for (uint32_t i = p->dead_owner; i != NONE && listed <= dead; i = p->owners[i].next)
-        listed += !p->owners[i].live;
+    for (uint32_t i = p->dead_pool; i != NONE && listed <= dead; i = p->pools[i].next)
+        listed += !p->pools[i].live;
     return listed == dead ? NULL : "P11: a pool that is gone leaves its record";
 }
 
@@ -408,7 +408,7 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     if (!broken)
         broken = check_segment_lists(p);
     if (!broken)
-        broken = check_owners(p);
+        broken = check_pools(p);
     for (uint32_t i = 0; i < p->stock_count && !broken; i++) {
         if (seen[p->stock[i]]++)
             broken = "P4: a page in the stock lies under no address";

@@ -22,7 +22,7 @@ enum wait { WAIT_NOT, WAIT_WANTED, WAITED };
 
 struct restore {
     struct dryi_paged *p;
-    uint32_t owner;
+    uint32_t pool;
     const struct dryi_block_info *blocks; /* by address */
     size_t count;
     uint32_t *shelves; /* by block of the checkpoint; NONE: it was free */
@@ -35,40 +35,40 @@ struct restore {
 };
 
 static uint32_t
-find_used_owner(const struct dryi_paged *p, struct dryi_pool_id pool)
+find_used_pool(const struct dryi_paged *p, struct dryi_pool_id id)
 {
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    bool is_used = owner != NONE && owner != 0 && p->owners[owner].users > 0;
-    return is_used ? owner : NONE;
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    bool is_used = pool != NONE && pool != 0 && p->pools[pool].users > 0;
+    return is_used ? pool : NONE;
 }
 
 /* --- holding ------------------------------------------------------------------------------ */
 
 enum dry_status
-dryi_paged_hold_pool(void *self, struct dryi_pool_id pool, uint64_t *hold)
+dryi_paged_hold_pool(void *self, struct dryi_pool_id id, uint64_t *hold)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = find_used_owner(p, pool);
-    if (owner == NONE)
+    uint32_t pool = find_used_pool(p, id);
+    if (pool == NONE)
         return DRY_ERR_ARGUMENT;
     p->hindered = DRY_OK;
     dryi_paged_release_held(p);
     if (p->hindered != DRY_OK)
         return p->hindered;
-    p->owners[owner].holds++;
-    *hold = p->owners[owner].made;
+    p->pools[pool].holds++;
+    *hold = p->pools[pool].made;
     return DRY_OK;
 }
 
 void
-dryi_paged_unhold_pool(void *self, struct dryi_pool_id pool, uint64_t hold)
+dryi_paged_unhold_pool(void *self, struct dryi_pool_id id, uint64_t hold)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == NONE || p->owners[owner].made != hold)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == NONE || p->pools[pool].made != hold)
         return;
-    DRYI_ASSERT(p->owners[owner].holds > 0);
-    p->owners[owner].holds--;
+    DRYI_ASSERT(p->pools[pool].holds > 0);
+    p->pools[pool].holds--;
 }
 
 /* --- what stands in the way ----------------------------------------------------------------- */
@@ -166,9 +166,9 @@ check_once(const struct restore *r)
     uint64_t wanted = 0, covered = 0;
     for (size_t i = 0; i < r->count; i++)
         wanted += r->shelves[i] == NONE ? 0 : r->blocks[i].size;
-    enum dry_status status = check_arena(r, 2 * r->owner, &covered);
+    enum dry_status status = check_arena(r, 2 * r->pool, &covered);
     if (status == DRY_OK)
-        status = check_arena(r, 2 * r->owner + 1, &covered);
+        status = check_arena(r, 2 * r->pool + 1, &covered);
     if (status == DRY_OK && covered != wanted)
         status = dryi_fail(r->err, DRY_ERR_ARGUMENT,
                            "addresses of the checkpoint are not there any more");
@@ -223,7 +223,7 @@ hold_shelves(const struct restore *r)
         uint32_t stream = dryi_paged_stream_index(p, saved->stream);
         if (stream == NONE)
             return false;
-        uint32_t arena = 2 * r->owner + !saved->is_large;
+        uint32_t arena = 2 * r->pool + !saved->is_large;
         uint32_t shelf = dryi_paged_shelf_index(p, arena, stream);
         if (shelf == NONE)
             return false;
@@ -248,7 +248,7 @@ static void
 flush(const struct restore *r)
 {
     struct dryi_paged *p = r->p;
-    for (uint32_t arena = 2 * r->owner; arena <= 2 * r->owner + 1; arena++) {
+    for (uint32_t arena = 2 * r->pool; arena <= 2 * r->pool + 1; arena++) {
         for (uint32_t at = p->arenas[arena].shelves; at != NONE;
              at = p->shelves[at]->next)
             dryi_paged_flush_shelf(p, p->shelves[at]);
@@ -302,7 +302,7 @@ static uint32_t
 find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_t last)
 {
     const struct dryi_paged *p = r->p;
-    uint32_t s = p->arenas[2 * r->owner + !saved->is_large].segments;
+    uint32_t s = p->arenas[2 * r->pool + !saved->is_large].segments;
     while (saved->addr - p->segments[s].addr >= p->segments[s].size)
         s = p->segments[s].next;
     bool is_near = last != NONE && p->blocks[last].segment == s;
@@ -376,7 +376,7 @@ restore(struct restore *r)
     if (status == DRY_OK)
         status = check_all(r);
     if (status == DRY_OK &&
-        (!collect_used(r, 2 * r->owner) || !collect_used(r, 2 * r->owner + 1)))
+        (!collect_used(r, 2 * r->pool) || !collect_used(r, 2 * r->pool + 1)))
         status = dryi_fail_memory(r->err, "a pool's blocks in use");
     if (status == DRY_OK)
         status = go_back(r);
@@ -392,12 +392,12 @@ dryi_paged_restore_pool(void *self, const struct dryi_restored *wanted,
 {
     struct dryi_paged *p = self;
     struct restore r = {.p = p,
-                        .owner = find_used_owner(p, wanted->pool),
+                        .pool = find_used_pool(p, wanted->pool),
                         .blocks = wanted->blocks,
                         .count = wanted->count,
                         .watcher = watcher,
                         .err = err};
-    if (r.owner == NONE || p->owners[r.owner].made != wanted->hold)
+    if (r.pool == NONE || p->pools[r.pool].made != wanted->hold)
         return dryi_fail(err, DRY_ERR_ARGUMENT, "the pool of the checkpoint is gone");
     p->hindered = DRY_OK;
     dryi_paged_release_held(p);

@@ -6,9 +6,8 @@
 
 #include "place/paged/paged_state.h"
 
-enum dry_status dryi_paged_hold_pool(void *self, struct dryi_pool_id pool,
-                                     uint64_t *hold);
-void dryi_paged_unhold_pool(void *self, struct dryi_pool_id pool, uint64_t hold);
+enum dry_status dryi_paged_hold_pool(void *self, struct dryi_pool_id id, uint64_t *hold);
+void dryi_paged_unhold_pool(void *self, struct dryi_pool_id id, uint64_t hold);
 enum dry_status dryi_paged_restore_pool(void *self, const struct dryi_restored *wanted,
                                         const struct dryi_restore_watcher *watcher,
                                         struct dry_error *err);

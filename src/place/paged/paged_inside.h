@@ -235,7 +235,7 @@ dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 
 void dryi_paged_shelves_finish(struct dryi_paged *p);
 
-/* May the owner of `shelf` take this free block at once, without a word to the device? */
+/* May the pool of `shelf` take this free block at once, without a word to the device? */
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
                           const struct block *b);
 
@@ -703,7 +703,7 @@ enum dry_status dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t k
  * and given to everybody. Not often: O(1) a request. False: nothing was done.
  */
 bool dryi_paged_gather(struct dryi_paged *p);
-enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id pool);
+enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id id);
 enum dry_status dryi_paged_trim(void *self, uint64_t target);
 /*
  * The device has no addresses left: those go back under which nothing lies, in whatever pool, and

@@ -15,8 +15,8 @@
 static bool
 is_no_split(const struct dryi_paged *p, const struct request *r)
 {
-    uint32_t owner = r->arena / 2; /* the default pool, 0, has no flags */
-    return owner > 0 && (p->owners[owner].flags & DRYI_POOL_NO_SPLIT);
+    uint32_t pool = r->arena / 2; /* the default pool, 0, has no flags */
+    return pool > 0 && (p->pools[pool].flags & DRYI_POOL_NO_SPLIT);
 }
 
 uint32_t
@@ -380,12 +380,12 @@ has_free(const struct dryi_paged *p, uint32_t arena)
 static uint32_t
 take_lent(struct dryi_paged *p, const struct request *r)
 {
-    for (uint32_t owner = 1; owner < p->owner_count; owner++) {
-        const struct owner *o = &p->owners[owner];
-        if (!o->live || !(o->flags & DRYI_POOL_USE_ON_OOM) || owner == r->arena / 2)
+    for (uint32_t pool = 1; pool < p->pool_count; pool++) {
+        const struct private_pool *o = &p->pools[pool];
+        if (!o->live || !(o->flags & DRYI_POOL_USE_ON_OOM) || pool == r->arena / 2)
             continue;
         struct request lent = *r;
-        lent.arena = 2 * owner + (r->arena & 1);
+        lent.arena = 2 * pool + (r->arena & 1);
         if (!has_free(p, lent.arena))
             continue;
         lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);

@@ -25,7 +25,7 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
         .size = b->size,
         .requested = is_active ? b->requested : 0,
         .stream = s->stream == NONE ? 0 : p->streams[s->stream].value,
-        .pool = p->owners[segment->arena / 2].id,
+        .pool = p->pools[segment->arena / 2].id,
         .segment = segment->ordinal,
         .offset = b->addr - segment->addr,
         .allocated = b->state == BLOCK_USED,

@@ -100,17 +100,17 @@ dryi_paged_page_release(struct dryi_paged *p)
 }
 
 static void
-count_for_owner(struct dryi_paged *p, uint32_t arena, int64_t bytes)
+count_for_pool(struct dryi_paged *p, uint32_t arena, int64_t bytes)
 {
-    dryi_place_figures_change(&p->figures, p->owners[arena / 2].figure,
+    dryi_place_figures_change(&p->figures, p->pools[arena / 2].figure,
                               arena_is_small(arena), bytes);
 }
 
-/* Pages of the stock are counted as large, and for no owner. */
+/* Pages of the stock are counted as large, and for no pool. */
 static void
 count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
 {
-    count_for_owner(p, arena, mapped ? (int64_t)bytes : -(int64_t)bytes);
+    count_for_pool(p, arena, mapped ? (int64_t)bytes : -(int64_t)bytes);
     if (!arena_is_small(arena))
         return;
     tally_sub(p, TALLY_RESERVED_BYTES, mapped ? false : true, bytes);
@@ -319,7 +319,7 @@ dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
     link_segment(p, slot, arena, segment);
     p->device_allocs++;
     tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
-    count_for_owner(p, arena, (int64_t)size);
+    count_for_pool(p, arena, (int64_t)size);
     tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
     uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, segment.addr, size);
@@ -347,7 +347,7 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
         p->device.ops->free(p->device.self, s->addr, s->size);
         p->device_frees++;
         tally_sub(p, TALLY_RESERVED_BYTES, small, s->size);
-        count_for_owner(p, s->arena, -(int64_t)s->size);
+        count_for_pool(p, s->arena, -(int64_t)s->size);
         tally_sub(p, TALLY_SEGMENT, small, 1);
     }
     dryi_paged_shelf_remove(p, s->first_block);

@@ -12,50 +12,50 @@
 /* --- pools that nobody uses --------------------------------------------------------------- */
 
 static void
-idle_push(struct dryi_paged *p, uint32_t owner)
+idle_push(struct dryi_paged *p, uint32_t pool)
 {
-    p->owners[owner].prev = p->last_idle;
-    p->owners[owner].next = NONE;
+    p->pools[pool].prev = p->last_idle;
+    p->pools[pool].next = NONE;
     if (p->last_idle == NONE)
-        p->first_idle = owner;
+        p->first_idle = pool;
     else
-        p->owners[p->last_idle].next = owner;
-    p->last_idle = owner;
+        p->pools[p->last_idle].next = pool;
+    p->last_idle = pool;
     p->idle_count++;
 }
 
 static void
-idle_remove(struct dryi_paged *p, uint32_t owner)
+idle_remove(struct dryi_paged *p, uint32_t pool)
 {
-    const struct owner *o = &p->owners[owner];
+    const struct private_pool *o = &p->pools[pool];
     if (o->prev == NONE)
         p->first_idle = o->next;
     else
-        p->owners[o->prev].next = o->next;
+        p->pools[o->prev].next = o->next;
     if (o->next == NONE)
         p->last_idle = o->prev;
     else
-        p->owners[o->next].prev = o->prev;
+        p->pools[o->next].prev = o->prev;
     p->idle_count--;
 }
 
 void
 dryi_paged_idle_turn(struct dryi_paged *p)
 {
-    uint32_t owner = p->first_idle;
-    idle_remove(p, owner);
-    idle_push(p, owner);
+    uint32_t pool = p->first_idle;
+    idle_remove(p, pool);
+    idle_push(p, pool);
 }
 
-/* --- owners ------------------------------------------------------------------------------- */
+/* --- pools ------------------------------------------------------------------------------- */
 
 uint32_t
-dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id)
+dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id)
 {
-    uint32_t owner = dryi_treap_at_least(p->owner_nodes, p->owners_by_id, id.a, id.b);
+    uint32_t pool = dryi_treap_at_least(p->pool_nodes, p->pools_by_id, id.a, id.b);
     bool is_it =
-        owner != NONE && p->owners[owner].id.a == id.a && p->owners[owner].id.b == id.b;
-    return is_it ? owner : NONE;
+        pool != NONE && p->pools[pool].id.a == id.a && p->pools[pool].id.b == id.b;
+    return is_it ? pool : NONE;
 }
 
 /* Where there is no memory for all of it, what there is of it is for the next one to ask. */
@@ -85,63 +85,64 @@ take_record(struct dryi_paged *p)
 {
     p->opened++;
     dryi_paged_forget_idle_pools(p);
-    uint32_t owner = p->dead_owner;
-    if (owner != NONE) {
-        p->dead_owner = p->owners[owner].next;
-        return owner;
+    uint32_t pool = p->dead_pool;
+    if (pool != NONE) {
+        p->dead_pool = p->pools[pool].next;
+        return pool;
     }
-    owner = p->owner_count;
+    pool = p->pool_count;
     const struct dry_memory *m = &p->memory;
-    size_t count = (size_t)owner + 1;
+    size_t count = (size_t)pool + 1;
     if (count >= NONE / 2 ||
-        !dryi_memory_grow(m, &p->owners, &p->owner_capacity, count, sizeof *p->owners) ||
-        !dryi_memory_grow(m, &p->owner_nodes, &p->owner_node_capacity, count,
-                          sizeof *p->owner_nodes) ||
+        !dryi_memory_grow(m, &p->pools, &p->pool_capacity, count, sizeof *p->pools) ||
+        !dryi_memory_grow(m, &p->pool_nodes, &p->pool_node_capacity, count,
+                          sizeof *p->pool_nodes) ||
         !dryi_memory_grow(m, &p->arenas, &p->arena_capacity, 2 * count,
                           sizeof *p->arenas) ||
-        !make_arena(p, 2 * owner) || !make_arena(p, 2 * owner + 1))
+        !make_arena(p, 2 * pool) || !make_arena(p, 2 * pool + 1))
         return NONE;
-    return p->owner_count++;
+    return p->pool_count++;
 }
 
 uint32_t
-dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flags)
+dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flags)
 {
     if (!dryi_place_figures_reserve(&p->figures, &p->memory))
         return NONE;
-    uint32_t owner = take_record(p);
-    if (owner == NONE)
+    uint32_t pool = take_record(p);
+    if (pool == NONE)
         return NONE;
-    p->owners[owner] = (struct owner){.id = id,
-                                      .flags = flags,
-                                      .figure = dryi_place_figures_add(&p->figures, id),
-                                      .made = p->owners_made++,
-                                      .live = true};
-    p->owner_nodes[owner] = (struct dryi_treap_node){
-        .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(owner)};
-    dryi_treap_insert(p->owner_nodes, &p->owners_by_id, owner);
-    if (owner > 0)
-        idle_push(p, owner);
-    return owner;
+    p->pools[pool] =
+        (struct private_pool){.id = id,
+                              .flags = flags,
+                              .figure = dryi_place_figures_add(&p->figures, id),
+                              .made = p->pools_made++,
+                              .live = true};
+    p->pool_nodes[pool] = (struct dryi_treap_node){
+        .major = id.a, .minor = id.b, .priority = (uint32_t)dryi_mix64(pool)};
+    dryi_treap_insert(p->pool_nodes, &p->pools_by_id, pool);
+    if (pool > 0)
+        idle_push(p, pool);
+    return pool;
 }
 
 void
-dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner)
+dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool)
 {
-    idle_remove(p, owner);
-    dryi_treap_remove(p->owner_nodes, &p->owners_by_id, owner);
-    dryi_place_figures_end(&p->figures, p->owners[owner].figure);
-    p->owners[owner] =
-        (struct owner){.figure = p->owners[owner].figure, .next = p->dead_owner};
-    p->dead_owner = owner;
+    idle_remove(p, pool);
+    dryi_treap_remove(p->pool_nodes, &p->pools_by_id, pool);
+    dryi_place_figures_end(&p->figures, p->pools[pool].figure);
+    p->pools[pool] =
+        (struct private_pool){.figure = p->pools[pool].figure, .next = p->dead_pool};
+    p->dead_pool = pool;
 }
 
 uint32_t
-dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream)
+dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream)
 {
     for (size_t i = p->scope_count; i-- > 0;) {
         if (dryi_stream_filter_covers(&p->scopes[i].filter, p->streams[stream].value))
-            return p->scopes[i].owner;
+            return p->scopes[i].pool;
     }
     return 0;
 }
@@ -149,7 +150,7 @@ dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream)
 bool
 dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom)
 {
-    const struct owner *o = &p->owners[arena / 2];
+    const struct private_pool *o = &p->pools[arena / 2];
     if (!o->live)
         return false;
     if (arena / 2 == 0 || o->users == 0)
@@ -161,56 +162,55 @@ dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom)
 /* --- pools and scopes --------------------------------------------------------------------- */
 
 enum dry_status
-dryi_paged_open_pool(void *self, struct dryi_pool_id pool, unsigned flags)
+dryi_paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == 0)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == 0)
         return DRY_ERR_ARGUMENT;
-    if (owner == NONE)
-        owner = dryi_paged_owner_make(p, pool, flags);
-    if (owner == NONE)
+    if (pool == NONE)
+        pool = dryi_paged_pool_make(p, id, flags);
+    if (pool == NONE)
         return DRY_ERR_MEMORY;
-    struct owner *o = &p->owners[owner];
-    if (o->users == 0 && p->arenas[2 * owner].segments == NONE &&
-        p->arenas[2 * owner + 1].segments == NONE)
+    struct private_pool *o = &p->pools[pool];
+    if (o->users == 0 && p->arenas[2 * pool].segments == NONE &&
+        p->arenas[2 * pool + 1].segments == NONE)
         o->flags = flags; /* it has nothing: as if it were not there */
     if (o->users++ == 0)
-        idle_remove(p, owner);
+        idle_remove(p, pool);
     return DRY_OK;
 }
 
 static size_t
-find_scope(const struct dryi_paged *p, uint32_t owner)
+find_scope(const struct dryi_paged *p, uint32_t pool)
 {
     size_t i = p->scope_count;
-    while (i > 0 && p->scopes[i - 1].owner != owner)
+    while (i > 0 && p->scopes[i - 1].pool != pool)
         i--;
     return i; /* one more than its index; 0: none */
 }
 
 enum dry_status
-dryi_paged_begin_pool(void *self, struct dryi_pool_id pool,
+dryi_paged_begin_pool(void *self, struct dryi_pool_id id,
                       struct dryi_stream_filter filter)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == NONE || owner == 0 || p->owners[owner].users == 0 ||
-        find_scope(p, owner) > 0)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == NONE || pool == 0 || p->pools[pool].users == 0 || find_scope(p, pool) > 0)
         return DRY_ERR_ARGUMENT;
     if (!dryi_memory_grow(&p->memory, &p->scopes, &p->scope_capacity, p->scope_count + 1,
                           sizeof *p->scopes))
         return DRY_ERR_MEMORY;
-    p->scopes[p->scope_count++] = (struct scope){.owner = owner, .filter = filter};
+    p->scopes[p->scope_count++] = (struct scope){.pool = pool, .filter = filter};
     return DRY_OK;
 }
 
 enum dry_status
-dryi_paged_end_pool(void *self, struct dryi_pool_id pool)
+dryi_paged_end_pool(void *self, struct dryi_pool_id id)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    size_t i = owner == NONE ? 0 : find_scope(p, owner);
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    size_t i = pool == NONE ? 0 : find_scope(p, pool);
     if (i == 0)
         return DRY_ERR_ARGUMENT;
     memmove(&p->scopes[i - 1], &p->scopes[i], (p->scope_count - i) * sizeof *p->scopes);
@@ -219,36 +219,36 @@ dryi_paged_end_pool(void *self, struct dryi_pool_id pool)
 }
 
 enum dry_status
-dryi_paged_release_pool(void *self, struct dryi_pool_id pool)
+dryi_paged_release_pool(void *self, struct dryi_pool_id id)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == NONE || owner == 0 || p->owners[owner].users == 0)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == NONE || pool == 0 || p->pools[pool].users == 0)
         return DRY_ERR_ARGUMENT;
-    if (--p->owners[owner].users == 0)
-        idle_push(p, owner);
+    if (--p->pools[pool].users == 0)
+        idle_push(p, pool);
     return DRY_OK;
 }
 
 enum dry_status
-dryi_paged_flag_pool(void *self, struct dryi_pool_id pool, unsigned flags, unsigned mask)
+dryi_paged_flag_pool(void *self, struct dryi_pool_id id, unsigned flags, unsigned mask)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == NONE || owner == 0)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == NONE || pool == 0)
         return DRY_ERR_ARGUMENT;
-    p->owners[owner].flags = (p->owners[owner].flags & ~mask) | flags;
+    p->pools[pool].flags = (p->pools[pool].flags & ~mask) | flags;
     return DRY_OK;
 }
 
 enum dry_status
-dryi_paged_count_users(const void *self, struct dryi_pool_id pool, uint64_t *users)
+dryi_paged_count_users(const void *self, struct dryi_pool_id id, uint64_t *users)
 {
     const struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner == NONE || owner == 0)
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool == NONE || pool == 0)
         return DRY_ERR_ARGUMENT;
-    *users = p->owners[owner].users;
+    *users = p->pools[pool].users;
     return DRY_OK;
 }
 

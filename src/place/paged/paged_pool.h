@@ -2,30 +2,29 @@
 #ifndef DRYI_PLACE_PAGED_POOL_H
 #define DRYI_PLACE_PAGED_POOL_H
 
-/* Pools, the scopes in which requests go to them, and captures. NONE is no owner. */
+/* Pools, the scopes in which requests go to them, and captures. NONE is no pool. */
 
 #include "place/paged/paged_state.h"
 
-uint32_t dryi_paged_owner_find(const struct dryi_paged *p, struct dryi_pool_id id);
-uint32_t dryi_paged_owner_make(struct dryi_paged *p, struct dryi_pool_id id,
-                               unsigned flags);
+uint32_t dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id);
+uint32_t dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id,
+                              unsigned flags);
 /* A pool that nobody uses and that has nothing is no more. */
-void dryi_paged_owner_drop(struct dryi_paged *p, uint32_t owner);
+void dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool);
 /* The first of the pools that nobody uses, of which there is one, is the last of them now. */
 void dryi_paged_idle_turn(struct dryi_paged *p);
-/* The owner whose scope covers this stream. */
-DRYI_ASIDE uint32_t dryi_paged_owner_for(const struct dryi_paged *p, uint32_t stream);
+/* The pool whose scope covers this stream. */
+DRYI_ASIDE uint32_t dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream);
 /* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
 bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
-enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id pool,
-                                     unsigned flags);
-enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id pool,
+enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags);
+enum dry_status dryi_paged_begin_pool(void *self, struct dryi_pool_id id,
                                       struct dryi_stream_filter filter);
-enum dry_status dryi_paged_end_pool(void *self, struct dryi_pool_id pool);
-enum dry_status dryi_paged_release_pool(void *self, struct dryi_pool_id pool);
-enum dry_status dryi_paged_flag_pool(void *self, struct dryi_pool_id pool, unsigned flags,
+enum dry_status dryi_paged_end_pool(void *self, struct dryi_pool_id id);
+enum dry_status dryi_paged_release_pool(void *self, struct dryi_pool_id id);
+enum dry_status dryi_paged_flag_pool(void *self, struct dryi_pool_id id, unsigned flags,
                                      unsigned mask);
-enum dry_status dryi_paged_count_users(const void *self, struct dryi_pool_id pool,
+enum dry_status dryi_paged_count_users(const void *self, struct dryi_pool_id id,
                                        uint64_t *users);
 enum dry_status dryi_paged_begin_capture(void *self, struct dryi_stream_filter filter);
 enum dry_status dryi_paged_end_capture(void *self);

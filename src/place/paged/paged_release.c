@@ -187,10 +187,10 @@ steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
 }
 
 static enum dry_status
-steal_from_owner(struct dryi_paged *p, uint32_t owner, struct steal *steal)
+steal_from_pool(struct dryi_paged *p, uint32_t pool, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
-    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1; arena++) {
+    for (uint32_t arena = 2 * pool; arena <= 2 * pool + 1; arena++) {
         if (status == DRY_OK && p->stock_count < steal->want)
             status = steal_from_arena(p, arena, steal);
     }
@@ -206,7 +206,7 @@ steal_from_idle(struct dryi_paged *p, struct steal *steal)
     if (!is_thorough(steal) && most > STEAL_IDLE_MAX)
         most = STEAL_IDLE_MAX;
     for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
-        status = steal_from_owner(p, p->first_idle, steal);
+        status = steal_from_pool(p, p->first_idle, steal);
         if (p->stock_count >= steal->want)
             break;
         dryi_paged_idle_turn(p);
@@ -219,14 +219,14 @@ steal_pages(struct dryi_paged *p, struct steal *steal)
 {
     if (p->page_bytes == 0)
         return DRY_OK;
-    enum dry_status status = steal_from_owner(p, 0, steal);
+    enum dry_status status = steal_from_pool(p, 0, steal);
     if (status == DRY_OK && p->stock_count < steal->want)
         status = steal_from_idle(p, steal);
     bool is_last = steal->effort == STEAL_LENT;
-    for (uint32_t owner = 1; is_last && owner < p->owner_count; owner++) {
-        bool is_used = p->owners[owner].users > 0;
+    for (uint32_t pool = 1; is_last && pool < p->pool_count; pool++) {
+        bool is_used = p->pools[pool].users > 0;
         if (is_used && status == DRY_OK && p->stock_count < steal->want)
-            status = steal_from_owner(p, owner, steal);
+            status = steal_from_pool(p, pool, steal);
     }
     return status;
 }
@@ -272,22 +272,22 @@ dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
 
 /* A pool without users and without memory is forgotten. */
 static void
-forget_pool(struct dryi_paged *p, uint32_t owner)
+forget_pool(struct dryi_paged *p, uint32_t pool)
 {
     bool is_begun = false;
     for (size_t i = 0; i < p->scope_count; i++)
-        is_begun |= p->scopes[i].owner == owner;
-    if (!is_begun && p->arenas[2 * owner].segments == NONE &&
-        p->arenas[2 * owner + 1].segments == NONE)
-        dryi_paged_owner_drop(p, owner);
+        is_begun |= p->scopes[i].pool == pool;
+    if (!is_begun && p->arenas[2 * pool].segments == NONE &&
+        p->arenas[2 * pool + 1].segments == NONE)
+        dryi_paged_pool_drop(p, pool);
 }
 
 static void
 forget_pools(struct dryi_paged *p)
 {
-    for (uint32_t owner = p->first_idle, next; owner != NONE; owner = next) {
-        next = p->owners[owner].next;
-        forget_pool(p, owner);
+    for (uint32_t pool = p->first_idle, next; pool != NONE; pool = next) {
+        next = p->pools[pool].next;
+        forget_pool(p, pool);
     }
 }
 
@@ -296,11 +296,10 @@ forget_pools(struct dryi_paged *p)
  * the budget nobody else would ask for them, and each has records and addresses.
  */
 static enum dry_status
-empty_pool(struct dryi_paged *p, uint32_t owner, struct steal *steal)
+empty_pool(struct dryi_paged *p, uint32_t pool, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
-    for (uint32_t arena = 2 * owner; arena <= 2 * owner + 1 && status == DRY_OK;
-         arena++) {
+    for (uint32_t arena = 2 * pool; arena <= 2 * pool + 1 && status == DRY_OK; arena++) {
         sweep_arena(p, arena); /* streams' blocks may share a page */
         status = steal_from_arena(p, arena, steal);
     }
@@ -332,14 +331,14 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
         most = p->idle_count;
     p->opened = 0;
     for (uint64_t i = 0; i < most; i++) {
-        uint32_t owner = p->first_idle;
+        uint32_t pool = p->first_idle;
         dryi_paged_idle_turn(p);
-        if (is_emptied && empty_pool(p, owner, &steal) != DRY_OK)
+        if (is_emptied && empty_pool(p, pool, &steal) != DRY_OK)
             is_emptied =
                 false; /* the next request that needs pages meets the error, too */
-        return_empty_segments(p, 2 * owner);
-        return_empty_segments(p, 2 * owner + 1);
-        forget_pool(p, owner);
+        return_empty_segments(p, 2 * pool);
+        return_empty_segments(p, 2 * pool + 1);
+        forget_pool(p, pool);
     }
 }
 
@@ -348,8 +347,8 @@ static void
 empty_idle_pools(struct dryi_paged *p)
 {
     struct steal steal = {.want = p->page_count, .asked = NONE};
-    for (uint32_t owner = p->first_idle; owner != NONE; owner = p->owners[owner].next) {
-        if (dryi_note_hindered(&p->hindered, empty_pool(p, owner, &steal)) != DRY_OK)
+    for (uint32_t pool = p->first_idle; pool != NONE; pool = p->pools[pool].next) {
+        if (dryi_note_hindered(&p->hindered, empty_pool(p, pool, &steal)) != DRY_OK)
             break;
     }
 }
@@ -481,11 +480,11 @@ dryi_paged_trim(void *self, uint64_t target)
 
 /* Private pools without users go with the default pool's memory. */
 enum dry_status
-dryi_paged_empty_cache(void *self, struct dryi_pool_id pool)
+dryi_paged_empty_cache(void *self, struct dryi_pool_id id)
 {
     struct dryi_paged *p = self;
-    uint32_t owner = dryi_paged_owner_find(p, pool);
-    if (owner != 0 && (owner == NONE || p->owners[owner].users > 0))
+    uint32_t pool = dryi_paged_pool_find(p, id);
+    if (pool != 0 && (pool == NONE || p->pools[pool].users > 0))
         return DRY_OK;
     return dryi_paged_trim(p, 0);
 }

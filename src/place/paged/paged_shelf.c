@@ -151,7 +151,7 @@ dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind
     s->kind = kind;
     s->stream = stream;
     if (kind == SHELF_STREAM && arena_is_small(arena) &&
-        !(p->owners[arena / 2].flags & DRYI_POOL_NO_SPLIT))
+        !(p->pools[arena / 2].flags & DRYI_POOL_NO_SPLIT))
         dryi_paged_front_make(p, s);
     uint32_t shelf = p->shelf_count;
     if (p->gone_shelf_count > 0)

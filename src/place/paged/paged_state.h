@@ -121,7 +121,7 @@ struct shelf {
     uint32_t prev_fronted, next_fronted;
 };
 
-/* Arenas 2n and 2n + 1 are those of owner n: large, small. */
+/* Arenas 2n and 2n + 1 are those of pool n: large, small. */
 struct arena {
     uint32_t holes, everybody; /* shelves */
     uint32_t shelves;          /* of streams, a list */
@@ -129,8 +129,8 @@ struct arena {
     uint32_t segments;
 };
 
-/* Number 0 is the default pool. */
-struct owner {
+/* A private pool; number 0 is the default one. */
+struct private_pool {
     struct dryi_pool_id id;
     uint64_t users, holds; /* checkpoints; its pages stay while it has users, too */
     uint64_t made;         /* how many pools were made before it */
@@ -141,7 +141,7 @@ struct owner {
 };
 
 struct scope {
-    uint32_t owner;
+    uint32_t pool;
     struct dryi_stream_filter filter;
 };
 
@@ -302,12 +302,12 @@ struct dryi_paged {
 
     struct arena *arenas;
     size_t arena_capacity;
-    uint32_t arena_count; /* of owners, and of one that could not be made whole */
-    struct owner *owners;
-    size_t owner_capacity;
-    struct dryi_treap_node *owner_nodes; /* parallel to owners: those that live, by id */
-    size_t owner_node_capacity;
-    uint32_t owner_count, dead_owner, owners_by_id;
+    uint32_t arena_count; /* of pools, and of one that could not be made whole */
+    struct private_pool *pools;
+    size_t pool_capacity;
+    struct dryi_treap_node *pool_nodes; /* parallel to pools: those that live, by id */
+    size_t pool_node_capacity;
+    uint32_t pool_count, dead_pool, pools_by_id;
     /* Pools that nobody uses, in turns; opened: since those were looked at. */
     uint32_t first_idle, last_idle, idle_count, opened;
     struct scope *scopes;
@@ -334,7 +334,7 @@ struct dryi_paged {
     uint32_t stream_count, last_stream;
     uint32_t streams_kept; /* from so many on records are taken again */
     uint32_t stream_turn;  /* the one that was looked at last for that */
-    uint64_t streams_made, owners_made, next_mark;
+    uint64_t streams_made, pools_made, next_mark;
     struct dryi_map stream_ids; /* value -> stream */
     uint32_t *busy; /* streams with events under way, and some whose queue ran dry */
     size_t busy_capacity;
@@ -356,7 +356,7 @@ struct dryi_paged {
     struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
     uint32_t first_held, last_held;  /* frees held back by captures, by bin_next */
     struct tally tallies[TALLY_COUNT];
-    struct dryi_place_figures figures;  /* of owners, and of those that are gone */
+    struct dryi_place_figures figures;  /* of pools, and of those that are gone */
     struct active_peak active_peaks[2]; /* blocks, bytes */
     int64_t device_allocs, device_frees, retries, ooms, syncs;
     struct dryi_place_counters counters;

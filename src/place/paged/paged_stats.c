@@ -26,7 +26,7 @@ dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t 
         .addr = addr,
         .size = size,
         .stream = is_shared ? 0 : p->streams[s->stream].value,
-        .pool = p->owners[segment->arena / 2].id,
+        .pool = p->pools[segment->arena / 2].id,
         .segment = segment->ordinal,
         .offset = addr - segment->addr,
     };
