@@ -27,12 +27,12 @@ import sys
 # name: file, what is there, what is put there, program, test
 MUTANTS = {
     "early_reuse": (
-        "paged_shelf.c",
+        "paged_list.c",
         "b->size >= size && b->epoch <= epoch",
         "b->size >= size && b->epoch >= epoch",
         "prop_paged", "paged_keeps_the_contract"),
     "end_of_a_list_left": (
-        "paged_shelf.c",
+        "paged_list.c",
         "    b->bin_prev = s->end;\n",
         "    b->bin_prev = head;\n",
         "prop_paged", "paged_keeps_the_contract"),
@@ -168,8 +168,8 @@ MUTANTS = {
         "test_before_oom", "lent_blocks_are_all_looked_at"),
     "lent_blocks_of_others_are_missed": (
         "paged_ladder.c",
-        "    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)\n",
-        "    for (uint32_t at = NONE; at != NONE && !any; at = p->shelves[at]->next)\n",
+        "    for (uint32_t at = a->lists; at != NONE && !any; at = p->lists[at]->next)\n",
+        "    for (uint32_t at = NONE; at != NONE && !any; at = p->lists[at]->next)\n",
         "test_before_oom", "what_is_lent_may_be_of_another_stream"),
     "blocks_side_by_side_are_two": (
         "paged_ladder.c",
@@ -232,34 +232,34 @@ MUTANTS = {
         "        return DRY_ERR_SYSTEM;\n    return pool->device.ops->wait_all(",
         "test_pool", "capture_is_no_time_to_wait_for_what_is_gone"),
     "empty_shelves_stay": (
-        "paged_shelf.c",
+        "paged_list.c",
         "    if (arena / 2 > 0)\n        drop_some(p, stream);\n",
-        "    if (arena / 2 > 0 && p->shelf_count == 0)\n        drop_some(p, stream);\n",
+        "    if (arena / 2 > 0 && p->list_count == 0)\n        drop_some(p, stream);\n",
         "test_gone", "streams_beside_pools_leave_nothing"),
     "gone_shelf_on_the_list_of_fronts": (
-        "paged_shelf.c",
+        "paged_list.c",
         "    dryi_paged_front_unnote(p, s);\n",
         "",
         "test_gone", "streams_go_from_the_fronts_of_pools"),
     "gone_shelf_is_asked_last": (
-        "paged_shelf.c",
-        "        a->last_shelf = a->last_stream = NONE;\n",
-        "        a->last_shelf = shelf;\n",
+        "paged_list.c",
+        "        a->last_list = a->last_stream = NONE;\n",
+        "        a->last_list = list;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "gone_shelf_is_found": (
-        "paged_shelf.c",
-        "    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));\n",
+        "paged_list.c",
+        "    dryi_map_take(&p->list_ids, list_key(s->arena, s->stream));\n",
         "",
         "prop_paged", "paged_keeps_the_contract"),
     "gone_shelf_stays_linked": (
-        "paged_shelf.c",
-        "        p->shelves[s->next_of_stream]->prev_of_stream = s->prev_of_stream;\n",
-        "        p->shelves[s->next_of_stream]->prev_of_stream = NONE;\n",
+        "paged_list.c",
+        "        p->lists[s->next_of_stream]->prev_of_stream = s->prev_of_stream;\n",
+        "        p->lists[s->next_of_stream]->prev_of_stream = NONE;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "shelf_with_blocks_goes": (
-        "paged_shelf.c",
-        "            s->block_count == 0)\n            drop_shelf",
-        "            s->octaves == 0)\n            drop_shelf",
+        "paged_list.c",
+        "            s->block_count == 0)\n            drop_list",
+        "            s->octaves == 0)\n            drop_list",
         "prop_paged", "paged_keeps_the_contract"),
     "addresses_do_not_come_back": (
         "paged_ladder.c",
@@ -395,7 +395,7 @@ MUTANTS = {
         "",
         "prop_paged", "paged_keeps_the_contract"),
     "wrong_bin_bit": (
-        "paged_shelf.c",
+        "paged_list.c",
         "(uint32_t)(head == end) << (bin % 32)",
         "(uint32_t)(head == end) << ((bin + 1) % 32)",
         "prop_paged", "paged_keeps_the_contract"),
@@ -426,7 +426,7 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "front_without_flush": (
         "paged_front.c",
-        "any |= s->front_blocks > 0;\n        dryi_paged_flush_shelf(p, s);\n",
+        "any |= s->front_blocks > 0;\n        dryi_paged_flush_list(p, s);\n",
         "any |= s->front_blocks > 0;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "cut_while_blocks_wait": (
@@ -446,7 +446,7 @@ MUTANTS = {
         "test_paged_front", "large_blocks_stay_only_if_wanted"),
     "every_link_is_ours": (
         "paged_fence.c",
-        "return its == shelf || its == p->arenas",
+        "return its == list || its == p->arenas",
         "return true || its == p->arenas",
         "test_paged_front", "neighbours_need_the_place_once"),
     "merge_of_three": (
@@ -486,7 +486,7 @@ MUTANTS = {
         "test_paged_front", "what_is_over_is_merged_before_pages_are_asked_for"),
     "fence_absorbed": (
         "paged_block.c",
-        "    dryi_paged_block_assign(p, other, b->shelf);\n",
+        "    dryi_paged_block_assign(p, other, b->list);\n",
         "",
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "records_kept_when_alone": (
@@ -575,7 +575,7 @@ MUTANTS = {
         "test_paged_front", "fronts_beside_the_place_are_what_a_list_says"),
     "cut_beside_the_front": (
         "paged_front.c",
-        "dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes)",
+        "dryi_paged_front_take_top(p, p->lists[r.list], r.bytes)",
         "NONE",
         "test_paged_front", "unknown_blocks_come_from_the_front"),
     "run_left_out": (
@@ -599,7 +599,7 @@ MUTANTS = {
         "pages_of(spot, search->kind) >= pages_of(&search->best, search->kind))",
         "test_paged_spot", "nothing_that_is_left_out_is_better"),
     "too_small_block": (
-        "paged_shelf.c",
+        "paged_list.c",
         "if (p->blocks[at].size >= size)",
         "if (p->blocks[at].size + GRAIN >= size)",
         "prop_paged", "paged_keeps_the_contract"),
@@ -615,7 +615,7 @@ MUTANTS = {
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
     "unordered_hint": (
         "paged_plan.c",
-        "!dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range)",
+        "!dryi_paged_is_usable(p, r->list, b) && !note_wait(p, b, range)",
         "false && !note_wait(p, b, range)",
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
     "waiting_for_private_pools": (

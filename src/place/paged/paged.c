@@ -30,7 +30,7 @@ paged_destroy(void *self)
     dryi_paged_finder_finish(p);
     struct dry_memory m = p->memory;
     dryi_paged_fronts_finish(p);
-    dryi_paged_shelves_finish(p);
+    dryi_paged_lists_finish(p);
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
     dryi_memory_free(&m, p->pools, p->pool_capacity, sizeof *p->pools);
@@ -48,7 +48,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->progressed, p->progressed_capacity, sizeof *p->progressed);
     dryi_memory_free(&m, p->orders, p->order_capacity, sizeof *p->orders);
     dryi_memory_free(&m, p->uses, p->use_capacity, sizeof *p->uses);
-    dryi_map_finish(&p->shelf_ids);
+    dryi_map_finish(&p->list_ids);
     dryi_map_finish(&p->stream_ids);
     dryi_map_finish(&p->known);
     dryi_map_finish(&p->recorded);
@@ -101,7 +101,7 @@ size_up_device(struct dryi_paged *p)
 static void
 init_maps(struct dryi_paged *p)
 {
-    dryi_map_init(&p->shelf_ids, &p->memory);
+    dryi_map_init(&p->list_ids, &p->memory);
     dryi_map_init(&p->stream_ids, &p->memory);
     dryi_map_init(&p->known, &p->memory);
     dryi_map_init(&p->recorded, &p->memory);
@@ -169,21 +169,21 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
         return DRY_ERR_MEMORY;
     uint32_t pool = p->scope_count ? dryi_paged_pool_for(p, r->stream) : 0;
     r->arena = 2 * pool + (r->bytes <= p->conf.small_max);
-    r->shelf = dryi_paged_shelf_index(p, r->arena, r->stream);
-    return r->shelf == NONE ? DRY_ERR_MEMORY : DRY_OK;
+    r->list = dryi_paged_list_index(p, r->arena, r->stream);
+    return r->list == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
 
-/* From the front of its size, else the best of the stream's own shelf. */
+/* From the front of its size, else the best of the stream's own free list. */
 static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
-    struct shelf *s = p->shelves[r->shelf];
+    struct free_list *s = p->lists[r->list];
     uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
     if (top != NONE)
         return top;
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
         return NONE; /* a better place may be worth some work */
-    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     return found == NONE ? NONE : dryi_paged_take_found(p, r, found);
 }
 
@@ -245,7 +245,7 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
     return status == DRY_OK ? serve(p, &r, block) : status;
 }
 
-/* The same with its shelves at hand. */
+/* The same with its free lists at hand. */
 DRYI_FLAT DRYI_ASIDE static enum dry_status
 serve_front(struct dryi_front *front, uint64_t size, bool has_room,
             struct dryi_front_block *got)
@@ -261,7 +261,7 @@ serve_front(struct dryi_front *front, uint64_t size, bool has_room,
                         .heir = NONE,
                         .is_at_front = true};
     r.arena = r.bytes <= p->conf.small_max;
-    r.shelf = front->shelf_ids[r.arena];
+    r.list = front->list_ids[r.arena];
     enum dry_status status = serve(p, &r, &got->block);
     if (status != DRY_OK)
         return status;
@@ -283,7 +283,7 @@ dryi_paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
                        struct dryi_front_block *got)
 {
     struct dryi_paged *p = front->place;
-    struct shelf *s = front->shelves[1];
+    struct free_list *s = front->lists[1];
     size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
     if (slot >= s->front_count || p->observer.event || p->waiting_uses > 0 ||
         p->first_held != NONE)

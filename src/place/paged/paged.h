@@ -11,20 +11,20 @@
  * which address may change, so that free memory anywhere can serve a request everywhere.
  *
  * Nouns: segment, a reservation; block, a part of a segment, gapless in address order: used, free
- * (its pages are mapped) or a hole (they are not; holes begin and end at pages); shelf, the
+ * (its pages are mapped) or a hole (they are not; holes begin and end at pages); free list, the
  * free blocks of one arena that one stream, or everybody, may take at once; page, memory
  * apart from addresses; epoch, a stream's count of events: what was freed in an epoch is
  * done when an event of that epoch has passed.
  *
  * A request is rounded to 512 bytes and served
  *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
- *      at most 1024 blocks of a shelf); large too, of sizes that repeat, while threads share
+ *      at most 1024 blocks of a free list); large too, of sizes that repeat, while threads share
  *      the fronts (place.h)
- *   2  from the stream's own shelf: bins of 32 octaves by 32, the first that fits among 16 blocks
+ *   2  from the stream's own free list: bins of 32 octaves by 32, the first that fits among 16 blocks
  *      of the own bin, else of the lowest bin above
- *   3  from everybody's shelf, once more after the fronts were flushed: the own ones until it is
+ *   3  from the shared free list, once more after the fronts were flushed: the own ones until it is
  *      enough, then all
- *   4  from another stream's shelf, where the order is known, then where an event has passed
+ *   4  from another stream's free list, where the order is known, then where an event has passed
  *   5  by mapping pages under a hole, chosen to need the fewest: free pages of ours first, then
  *      new ones while reserved bytes stay under budget x peak of live bytes, then pages from
  *      under free blocks whose uses are over, the largest first
@@ -54,23 +54,23 @@
  * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without
  * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
  * are no events until pages have to be moved; then one event serves all that was freed before.
- * A block of another shelf is merged with a neighbour once its uses are over; while threads share
+ * A block of another free list is merged with a neighbour once its uses are over; while threads share
  * the fronts, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
  * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
- * one's (paged_gone.c): what is kept is for as many streams as there are with something. A shelf of
- * a stream in a private pool goes when nothing is of it and others are made (paged_shelf.c): there
+ * one's (paged_gone.c): what is kept is for as many streams as there are with something. A free list of
+ * a stream in a private pool goes when nothing is of it and others are made (paged_list.c): there
  * are hardly more than hold something, but for those of the stream that asks.
  *
  * Invariants (dryi_paged_check walks them all)
  *   P1  the blocks of a segment lie gapless in address order and fill it; it is on its arena's list
- *   P2  no two neighbours are both holes, or both free on the same shelf
- *   P3  a free block is on its shelf's bin exactly once, and a bin's bit is set exactly when
+ *   P2  no two neighbours are both holes, or both free on the same free list
+ *   P3  a free block is on its free list's bin exactly once, and a bin's bit is set exactly when
  *       the bin is not empty
  *   P4  every page lies under exactly one place, or in the stock; a page lies under every
  *       address that no hole covers, and under no other
  *   P5  statistics and counters are what a walk gives
- *   P6  a used block lies on no shelf and overlaps no other; what waits for streams is not
+ *   P6  a used block lies on no free list and overlaps no other; what waits for streams is not
  *       given to others before they are done
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
  *   P8  of a plan's segment, the last block that begins in each page is known; a block waits for
@@ -81,7 +81,7 @@
  *       the address of what is said to be found leads to it
  *   P11 a pool is found by its id; those that nobody uses are on one list, those that are gone
  *       on another
- *   P12 a shelf of a stream is on the list of that and on its arena's, or is gone and leaves its
+ *   P12 a free list of a stream is on the list of that and on its arena's, or is gone and leaves its
  *       place
  * Where the device has no pages (traits.page_bytes 0) segments are ranges from alloc, without
  * holes, given back whole.
@@ -90,7 +90,7 @@
  *            bounded scan and the driver's calls for its pages; the way to an OOM looks at every
  *            block. While blocks wait, a request asks 4 streams about 8 events each, in turns. For
  *            a new stream 256 others are looked at, at most, twice where many are gone, and 4096 of
- *            their free blocks and shelves; for a stream that is new to a private pool 4 shelves of
+ *            their free blocks and free lists; for a stream that is new to a private pool 4 free lists of
  *            others for each of its own. The first request
  *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
  *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in

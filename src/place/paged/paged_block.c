@@ -76,7 +76,7 @@ dryi_paged_record_drop(struct dryi_paged *p, uint32_t block)
 }
 
 void
-dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
+dryi_paged_records_level(struct dryi_paged *p, struct free_list *s, uint32_t wanted)
 {
     while (s->dead.count > wanted)
         push_record(p, &p->dead, pop_record(p, &s->dead));
@@ -86,10 +86,10 @@ dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted)
 }
 
 uint32_t
-dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
+dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
                       uint32_t after, uint64_t addr, uint64_t size)
 {
-    struct shelf *s = p->shelves[shelf];
+    struct free_list *s = p->lists[list];
     uint32_t block =
         s->dead.count > 0 ? pop_record(p, &s->dead) : dryi_paged_record_take(p);
     s->block_count++;
@@ -100,7 +100,7 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
     b->epoch = 0;
     b->prev = after;
     b->next = next;
-    block_set_shelf(b, shelf);
+    block_set_list(b, list);
     b->segment = segment;
     b->uses = NONE;
     b->state = BLOCK_DEAD;
@@ -119,7 +119,7 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
 void
 dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
 {
-    struct shelf *s = p->shelves[p->blocks[block].shelf];
+    struct free_list *s = p->lists[p->blocks[block].list];
     s->block_count--;
     p->blocks[block].state = BLOCK_DEAD;
     push_record(p, s->has_records ? &s->dead : &p->dead, block);
@@ -131,7 +131,7 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint64_t addr = p->blocks[block].addr + size;
     uint32_t rest =
-        dryi_paged_block_make(p, p->blocks[block].shelf, p->blocks[block].segment, block,
+        dryi_paged_block_make(p, p->blocks[block].list, p->blocks[block].segment, block,
                               addr, p->blocks[block].size - size);
     p->blocks[rest].state = p->blocks[block].state;
     p->blocks[rest].epoch = p->blocks[block].epoch;
@@ -146,7 +146,7 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
     uint32_t other = b->next;
     const struct block *o = &p->blocks[other];
     DRYI_ASSERT(block_end(b) == o->addr);
-    dryi_paged_block_assign(p, other, b->shelf);
+    dryi_paged_block_assign(p, other, b->list);
     dryi_paged_note_end(p, other);
     b->size += o->size;
     if (b->epoch < o->epoch)
@@ -164,54 +164,53 @@ dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
 static bool
 waits_for_capture(const struct dryi_paged *p, const struct block *b)
 {
-    const struct shelf *s = p->shelves[b->shelf];
+    const struct free_list *s = p->lists[b->list];
     return p->capture_count > 0 && (s->prev != NONE || s->next != NONE) &&
            !dryi_paged_is_over(p, b) && dryi_paged_is_captured(p, s->stream);
 }
 
 /*
- * As may_merge, of blocks of two shelves: only when all uses of the other one are over, for its
+ * As may_merge, of blocks of two free lists: only when all uses of the other one are over, for its
  * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
  */
 DRYI_ASIDE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
                   const struct block *o)
 {
-    uint32_t its = block_shelf_beside(o);
-    if (its == FENCED || p->shelves[b->shelf]->kind != SHELF_STREAM ||
+    uint32_t its = block_list_beside(o);
+    if (its == FENCED || p->lists[b->list]->kind != FREE_STREAM ||
         DRYI_ABLATED(foreign_merge))
         return false;
-    enum shelf_kind kind = p->shelves[its]->kind;
-    if (kind == SHELF_HOLES ||
-        (kind == SHELF_STREAM && (p->is_beside || !p->conf.reuse_passed)))
+    enum free_list_kind kind = p->lists[its]->kind;
+    if (kind == FREE_HOLES ||
+        (kind == FREE_STREAM && (p->is_beside || !p->conf.reuse_passed)))
         return false;
-    return o->state == b->state &&
-           (kind == SHELF_EVERYBODY || dryi_paged_is_over(p, o)) &&
+    return o->state == b->state && (kind == FREE_SHARED || dryi_paged_is_over(p, o)) &&
            !waits_for_capture(p, b);
 }
 
-/* May `b`, on no shelf, take in its neighbour? */
+/* May `b`, on no free list, take in its neighbour? */
 static inline bool
 may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
 {
     if (other == NONE)
         return false;
     const struct block *o = &p->blocks[other];
-    if (block_shelf_beside(o) != b->shelf)
+    if (block_list_beside(o) != b->list)
         return may_merge_foreign(p, b, o);
     return o->state == b->state;
 }
 
-/* Off its shelf; an epoch of another stream is over. */
+/* Off its free list; an epoch of another stream is over. */
 static void
 take_over(struct dryi_paged *p, const struct block *b, uint32_t other)
 {
-    dryi_paged_shelf_remove(p, other);
-    if (p->blocks[other].shelf != b->shelf)
+    dryi_paged_list_remove(p, other);
+    if (p->blocks[other].list != b->list)
         p->blocks[other].epoch = 0;
 }
 
-/* A free block on its shelf has another size: it changes its bin only if it must. */
+/* A free block on its free list has another size: it changes its bin only if it must. */
 static void
 resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
 {
@@ -221,10 +220,10 @@ resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
         b->size = size;
         return;
     }
-    dryi_paged_shelf_remove(p, block);
+    dryi_paged_list_remove(p, block);
     b->addr = addr;
     b->size = size;
-    dryi_paged_shelf_insert(p, block);
+    dryi_paged_list_insert(p, block);
 }
 
 uint32_t
@@ -234,7 +233,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     uint32_t before = p->blocks[block].prev, segment = p->blocks[block].segment;
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
     uint32_t first =
-        dryi_paged_block_make(p, p->blocks[block].shelf, segment, before, addr, size);
+        dryi_paged_block_make(p, p->blocks[block].list, segment, before, addr, size);
     if (before == NONE) { /* the maker knew of no next one */
         block_set_next(&p->blocks[first], block);
         block_set_prev(&p->blocks[block], first);
@@ -244,7 +243,7 @@ dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
     return first;
 }
 
-/* The neighbour, which stays where it is on its shelf, takes the block in. */
+/* The neighbour, which stays where it is on its free list, takes the block in. */
 static uint32_t
 grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 {
@@ -268,7 +267,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
     return other;
 }
 
-/* It and what it may merge with, whatever shelves that is on. */
+/* It and what it may merge with, whatever free lists that is on. */
 DRYI_ASIDE static uint32_t
 settle_all(struct dryi_paged *p, uint32_t block)
 {
@@ -280,16 +279,16 @@ settle_all(struct dryi_paged *p, uint32_t block)
     while (may_merge(p, b, b->prev)) {
         uint32_t before = b->prev;
         take_over(p, b, before);
-        dryi_paged_block_assign(p, before, b->shelf);
+        dryi_paged_block_assign(p, before, b->list);
         dryi_paged_block_absorb(p, before);
         block = before;
         b = &p->blocks[block];
     }
-    dryi_paged_shelf_insert(p, block);
+    dryi_paged_list_insert(p, block);
     return block;
 }
 
-/* Neighbours of its own shelf have none to merge with themselves: there is no more to see. */
+/* Neighbours of its own free list have none to merge with themselves: there is no more to see. */
 uint32_t
 dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
 {
@@ -297,26 +296,25 @@ dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
     uint32_t next = may_merge(p, b, b->next) ? b->next : NONE;
     uint32_t prev = may_merge(p, b, b->prev) ? b->prev : NONE;
     if (next == NONE && prev == NONE) {
-        dryi_paged_shelf_insert(p, block);
+        dryi_paged_list_insert(p, block);
         return block;
     }
-    if ((next != NONE && p->blocks[next].shelf != b->shelf) ||
-        (prev != NONE && p->blocks[prev].shelf != b->shelf))
+    if ((next != NONE && p->blocks[next].list != b->list) ||
+        (prev != NONE && p->blocks[prev].list != b->list))
         return settle_all(p, block);
     if (prev == NONE)
         return grow_neighbour(p, block, next);
     if (next != NONE) {
-        dryi_paged_shelf_remove(p, next);
+        dryi_paged_list_remove(p, next);
         dryi_paged_block_absorb(p, block);
     }
     return grow_neighbour(p, block, prev);
 }
 
 void
-dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
-                      uint64_t epoch)
+dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list, uint64_t epoch)
 {
-    dryi_paged_shelf_remove(p, block);
-    dryi_paged_block_assign(p, block, shelf);
+    dryi_paged_list_remove(p, block);
+    dryi_paged_block_assign(p, block, list);
     p->blocks[block].epoch = epoch;
 }

@@ -13,7 +13,7 @@ struct sums {
     int64_t allocation[2], allocated_bytes[2], requested_bytes[2];
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
-    uint32_t *by_shelf; /* blocks of each */
+    uint32_t *by_list; /* blocks of each */
     uint32_t blocks, shelved, fronts, waiting, fences, pending_uses;
 };
 
@@ -35,8 +35,8 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (n->prev != block)
         return "P1: links between blocks go both ways";
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
-        b->shelf == n->shelf)
-        return "P2: two free neighbours of one shelf";
+        b->list == n->list)
+        return "P2: two free neighbours of one free list";
     if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
         b->state != BLOCK_HEIR)
         return "P10: known blocks are used, on a front or wait for an heir";
@@ -51,21 +51,21 @@ static bool
 is_of_stream(const struct dryi_paged *p, uint32_t block)
 {
     return block != NONE && p->blocks[block].state != BLOCK_FENCE &&
-           p->shelves[p->blocks[block].shelf]->kind == SHELF_STREAM;
+           p->lists[p->blocks[block].list]->kind == FREE_STREAM;
 }
 
 static const char *
-check_shelf(const struct dryi_paged *p, const struct segment *segment,
-            const struct block *b)
+check_list(const struct dryi_paged *p, const struct segment *segment,
+           const struct block *b)
 {
     if (b->state != BLOCK_FENCE)
-        return b->shelf < p->shelf_count && p->shelves[b->shelf] &&
-                       p->shelves[b->shelf]->arena == segment->arena
+        return b->list < p->list_count && p->lists[b->list] &&
+                       p->lists[b->list]->arena == segment->arena
                    ? NULL
-                   : "P3: a block lies on a shelf of its arena";
+                   : "P3: a block lies on a free list of its arena";
     bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
-                     p->blocks[b->prev].shelf != p->blocks[b->next].shelf;
-    return is_needed && b->shelf == FENCED && p->is_shared
+                     p->blocks[b->prev].list != p->blocks[b->next].list;
+    return is_needed && b->list == FENCED && p->is_shared
                ? NULL
                : "P9: a fence lies between blocks of two streams that share the place";
 }
@@ -96,8 +96,8 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     sums->fences += b->state == BLOCK_FENCE;
     if (b->state == BLOCK_FENCE)
         return;
-    sums->by_shelf[b->shelf]++;
-    bool small = arena_is_small(p->shelves[b->shelf]->arena);
+    sums->by_list[b->list]++;
+    bool small = arena_is_small(p->lists[b->list]->arena);
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
     sums->fronts += b->state == BLOCK_FRONT;
@@ -126,7 +126,7 @@ check_segment(const struct dryi_paged *p, const struct segment *segment,
         const struct block *b = &p->blocks[at];
         const char *broken = check_order(p, at, addr);
         if (!broken)
-            broken = check_shelf(p, segment, b);
+            broken = check_list(p, segment, b);
         if (!broken && b->state != BLOCK_FENCE)
             broken = check_pages(p, segment, b, seen);
         if (broken)
@@ -145,9 +145,9 @@ check_segment(const struct dryi_paged *p, const struct segment *segment,
 }
 
 static const char *
-check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *count)
+check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *count)
 {
-    const struct shelf *s = p->shelves[shelf];
+    const struct free_list *s = p->lists[list];
     bool is_set = s->bins[bin / 32] >> (bin % 32) & 1;
     if (is_set != (s->heads[bin] != s->end) ||
         (s->bins[bin / 32] != 0) != (s->octaves >> (bin / 32) & 1))
@@ -155,9 +155,9 @@ check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *co
     uint32_t prev = s->end;
     for (uint32_t at = s->heads[bin]; at != s->end; at = p->blocks[at].bin_next) {
         const struct block *b = &p->blocks[at];
-        bool fits = b->state == (s->kind == SHELF_HOLES ? BLOCK_HOLE : BLOCK_FREE);
-        if (!fits || b->shelf != shelf || bin_of(b->size) != bin || b->bin_prev != prev)
-            return "P3: a bin holds free blocks of its shelf and size";
+        bool fits = b->state == (s->kind == FREE_HOLES ? BLOCK_HOLE : BLOCK_FREE);
+        if (!fits || b->list != list || bin_of(b->size) != bin || b->bin_prev != prev)
+            return "P3: a bin holds free blocks of its free list and size";
         prev = at;
         ++*count;
     }
@@ -166,19 +166,19 @@ check_bin(const struct dryi_paged *p, uint32_t shelf, uint32_t bin, uint32_t *co
 
 /* Each block of a front is of its size, and on one front. */
 static const char *
-check_fronts(const struct dryi_paged *p, uint32_t shelf, uint32_t *count)
+check_fronts(const struct dryi_paged *p, uint32_t list, uint32_t *count)
 {
-    const struct shelf *s = p->shelves[shelf];
+    const struct free_list *s = p->lists[list];
     uint32_t before = *count;
     if (s->front_blocks > 0 && !s->is_fronted)
-        return "P3: a shelf with blocks on its front is known";
+        return "P3: a free list with blocks on its front is known";
     for (size_t i = 0; i < s->front_count; i++) {
         for (uint32_t at = s->fronts[i]; at != NONE; at = p->blocks[at].bin_next) {
             const struct block *b = &p->blocks[at];
-            if (b->state != BLOCK_FRONT || b->shelf != shelf ||
+            if (b->state != BLOCK_FRONT || b->list != list ||
                 front_slot(s, b->size) != i || b->size != p->blocks[s->fronts[i]].size ||
                 ++*count - before > s->front_blocks)
-                return "P3: a front holds free blocks of its shelf and size";
+                return "P3: a front holds free blocks of its free list and size";
         }
     }
     return *count - before == s->front_blocks ? NULL : "P3: fronts are counted";
@@ -229,17 +229,18 @@ count_dead(const struct dryi_paged *p, const struct records *dead)
 static const char *
 check_records(const struct dryi_paged *p, const struct sums *sums)
 {
-    /* NIL has none, and each shelf one that is no block's. */
+    /* NIL has none, and each free list one that is no block's. */
     uint64_t count = (uint64_t)sums->blocks + count_dead(p, &p->dead) + 1;
-    for (uint32_t i = 0; i < p->shelf_count; i++) {
-        const struct shelf *s = p->shelves[i];
+    for (uint32_t i = 0; i < p->list_count; i++) {
+        const struct free_list *s = p->lists[i];
         if (!s)
             continue;
         count++;
         if (s->dead.count > 0 && !s->has_records)
-            return "P9: records of a shelf are there for what is cut beside the place";
-        if (s->block_count != sums->by_shelf[i])
-            return "P3: the blocks of a shelf are counted";
+            return "P9: records of a free list are there for what is cut beside the "
+                   "place";
+        if (s->block_count != sums->by_list[i])
+            return "P3: the blocks of a free list are counted";
         count += count_dead(p, &s->dead);
     }
     if (sums->fences != p->fence_count)
@@ -305,26 +306,26 @@ static const char *
 check_fronted(const struct dryi_paged *p)
 {
     uint32_t listed = 0, fronted = 0, last = NONE;
-    for (uint32_t i = 0; i < p->shelf_count; i++)
-        fronted += p->shelves[i] && p->shelves[i]->is_fronted;
-    for (uint32_t at = p->first_fronted; at != NONE; at = p->shelves[at]->next_fronted) {
-        const struct shelf *s = p->shelves[at];
+    for (uint32_t i = 0; i < p->list_count; i++)
+        fronted += p->lists[i] && p->lists[i]->is_fronted;
+    for (uint32_t at = p->first_fronted; at != NONE; at = p->lists[at]->next_fronted) {
+        const struct free_list *s = p->lists[at];
         if (!s->is_fronted || s->prev_fronted != last || ++listed > fronted)
             break;
         last = at;
     }
-    return listed == fronted ? NULL : "P3: a shelf with a front is on the list of those";
+    return listed == fronted ? NULL
+                             : "P3: a free list with a front is on the list of those";
 }
 
-/* The shelves of a list: how many, NONE where it does not hold together. */
+/* The free lists of a list: how many, NONE where it does not hold together. */
 static uint32_t
-count_shelves(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
+count_lists(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32_t whose)
 {
     uint32_t count = 0, last = NONE;
-    for (uint32_t at = first; at != NONE && count <= p->shelf_count; count++) {
-        const struct shelf *s = p->shelves[at];
-        if (!s || s->kind != SHELF_STREAM ||
-            (of_stream ? s->stream : s->arena) != whose ||
+    for (uint32_t at = first; at != NONE && count <= p->list_count; count++) {
+        const struct free_list *s = p->lists[at];
+        if (!s || s->kind != FREE_STREAM || (of_stream ? s->stream : s->arena) != whose ||
             (of_stream ? s->prev_of_stream : s->prev) != last)
             return NONE;
         last = at;
@@ -335,35 +336,35 @@ count_shelves(const struct dryi_paged *p, uint32_t first, bool of_stream, uint32
 
 /* Or none. */
 static bool
-is_of_arena(const struct dryi_paged *p, uint32_t shelf, uint32_t arena)
+is_of_arena(const struct dryi_paged *p, uint32_t list, uint32_t arena)
 {
-    return shelf == NONE || (p->shelves[shelf] && p->shelves[shelf]->arena == arena);
+    return list == NONE || (p->lists[list] && p->lists[list]->arena == arena);
 }
 
 static const char *
-check_shelves(const struct dryi_paged *p)
+check_lists(const struct dryi_paged *p)
 {
-    uint64_t of_streams = 0, of_arenas = 0, shelves = 0, gone = 0;
+    uint64_t of_streams = 0, of_arenas = 0, lists = 0, gone = 0;
     for (uint32_t i = 0; i < p->stream_count; i++)
-        of_streams += count_shelves(p, p->streams[i].shelves, true, i);
+        of_streams += count_lists(p, p->streams[i].lists, true, i);
     for (uint32_t i = 0; i < p->arena_count; i++) {
         const struct arena *a = &p->arenas[i];
-        of_arenas += count_shelves(p, a->shelves, false, i);
-        if (!is_of_arena(p, a->last_shelf, i))
-            return "P12: what an arena remembers is a shelf of its own";
+        of_arenas += count_lists(p, a->lists, false, i);
+        if (!is_of_arena(p, a->last_list, i))
+            return "P12: what an arena remembers is a free list of its own";
     }
-    for (uint32_t i = 0; i < p->shelf_count; i++) {
-        shelves += p->shelves[i] && p->shelves[i]->kind == SHELF_STREAM;
-        gone += !p->shelves[i];
+    for (uint32_t i = 0; i < p->list_count; i++) {
+        lists += p->lists[i] && p->lists[i]->kind == FREE_STREAM;
+        gone += !p->lists[i];
     }
-    for (uint32_t i = 0; i < p->gone_shelf_count; i++) {
-        if (p->shelves[p->gone_shelves[i]])
-            return "P12: a shelf that is gone leaves its place";
+    for (uint32_t i = 0; i < p->gone_list_count; i++) {
+        if (p->lists[p->gone_lists[i]])
+            return "P12: a free list that is gone leaves its place";
     }
-    bool is_listed = of_streams == shelves && of_arenas == shelves;
-    return is_listed && p->shelf_ids.count == shelves && gone == p->gone_shelf_count
+    bool is_listed = of_streams == lists && of_arenas == lists;
+    return is_listed && p->list_ids.count == lists && gone == p->gone_list_count
                ? NULL
-               : "P12: a shelf is its stream's and its arena's, or is gone";
+               : "P12: a free list is its stream's and its arena's, or is gone";
 }
 
 static const char *
@@ -393,18 +394,18 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
         if (p->segments[i].live)
             broken = check_segment(p, &p->segments[i], sums, seen);
     }
-    for (uint32_t i = 0; i < p->shelf_count && !broken; i++) {
-        for (uint32_t bin = 0; p->shelves[i] && bin < BIN_COUNT && !broken; bin++)
+    for (uint32_t i = 0; i < p->list_count && !broken; i++) {
+        for (uint32_t bin = 0; p->lists[i] && bin < BIN_COUNT && !broken; bin++)
             broken = check_bin(p, i, bin, &shelved);
-        if (p->shelves[i] && !broken)
+        if (p->lists[i] && !broken)
             broken = check_fronts(p, i, &fronts);
     }
     if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
-        broken = "P3: a free block is on its shelf exactly once";
+        broken = "P3: a free block is on its free list exactly once";
     if (!broken)
         broken = check_fronted(p);
     if (!broken)
-        broken = check_shelves(p);
+        broken = check_lists(p);
     if (!broken)
         broken = check_segment_lists(p);
     if (!broken)
@@ -431,10 +432,10 @@ dryi_paged_check(const void *self, struct dry_error *err)
     size_t count = (size_t)p->page_slots + 1;
     uint8_t *seen = dryi_memory_zalloc(&p->memory, count, 1);
     struct sums sums = {0};
-    sums.by_shelf = dryi_memory_zalloc(&p->memory, p->shelf_count, sizeof *sums.by_shelf);
-    bool has_memory = seen && sums.by_shelf;
+    sums.by_list = dryi_memory_zalloc(&p->memory, p->list_count, sizeof *sums.by_list);
+    bool has_memory = seen && sums.by_list;
     const char *broken = has_memory ? check_all(p, seen, &sums) : NULL;
-    dryi_memory_free(&p->memory, sums.by_shelf, p->shelf_count, sizeof *sums.by_shelf);
+    dryi_memory_free(&p->memory, sums.by_list, p->list_count, sizeof *sums.by_list);
     dryi_memory_free(&p->memory, seen, count, 1);
     if (!has_memory)
         return dryi_fail_memory(err, "a check");

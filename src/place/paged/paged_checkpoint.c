@@ -25,8 +25,8 @@ struct restore {
     uint32_t pool;
     const struct dryi_block_info *blocks; /* by address */
     size_t count;
-    uint32_t *shelves; /* by block of the checkpoint; NONE: it was free */
-    uint8_t *waits;    /* by stream: enum wait */
+    uint32_t *lists; /* by block of the checkpoint; NONE: it was free */
+    uint8_t *waits;  /* by stream: enum wait */
     uint32_t stream_count;
     uint32_t *used; /* blocks in use now */
     size_t used_count, used_capacity;
@@ -82,14 +82,14 @@ refuse(const struct restore *r, uint64_t addr, const char *why)
 
 /* Want a wait for what another stream does at a block that is to go. */
 static enum dry_status
-want_wait(const struct restore *r, uint32_t block, uint32_t shelf)
+want_wait(const struct restore *r, uint32_t block, uint32_t list)
 {
     const struct dryi_paged *p = r->p;
     const struct block *b = &p->blocks[block];
     bool is_used = b->state == BLOCK_USED;
-    if (b->shelf == shelf || (!is_used && dryi_paged_is_over(p, b)))
+    if (b->list == list || (!is_used && dryi_paged_is_over(p, b)))
         return DRY_OK;
-    uint32_t stream = p->shelves[b->shelf]->stream;
+    uint32_t stream = p->lists[b->list]->stream;
     if (dryi_paged_is_captured(p, stream) || (!is_used && r->waits[stream] == WAITED))
         return refuse(r, b->addr, "a stream that cannot be waited for has memory");
     if (r->waits[stream] == WAIT_NOT)
@@ -99,14 +99,14 @@ want_wait(const struct restore *r, uint32_t block, uint32_t shelf)
 
 /* Can this block make place for one of the checkpoint? */
 static enum dry_status
-check_block(const struct restore *r, uint32_t block, uint32_t shelf)
+check_block(const struct restore *r, uint32_t block, uint32_t list)
 {
     const struct block *b = &r->p->blocks[block];
     if (b->state == BLOCK_PENDING || (b->state == BLOCK_USED && b->uses != NONE))
         return refuse(r, b->addr, "a block waits for another stream");
     if (b->state == BLOCK_HOLE)
         return refuse(r, b->addr, "the memory is not there any more");
-    return want_wait(r, block, shelf);
+    return want_wait(r, block, list);
 }
 
 /* The first block of the checkpoint that ends behind this address. */
@@ -133,13 +133,13 @@ check_against_saved(const struct restore *r, uint32_t block, uint64_t *covered)
     enum dry_status status = DRY_OK;
     for (size_t i = find_saved(r, begin);
          i < r->count && r->blocks[i].addr < end && status == DRY_OK; i++) {
-        if (r->shelves[i] == NONE)
+        if (r->lists[i] == NONE)
             continue;
         const struct dryi_block_info *saved = &r->blocks[i];
         uint64_t lo = saved->addr > begin ? saved->addr : begin;
         uint64_t hi = saved->addr + saved->size < end ? saved->addr + saved->size : end;
         *covered += hi - lo;
-        status = check_block(r, block, r->shelves[i]);
+        status = check_block(r, block, r->lists[i]);
     }
     return status;
 }
@@ -165,7 +165,7 @@ check_once(const struct restore *r)
 {
     uint64_t wanted = 0, covered = 0;
     for (size_t i = 0; i < r->count; i++)
-        wanted += r->shelves[i] == NONE ? 0 : r->blocks[i].size;
+        wanted += r->lists[i] == NONE ? 0 : r->blocks[i].size;
     enum dry_status status = check_arena(r, 2 * r->pool, &covered);
     if (status == DRY_OK)
         status = check_arena(r, 2 * r->pool + 1, &covered);
@@ -210,9 +210,9 @@ check_all(const struct restore *r)
 
 /* --- room for records ------------------------------------------------------------------------ */
 
-/* The shelf of each block that was in use. It stays while it says that a block is of it. */
+/* The free list of each block that was in use. It stays while it says that a block is of it. */
 static bool
-hold_shelves(const struct restore *r)
+hold_lists(const struct restore *r)
 {
     struct dryi_paged *p = r->p;
     size_t pieces = 0;
@@ -224,22 +224,22 @@ hold_shelves(const struct restore *r)
         if (stream == NONE)
             return false;
         uint32_t arena = 2 * r->pool + !saved->is_large;
-        uint32_t shelf = dryi_paged_shelf_index(p, arena, stream);
-        if (shelf == NONE)
+        uint32_t list = dryi_paged_list_index(p, arena, stream);
+        if (list == NONE)
             return false;
-        p->shelves[shelf]->block_count++;
-        r->shelves[i] = shelf;
+        p->lists[list]->block_count++;
+        r->lists[i] = list;
         pieces += 2;
     }
     return pieces < NONE / 2 && dryi_paged_block_reserve(p, (uint32_t)pieces);
 }
 
 static void
-release_shelves(const struct restore *r)
+release_lists(const struct restore *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        if (r->shelves[i] != NONE)
-            r->p->shelves[r->shelves[i]]->block_count--;
+        if (r->lists[i] != NONE)
+            r->p->lists[r->lists[i]]->block_count--;
     }
 }
 
@@ -249,9 +249,8 @@ flush(const struct restore *r)
 {
     struct dryi_paged *p = r->p;
     for (uint32_t arena = 2 * r->pool; arena <= 2 * r->pool + 1; arena++) {
-        for (uint32_t at = p->arenas[arena].shelves; at != NONE;
-             at = p->shelves[at]->next)
-            dryi_paged_flush_shelf(p, p->shelves[at]);
+        for (uint32_t at = p->arenas[arena].lists; at != NONE; at = p->lists[at]->next)
+            dryi_paged_flush_list(p, p->lists[at]);
     }
 }
 
@@ -314,7 +313,7 @@ find_block(const struct restore *r, const struct dryi_block_info *saved, uint32_
 
 /* Carve one block out of the free blocks that lie there. */
 static uint32_t
-carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t shelf,
+carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t list,
       uint32_t last)
 {
     struct dryi_paged *p = r->p;
@@ -322,7 +321,7 @@ carve(const struct restore *r, const struct dryi_block_info *saved, uint32_t she
     uint32_t at = find_block(r, saved, last);
     DRYI_ASSERT(p->blocks[at].state == BLOCK_FREE);
     at = dryi_paged_carve_along(p, at, saved->addr, end);
-    dryi_paged_block_assign(p, at, shelf);
+    dryi_paged_block_assign(p, at, list);
     return at;
 }
 
@@ -350,9 +349,9 @@ go_back(const struct restore *r)
     flush(r);
     uint32_t block = NONE;
     for (size_t i = 0; i < r->count; i++) {
-        if (r->shelves[i] == NONE)
+        if (r->lists[i] == NONE)
             continue;
-        block = carve(r, &r->blocks[i], r->shelves[i], block);
+        block = carve(r, &r->blocks[i], r->lists[i], block);
         r->watcher->begin(r->watcher->self, DRY_ACTION_ALLOC);
         use(r->p, block, r->blocks[i].requested);
         r->watcher->made(r->watcher->self, block, i);
@@ -366,7 +365,7 @@ restore(struct restore *r)
     struct dryi_paged *p = r->p;
     flush(r);
     enum dry_status status = DRY_OK;
-    if (!hold_shelves(r))
+    if (!hold_lists(r))
         status = dryi_fail_memory(r->err, "a pool's former blocks");
     r->stream_count = p->stream_count;
     r->waits =
@@ -380,7 +379,7 @@ restore(struct restore *r)
         status = dryi_fail_memory(r->err, "a pool's blocks in use");
     if (status == DRY_OK)
         status = go_back(r);
-    release_shelves(r);
+    release_lists(r);
     dryi_memory_free(&p->memory, r->used, r->used_capacity, sizeof *r->used);
     dryi_memory_free(&p->memory, r->waits, (size_t)r->stream_count + 1, sizeof *r->waits);
     return status;
@@ -403,12 +402,12 @@ dryi_paged_restore_pool(void *self, const struct dryi_restored *wanted,
     dryi_paged_release_held(p);
     if (p->hindered != DRY_OK)
         return dryi_fail(err, p->hindered, "an event could not be recorded");
-    r.shelves = dryi_memory_zalloc(&p->memory, r.count + 1, sizeof *r.shelves);
-    if (!r.shelves)
+    r.lists = dryi_memory_zalloc(&p->memory, r.count + 1, sizeof *r.lists);
+    if (!r.lists)
         return dryi_fail_memory(err, "a pool's former blocks");
     for (size_t i = 0; i < r.count; i++)
-        r.shelves[i] = NONE;
+        r.lists[i] = NONE;
     enum dry_status status = restore(&r);
-    dryi_memory_free(&p->memory, r.shelves, r.count + 1, sizeof *r.shelves);
+    dryi_memory_free(&p->memory, r.lists, r.count + 1, sizeof *r.lists);
     return status;
 }

@@ -3,11 +3,11 @@
 /*
  * Whose the links between blocks are, while fronts are shared.
  *
- * A link between two blocks of one shelf is changed by whoever has that shelf's front; one that
+ * A link between two blocks of one free list is changed by whoever has that free list's front; one that
  * leads to a hole, or nowhere, by whoever has the front of its block. One between two streams'
  * blocks would be both's, and is changed only with the place: so the first that has to puts a
  * fence there, and from then on each of the two changes its own side of that, and needs nobody.
- * A fence is a record without bytes. It goes when one of its neighbours comes to another shelf,
+ * A fence is a record without bytes. It goes when one of its neighbours comes to another free list,
  * or both to one request, or are merged by who is alone at the place, for the uses of one are
  * over; and when nobody shares any more.
  */
@@ -18,20 +18,20 @@
 /* --- links -------------------------------------------------------------------------------- */
 
 /*
- * Nobody else changes this link of a block of the shelf. What it led to a moment ago may be a
+ * Nobody else changes this link of a block of the free list. What it led to a moment ago may be a
  * fence elsewhere by now, so it is read once more then; it cannot have become ours or a hole, for
  * that needs our front.
  */
 static bool
-is_link_ours(const struct dryi_paged *p, uint32_t shelf, const uint32_t *link)
+is_link_ours(const struct dryi_paged *p, uint32_t list, const uint32_t *link)
 {
     uint32_t other = link_beside(link);
     if (other == NONE)
         return true;
-    uint32_t its = block_shelf_beside(&p->blocks[other]);
+    uint32_t its = block_list_beside(&p->blocks[other]);
     if (its == FENCED)
         return link_beside(link) == other;
-    return its == shelf || its == p->arenas[p->shelves[shelf]->arena].holes;
+    return its == list || its == p->arenas[p->lists[list]->arena].holes;
 }
 
 static bool
@@ -44,11 +44,11 @@ bool
 dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
-    if (!is_link_ours(p, b->shelf, &b->prev) || !is_link_ours(p, b->shelf, &b->next))
+    if (!is_link_ours(p, b->list, &b->prev) || !is_link_ours(p, b->list, &b->next))
         return false;
     /* Between two free ones it takes in the next one, too. */
     return !is_free(p, b->prev) || !is_free(p, b->next) ||
-           is_link_ours(p, b->shelf, &p->blocks[b->next].next);
+           is_link_ours(p, b->list, &p->blocks[b->next].next);
 }
 
 /* --- fences ------------------------------------------------------------------------------- */
@@ -58,17 +58,17 @@ is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
 {
     if (other == NONE)
         return false;
-    uint32_t its = block_shelf_beside(&p->blocks[other]);
-    return its != p->blocks[block].shelf && its != FENCED &&
-           p->shelves[its]->kind == SHELF_STREAM;
+    uint32_t its = block_list_beside(&p->blocks[other]);
+    return its != p->blocks[block].list && its != FENCED &&
+           p->lists[its]->kind == FREE_STREAM;
 }
 
 /* Behind `prev`, where the second of the two begins. */
 static void
-put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
+put_fence(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 {
     uint32_t segment = p->blocks[prev].segment;
-    uint32_t fence = dryi_paged_block_make(p, shelf, segment, prev, addr, 0);
+    uint32_t fence = dryi_paged_block_make(p, list, segment, prev, addr, 0);
     p->blocks[fence].state = BLOCK_FENCE;
     p->blocks[fence].bin_prev = NONE;
     p->blocks[fence].bin_next = p->first_fence;
@@ -76,8 +76,8 @@ put_fence(struct dryi_paged *p, uint32_t shelf, uint32_t prev, uint64_t addr)
         p->blocks[p->first_fence].bin_prev = fence;
     p->first_fence = fence;
     p->fence_count++;
-    p->shelves[shelf]->block_count--;
-    block_set_shelf(&p->blocks[fence], FENCED);
+    p->lists[list]->block_count--;
+    block_set_list(&p->blocks[fence], FENCED);
 }
 
 void
@@ -85,15 +85,15 @@ dryi_paged_fence_off(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
     if (is_between_streams(p, block, b->prev))
-        put_fence(p, b->shelf, b->prev, b->addr);
+        put_fence(p, b->list, b->prev, b->addr);
     if (is_between_streams(p, block, b->next))
-        put_fence(p, b->shelf, block, block_end(b));
+        put_fence(p, b->list, block, block_end(b));
 }
 
 void
 dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
 {
-    if (fence == NONE || block_shelf_beside(&p->blocks[fence]) != FENCED)
+    if (fence == NONE || block_list_beside(&p->blocks[fence]) != FENCED)
         return;
     struct block *f = &p->blocks[fence];
     if (f->bin_next != NONE)
@@ -102,9 +102,9 @@ dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence)
         f->bin_next;
     block_set_next(&p->blocks[f->prev], f->next);
     block_set_prev(&p->blocks[f->next], f->prev);
-    uint32_t shelf = p->blocks[f->prev].shelf;
-    p->shelves[shelf]->block_count++;
-    block_set_shelf(f, shelf);
+    uint32_t list = p->blocks[f->prev].list;
+    p->lists[list]->block_count++;
+    block_set_list(f, list);
     dryi_paged_block_drop(p, fence);
     p->fence_count--;
 }
@@ -129,7 +129,7 @@ merge_over(struct dryi_paged *p, uint32_t fence)
         return;
     uint32_t block = is_next_over ? prev : next;
     dryi_paged_fence_drop(p, fence);
-    dryi_paged_shelf_remove(p, block);
+    dryi_paged_list_remove(p, block);
     dryi_paged_block_settle(p, block);
 }
 
@@ -148,11 +148,11 @@ dryi_paged_fences_merge(struct dryi_paged *p)
 }
 
 void
-dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block, uint32_t shelf)
+dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
 {
-    p->shelves[p->blocks[block].shelf]->block_count--;
-    p->shelves[shelf]->block_count++;
-    block_set_shelf(&p->blocks[block], shelf);
+    p->lists[p->blocks[block].list]->block_count--;
+    p->lists[list]->block_count++;
+    block_set_list(&p->blocks[block], list);
     if (p->fence_count == 0)
         return;
     dryi_paged_fence_drop(p, p->blocks[block].prev);

@@ -2,13 +2,13 @@
 
 /*
  * Fronts: free blocks kept whole for the next request of their size, stacks by size of the
- * shelves of streams. A hit costs a record and no neighbours.
+ * free lists of streams. A hit costs a record and no neighbours.
  *
  * The stacks of one stream of the default pool can be used beside the place while they are
  * shared (place.h says with what care). Then take and put write nothing of the place but the
  * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
  * frees; and the front's own books. Cut and merge write the blocks and bins of the front's own
- * shelves, and take records from there. Beside the place they change no link to another shelf's
+ * free lists, and take records from there. Beside the place they change no link to another free list's
  * block; with it, they do, and everybody's memory may be cut and merged.
  */
 
@@ -23,13 +23,13 @@
 
 /* Of so many stacks, a bit of each, and what is wanted of each. */
 static size_t
-words_of(const struct shelf *s, size_t count)
+words_of(const struct free_list *s, size_t count)
 {
     return count + (count + 31) / 32 + (s->is_small ? 0 : count);
 }
 
 void
-dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
+dryi_paged_front_make(struct dryi_paged *p, struct free_list *s)
 {
     size_t count = FRONT_LARGE_SIZES;
     if (DRYI_ABLATED(fronts))
@@ -46,35 +46,35 @@ dryi_paged_front_make(struct dryi_paged *p, struct shelf *s)
 }
 
 void
-dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf)
+dryi_paged_front_note(struct dryi_paged *p, uint32_t list)
 {
-    struct shelf *s = p->shelves[shelf];
+    struct free_list *s = p->lists[list];
     if (s->is_fronted)
         return;
     if (p->first_fronted != NONE)
-        p->shelves[p->first_fronted]->prev_fronted = shelf;
+        p->lists[p->first_fronted]->prev_fronted = list;
     s->is_fronted = true;
     s->prev_fronted = NONE;
     s->next_fronted = p->first_fronted;
-    p->first_fronted = shelf;
+    p->first_fronted = list;
 }
 
 void
-dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s)
+dryi_paged_front_unnote(struct dryi_paged *p, struct free_list *s)
 {
     if (!s->is_fronted)
         return;
     if (s->prev_fronted == NONE)
         p->first_fronted = s->next_fronted;
     else
-        p->shelves[s->prev_fronted]->next_fronted = s->next_fronted;
+        p->lists[s->prev_fronted]->next_fronted = s->next_fronted;
     if (s->next_fronted != NONE)
-        p->shelves[s->next_fronted]->prev_fronted = s->prev_fronted;
+        p->lists[s->next_fronted]->prev_fronted = s->prev_fronted;
     s->is_fronted = false;
 }
 
 void
-dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s)
+dryi_paged_front_finish(struct dryi_paged *p, struct free_list *s)
 {
     dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
                      sizeof *s->fronts);
@@ -97,17 +97,17 @@ dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
     b->known = KNOWN_NOT;
     if (!was_kept)
         return;
-    uint32_t stream = p->shelves[b->shelf]->stream;
+    uint32_t stream = p->lists[b->list]->stream;
     p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
 }
 
 /* --- records ------------------------------------------------------------------------------ */
 
-#define RECORDS_MAX 64u /* that a shelf has for itself */
+#define RECORDS_MAX 64u /* that a free list has for itself */
 #define RECORDS_LEVEL 32u
 
 static bool
-can_settle_beside(const struct dryi_paged *p, const struct shelf *s, uint32_t block)
+can_settle_beside(const struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
            dryi_paged_is_enclosed(p, block);
@@ -115,7 +115,7 @@ can_settle_beside(const struct dryi_paged *p, const struct shelf *s, uint32_t bl
 
 /* Records for a cut or a merge beside the place, and room for them, by who has it. */
 static void
-level_records(struct dryi_paged *p, struct shelf *s)
+level_records(struct dryi_paged *p, struct free_list *s)
 {
     if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
         dryi_paged_records_level(p, s, RECORDS_LEVEL);
@@ -125,7 +125,7 @@ level_records(struct dryi_paged *p, struct shelf *s)
 
 /* The newest block of a stack becomes ordinary free memory: how much there is then. */
 static uint64_t
-flush_block(struct dryi_paged *p, struct shelf *s, size_t slot)
+flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
     uint32_t block = s->fronts[slot];
     s->fronts[slot] = p->blocks[block].bin_next;
@@ -148,7 +148,7 @@ struct flush {
 
 /* The stacks of one word of bits from `bit` on; true: it is the end. */
 static bool
-flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
+flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
            struct flush *flush)
 {
     uint32_t bits = s->front_bits[word] >> bit << bit;
@@ -167,7 +167,7 @@ flush_word(struct dryi_paged *p, struct shelf *s, size_t word, unsigned bit,
 }
 
 void
-dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most)
+dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most)
 {
     struct flush flush = {.enough = UINT64_MAX, .most = most};
     bool is_over = most == 0;
@@ -176,14 +176,14 @@ dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most)
 }
 
 void
-dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s)
+dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
 {
     dryi_paged_flush_some(p, s, UINT32_MAX);
 }
 
 /* Small blocks of the wanted size and up first, large ones in no order. */
 static void
-flush_from(struct dryi_paged *p, struct shelf *s, struct flush *flush)
+flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 {
     size_t slot = front_slot(s, flush->enough);
     if (s->front_blocks == 0 || slot >= s->front_count)
@@ -197,10 +197,10 @@ flush_from(struct dryi_paged *p, struct shelf *s, struct flush *flush)
 }
 
 bool
-dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes, uint32_t most)
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32_t most)
 {
     struct flush flush = {.enough = bytes, .most = most};
-    flush_from(p, p->shelves[shelf], &flush);
+    flush_from(p, p->lists[list], &flush);
     return flush.has_enough;
 }
 
@@ -211,10 +211,10 @@ dryi_paged_flush(struct dryi_paged *p)
     uint32_t at = p->first_fronted;
     p->first_fronted = NONE;
     while (at != NONE) {
-        struct shelf *s = p->shelves[at];
+        struct free_list *s = p->lists[at];
         uint32_t next = s->next_fronted;
         any |= s->front_blocks > 0;
-        dryi_paged_flush_shelf(p, s);
+        dryi_paged_flush_list(p, s);
         s->is_fronted = false;
         if (s->is_kept)
             dryi_paged_front_note(p, at);
@@ -229,14 +229,14 @@ dryi_paged_flush(struct dryi_paged *p)
 static void
 share_front(struct dryi_paged *p, struct dryi_front *f)
 {
-    struct shelf *s = p->shelves[f->shelf_ids[0]];
+    struct free_list *s = p->lists[f->list_ids[0]];
     if (p->is_shared && s->front_count == 0)
         dryi_paged_front_make(p, s);
-    f->shelves[0] = p->is_shared && s->front_count > 0 ? s : NULL;
+    f->lists[0] = p->is_shared && s->front_count > 0 ? s : NULL;
     if (!p->is_shared)
-        dryi_paged_flush_shelf(p, s);
+        dryi_paged_flush_list(p, s);
     for (int i = 0; i < 2; i++) {
-        s = p->shelves[f->shelf_ids[i]];
+        s = p->lists[f->list_ids[i]];
         s->has_records = p->is_shared;
         dryi_paged_records_level(p, s, p->is_shared ? RECORDS_LEVEL : 0);
     }
@@ -253,19 +253,19 @@ dryi_paged_front_ask(void *self, uint64_t stream)
     }
     uint32_t ids[2] = {NONE, NONE};
     for (uint32_t arena = 0; arena < 2 && index != NONE; arena++)
-        ids[arena] = dryi_paged_shelf_index(p, arena, index);
+        ids[arena] = dryi_paged_list_index(p, arena, index);
     if (ids[0] == NONE || ids[1] == NONE)
         return NULL;
     struct dryi_front *f = dryi_memory_zalloc(&p->memory, 1, sizeof *f);
     if (!f)
         return NULL;
     *f = (struct dryi_front){.place = p, .stream = index, .next = p->fronts};
-    memcpy(f->shelf_ids, ids, sizeof ids);
+    memcpy(f->list_ids, ids, sizeof ids);
     for (int i = 0; i < 2; i++) {
-        p->shelves[ids[i]]->is_kept = true;
+        p->lists[ids[i]]->is_kept = true;
         dryi_paged_front_note(p, ids[i]);
     }
-    f->shelves[1] = p->shelves[ids[1]];
+    f->lists[1] = p->lists[ids[1]];
     share_front(p, f);
     p->fronts = f;
     p->streams[index].has_front = true;
@@ -276,7 +276,7 @@ void
 dryi_paged_front_flush(struct dryi_front *front)
 {
     for (int i = 0; i < 2; i++)
-        dryi_paged_flush_shelf(front->place, front->place->shelves[front->shelf_ids[i]]);
+        dryi_paged_flush_list(front->place, front->place->lists[front->list_ids[i]]);
 }
 
 void
@@ -285,7 +285,7 @@ dryi_paged_front_return(struct dryi_front *front)
     struct dryi_paged *p = front->place;
     DRYI_ASSERT(!front->is_used); /* its books are balanced */
     for (int i = 0; i < 2; i++) {
-        struct shelf *s = p->shelves[front->shelf_ids[i]];
+        struct free_list *s = p->lists[front->list_ids[i]];
         s->is_kept = s->has_records = false;
         dryi_paged_records_level(p, s, 0);
     }
@@ -313,10 +313,10 @@ dryi_paged_front_share(void *self, bool is_shared)
         share_front(p, f);
 }
 
-static struct shelf *
-shelf_for(const struct dryi_front *f, uint64_t bytes)
+static struct free_list *
+list_for(const struct dryi_front *f, uint64_t bytes)
 {
-    return f->shelves[bytes <= f->place->conf.small_max];
+    return f->lists[bytes <= f->place->conf.small_max];
 }
 
 /* Beside the place a front has its own books; else what it does is counted at once. */
@@ -365,7 +365,7 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 {
     struct dryi_paged *p = front->place;
     uint64_t bytes = bytes_of(size);
-    struct shelf *s = shelf_for(front, bytes);
+    struct free_list *s = list_for(front, bytes);
     if (!p->is_shared || !s)
         return 0;
     if (!s->is_small)
@@ -380,7 +380,7 @@ dryi_paged_front_take(struct dryi_front *front, uint64_t size)
 }
 
 static bool
-push(struct dryi_paged *p, struct shelf *s, uint32_t block)
+push(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
     uint64_t bytes = p->blocks[block].size;
     return (s->is_small || dryi_paged_front_wants(s, bytes)) &&
@@ -394,7 +394,7 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
     struct block *b = &p->blocks[block];
     if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event)
         return false;
-    struct shelf *s = shelf_for(front, b->size);
+    struct free_list *s = list_for(front, b->size);
     if (!s || !push(p, s, block))
         return false;
     count_put(front, s->is_small, b);
@@ -407,13 +407,13 @@ dryi_paged_front_put(struct dryi_front *front, dryi_block block)
 static uint32_t
 cut_fenced(struct dryi_paged *p, const struct request *r)
 {
-    struct shelf *s = p->shelves[r->shelf];
-    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    struct free_list *s = p->lists[r->list];
+    uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     if (found == NONE) {
         uint32_t block = dryi_paged_take_own(p, r);
-        if (block != NONE || !dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+        if (block != NONE || !dryi_paged_flush_for(p, r->list, r->bytes, FLUSH_MAX))
             return block;
-        found = dryi_paged_shelf_find(p, s, r->bytes);
+        found = dryi_paged_list_find(p, s, r->bytes);
     }
     dryi_paged_fence_off(p, found);
     return dryi_paged_take_found(p, r, found);
@@ -422,7 +422,7 @@ cut_fenced(struct dryi_paged *p, const struct request *r)
 static uint32_t
 cut_with_place(struct dryi_paged *p, const struct request *r)
 {
-    struct shelf *s = p->shelves[r->shelf];
+    struct free_list *s = p->lists[r->list];
     level_records(p, s);
     if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
         return NONE; /* for more of them all records may move */
@@ -436,13 +436,13 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
 static uint32_t
 cut_beside(struct dryi_paged *p, const struct request *r)
 {
-    struct shelf *s = p->shelves[r->shelf];
-    uint32_t found = dryi_paged_shelf_find(p, s, r->bytes);
+    struct free_list *s = p->lists[r->list];
+    uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     if (found == NONE) {
         struct flush flush = {.enough = r->bytes, .most = FLUSH_MAX, .is_beside = true};
         flush_from(p, s, &flush);
         if (flush.has_enough)
-            found = dryi_paged_shelf_find(p, s, r->bytes);
+            found = dryi_paged_list_find(p, s, r->bytes);
     }
     if (found == NONE || s->dead.count < RECORDS_ONCE ||
         !dryi_paged_is_enclosed(p, found))
@@ -471,11 +471,11 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
     struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
-    r.shelf = front->shelf_ids[is_small];
+    r.list = front->list_ids[is_small];
     if (!may_cut(front, &r))
         return false;
     /* On the front if nobody kept its address. */
-    uint32_t found = dryi_paged_front_take_top(p, p->shelves[r.shelf], r.bytes);
+    uint32_t found = dryi_paged_front_take_top(p, p->lists[r.list], r.bytes);
     if (found == NONE)
         found = has_place ? cut_with_place(p, &r) : cut_beside(p, &r);
     if (found == NONE)
@@ -498,9 +498,9 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
     struct block *b = &p->blocks[block];
     bool is_small = b->size <= p->conf.small_max;
     if (!p->is_shared || b->state != BLOCK_USED || b->uses != NONE || b->has_ticket ||
-        b->shelf != front->shelf_ids[is_small])
+        b->list != front->list_ids[is_small])
         return false;
-    struct shelf *s = p->shelves[b->shelf];
+    struct free_list *s = p->lists[b->list];
     if (has_place) {
         p->is_beside = true;
         level_records(p, s);
@@ -524,7 +524,7 @@ dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
     const struct dryi_paged *p = front->place;
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    bool is_kept = front->shelves[small] && b->shelf == front->shelf_ids[small] &&
+    bool is_kept = front->lists[small] && b->list == front->list_ids[small] &&
                    b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
     b->known = is_kept ? KNOWN_KEPT : KNOWN_NOT;
     return is_kept;

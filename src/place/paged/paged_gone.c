@@ -3,7 +3,7 @@
 /*
  * Streams come and go, and nobody says when one is gone. A stream of which nothing is left, no
  * block in use, no event under way and nothing free that its uses may not be over of, is
- * forgotten, whether it is gone or not: its record, with its shelves, is the next new stream's.
+ * forgotten, whether it is gone or not: its record, with its free lists, is the next new stream's.
  * If it was not gone it is a new stream itself when it comes back. Its epochs go on, so that what
  * others know of it stays true of whoever has the record then; what it knew itself is forgotten.
  */
@@ -12,7 +12,7 @@
 #include "place/paged/paged_inside.h"
 
 /*
- * What one new stream costs at most: records and shelves looked at, in turns, and free blocks that
+ * What one new stream costs at most: records and free lists looked at, in turns, and free blocks that
  * go to everybody. Mostly it is two looks, for each clears what keeps the next one from a record;
  * twice what two fronts hold, so that nobody leaves more than the next one can clear.
  */
@@ -36,9 +36,9 @@ spend(struct look *look, uint32_t work)
 
 /* Its free blocks, all over, go to everybody: is it empty then? */
 static bool
-empty_shelf(struct dryi_paged *p, struct shelf *s, struct look *look)
+empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
 {
-    uint32_t everybody = p->arenas[s->arena].everybody;
+    uint32_t shared = p->arenas[s->arena].shared;
     if (s->block_count == 0 || !p->conf.reuse_passed)
         return s->block_count == 0;
     uint32_t before = s->front_blocks;
@@ -46,7 +46,7 @@ empty_shelf(struct dryi_paged *p, struct shelf *s, struct look *look)
     (void)spend(look, before - s->front_blocks);
     while (s->octaves != 0 && spend(look, 1)) {
         uint32_t block = s->heads[bin_at_least(s, 0)];
-        dryi_paged_block_move(p, block, everybody, 0);
+        dryi_paged_block_move(p, block, shared, 0);
         dryi_paged_block_settle(p, block);
     }
     return s->block_count == 0;
@@ -78,8 +78,8 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
     look->unmarked += wants_event(s);
     if (s->uses > 0 || s->freed > s->done)
         return false;
-    for (uint32_t at = s->shelves; at != NONE; at = p->shelves[at]->next_of_stream) {
-        if (!spend(look, 1) || !empty_shelf(p, p->shelves[at], look))
+    for (uint32_t at = s->lists; at != NONE; at = p->lists[at]->next_of_stream) {
+        if (!spend(look, 1) || !empty_list(p, p->lists[at], look))
             return false;
     }
     return true;
@@ -164,7 +164,7 @@ make_record(struct dryi_paged *p)
                           sizeof *p->busy))
         return NONE;
     p->streams[p->stream_count] = (struct stream){
-        .epoch = 1, .first_use = NONE, .last_use = NONE, .shelves = NONE, .orders = NONE};
+        .epoch = 1, .first_use = NONE, .last_use = NONE, .lists = NONE, .orders = NONE};
     return p->stream_count;
 }
 

@@ -87,7 +87,7 @@ dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count)
         if (!is_known)
             continue;
         const struct block *b = &p->blocks[plan->waiting[i]];
-        const struct shelf *s = p->shelves[b->shelf];
+        const struct free_list *s = p->lists[b->list];
         if (b->state != BLOCK_HEIR || b->bin_next != i || b->segment != plan->segment ||
             s->arena != 0 ||
             (dryi_forecast_is_planned(p->hints) && !dryi_paged_is_heirs_place(p, s, b)))

@@ -5,7 +5,7 @@
 /*
  * What the files of place/paged do for each other: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
- * (pages and segments), paged_block.c (records, split, merge), paged_shelf.c (bins and best
+ * (pages and segments), paged_block.c (records, split, merge), paged_list.c (bins and best
  * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
@@ -122,28 +122,28 @@ dryi_paged_block_reserve(struct dryi_paged *p, uint32_t count)
 }
 
 /*
- * A record behind `after` (NONE: the first of its segment), of this shelf but not on it: one of
- * those that the shelf has, if it has any.
+ * A record behind `after` (NONE: the first of its segment), of this free list but not on it: one of
+ * those that the free list has, if it has any.
  */
-uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t shelf, uint32_t segment,
+uint32_t dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
                                uint32_t after, uint64_t addr, uint64_t size);
-/* What is behind the first `size` bytes becomes a block of its own, on no shelf. */
+/* What is behind the first `size` bytes becomes a block of its own, on no free list. */
 uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size);
-/* The first `size` bytes of a free block, which stays on its shelf; the new block is on none. */
+/* The first `size` bytes of a free block, which stays on its free list; the new block is on none. */
 uint32_t dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size);
-/* `block` takes in the one behind it, which is on no shelf. */
+/* `block` takes in the one behind it, which is on no free list. */
 void dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block);
 void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
 /* One that is on no list and of no block; records for one are reserved. */
 uint32_t dryi_paged_record_take(struct dryi_paged *p);
 /* The opposite. */
 void dryi_paged_record_drop(struct dryi_paged *p, uint32_t block);
-/* So many are the shelf's own, or as many as there are. */
-void dryi_paged_records_level(struct dryi_paged *p, struct shelf *s, uint32_t wanted);
-/* A free block or a hole, on no shelf: merge with what may be merged, and shelve. */
+/* So many are the free list's own, or as many as there are. */
+void dryi_paged_records_level(struct dryi_paged *p, struct free_list *s, uint32_t wanted);
+/* A free block or a hole, on no free list: merge with what may be merged, and list. */
 uint32_t dryi_paged_block_settle(struct dryi_paged *p, uint32_t block);
 /* The free block lies elsewhere from now on. */
-void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t shelf,
+void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
                            uint64_t epoch);
 
 /* --- paged_fence.c ------------------------------------------------------------------------ */
@@ -161,19 +161,19 @@ void dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence);
 void dryi_paged_fences_merge(struct dryi_paged *p);
 /* None at all. */
 void dryi_paged_fences_drop(struct dryi_paged *p);
-/* The block is of another shelf. */
-DRYI_ASIDE void dryi_paged_block_reshelve(struct dryi_paged *p, uint32_t block,
-                                          uint32_t shelf);
+/* The block is of another free list. */
+DRYI_ASIDE void dryi_paged_block_relist(struct dryi_paged *p, uint32_t block,
+                                        uint32_t list);
 
-/* The block, which is on no shelf, is of this one. */
+/* The block, which is on no free list, is of this one. */
 static inline void
-dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t shelf)
+dryi_paged_block_assign(struct dryi_paged *p, uint32_t block, uint32_t list)
 {
-    if (p->blocks[block].shelf != shelf)
-        dryi_paged_block_reshelve(p, block, shelf);
+    if (p->blocks[block].list != list)
+        dryi_paged_block_relist(p, block, list);
 }
 
-/* --- paged_shelf.c ------------------------------------------------------------------------ */
+/* --- paged_list.c ------------------------------------------------------------------------ */
 
 static inline uint32_t
 bin_of(uint64_t size)
@@ -185,10 +185,10 @@ bin_of(uint64_t size)
 
 /* The first bin with blocks at or above `bin`, NONE if there is none. */
 static inline uint32_t
-bin_at_least(const struct shelf *s, uint32_t bin)
+bin_at_least(const struct free_list *s, uint32_t bin)
 {
     uint32_t octave = bin / 32;
-    if (octave >= OCTAVE_COUNT) /* of a request that no shelf could hold */
+    if (octave >= OCTAVE_COUNT) /* of a request that no free list could hold */
         return NONE;
     uint32_t bits = s->bins[octave] >> (bin % 32) << (bin % 32);
     uint32_t above = s->octaves & ~((UINT32_C(2) << octave) - 1);
@@ -203,47 +203,47 @@ bin_at_least(const struct shelf *s, uint32_t bin)
 }
 
 /* The last bin with blocks at or below `bin`, NONE if there is none. */
-uint32_t dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin);
-void dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block);
-void dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block);
-/* The best of a few blocks of at least `size` bytes, still on its shelf; NONE. */
-uint32_t dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s,
-                               uint64_t size);
+uint32_t dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin);
+void dryi_paged_list_insert(struct dryi_paged *p, uint32_t block);
+void dryi_paged_list_remove(struct dryi_paged *p, uint32_t block);
+/* The best of a few blocks of at least `size` bytes, still on its free list; NONE. */
+uint32_t dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s,
+                              uint64_t size);
 /* The same among those of an epoch up to `epoch`, a bounded look. */
-uint32_t dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
-                                   uint64_t size, uint64_t epoch);
-/* A fresh shelf, NONE: no memory. */
-uint32_t dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
-                               uint32_t stream);
+uint32_t dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
+                                  uint64_t size, uint64_t epoch);
+/* A fresh free list, NONE: no memory. */
+uint32_t dryi_paged_list_make(struct dryi_paged *p, uint32_t arena,
+                              enum free_list_kind kind, uint32_t stream);
 /*
- * The shelf of a stream in an arena, made if need be; NONE: no memory. For each that is made in a
+ * The free list of a stream in an arena, made if need be; NONE: no memory. For each that is made in a
  * private pool a few are looked at, and those of other streams go that nothing is of.
  */
-DRYI_ASIDE uint32_t dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena,
-                                         uint32_t stream);
+DRYI_ASIDE uint32_t dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena,
+                                        uint32_t stream);
 /* The same if it is there; NONE. */
-uint32_t dryi_paged_shelf_known(const struct dryi_paged *p, uint32_t arena,
-                                uint32_t stream);
+uint32_t dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena,
+                               uint32_t stream);
 
 static inline uint32_t
-dryi_paged_shelf_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+dryi_paged_list_index(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
     const struct arena *a = &p->arenas[arena];
-    return a->last_stream == stream ? a->last_shelf
-                                    : dryi_paged_shelf_ask(p, arena, stream);
+    return a->last_stream == stream ? a->last_list
+                                    : dryi_paged_list_ask(p, arena, stream);
 }
 
-void dryi_paged_shelves_finish(struct dryi_paged *p);
+void dryi_paged_lists_finish(struct dryi_paged *p);
 
-/* May the pool of `shelf` take this free block at once, without a word to the device? */
-bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf,
+/* May the pool of `free list` take this free block at once, without a word to the device? */
+bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list,
                           const struct block *b);
 
 /* --- paged_front.c ------------------------------------------------------------------------ */
 
 /* The stack for blocks of this size; front_count or more: there is none. */
 static inline size_t
-front_slot(const struct shelf *s, uint64_t bytes)
+front_slot(const struct free_list *s, uint64_t bytes)
 {
     uint64_t grains = bytes >> GRAIN_SHIFT;
     if (!s->is_small && s->front_count > 0)
@@ -260,7 +260,7 @@ front_wanted_again(uint64_t bytes)
 
 /* A large size is asked for. */
 static inline void
-dryi_paged_front_want(struct shelf *s, uint64_t bytes)
+dryi_paged_front_want(struct free_list *s, uint64_t bytes)
 {
     uint32_t *wanted = &s->wanted[front_slot(s, bytes)];
     uint32_t again = front_wanted_again(bytes);
@@ -269,7 +269,8 @@ dryi_paged_front_want(struct shelf *s, uint64_t bytes)
 
 /* The newest block of exactly this size, still there; NONE. */
 static inline uint32_t
-dryi_paged_front_top(const struct dryi_paged *p, const struct shelf *s, uint64_t bytes)
+dryi_paged_front_top(const struct dryi_paged *p, const struct free_list *s,
+                     uint64_t bytes)
 {
     size_t slot = front_slot(s, bytes);
     uint32_t block = slot < s->front_count ? s->fronts[slot] : NONE;
@@ -278,7 +279,7 @@ dryi_paged_front_top(const struct dryi_paged *p, const struct shelf *s, uint64_t
 
 /* The newest block of a stack, which there is. */
 static inline void
-dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, size_t slot)
+dryi_paged_front_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
     uint32_t next = p->blocks[s->fronts[slot]].bin_next;
     s->fronts[slot] = next;
@@ -288,7 +289,7 @@ dryi_paged_front_pop(struct dryi_paged *p, struct shelf *s, size_t slot)
 
 /* The newest block of exactly this size, off its front; NONE. */
 static inline uint32_t
-dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
+dryi_paged_front_take_top(struct dryi_paged *p, struct free_list *s, uint64_t bytes)
 {
     uint32_t top = dryi_paged_front_top(p, s, bytes);
     if (top != NONE)
@@ -298,15 +299,15 @@ dryi_paged_front_take_top(struct dryi_paged *p, struct shelf *s, uint64_t bytes)
 
 /* A large size is asked for again and again: its blocks stay on the front. */
 static inline bool
-dryi_paged_front_wants(const struct shelf *s, uint64_t bytes)
+dryi_paged_front_wants(const struct free_list *s, uint64_t bytes)
 {
     return s->front_count > 0 &&
            s->wanted[front_slot(s, bytes)] == front_wanted_again(bytes);
 }
 
-/* A free block of so many bytes, on no shelf, goes to the front of its size. False: no room. */
+/* A free block of so many bytes, on no free list, goes to the front of its size. False: no room. */
 static inline bool
-dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
+dryi_paged_front_push(struct dryi_paged *p, struct free_list *s, uint32_t block,
                       uint64_t bytes)
 {
     size_t slot = front_slot(s, bytes);
@@ -324,27 +325,27 @@ dryi_paged_front_push(struct dryi_paged *p, struct shelf *s, uint32_t block,
     return true;
 }
 
-/* Stacks for a shelf; it goes without where there is no memory. */
-void dryi_paged_front_make(struct dryi_paged *p, struct shelf *s);
+/* Stacks for a free list; it goes without where there is no memory. */
+void dryi_paged_front_make(struct dryi_paged *p, struct free_list *s);
 /* A free block: nobody keeps its address any more. */
 void dryi_paged_front_forget(struct dryi_paged *p, struct block *b);
-/* The shelf may have blocks on its front: they are flushed with the others. */
-void dryi_paged_front_note(struct dryi_paged *p, uint32_t shelf);
+/* The free list may have blocks on its front: they are flushed with the others. */
+void dryi_paged_front_note(struct dryi_paged *p, uint32_t list);
 /* It has none any more. */
-void dryi_paged_front_unnote(struct dryi_paged *p, struct shelf *s);
+void dryi_paged_front_unnote(struct dryi_paged *p, struct free_list *s);
 /* The end of its stacks, and of all fronts that were asked for. */
-void dryi_paged_front_finish(struct dryi_paged *p, struct shelf *s);
+void dryi_paged_front_finish(struct dryi_paged *p, struct free_list *s);
 void dryi_paged_fronts_finish(struct dryi_paged *p);
 /* What lies on fronts becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
-/* The same of one shelf; `most` blocks of it. */
-void dryi_paged_flush_shelf(struct dryi_paged *p, struct shelf *s);
-void dryi_paged_flush_some(struct dryi_paged *p, struct shelf *s, uint32_t most);
+/* The same of one free list; `most` blocks of it. */
+void dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s);
+void dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most);
 /*
- * The same of one shelf, small blocks from `bytes` up first, large ones in no order, until one of
+ * The same of one free list, small blocks from `bytes` up first, large ones in no order, until one of
  * `bytes` is there, but `most` blocks at most: is one?
  */
-bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t shelf, uint64_t bytes,
+bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes,
                           uint32_t most);
 struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
 void dryi_paged_front_flush(struct dryi_front *front);
@@ -354,7 +355,7 @@ uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
 
 /* The newest block of a stack is in use for a request of so many bytes. NONE: it is not known. */
 static inline uint32_t
-dryi_paged_front_take_known(struct dryi_paged *p, struct shelf *s, size_t slot,
+dryi_paged_front_take_known(struct dryi_paged *p, struct free_list *s, size_t slot,
                             uint64_t size)
 {
     uint32_t block = s->fronts[slot];
@@ -385,24 +386,24 @@ void dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t 
 enum dry_status dryi_paged_page_create(struct dryi_paged *p);
 /* One page of the stock back to the device. */
 void dryi_paged_page_release(struct dryi_paged *p);
-/* The pages [lo, hi) of a free block, on its shelf, go to the stock. */
+/* The pages [lo, hi) of a free block, on its free list, go to the stock. */
 enum dry_status dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo,
                                  uint64_t hi);
 /*
- * Pages of the stock come under [lo, hi) of a hole, which becomes free of `shelf`; records
+ * Pages of the stock come under [lo, hi) of a hole, which becomes free of `free list`; records
  * for two blocks are reserved. *filled: the free block it is part of.
  */
 enum dry_status dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo,
-                               uint64_t hi, uint32_t shelf, uint32_t *filled);
+                               uint64_t hi, uint32_t list, uint32_t *filled);
 /*
  * A segment with room for `size` bytes: one hole. As large as segments of the arena are, or `least`,
  * and it is the largest half, quarter, ... of that for which the device has addresses.
  */
 enum dry_status dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena,
                                            uint64_t size, bool least);
-/* Without pages: a range from the device, one free block of `shelf`. */
+/* Without pages: a range from the device, one free block of `free list`. */
 enum dry_status dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena,
-                                         uint64_t size, uint32_t shelf);
+                                         uint64_t size, uint32_t list);
 /* A segment that is one hole, or one free range, goes back to the device. */
 void dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment);
 /* Everything back, at the end. */
@@ -427,13 +428,13 @@ enum search_kind {
  */
 enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
                                      enum search_kind kind, struct spot *spot);
-/* Fill and take it: its pages are in stock. *block is out of every shelf, of r->bytes. */
+/* Fill and take it: its pages are in stock. *block is out of every free list, of r->bytes. */
 enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                                      const struct spot *spot, uint32_t *block);
-/* Cut `bytes` at addr out of a free block that is on no shelf; one or two records. */
+/* Cut `bytes` at addr out of a free block that is on no free list; one or two records. */
 DRYI_ASIDE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
                                      uint64_t bytes);
-/* Make one block, out of every shelf, of the free blocks in [addr, end), from `at` on. */
+/* Make one block, out of every free list, of the free blocks in [addr, end), from `at` on. */
 uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr,
                                 uint64_t end);
 
@@ -449,7 +450,7 @@ dryi_paged_is_tight(const struct dryi_paged *p)
            reserved - live < reserved / TIGHT_SHARE;
 }
 
-/* What no shelf had: a block of r->bytes out of every shelf. */
+/* What no free list had: a block of r->bytes out of every free list. */
 DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
                                             uint32_t *block);
 /* All of that failed for a small request: `r` becomes the least that large ones ask for. */
@@ -458,9 +459,9 @@ enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
 /* Make `stream` wait for all that was freed on `on` up to `epoch`, by an event of that one. */
 enum dry_status dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on,
                                   uint64_t epoch);
-/* From the stream's own shelf or everybody's; NONE. */
+/* From the stream's own free list or everybody's; NONE. */
 uint32_t dryi_paged_take_own(struct dryi_paged *p, const struct request *r);
-/* Of a free block that is on its shelf, the bytes of the request; NONE of NONE. */
+/* Of a free block that is on its free list, the bytes of the request; NONE of NONE. */
 uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
                                uint32_t found);
 /* Pages in stock for a spot, not beyond the budget. *moved: blocks have changed on the way. */
@@ -524,7 +525,7 @@ dryi_paged_heir_find(const struct dryi_paged *p, uint32_t step)
     return step < p->plan.step_count ? p->plan.waiting[step] : NONE;
 }
 
-/* Which there is: it waits no more, and is on no shelf. */
+/* Which there is: it waits no more, and is on no free list. */
 static inline void
 dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
 {
@@ -535,7 +536,7 @@ dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
 
 /* Is the step that a block of the plan's segment names there, by the plan of now? */
 static inline bool
-dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
+dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct free_list *s,
                           const struct block *b)
 {
     return dryi_forecast_is_step_at(p->hints, b->bin_next,
@@ -549,7 +550,7 @@ dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct shelf *s,
  * at then.
  */
 static inline bool
-dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct shelf *s,
+dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct free_list *s,
                          const struct block *b)
 {
     const struct plan *plan = &p->plan;

@@ -28,37 +28,36 @@ dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t fo
     uint64_t bytes = is_no_split(p, r) ? p->blocks[found].size : r->bytes;
     uint32_t block = found;
     if (bytes == p->blocks[found].size)
-        dryi_paged_shelf_remove(p, found);
+        dryi_paged_list_remove(p, found);
     else
         block = dryi_paged_block_cut(p, found, bytes);
     p->blocks[block].state = BLOCK_USED;
-    dryi_paged_block_assign(p, block, r->shelf);
+    dryi_paged_block_assign(p, block, r->list);
     return block;
 }
 
 uint32_t
 dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t found = dryi_paged_shelf_find(p, p->shelves[r->shelf], r->bytes);
+    uint32_t found = dryi_paged_list_find(p, p->lists[r->list], r->bytes);
     if (found == NONE)
-        found =
-            dryi_paged_shelf_find(p, p->shelves[p->arenas[r->arena].everybody], r->bytes);
+        found = dryi_paged_list_find(p, p->lists[p->arenas[r->arena].shared], r->bytes);
     return dryi_paged_take_found(p, r, found);
 }
 
-#define FOREIGN_MAX 64 /* shelves looked at */
+#define FOREIGN_MAX 64 /* free lists looked at */
 
 /*
- * From another stream's shelf: what was freed up to the epoch behind which our stream is
+ * From another stream's free list: what was freed up to the epoch behind which our stream is
  * ordered, or up to the last that is over.
  */
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
-    uint32_t at = p->arenas[r->arena].shelves;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
-        const struct shelf *s = p->shelves[at];
-        if (at == r->shelf || s->octaves == 0)
+    uint32_t at = p->arenas[r->arena].lists;
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
+        const struct free_list *s = p->lists[at];
+        if (at == r->list || s->octaves == 0)
             continue;
         if (!ordered && p->streams[s->stream].first_use != NONE)
             dryi_paged_observe(p, s->stream);
@@ -66,7 +65,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
                                  : p->streams[s->stream].done;
         if (ordered && epoch == 0)
             continue; /* our stream comes behind nothing of that one */
-        uint32_t found = dryi_paged_shelf_find_old(p, s, r->bytes, epoch);
+        uint32_t found = dryi_paged_list_find_old(p, s, r->bytes, epoch);
         if (found == NONE)
             continue;
         *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
@@ -75,7 +74,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
     return NONE;
 }
 
-/* From another stream's shelf, where what it did is known to be over or to come before. */
+/* From another stream's free list, where what it did is known to be over or to come before. */
 static uint32_t
 take_passed(struct dryi_paged *p, const struct request *r)
 {
@@ -123,16 +122,16 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
     return DRY_OK;
 }
 
-/* From another stream's shelf, our stream being made to wait for it. */
+/* From another stream's free list, our stream being made to wait for it. */
 static enum dry_status
 take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
-    uint32_t at = p->arenas[r->arena].shelves;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->shelves[at]->next) {
-        const struct shelf *s = p->shelves[at];
+    uint32_t at = p->arenas[r->arena].lists;
+    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
+        const struct free_list *s = p->lists[at];
         uint32_t found = NONE;
-        if (at != r->shelf)
-            found = dryi_paged_shelf_find(p, s, r->bytes);
+        if (at != r->list)
+            found = dryi_paged_list_find(p, s, r->bytes);
         if (found == NONE || dryi_paged_is_captured(p, s->stream) ||
             dryi_paged_is_captured(p, r->stream))
             continue;
@@ -317,10 +316,10 @@ take_segment(struct dryi_paged *p, const struct request *r, uint32_t *block)
     uint64_t size = dryi_round_up(r->bytes, SEGMENT_STEP);
     if (!arena_is_small(r->arena) && r->bytes < SEGMENT_OWN)
         size = SEGMENT_LEAST;
-    enum dry_status status = dryi_paged_segment_alloc(p, r->arena, size, r->shelf);
+    enum dry_status status = dryi_paged_segment_alloc(p, r->arena, size, r->list);
     if (status == DRY_ERR_NO_SPACE && size == SEGMENT_LEAST) {
         size = dryi_round_up(r->bytes, SEGMENT_STEP);
-        status = dryi_paged_segment_alloc(p, r->arena, size, r->shelf);
+        status = dryi_paged_segment_alloc(p, r->arena, size, r->list);
     }
     if (status == DRY_OK)
         *block = dryi_paged_take_own(p, r);
@@ -342,7 +341,7 @@ take_new(struct dryi_paged *p, const struct request *r, enum rung rung, uint32_t
 
 /* --- before an OOM ------------------------------------------------------------------------ */
 
-/* From free memory, which may lie in blocks side by side, of several shelves. */
+/* From free memory, which may lie in blocks side by side, of several free lists. */
 static uint32_t
 take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind)
 {
@@ -365,14 +364,14 @@ take_any(struct dryi_paged *p, const struct request *r)
     return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
 }
 
-/* Without making a shelf, which pools that lend nothing would all get. */
+/* Without making a free list, which pools that lend nothing would all get. */
 static bool
 has_free(const struct dryi_paged *p, uint32_t arena)
 {
     const struct arena *a = &p->arenas[arena];
-    bool any = p->shelves[a->everybody]->octaves != 0;
-    for (uint32_t at = a->shelves; at != NONE && !any; at = p->shelves[at]->next)
-        any = p->shelves[at]->octaves != 0;
+    bool any = p->lists[a->shared]->octaves != 0;
+    for (uint32_t at = a->lists; at != NONE && !any; at = p->lists[at]->next)
+        any = p->lists[at]->octaves != 0;
     return any;
 }
 
@@ -388,8 +387,8 @@ take_lent(struct dryi_paged *p, const struct request *r)
         lent.arena = 2 * pool + (r->arena & 1);
         if (!has_free(p, lent.arena))
             continue;
-        lent.shelf = dryi_paged_shelf_index(p, lent.arena, r->stream);
-        if (lent.shelf == NONE) {
+        lent.list = dryi_paged_list_index(p, lent.arena, r->stream);
+        if (lent.list == NONE) {
             (void)dryi_note_hindered(&p->hindered, DRY_ERR_MEMORY);
             continue;
         }
@@ -462,10 +461,10 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
 static uint32_t
 take_at_hand(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t everybody = p->arenas[r->arena].everybody;
-    uint32_t block = dryi_paged_take_found(
-        p, r, dryi_paged_shelf_find(p, p->shelves[everybody], r->bytes));
-    if (block == NONE && dryi_paged_flush_for(p, r->shelf, r->bytes, FLUSH_MAX))
+    uint32_t shared = p->arenas[r->arena].shared;
+    uint32_t block =
+        dryi_paged_take_found(p, r, dryi_paged_list_find(p, p->lists[shared], r->bytes));
+    if (block == NONE && dryi_paged_flush_for(p, r->list, r->bytes, FLUSH_MAX))
         block = dryi_paged_take_own(p, r);
     if (block == NONE)
         block = take_passed(p, r);
@@ -498,7 +497,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
 static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
 {
-    if (dryi_paged_flush_for(p, r->shelf, r->bytes, UINT32_MAX))
+    if (dryi_paged_flush_for(p, r->list, r->bytes, UINT32_MAX))
         return dryi_paged_take_own(p, r);
     return arena_is_small(r->arena) && dryi_paged_flush(p) ? dryi_paged_take_own(p, r)
                                                            : NONE;
@@ -568,8 +567,8 @@ dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
     struct request large = *r;
     large.arena = r->arena - 1;
     large.bytes = (p->conf.small_max & ~(GRAIN - 1)) + GRAIN;
-    large.shelf = dryi_paged_shelf_index(p, large.arena, r->stream);
-    if (large.shelf == NONE || !dryi_paged_block_reserve(p, 0))
+    large.list = dryi_paged_list_index(p, large.arena, r->stream);
+    if (large.list == NONE || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
     *block = take_left(p, &large);
     enum dry_status status = DRY_OK;

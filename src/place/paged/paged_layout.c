@@ -2,7 +2,7 @@
 
 /*
  * The place as a snapshot sees it: each mapped run of a segment is a segment. Free neighbours
- * are one block there, whatever shelves they lie on. Streams share segments: all of them are
+ * are one block there, whatever free lists they lie on. Streams share segments: all of them are
  * the default stream's, here and where they are told.
  */
 
@@ -18,7 +18,7 @@ dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info 
     DRYI_ASSERT(block < p->block_count && p->blocks[block].state != BLOCK_DEAD);
     const struct block *b = &p->blocks[block];
     const struct segment *segment = &p->segments[b->segment];
-    const struct shelf *s = p->shelves[b->shelf];
+    const struct free_list *s = p->lists[b->list];
     bool is_active = b->state == BLOCK_USED || b->state == BLOCK_PENDING;
     *info = (struct dryi_block_info){
         .addr = b->addr,

@@ -136,13 +136,13 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     count_mapped(p, segment->arena, hi - lo, false);
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_UNMAP, block, lo, hi - lo);
     uint32_t hole = block;
-    dryi_paged_shelf_remove(p, block);
+    dryi_paged_list_remove(p, block);
     if (lo > p->blocks[block].addr) {
         hole = dryi_paged_block_split(p, block, lo - p->blocks[block].addr);
-        dryi_paged_shelf_insert(p, block);
+        dryi_paged_list_insert(p, block);
     }
     if (hi < block_end(&p->blocks[hole]))
-        dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
+        dryi_paged_list_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     p->blocks[hole].state = BLOCK_HOLE;
     dryi_paged_block_assign(p, hole, p->arenas[segment->arena].holes);
     p->blocks[hole].epoch = 0;
@@ -150,24 +150,24 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     return DRY_OK;
 }
 
-/* The part [lo, hi) of a hole on its shelf as a hole that is on none. */
+/* The part [lo, hi) of a hole on its free list as a hole that is on none. */
 static uint32_t
 cut_hole(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi)
 {
-    dryi_paged_shelf_remove(p, hole);
+    dryi_paged_list_remove(p, hole);
     if (lo > p->blocks[hole].addr) {
         uint32_t rest = dryi_paged_block_split(p, hole, lo - p->blocks[hole].addr);
-        dryi_paged_shelf_insert(p, hole);
+        dryi_paged_list_insert(p, hole);
         hole = rest;
     }
     if (hi < block_end(&p->blocks[hole]))
-        dryi_paged_shelf_insert(p, dryi_paged_block_split(p, hole, hi - lo));
+        dryi_paged_list_insert(p, dryi_paged_block_split(p, hole, hi - lo));
     return hole;
 }
 
 enum dry_status
 dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
-               uint32_t shelf, uint32_t *filled)
+               uint32_t list, uint32_t *filled)
 {
     struct segment *segment = &p->segments[p->blocks[hole].segment];
     uint32_t count = (uint32_t)((hi - lo) >> p->page_shift);
@@ -190,7 +190,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     dryi_paged_finder_extend(p, p->blocks[hole].segment, lo, hi);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
-    dryi_paged_block_assign(p, block, shelf);
+    dryi_paged_block_assign(p, block, list);
     p->blocks[block].epoch = 0;
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_MAP, block, lo, hi - lo);
     *filled = dryi_paged_block_settle(p, block);
@@ -279,7 +279,7 @@ reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
     uint32_t hole =
         dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, segment.addr, bytes);
     p->blocks[hole].state = BLOCK_HOLE;
-    dryi_paged_shelf_insert(p, hole);
+    dryi_paged_list_insert(p, hole);
     if (arena == 0 && p->finder.range.size == 0)
         dryi_paged_finder_begin(p, slot);
     return DRY_OK;
@@ -304,7 +304,7 @@ dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size,
 
 enum dry_status
 dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
-                         uint32_t shelf)
+                         uint32_t list)
 {
     if (!has_room_for(p, size))
         return DRY_ERR_NO_SPACE;
@@ -322,9 +322,9 @@ dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
     count_for_pool(p, arena, (int64_t)size);
     tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
-    uint32_t block = dryi_paged_block_make(p, shelf, slot, NONE, segment.addr, size);
+    uint32_t block = dryi_paged_block_make(p, list, slot, NONE, segment.addr, size);
     p->blocks[block].state = BLOCK_FREE;
-    dryi_paged_shelf_insert(p, block);
+    dryi_paged_list_insert(p, block);
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_ALLOC, block, segment.addr, size);
     return DRY_OK;
 }
@@ -350,7 +350,7 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
         count_for_pool(p, s->arena, -(int64_t)s->size);
         tally_sub(p, TALLY_SEGMENT, small, 1);
     }
-    dryi_paged_shelf_remove(p, s->first_block);
+    dryi_paged_list_remove(p, s->first_block);
     dryi_paged_block_drop(p, s->first_block);
     if (s->prev == NONE)
         p->arenas[s->arena].segments = s->next;

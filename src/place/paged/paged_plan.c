@@ -294,7 +294,7 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
             return DRY_ERR_MEMORY;
         DRYI_ASSERT(p->blocks[block].state == BLOCK_HOLE);
         enum dry_status status =
-            dryi_paged_map(p, block, lo, hi, p->arenas[0].everybody, &block);
+            dryi_paged_map(p, block, lo, hi, p->arenas[0].shared, &block);
         if (status != DRY_OK)
             return status;
     }
@@ -380,9 +380,9 @@ struct range {
 static bool
 note_wait(const struct dryi_paged *p, const struct block *b, struct range *range)
 {
-    const struct shelf *s = p->shelves[b->shelf];
+    const struct free_list *s = p->lists[b->list];
     uint32_t i = 0;
-    if (s->kind != SHELF_STREAM)
+    if (s->kind != FREE_STREAM)
         return false;
     while (i < range->stream_count && range->streams[i] != s->stream)
         i++;
@@ -414,7 +414,7 @@ can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
         range->waiting = b->state == BLOCK_HEIR ? at : NONE;
         if (i == PARTS_MAX || (!is_hole && b->state != BLOCK_FREE))
             return false;
-        if (!is_hole && !dryi_paged_is_usable(p, r->shelf, b) && !note_wait(p, b, range))
+        if (!is_hole && !dryi_paged_is_usable(p, r->list, b) && !note_wait(p, b, range))
             return false;
         if (is_hole) {
             uint64_t from = b->addr > lo ? b->addr : lo;
@@ -495,7 +495,7 @@ take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hin
 {
     uint32_t block = dryi_paged_heir_find(p, hint->step);
     if (block != NONE && p->blocks[block].size == r->bytes &&
-        p->blocks[block].shelf == r->shelf) { /* letters are hashes */
+        p->blocks[block].list == r->list) { /* letters are hashes */
         dryi_paged_heir_pop(p, hint->step);
         return block;
     }

@@ -65,18 +65,18 @@ make_arena(struct dryi_paged *p, uint32_t index)
     struct arena *a = &p->arenas[index];
     if (index == p->arena_count) {
         *a = (struct arena){.holes = NONE,
-                            .everybody = NONE,
-                            .shelves = NONE,
+                            .shared = NONE,
+                            .lists = NONE,
                             .last_stream = NONE,
-                            .last_shelf = NONE,
+                            .last_list = NONE,
                             .segments = NONE};
         p->arena_count++;
     }
     if (a->holes == NONE)
-        a->holes = dryi_paged_shelf_make(p, index, SHELF_HOLES, NONE);
-    if (a->everybody == NONE)
-        a->everybody = dryi_paged_shelf_make(p, index, SHELF_EVERYBODY, NONE);
-    return a->holes != NONE && a->everybody != NONE;
+        a->holes = dryi_paged_list_make(p, index, FREE_HOLES, NONE);
+    if (a->shared == NONE)
+        a->shared = dryi_paged_list_make(p, index, FREE_SHARED, NONE);
+    return a->holes != NONE && a->shared != NONE;
 }
 
 /* A record of a pool that is gone is taken again, with its arenas, which are empty. */

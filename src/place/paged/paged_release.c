@@ -12,12 +12,12 @@
 static void
 sweep_segment(struct dryi_paged *p, const struct segment *segment)
 {
-    uint32_t everybody = p->arenas[segment->arena].everybody;
+    uint32_t shared = p->arenas[segment->arena].shared;
     for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
-        if (b->state != BLOCK_FREE || b->shelf == everybody || !dryi_paged_is_over(p, b))
+        if (b->state != BLOCK_FREE || b->list == shared || !dryi_paged_is_over(p, b))
             continue;
-        dryi_paged_block_move(p, at, everybody, 0);
+        dryi_paged_block_move(p, at, shared, 0);
         at = dryi_paged_block_settle(p, at);
     }
 }
@@ -25,8 +25,8 @@ sweep_segment(struct dryi_paged *p, const struct segment *segment)
 static void
 sweep_arena(struct dryi_paged *p, uint32_t arena)
 {
-    for (uint32_t i = p->arenas[arena].shelves; i != NONE; i = p->shelves[i]->next)
-        dryi_paged_flush_shelf(p, p->shelves[i]);
+    for (uint32_t i = p->arenas[arena].lists; i != NONE; i = p->lists[i]->next)
+        dryi_paged_flush_list(p, p->lists[i]);
     for (uint32_t i = p->arenas[arena].segments; i != NONE; i = p->segments[i].next)
         sweep_segment(p, &p->segments[i]);
 }
@@ -65,9 +65,9 @@ is_thorough(const struct steal *steal)
     return steal->effort >= STEAL_ALL;
 }
 
-#define STEAL_ASK_MAX 64     /* but before an OOM: streams asked */
-#define STEAL_SHELF_MAX 1024 /* shelves of an arena looked at */
-#define STEAL_IDLE_MAX 64    /* pools that nobody uses, in turns */
+#define STEAL_ASK_MAX 64    /* but before an OOM: streams asked */
+#define STEAL_LIST_MAX 1024 /* free lists of an arena looked at */
+#define STEAL_IDLE_MAX 64   /* pools that nobody uses, in turns */
 
 /* Whole pages of a free block that may go: those before what is kept, else those behind. */
 static bool
@@ -89,7 +89,7 @@ static bool
 make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *changed)
 {
     const struct block *b = &p->blocks[block];
-    const struct shelf *s = p->shelves[b->shelf];
+    const struct free_list *s = p->lists[b->list];
     if (dryi_paged_is_over(p, b))
         return true;
     if (dryi_paged_is_captured(p, s->stream) ||
@@ -130,9 +130,9 @@ unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint6
 #define STEAL_SCAN_MAX 256
 
 static enum dry_status
-steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
+steal_from_list(struct dryi_paged *p, uint32_t list, struct steal *steal)
 {
-    const struct shelf *s = p->shelves[shelf];
+    const struct free_list *s = p->lists[list];
     uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
     uint32_t least = bin_of(p->page_bytes);
     unsigned looked = 0;
@@ -160,19 +160,19 @@ steal_from_shelf(struct dryi_paged *p, uint32_t shelf, struct steal *steal)
     return DRY_OK;
 }
 
-/* From the shelves of streams, the newest first: of many a part, but before an OOM. */
+/* From the free lists of streams, the newest first: of many a part, but before an OOM. */
 static enum dry_status
 steal_from_streams(struct dryi_paged *p, const struct arena *a, struct steal *steal)
 {
     enum dry_status status = DRY_OK;
     unsigned looked = 0;
-    for (uint32_t shelf = a->shelves; shelf != NONE && status == DRY_OK;
-         shelf = p->shelves[shelf]->next) {
-        bool is_much = looked++ >= STEAL_SHELF_MAX || steal->asks >= STEAL_ASK_MAX;
+    for (uint32_t list = a->lists; list != NONE && status == DRY_OK;
+         list = p->lists[list]->next) {
+        bool is_much = looked++ >= STEAL_LIST_MAX || steal->asks >= STEAL_ASK_MAX;
         if ((!is_thorough(steal) && is_much) || p->stock_count >= steal->want)
             break;
-        if (p->shelves[shelf]->octaves != 0)
-            status = steal_from_shelf(p, shelf, steal);
+        if (p->lists[list]->octaves != 0)
+            status = steal_from_list(p, list, steal);
     }
     return status;
 }
@@ -182,7 +182,7 @@ steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
 {
     if (!dryi_paged_gives_pages(p, arena, steal->effort == STEAL_LENT))
         return DRY_OK;
-    enum dry_status status = steal_from_shelf(p, p->arenas[arena].everybody, steal);
+    enum dry_status status = steal_from_list(p, p->arenas[arena].shared, steal);
     return status == DRY_OK ? steal_from_streams(p, &p->arenas[arena], steal) : status;
 }
 

@@ -49,11 +49,11 @@ is_part_of_run(const struct search *search, uint32_t block)
         return false;
     const struct dryi_paged *p = search->p;
     const struct block *b = &p->blocks[block];
-    uint32_t shelf = search->r->shelf;
+    uint32_t list = search->r->list;
     if (b->state == BLOCK_HOLE)
         return search->maps;
     return b->state == BLOCK_FREE &&
-           (b->shelf == shelf || dryi_paged_is_usable(p, shelf, b));
+           (b->list == list || dryi_paged_is_usable(p, list, b));
 }
 
 /* The neighbours of a block, whatever fence is between. */
@@ -84,7 +84,7 @@ is_movable(const struct search *search, const struct block *b)
     if (!search->gives || dryi_paged_is_over(p, b))
         return search->gives;
     return search->kind < SEARCH_ALL &&
-           !dryi_paged_is_captured(p, p->shelves[b->shelf]->stream);
+           !dryi_paged_is_captured(p, p->lists[b->list]->stream);
 }
 
 static struct run_part
@@ -309,12 +309,12 @@ try_run(struct search *search, uint32_t seed)
         try_part(search, &run, &run.parts[i], &behind, &before);
 }
 
-/* Blocks of a shelf from a size upwards: free ones only where a hole is beside them. */
+/* Blocks of a free list from a size upwards: free ones only where a hole is beside them. */
 static void
-try_shelf(struct search *search, uint32_t shelf, uint64_t size)
+try_list(struct search *search, uint32_t list, uint64_t size)
 {
     const struct dryi_paged *p = search->p;
-    const struct shelf *s = p->shelves[shelf];
+    const struct free_list *s = p->lists[list];
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
     while (bin != NONE && looked < SEED_MAX) {
@@ -395,7 +395,7 @@ static void
 try_sure(struct search *search, uint32_t holes)
 {
     const struct dryi_paged *p = search->p;
-    const struct shelf *s = p->shelves[holes];
+    const struct free_list *s = p->lists[holes];
     uint64_t size = page_ceil(p, search->r->bytes);
     uint32_t bin = bin_of(size), at = s->heads[bin];
     for (unsigned i = 0; at != s->end && i < SEED_MAX; i++, at = p->blocks[at].bin_next) {
@@ -417,16 +417,16 @@ try_some(struct search *search)
     const struct request *r = search->r;
     const struct arena *arena = &p->arenas[r->arena];
     if (search->kind == SEARCH_JOINED) { /* of two blocks, one is half of it */
-        try_shelf(search, r->shelf, r->bytes / 2);
-        try_shelf(search, arena->everybody, r->bytes / 2);
+        try_list(search, r->list, r->bytes / 2);
+        try_list(search, arena->shared, r->bytes / 2);
         return;
     }
     uint64_t rest = r->bytes & p->page_mask;
     uint64_t whole = r->bytes - rest;
     uint64_t least = whole > 2 * p->page_bytes ? whole - p->page_bytes : p->page_bytes;
-    try_shelf(search, r->shelf, rest);
-    try_shelf(search, arena->everybody, rest);
-    try_shelf(search, arena->holes, least);
+    try_list(search, r->list, rest);
+    try_list(search, arena->shared, rest);
+    try_list(search, arena->holes, least);
     if (search->best.block == NONE)
         try_sure(search, arena->holes);
 }
@@ -469,7 +469,7 @@ fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
         if (b->state == BLOCK_HOLE) {
             uint64_t from = b->addr > lo ? b->addr : lo;
             uint64_t to = block_end(b) < hi ? block_end(b) : hi;
-            enum dry_status status = dryi_paged_map(p, at, from, to, r->shelf, &at);
+            enum dry_status status = dryi_paged_map(p, at, from, to, r->list, &at);
             if (status != DRY_OK)
                 return status;
             if (p->blocks[at].addr <= spot->addr)
@@ -502,14 +502,14 @@ dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t b
 uint32_t
 dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_t end)
 {
-    dryi_paged_shelf_remove(p, at);
+    dryi_paged_list_remove(p, at);
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
     at = dryi_paged_carve(p, at, addr, here - addr);
     while (block_end(&p->blocks[at]) < end) {
         dryi_paged_fence_drop(p, p->blocks[at].next);
         uint32_t next = p->blocks[at].next;
         DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
-        dryi_paged_shelf_remove(p, next);
+        dryi_paged_list_remove(p, next);
         here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
         dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
         dryi_paged_block_absorb(p, at);
@@ -539,7 +539,7 @@ dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
     if (status != DRY_OK)
         return status;
     at = dryi_paged_carve_along(p, at, spot->addr, end);
-    dryi_paged_block_assign(p, at, r->shelf);
+    dryi_paged_block_assign(p, at, r->list);
     *block = at;
     return DRY_OK;
 }

@@ -7,7 +7,7 @@
  * with them for each other stands in paged_inside.h.
  *
  * Everything is an index into a growable array, so that records may move; NONE is no index.
- * Shelves alone stay where they are, for they are large.
+ * Free lists alone stay where they are, for they are large.
  */
 
 #include "base/aside.h"
@@ -26,8 +26,8 @@
 /* No device has more; without this a number in a file could cost as many page records. */
 #define RESERVED_LIMIT (UINT64_C(1) << 42)
 #define SCAN_MAX 16       /* blocks of a bin looked at */
-#define FENCED (NONE - 1) /* the shelf of fences */
-/* Blocks kept on the fronts of a shelf: a flush, which looks at all of them, stays short. */
+#define FENCED (NONE - 1) /* the free list of fences */
+/* Blocks kept on the fronts of a free list: a flush, which looks at all of them, stays short. */
 #define FRONT_MAX 1024
 #define WAITING_MAX 1024      /* blocks that wait for their heirs, for the same reason */
 #define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
@@ -70,7 +70,7 @@ struct block {
      * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
      * is its heir, or NONE; while it waits for that one, bin_next still is.
      */
-    uint32_t shelf; /* where it lies, or will when it is freed; of fences FENCED */
+    uint32_t list; /* where it lies, or will when it is freed; of fences FENCED */
     uint32_t segment;
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
@@ -94,16 +94,16 @@ struct segment {
     bool live;
 };
 
-enum shelf_kind { SHELF_HOLES, SHELF_EVERYBODY, SHELF_STREAM };
+enum free_list_kind { FREE_HOLES, FREE_SHARED, FREE_STREAM };
 
-struct shelf {
+struct free_list {
     uint32_t octaves; /* bit: an octave with blocks */
     uint32_t bins[OCTAVE_COUNT];
     uint32_t heads[BIN_COUNT]; /* `end`: empty */
     uint32_t end; /* of lists, at both sides: the number of a record of no block */
     uint32_t arena;
-    uint32_t stream; /* SHELF_STREAM: index; else NONE */
-    enum shelf_kind kind;
+    uint32_t stream; /* FREE_STREAM: index; else NONE */
+    enum free_list_kind kind;
     uint32_t *fronts; /* stacks of blocks of one size, their newest ones; NULL: none */
     size_t front_count;
     uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
@@ -115,7 +115,7 @@ struct shelf {
     /* While its front is shared: records for what is cut there beside the place. */
     bool has_records;
     struct records dead;
-    uint32_t block_count; /* of this shelf, on it or not, but fences */
+    uint32_t block_count; /* of this free list, on it or not, but fences */
     uint32_t prev, next;  /* of the arena */
     uint32_t prev_of_stream, next_of_stream;
     uint32_t prev_fronted, next_fronted;
@@ -123,9 +123,9 @@ struct shelf {
 
 /* Arenas 2n and 2n + 1 are those of pool n: large, small. */
 struct arena {
-    uint32_t holes, everybody; /* shelves */
-    uint32_t shelves;          /* of streams, a list */
-    uint32_t last_stream, last_shelf;
+    uint32_t holes, shared; /* free lists */
+    uint32_t lists;         /* of streams, a list */
+    uint32_t last_stream, last_list;
     uint32_t segments;
 };
 
@@ -159,7 +159,7 @@ struct stream {
     uint64_t done;                /* the last epoch that is over */
     uint32_t first_use, last_use; /* events under way, oldest first */
     uint32_t uses;                /* those, and what is recorded for blocks in use */
-    uint32_t shelves;             /* a list; NONE: none */
+    uint32_t lists;               /* a list; NONE: none */
     uint32_t orders;              /* what it knows of others, a list */
     bool is_busy, may_be_done;
     bool was_asked; /* for anything, since paged_gone.c looked at it last */
@@ -191,8 +191,8 @@ struct tally {
 
 struct dryi_front {
     struct dryi_paged *place;
-    struct shelf *shelves[2]; /* of its stream: large, NULL while not shared; small */
-    uint32_t shelf_ids[2];
+    struct free_list *lists[2]; /* of its stream: large, NULL while not shared; small */
+    uint32_t list_ids[2];
     uint32_t stream;
     struct dryi_front *next; /* of all of the place */
     /* While shared, since the last balance: what has changed, and the highest it was. */
@@ -292,13 +292,13 @@ struct dryi_paged {
     bool
         is_beside; /* a cut or a merge with the place goes on, others are at their fronts */
 
-    struct shelf **shelves; /* NULL: one that is gone */
-    size_t shelf_capacity;
-    uint32_t shelf_count;
-    uint32_t *gone_shelves; /* the places of those, a stack with room for all */
-    size_t gone_shelf_capacity;
-    uint32_t gone_shelf_count, shelf_turn; /* the one that was looked at last */
-    struct dryi_map shelf_ids;             /* arena and stream -> shelf */
+    struct free_list **lists; /* NULL: one that is gone */
+    size_t list_capacity;
+    uint32_t list_count;
+    uint32_t *gone_lists; /* the places of those, a stack with room for all */
+    size_t gone_list_capacity;
+    uint32_t gone_list_count, list_turn; /* the one that was looked at last */
+    struct dryi_map list_ids;            /* arena and stream -> free list */
 
     struct arena *arenas;
     size_t arena_capacity;
@@ -371,7 +371,7 @@ struct dryi_paged {
 
     uint64_t requests;
     uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t first_fronted;    /* shelves that may have blocks on fronts */
+    uint32_t first_fronted;    /* free lists that may have blocks on fronts */
     struct dryi_front *fronts; /* those that were asked for */
     struct dryi_front_watcher front_watcher;
     bool is_full; /* the device or the limit refused a page, and none went back */
@@ -382,7 +382,7 @@ struct dryi_paged {
 /* A request under way. */
 struct request {
     uint64_t size, bytes; /* as asked, and of its block */
-    uint32_t stream, arena, shelf;
+    uint32_t stream, arena, list;
     uint32_t ticket; /* of the hints, if they were told */
     uint32_t heir;   /* a step of the plan, NONE */
     bool has_ticket;
@@ -443,20 +443,20 @@ block_end(const struct block *b)
 }
 
 /*
- * While fronts are shared, a block is changed by whoever has the front of its shelf. Of another
- * front's nothing may be asked but its shelf; paged_fence.c says whose the links are. What a
- * shelf or a link says is there before it says so.
+ * While fronts are shared, a block is changed by whoever has the front of its free list. Of another
+ * front's nothing may be asked but its free list; paged_fence.c says whose the links are. What a
+ * free list or a link says is there before it says so.
  */
 static inline uint32_t
-block_shelf_beside(const struct block *b)
+block_list_beside(const struct block *b)
 {
-    return __atomic_load_n(&b->shelf, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&b->list, __ATOMIC_ACQUIRE);
 }
 
 static inline void
-block_set_shelf(struct block *b, uint32_t shelf)
+block_set_list(struct block *b, uint32_t list)
 {
-    __atomic_store_n(&b->shelf, shelf, __ATOMIC_RELEASE);
+    __atomic_store_n(&b->list, list, __ATOMIC_RELEASE);
 }
 
 /* Of `prev` and `next`. */

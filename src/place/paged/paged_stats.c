@@ -16,7 +16,7 @@ dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action, uint32_t 
 {
     const struct block *b = &p->blocks[block];
     const struct segment *segment = &p->segments[b->segment];
-    const struct shelf *s = p->shelves[b->shelf];
+    const struct free_list *s = p->lists[b->list];
     bool is_shared = s->stream == NONE || action == DRY_ACTION_SEGMENT_ALLOC ||
                      action == DRY_ACTION_SEGMENT_FREE ||
                      action == DRY_ACTION_SEGMENT_MAP ||

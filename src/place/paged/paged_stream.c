@@ -28,8 +28,8 @@ dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
 bool
 dryi_paged_is_over(const struct dryi_paged *p, const struct block *b)
 {
-    const struct shelf *s = p->shelves[b->shelf];
-    return s->kind != SHELF_STREAM || b->epoch <= p->streams[s->stream].done;
+    const struct free_list *s = p->lists[b->list];
+    return s->kind != FREE_STREAM || b->epoch <= p->streams[s->stream].done;
 }
 
 /* --- uses --------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream)
     if (block == DRYI_NO_BLOCK)
         return DRY_OK;
     DRYI_ASSERT(block < p->block_count && p->blocks[block].state == BLOCK_USED);
-    uint32_t own = p->shelves[p->blocks[block].shelf]->stream;
+    uint32_t own = p->lists[p->blocks[block].list]->stream;
     uint32_t index = dryi_paged_stream_index(p, stream);
     if (index == NONE)
         return DRY_ERR_MEMORY;
@@ -180,7 +180,7 @@ dryi_paged_mark_all(struct dryi_paged *p)
 
 /* Nobody uses it any more. */
 static inline void
-end_use(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
@@ -190,15 +190,15 @@ end_use(struct dryi_paged *p, const struct shelf *s, uint32_t block)
         dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
 }
 
-/* To the front of its size, or merged and shelved. */
+/* To the front of its size, or merged and listed. */
 static inline void
-make_free(struct dryi_paged *p, struct shelf *s, uint32_t block)
+make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     b->has_ticket = false;
     if ((s->is_small || (p->is_shared && dryi_paged_front_wants(s, b->size))) &&
         dryi_paged_front_push(p, s, block, b->size)) {
-        dryi_paged_front_note(p, b->shelf);
+        dryi_paged_front_note(p, b->list);
         return;
     }
     b->known = KNOWN_NOT;
@@ -211,7 +211,7 @@ static void
 complete(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
-    struct shelf *s = p->shelves[b->shelf];
+    struct free_list *s = p->lists[b->list];
     bool small = arena_is_small(s->arena);
     tally_sub(p, TALLY_PENDING, small, 1);
     tally_sub(p, TALLY_PENDING_BYTES, small, b->size);
@@ -275,7 +275,7 @@ dryi_paged_release_held(struct dryi_paged *p)
 
 /* The program has no use for it any more. */
 static inline void
-note_free(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+note_free(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     struct stream *stream = &p->streams[s->stream];
@@ -287,7 +287,7 @@ note_free(struct dryi_paged *p, const struct shelf *s, uint32_t block)
 
 /* Its stream, or one that uses it. */
 static bool
-is_of_capture(const struct dryi_paged *p, const struct shelf *s, uint32_t use)
+is_of_capture(const struct dryi_paged *p, const struct free_list *s, uint32_t use)
 {
     if (p->capture_count == 0 || dryi_paged_is_captured(p, s->stream))
         return p->capture_count > 0;
@@ -301,7 +301,7 @@ is_of_capture(const struct dryi_paged *p, const struct shelf *s, uint32_t use)
  * do with, or one that is gone, of which nobody is asked then.
  */
 DRYI_ASIDE static enum dry_status
-free_recorded(struct dryi_paged *p, const struct shelf *s, uint32_t block)
+free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     bool is_held = is_of_capture(p, s, b->uses);
@@ -330,7 +330,7 @@ DRYI_FLAT enum dry_status
 dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
-    struct shelf *s = p->shelves[b->shelf];
+    struct free_list *s = p->lists[b->list];
     if (b->uses != NONE)
         return free_recorded(p, s, block);
     if (!s->is_small) { /* looked at soon, and far from here */

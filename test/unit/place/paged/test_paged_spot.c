@@ -85,7 +85,7 @@ is_part(const struct dryi_paged *p, const struct request *r, enum search_kind ki
 {
     const struct block *b = &p->blocks[block];
     return (b->state == BLOCK_HOLE && kind != SEARCH_FREE) ||
-           (b->state == BLOCK_FREE && dryi_paged_is_usable(p, r->shelf, b));
+           (b->state == BLOCK_FREE && dryi_paged_is_usable(p, r->list, b));
 }
 
 /* May its pages go elsewhere, or must some be had for it? */
@@ -257,7 +257,7 @@ check_request(struct rig *rig, struct seen *seen)
     struct request r = {.bytes = (1 + random_below(&rig->random, 24 * 2048)) * GRAIN};
     r.size = r.bytes;
     r.stream = dryi_paged_stream_index(p, random_below(&rig->random, STREAMS));
-    r.shelf = dryi_paged_shelf_index(p, 0, r.stream);
+    r.list = dryi_paged_list_index(p, 0, r.stream);
     seen->found_free += check_all(p, &r, SEARCH_FREE, seen).block != NONE;
     struct spot best = check_all(p, &r, SEARCH_ALL, seen), spot;
     if (best.block == NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Shelves: free blocks by size, in 32 octaves of 32 bins, two words of bits leading to the
+ * Free lists: free blocks by size, in 32 octaves of 32 bins, two words of bits leading to the
  * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
  * request is not rounded up to the next bin: the first that fits of its own is taken, among a
  * bounded number of blocks.
@@ -12,7 +12,7 @@
 #include "place/paged/paged_inside.h"
 
 uint32_t
-dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
+dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
 {
     uint32_t octave = bin / 32;
     uint32_t bits = s->bins[octave] & (UINT32_MAX >> (31 - bin % 32));
@@ -29,13 +29,13 @@ dryi_paged_bin_at_most(const struct shelf *s, uint32_t bin)
 /*
  * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
  * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
- * block's. Each shelf has its own: other threads are at other shelves.
+ * block's. Each free list has its own: other threads are at other free lists.
  */
 void
-dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
+dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    struct shelf *s = p->shelves[b->shelf];
+    struct free_list *s = p->lists[b->list];
     uint32_t bin = bin_of(b->size);
     uint32_t head = s->heads[bin];
     b->bin_prev = s->end;
@@ -47,10 +47,10 @@ dryi_paged_shelf_insert(struct dryi_paged *p, uint32_t block)
 }
 
 void
-dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
+dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
-    struct shelf *s = p->shelves[b->shelf];
+    struct free_list *s = p->lists[b->list];
     uint32_t bin = bin_of(b->size), octave = bin / 32;
     uint32_t next = b->bin_next, prev = b->bin_prev;
     uint32_t end = s->end;
@@ -64,7 +64,8 @@ dryi_paged_shelf_remove(struct dryi_paged *p, uint32_t block)
 
 /* The first block of at least this size, a bounded look. */
 static uint32_t
-scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64_t size)
+scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
+         uint64_t size)
 {
     uint32_t at = s->heads[bin];
     for (unsigned i = 0; at != s->end && i < SCAN_MAX; i++) {
@@ -76,7 +77,7 @@ scan_bin(const struct dryi_paged *p, const struct shelf *s, uint32_t bin, uint64
 }
 
 uint32_t
-dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_t size)
+dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint64_t size)
 {
     uint32_t own = bin_of(size);
     uint32_t bin = bin_at_least(s, own);
@@ -92,8 +93,8 @@ dryi_paged_shelf_find(const struct dryi_paged *p, const struct shelf *s, uint64_
 #define OLD_SCAN_MAX 64
 
 uint32_t
-dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
-                          uint64_t size, uint64_t epoch)
+dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
+                         uint64_t size, uint64_t epoch)
 {
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
@@ -110,13 +111,13 @@ dryi_paged_shelf_find_old(const struct dryi_paged *p, const struct shelf *s,
     return NONE;
 }
 
-/* --- shelves that come and go ------------------------------------------------------------- */
+/* --- free lists that come and go ------------------------------------------------------------- */
 
 /* Records for one are reserved. */
-static struct shelf *
-make_shelf(struct dryi_paged *p, uint32_t arena)
+static struct free_list *
+make_list(struct dryi_paged *p, uint32_t arena)
 {
-    struct shelf *s = dryi_memory_zalloc(&p->memory, 1, sizeof *s);
+    struct free_list *s = dryi_memory_zalloc(&p->memory, 1, sizeof *s);
     if (!s)
         return NULL;
     s->arena = arena;
@@ -131,97 +132,97 @@ make_shelf(struct dryi_paged *p, uint32_t arena)
 
 /* There is room for one more, and for the place of each when it is gone. */
 static bool
-reserve_shelf(struct dryi_paged *p)
+reserve_list(struct dryi_paged *p)
 {
-    size_t count = (size_t)p->shelf_count + 1;
-    return dryi_memory_grow(&p->memory, &p->shelves, &p->shelf_capacity, count,
-                            sizeof(struct shelf *)) &&
-           dryi_memory_grow(&p->memory, &p->gone_shelves, &p->gone_shelf_capacity, count,
-                            sizeof *p->gone_shelves) &&
+    size_t count = (size_t)p->list_count + 1;
+    return dryi_memory_grow(&p->memory, &p->lists, &p->list_capacity, count,
+                            sizeof(struct free_list *)) &&
+           dryi_memory_grow(&p->memory, &p->gone_lists, &p->gone_list_capacity, count,
+                            sizeof *p->gone_lists) &&
            dryi_paged_block_reserve(p, 1);
 }
 
 uint32_t
-dryi_paged_shelf_make(struct dryi_paged *p, uint32_t arena, enum shelf_kind kind,
-                      uint32_t stream)
+dryi_paged_list_make(struct dryi_paged *p, uint32_t arena, enum free_list_kind kind,
+                     uint32_t stream)
 {
-    struct shelf *s = reserve_shelf(p) ? make_shelf(p, arena) : NULL;
+    struct free_list *s = reserve_list(p) ? make_list(p, arena) : NULL;
     if (!s)
         return NONE;
     s->kind = kind;
     s->stream = stream;
-    if (kind == SHELF_STREAM && arena_is_small(arena) &&
+    if (kind == FREE_STREAM && arena_is_small(arena) &&
         !(p->pools[arena / 2].flags & DRYI_POOL_NO_SPLIT))
         dryi_paged_front_make(p, s);
-    uint32_t shelf = p->shelf_count;
-    if (p->gone_shelf_count > 0)
-        shelf = p->gone_shelves[--p->gone_shelf_count];
+    uint32_t list = p->list_count;
+    if (p->gone_list_count > 0)
+        list = p->gone_lists[--p->gone_list_count];
     else
-        p->shelf_count++;
-    p->shelves[shelf] = s;
-    return shelf;
+        p->list_count++;
+    p->lists[list] = s;
+    return list;
 }
 
 static uint64_t
-shelf_key(uint32_t arena, uint32_t stream)
+list_key(uint32_t arena, uint32_t stream)
 {
     return (uint64_t)arena << 32 | stream;
 }
 
 static void
-link_shelf(struct dryi_paged *p, uint32_t shelf)
+link_list(struct dryi_paged *p, uint32_t list)
 {
-    struct shelf *s = p->shelves[shelf];
-    uint32_t *of_arena = &p->arenas[s->arena].shelves;
-    uint32_t *of_stream = &p->streams[s->stream].shelves;
+    struct free_list *s = p->lists[list];
+    uint32_t *of_arena = &p->arenas[s->arena].lists;
+    uint32_t *of_stream = &p->streams[s->stream].lists;
     s->next = *of_arena;
     s->next_of_stream = *of_stream;
     if (s->next != NONE)
-        p->shelves[s->next]->prev = shelf;
+        p->lists[s->next]->prev = list;
     if (s->next_of_stream != NONE)
-        p->shelves[s->next_of_stream]->prev_of_stream = shelf;
-    *of_arena = *of_stream = shelf;
+        p->lists[s->next_of_stream]->prev_of_stream = list;
+    *of_arena = *of_stream = list;
 }
 
 static void
-unlink_shelf(struct dryi_paged *p, const struct shelf *s)
+unlink_list(struct dryi_paged *p, const struct free_list *s)
 {
     if (s->prev == NONE)
-        p->arenas[s->arena].shelves = s->next;
+        p->arenas[s->arena].lists = s->next;
     else
-        p->shelves[s->prev]->next = s->next;
+        p->lists[s->prev]->next = s->next;
     if (s->next != NONE)
-        p->shelves[s->next]->prev = s->prev;
+        p->lists[s->next]->prev = s->prev;
     if (s->prev_of_stream == NONE)
-        p->streams[s->stream].shelves = s->next_of_stream;
+        p->streams[s->stream].lists = s->next_of_stream;
     else
-        p->shelves[s->prev_of_stream]->next_of_stream = s->next_of_stream;
+        p->lists[s->prev_of_stream]->next_of_stream = s->next_of_stream;
     if (s->next_of_stream != NONE)
-        p->shelves[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
+        p->lists[s->next_of_stream]->prev_of_stream = s->prev_of_stream;
 }
 
 /* Of a stream, and no block is of it. */
 static void
-drop_shelf(struct dryi_paged *p, uint32_t shelf)
+drop_list(struct dryi_paged *p, uint32_t list)
 {
-    struct shelf *s = p->shelves[shelf];
+    struct free_list *s = p->lists[list];
     struct arena *a = &p->arenas[s->arena];
-    if (a->last_shelf == shelf)
-        a->last_shelf = a->last_stream = NONE;
-    unlink_shelf(p, s);
-    dryi_map_take(&p->shelf_ids, shelf_key(s->arena, s->stream));
+    if (a->last_list == list)
+        a->last_list = a->last_stream = NONE;
+    unlink_list(p, s);
+    dryi_map_take(&p->list_ids, list_key(s->arena, s->stream));
     dryi_paged_front_unnote(p, s);
     dryi_paged_front_finish(p, s);
     dryi_paged_record_drop(p, s->end);
     dryi_memory_free(&p->memory, s, 1, sizeof *s);
-    p->shelves[shelf] = NULL;
-    p->gone_shelves[p->gone_shelf_count++] = shelf;
+    p->lists[list] = NULL;
+    p->gone_lists[p->gone_list_count++] = list;
 }
 
-#define LOOKS_FOR_ONE 4 /* shelves looked at, in turns, for each that is made */
+#define LOOKS_FOR_ONE 4 /* free lists looked at, in turns, for each that is made */
 
 /*
- * Every stream that meets a private pool gets a shelf there, and streams and pools come and go.
+ * Every stream that meets a private pool gets a free list there, and streams and pools come and go.
  * One that nothing is of is made again if need be: so there are never many more than hold
  * something, whoever is gone. Those of the stream that asks stay: its request may know them.
  */
@@ -229,77 +230,77 @@ static void
 drop_some(struct dryi_paged *p, uint32_t asking)
 {
     for (int i = 0; i < LOOKS_FOR_ONE; i++) {
-        p->shelf_turn = (p->shelf_turn + 1) % p->shelf_count;
-        const struct shelf *s = p->shelves[p->shelf_turn];
-        if (s && s->kind == SHELF_STREAM && s->arena / 2 > 0 && s->stream != asking &&
+        p->list_turn = (p->list_turn + 1) % p->list_count;
+        const struct free_list *s = p->lists[p->list_turn];
+        if (s && s->kind == FREE_STREAM && s->arena / 2 > 0 && s->stream != asking &&
             s->block_count == 0)
-            drop_shelf(p, p->shelf_turn);
+            drop_list(p, p->list_turn);
     }
 }
 
 /* NONE: no memory. */
 static uint32_t
-make_shelf_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+make_list_of_stream(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
-    uint64_t key = shelf_key(arena, stream);
+    uint64_t key = list_key(arena, stream);
     if (arena / 2 > 0)
         drop_some(p, stream);
-    if (!dryi_map_put(&p->shelf_ids, key, NONE))
+    if (!dryi_map_put(&p->list_ids, key, NONE))
         return NONE;
-    uint32_t shelf = dryi_paged_shelf_make(p, arena, SHELF_STREAM, stream);
-    if (shelf == NONE) {
-        dryi_map_take(&p->shelf_ids, key);
+    uint32_t list = dryi_paged_list_make(p, arena, FREE_STREAM, stream);
+    if (list == NONE) {
+        dryi_map_take(&p->list_ids, key);
         return NONE;
     }
-    dryi_map_put(&p->shelf_ids, key, shelf); /* takes no memory, it is there */
-    link_shelf(p, shelf);
-    return shelf;
+    dryi_map_put(&p->list_ids, key, list); /* takes no memory, it is there */
+    link_list(p, list);
+    return list;
 }
 
 uint32_t
-dryi_paged_shelf_known(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
+dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
-    const uint32_t *known = dryi_map_find(&p->shelf_ids, shelf_key(arena, stream));
+    const uint32_t *known = dryi_map_find(&p->list_ids, list_key(arena, stream));
     return known ? *known : NONE;
 }
 
 uint32_t
-dryi_paged_shelf_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
+dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
     struct arena *a = &p->arenas[arena];
-    uint32_t shelf = dryi_paged_shelf_known(p, arena, stream);
-    if (shelf == NONE)
-        shelf = make_shelf_of_stream(p, arena, stream);
-    if (shelf == NONE)
+    uint32_t list = dryi_paged_list_known(p, arena, stream);
+    if (list == NONE)
+        list = make_list_of_stream(p, arena, stream);
+    if (list == NONE)
         return NONE;
     a->last_stream = stream;
-    return a->last_shelf = shelf;
+    return a->last_list = list;
 }
 
 void
-dryi_paged_shelves_finish(struct dryi_paged *p)
+dryi_paged_lists_finish(struct dryi_paged *p)
 {
-    for (uint32_t i = 0; i < p->shelf_count; i++) {
-        if (!p->shelves[i])
+    for (uint32_t i = 0; i < p->list_count; i++) {
+        if (!p->lists[i])
             continue;
-        dryi_paged_front_finish(p, p->shelves[i]);
-        dryi_memory_free(&p->memory, p->shelves[i], 1, sizeof(struct shelf));
+        dryi_paged_front_finish(p, p->lists[i]);
+        dryi_memory_free(&p->memory, p->lists[i], 1, sizeof(struct free_list));
     }
-    dryi_memory_free(&p->memory, p->shelves, p->shelf_capacity, sizeof(struct shelf *));
-    dryi_memory_free(&p->memory, p->gone_shelves, p->gone_shelf_capacity,
-                     sizeof *p->gone_shelves);
+    dryi_memory_free(&p->memory, p->lists, p->list_capacity, sizeof(struct free_list *));
+    dryi_memory_free(&p->memory, p->gone_lists, p->gone_list_capacity,
+                     sizeof *p->gone_lists);
 }
 
 bool
-dryi_paged_is_usable(const struct dryi_paged *p, uint32_t shelf, const struct block *b)
+dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list, const struct block *b)
 {
-    if (b->shelf == shelf)
+    if (b->list == list)
         return true;
-    const struct shelf *own = p->shelves[shelf], *s = p->shelves[b->shelf];
-    if (s->kind != SHELF_STREAM)
-        return s->kind == SHELF_EVERYBODY;
+    const struct free_list *own = p->lists[list], *s = p->lists[b->list];
+    if (s->kind != FREE_STREAM)
+        return s->kind == FREE_SHARED;
     if (dryi_paged_is_over(p, b) && p->conf.reuse_passed)
         return true;
-    return own->kind == SHELF_STREAM && p->conf.reuse_ordered &&
+    return own->kind == FREE_STREAM && p->conf.reuse_ordered &&
            b->epoch <= dryi_paged_known_epoch(p, own->stream, s->stream);
 }
