@@ -40,8 +40,8 @@
 #ifndef DRYI_ABLATE_finder /* large blocks are found by their address */
 #define DRYI_ABLATE_finder 0
 #endif
-#ifndef DRYI_ABLATE_fronts /* small blocks are kept whole, by size */
-#define DRYI_ABLATE_fronts 0
+#ifndef DRYI_ABLATE_caches /* small blocks are kept whole, by size */
+#define DRYI_ABLATE_caches 0
 #endif
 
 #endif

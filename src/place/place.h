@@ -13,7 +13,7 @@
  *            again turns them into numbers before they come here (pool/pool_stream.h).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
  *            and the request undone. What a failing request has given back stays given back.
- * Threads    One at a time; fronts see below.
+ * Threads    One at a time; stream caches see below.
  */
 
 #include <stdbool.h>
@@ -46,23 +46,23 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
 
 /*
- * A front: the free whole blocks of one stream of the default pool, by their sizes. The next
- * request of a size is served from it without a look at anything else. A front is part of its
+ * A stream cache: the free whole blocks of one stream of the default pool, by their sizes. The next
+ * request of a size is served from it without a look at anything else. A stream cache is part of its
  * place and used by every request; but it can also be used beside it:
  *
- * Threads    While shared (front_share), take, put, and cut and merge beside the place need to be
- *            alone at this front; cut and merge with the place alone at this front, and be the
+ * Threads    While shared (cache_share), take, put, and cut and merge beside the place need to be
+ *            alone at this stream cache; cut and merge with the place alone at this stream cache, and be the
  *            only ones with the place; every other function alone at the place and at all its
- *            fronts. What these four did is counted at the front, until balance: statistics are
+ *            stream caches. What these four did is counted at the stream cache, until balance: statistics are
  *            right after it. Not shared, alloc and put are calls on the place as all others.
  */
-struct dryi_front;
+struct dryi_cache;
 
 /*
- * Told, from inside every other call, of a block on this stream's front that is kept no more: it
+ * Told, from inside every other call, of a block on this stream's stream cache that is kept no more: it
  * is no longer whole, or alloc hands it out.
  */
-struct dryi_front_watcher {
+struct dryi_cache_watcher {
     void (*lost)(void *self, uint64_t stream, uint64_t addr);
     void *self;
 };
@@ -180,58 +180,58 @@ struct dryi_place_ops {
     enum dry_status (*end_capture)(void *self);
 
     /*
-     * The front of a stream, made if need be; NULL: no memory. It lives until it is returned, or
-     * as long as the place. All of front_* are NULL where a place has none.
+     * The stream cache of a stream, made if need be; NULL: no memory. It lives until it is returned, or
+     * as long as the place. All of cache_* are NULL where a place has none.
      */
-    struct dryi_front *(*front_ask)(void *self, uint64_t stream);
-    /* Empty the front: its blocks are ordinary free memory from now on. */
-    void (*front_flush)(struct dryi_front *front);
-    /* A front that keeps no block. The stream goes without, until it is asked for again. */
-    void (*front_return)(struct dryi_front *front);
+    struct dryi_cache *(*cache_ask)(void *self, uint64_t stream);
+    /* Empty the stream cache: its blocks are ordinary free memory from now on. */
+    void (*cache_flush)(struct dryi_cache *cache);
+    /* A stream cache that keeps no block. The stream goes without, until it is asked for again. */
+    void (*cache_return)(struct dryi_cache *cache);
     /*
-     * Several fronts are used at once from now on, or no more. Then they hold large blocks
+     * Several stream caches are used at once from now on, or no more. Then they hold large blocks
      * too, and nothing is forecast: the order of requests is the threads', not the program's.
      */
-    void (*front_share)(void *self, bool is_shared);
+    void (*cache_share)(void *self, bool is_shared);
     /*
      * While shared, with no observer, no pool or capture begun: a kept block for the request is
      * in use now: where it begins. 0: there is none, or a balance is due: alloc does it.
      */
-    uint64_t (*front_take)(struct dryi_front *front, uint64_t size);
+    uint64_t (*cache_take)(struct dryi_cache *cache, uint64_t size);
     /*
-     * A kept block of this front is free, and goes there. False: free can do it, for the front
+     * A kept block of this stream cache is free, and goes there. False: free can do it, for the stream cache
      * has no room for this size or streams were recorded; or the block is free already.
      */
-    bool (*front_put)(struct dryi_front *front, dryi_block block);
+    bool (*cache_put)(struct dryi_cache *cache, dryi_block block);
     /*
      * While shared: cut a block for the request out of free memory of the stream, or with the
-     * place of everybody, as alloc would cut it; or take one from the front. The block is kept.
-     * False: alloc has more to do, or a neighbour is another front's and the place is needed.
+     * place of everybody, as alloc would cut it; or take one from the stream cache. The block is kept.
+     * False: alloc has more to do, or a neighbour is another stream cache's and the place is needed.
      */
-    bool (*front_cut)(struct dryi_front *front, uint64_t size, bool has_place,
+    bool (*cache_cut)(struct dryi_cache *cache, uint64_t size, bool has_place,
                       dryi_block *block);
     /*
-     * While shared: a kept block of this front is free, not on the front but merged with what
+     * While shared: a kept block of this stream cache is free, not on the stream cache but merged with what
      * is beside it, and kept no more. False: as of put, or the place is needed as for a cut.
      */
-    bool (*front_merge)(struct dryi_front *front, dryi_block block, bool has_place);
+    bool (*cache_merge)(struct dryi_cache *cache, dryi_block block, bool has_place);
     /*
      * Let the caller keep the address of this block, which is in use. The address is kept while
-     * the block is used and while it lies on the front, until the block is lost or free leaves
-     * it elsewhere. False: the block cannot go to the front.
+     * the block is used and while it lies on the stream cache, until the block is lost or free leaves
+     * it elsewhere. False: the block cannot go to the stream cache.
      */
-    bool (*front_keep)(struct dryi_front *front, dryi_block block);
-    /* Does a kept block lie on a front? */
-    bool (*front_holds)(const void *self, dryi_block block);
+    bool (*cache_keep)(struct dryi_cache *cache, dryi_block block);
+    /* Does a kept block lie on a stream cache? */
+    bool (*cache_holds)(const void *self, dryi_block block);
     /*
-     * Count what happened at these fronts, 64 at most. Bit i of the result: something did at the
-     * i-th. A peak between two of these calls is exact if one front was used alone, else it is
-     * the sum of the fronts' own peaks: never too low, nor above what is reserved. A front that
+     * Count what happened at these stream caches, 64 at most. Bit i of the result: something did at the
+     * i-th. A peak between two of these calls is exact if one stream cache was used alone, else it is
+     * the sum of the stream caches' own peaks: never too low, nor above what is reserved. A stream cache that
      * has taken much asks for a balance, so peaks of bytes are too high by 1/64 of what is
      * reserved, or 2 MiB, at most: budgets grow by them.
      */
-    uint64_t (*front_balance)(void *self, struct dryi_front *const *fronts, size_t count);
-    void (*front_watch)(void *self, struct dryi_front_watcher watcher);
+    uint64_t (*cache_balance)(void *self, struct dryi_cache *const *caches, size_t count);
+    void (*cache_watch)(void *self, struct dryi_cache_watcher watcher);
 
     /*
      * The block in use that begins at this address, of those that were said to be found.
@@ -280,7 +280,8 @@ struct dryi_place_ops {
 struct dryi_place {
     const struct dryi_place_ops *ops;
     void *self;
-    uint64_t front_max; /* larger requests have no block on a front that is not shared */
+    uint64_t
+        cache_max; /* larger requests have no block on a stream cache that is not shared */
 };
 
 /*

@@ -458,7 +458,7 @@ dryi_pool_listen(struct dry_pool *pool)
     struct dryi_place_observer observer = {0};
     if (dryi_pool_is_heard(pool)) {
         observer = (struct dryi_place_observer){.event = on_event, .self = pool};
-        dryi_pool_fronts_close(pool);
+        dryi_pool_caches_close(pool);
     }
     pool->place.ops->set_observer(pool->place.self, observer);
 }

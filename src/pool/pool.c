@@ -22,8 +22,8 @@
 #include "place/torch/torch.h"
 #include "pool/history.h"
 #include "pool/pool_address.h"
+#include "pool/pool_cache.h"
 #include "pool/pool_device.h"
-#include "pool/pool_front.h"
 #include "pool/pool_lock.h"
 #include "pool/pool_stream.h"
 #include "pool/pool_view.h"
@@ -43,12 +43,12 @@ dry_pool_options_init(struct dry_pool_options *options)
     };
 }
 
-/* Told by the place, the pool and the block's front are locked: it is not kept any more. */
+/* Told by the place, the pool and the block's stream cache are locked: it is not kept any more. */
 static void
-front_lost(void *self, uint64_t stream, uint64_t address)
+cache_lost(void *self, uint64_t stream, uint64_t address)
 {
     struct dry_pool *pool = self;
-    dryi_pool_front_forget(pool, stream, address);
+    dryi_pool_cache_forget(pool, stream, address);
 }
 
 static enum dry_status
@@ -147,7 +147,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     p->asking = DRY_NONE;
     uint64_t free_bytes;
     p->device.ops->get_info(p->device.self, &free_bytes, &p->total_bytes);
-    dryi_pool_fronts_init(p);
+    dryi_pool_caches_init(p);
     dryi_map_init(&p->streams.index, &memory);
     dryi_lock_init(&p->lock);
     dryi_fork_mark_init(&p->fork);
@@ -162,9 +162,9 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     p->options = o;
     p->options.memory = NULL; /* copied; what these point to is the caller's */
     p->options.conf = p->options.compat = NULL;
-    if (p->place.ops->front_watch)
-        p->place.ops->front_watch(p->place.self,
-                                  (struct dryi_front_watcher){front_lost, p});
+    if (p->place.ops->cache_watch)
+        p->place.ops->cache_watch(p->place.self,
+                                  (struct dryi_cache_watcher){cache_lost, p});
     dryi_pool_listen(p);
     *pool = p;
     return DRY_OK;
@@ -226,7 +226,7 @@ dry_pool_destroy(struct dry_pool *pool)
         pool->scopes = scope->outer;
         dryi_memory_free(&pool->memory, scope, 1, sizeof *scope);
     }
-    dryi_pool_fronts_finish(pool);
+    dryi_pool_caches_finish(pool);
     dryi_map_finish(&pool->streams.index);
     struct dry_memory m = pool->memory;
     dryi_memory_free(&m, pool->streams.list, pool->streams.capacity,
@@ -255,30 +255,30 @@ slack_of(const struct wish *wish)
     return wish->alignment > DRYI_POOL_GRAIN ? wish->alignment - DRYI_POOL_GRAIN : 0;
 }
 
-/* May the block go back to its stream's front by itself? */
+/* May the block go back to its stream's stream cache by itself? */
 static bool
-is_kept(const struct dry_pool *pool, const struct dryi_pool_front *front,
+is_kept(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
         const struct wish *wish, dryi_block block)
 {
-    return front->front && wish->alignment == DRYI_POOL_GRAIN &&
-           (wish->size <= pool->place.front_max ||
-            dryi_pool_fronts_are_shared(&pool->fronts)) &&
-           pool->place.ops->front_keep(front->front, block);
+    return cache->at_place && wish->alignment == DRYI_POOL_GRAIN &&
+           (wish->size <= pool->place.cache_max ||
+            dryi_pool_caches_are_shared(&pool->caches)) &&
+           pool->place.ops->cache_keep(cache->at_place, block);
 }
 
 DRYI_ASIDE static void
 note_other_thread(struct dry_pool *pool, uint64_t number)
 {
-    const struct dryi_pool_fronts *f = &pool->fronts;
-    if (f->stream != number && f->thread != 0 && !dryi_pool_fronts_are_shared(f))
-        dryi_pool_fronts_share(pool);
+    const struct dryi_pool_caches *f = &pool->caches;
+    if (f->stream != number && f->thread != 0 && !dryi_pool_caches_are_shared(f))
+        dryi_pool_caches_share(pool);
 }
 
 /* Another thread than before, on another stream: they are to meet less. */
 static inline void
 note_thread(struct dry_pool *pool, uint64_t number)
 {
-    struct dryi_pool_fronts *f = &pool->fronts;
+    struct dryi_pool_caches *f = &pool->caches;
     uintptr_t thread = dryi_thread_self();
     if (f->thread != thread)
         note_other_thread(pool, number);
@@ -287,46 +287,46 @@ note_thread(struct dry_pool *pool, uint64_t number)
 }
 
 /*
- * The front of a stream that asked last, if nothing else has to be asked: nobody shares, and no
+ * The stream cache of a stream that asked last, if nothing else has to be asked: nobody shares, and no
  * pool or capture is begun.
  */
-static inline struct dryi_pool_front *
-front_at_hand(const struct dry_pool *pool, uint64_t stream)
+static inline struct dryi_pool_cache *
+cache_at_hand(const struct dry_pool *pool, uint64_t stream)
 {
-    struct dryi_pool_front *front = pool->fronts.last;
+    struct dryi_pool_cache *cache = pool->caches.last;
     bool is_its =
-        front && front->handle == stream &&
-        (!pool->has_stream_ids || front->stream == dryi_pool_number_of(pool, stream));
-    return is_its ? front : NULL;
+        cache && cache->handle == stream &&
+        (!pool->has_stream_ids || cache->stream == dryi_pool_number_of(pool, stream));
+    return is_its ? cache : NULL;
 }
 
 static inline enum dry_status
-attempt_at_hand(struct dry_pool *pool, struct dryi_pool_front *front, uint64_t size,
+attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t size,
                 uint32_t context, uint64_t *address)
 {
-    bool has_room = dryi_pool_table_reserve(&front->table);
+    bool has_room = dryi_pool_table_reserve(&cache->table);
     pool->asking = context;
-    struct dryi_front_block got;
-    enum dry_status status = dryi_paged_front_alloc(front->front, size, has_room, &got);
+    struct dryi_cache_block got;
+    enum dry_status status = dryi_paged_cache_alloc(cache->at_place, size, has_room, &got);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)
         return status;
     *address = got.address;
-    if (!got.is_known || size > pool->place.front_max)
-        note_thread(pool, front->stream);
+    if (!got.is_known || size > pool->place.cache_max)
+        note_thread(pool, cache->stream);
     if (!got.is_known)
-        dryi_pool_put(pool, front,
+        dryi_pool_put(pool, cache,
                       (struct dryi_pool_entry){got.address, got.block, got.is_kept});
     return DRY_OK;
 }
 
 /* Whatever alignment, and whatever the place has to ask about the stream. */
 static enum dry_status
-attempt_at_place(struct dry_pool *pool, struct dryi_pool_front *front,
+attempt_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
                  const struct wish *wish, uint64_t number, uint64_t *address)
 {
-    if (!dryi_pool_table_reserve(&front->table))
+    if (!dryi_pool_table_reserve(&cache->table))
         return DRY_ERR_MEMORY;
     struct dryi_pool_entry entry = {0};
     pool->asking = wish->context;
@@ -338,9 +338,9 @@ attempt_at_place(struct dry_pool *pool, struct dryi_pool_front *front,
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
     entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
-    entry.is_kept = is_kept(pool, front, wish, entry.block);
+    entry.is_kept = is_kept(pool, cache, wish, entry.block);
     note_thread(pool, number);
-    dryi_pool_put(pool, front, entry);
+    dryi_pool_put(pool, cache, entry);
     *address = entry.address;
     return DRY_OK;
 }
@@ -352,10 +352,10 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
     enum dry_status status = dryi_pool_stream_number(pool, wish->stream, &number);
     if (status != DRY_OK)
         return status;
-    struct dryi_pool_front *front = dryi_pool_front_find(pool, number, wish->stream);
-    if (front != pool->fronts.last || wish->alignment != DRYI_POOL_GRAIN)
-        return attempt_at_place(pool, front, wish, number, address);
-    status = attempt_at_hand(pool, front, wish->size, wish->context, address);
+    struct dryi_pool_cache *cache = dryi_pool_cache_find(pool, number, wish->stream);
+    if (cache != pool->caches.last || wish->alignment != DRYI_POOL_GRAIN)
+        return attempt_at_place(pool, cache, wish, number, address);
+    status = attempt_at_hand(pool, cache, wish->size, wish->context, address);
     if (status == DRY_OK)
         note_thread(pool, number); /* of what was known, too: it is not who asked last */
     return status;
@@ -424,7 +424,7 @@ alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address
 static enum dry_status
 alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
-    dryi_pool_lock_fronts(pool);
+    dryi_pool_lock_caches(pool);
     enum dry_status status = DRY_OK;
     if (pool->callback_count > 0)
         status = alloc_with_callbacks(pool, wish, address);
@@ -432,7 +432,7 @@ alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
         status = attempt(pool, wish, address);
     if (status != DRY_OK && pool->callback_count == 0)
         (void)dryi_pool_saw_oom(pool);
-    dryi_pool_unlock_fronts(pool);
+    dryi_pool_unlock_caches(pool);
     return status;
 }
 
@@ -462,10 +462,10 @@ alloc(struct dry_pool *pool, struct wish *wish, uint64_t *address)
     }
     if (wish->size >= SIZE_LIMIT)
         return DRY_ERR_ARGUMENT;
-    if (dryi_pool_fronts_are_shared(&pool->fronts) &&
+    if (dryi_pool_caches_are_shared(&pool->caches) &&
         wish->alignment == DRYI_POOL_GRAIN &&
-        (dryi_pool_front_alloc(pool, wish->size, wish->stream, address) ||
-         dryi_pool_front_cut(pool, wish->size, wish->stream, address)))
+        (dryi_pool_cache_alloc(pool, wish->size, wish->stream, address) ||
+         dryi_pool_cache_cut(pool, wish->size, wish->stream, address)))
         return DRY_OK;
     if (atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed))
         return alloc_asking(pool, wish, address);
@@ -480,7 +480,7 @@ static inline bool
 is_plain(const struct dry_pool *pool, uint64_t size)
 {
     return !dryi_fork_mark_is_child(&pool->fork) && size - 1 < SIZE_LIMIT - 1 &&
-           !dryi_pool_fronts_are_shared(&pool->fronts) &&
+           !dryi_pool_caches_are_shared(&pool->caches) &&
            !atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
 }
 
@@ -506,9 +506,9 @@ dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *
         return alloc_not_plain(pool, size, stream, address);
     dryi_lock_take(&pool->lock);
     enum dry_status status;
-    struct dryi_pool_front *front = front_at_hand(pool, stream);
-    if (front && pool->callback_count == 0) {
-        status = attempt_at_hand(pool, front, size, DRY_NONE, address);
+    struct dryi_pool_cache *cache = cache_at_hand(pool, stream);
+    if (cache && pool->callback_count == 0) {
+        status = attempt_at_hand(pool, cache, size, DRY_NONE, address);
         if (status != DRY_OK)
             (void)dryi_pool_saw_oom(pool);
     } else {
@@ -532,13 +532,13 @@ dry_pool_alloc_aligned(struct dry_pool *pool, uint64_t size, uint64_t alignment,
 
 /* --- blocks in use ------------------------------------------------------------------------ */
 
-/* A block that is kept on its front keeps its slot. */
+/* A block that is kept on its stream cache keeps its slot. */
 static enum dry_status
 give_back(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
     enum dry_status status = pool->place.ops->free(pool->place.self, found->slot->block);
     if (status == DRY_OK && dryi_pool_slot_is_used(pool, found->slot))
-        dryi_pool_table_remove(&found->front->table, found->slot);
+        dryi_pool_table_remove(&found->cache->table, found->slot);
     return status;
 }
 
@@ -547,7 +547,7 @@ static inline enum dry_status
 free_kept(struct dry_pool *pool, uint64_t address)
 {
     struct dryi_pool_found found = dryi_pool_seek(pool, address);
-    if (dryi_pool_front_free_alone(pool, &found))
+    if (dryi_pool_cache_free_alone(pool, &found))
         return DRY_OK;
     bool is_used = found.slot && dryi_pool_slot_is_used(pool, found.slot);
     return is_used ? give_back(pool, &found) : DRY_ERR_ARGUMENT;
@@ -595,8 +595,8 @@ free_not_plain(struct dry_pool *pool, uint64_t address)
         return DRY_ERR_UNSUPPORTED;
     if (address == 0)
         return DRY_OK;
-    if (dryi_pool_fronts_are_shared(&pool->fronts) &&
-        (dryi_pool_front_free(pool, address) || dryi_pool_front_merge(pool, address)))
+    if (dryi_pool_caches_are_shared(&pool->caches) &&
+        (dryi_pool_cache_free(pool, address) || dryi_pool_cache_merge(pool, address)))
         return DRY_OK;
     if (atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
         return free_asking(pool, address);
@@ -607,7 +607,7 @@ DRYI_FLAT enum dry_status
 dry_pool_free(struct dry_pool *pool, uint64_t address)
 {
     if (dryi_fork_mark_is_child(&pool->fork) || address == 0 ||
-        dryi_pool_fronts_are_shared(&pool->fronts) ||
+        dryi_pool_caches_are_shared(&pool->caches) ||
         atomic_load_explicit(&pool->asks_free, memory_order_relaxed))
         return free_not_plain(pool, address);
     return free_locked(pool, address);

@@ -8,9 +8,9 @@ struct dryi_pool_found
 dryi_pool_seek_further(struct dry_pool *pool, uint64_t address)
 {
     struct dryi_pool_found found = {0};
-    for (uint32_t i = 0; i <= pool->fronts.count && !found.slot; i++)
-        found = dryi_pool_seek_at(pool->fronts.all[i], address);
+    for (uint32_t i = 0; i <= pool->caches.count && !found.slot; i++)
+        found = dryi_pool_seek_at(pool->caches.all[i], address);
     if (found.slot)
-        dryi_pool_note(pool, address, found.front);
+        dryi_pool_note(pool, address, found.cache);
     return found;
 }

@@ -3,11 +3,11 @@
 #define DRYI_POOL_ADDRESS_H
 
 /*
- * Addresses to blocks. Each front has a table of its own (pool_table.h). A hint, which addresses
- * near to each other share, guesses which table to ask. A table is read and written with its front
+ * Addresses to blocks. Each stream cache has a table of its own (pool_table.h). A hint, which addresses
+ * near to each other share, guesses which table to ask. A table is read and written with its stream cache
  * locked, or with all locked ("all": dryi_pool_lock()).
  *
- * Cost: one probe if the hint is right, else one for each front.
+ * Cost: one probe if the hint is right, else one for each stream cache.
  */
 
 #include "base/bits.h"
@@ -17,60 +17,60 @@
 /* The place where an address stands. */
 struct dryi_pool_found {
     struct dryi_pool_slot *slot; /* NULL: nowhere */
-    struct dryi_pool_front *front;
+    struct dryi_pool_cache *cache;
 };
 
 static inline _Atomic uint8_t *
 dryi_pool_hint(struct dry_pool *pool, uint64_t address)
 {
-    return &pool->fronts
+    return &pool->caches
                 .hints[dryi_spread(address >> DRYI_POOL_HINT_SHIFT, DRYI_POOL_HINT_BITS)];
 }
 
 static inline void
-dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_front *front)
+dryi_pool_note_hint(_Atomic uint8_t *hint, const struct dryi_pool_cache *cache)
 {
-    uint8_t number = (uint8_t)front->number;
+    uint8_t number = (uint8_t)cache->number;
     if (atomic_load_explicit(hint, memory_order_relaxed) != number)
         atomic_store_explicit(hint, number, memory_order_release);
 }
 
-static inline struct dryi_pool_front *
+static inline struct dryi_pool_cache *
 dryi_pool_hinted(const struct dry_pool *pool, const _Atomic uint8_t *hint)
 {
-    return pool->fronts.all[atomic_load_explicit(hint, memory_order_acquire)];
+    return pool->caches.all[atomic_load_explicit(hint, memory_order_acquire)];
 }
 
 /*
  * Note where an address stands. Hints are asked for only if there are several tables. Requires
- * the lock of the front, or all.
+ * the lock of the stream cache, or all.
  */
 static inline void
 dryi_pool_note(struct dry_pool *pool, uint64_t address,
-               const struct dryi_pool_front *front)
+               const struct dryi_pool_cache *cache)
 {
-    if (pool->fronts.count > 1)
-        dryi_pool_note_hint(dryi_pool_hint(pool, address), front);
+    if (pool->caches.count > 1)
+        dryi_pool_note_hint(dryi_pool_hint(pool, address), cache);
 }
 
-static inline struct dryi_pool_front *
+static inline struct dryi_pool_cache *
 dryi_pool_guess(struct dry_pool *pool, uint64_t address)
 {
-    return pool->fronts.count == 1
-               ? pool->fronts.all[1]
+    return pool->caches.count == 1
+               ? pool->caches.all[1]
                : dryi_pool_hinted(pool, dryi_pool_hint(pool, address));
 }
 
 static inline struct dryi_pool_found
-dryi_pool_seek_at(struct dryi_pool_front *front, uint64_t address)
+dryi_pool_seek_at(struct dryi_pool_cache *cache, uint64_t address)
 {
-    return (struct dryi_pool_found){dryi_pool_table_seek(&front->table, address), front};
+    return (struct dryi_pool_found){dryi_pool_table_seek(&cache->table, address), cache};
 }
 
 /* Look through all tables, after the hint did not lead there. Requires all locked. */
 struct dryi_pool_found dryi_pool_seek_further(struct dry_pool *pool, uint64_t address);
 
-/* Find the address of a block in use, or on a front. Requires all locked. */
+/* Find the address of a block in use, or on a stream cache. Requires all locked. */
 static inline struct dryi_pool_found
 dryi_pool_seek(struct dry_pool *pool, uint64_t address)
 {
@@ -79,21 +79,21 @@ dryi_pool_seek(struct dry_pool *pool, uint64_t address)
     return found.slot ? found : dryi_pool_seek_further(pool, address);
 }
 
-/* Enter an address. Requires room in the front's table. */
+/* Enter an address. Requires room in the stream cache's table. */
 static inline void
-dryi_pool_put(struct dry_pool *pool, struct dryi_pool_front *front,
+dryi_pool_put(struct dry_pool *pool, struct dryi_pool_cache *cache,
               struct dryi_pool_entry entry)
 {
-    dryi_pool_table_put(&front->table, entry);
-    dryi_pool_note(pool, entry.address, front);
+    dryi_pool_table_put(&cache->table, entry);
+    dryi_pool_note(pool, entry.address, cache);
 }
 
-/* Is the slot's block in use, or one of ours no more? If not, it lies on its front. */
+/* Is the slot's block in use, or one of ours no more? If not, it lies on its stream cache. */
 static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
     return !dryi_pool_slot_is_kept(slot) ||
-           !pool->place.ops->front_holds(pool->place.self, slot->block);
+           !pool->place.ops->cache_holds(pool->place.self, slot->block);
 }
 
 /* Does the place find blocks by their addresses itself? No table has the ones it finds. */

@@ -3,50 +3,50 @@
 #define DRYI_POOL_LOCK_H
 
 /*
- * The lock of a pool. While the pool is shared (pool_front.h) it is one lock and the locks of all
- * open fronts: taking both makes the place, the fronts and the pool this thread's.
+ * The lock of a pool. While the pool is shared (pool_cache.h) it is one lock and the locks of all
+ * open stream caches: taking both makes the place, the stream caches and the pool this thread's.
  */
 
 #include "os/fork.h"
 #include "os/lock.h"
 #include "pool/pool_state.h"
 
-/* A front is closed once the pool was locked so often since it was used. */
+/* A stream cache is closed once the pool was locked so often since it was used. */
 #define DRYI_POOL_IDLE_MAX 16384
 
-void dryi_pool_fronts_lock(struct dry_pool *pool);
-void dryi_pool_fronts_unlock(struct dry_pool *pool);
+void dryi_pool_caches_lock(struct dry_pool *pool);
+void dryi_pool_caches_unlock(struct dry_pool *pool);
 
-/* Take the locks of the open fronts. Requires the pool's lock. */
+/* Take the locks of the open stream caches. Requires the pool's lock. */
 static inline void
-dryi_pool_lock_fronts(struct dry_pool *pool)
+dryi_pool_lock_caches(struct dry_pool *pool)
 {
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_lock(pool);
+    if (dryi_pool_caches_are_shared(&pool->caches))
+        dryi_pool_caches_lock(pool);
 }
 
 static inline void
-dryi_pool_unlock_fronts(struct dry_pool *pool)
+dryi_pool_unlock_caches(struct dry_pool *pool)
 {
-    if (dryi_pool_fronts_are_shared(&pool->fronts))
-        dryi_pool_fronts_unlock(pool);
+    if (dryi_pool_caches_are_shared(&pool->caches))
+        dryi_pool_caches_unlock(pool);
 }
 
 /*
- * Take all locks: the place, all fronts and the rest of the pool are this thread's. The counts of
- * the fronts are added up.
+ * Take all locks: the place, all stream caches and the rest of the pool are this thread's. The counts of
+ * the stream caches are added up.
  */
 static inline void
 dryi_pool_lock(struct dry_pool *pool)
 {
     dryi_lock_take(&pool->lock);
-    dryi_pool_lock_fronts(pool);
+    dryi_pool_lock_caches(pool);
 }
 
 static inline void
 dryi_pool_unlock(struct dry_pool *pool)
 {
-    dryi_pool_unlock_fronts(pool);
+    dryi_pool_unlock_caches(pool);
     dryi_lock_give(&pool->lock);
 }
 
@@ -70,8 +70,8 @@ dryi_pool_leave(struct dry_pool *pool)
 /* Everything below: with the pool locked. */
 
 /* Share the pool from now on, if it can be. */
-void dryi_pool_fronts_share(struct dry_pool *pool);
-/* Close all fronts, and end the sharing. */
-void dryi_pool_fronts_close(struct dry_pool *pool);
+void dryi_pool_caches_share(struct dry_pool *pool);
+/* Close all stream caches, and end the sharing. */
+void dryi_pool_caches_close(struct dry_pool *pool);
 
 #endif

@@ -144,7 +144,7 @@ dry_pool_begin_private(struct dry_pool *pool, struct dry_pool_id id,
     if (status != DRY_OK)
         return status;
     struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_fronts_close(pool); /* each request is asked about */
+    dryi_pool_caches_close(pool); /* each request is asked about */
     status = DRY_ERR_MEMORY;
     if (scope) {
         scope->id = (struct dryi_pool_id){id.a, id.b};
@@ -177,7 +177,7 @@ dry_pool_begin_capture(struct dry_pool *pool, const struct dry_stream_filter *fi
     if (status != DRY_OK)
         return status;
     struct dryi_pool_scope *scope = make_scope(pool, filter);
-    dryi_pool_fronts_close(pool); /* each request is asked about */
+    dryi_pool_caches_close(pool); /* each request is asked about */
     status = DRY_ERR_MEMORY;
     if (scope) {
         scope->is_capture = true;

@@ -6,10 +6,10 @@
  * The nouns of a pool, for its files. Each file has its functions in a header of its name:
  *
  *     pool           a pool's life, and its blocks
- *     pool_lock      the lock, with those of the fronts
+ *     pool_lock      the lock, with those of the stream caches
  *     pool_address   addresses to blocks
  *     pool_stream    streams by number
- *     pool_front     requests beside the lock
+ *     pool_cache     requests beside the lock
  *     pool_private   private pools, captures
  *     pool_limit     limits, cached memory, callbacks
  *     pool_view      statistics, walk, check
@@ -17,7 +17,7 @@
  *     history        events, who asked
  *
  * A pool is a place with a lock. Everything of it is read and written with the pool locked,
- * but what create sets for ever, what is marked atomic, and what fronts say of themselves.
+ * but what create sets for ever, what is marked atomic, and what stream caches say of themselves.
  */
 
 #include <stdatomic.h>
@@ -52,19 +52,19 @@ struct dryi_pool_scope {
     struct dryi_pool_scope *outer;
 };
 
-/* Streams with a front of a pool; others go without, or take one long unused. */
-#define DRYI_POOL_FRONTS 64u
+/* Streams with a stream cache of a pool; others go without, or take one long unused. */
+#define DRYI_POOL_CACHES 64u
 
-struct dryi_pool_front {
+struct dryi_pool_cache {
     struct dryi_lock lock;
     bool is_open;
-    uint32_t number;         /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
-    uint32_t idle;           /* locked so often without having been used */
-    uint32_t beside;         /* so often for a cut or a merge, since all fronts were */
-    _Atomic uint64_t stream; /* as the place knows it */
-    uint64_t found_at;       /* when it was found last, counted in finds */
-    uint64_t handle;         /* as the program does */
-    struct dryi_front *front;     /* NULL: of number 0, which is never open */
+    uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
+    uint32_t idle;   /* locked so often without having been used */
+    uint32_t beside; /* so often for a cut or a merge, since all stream caches were */
+    _Atomic uint64_t stream;      /* as the place knows it */
+    uint64_t found_at;            /* when it was found last, counted in finds */
+    uint64_t handle;              /* as the program does */
+    struct dryi_cache *at_place;  /* NULL: of number 0, which is never open */
     struct dryi_pool_table table; /* of the stream's blocks */
     char apart[DRYI_APART];       /* no line of the cache holds two */
 };
@@ -73,27 +73,27 @@ struct dryi_pool_front {
 #define DRYI_POOL_THREAD_BITS 10u
 #define DRYI_POOL_HINT_SHIFT 12u /* blocks so near to each other have one hint */
 
-struct dryi_pool_fronts {
+struct dryi_pool_caches {
     /* Asked without the lock, changed with it. */
     atomic_bool is_shared;
-    _Atomic(struct dryi_pool_front *) by_stream[2 * DRYI_POOL_FRONTS]; /* hashed */
-    struct dryi_pool_front *all[DRYI_POOL_FRONTS + 1];                 /* by number */
-    struct dryi_pool_front others;                                     /* number 0 */
-    /* Guesses, by address and by thread, both hashed: numbers of fronts; 0: none. */
+    _Atomic(struct dryi_pool_cache *) by_stream[2 * DRYI_POOL_CACHES]; /* hashed */
+    struct dryi_pool_cache *all[DRYI_POOL_CACHES + 1];                 /* by number */
+    struct dryi_pool_cache others;                                     /* number 0 */
+    /* Guesses, by address and by thread, both hashed: numbers of stream caches; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
     char apart[DRYI_APART];
     /* The last request that took the lock, small ones whose address was known left out. */
     uint64_t stream;
     uintptr_t thread; /* and who asked */
-    /* The front of that stream; NULL: unknown, or each request has to be asked about. */
-    struct dryi_pool_front *last;
+    /* The stream cache of that stream; NULL: unknown, or each request has to be asked about. */
+    struct dryi_pool_cache *last;
     uint32_t count;
     uint64_t finds, misses; /* misses: of streams that have none */
-    uint32_t turn;          /* the front that was looked at last for one that is idle */
+    uint32_t turn; /* the stream cache that was looked at last for one that is idle */
     /* The open ones, in two arrays alike. */
-    struct dryi_pool_front *open[DRYI_POOL_FRONTS];
-    struct dryi_front *open_fronts[DRYI_POOL_FRONTS];
+    struct dryi_pool_cache *open[DRYI_POOL_CACHES];
+    struct dryi_cache *open_caches[DRYI_POOL_CACHES];
     uint32_t open_count;
     uint32_t alone; /* the pool was locked so often with one open at most */
 };
@@ -128,7 +128,7 @@ struct dry_pool {
 
     struct dryi_place place;
     atomic_bool asks_alloc, asks_free; /* ask for a context before the lock is taken */
-    struct dryi_pool_fronts fronts;
+    struct dryi_pool_caches caches;
 
     struct dryi_lock lock; /* see dryi_pool_lock */
     struct dryi_pool_streams streams;
@@ -157,9 +157,9 @@ struct dry_pool {
 };
 
 static inline bool
-dryi_pool_fronts_are_shared(const struct dryi_pool_fronts *fronts)
+dryi_pool_caches_are_shared(const struct dryi_pool_caches *caches)
 {
-    return atomic_load_explicit(&fronts->is_shared, memory_order_relaxed);
+    return atomic_load_explicit(&caches->is_shared, memory_order_relaxed);
 }
 
 /* Does somebody listen to events? */

@@ -10,11 +10,11 @@
  * first empty slot. The table grows before anything else of a request is done, by doubling: a
  * table of n blocks has been copied less than twice for each. A free takes no memory.
  *
- * A slot is of a block in use, or of one that is kept on a front (place/place.h): the block
- * says which, and the slot whether its front keeps it. So alloc and free of what fronts hold
+ * A slot is of a block in use, or of one that is kept on a stream cache (place/place.h): the block
+ * says which, and the slot whether its stream cache keeps it. So alloc and free of what stream caches hold
  * read the table and write nothing.
  *
- * Each stream with a front has a table of its own (pool_front.h): threads on streams of their
+ * Each stream with a stream cache has a table of its own (pool_cache.h): threads on streams of their
  * own do not meet in its lines. Threads: one at a time.
  */
 
@@ -44,7 +44,7 @@ struct dryi_pool_table {
 struct dryi_pool_entry {
     uint64_t address; /* a multiple of 512 */
     uint32_t block;   /* the place's handle */
-    bool is_kept;     /* by its front */
+    bool is_kept;     /* by its stream cache */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
@@ -109,7 +109,7 @@ dryi_pool_table_seek(const struct dryi_pool_table *table, uint64_t address)
     return slot->key ? slot : NULL;
 }
 
-/* Room was reserved. A slot the address has, of a block that was on a front, becomes this. */
+/* Room was reserved. A slot the address has, of a block that was on a stream cache, becomes this. */
 static inline void
 dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
 {

@@ -449,7 +449,7 @@ count_used(void *visitor, const struct dryi_segment_info *segment,
     return DRY_OK;
 }
 
-/* Each slot is found, and leads to a block in use, or one on a front, that begins there. */
+/* Each slot is found, and leads to a block in use, or one on a stream cache, that begins there. */
 static const char *
 check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
@@ -466,7 +466,7 @@ check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
     return NULL;
 }
 
-/* The counts of blocks in tables: in use, or on a front. */
+/* The counts of blocks in tables: in use, or on a stream cache. */
 struct held {
     size_t used, resting;
 };
@@ -497,8 +497,8 @@ check_tables(struct dry_pool *pool, struct dry_error *err)
 {
     struct held held = {0};
     enum dry_status status = DRY_OK;
-    for (uint32_t i = 0; i <= pool->fronts.count && status == DRY_OK; i++)
-        status = check_table(pool, &pool->fronts.all[i]->table, &held, err);
+    for (uint32_t i = 0; i <= pool->caches.count && status == DRY_OK; i++)
+        status = check_table(pool, &pool->caches.all[i]->table, &held, err);
     if (status != DRY_OK)
         return status;
     struct used used = {.pool = pool};

@@ -29,7 +29,7 @@ paged_destroy(void *self)
     dryi_paged_segments_finish(p);
     dryi_paged_finder_finish(p);
     struct dry_memory m = p->memory;
-    dryi_paged_fronts_finish(p);
+    dryi_paged_caches_finish(p);
     dryi_paged_lists_finish(p);
     dryi_memory_free(&m, p->block_memory, p->block_bytes, 1);
     dryi_memory_free(&m, p->arenas, p->arena_capacity, sizeof *p->arenas);
@@ -108,7 +108,7 @@ init_maps(struct dryi_paged *p)
     p->dead.first = p->dead_segment = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = p->first_fence = p->first_fronted = NONE;
+    p->last_stream = p->first_fence = p->first_cached = NONE;
     p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
     p->plan.segment = NONE;
     p->block_count = 1; /* NIL has none */
@@ -141,8 +141,8 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     bool small = arena_is_small(r->arena);
-    if (!r->is_at_front)
-        dryi_paged_front_forget(p, b);
+    if (!r->is_at_cache)
+        dryi_paged_cache_forget(p, b);
     b->state = BLOCK_USED;
     b->uses = NONE;
     b->requested = r->size;
@@ -162,7 +162,7 @@ static enum dry_status
 prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
 {
     r->size = size;
-    r->has_ticket = r->is_at_front = false;
+    r->has_ticket = r->is_at_cache = false;
     r->bytes = bytes_of(size);
     r->stream = dryi_paged_stream_index(p, stream);
     if (r->stream == NONE || !dryi_paged_block_reserve(p, 0))
@@ -173,12 +173,12 @@ prepare(struct dryi_paged *p, uint64_t size, uint64_t stream, struct request *r)
     return r->list == NONE ? DRY_ERR_MEMORY : DRY_OK;
 }
 
-/* From the front of its size, else the best of the stream's own free list. */
+/* From the stream cache of its size, else the best of the stream's own free list. */
 static inline uint32_t
 take_hit(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
-    uint32_t top = dryi_paged_front_take_top(p, s, r->bytes);
+    uint32_t top = dryi_paged_cache_take_top(p, s, r->bytes);
     if (top != NONE)
         return top;
     if (p->is_full && !arena_is_small(r->arena) && dryi_paged_is_tight(p))
@@ -247,21 +247,21 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 
 /* The same with its free lists at hand. */
 DRYI_FLAT DRYI_ASIDE static enum dry_status
-serve_front(struct dryi_front *front, uint64_t size, bool has_room,
-            struct dryi_front_block *got)
+serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
+            struct dryi_cache_block *got)
 {
-    struct dryi_paged *p = front->place;
+    struct dryi_paged *p = cache->place;
     if (size >= REQUEST_LIMIT)
         return DRY_ERR_ARGUMENT;
     if (!has_room || !dryi_paged_block_reserve(p, 0))
         return DRY_ERR_MEMORY;
     struct request r = {.size = size,
                         .bytes = bytes_of(size),
-                        .stream = front->stream,
+                        .stream = cache->stream,
                         .heir = NONE,
-                        .is_at_front = true};
+                        .is_at_cache = true};
     r.arena = r.bytes <= p->conf.small_max;
-    r.list = front->list_ids[r.arena];
+    r.list = cache->list_ids[r.arena];
     enum dry_status status = serve(p, &r, &got->block);
     if (status != DRY_OK)
         return status;
@@ -273,27 +273,27 @@ serve_front(struct dryi_front *front, uint64_t size, bool has_room,
         return DRY_OK;
     }
     got->is_known = b->known == KNOWN_KEPT;
-    got->is_kept = dryi_paged_front_keep(front, got->block);
+    got->is_kept = dryi_paged_cache_keep(cache, got->block);
     return DRY_OK;
 }
 
 /* What is known is handed out as it is, unless every request must be looked at. */
 enum dry_status
-dryi_paged_front_alloc(struct dryi_front *front, uint64_t size, bool has_room,
-                       struct dryi_front_block *got)
+dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
+                       struct dryi_cache_block *got)
 {
-    struct dryi_paged *p = front->place;
-    struct free_list *s = front->lists[1];
+    struct dryi_paged *p = cache->place;
+    struct free_list *s = cache->lists[1];
     size_t slot = (size_t)(bytes_of(size) >> GRAIN_SHIFT);
-    if (slot >= s->front_count || p->observer.event || p->waiting_uses > 0 ||
+    if (slot >= s->stack_count || p->observer.event || p->waiting_uses > 0 ||
         p->first_held != NONE)
-        return serve_front(front, size, has_room, got);
-    uint32_t block = dryi_paged_front_take_known(p, s, slot, size);
+        return serve_cache(cache, size, has_room, got);
+    uint32_t block = dryi_paged_cache_take_known(p, s, slot, size);
     if (block == NONE)
-        return serve_front(front, size, has_room, got);
+        return serve_cache(cache, size, has_room, got);
     p->requests++;
     tally_taken(p->tallies, true, bytes_of(size), size);
-    *got = (struct dryi_front_block){p->blocks[block].addr, block, true, true};
+    *got = (struct dryi_cache_block){p->blocks[block].addr, block, true, true};
     return DRY_OK;
 }
 
@@ -357,19 +357,19 @@ static const struct dryi_place_ops paged_ops = {
     .restore_pool = dryi_paged_restore_pool,
     .begin_capture = dryi_paged_begin_capture,
     .end_capture = dryi_paged_end_capture,
-    .front_ask = dryi_paged_front_ask,
-    .front_flush = dryi_paged_front_flush,
-    .front_return = dryi_paged_front_return,
-    .front_share = dryi_paged_front_share,
-    .front_take = dryi_paged_front_take,
-    .front_put = dryi_paged_front_put,
-    .front_cut = dryi_paged_front_cut,
-    .front_merge = dryi_paged_front_merge,
-    .front_keep = dryi_paged_front_keep,
-    .front_holds = dryi_paged_front_holds,
+    .cache_ask = dryi_paged_cache_ask,
+    .cache_flush = dryi_paged_cache_flush,
+    .cache_return = dryi_paged_cache_return,
+    .cache_share = dryi_paged_cache_share,
+    .cache_take = dryi_paged_cache_take,
+    .cache_put = dryi_paged_cache_put,
+    .cache_cut = dryi_paged_cache_cut,
+    .cache_merge = dryi_paged_cache_merge,
+    .cache_keep = dryi_paged_cache_keep,
+    .cache_holds = dryi_paged_cache_holds,
     .find = dryi_paged_find,
-    .front_balance = dryi_paged_front_balance,
-    .front_watch = dryi_paged_front_watch,
+    .cache_balance = dryi_paged_cache_balance,
+    .cache_watch = dryi_paged_cache_watch,
     .get_address = paged_get_address,
     .get_block = dryi_paged_get_block,
     .get_stats = dryi_paged_get_stats,
@@ -418,6 +418,6 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     }
     p->pools[0].users = 1;
     *place = (struct dryi_place){
-        .ops = &paged_ops, .self = p, .front_max = p->conf.small_max & ~(GRAIN - 1)};
+        .ops = &paged_ops, .self = p, .cache_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;
 }

@@ -17,12 +17,12 @@
  * done when an event of that epoch has passed.
  *
  * A request is rounded to 512 bytes and served
- *   1  small: from the front, exact-size stacks of the arena and stream (last in, first out;
+ *   1  small: from the stream cache, exact-size stacks of the arena and stream (last in, first out;
  *      at most 1024 blocks of a free list); large too, of sizes that repeat, while threads share
- *      the fronts (place.h)
+ *      the stream caches (place.h)
  *   2  from the stream's own free list: bins of 32 octaves by 32, the first that fits among 16 blocks
  *      of the own bin, else of the lowest bin above
- *   3  from the shared free list, once more after the fronts were flushed: the own ones until it is
+ *   3  from the shared free list, once more after the stream caches were flushed: the own ones until it is
  *      enough, then all
  *   4  from another stream's free list, where the order is known, then where an event has passed
  *   5  by mapping pages under a hole, chosen to need the fewest: free pages of ours first, then
@@ -55,7 +55,7 @@
  * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
  * are no events until pages have to be moved; then one event serves all that was freed before.
  * A block of another free list is merged with a neighbour once its uses are over; while threads share
- * the fronts, only where all of them are held, now and then before pages are asked for. Between two
+ * the stream caches, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
  * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
  * one's (paged_gone.c): what is kept is for as many streams as there are with something. A free list of
@@ -77,7 +77,7 @@
  *       the step that the plan has in its place, and is known by it
  *   P9  fences lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
- *   P10 only what is in use, on a front or waiting for its heir is known by its address, and
+ *   P10 only what is in use, on a stream cache or waiting for its heir is known by its address, and
  *       the address of what is said to be found leads to it
  *   P11 a pool is found by its id; those that nobody uses are on one list, those that are gone
  *       on another
@@ -163,21 +163,21 @@ DRY_CHECK_RESULT enum dry_status dryi_paged_create(
  * pool's own two calls (a fiftieth of a pair's time).
  */
 
-struct dryi_front_block {
+struct dryi_cache_block {
     uint64_t address;
     dryi_block block;
-    bool is_kept;  /* by its front, as front_keep says */
+    bool is_kept;  /* by its stream cache, as cache_keep says */
     bool is_known; /* and was before: the caller has its address; or it is found by it */
 };
 
 /*
- * While not shared, with no pool or capture begun: alloc for the front's stream, of at least one
+ * While not shared, with no pool or capture begun: alloc for the stream cache's stream, of at least one
  * byte, and what could be kept of what it found. Without room for it with the caller: a small
  * block that is known already, or DRY_ERR_MEMORY.
  */
-enum dry_status dryi_paged_front_alloc(struct dryi_front *front, uint64_t size,
-                                       bool has_room, struct dryi_front_block *got);
-/* As free of the block that begins there. ARGUMENT: none of those that front_alloc says are found. */
+enum dry_status dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size,
+                                       bool has_room, struct dryi_cache_block *got);
+/* As free of the block that begins there. ARGUMENT: none of those that cache_alloc says are found. */
 enum dry_status dryi_paged_free_found(void *self, uint64_t address);
 
 #endif

@@ -171,7 +171,7 @@ waits_for_capture(const struct dryi_paged *p, const struct block *b)
 
 /*
  * As may_merge, of blocks of two free lists: only when all uses of the other one are over, for its
- * epoch means nothing on ours. While others are at their fronts theirs is not ours to look at.
+ * epoch means nothing on ours. While others are at their stream caches theirs is not ours to look at.
  */
 DRYI_ASIDE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,

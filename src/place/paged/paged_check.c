@@ -14,7 +14,7 @@ struct sums {
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
     uint32_t *by_list; /* blocks of each */
-    uint32_t blocks, shelved, fronts, waiting, fences, pending_uses;
+    uint32_t blocks, shelved, caches, waiting, fences, pending_uses;
 };
 
 static const char *
@@ -37,9 +37,9 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
         b->list == n->list)
         return "P2: two free neighbours of one free list";
-    if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_FRONT &&
+    if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_CACHED &&
         b->state != BLOCK_HEIR)
-        return "P10: known blocks are used, on a front or wait for an heir";
+        return "P10: known blocks are used, on a stream cache or wait for an heir";
     if (b->known == KNOWN_FOUND && b->state == BLOCK_USED &&
         (addr - p->finder.range.addr >= p->finder.range.size ||
          dryi_paged_find(p, addr) != block))
@@ -100,7 +100,7 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     bool small = arena_is_small(p->lists[b->list]->arena);
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
-    sums->fronts += b->state == BLOCK_FRONT;
+    sums->caches += b->state == BLOCK_CACHED;
     sums->waiting += b->state == BLOCK_HEIR;
     if (b->state != BLOCK_HOLE)
         sums->mapped_bytes[small] += size;
@@ -164,24 +164,24 @@ check_bin(const struct dryi_paged *p, uint32_t list, uint32_t bin, uint32_t *cou
     return NULL;
 }
 
-/* Each block of a front is of its size, and on one front. */
+/* Each block of a stream cache is of its size, and on one stream cache. */
 static const char *
-check_fronts(const struct dryi_paged *p, uint32_t list, uint32_t *count)
+check_caches(const struct dryi_paged *p, uint32_t list, uint32_t *count)
 {
     const struct free_list *s = p->lists[list];
     uint32_t before = *count;
-    if (s->front_blocks > 0 && !s->is_fronted)
-        return "P3: a free list with blocks on its front is known";
-    for (size_t i = 0; i < s->front_count; i++) {
-        for (uint32_t at = s->fronts[i]; at != NONE; at = p->blocks[at].bin_next) {
+    if (s->stacked > 0 && !s->is_cached)
+        return "P3: a free list with blocks on its stream cache is known";
+    for (size_t i = 0; i < s->stack_count; i++) {
+        for (uint32_t at = s->stacks[i]; at != NONE; at = p->blocks[at].bin_next) {
             const struct block *b = &p->blocks[at];
-            if (b->state != BLOCK_FRONT || b->list != list ||
-                front_slot(s, b->size) != i || b->size != p->blocks[s->fronts[i]].size ||
-                ++*count - before > s->front_blocks)
-                return "P3: a front holds free blocks of its free list and size";
+            if (b->state != BLOCK_CACHED || b->list != list ||
+                stack_slot(s, b->size) != i || b->size != p->blocks[s->stacks[i]].size ||
+                ++*count - before > s->stacked)
+                return "P3: a stream cache holds free blocks of its free list and size";
         }
     }
-    return *count - before == s->front_blocks ? NULL : "P3: fronts are counted";
+    return *count - before == s->stacked ? NULL : "P3: stream caches are counted";
 }
 
 static bool
@@ -303,19 +303,20 @@ check_pools(const struct dryi_paged *p)
 }
 
 static const char *
-check_fronted(const struct dryi_paged *p)
+check_cached(const struct dryi_paged *p)
 {
-    uint32_t listed = 0, fronted = 0, last = NONE;
+    uint32_t listed = 0, cached = 0, last = NONE;
     for (uint32_t i = 0; i < p->list_count; i++)
-        fronted += p->lists[i] && p->lists[i]->is_fronted;
-    for (uint32_t at = p->first_fronted; at != NONE; at = p->lists[at]->next_fronted) {
+        cached += p->lists[i] && p->lists[i]->is_cached;
+    for (uint32_t at = p->first_cached; at != NONE; at = p->lists[at]->next_cached) {
         const struct free_list *s = p->lists[at];
-        if (!s->is_fronted || s->prev_fronted != last || ++listed > fronted)
+        if (!s->is_cached || s->prev_cached != last || ++listed > cached)
             break;
         last = at;
     }
-    return listed == fronted ? NULL
-                             : "P3: a free list with a front is on the list of those";
+    return listed == cached
+               ? NULL
+               : "P3: a free list with a stream cache is on the list of those";
 }
 
 /* The free lists of a list: how many, NONE where it does not hold together. */
@@ -389,7 +390,7 @@ static const char *
 check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
 {
     const char *broken = NULL;
-    uint32_t shelved = 0, fronts = 0;
+    uint32_t shelved = 0, caches = 0;
     for (uint32_t i = 0; i < p->segment_slots && !broken; i++) {
         if (p->segments[i].live)
             broken = check_segment(p, &p->segments[i], sums, seen);
@@ -398,12 +399,12 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
         for (uint32_t bin = 0; p->lists[i] && bin < BIN_COUNT && !broken; bin++)
             broken = check_bin(p, i, bin, &shelved);
         if (p->lists[i] && !broken)
-            broken = check_fronts(p, i, &fronts);
+            broken = check_caches(p, i, &caches);
     }
-    if (!broken && (shelved != sums->shelved || fronts != sums->fronts))
+    if (!broken && (shelved != sums->shelved || caches != sums->caches))
         broken = "P3: a free block is on its free list exactly once";
     if (!broken)
-        broken = check_fronted(p);
+        broken = check_cached(p);
     if (!broken)
         broken = check_lists(p);
     if (!broken)

@@ -243,7 +243,7 @@ release_lists(const struct restore *r)
     }
 }
 
-/* Blocks on fronts become ordinary free memory. */
+/* Blocks on stream caches become ordinary free memory. */
 static void
 flush(const struct restore *r)
 {

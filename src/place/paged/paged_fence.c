@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Whose the links between blocks are, while fronts are shared.
+ * Whose the links between blocks are, while stream caches are shared.
  *
- * A link between two blocks of one free list is changed by whoever has that free list's front; one that
- * leads to a hole, or nowhere, by whoever has the front of its block. One between two streams'
+ * A link between two blocks of one free list is changed by whoever has that free list's stream cache; one that
+ * leads to a hole, or nowhere, by whoever has the stream cache of its block. One between two streams'
  * blocks would be both's, and is changed only with the place: so the first that has to puts a
  * fence there, and from then on each of the two changes its own side of that, and needs nobody.
  * A fence is a record without bytes. It goes when one of its neighbours comes to another free list,
@@ -20,7 +20,7 @@
 /*
  * Nobody else changes this link of a block of the free list. What it led to a moment ago may be a
  * fence elsewhere by now, so it is read once more then; it cannot have become ours or a hole, for
- * that needs our front.
+ * that needs our stream cache.
  */
 static bool
 is_link_ours(const struct dryi_paged *p, uint32_t list, const uint32_t *link)

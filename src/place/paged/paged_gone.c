@@ -14,7 +14,7 @@
 /*
  * What one new stream costs at most: records and free lists looked at, in turns, and free blocks that
  * go to everybody. Mostly it is two looks, for each clears what keeps the next one from a record;
- * twice what two fronts hold, so that nobody leaves more than the next one can clear.
+ * twice what two stream caches hold, so that nobody leaves more than the next one can clear.
  */
 #define WORK_MAX 4096
 #define LOOK_MAX 256
@@ -41,9 +41,9 @@ empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
     uint32_t shared = p->arenas[s->arena].shared;
     if (s->block_count == 0 || !p->conf.reuse_passed)
         return s->block_count == 0;
-    uint32_t before = s->front_blocks;
+    uint32_t before = s->stacked;
     dryi_paged_flush_some(p, s, look->work);
-    (void)spend(look, before - s->front_blocks);
+    (void)spend(look, before - s->stacked);
     while (s->octaves != 0 && spend(look, 1)) {
         uint32_t block = s->heads[bin_at_least(s, 0)];
         dryi_paged_block_move(p, block, shared, 0);
@@ -52,14 +52,14 @@ empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
     return s->block_count == 0;
 }
 
-/* Where it was asked for since the last look, or has a front, it will be asked for again. */
+/* Where it was asked for since the last look, or has a stream cache, it will be asked for again. */
 static bool
 may_be_left(struct dryi_paged *p, uint32_t stream)
 {
     struct stream *s = &p->streams[stream];
     bool was_asked = s->was_asked;
     s->was_asked = false;
-    return !was_asked && !s->has_front && stream != p->last_stream;
+    return !was_asked && !s->has_cache && stream != p->last_stream;
 }
 
 /* Nothing waits for it, and what it has freed is over but for an event that says so. */
@@ -121,7 +121,7 @@ mark_left(struct dryi_paged *p)
     uint32_t stream = p->stream_turn;
     for (unsigned i = 0; i < LOOK_MAX && i < p->stream_count; i++) {
         struct stream *s = &p->streams[stream];
-        bool is_asked = s->was_asked || s->has_front;
+        bool is_asked = s->was_asked || s->has_cache;
         if (wants_event(s) && waited == DRY_OK)
             end_epoch(s);
         else if (wants_event(s) && waited == DRY_ERR_UNSUPPORTED && !is_asked)

@@ -6,7 +6,7 @@
  * What the files of place/paged do for each other: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and segments), paged_block.c (records, split, merge), paged_list.c (bins and best
- * fit), paged_front.c (whole blocks at hand), paged_fence.c (whose the links between blocks
+ * fit), paged_cache.c (whole blocks at hand), paged_fence.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
  * paged_release.c (giving back), paged_plan.c
@@ -148,7 +148,7 @@ void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
 
 /* --- paged_fence.c ------------------------------------------------------------------------ */
 
-/* Whatever a cut of this block changes, or its merge with its neighbours, is its front's own. */
+/* Whatever a cut of this block changes, or its merge with its neighbours, is its stream cache's own. */
 bool dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block);
 /*
  * With the place: fences between a block of a stream and those of others; records for two are
@@ -239,104 +239,104 @@ void dryi_paged_lists_finish(struct dryi_paged *p);
 bool dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list,
                           const struct block *b);
 
-/* --- paged_front.c ------------------------------------------------------------------------ */
+/* --- paged_cache.c ------------------------------------------------------------------------ */
 
-/* The stack for blocks of this size; front_count or more: there is none. */
+/* The stack for blocks of this size; stack_count or more: there is none. */
 static inline size_t
-front_slot(const struct free_list *s, uint64_t bytes)
+stack_slot(const struct free_list *s, uint64_t bytes)
 {
     uint64_t grains = bytes >> GRAIN_SHIFT;
-    if (!s->is_small && s->front_count > 0)
-        return dryi_mix64(grains) % FRONT_LARGE_SIZES;
+    if (!s->is_small && s->stack_count > 0)
+        return dryi_mix64(grains) % CACHE_LARGE_SIZES;
     return (size_t)grains;
 }
 
 /* What is said of a size that was asked for twice, with none of its stack in between. */
 static inline uint32_t
-front_wanted_again(uint64_t bytes)
+cache_wanted_again(uint64_t bytes)
 {
     return (uint32_t)(bytes >> GRAIN_SHIFT) << 1 | 1;
 }
 
 /* A large size is asked for. */
 static inline void
-dryi_paged_front_want(struct free_list *s, uint64_t bytes)
+dryi_paged_cache_want(struct free_list *s, uint64_t bytes)
 {
-    uint32_t *wanted = &s->wanted[front_slot(s, bytes)];
-    uint32_t again = front_wanted_again(bytes);
+    uint32_t *wanted = &s->wanted[stack_slot(s, bytes)];
+    uint32_t again = cache_wanted_again(bytes);
     *wanted = (*wanted | 1) == again ? again : again ^ 1;
 }
 
 /* The newest block of exactly this size, still there; NONE. */
 static inline uint32_t
-dryi_paged_front_top(const struct dryi_paged *p, const struct free_list *s,
+dryi_paged_cache_top(const struct dryi_paged *p, const struct free_list *s,
                      uint64_t bytes)
 {
-    size_t slot = front_slot(s, bytes);
-    uint32_t block = slot < s->front_count ? s->fronts[slot] : NONE;
+    size_t slot = stack_slot(s, bytes);
+    uint32_t block = slot < s->stack_count ? s->stacks[slot] : NONE;
     return block != NONE && p->blocks[block].size == bytes ? block : NONE;
 }
 
 /* The newest block of a stack, which there is. */
 static inline void
-dryi_paged_front_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
+dryi_paged_cache_pop(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
-    uint32_t next = p->blocks[s->fronts[slot]].bin_next;
-    s->fronts[slot] = next;
-    s->front_blocks--;
+    uint32_t next = p->blocks[s->stacks[slot]].bin_next;
+    s->stacks[slot] = next;
+    s->stacked--;
     prefetch_block(p, next);
 }
 
-/* The newest block of exactly this size, off its front; NONE. */
+/* The newest block of exactly this size, off its stream cache; NONE. */
 static inline uint32_t
-dryi_paged_front_take_top(struct dryi_paged *p, struct free_list *s, uint64_t bytes)
+dryi_paged_cache_take_top(struct dryi_paged *p, struct free_list *s, uint64_t bytes)
 {
-    uint32_t top = dryi_paged_front_top(p, s, bytes);
+    uint32_t top = dryi_paged_cache_top(p, s, bytes);
     if (top != NONE)
-        dryi_paged_front_pop(p, s, front_slot(s, bytes));
+        dryi_paged_cache_pop(p, s, stack_slot(s, bytes));
     return top;
 }
 
-/* A large size is asked for again and again: its blocks stay on the front. */
+/* A large size is asked for again and again: its blocks stay on the stream cache. */
 static inline bool
-dryi_paged_front_wants(const struct free_list *s, uint64_t bytes)
+dryi_paged_cache_wants(const struct free_list *s, uint64_t bytes)
 {
-    return s->front_count > 0 &&
-           s->wanted[front_slot(s, bytes)] == front_wanted_again(bytes);
+    return s->stack_count > 0 &&
+           s->wanted[stack_slot(s, bytes)] == cache_wanted_again(bytes);
 }
 
-/* A free block of so many bytes, on no free list, goes to the front of its size. False: no room. */
+/* A free block of so many bytes, on no free list, goes to the stream cache of its size. False: no room. */
 static inline bool
-dryi_paged_front_push(struct dryi_paged *p, struct free_list *s, uint32_t block,
+dryi_paged_cache_push(struct dryi_paged *p, struct free_list *s, uint32_t block,
                       uint64_t bytes)
 {
-    size_t slot = front_slot(s, bytes);
-    if (slot >= s->front_count || s->front_blocks >= FRONT_MAX)
+    size_t slot = stack_slot(s, bytes);
+    if (slot >= s->stack_count || s->stacked >= CACHE_MAX)
         return false;
-    uint32_t top = s->fronts[slot];
+    uint32_t top = s->stacks[slot];
     if (!s->is_small && top != NONE && p->blocks[top].size != bytes)
         return false;
     struct block *b = &p->blocks[block];
-    b->state = BLOCK_FRONT;
+    b->state = BLOCK_CACHED;
     b->bin_next = top;
-    s->fronts[slot] = block;
-    s->front_bits[slot / 32] |= UINT32_C(1) << (slot % 32);
-    s->front_blocks++;
+    s->stacks[slot] = block;
+    s->stack_bits[slot / 32] |= UINT32_C(1) << (slot % 32);
+    s->stacked++;
     return true;
 }
 
 /* Stacks for a free list; it goes without where there is no memory. */
-void dryi_paged_front_make(struct dryi_paged *p, struct free_list *s);
+void dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s);
 /* A free block: nobody keeps its address any more. */
-void dryi_paged_front_forget(struct dryi_paged *p, struct block *b);
-/* The free list may have blocks on its front: they are flushed with the others. */
-void dryi_paged_front_note(struct dryi_paged *p, uint32_t list);
+void dryi_paged_cache_forget(struct dryi_paged *p, struct block *b);
+/* The free list may have blocks on its stream cache: they are flushed with the others. */
+void dryi_paged_cache_note(struct dryi_paged *p, uint32_t list);
 /* It has none any more. */
-void dryi_paged_front_unnote(struct dryi_paged *p, struct free_list *s);
-/* The end of its stacks, and of all fronts that were asked for. */
-void dryi_paged_front_finish(struct dryi_paged *p, struct free_list *s);
-void dryi_paged_fronts_finish(struct dryi_paged *p);
-/* What lies on fronts becomes ordinary free memory; was there any? */
+void dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s);
+/* The end of its stacks, and of all stream caches that were asked for. */
+void dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s);
+void dryi_paged_caches_finish(struct dryi_paged *p);
+/* What lies on stream caches becomes ordinary free memory; was there any? */
 bool dryi_paged_flush(struct dryi_paged *p);
 /* The same of one free list; `most` blocks of it. */
 void dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s);
@@ -347,35 +347,35 @@ void dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t m
  */
 bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes,
                           uint32_t most);
-struct dryi_front *dryi_paged_front_ask(void *self, uint64_t stream);
-void dryi_paged_front_flush(struct dryi_front *front);
-void dryi_paged_front_return(struct dryi_front *front);
-void dryi_paged_front_share(void *self, bool is_shared);
-uint64_t dryi_paged_front_take(struct dryi_front *front, uint64_t size);
+struct dryi_cache *dryi_paged_cache_ask(void *self, uint64_t stream);
+void dryi_paged_cache_flush(struct dryi_cache *cache);
+void dryi_paged_cache_return(struct dryi_cache *cache);
+void dryi_paged_cache_share(void *self, bool is_shared);
+uint64_t dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size);
 
 /* The newest block of a stack is in use for a request of so many bytes. NONE: it is not known. */
 static inline uint32_t
-dryi_paged_front_take_known(struct dryi_paged *p, struct free_list *s, size_t slot,
+dryi_paged_cache_take_known(struct dryi_paged *p, struct free_list *s, size_t slot,
                             uint64_t size)
 {
-    uint32_t block = s->fronts[slot];
+    uint32_t block = s->stacks[slot];
     if (block == NONE || p->blocks[block].known != KNOWN_KEPT)
         return NONE;
-    dryi_paged_front_pop(p, s, slot);
+    dryi_paged_cache_pop(p, s, slot);
     p->blocks[block].state = BLOCK_USED;
     p->blocks[block].requested = size;
     return block;
 }
 
-bool dryi_paged_front_put(struct dryi_front *front, dryi_block block);
-bool dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
+bool dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block);
+bool dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
                           dryi_block *block);
-bool dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_place);
-bool dryi_paged_front_keep(struct dryi_front *front, dryi_block block);
-bool dryi_paged_front_holds(const void *self, dryi_block block);
-uint64_t dryi_paged_front_balance(void *self, struct dryi_front *const *fronts,
+bool dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_place);
+bool dryi_paged_cache_keep(struct dryi_cache *cache, dryi_block block);
+bool dryi_paged_cache_holds(const void *self, dryi_block block);
+uint64_t dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches,
                                   size_t count);
-void dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher);
+void dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher);
 
 /* --- paged_page.c ------------------------------------------------------------------------- */
 

@@ -493,7 +493,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
     return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
 }
 
-/* What lies on fronts, before more is reserved than the budget has. */
+/* What lies on stream caches, before more is reserved than the budget has. */
 static uint32_t
 take_flushed(struct dryi_paged *p, const struct request *r)
 {

@@ -153,7 +153,7 @@ dryi_paged_list_make(struct dryi_paged *p, uint32_t arena, enum free_list_kind k
     s->stream = stream;
     if (kind == FREE_STREAM && arena_is_small(arena) &&
         !(p->pools[arena / 2].flags & DRYI_POOL_NO_SPLIT))
-        dryi_paged_front_make(p, s);
+        dryi_paged_cache_make(p, s);
     uint32_t list = p->list_count;
     if (p->gone_list_count > 0)
         list = p->gone_lists[--p->gone_list_count];
@@ -211,8 +211,8 @@ drop_list(struct dryi_paged *p, uint32_t list)
         a->last_list = a->last_stream = NONE;
     unlink_list(p, s);
     dryi_map_take(&p->list_ids, list_key(s->arena, s->stream));
-    dryi_paged_front_unnote(p, s);
-    dryi_paged_front_finish(p, s);
+    dryi_paged_cache_unnote(p, s);
+    dryi_paged_cache_finish(p, s);
     dryi_paged_record_drop(p, s->end);
     dryi_memory_free(&p->memory, s, 1, sizeof *s);
     p->lists[list] = NULL;
@@ -283,7 +283,7 @@ dryi_paged_lists_finish(struct dryi_paged *p)
     for (uint32_t i = 0; i < p->list_count; i++) {
         if (!p->lists[i])
             continue;
-        dryi_paged_front_finish(p, p->lists[i]);
+        dryi_paged_cache_finish(p, p->lists[i]);
         dryi_memory_free(&p->memory, p->lists[i], 1, sizeof(struct free_list));
     }
     dryi_memory_free(&p->memory, p->lists, p->list_capacity, sizeof(struct free_list *));

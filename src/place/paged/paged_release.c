@@ -34,7 +34,7 @@ sweep_arena(struct dryi_paged *p, uint32_t arena)
 void
 dryi_paged_sweep(struct dryi_paged *p)
 {
-    dryi_paged_flush(p); /* waiting may have filled the fronts anew */
+    dryi_paged_flush(p); /* waiting may have filled the stream caches anew */
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (p->segments[i].live)
             sweep_segment(p, &p->segments[i]);

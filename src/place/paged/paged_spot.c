@@ -517,7 +517,7 @@ dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_
     return at;
 }
 
-/* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for fronts. */
+/* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for stream caches. */
 static uint32_t
 count_parts(const struct dryi_paged *p, const struct spot *spot, uint64_t end)
 {

@@ -27,11 +27,12 @@
 #define RESERVED_LIMIT (UINT64_C(1) << 42)
 #define SCAN_MAX 16       /* blocks of a bin looked at */
 #define FENCED (NONE - 1) /* the free list of fences */
-/* Blocks kept on the fronts of a free list: a flush, which looks at all of them, stays short. */
-#define FRONT_MAX 1024
-#define WAITING_MAX 1024      /* blocks that wait for their heirs, for the same reason */
-#define FLUSH_MAX 16          /* of them, merged for one request: about a microsecond */
-#define FRONT_LARGE_SIZES 256 /* that a front of large blocks holds at once, at most */
+/* Blocks kept on the stream caches of a free list: a flush, which looks at all of them, stays short. */
+#define CACHE_MAX 1024
+#define WAITING_MAX 1024 /* blocks that wait for their heirs, for the same reason */
+#define FLUSH_MAX 16     /* of them, merged for one request: about a microsecond */
+#define CACHE_LARGE_SIZES                                                                \
+    256 /* that a stream cache of large blocks holds at once, at most */
 /*
  * On a full device with less than this share of it free, large requests are placed by the
  * pages they need (a few microseconds), no longer by the best fit among free blocks.
@@ -46,8 +47,8 @@ enum block_state {
     BLOCK_DEAD, /* a record without a block */
     BLOCK_HOLE,
     BLOCK_FREE,
-    BLOCK_FRONT, /* free, kept whole for the next request of its size */
-    BLOCK_HEIR,  /* free, kept whole for the request that the plan has there next */
+    BLOCK_CACHED, /* free, kept whole for the next request of its size */
+    BLOCK_HEIR,   /* free, kept whole for the request that the plan has there next */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
     BLOCK_FENCE,   /* no bytes: between blocks of two streams that share the place */
@@ -56,7 +57,7 @@ enum block_state {
 /* Whether anybody but us knows where a block begins. */
 enum block_known {
     KNOWN_NOT, /* who asked for it has to keep that, or it is free */
-    KNOWN_KEPT, /* somebody keeps it, while the block is used and while it lies on a front */
+    KNOWN_KEPT, /* somebody keeps it, while the block is used and while it lies on a stream cache */
     KNOWN_FOUND, /* nobody has to: it is found (paged_find.c), while it is used */
 };
 
@@ -65,7 +66,7 @@ struct block {
     uint64_t requested;          /* used and pending */
     uint64_t epoch;              /* of its stream, when it was freed; 0: of no interest */
     uint32_t prev, next;         /* in the segment; next also links dead records */
-    uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: fronts too */
+    uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: stream caches too */
     /*
      * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
      * is its heir, or NONE; while it waits for that one, bin_next still is.
@@ -104,21 +105,21 @@ struct free_list {
     uint32_t arena;
     uint32_t stream; /* FREE_STREAM: index; else NONE */
     enum free_list_kind kind;
-    uint32_t *fronts; /* stacks of blocks of one size, their newest ones; NULL: none */
-    size_t front_count;
-    uint32_t *front_bits;  /* behind fronts: which of them may have blocks */
-    uint32_t *wanted;      /* of large ones, behind those: what was asked for, by stack */
-    uint32_t front_blocks; /* on all stacks */
+    uint32_t *stacks; /* stacks of blocks of one size, their newest ones; NULL: none */
+    size_t stack_count;
+    uint32_t *stack_bits; /* behind stream caches: which of them may have blocks */
+    uint32_t *wanted;     /* of large ones, behind those: what was asked for, by stack */
+    uint32_t stacked;     /* on all stacks */
     bool is_small;
-    bool is_fronted; /* is among those whose stacks are flushed */
-    bool is_kept;    /* and stays there: a front may fill them at any time */
-    /* While its front is shared: records for what is cut there beside the place. */
+    bool is_cached; /* is among those whose stacks are flushed */
+    bool is_kept;   /* and stays there: a stream cache may fill them at any time */
+    /* While its stream cache is shared: records for what is cut there beside the place. */
     bool has_records;
     struct records dead;
     uint32_t block_count; /* of this free list, on it or not, but fences */
     uint32_t prev, next;  /* of the arena */
     uint32_t prev_of_stream, next_of_stream;
-    uint32_t prev_fronted, next_fronted;
+    uint32_t prev_cached, next_cached;
 };
 
 /* Arenas 2n and 2n + 1 are those of pool n: large, small. */
@@ -163,7 +164,7 @@ struct stream {
     uint32_t orders;              /* what it knows of others, a list */
     bool is_busy, may_be_done;
     bool was_asked; /* for anything, since paged_gone.c looked at it last */
-    bool has_front;
+    bool has_cache;
 };
 _Static_assert(sizeof(struct stream) == 64, "a power of two: found by a shift");
 
@@ -186,15 +187,15 @@ struct tally {
     int64_t base[2]; /* taken off what was allocated: reset_stats */
 };
 
-/* The first of tally_name: what a front counts itself while it is used beside the place. */
+/* The first of tally_name: what a stream cache counts itself while it is used beside the place. */
 #define BOOK_COUNT 3
 
-struct dryi_front {
+struct dryi_cache {
     struct dryi_paged *place;
     struct free_list *lists[2]; /* of its stream: large, NULL while not shared; small */
     uint32_t list_ids[2];
     uint32_t stream;
-    struct dryi_front *next; /* of all of the place */
+    struct dryi_cache *next; /* of all of the place */
     /* While shared, since the last balance: what has changed, and the highest it was. */
     bool is_used;
     uint64_t requests;
@@ -272,11 +273,11 @@ struct dryi_paged {
     uint64_t page_mask;  /* page_bytes - 1 */
     unsigned page_shift;
     uint64_t device_total;
-    /* With these, all that requests at fronts read beside what is their own. */
+    /* With these, all that requests at stream caches read beside what is their own. */
     struct block *blocks; /* in block_memory, at a multiple of their size */
     struct stream *streams;
     struct finder finder;
-    bool is_shared; /* several fronts are used at once */
+    bool is_shared; /* several stream caches are used at once */
     int64_t
         book_max; /* bytes that one may have taken, more than it put, until a balance */
     char apart[DRYI_APART];
@@ -290,7 +291,7 @@ struct dryi_paged {
     uint32_t fence_count, first_fence; /* linked by bin_next and bin_prev */
     uint64_t fences_request;           /* when they were looked at last */
     bool
-        is_beside; /* a cut or a merge with the place goes on, others are at their fronts */
+        is_beside; /* a cut or a merge with the place goes on, others are at their stream caches */
 
     struct free_list **lists; /* NULL: one that is gone */
     size_t list_capacity;
@@ -371,9 +372,9 @@ struct dryi_paged {
 
     uint64_t requests;
     uint64_t gathered_request; /* the last time that all was waited for */
-    uint32_t first_fronted;    /* free lists that may have blocks on fronts */
-    struct dryi_front *fronts; /* those that were asked for */
-    struct dryi_front_watcher front_watcher;
+    uint32_t first_cached;     /* free lists that may have blocks on stream caches */
+    struct dryi_cache *caches; /* those that were asked for */
+    struct dryi_cache_watcher cache_watcher;
     bool is_full; /* the device or the limit refused a page, and none went back */
     /* Of this request: the first failure that kept it from what was freed; OK: none did. */
     enum dry_status hindered;
@@ -386,7 +387,7 @@ struct request {
     uint32_t ticket; /* of the hints, if they were told */
     uint32_t heir;   /* a step of the plan, NONE */
     bool has_ticket;
-    bool is_at_front; /* who asks may know the block's address, and will be told if so */
+    bool is_at_cache; /* who asks may know the block's address, and will be told if so */
 };
 
 /*
@@ -443,8 +444,8 @@ block_end(const struct block *b)
 }
 
 /*
- * While fronts are shared, a block is changed by whoever has the front of its free list. Of another
- * front's nothing may be asked but its free list; paged_fence.c says whose the links are. What a
+ * While stream caches are shared, a block is changed by whoever has the stream cache of its free list. Of another
+ * stream cache's nothing may be asked but its free list; paged_fence.c says whose the links are. What a
  * free list or a link says is there before it says so.
  */
 static inline uint32_t

@@ -190,15 +190,15 @@ end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
         dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
 }
 
-/* To the front of its size, or merged and listed. */
+/* To the stream cache of its size, or merged and listed. */
 static inline void
 make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     b->has_ticket = false;
-    if ((s->is_small || (p->is_shared && dryi_paged_front_wants(s, b->size))) &&
-        dryi_paged_front_push(p, s, block, b->size)) {
-        dryi_paged_front_note(p, b->list);
+    if ((s->is_small || (p->is_shared && dryi_paged_cache_wants(s, b->size))) &&
+        dryi_paged_cache_push(p, s, block, b->size)) {
+        dryi_paged_cache_note(p, b->list);
         return;
     }
     b->known = KNOWN_NOT;

@@ -87,7 +87,7 @@ is_of_pool(const struct dry_pool_checkpoint *c, const struct dryi_pool_slot *slo
 static void
 keep_addresses(struct dry_pool_checkpoint *c)
 {
-    const struct dryi_pool_fronts *f = &c->pool->fronts;
+    const struct dryi_pool_caches *f = &c->pool->caches;
     for (uint32_t i = 0; i <= f->count; i++) {
         const struct dryi_pool_table *table = &f->all[i]->table;
         for (size_t k = 0; k < table->slot_count; k++) {
@@ -215,7 +215,7 @@ note_used(struct restore *r, const struct dryi_pool_slot *slot)
 static bool
 note_all_used(struct restore *r)
 {
-    const struct dryi_pool_fronts *f = &r->c->pool->fronts;
+    const struct dryi_pool_caches *f = &r->c->pool->caches;
     for (uint32_t i = 0; i <= f->count; i++) {
         const struct dryi_pool_table *table = &f->all[i]->table;
         for (size_t k = 0; k < table->slot_count; k++) {
@@ -228,11 +228,11 @@ note_all_used(struct restore *r)
     return true;
 }
 
-/* Room in the table of no stream's front for all that comes back. */
+/* Room in the table of no stream's stream cache for all that comes back. */
 static bool
 reserve_slots(const struct restore *r)
 {
-    struct dryi_pool_table *table = &r->c->pool->fronts.all[0]->table;
+    struct dryi_pool_table *table = &r->c->pool->caches.all[0]->table;
     size_t wanted = table->count + r->c->used_count;
     while (wanted >= table->slot_count / 2) {
         if (!dryi_pool_table_grow(table))
@@ -258,7 +258,7 @@ on_freed(void *self, dryi_block block)
     const struct restore *r = self;
     uint64_t address = r->addresses[*dryi_map_find(&r->blocks, block)];
     struct dryi_pool_found found = dryi_pool_seek(r->c->pool, address);
-    dryi_pool_table_remove(&found.front->table, found.slot);
+    dryi_pool_table_remove(&found.cache->table, found.slot);
     r->visitor->freed(r->visitor->self, address);
 }
 
@@ -268,7 +268,7 @@ on_made(void *self, dryi_block block, size_t index)
     const struct restore *r = self;
     struct dry_pool *pool = r->c->pool;
     uint64_t address = r->c->addresses[index];
-    dryi_pool_put(pool, pool->fronts.all[0],
+    dryi_pool_put(pool, pool->caches.all[0],
                   (struct dryi_pool_entry){.address = address, .block = block});
     r->visitor->live(r->visitor->self, address);
 }

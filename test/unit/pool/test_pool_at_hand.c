@@ -175,7 +175,7 @@ peaks_count_what_waits(void **state)
 
 /* Its address is known: there is nothing to be written down. */
 static void
-what_lies_on_its_front_needs_no_memory(void **state)
+what_lies_on_its_cache_needs_no_memory(void **state)
 {
     (void)state;
     struct stage s;
@@ -190,9 +190,9 @@ what_lies_on_its_front_needs_no_memory(void **state)
     end(&s);
 }
 
-/* More than there are fronts: the rest is asked of the place itself. */
+/* More than there are stream caches: the rest is asked of the place itself. */
 static void
-streams_without_a_front_are_served(void **state)
+streams_without_a_cache_are_served(void **state)
 {
     (void)state;
     struct stage s;
@@ -365,7 +365,7 @@ elsewhere(struct stage *s, uint64_t size, uint64_t owner)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* The same while two threads share the pool, and what it does needs the front's lock alone. */
+/* The same while two threads share the pool, and what it does needs the stream cache's lock alone. */
 static void
 a_stream_of_a_shared_pool_may_come_back(void **state)
 {
@@ -378,7 +378,7 @@ a_stream_of_a_shared_pool_may_come_back(void **state)
     assert_int_equal(dry_pool_free(s.pool, a), DRY_OK);
     assert_int_equal(dry_pool_free(s.pool, b), DRY_OK);
     elsewhere(&s, 512, 0);
-    take(&s, 512, EACH); /* its front is open from now on */
+    take(&s, 512, EACH); /* its stream cache is open from now on */
     elsewhere(&s, 20 * MIB, 0);
     use(&s, MIB / 2, 2, true); /* little enough to need no balance */
     elsewhere(&s, 24 * MIB, 3);
@@ -394,8 +394,8 @@ main(void)
         cmocka_unit_test(history_knows_who_asked),
         cmocka_unit_test(an_out_of_memory_is_seen),
         cmocka_unit_test(peaks_count_what_waits),
-        cmocka_unit_test(what_lies_on_its_front_needs_no_memory),
-        cmocka_unit_test(streams_without_a_front_are_served),
+        cmocka_unit_test(what_lies_on_its_cache_needs_no_memory),
+        cmocka_unit_test(streams_without_a_cache_are_served),
         cmocka_unit_test(a_stream_found_gone_may_come_back),
         cmocka_unit_test(a_stream_found_gone_may_go_on),
         cmocka_unit_test(a_stream_of_a_shared_pool_may_come_back),

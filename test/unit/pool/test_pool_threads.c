@@ -325,7 +325,7 @@ threads_share_a_full_paged_pool(void **state)
 
 /* Nobody sees each request: most of them go beside the lock. */
 static void
-threads_share_the_fronts_of_a_pool(void **state)
+threads_share_the_caches_of_a_pool(void **state)
 {
     (void)state;
     stress(DRY_PLACEMENT_PAGED, 8 * GIB, false);
@@ -383,7 +383,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_share_a_paged_pool),
         cmocka_unit_test(threads_share_a_full_paged_pool),
-        cmocka_unit_test(threads_share_the_fronts_of_a_pool),
+        cmocka_unit_test(threads_share_the_caches_of_a_pool),
         cmocka_unit_test(threads_share_a_torch_pool),
         cmocka_unit_test(threads_share_a_full_torch_pool),
         cmocka_unit_test(pools_of_several_threads_do_not_meet),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams and private pools that come and go: nothing is kept of those that nothing is left of,
- * neither memory nor a front; and what a stream knew is not what the next one knows that has its
+ * neither memory nor a stream cache; and what a stream knew is not what the next one knows that has its
  * record.
  */
 #include "support/cmocka.h"
@@ -198,7 +198,7 @@ streams_that_come_and_go_leave_nothing(void **state)
             if (deeds == IT_ALLOCATES) /* else memory is handed on, which may need each */
                 assert_true(s.waits <= 12000 / 100);
             assert_true(s.live_bytes <= before + before / 2);
-            assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 fronts, two */
+            assert_true(s.live_bytes <= 12 * DRYI_MIB); /* of 64 stream caches, two */
             end(&s);
         }
     }
@@ -285,9 +285,9 @@ streams_of_many_pools_leave_nothing(void **state)
     end(&s);
 }
 
-/* What each has on a front there goes to everybody with it, while nothing has to be flushed. */
+/* What each has on a stream cache there goes to everybody with it, while nothing has to be flushed. */
 static void
-streams_go_from_the_fronts_of_pools(void **state)
+streams_go_from_the_caches_of_pools(void **state)
 {
     (void)state;
     struct stage s;
@@ -306,41 +306,41 @@ streams_go_from_the_fronts_of_pools(void **state)
     end(&s);
 }
 
-/* --- fronts ------------------------------------------------------------------------------- */
+/* --- stream caches ------------------------------------------------------------------------------- */
 
 static bool
-has_front(const struct stage *s, uint64_t stream)
+has_cache(const struct stage *s, uint64_t stream)
 {
-    const struct dryi_pool_front *last = s->pool->fronts.last;
+    const struct dryi_pool_cache *last = s->pool->caches.last;
     return last && last->stream == stream;
 }
 
 /* Sixty-four streams have one each; one of them keeps a block, the others go. */
 static void
-fronts_go_from_stream_to_stream(void **state)
+caches_go_from_stream_to_stream(void **state)
 {
     (void)state;
     struct stage s;
     begin(&s, DRY_PLACEMENT_PAGED, "", false);
     uint64_t kept = 0;
-    for (uint64_t stream = 0; stream < DRYI_POOL_FRONTS; stream++) {
+    for (uint64_t stream = 0; stream < DRYI_POOL_CACHES; stream++) {
         put(&s, take(&s, 4096, stream));
         if (stream == 5)
             kept = take(&s, 3000, stream);
     }
     put(&s, take(&s, 4096, 100));
-    assert_false(has_front(&s, 100)); /* none is idle yet */
+    assert_false(has_cache(&s, 100)); /* none is idle yet */
     for (unsigned i = 0; i < 16384; i++)
         put(&s, take(&s, 4096, 100 + i % 80));
-    unsigned fronts = 0;
+    unsigned caches = 0;
     for (uint64_t stream = 100; stream < 180; stream++) {
         put(&s, take(&s, 4096, stream));
-        fronts += has_front(&s, stream);
+        caches += has_cache(&s, stream);
     }
-    assert_int_equal(fronts, DRYI_POOL_FRONTS - 1); /* each but that of stream 5 */
+    assert_int_equal(caches, DRYI_POOL_CACHES - 1); /* each but that of stream 5 */
     put(&s, kept);
     put(&s, take(&s, 3000, 5));
-    assert_true(has_front(&s, 5));
+    assert_true(has_cache(&s, 5));
     end(&s);
 }
 
@@ -440,15 +440,15 @@ pools_that_cannot_be_opened_leave_nothing(void **state)
     }
 }
 
-/* Of a front the place has its part, and the pool has no memory for its own. */
+/* Of a stream cache the place has its part, and the pool has no memory for its own. */
 static void
-streams_without_a_front_leave_nothing(void **state)
+streams_without_a_cache_leave_nothing(void **state)
 {
     (void)state;
     struct stage s;
     begin(&s, DRY_PLACEMENT_PAGED, "plan:False", false);
     put(&s, take(&s, 512, STAYS)); /* there are pages then, and a table */
-    s.refused = sizeof(struct dryi_pool_front);
+    s.refused = sizeof(struct dryi_pool_cache);
     for (uint64_t stream = 1; stream <= 2000; stream++)
         put(&s, take(&s, 512, stream));
     s.refused = 0;
@@ -602,12 +602,12 @@ main(void)
         cmocka_unit_test(pools_that_come_and_go_leave_nothing),
         cmocka_unit_test(streams_beside_pools_leave_nothing),
         cmocka_unit_test(streams_of_many_pools_leave_nothing),
-        cmocka_unit_test(streams_go_from_the_fronts_of_pools),
-        cmocka_unit_test(fronts_go_from_stream_to_stream),
+        cmocka_unit_test(streams_go_from_the_caches_of_pools),
+        cmocka_unit_test(caches_go_from_stream_to_stream),
         cmocka_unit_test(what_a_stream_knew_goes_with_it),
         cmocka_unit_test(what_is_over_stays_where_options_say_so),
         cmocka_unit_test(pools_that_cannot_be_opened_leave_nothing),
-        cmocka_unit_test(streams_without_a_front_leave_nothing),
+        cmocka_unit_test(streams_without_a_cache_leave_nothing),
         cmocka_unit_test(a_stream_is_known_after_a_failure),
         cmocka_unit_test(one_that_is_opened_records_few_events),
         cmocka_unit_test(those_of_captures_go_with_their_streams),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place/paged, its fronts used by threads at once, each with the locks that place.h asks for and
+ * place/paged, its stream caches used by threads at once, each with the locks that place.h asks for and
  * no other: what they cut and merge beside the place, among blocks of the others, never overlaps
  * and leaves every invariant whole. The thread sanitizer says whether a lock was missing.
  */
@@ -28,15 +28,15 @@ struct piece {
 
 struct stage;
 
-/* A thread, its stream, and its front. */
+/* A thread, its stream, and its stream cache. */
 struct worker {
     struct stage *stage;
     pthread_t thread;
-    pthread_mutex_t lock; /* the front's */
-    struct dryi_front *front;
+    pthread_mutex_t lock; /* the stream cache's */
+    struct dryi_cache *cache;
     struct random random;
     unsigned number;
-    struct piece pieces[PIECES_MAX]; /* with the front */
+    struct piece pieces[PIECES_MAX]; /* with the stream cache */
     size_t count, used;
     size_t beside, with_place, alone; /* how often it went so */
 };
@@ -46,7 +46,7 @@ struct stage {
     struct dryi_place place;
     pthread_mutex_t lock; /* the place's */
     struct worker workers[THREADS];
-    struct dryi_front *fronts[THREADS];
+    struct dryi_cache *caches[THREADS];
     atomic_size_t failures; /* cmocka is for the main thread */
 };
 
@@ -83,14 +83,14 @@ lose(void *self, uint64_t stream, uint64_t address)
         forget(w, i);
 }
 
-/* All there is: the place, and every front. */
+/* All there is: the place, and every stream cache. */
 static void
 lock_all(struct stage *stage)
 {
     pthread_mutex_lock(&stage->lock);
     for (int i = 0; i < THREADS; i++)
         pthread_mutex_lock(&stage->workers[i].lock);
-    (void)stage->place.ops->front_balance(stage->place.self, stage->fronts, THREADS);
+    (void)stage->place.ops->cache_balance(stage->place.self, stage->caches, THREADS);
 }
 
 static void
@@ -106,7 +106,7 @@ add(struct worker *w, struct piece piece)
 {
     piece.address = w->stage->place.ops->get_address(w->stage->place.self, piece.block);
     piece.is_used = true;
-    size_t i = find_piece(w, piece.address); /* it may have rested on the front */
+    size_t i = find_piece(w, piece.address); /* it may have rested on the stream cache */
     expect(w->stage, i < PIECES_MAX && (i == w->count || !w->pieces[i].is_used));
     w->used++;
     if (i < PIECES_MAX)
@@ -114,12 +114,12 @@ add(struct worker *w, struct piece piece)
     w->count += i == w->count;
 }
 
-/* At the front: what rests there, or a cut. */
+/* At the stream cache: what rests there, or a cut. */
 static bool
 take(struct worker *w, uint64_t size, bool has_place)
 {
     const struct dryi_place_ops *ops = w->stage->place.ops;
-    uint64_t address = has_place ? 0 : ops->front_take(w->front, size);
+    uint64_t address = has_place ? 0 : ops->cache_take(w->cache, size);
     size_t i = address ? find_piece(w, address) : w->count;
     expect(w->stage, !address || (i < w->count && !w->pieces[i].is_used));
     if (i < w->count) {
@@ -129,7 +129,7 @@ take(struct worker *w, uint64_t size, bool has_place)
         return true;
     }
     struct piece piece = {.size = size, .is_kept = true};
-    if (!ops->front_cut(w->front, size, has_place, &piece.block))
+    if (!ops->cache_cut(w->cache, size, has_place, &piece.block))
         return false;
     add(w, piece);
     return true;
@@ -144,12 +144,12 @@ give(struct worker *w, uint64_t address, bool has_place)
     if (!p->is_kept)
         return false;
     if (!has_place && random_below(&w->random, 3) > 0 &&
-        ops->front_put(w->front, p->block)) {
+        ops->cache_put(w->cache, p->block)) {
         p->is_used = false;
         w->used--;
         return true;
     }
-    if (!ops->front_merge(w->front, p->block, has_place))
+    if (!ops->cache_merge(w->cache, p->block, has_place))
         return false;
     forget(w, i);
     w->used--;
@@ -166,7 +166,7 @@ take_alone(struct worker *w, uint64_t size)
         ops->alloc(w->stage->place.self, size, w->number, &piece.block);
     expect(w->stage, status == DRY_OK);
     if (status == DRY_OK) {
-        piece.is_kept = ops->front_keep(w->front, piece.block);
+        piece.is_kept = ops->cache_keep(w->cache, piece.block);
         add(w, piece);
     }
     unlock_all(w->stage);
@@ -182,7 +182,7 @@ give_alone(struct worker *w, uint64_t address)
     struct piece *p = &w->pieces[i];
     expect(w->stage, ops->free(w->stage->place.self, p->block) == DRY_OK);
     w->used--;
-    if (p->is_kept && ops->front_holds(w->stage->place.self, p->block))
+    if (p->is_kept && ops->cache_holds(w->stage->place.self, p->block))
         p->is_used = false;
     else
         forget(w, i);
@@ -261,17 +261,17 @@ begin(struct stage *s)
     assert_int_equal(dryi_paged_create(&options, &s->place, NULL), DRY_OK);
     pthread_mutex_init(&s->lock, NULL);
     const struct dryi_place_ops *ops = s->place.ops;
-    ops->front_watch(s->place.self, (struct dryi_front_watcher){lose, s});
+    ops->cache_watch(s->place.self, (struct dryi_cache_watcher){lose, s});
     for (unsigned i = 0; i < THREADS; i++) {
         struct worker *w = &s->workers[i];
         w->stage = s;
         w->number = i;
         random_init(&w->random, i + 1);
         pthread_mutex_init(&w->lock, NULL);
-        w->front = s->fronts[i] = ops->front_ask(s->place.self, i);
-        assert_non_null(w->front);
+        w->cache = s->caches[i] = ops->cache_ask(s->place.self, i);
+        assert_non_null(w->cache);
     }
-    ops->front_share(s->place.self, true);
+    ops->cache_share(s->place.self, true);
 }
 
 /* What is used overlaps nothing else that is, and the place knows of it. */
@@ -304,7 +304,7 @@ check(struct stage *s)
 }
 
 static void
-threads_at_their_fronts_do_not_meet(void **state)
+threads_at_their_caches_do_not_meet(void **state)
 {
     (void)state;
     static struct stage s;
@@ -321,7 +321,7 @@ threads_at_their_fronts_do_not_meet(void **state)
         const struct worker *w = &s.workers[i];
         assert_true(w->beside > STEPS / 2 && w->with_place > 10 && w->alone > 10);
     }
-    s.place.ops->front_share(s.place.self, false);
+    s.place.ops->cache_share(s.place.self, false);
     assert_int_equal(s.place.ops->check(s.place.self, NULL), DRY_OK);
     s.place.ops->destroy(s.place.self);
     for (int i = 0; i < THREADS; i++)
@@ -334,7 +334,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_at_their_fronts_do_not_meet),
+        cmocka_unit_test(threads_at_their_caches_do_not_meet),
     };
     return cmocka_run_group_tests_name("paged_fence", tests, NULL, NULL);
 }

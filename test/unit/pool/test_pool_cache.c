@@ -295,8 +295,8 @@ static size_t
 count_resting(const struct dry_pool *pool)
 {
     size_t resting = 0;
-    for (uint32_t front = 1; front <= pool->fronts.count; front++) {
-        const struct dryi_pool_table *table = &pool->fronts.all[front]->table;
+    for (uint32_t cache = 1; cache <= pool->caches.count; cache++) {
+        const struct dryi_pool_table *table = &pool->caches.all[cache]->table;
         for (size_t i = 0; i < table->slot_count; i++)
             resting += table->slots[i].key != 0 &&
                        !dryi_pool_slot_is_used(pool, &table->slots[i]);
@@ -338,7 +338,7 @@ shared_pool_is_what_a_model_says(void **state)
             let(c, random_below(&c->random, THREADS), act);
             if (c->last != DRY_OK && c->last != DRY_ERR_NO_SPACE)
                 fail_msg("seed %d, step %zu: %d", (int)seed, i, (int)c->last);
-            was_shared |= dryi_pool_fronts_are_shared(&c->pool->fronts);
+            was_shared |= dryi_pool_caches_are_shared(&c->pool->caches);
             if (i % 97 == 0)
                 check_sums(c);
         }
@@ -357,7 +357,7 @@ one_thread_never_shares(void **state)
     struct company *c = begin(5, 4 * GIB, NULL);
     for (size_t i = 0; i < 3000; i++) {
         let(c, 0, act);
-        assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+        assert_false(dryi_pool_caches_are_shared(&c->pool->caches));
         struct dry_stats s;
         dry_pool_get_stats(c->pool, &s);
         assert_true((uint64_t)s.allocated_bytes.all.current >= c->requested);
@@ -384,8 +384,8 @@ expect_sharing_anew(struct company *c)
 {
     for (size_t i = 0; i < 6; i++)
         let(c, i % 2, take_small);
-    assert_true(dryi_pool_fronts_are_shared(&c->pool->fronts));
-    assert_int_equal(c->pool->fronts.open_count, 2);
+    assert_true(dryi_pool_caches_are_shared(&c->pool->caches));
+    assert_int_equal(c->pool->caches.open_count, 2);
 }
 
 static void
@@ -394,19 +394,19 @@ sharing_ends_when_one_is_left(void **state)
     (void)state;
     struct company *c = begin(1, 4 * GIB, NULL);
     let(c, 0, take_small);
-    assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_false(dryi_pool_caches_are_shared(&c->pool->caches));
     let(c, 1, take_small);
-    assert_true(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_true(dryi_pool_caches_are_shared(&c->pool->caches));
     let(c, 0, take_small);
     let(c, 1, take_small);
-    assert_int_equal(c->pool->fronts.open_count, 2);
+    assert_int_equal(c->pool->caches.open_count, 2);
     for (int i = 0; i < 40000; i++) { /* what needs the lock, from one of them */
         let(c, 0, take_small);
         assert_int_equal(c->last, DRY_OK);
         struct dry_stats stats;
         dry_pool_get_stats(c->pool, &stats);
     }
-    assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_false(dryi_pool_caches_are_shared(&c->pool->caches));
     let(c, 0, take_small);
     assert_int_equal(c->last, DRY_OK);
     assert_int_equal(dry_pool_check(c->pool, NULL), DRY_OK);
@@ -446,10 +446,10 @@ sharing_ends_when_one_cuts_and_merges(void **state)
     let(c, 0, take_small);
     let(c, 1, take_small);
     let(c, 0, take_small);
-    assert_true(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_true(dryi_pool_caches_are_shared(&c->pool->caches));
     let(c, 0, go_on_alone);
     assert_int_equal(c->last, DRY_OK);
-    assert_false(dryi_pool_fronts_are_shared(&c->pool->fronts));
+    assert_false(dryi_pool_caches_are_shared(&c->pool->caches));
     assert_int_equal(dry_pool_check(c->pool, NULL), DRY_OK);
     expect_sharing_anew(c);
     end(c, true);
@@ -484,7 +484,7 @@ turns_need_the_memory_of_one(void **state)
     for (size_t i = 0; i < 60; i++) {
         let(c, i % 2, swell);
         assert_int_equal(c->last, DRY_OK);
-        was_shared |= dryi_pool_fronts_are_shared(&c->pool->fronts);
+        was_shared |= dryi_pool_caches_are_shared(&c->pool->caches);
     }
     struct dry_stats stats;
     dry_pool_get_stats(c->pool, &stats);
@@ -531,5 +531,5 @@ main(void)
         cmocka_unit_test(turns_need_the_memory_of_one),
         cmocka_unit_test(every_allocation_may_fail),
     };
-    return cmocka_run_group_tests_name("pool_front", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool_cache", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Fronts: free blocks kept whole for the next request of their size, stacks by size of the
+ * Stream caches: free blocks kept whole for the next request of their size, stacks by size of the
  * free lists of streams. A hit costs a record and no neighbours.
  *
  * The stacks of one stream of the default pool can be used beside the place while they are
  * shared (place.h says with what care). Then take and put write nothing of the place but the
  * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
- * frees; and the front's own books. Cut and merge write the blocks and bins of the front's own
+ * frees; and the stream cache's own books. Cut and merge write the blocks and bins of the stream cache's own
  * free lists, and take records from there. Beside the place they change no link to another free list's
  * block; with it, they do, and everybody's memory may be cut and merged.
  */
@@ -29,76 +29,76 @@ words_of(const struct free_list *s, size_t count)
 }
 
 void
-dryi_paged_front_make(struct dryi_paged *p, struct free_list *s)
+dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
 {
-    size_t count = FRONT_LARGE_SIZES;
-    if (DRYI_ABLATED(fronts))
+    size_t count = CACHE_LARGE_SIZES;
+    if (DRYI_ABLATED(caches))
         return;
     if (s->is_small)
         count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->fronts = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->fronts);
-    if (!s->fronts)
+    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
+    if (!s->stacks)
         return;
-    s->front_count = count;
-    s->front_bits = s->fronts + count;
-    s->wanted = s->front_bits + (count + 31) / 32;
-    memset(s->fronts, 0xff, count * sizeof *s->fronts);
+    s->stack_count = count;
+    s->stack_bits = s->stacks + count;
+    s->wanted = s->stack_bits + (count + 31) / 32;
+    memset(s->stacks, 0xff, count * sizeof *s->stacks);
 }
 
 void
-dryi_paged_front_note(struct dryi_paged *p, uint32_t list)
+dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
 {
     struct free_list *s = p->lists[list];
-    if (s->is_fronted)
+    if (s->is_cached)
         return;
-    if (p->first_fronted != NONE)
-        p->lists[p->first_fronted]->prev_fronted = list;
-    s->is_fronted = true;
-    s->prev_fronted = NONE;
-    s->next_fronted = p->first_fronted;
-    p->first_fronted = list;
+    if (p->first_cached != NONE)
+        p->lists[p->first_cached]->prev_cached = list;
+    s->is_cached = true;
+    s->prev_cached = NONE;
+    s->next_cached = p->first_cached;
+    p->first_cached = list;
 }
 
 void
-dryi_paged_front_unnote(struct dryi_paged *p, struct free_list *s)
+dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s)
 {
-    if (!s->is_fronted)
+    if (!s->is_cached)
         return;
-    if (s->prev_fronted == NONE)
-        p->first_fronted = s->next_fronted;
+    if (s->prev_cached == NONE)
+        p->first_cached = s->next_cached;
     else
-        p->lists[s->prev_fronted]->next_fronted = s->next_fronted;
-    if (s->next_fronted != NONE)
-        p->lists[s->next_fronted]->prev_fronted = s->prev_fronted;
-    s->is_fronted = false;
+        p->lists[s->prev_cached]->next_cached = s->next_cached;
+    if (s->next_cached != NONE)
+        p->lists[s->next_cached]->prev_cached = s->prev_cached;
+    s->is_cached = false;
 }
 
 void
-dryi_paged_front_finish(struct dryi_paged *p, struct free_list *s)
+dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
 {
-    dryi_memory_free(&p->memory, s->fronts, words_of(s, s->front_count),
-                     sizeof *s->fronts);
+    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
+                     sizeof *s->stacks);
 }
 
 void
-dryi_paged_fronts_finish(struct dryi_paged *p)
+dryi_paged_caches_finish(struct dryi_paged *p)
 {
-    while (p->fronts) {
-        struct dryi_front *f = p->fronts;
-        p->fronts = f->next;
+    while (p->caches) {
+        struct dryi_cache *f = p->caches;
+        p->caches = f->next;
         dryi_memory_free(&p->memory, f, 1, sizeof *f);
     }
 }
 
 void
-dryi_paged_front_forget(struct dryi_paged *p, struct block *b)
+dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
 {
     bool was_kept = b->known == KNOWN_KEPT;
     b->known = KNOWN_NOT;
     if (!was_kept)
         return;
     uint32_t stream = p->lists[b->list]->stream;
-    p->front_watcher.lost(p->front_watcher.self, p->streams[stream].value, b->addr);
+    p->cache_watcher.lost(p->cache_watcher.self, p->streams[stream].value, b->addr);
 }
 
 /* --- records ------------------------------------------------------------------------------ */
@@ -127,17 +127,17 @@ level_records(struct dryi_paged *p, struct free_list *s)
 static uint64_t
 flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
-    uint32_t block = s->fronts[slot];
-    s->fronts[slot] = p->blocks[block].bin_next;
-    s->front_blocks--;
-    dryi_paged_front_forget(p, &p->blocks[block]);
+    uint32_t block = s->stacks[slot];
+    s->stacks[slot] = p->blocks[block].bin_next;
+    s->stacked--;
+    dryi_paged_cache_forget(p, &p->blocks[block]);
     p->blocks[block].state = BLOCK_FREE;
     return p->blocks[dryi_paged_block_settle(p, block)].size;
 }
 
 /*
  * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
- * the place, until one would be merged with what is not this front's.
+ * the place, until one would be merged with what is not this stream cache's.
  */
 struct flush {
     uint64_t enough;
@@ -151,17 +151,17 @@ static bool
 flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
            struct flush *flush)
 {
-    uint32_t bits = s->front_bits[word] >> bit << bit;
+    uint32_t bits = s->stack_bits[word] >> bit << bit;
     for (; bits != 0; bits &= bits - 1) {
         size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
-        while (s->fronts[slot] != NONE) {
-            if (flush->is_beside && !can_settle_beside(p, s, s->fronts[slot]))
+        while (s->stacks[slot] != NONE) {
+            if (flush->is_beside && !can_settle_beside(p, s, s->stacks[slot]))
                 return true;
             flush->has_enough = flush_block(p, s, slot) >= flush->enough;
             if (flush->has_enough || --flush->most == 0)
                 return true;
         }
-        s->front_bits[word] &= ~(bits & -bits);
+        s->stack_bits[word] &= ~(bits & -bits);
     }
     return false;
 }
@@ -171,7 +171,7 @@ dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most)
 {
     struct flush flush = {.enough = UINT64_MAX, .most = most};
     bool is_over = most == 0;
-    for (size_t word = 0; s->front_blocks > 0 && !is_over; word++)
+    for (size_t word = 0; s->stacked > 0 && !is_over; word++)
         is_over = flush_word(p, s, word, 0, &flush);
 }
 
@@ -185,14 +185,14 @@ dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
 static void
 flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
 {
-    size_t slot = front_slot(s, flush->enough);
-    if (s->front_blocks == 0 || slot >= s->front_count)
+    size_t slot = stack_slot(s, flush->enough);
+    if (s->stacked == 0 || slot >= s->stack_count)
         return;
-    size_t words = (s->front_count + 31) / 32, first = slot / 32;
+    size_t words = (s->stack_count + 31) / 32, first = slot / 32;
     bool is_over = flush_word(p, s, first, slot % 32, flush);
-    for (size_t word = first + 1; word < words && s->front_blocks > 0 && !is_over; word++)
+    for (size_t word = first + 1; word < words && s->stacked > 0 && !is_over; word++)
         is_over = flush_word(p, s, word, 0, flush);
-    for (size_t word = first + 1; word-- > 0 && s->front_blocks > 0 && !is_over;)
+    for (size_t word = first + 1; word-- > 0 && s->stacked > 0 && !is_over;)
         is_over = flush_word(p, s, word, 0, flush);
 }
 
@@ -208,16 +208,16 @@ bool
 dryi_paged_flush(struct dryi_paged *p)
 {
     bool any = dryi_paged_heirs_release(p);
-    uint32_t at = p->first_fronted;
-    p->first_fronted = NONE;
+    uint32_t at = p->first_cached;
+    p->first_cached = NONE;
     while (at != NONE) {
         struct free_list *s = p->lists[at];
-        uint32_t next = s->next_fronted;
-        any |= s->front_blocks > 0;
+        uint32_t next = s->next_cached;
+        any |= s->stacked > 0;
         dryi_paged_flush_list(p, s);
-        s->is_fronted = false;
+        s->is_cached = false;
         if (s->is_kept)
-            dryi_paged_front_note(p, at);
+            dryi_paged_cache_note(p, at);
         at = next;
     }
     return any;
@@ -225,14 +225,14 @@ dryi_paged_flush(struct dryi_paged *p)
 
 /* --- beside the place --------------------------------------------------------------------- */
 
-/* Large blocks lie on fronts while those are shared. */
+/* Large blocks lie on stream caches while those are shared. */
 static void
-share_front(struct dryi_paged *p, struct dryi_front *f)
+share_cache(struct dryi_paged *p, struct dryi_cache *f)
 {
     struct free_list *s = p->lists[f->list_ids[0]];
-    if (p->is_shared && s->front_count == 0)
-        dryi_paged_front_make(p, s);
-    f->lists[0] = p->is_shared && s->front_count > 0 ? s : NULL;
+    if (p->is_shared && s->stack_count == 0)
+        dryi_paged_cache_make(p, s);
+    f->lists[0] = p->is_shared && s->stack_count > 0 ? s : NULL;
     if (!p->is_shared)
         dryi_paged_flush_list(p, s);
     for (int i = 0; i < 2; i++) {
@@ -242,12 +242,12 @@ share_front(struct dryi_paged *p, struct dryi_front *f)
     }
 }
 
-struct dryi_front *
-dryi_paged_front_ask(void *self, uint64_t stream)
+struct dryi_cache *
+dryi_paged_cache_ask(void *self, uint64_t stream)
 {
     struct dryi_paged *p = self;
     uint32_t index = dryi_paged_stream_index(p, stream);
-    for (struct dryi_front *f = p->fronts; f; f = f->next) {
+    for (struct dryi_cache *f = p->caches; f; f = f->next) {
         if (f->stream == index)
             return f;
     }
@@ -256,49 +256,49 @@ dryi_paged_front_ask(void *self, uint64_t stream)
         ids[arena] = dryi_paged_list_index(p, arena, index);
     if (ids[0] == NONE || ids[1] == NONE)
         return NULL;
-    struct dryi_front *f = dryi_memory_zalloc(&p->memory, 1, sizeof *f);
+    struct dryi_cache *f = dryi_memory_zalloc(&p->memory, 1, sizeof *f);
     if (!f)
         return NULL;
-    *f = (struct dryi_front){.place = p, .stream = index, .next = p->fronts};
+    *f = (struct dryi_cache){.place = p, .stream = index, .next = p->caches};
     memcpy(f->list_ids, ids, sizeof ids);
     for (int i = 0; i < 2; i++) {
         p->lists[ids[i]]->is_kept = true;
-        dryi_paged_front_note(p, ids[i]);
+        dryi_paged_cache_note(p, ids[i]);
     }
     f->lists[1] = p->lists[ids[1]];
-    share_front(p, f);
-    p->fronts = f;
-    p->streams[index].has_front = true;
+    share_cache(p, f);
+    p->caches = f;
+    p->streams[index].has_cache = true;
     return f;
 }
 
 void
-dryi_paged_front_flush(struct dryi_front *front)
+dryi_paged_cache_flush(struct dryi_cache *cache)
 {
     for (int i = 0; i < 2; i++)
-        dryi_paged_flush_list(front->place, front->place->lists[front->list_ids[i]]);
+        dryi_paged_flush_list(cache->place, cache->place->lists[cache->list_ids[i]]);
 }
 
 void
-dryi_paged_front_return(struct dryi_front *front)
+dryi_paged_cache_return(struct dryi_cache *cache)
 {
-    struct dryi_paged *p = front->place;
-    DRYI_ASSERT(!front->is_used); /* its books are balanced */
+    struct dryi_paged *p = cache->place;
+    DRYI_ASSERT(!cache->is_used); /* its books are balanced */
     for (int i = 0; i < 2; i++) {
-        struct free_list *s = p->lists[front->list_ids[i]];
+        struct free_list *s = p->lists[cache->list_ids[i]];
         s->is_kept = s->has_records = false;
         dryi_paged_records_level(p, s, 0);
     }
-    struct dryi_front **link = &p->fronts;
-    while (*link != front)
+    struct dryi_cache **link = &p->caches;
+    while (*link != cache)
         link = &(*link)->next;
-    *link = front->next;
-    p->streams[front->stream].has_front = false;
-    dryi_memory_free(&p->memory, front, 1, sizeof *front);
+    *link = cache->next;
+    p->streams[cache->stream].has_cache = false;
+    dryi_memory_free(&p->memory, cache, 1, sizeof *cache);
 }
 
 void
-dryi_paged_front_share(void *self, bool is_shared)
+dryi_paged_cache_share(void *self, bool is_shared)
 {
     struct dryi_paged *p = self;
     if (is_shared && !p->is_shared && p->hints) {
@@ -309,19 +309,19 @@ dryi_paged_front_share(void *self, bool is_shared)
     p->is_shared = is_shared;
     if (!is_shared)
         dryi_paged_fences_drop(p);
-    for (struct dryi_front *f = p->fronts; f; f = f->next)
-        share_front(p, f);
+    for (struct dryi_cache *f = p->caches; f; f = f->next)
+        share_cache(p, f);
 }
 
 static struct free_list *
-list_for(const struct dryi_front *f, uint64_t bytes)
+list_for(const struct dryi_cache *f, uint64_t bytes)
 {
     return f->lists[bytes <= f->place->conf.small_max];
 }
 
-/* Beside the place a front has its own books; else what it does is counted at once. */
+/* Beside the place a stream cache has its own books; else what it does is counted at once. */
 static struct tally *
-books_of(struct dryi_front *f)
+books_of(struct dryi_cache *f)
 {
     if (!f->place->is_shared)
         return f->place->tallies;
@@ -331,51 +331,51 @@ books_of(struct dryi_front *f)
 
 /* While shared. */
 static void
-count_taken(struct dryi_front *front, bool is_small, uint64_t bytes, uint64_t size)
+count_taken(struct dryi_cache *cache, bool is_small, uint64_t bytes, uint64_t size)
 {
-    front->requests++;
-    front->is_used = true;
-    tally_taken(front->books, is_small, bytes, size);
+    cache->requests++;
+    cache->is_used = true;
+    tally_taken(cache->books, is_small, bytes, size);
 }
 
 /* Its block is freed in this epoch of the stream. */
 static void
-count_put(struct dryi_front *front, bool is_small, struct block *b)
+count_put(struct dryi_cache *cache, bool is_small, struct block *b)
 {
-    struct stream *stream = &front->place->streams[front->stream];
+    struct stream *stream = &cache->place->streams[cache->stream];
     b->epoch = stream->epoch;
     if (stream->freed != stream->epoch) /* its neighbours are other threads' */
         stream->freed = stream->epoch;
-    tally_given(books_of(front), is_small, b->size, b->requested);
+    tally_given(books_of(cache), is_small, b->size, b->requested);
 }
 
 /*
- * More than this front may take until its books are balanced with the others': peaks are what
- * the budget grows by, and each front's own peak is at another time.
+ * More than this stream cache may take until its books are balanced with the others': peaks are what
+ * the budget grows by, and each stream cache's own peak is at another time.
  */
 static bool
-is_beyond_books(const struct dryi_front *front, uint64_t bytes)
+is_beyond_books(const struct dryi_cache *cache, uint64_t bytes)
 {
-    const struct tally *b = &front->books[TALLY_ALLOCATED_BYTES];
-    return b->current[0] + b->current[1] + (int64_t)bytes > front->place->book_max;
+    const struct tally *b = &cache->books[TALLY_ALLOCATED_BYTES];
+    return b->current[0] + b->current[1] + (int64_t)bytes > cache->place->book_max;
 }
 
 uint64_t
-dryi_paged_front_take(struct dryi_front *front, uint64_t size)
+dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size)
 {
-    struct dryi_paged *p = front->place;
+    struct dryi_paged *p = cache->place;
     uint64_t bytes = bytes_of(size);
-    struct free_list *s = list_for(front, bytes);
+    struct free_list *s = list_for(cache, bytes);
     if (!p->is_shared || !s)
         return 0;
     if (!s->is_small)
-        dryi_paged_front_want(s, bytes);
-    if (is_beyond_books(front, bytes) || dryi_paged_front_top(p, s, bytes) == NONE)
+        dryi_paged_cache_want(s, bytes);
+    if (is_beyond_books(cache, bytes) || dryi_paged_cache_top(p, s, bytes) == NONE)
         return 0;
-    uint32_t block = dryi_paged_front_take_known(p, s, front_slot(s, bytes), size);
+    uint32_t block = dryi_paged_cache_take_known(p, s, stack_slot(s, bytes), size);
     if (block == NONE)
         return 0;
-    count_taken(front, s->is_small, bytes, size);
+    count_taken(cache, s->is_small, bytes, size);
     return p->blocks[block].addr;
 }
 
@@ -383,25 +383,25 @@ static bool
 push(struct dryi_paged *p, struct free_list *s, uint32_t block)
 {
     uint64_t bytes = p->blocks[block].size;
-    return (s->is_small || dryi_paged_front_wants(s, bytes)) &&
-           dryi_paged_front_push(p, s, block, bytes);
+    return (s->is_small || dryi_paged_cache_wants(s, bytes)) &&
+           dryi_paged_cache_push(p, s, block, bytes);
 }
 
 DRYI_FLAT bool
-dryi_paged_front_put(struct dryi_front *front, dryi_block block)
+dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 {
-    struct dryi_paged *p = front->place;
+    struct dryi_paged *p = cache->place;
     struct block *b = &p->blocks[block];
     if (b->state != BLOCK_USED || b->uses != NONE || p->observer.event)
         return false;
-    struct free_list *s = list_for(front, b->size);
+    struct free_list *s = list_for(cache, b->size);
     if (!s || !push(p, s, block))
         return false;
-    count_put(front, s->is_small, b);
+    count_put(cache, s->is_small, b);
     return true;
 }
 
-/* --- beside other fronts ------------------------------------------------------------------ */
+/* --- beside other stream caches ------------------------------------------------------------------ */
 
 /* What needs neither pages nor another stream: next time it will not need the place. */
 static uint32_t
@@ -455,27 +455,27 @@ cut_beside(struct dryi_paged *p, const struct request *r)
  * large ones lie.
  */
 static bool
-may_cut(const struct dryi_front *front, const struct request *r)
+may_cut(const struct dryi_cache *cache, const struct request *r)
 {
-    const struct dryi_paged *p = front->place;
+    const struct dryi_paged *p = cache->place;
     return p->is_shared && p->waiting_uses == 0 && p->first_held == NONE &&
            r->bytes <= RESERVED_LIMIT && !(p->is_full && !arena_is_small(r->arena)) &&
-           !is_beyond_books(front, r->bytes);
+           !is_beyond_books(cache, r->bytes);
 }
 
 bool
-dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
+dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
                      dryi_block *block)
 {
-    struct dryi_paged *p = front->place;
-    struct request r = {.size = size, .bytes = bytes_of(size), .stream = front->stream};
+    struct dryi_paged *p = cache->place;
+    struct request r = {.size = size, .bytes = bytes_of(size), .stream = cache->stream};
     bool is_small = r.bytes <= p->conf.small_max;
     r.arena = is_small;
-    r.list = front->list_ids[is_small];
-    if (!may_cut(front, &r))
+    r.list = cache->list_ids[is_small];
+    if (!may_cut(cache, &r))
         return false;
-    /* On the front if nobody kept its address. */
-    uint32_t found = dryi_paged_front_take_top(p, p->lists[r.list], r.bytes);
+    /* On the stream cache if nobody kept its address. */
+    uint32_t found = dryi_paged_cache_take_top(p, p->lists[r.list], r.bytes);
     if (found == NONE)
         found = has_place ? cut_with_place(p, &r) : cut_beside(p, &r);
     if (found == NONE)
@@ -486,19 +486,19 @@ dryi_paged_front_cut(struct dryi_front *front, uint64_t size, bool has_place,
     b->requested = size;
     b->has_ticket = false;
     b->known = KNOWN_KEPT;
-    count_taken(front, is_small, b->size, size);
+    count_taken(cache, is_small, b->size, size);
     *block = found;
     return true;
 }
 
 bool
-dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_place)
+dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_place)
 {
-    struct dryi_paged *p = front->place;
+    struct dryi_paged *p = cache->place;
     struct block *b = &p->blocks[block];
     bool is_small = b->size <= p->conf.small_max;
     if (!p->is_shared || b->state != BLOCK_USED || b->uses != NONE || b->has_ticket ||
-        b->list != front->list_ids[is_small])
+        b->list != cache->list_ids[is_small])
         return false;
     struct free_list *s = p->lists[b->list];
     if (has_place) {
@@ -509,7 +509,7 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
     } else if (!can_settle_beside(p, s, block)) {
         return false;
     }
-    count_put(front, is_small, b);
+    count_put(cache, is_small, b);
     b->known = KNOWN_NOT;
     b->state = BLOCK_FREE;
     dryi_paged_block_settle(p, block);
@@ -519,29 +519,29 @@ dryi_paged_front_merge(struct dryi_front *front, dryi_block block, bool has_plac
 }
 
 bool
-dryi_paged_front_keep(struct dryi_front *front, dryi_block block)
+dryi_paged_cache_keep(struct dryi_cache *cache, dryi_block block)
 {
-    const struct dryi_paged *p = front->place;
+    const struct dryi_paged *p = cache->place;
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    bool is_kept = front->lists[small] && b->list == front->list_ids[small] &&
+    bool is_kept = cache->lists[small] && b->list == cache->list_ids[small] &&
                    b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
     b->known = is_kept ? KNOWN_KEPT : KNOWN_NOT;
     return is_kept;
 }
 
 bool
-dryi_paged_front_holds(const void *self, dryi_block block)
+dryi_paged_cache_holds(const void *self, dryi_block block)
 {
     const struct dryi_paged *p = self;
-    return p->blocks[block].state == BLOCK_FRONT;
+    return p->blocks[block].state == BLOCK_CACHED;
 }
 
 void
-dryi_paged_front_watch(void *self, struct dryi_front_watcher watcher)
+dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher)
 {
     struct dryi_paged *p = self;
-    p->front_watcher = watcher;
+    p->cache_watcher = watcher;
 }
 
 /* --- books -------------------------------------------------------------------------------- */
@@ -592,10 +592,10 @@ add_book(struct tally *sum, struct tally *b)
 }
 
 #define BOOK_SHARE                                                                       \
-    64 /* of what is reserved: so much too high may a peak of all fronts be */
+    64 /* of what is reserved: so much too high may a peak of all stream caches be */
 #define BOOK_LEAST (2 * DRYI_MIB)
 
-/* Of so many fronts, and one that may be used from now on. */
+/* Of so many stream caches, and one that may be used from now on. */
 static int64_t
 most_of_a_book(const struct dryi_paged *p, size_t count)
 {
@@ -605,16 +605,16 @@ most_of_a_book(const struct dryi_paged *p, size_t count)
 }
 
 uint64_t
-dryi_paged_front_balance(void *self, struct dryi_front *const *fronts, size_t count)
+dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches, size_t count)
 {
     struct dryi_paged *p = self;
     struct tally sums[BOOK_COUNT] = {0};
     int64_t most = most_of_a_book(p, count);
-    if (p->book_max != most) /* all fronts read it */
+    if (p->book_max != most) /* all stream caches read it */
         p->book_max = most;
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        struct dryi_front *f = fronts[i];
+        struct dryi_cache *f = caches[i];
         if (!f->is_used)
             continue;
         for (int name = 0; name < BOOK_COUNT; name++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place/paged, its fronts used beside the place: what is taken, put, cut and merged there, among
+ * place/paged, its stream caches used beside the place: what is taken, put, cut and merged there, among
  * requests of the place itself, never overlaps, is counted after a balance, and leaves every
  * invariant whole. Which call comes next is up to a seed; a naive list says what is in use and
- * what rests on a front.
+ * what rests on a stream cache.
  */
 #include "support/cmocka.h"
 
@@ -23,14 +23,14 @@ struct piece {
     dryi_block block;
     uint64_t address, size;
     unsigned stream;
-    bool is_used, is_kept; /* not used: it rests on its front */
+    bool is_used, is_kept; /* not used: it rests on its stream cache */
 };
 
 struct stage {
     struct random random;
     struct dry_sim *sim;
     struct dryi_place place;
-    struct dryi_front *fronts[STREAMS];
+    struct dryi_cache *caches[STREAMS];
     struct piece pieces[PIECES_MAX];
     size_t count, used;
     uint64_t requested, peak_requested, bytes, peak_bytes;
@@ -83,12 +83,12 @@ begin(struct stage *s, uint64_t seed, uint64_t capacity)
     dryi_paged_conf_init(&options.conf);
     assert_int_equal(dryi_paged_create(&options, &s->place, NULL), DRY_OK);
     const struct dryi_place_ops *ops = s->place.ops;
-    ops->front_watch(s->place.self, (struct dryi_front_watcher){lose, s});
+    ops->cache_watch(s->place.self, (struct dryi_cache_watcher){lose, s});
     for (unsigned i = 0; i < STREAMS; i++) {
-        s->fronts[i] = ops->front_ask(s->place.self, i);
-        assert_non_null(s->fronts[i]);
+        s->caches[i] = ops->cache_ask(s->place.self, i);
+        assert_non_null(s->caches[i]);
     }
-    ops->front_share(s->place.self, true);
+    ops->cache_share(s->place.self, true);
 }
 
 static void
@@ -105,7 +105,7 @@ end(struct stage *s)
 static void
 balance(struct stage *s)
 {
-    (void)s->place.ops->front_balance(s->place.self, s->fronts, STREAMS);
+    (void)s->place.ops->cache_balance(s->place.self, s->caches, STREAMS);
 }
 
 static void
@@ -137,7 +137,7 @@ add(struct stage *s, struct piece piece)
 static bool
 take(struct stage *s, unsigned stream, uint64_t size)
 {
-    uint64_t address = s->place.ops->front_take(s->fronts[stream], size);
+    uint64_t address = s->place.ops->cache_take(s->caches[stream], size);
     if (address == 0)
         return false;
     size_t i = find_piece(s, address);
@@ -156,8 +156,8 @@ cut(struct stage *s, unsigned stream, uint64_t size)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     struct piece piece = {.size = size, .stream = stream, .is_kept = true};
-    bool is_beside = ops->front_cut(s->fronts[stream], size, false, &piece.block);
-    if (!is_beside && !ops->front_cut(s->fronts[stream], size, true, &piece.block))
+    bool is_beside = ops->cache_cut(s->caches[stream], size, false, &piece.block);
+    if (!is_beside && !ops->cache_cut(s->caches[stream], size, true, &piece.block))
         return false;
     s->beside += is_beside;
     piece.address = ops->get_address(s->place.self, piece.block);
@@ -180,7 +180,7 @@ ask(struct stage *s, unsigned stream, uint64_t size)
     }
     assert_int_equal(status, DRY_OK);
     piece.address = ops->get_address(s->place.self, piece.block);
-    piece.is_kept = ops->front_keep(s->fronts[stream], piece.block);
+    piece.is_kept = ops->cache_keep(s->caches[stream], piece.block);
     add(s, piece);
 }
 
@@ -204,7 +204,7 @@ give_to_place(struct stage *s, size_t i)
     struct piece *p = &s->pieces[i];
     balance(s);
     assert_int_equal(ops->free(s->place.self, p->block), DRY_OK);
-    if (p->is_kept && ops->front_holds(s->place.self, p->block))
+    if (p->is_kept && ops->cache_holds(s->place.self, p->block))
         p->is_used = false;
     else
         forget(s, i);
@@ -224,9 +224,9 @@ merge(struct stage *s, size_t i)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     const struct piece *p = &s->pieces[i];
-    struct dryi_front *front = s->fronts[p->stream];
-    bool is_beside = ops->front_merge(front, p->block, false);
-    if (!is_beside && !ops->front_merge(front, p->block, true))
+    struct dryi_cache *cache = s->caches[p->stream];
+    bool is_beside = ops->cache_merge(cache, p->block, false);
+    if (!is_beside && !ops->cache_merge(cache, p->block, true))
         return false;
     s->beside += is_beside;
     s->merged++;
@@ -247,13 +247,13 @@ give_one(struct stage *s)
         balance(s);
         assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
                          DRY_OK);
-        assert_false(ops->front_put(s->fronts[p->stream], p->block));
+        assert_false(ops->cache_put(s->caches[p->stream], p->block));
         assert_false(merge(s, i));
         give_to_place(s, i);
         return;
     }
     bool is_put = p->is_kept && random_below(&s->random, 8) > 0 &&
-                  ops->front_put(s->fronts[p->stream], p->block);
+                  ops->cache_put(s->caches[p->stream], p->block);
     if (is_put) {
         assert_false(merge(s, i)); /* twice */
         p->is_used = false;
@@ -282,14 +282,14 @@ check(struct stage *s)
         assert_int_equal(stats.requested_bytes.all.current, s->requested);
     } else {
         dryi_block block; /* what waits is looked after by the place alone */
-        assert_false(s->place.ops->front_cut(s->fronts[0], 512, true, &block));
+        assert_false(s->place.ops->cache_cut(s->caches[0], 512, true, &block));
         dry_sim_complete_stream(s->sim, STREAMS + 1);
         s->place.ops->process_events(s->place.self);
     }
 }
 
 static void
-fronts_beside_the_place_are_what_a_list_says(void **state)
+caches_beside_the_place_are_what_a_list_says(void **state)
 {
     (void)state;
     static struct stage s;
@@ -332,9 +332,9 @@ finds(const struct stage *s, uint64_t address, dryi_block block)
 static void
 ask_both(struct stage *s, struct stage *twin, struct pair *pair)
 {
-    struct dryi_front_block got;
+    struct dryi_cache_block got;
     enum dry_status status =
-        dryi_paged_front_alloc(s->fronts[pair->stream], pair->size, true, &got);
+        dryi_paged_cache_alloc(s->caches[pair->stream], pair->size, true, &got);
     assert_int_equal(
         twin->place.ops->alloc(twin->place.self, pair->size, pair->stream, &pair->twin),
         status);
@@ -349,7 +349,7 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
     struct dryi_block_info info; /* small requests may have a large block */
     s->place.ops->get_block(s->place.self, got.block, &info);
     assert_true(info.size >= round_up(pair->size));
-    assert_true(pair->is_found == (info.size > s->place.front_max));
+    assert_true(pair->is_found == (info.size > s->place.cache_max));
     size_t i = find_piece(s, got.address);
     assert_int_equal(got.is_known, pair->is_found || i < s->count);
     assert_false(pair->is_found && (got.is_kept || i < s->count));
@@ -369,7 +369,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     bool is_put = pair->is_kept && random_below(&s->random, 4) > 0 &&
-                  ops->front_put(s->fronts[pair->stream], pair->block);
+                  ops->cache_put(s->caches[pair->stream], pair->block);
     assert_true(finds(s, pair->address, pair->block) == pair->is_found);
     if (pair->is_found && random_below(&s->random, 4) > 0)
         assert_int_equal(dryi_paged_free_found(s->place.self, pair->address), DRY_OK);
@@ -377,7 +377,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
         assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
     assert_false(pair->is_found && finds(s, pair->address, pair->block));
     assert_int_equal(ops->free(twin->place.self, pair->twin), DRY_OK);
-    if (!pair->is_kept || !ops->front_holds(s->place.self, pair->block))
+    if (!pair->is_kept || !ops->cache_holds(s->place.self, pair->block))
         return;
     assert_true(s->count < PIECES_MAX);
     s->pieces[s->count++] = (struct piece){.address = pair->address,
@@ -407,7 +407,7 @@ size_of_either_kind(struct random *random)
 }
 
 static void
-alone_a_request_at_a_front_is_one_at_the_place(void **state)
+alone_a_request_at_a_cache_is_one_at_the_place(void **state)
 {
     (void)state;
     static struct stage s, twin;
@@ -416,8 +416,8 @@ alone_a_request_at_a_front_is_one_at_the_place(void **state)
         uint64_t capacity = seed % 3 ? UINT64_C(8) << 30 : UINT64_C(150) << 20;
         begin(&s, seed, capacity);
         begin(&twin, seed, capacity);
-        s.place.ops->front_share(s.place.self, false);
-        twin.place.ops->front_share(twin.place.self, false);
+        s.place.ops->cache_share(s.place.self, false);
+        twin.place.ops->cache_share(twin.place.self, false);
         memset(pairs, 0, sizeof pairs);
         for (int i = 0; i < 4000; i++) {
             struct pair *pair = &pairs[random_below(&s.random, USED_MAX)];
@@ -446,7 +446,7 @@ note_action(void *self, const struct dryi_place_event *event)
     *(unsigned *)self += event->action == DRY_ACTION_ALLOC;
 }
 
-/* Whoever listens hears of a request that a front meets, too. */
+/* Whoever listens hears of a request that a stream cache meets, too. */
 static void
 alone_every_request_is_told(void **state)
 {
@@ -454,24 +454,24 @@ alone_every_request_is_told(void **state)
     static struct stage s;
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
-    ops->front_share(s.place.self, false);
-    struct dryi_front_block first, again;
-    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], 4096, true, &first), DRY_OK);
+    ops->cache_share(s.place.self, false);
+    struct dryi_cache_block first, again;
+    assert_int_equal(dryi_paged_cache_alloc(s.caches[0], 4096, true, &first), DRY_OK);
     assert_true(first.is_kept && !first.is_known);
-    assert_true(ops->front_put(s.fronts[0], first.block));
+    assert_true(ops->cache_put(s.caches[0], first.block));
     s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
     unsigned told = 0;
     ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
-    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], 4096, true, &again), DRY_OK);
+    assert_int_equal(dryi_paged_cache_alloc(s.caches[0], 4096, true, &again), DRY_OK);
     assert_int_equal(told, 1);
     assert_true(again.address == first.address && again.is_known && s.lost == 0);
     ops->set_observer(s.place.self, (struct dryi_place_observer){0});
-    assert_int_equal(dryi_paged_front_alloc(s.fronts[0], UINT64_C(1) << 60, true, &again),
+    assert_int_equal(dryi_paged_cache_alloc(s.caches[0], UINT64_C(1) << 60, true, &again),
                      DRY_ERR_ARGUMENT);
     end(&s);
 }
 
-/* A large block lies on a front only where its size is asked for again and again. */
+/* A large block lies on a stream cache only where its size is asked for again and again. */
 static void
 large_blocks_stay_only_if_wanted(void **state)
 {
@@ -482,16 +482,16 @@ large_blocks_stay_only_if_wanted(void **state)
     ask(&s, 0, 64 << 20); /* there is enough to cut from */
     assert_true(merge(&s, 0));
     assert_true(cut(&s, 0, 10 << 20));
-    assert_false(ops->front_put(s.fronts[0], s.pieces[0].block));
+    assert_false(ops->cache_put(s.caches[0], s.pieces[0].block));
     assert_true(merge(&s, 0));
     for (int i = 0; i < 2; i++) { /* wanted from now on */
         assert_false(take(&s, 0, 10 << 20));
         assert_true(cut(&s, 0, 10 << 20));
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(ops->front_put(s.fronts[0], s.pieces[i].block));
+        assert_true(ops->cache_put(s.caches[0], s.pieces[i].block));
         s.pieces[i].is_used = false;
-        assert_true(ops->front_holds(s.place.self, s.pieces[i].block));
+        assert_true(ops->cache_holds(s.place.self, s.pieces[i].block));
     }
     assert_true(cut(&s, 0, 4 << 20)); /* there is more than they hold */
     assert_int_equal(s.lost, 0);
@@ -502,7 +502,7 @@ large_blocks_stay_only_if_wanted(void **state)
     end(&s);
 }
 
-/* Two large blocks on the front of stream 0, of a device of 64 MiB. */
+/* Two large blocks on the stream cache of stream 0, of a device of 64 MiB. */
 static void
 put_two_large(struct stage *s)
 {
@@ -514,14 +514,14 @@ put_two_large(struct stage *s)
         assert_true(cut(s, 0, 20 << 20));
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(s->place.ops->front_put(s->fronts[0], s->pieces[i].block));
+        assert_true(s->place.ops->cache_put(s->caches[0], s->pieces[i].block));
         s->pieces[i].is_used = false;
     }
     balance(s);
 }
 
 static void
-large_blocks_of_a_front_serve_others(void **state)
+large_blocks_of_a_cache_serve_others(void **state)
 {
     (void)state;
     static struct stage s;
@@ -533,7 +533,7 @@ large_blocks_of_a_front_serve_others(void **state)
 }
 
 static void
-large_blocks_of_a_front_go_with_the_cache(void **state)
+large_blocks_of_a_cache_go_with_the_cache(void **state)
 {
     (void)state;
     static struct stage s;
@@ -546,7 +546,7 @@ large_blocks_of_a_front_go_with_the_cache(void **state)
     end(&s);
 }
 
-/* So many blocks there were that fronts can have records of their own. */
+/* So many blocks there were that stream caches can have records of their own. */
 static void
 make_records(struct stage *s)
 {
@@ -559,8 +559,8 @@ make_records(struct stage *s)
         give_to_place(s, i);
     }
     assert_int_equal(ops->empty_cache(s->place.self, (struct dryi_pool_id){0}), DRY_OK);
-    ops->front_share(s->place.self, false);
-    ops->front_share(s->place.self, true);
+    ops->cache_share(s->place.self, false);
+    ops->cache_share(s->place.self, true);
 }
 
 /*
@@ -581,17 +581,17 @@ neighbours_need_the_place_once(void **state)
         block[i] = s.pieces[i].block;
     }
     assert_true(s.pieces[1].address == s.pieces[0].address + (6 << 20));
-    assert_false(ops->front_merge(s.fronts[0], block[0], false));
-    assert_false(ops->front_merge(s.fronts[1], block[1], false));
-    assert_true(ops->front_merge(s.fronts[0], block[0], true));
-    assert_true(ops->front_merge(s.fronts[1], block[1], false));
+    assert_false(ops->cache_merge(s.caches[0], block[0], false));
+    assert_false(ops->cache_merge(s.caches[1], block[1], false));
+    assert_true(ops->cache_merge(s.caches[0], block[0], true));
+    assert_true(ops->cache_merge(s.caches[1], block[1], false));
     for (unsigned i = 0; i < 2; i++) {
         dryi_block cut, all;
-        assert_true(ops->front_cut(s.fronts[i], 2 << 20, false, &cut));
-        assert_true(ops->front_merge(s.fronts[i], cut, false));
-        assert_true(ops->front_cut(s.fronts[i], 6 << 20, false, &all));
+        assert_true(ops->cache_cut(s.caches[i], 2 << 20, false, &cut));
+        assert_true(ops->cache_merge(s.caches[i], cut, false));
+        assert_true(ops->cache_cut(s.caches[i], 6 << 20, false, &all));
         assert_true(ops->get_address(s.place.self, all) == s.pieces[i].address);
-        assert_true(ops->front_merge(s.fronts[i], all, false));
+        assert_true(ops->cache_merge(s.caches[i], all, false));
     }
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
@@ -622,18 +622,18 @@ what_is_behind_the_next_one_counts(void **state)
         ask(&s, i / 3, 6 << 20);
     assert_true(s.pieces[3].address == s.pieces[0].address + (18 << 20));
     assert_int_equal(ops->free(s.place.self, s.pieces[2].block), DRY_OK);
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, false));
-    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block, false));
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
-    assert_true(ops->front_merge(s.fronts[1], s.pieces[3].block, true));
+    assert_true(ops->cache_merge(s.caches[0], s.pieces[0].block, false));
+    assert_false(ops->cache_merge(s.caches[0], s.pieces[1].block, false));
+    assert_true(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
+    assert_true(ops->cache_merge(s.caches[1], s.pieces[3].block, true));
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
-    ops->front_share(s.place.self, false); /* and no fence is left */
+    ops->cache_share(s.place.self, false); /* and no fence is left */
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     end(&s);
 }
 
-/* What another stream has freed, though it is over, is its own while its front is used. */
+/* What another stream has freed, though it is over, is its own while its stream cache is used. */
 static void
 neighbours_are_left_alone(void **state)
 {
@@ -653,21 +653,21 @@ neighbours_are_left_alone(void **state)
         dry_sim_complete_stream(s.sim, stream);
     ops->process_events(s.place.self);
     for (int i = 0; i < 2; i++) /* from now on it is wanted */
-        assert_int_equal(ops->front_take(s.fronts[0], 6 << 20), 0);
-    assert_true(ops->front_put(s.fronts[0], s.pieces[0].block));
+        assert_int_equal(ops->cache_take(s.caches[0], 6 << 20), 0);
+    assert_true(ops->cache_put(s.caches[0], s.pieces[0].block));
     s.pieces[0].is_used = false;
     size_t lost = s.lost;
     dryi_block block;
-    assert_true(ops->front_cut(s.fronts[0], 300 << 10, true, &block));
+    assert_true(ops->cache_cut(s.caches[0], 300 << 10, true, &block));
     assert_int_equal(s.lost, lost + 1);
-    assert_true(ops->front_cut(s.fronts[1], 300 << 10, true, &block));
+    assert_true(ops->cache_cut(s.caches[1], 300 << 10, true, &block));
     assert_true(ops->get_address(s.place.self, block) == s.pieces[1].address);
     end(&s);
 }
 
-/* What front after front holds, and puts back before the next, is no peak of all together. */
+/* What stream cache after stream cache holds, and puts back before the next, is no peak of all together. */
 static void
-peaks_of_fronts_hardly_add_up(void **state)
+peaks_of_caches_hardly_add_up(void **state)
 {
     (void)state;
     static struct stage s;
@@ -676,16 +676,16 @@ peaks_of_fronts_hardly_add_up(void **state)
     for (size_t i = 0; i < 64 * STREAMS; i++)
         ask(&s, (unsigned)(i / 64), 65536);
     for (size_t i = 0; i < s.count; i++)
-        assert_true(ops->front_put(s.fronts[s.pieces[i].stream], s.pieces[i].block));
+        assert_true(ops->cache_put(s.caches[s.pieces[i].stream], s.pieces[i].block));
     balance(&s);
     ops->reset_stats(s.place.self, true, false);
     size_t taken = 0;
     for (size_t i = 0; i < s.count; i++) {
-        bool is_taken = ops->front_take(s.fronts[i / 64], 65536) != 0;
+        bool is_taken = ops->cache_take(s.caches[i / 64], 65536) != 0;
         taken += is_taken;
         if (i % 64 == 63) { /* the newest lie on top */
             for (size_t k = i + 1 - 64; k <= i; k++)
-                (void)ops->front_put(s.fronts[i / 64], s.pieces[k].block);
+                (void)ops->cache_put(s.caches[i / 64], s.pieces[k].block);
         }
     }
     balance(&s);
@@ -705,14 +705,15 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
     make_records(&s);
-    ask(&s, 2, UINT64_C(4) << 30); /* a front may take more before it is balanced */
+    ask(&s, 2,
+        UINT64_C(4) << 30); /* a stream cache may take more before it is balanced */
     ask(&s, 0, 6 << 20);
     ask(&s, 1, 6 << 20);
     ask(&s, 1, 2 << 20); /* so that no pages come behind them */
     uint64_t address = s.pieces[1].address;
     assert_true(s.pieces[2].address == address + (6 << 20));
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
-    assert_true(ops->front_merge(s.fronts[1], s.pieces[2].block, false));
+    assert_true(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
+    assert_true(ops->cache_merge(s.caches[1], s.pieces[2].block, false));
     ask(&s, 2, 512);
     assert_int_equal(ops->record_stream(s.place.self, s.pieces[4].block, 1), DRY_OK);
     assert_int_equal(ops->free(s.place.self, s.pieces[4].block), DRY_OK);
@@ -720,21 +721,21 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     ops->process_events(s.place.self);
     dryi_block block;
     balance(&s);
-    assert_false(ops->front_cut(s.fronts[0], 12 << 20, true, &block));
+    assert_false(ops->cache_cut(s.caches[0], 12 << 20, true, &block));
     s.count = 0;
     for (uint64_t i = 0; i < 4;
          i++) /* not by each request: by one in as many as fences */
         ask(&s, 0, (64 + i) << 20);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
-    assert_true(ops->front_cut(s.fronts[0], 12 << 20, true, &block));
+    assert_true(ops->cache_cut(s.caches[0], 12 << 20, true, &block));
     assert_true(ops->get_address(s.place.self, block) == address);
     end(&s);
 }
 
-/* A block that lies on the front though nobody keeps its address is cut whole. */
+/* A block that lies on the stream cache though nobody keeps its address is cut whole. */
 static void
-unknown_blocks_come_from_the_front(void **state)
+unknown_blocks_come_from_the_cache(void **state)
 {
     (void)state;
     static struct stage s;
@@ -748,17 +749,17 @@ unknown_blocks_come_from_the_front(void **state)
     assert_int_equal(ops->free(s.place.self, block), DRY_OK);
     dry_sim_complete_stream(s.sim, 1);
     ops->process_events(s.place.self);
-    assert_true(ops->front_holds(s.place.self, block));
-    assert_int_equal(ops->front_take(s.fronts[0], 4096), 0);
-    assert_true(ops->front_cut(s.fronts[0], 4000, false, &cut) && cut == block);
-    assert_true(ops->front_put(s.fronts[0], block));
-    assert_true(ops->front_take(s.fronts[0], 4096) == s.pieces[0].address);
+    assert_true(ops->cache_holds(s.place.self, block));
+    assert_int_equal(ops->cache_take(s.caches[0], 4096), 0);
+    assert_true(ops->cache_cut(s.caches[0], 4000, false, &cut) && cut == block);
+    assert_true(ops->cache_put(s.caches[0], block));
+    assert_true(ops->cache_take(s.caches[0], 4096) == s.pieces[0].address);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     end(&s);
 }
 
-/* Cut and merge are for threads that share the fronts: else the place does it, and counts. */
+/* Cut and merge are for threads that share the stream caches: else the place does it, and counts. */
 static void
 alone_nothing_is_cut(void **state)
 {
@@ -768,14 +769,14 @@ alone_nothing_is_cut(void **state)
     const struct dryi_place_ops *ops = s.place.ops;
     dryi_block block;
     assert_false(
-        ops->front_cut(s.fronts[0], 1000, true, &block)); /* there is no memory yet */
+        ops->cache_cut(s.caches[0], 1000, true, &block)); /* there is no memory yet */
     ask(&s, 0, 1 << 20);
     ask(&s, 0, 1 << 20);
-    assert_true(ops->front_merge(s.fronts[0], s.pieces[0].block, true));
+    assert_true(ops->cache_merge(s.caches[0], s.pieces[0].block, true));
     balance(&s);
-    ops->front_share(s.place.self, false);
-    assert_false(ops->front_cut(s.fronts[0], 1 << 20, true, &block));
-    assert_false(ops->front_merge(s.fronts[0], s.pieces[1].block, true));
+    ops->cache_share(s.place.self, false);
+    assert_false(ops->cache_cut(s.caches[0], 1 << 20, true, &block));
+    assert_false(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
     assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
     end(&s);
 }
@@ -784,19 +785,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peaks_of_fronts_hardly_add_up),
-        cmocka_unit_test(fronts_beside_the_place_are_what_a_list_says),
-        cmocka_unit_test(alone_a_request_at_a_front_is_one_at_the_place),
+        cmocka_unit_test(peaks_of_caches_hardly_add_up),
+        cmocka_unit_test(caches_beside_the_place_are_what_a_list_says),
+        cmocka_unit_test(alone_a_request_at_a_cache_is_one_at_the_place),
         cmocka_unit_test(alone_every_request_is_told),
         cmocka_unit_test(large_blocks_stay_only_if_wanted),
-        cmocka_unit_test(large_blocks_of_a_front_serve_others),
-        cmocka_unit_test(large_blocks_of_a_front_go_with_the_cache),
+        cmocka_unit_test(large_blocks_of_a_cache_serve_others),
+        cmocka_unit_test(large_blocks_of_a_cache_go_with_the_cache),
         cmocka_unit_test(neighbours_need_the_place_once),
         cmocka_unit_test(what_is_behind_the_next_one_counts),
         cmocka_unit_test(neighbours_are_left_alone),
         cmocka_unit_test(what_is_over_is_merged_before_pages_are_asked_for),
-        cmocka_unit_test(unknown_blocks_come_from_the_front),
+        cmocka_unit_test(unknown_blocks_come_from_the_cache),
         cmocka_unit_test(alone_nothing_is_cut),
     };
-    return cmocka_run_group_tests_name("paged_front", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("paged_cache", tests, NULL, NULL);
 }
