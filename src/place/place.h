@@ -13,7 +13,7 @@
  *            again turns them into numbers before they come here (pool/pool_stream.h).
  * Errors     Records are taken before they are needed: MEMORY leaves the place consistent
  *            and the request undone. What a failing request has given back stays given back.
- * Threads    One at a time; stream caches see below.
+ * Threads    One at a time; stream caches: see below.
  */
 
 #include <stdbool.h>
@@ -46,21 +46,21 @@ dryi_stream_filter_covers(const struct dryi_stream_filter *filter, uint64_t stre
 #define DRYI_POOL_NO_REMAP 4u /* its pages stay where they are (NCCL, IPC, CUDA graphs) */
 
 /*
- * A stream cache: the free whole blocks of one stream of the default pool, by their sizes. The next
- * request of a size is served from it without a look at anything else. A stream cache is part of its
- * place and used by every request; but it can also be used beside it:
+ * A stream cache, short a cache: the free whole blocks of one stream of the default pool, by size.
+ * The next request of a size is served from the cache without a look at anything else. Every
+ * request uses the caches of its place. A thread can also use a cache without holding the place:
  *
- * Threads    While shared (cache_share), take, put, and cut and merge beside the place need to be
- *            alone at this stream cache; cut and merge with the place alone at this stream cache, and be the
- *            only ones with the place; every other function alone at the place and at all its
- *            stream caches. What these four did is counted at the stream cache, until balance: statistics are
- *            right after it. Not shared, alloc and put are calls on the place as all others.
+ * Threads    While caches are shared (share), take and put need the cache alone; cut and merge need
+ *            the cache alone or, if they are told so, the cache and the place. Every other function
+ *            needs the place and all its caches. What take, put, cut and merge did is counted in the
+ *            cache until balance: statistics are right after it. While caches are not shared, put is
+ *            a call on the place as all others.
  */
 struct dryi_cache;
 
 /*
- * Told, from inside every other call, of a block on this stream's stream cache that is kept no more: it
- * is no longer whole, or alloc hands it out.
+ * Told, from inside every other call, that the address of a block in this stream's cache is
+ * registered no more: the block is no longer whole, or alloc hands it out.
  */
 struct dryi_cache_watcher {
     void (*lost)(void *self, uint64_t stream, uint64_t addr);
@@ -180,60 +180,6 @@ struct dryi_place_ops {
     enum dry_status (*end_capture)(void *self);
 
     /*
-     * The stream cache of a stream, made if need be; NULL: no memory. It lives until it is returned, or
-     * as long as the place. All of cache_* are NULL where a place has none.
-     */
-    struct dryi_cache *(*cache_ask)(void *self, uint64_t stream);
-    /* Empty the stream cache: its blocks are ordinary free memory from now on. */
-    void (*cache_flush)(struct dryi_cache *cache);
-    /* A stream cache that keeps no block. The stream goes without, until it is asked for again. */
-    void (*cache_return)(struct dryi_cache *cache);
-    /*
-     * Several stream caches are used at once from now on, or no more. Then they hold large blocks
-     * too, and nothing is forecast: the order of requests is the threads', not the program's.
-     */
-    void (*cache_share)(void *self, bool is_shared);
-    /*
-     * While shared, with no observer, no pool or capture begun: a kept block for the request is
-     * in use now: where it begins. 0: there is none, or a balance is due: alloc does it.
-     */
-    uint64_t (*cache_take)(struct dryi_cache *cache, uint64_t size);
-    /*
-     * A kept block of this stream cache is free, and goes there. False: free can do it, for the stream cache
-     * has no room for this size or streams were recorded; or the block is free already.
-     */
-    bool (*cache_put)(struct dryi_cache *cache, dryi_block block);
-    /*
-     * While shared: cut a block for the request out of free memory of the stream, or with the
-     * place of everybody, as alloc would cut it; or take one from the stream cache. The block is kept.
-     * False: alloc has more to do, or a neighbour is another stream cache's and the place is needed.
-     */
-    bool (*cache_cut)(struct dryi_cache *cache, uint64_t size, bool has_place,
-                      dryi_block *block);
-    /*
-     * While shared: a kept block of this stream cache is free, not on the stream cache but merged with what
-     * is beside it, and kept no more. False: as of put, or the place is needed as for a cut.
-     */
-    bool (*cache_merge)(struct dryi_cache *cache, dryi_block block, bool has_place);
-    /*
-     * Let the caller keep the address of this block, which is in use. The address is kept while
-     * the block is used and while it lies on the stream cache, until the block is lost or free leaves
-     * it elsewhere. False: the block cannot go to the stream cache.
-     */
-    bool (*cache_keep)(struct dryi_cache *cache, dryi_block block);
-    /* Does a kept block lie on a stream cache? */
-    bool (*cache_holds)(const void *self, dryi_block block);
-    /*
-     * Count what happened at these stream caches, 64 at most. Bit i of the result: something did at the
-     * i-th. A peak between two of these calls is exact if one stream cache was used alone, else it is
-     * the sum of the stream caches' own peaks: never too low, nor above what is reserved. A stream cache that
-     * has taken much asks for a balance, so peaks of bytes are too high by 1/64 of what is
-     * reserved, or 2 MiB, at most: budgets grow by them.
-     */
-    uint64_t (*cache_balance)(void *self, struct dryi_cache *const *caches, size_t count);
-    void (*cache_watch)(void *self, struct dryi_cache_watcher watcher);
-
-    /*
      * The block in use that begins at this address, of those that were said to be found.
      * DRYI_NO_BLOCK: there is none. O(1). NULL where nothing is found.
      */
@@ -277,11 +223,73 @@ struct dryi_place_ops {
     enum dry_status (*check)(const void *self, struct dry_error *err);
 };
 
+/* What a placement with stream caches does with them. */
+struct dryi_cache_ops {
+    /*
+     * The cache of a stream, made if need be; NULL: no memory. The cache lives until it is given
+     * back, or as long as the place.
+     */
+    struct dryi_cache *(*ask)(void *self, uint64_t stream);
+    /* Empty the cache: its blocks are ordinary free memory from now on. */
+    void (*flush)(struct dryi_cache *cache);
+    /*
+     * End a cache of which no block is registered. The stream has no cache until somebody asks
+     * for it again.
+     */
+    void (*give_back)(struct dryi_cache *cache);
+    /*
+     * Several caches are used at once from now on, or no more. While they are, caches hold large
+     * blocks too, and nothing is forecast: the order of requests is the threads', not the
+     * program's.
+     */
+    void (*share)(void *self, bool is_shared);
+    /*
+     * While shared, without an observer, a scope or a capture: take a registered block for the
+     * request, and return where the block begins. 0: there is none, or a balance is due; alloc
+     * serves the request then.
+     */
+    uint64_t (*take)(struct dryi_cache *cache, uint64_t size);
+    /*
+     * Free a registered block of this cache into the cache. False: the cache has no room for the
+     * size, streams were recorded, or the block is free already; free knows what to do.
+     */
+    bool (*put)(struct dryi_cache *cache, dryi_block block);
+    /*
+     * While shared: cut a block for the request from free memory of the stream, or take one of
+     * the cache; with the place held, from shared memory too. The block is registered. False:
+     * alloc has more to do, or a neighbour is another cache's and the place must be held.
+     */
+    bool (*cut)(struct dryi_cache *cache, uint64_t size, bool has_place,
+                dryi_block *block);
+    /*
+     * While shared: free a registered block of this cache and merge it with its neighbours. The
+     * block is registered no more. False: as put, or the place must be held as for a cut.
+     */
+    bool (*merge)(struct dryi_cache *cache, dryi_block block, bool has_place);
+    /*
+     * Register the address of a block in use with the caller. The address stays valid while the
+     * block is used or lies in the cache, until the watcher is told that it is lost, or free
+     * leaves the block elsewhere. False: the block cannot go to the cache.
+     */
+    bool (*keep)(struct dryi_cache *cache, dryi_block block);
+    /* Does a registered block lie in a cache? */
+    bool (*holds)(const void *self, dryi_block block);
+    /*
+     * Count what happened at these caches, 64 at most. Bit i of the result: something did at the
+     * i-th. A peak between two calls is exact if one cache was used alone. Otherwise the peak is
+     * the sum of the caches' own peaks: never too low, nor above what is reserved. A cache that
+     * has taken much asks for a balance. So peaks of bytes are too high by 1/64 of what is
+     * reserved, or 2 MiB, at most: budgets grow by them.
+     */
+    uint64_t (*balance)(void *self, struct dryi_cache *const *caches, size_t count);
+    void (*watch)(void *self, struct dryi_cache_watcher watcher);
+};
+
 struct dryi_place {
     const struct dryi_place_ops *ops;
+    const struct dryi_cache_ops *caches; /* NULL: the placement has none */
     void *self;
-    uint64_t
-        cache_max; /* larger requests have no block on a stream cache that is not shared */
+    uint64_t cache_max; /* bytes; larger blocks lie in shared caches alone */
 };
 
 /*

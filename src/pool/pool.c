@@ -162,9 +162,8 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     p->options = o;
     p->options.memory = NULL; /* copied; what these point to is the caller's */
     p->options.conf = p->options.compat = NULL;
-    if (p->place.ops->cache_watch)
-        p->place.ops->cache_watch(p->place.self,
-                                  (struct dryi_cache_watcher){cache_lost, p});
+    if (p->place.caches)
+        p->place.caches->watch(p->place.self, (struct dryi_cache_watcher){cache_lost, p});
     dryi_pool_listen(p);
     *pool = p;
     return DRY_OK;
@@ -263,7 +262,7 @@ is_kept(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
     return cache->at_place && wish->alignment == DRYI_POOL_GRAIN &&
            (wish->size <= pool->place.cache_max ||
             dryi_pool_caches_are_shared(&pool->caches)) &&
-           pool->place.ops->cache_keep(cache->at_place, block);
+           pool->place.caches->keep(cache->at_place, block);
 }
 
 DRYI_ASIDE static void
@@ -307,7 +306,8 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t s
     bool has_room = dryi_pool_table_reserve(&cache->table);
     pool->asking = context;
     struct dryi_cache_block got;
-    enum dry_status status = dryi_paged_cache_alloc(cache->at_place, size, has_room, &got);
+    enum dry_status status =
+        dryi_paged_cache_alloc(cache->at_place, size, has_room, &got);
     if (dryi_pool_planner_is_due(&pool->planner))
         dryi_pool_planner_step(&pool->planner, &pool->place);
     if (status != DRY_OK)

@@ -93,7 +93,7 @@ static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
     return !dryi_pool_slot_is_kept(slot) ||
-           !pool->place.ops->cache_holds(pool->place.self, slot->block);
+           !pool->place.caches->holds(pool->place.self, slot->block);
 }
 
 /* Does the place find blocks by their addresses itself? No table has the ones it finds. */

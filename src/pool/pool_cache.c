@@ -71,7 +71,7 @@ find_idle(struct dry_pool *pool)
     struct dryi_pool_cache *cache = f->all[f->turn];
     if (cache->is_open || is_listed(f, cache) || f->finds - cache->found_at < CACHE_IDLE)
         return NULL;
-    pool->place.ops->cache_flush(cache->at_place);
+    pool->place.caches->flush(cache->at_place);
     return cache->table.count == 0 ? cache : NULL;
 }
 
@@ -98,7 +98,7 @@ give_to(struct dry_pool *pool, struct dryi_pool_cache *idle, struct dryi_cache *
     idle->at_place = cache;
     atomic_store_explicit(&idle->stream, stream, memory_order_relaxed);
     dryi_lock_give(&idle->lock);
-    pool->place.ops->cache_return(before);
+    pool->place.caches->give_back(before);
     list_streams(&pool->caches);
 }
 
@@ -112,7 +112,7 @@ make_cache(struct dry_pool *pool, uint64_t stream)
         made = find_idle(pool);
     if (is_full && !made)
         return NULL;
-    struct dryi_cache *cache = pool->place.ops->cache_ask(pool->place.self, stream);
+    struct dryi_cache *cache = pool->place.caches->ask(pool->place.self, stream);
     if (!cache)
         return NULL;
     if (is_full) {
@@ -121,7 +121,7 @@ make_cache(struct dry_pool *pool, uint64_t stream)
     }
     made = dryi_memory_zalloc(&pool->memory, 1, sizeof *made);
     if (!made) {
-        pool->place.ops->cache_return(cache);
+        pool->place.caches->give_back(cache);
         return NULL;
     }
     made->at_place = cache;
@@ -156,7 +156,7 @@ struct dryi_pool_cache *
 dryi_pool_cache_find(struct dry_pool *pool, uint64_t number, uint64_t handle)
 {
     struct dryi_pool_caches *f = &pool->caches;
-    if (!pool->place.ops->cache_ask)
+    if (!pool->place.caches)
         return &f->others;
     f->finds++;
     struct dryi_pool_cache *cache = cache_of(f, number);
@@ -219,7 +219,7 @@ static inline bool
 hand_out(const struct dry_pool *pool, const struct dryi_pool_cache *f, uint64_t size,
          uint64_t *address)
 {
-    uint64_t found = pool->place.ops->cache_take(f->at_place, size);
+    uint64_t found = pool->place.caches->take(f->at_place, size);
     if (found == 0)
         return false;
     *address = found;
@@ -250,7 +250,7 @@ cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has
                              : dryi_pool_table_has_room(&f->table);
     entry->is_kept = true;
     bool is_cut = has_room && goes_beside(f) &&
-                  pool->place.ops->cache_cut(f->at_place, size, has_pool, &entry->block);
+                  pool->place.caches->cut(f->at_place, size, has_pool, &entry->block);
     f->beside += is_cut;
     return is_cut;
 }
@@ -311,7 +311,7 @@ dryi_pool_cache_free_alone(struct dry_pool *pool, const struct dryi_pool_found *
 {
     return found->slot && dryi_pool_slot_is_kept(found->slot) &&
            !dryi_pool_caches_are_shared(&pool->caches) &&
-           pool->place.ops->cache_put(found->cache->at_place, found->slot->block);
+           pool->place.caches->put(found->cache->at_place, found->slot->block);
 }
 
 /* False: it is not of this stream cache; *is_done: it was freed there. */
@@ -325,10 +325,10 @@ free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address
     struct dryi_pool_slot *slot =
         f->is_open ? dryi_pool_table_seek(&f->table, address) : NULL;
     if (slot && dryi_pool_slot_is_kept(slot)) {
-        const struct dryi_place_ops *ops = pool->place.ops;
-        bool is_put = ops->cache_put(f->at_place, slot->block);
+        const struct dryi_cache_ops *caches = pool->place.caches;
+        bool is_put = caches->put(f->at_place, slot->block);
         bool is_merged = !is_put && goes_beside(f) &&
-                         ops->cache_merge(f->at_place, slot->block, has_pool);
+                         caches->merge(f->at_place, slot->block, has_pool);
         if (is_merged) {
             dryi_pool_table_remove(&f->table, slot);
             f->beside++;

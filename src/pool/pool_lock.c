@@ -32,7 +32,7 @@ set_shared(struct dry_pool *pool, bool is_shared)
     pool->caches.alone = 0;
     pool->caches.last = NULL;
     atomic_store_explicit(&pool->caches.is_shared, is_shared, memory_order_relaxed);
-    pool->place.ops->cache_share(pool->place.self, is_shared);
+    pool->place.caches->share(pool->place.self, is_shared);
 }
 
 void
@@ -74,7 +74,7 @@ dryi_pool_caches_lock(struct dry_pool *pool)
     for (uint32_t i = 0; i < f->open_count; i++)
         dryi_lock_take(&f->open[i]->lock);
     uint64_t used =
-        pool->place.ops->cache_balance(pool->place.self, f->open_caches, f->open_count);
+        pool->place.caches->balance(pool->place.self, f->open_caches, f->open_count);
     close_idle(pool, used);
 }
 
@@ -100,6 +100,6 @@ dryi_pool_caches_unlock(struct dry_pool *pool)
 void
 dryi_pool_caches_share(struct dry_pool *pool)
 {
-    if (pool->place.ops->cache_ask && !dryi_pool_is_heard(pool) && !pool->scopes)
+    if (pool->place.caches && !dryi_pool_is_heard(pool) && !pool->scopes)
         set_shared(pool, true);
 }

@@ -93,7 +93,7 @@ MUTANTS = {
         "test_gone", "one_that_is_opened_records_few_events"),
     "front_of_the_place_left": (
         "pool_cache.c",
-        "    if (!made) {\n        pool->place.ops->cache_return(cache);\n",
+        "    if (!made) {\n        pool->place.caches->give_back(cache);\n",
         "    if (!made) {\n",
         "test_gone", "streams_without_a_cache_leave_nothing"),
     "flags_of_before": (
@@ -555,7 +555,7 @@ MUTANTS = {
         "test_pool_at_hand", "peaks_count_what_waits"),
     "kept_by_nobody": (
         "pool.c",
-        "return cache->cache && wish->alignment",
+        "return cache->at_place && wish->alignment",
         "return wish->alignment",
         "test_pool_at_hand", "streams_without_a_cache_are_served"),
     "uncounted_request": (

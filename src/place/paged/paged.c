@@ -334,6 +334,21 @@ visit_figures(const void *self, dryi_figure_visit *visit, void *visitor)
     dryi_place_figures_visit(&p->figures, visit, visitor);
 }
 
+static const struct dryi_cache_ops cache_ops = {
+    .ask = dryi_paged_cache_ask,
+    .flush = dryi_paged_cache_flush,
+    .give_back = dryi_paged_cache_give_back,
+    .share = dryi_paged_cache_share,
+    .take = dryi_paged_cache_take,
+    .put = dryi_paged_cache_put,
+    .cut = dryi_paged_cache_cut,
+    .merge = dryi_paged_cache_merge,
+    .keep = dryi_paged_cache_keep,
+    .holds = dryi_paged_cache_holds,
+    .balance = dryi_paged_cache_balance,
+    .watch = dryi_paged_cache_watch,
+};
+
 static const struct dryi_place_ops paged_ops = {
     .destroy = paged_destroy,
     .alloc = paged_alloc,
@@ -357,19 +372,7 @@ static const struct dryi_place_ops paged_ops = {
     .restore_pool = dryi_paged_restore_pool,
     .begin_capture = dryi_paged_begin_capture,
     .end_capture = dryi_paged_end_capture,
-    .cache_ask = dryi_paged_cache_ask,
-    .cache_flush = dryi_paged_cache_flush,
-    .cache_return = dryi_paged_cache_return,
-    .cache_share = dryi_paged_cache_share,
-    .cache_take = dryi_paged_cache_take,
-    .cache_put = dryi_paged_cache_put,
-    .cache_cut = dryi_paged_cache_cut,
-    .cache_merge = dryi_paged_cache_merge,
-    .cache_keep = dryi_paged_cache_keep,
-    .cache_holds = dryi_paged_cache_holds,
     .find = dryi_paged_find,
-    .cache_balance = dryi_paged_cache_balance,
-    .cache_watch = dryi_paged_cache_watch,
     .get_address = paged_get_address,
     .get_block = dryi_paged_get_block,
     .get_stats = dryi_paged_get_stats,
@@ -417,7 +420,9 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
         return status;
     }
     p->pools[0].users = 1;
-    *place = (struct dryi_place){
-        .ops = &paged_ops, .self = p, .cache_max = p->conf.small_max & ~(GRAIN - 1)};
+    *place = (struct dryi_place){.ops = &paged_ops,
+                                 .caches = &cache_ops,
+                                 .self = p,
+                                 .cache_max = p->conf.small_max & ~(GRAIN - 1)};
     return DRY_OK;
 }

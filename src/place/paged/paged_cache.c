@@ -280,7 +280,7 @@ dryi_paged_cache_flush(struct dryi_cache *cache)
 }
 
 void
-dryi_paged_cache_return(struct dryi_cache *cache)
+dryi_paged_cache_give_back(struct dryi_cache *cache)
 {
     struct dryi_paged *p = cache->place;
     DRYI_ASSERT(!cache->is_used); /* its books are balanced */

@@ -349,7 +349,7 @@ bool dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes,
                           uint32_t most);
 struct dryi_cache *dryi_paged_cache_ask(void *self, uint64_t stream);
 void dryi_paged_cache_flush(struct dryi_cache *cache);
-void dryi_paged_cache_return(struct dryi_cache *cache);
+void dryi_paged_cache_give_back(struct dryi_cache *cache);
 void dryi_paged_cache_share(void *self, bool is_shared);
 uint64_t dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size);
 

@@ -1333,8 +1333,8 @@ make_room_with_few_records(unsigned records, bool is_shared)
     init_rig(&rig, "plan:False", 16 * MIB);
     const struct dryi_place_ops *ops = rig.place.ops;
     if (is_shared) {
-        assert_non_null(ops->cache_ask(rig.place.self, 7));
-        ops->cache_share(rig.place.self, true);
+        assert_non_null(rig.place.caches->ask(rig.place.self, 7));
+        rig.place.caches->share(rig.place.self, true);
     }
     (void)get(&rig, 512, 1);
     (void)get(&rig, 256 * KIB, 1);

@@ -82,13 +82,12 @@ begin(struct stage *s, uint64_t seed, uint64_t capacity)
     struct dryi_paged_options options = {.device = dry_sim_get_device(s->sim)};
     dryi_paged_conf_init(&options.conf);
     assert_int_equal(dryi_paged_create(&options, &s->place, NULL), DRY_OK);
-    const struct dryi_place_ops *ops = s->place.ops;
-    ops->cache_watch(s->place.self, (struct dryi_cache_watcher){lose, s});
+    s->place.caches->watch(s->place.self, (struct dryi_cache_watcher){lose, s});
     for (unsigned i = 0; i < STREAMS; i++) {
-        s->caches[i] = ops->cache_ask(s->place.self, i);
+        s->caches[i] = s->place.caches->ask(s->place.self, i);
         assert_non_null(s->caches[i]);
     }
-    ops->cache_share(s->place.self, true);
+    s->place.caches->share(s->place.self, true);
 }
 
 static void
@@ -105,7 +104,7 @@ end(struct stage *s)
 static void
 balance(struct stage *s)
 {
-    (void)s->place.ops->cache_balance(s->place.self, s->caches, STREAMS);
+    (void)s->place.caches->balance(s->place.self, s->caches, STREAMS);
 }
 
 static void
@@ -137,7 +136,7 @@ add(struct stage *s, struct piece piece)
 static bool
 take(struct stage *s, unsigned stream, uint64_t size)
 {
-    uint64_t address = s->place.ops->cache_take(s->caches[stream], size);
+    uint64_t address = s->place.caches->take(s->caches[stream], size);
     if (address == 0)
         return false;
     size_t i = find_piece(s, address);
@@ -156,8 +155,8 @@ cut(struct stage *s, unsigned stream, uint64_t size)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     struct piece piece = {.size = size, .stream = stream, .is_kept = true};
-    bool is_beside = ops->cache_cut(s->caches[stream], size, false, &piece.block);
-    if (!is_beside && !ops->cache_cut(s->caches[stream], size, true, &piece.block))
+    bool is_beside = s->place.caches->cut(s->caches[stream], size, false, &piece.block);
+    if (!is_beside && !s->place.caches->cut(s->caches[stream], size, true, &piece.block))
         return false;
     s->beside += is_beside;
     piece.address = ops->get_address(s->place.self, piece.block);
@@ -180,7 +179,7 @@ ask(struct stage *s, unsigned stream, uint64_t size)
     }
     assert_int_equal(status, DRY_OK);
     piece.address = ops->get_address(s->place.self, piece.block);
-    piece.is_kept = ops->cache_keep(s->caches[stream], piece.block);
+    piece.is_kept = s->place.caches->keep(s->caches[stream], piece.block);
     add(s, piece);
 }
 
@@ -204,7 +203,7 @@ give_to_place(struct stage *s, size_t i)
     struct piece *p = &s->pieces[i];
     balance(s);
     assert_int_equal(ops->free(s->place.self, p->block), DRY_OK);
-    if (p->is_kept && ops->cache_holds(s->place.self, p->block))
+    if (p->is_kept && s->place.caches->holds(s->place.self, p->block))
         p->is_used = false;
     else
         forget(s, i);
@@ -222,11 +221,10 @@ any_used(struct stage *s)
 static bool
 merge(struct stage *s, size_t i)
 {
-    const struct dryi_place_ops *ops = s->place.ops;
     const struct piece *p = &s->pieces[i];
     struct dryi_cache *cache = s->caches[p->stream];
-    bool is_beside = ops->cache_merge(cache, p->block, false);
-    if (!is_beside && !ops->cache_merge(cache, p->block, true))
+    bool is_beside = s->place.caches->merge(cache, p->block, false);
+    if (!is_beside && !s->place.caches->merge(cache, p->block, true))
         return false;
     s->beside += is_beside;
     s->merged++;
@@ -247,13 +245,13 @@ give_one(struct stage *s)
         balance(s);
         assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
                          DRY_OK);
-        assert_false(ops->cache_put(s->caches[p->stream], p->block));
+        assert_false(s->place.caches->put(s->caches[p->stream], p->block));
         assert_false(merge(s, i));
         give_to_place(s, i);
         return;
     }
     bool is_put = p->is_kept && random_below(&s->random, 8) > 0 &&
-                  ops->cache_put(s->caches[p->stream], p->block);
+                  s->place.caches->put(s->caches[p->stream], p->block);
     if (is_put) {
         assert_false(merge(s, i)); /* twice */
         p->is_used = false;
@@ -282,7 +280,7 @@ check(struct stage *s)
         assert_int_equal(stats.requested_bytes.all.current, s->requested);
     } else {
         dryi_block block; /* what waits is looked after by the place alone */
-        assert_false(s->place.ops->cache_cut(s->caches[0], 512, true, &block));
+        assert_false(s->place.caches->cut(s->caches[0], 512, true, &block));
         dry_sim_complete_stream(s->sim, STREAMS + 1);
         s->place.ops->process_events(s->place.self);
     }
@@ -369,7 +367,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
 {
     const struct dryi_place_ops *ops = s->place.ops;
     bool is_put = pair->is_kept && random_below(&s->random, 4) > 0 &&
-                  ops->cache_put(s->caches[pair->stream], pair->block);
+                  s->place.caches->put(s->caches[pair->stream], pair->block);
     assert_true(finds(s, pair->address, pair->block) == pair->is_found);
     if (pair->is_found && random_below(&s->random, 4) > 0)
         assert_int_equal(dryi_paged_free_found(s->place.self, pair->address), DRY_OK);
@@ -377,7 +375,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
         assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
     assert_false(pair->is_found && finds(s, pair->address, pair->block));
     assert_int_equal(ops->free(twin->place.self, pair->twin), DRY_OK);
-    if (!pair->is_kept || !ops->cache_holds(s->place.self, pair->block))
+    if (!pair->is_kept || !s->place.caches->holds(s->place.self, pair->block))
         return;
     assert_true(s->count < PIECES_MAX);
     s->pieces[s->count++] = (struct piece){.address = pair->address,
@@ -416,8 +414,8 @@ alone_a_request_at_a_cache_is_one_at_the_place(void **state)
         uint64_t capacity = seed % 3 ? UINT64_C(8) << 30 : UINT64_C(150) << 20;
         begin(&s, seed, capacity);
         begin(&twin, seed, capacity);
-        s.place.ops->cache_share(s.place.self, false);
-        twin.place.ops->cache_share(twin.place.self, false);
+        s.place.caches->share(s.place.self, false);
+        twin.place.caches->share(twin.place.self, false);
         memset(pairs, 0, sizeof pairs);
         for (int i = 0; i < 4000; i++) {
             struct pair *pair = &pairs[random_below(&s.random, USED_MAX)];
@@ -454,11 +452,11 @@ alone_every_request_is_told(void **state)
     static struct stage s;
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
-    ops->cache_share(s.place.self, false);
+    s.place.caches->share(s.place.self, false);
     struct dryi_cache_block first, again;
     assert_int_equal(dryi_paged_cache_alloc(s.caches[0], 4096, true, &first), DRY_OK);
     assert_true(first.is_kept && !first.is_known);
-    assert_true(ops->cache_put(s.caches[0], first.block));
+    assert_true(s.place.caches->put(s.caches[0], first.block));
     s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
     unsigned told = 0;
     ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
@@ -482,16 +480,16 @@ large_blocks_stay_only_if_wanted(void **state)
     ask(&s, 0, 64 << 20); /* there is enough to cut from */
     assert_true(merge(&s, 0));
     assert_true(cut(&s, 0, 10 << 20));
-    assert_false(ops->cache_put(s.caches[0], s.pieces[0].block));
+    assert_false(s.place.caches->put(s.caches[0], s.pieces[0].block));
     assert_true(merge(&s, 0));
     for (int i = 0; i < 2; i++) { /* wanted from now on */
         assert_false(take(&s, 0, 10 << 20));
         assert_true(cut(&s, 0, 10 << 20));
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(ops->cache_put(s.caches[0], s.pieces[i].block));
+        assert_true(s.place.caches->put(s.caches[0], s.pieces[i].block));
         s.pieces[i].is_used = false;
-        assert_true(ops->cache_holds(s.place.self, s.pieces[i].block));
+        assert_true(s.place.caches->holds(s.place.self, s.pieces[i].block));
     }
     assert_true(cut(&s, 0, 4 << 20)); /* there is more than they hold */
     assert_int_equal(s.lost, 0);
@@ -514,7 +512,7 @@ put_two_large(struct stage *s)
         assert_true(cut(s, 0, 20 << 20));
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(s->place.ops->cache_put(s->caches[0], s->pieces[i].block));
+        assert_true(s->place.caches->put(s->caches[0], s->pieces[i].block));
         s->pieces[i].is_used = false;
     }
     balance(s);
@@ -559,8 +557,8 @@ make_records(struct stage *s)
         give_to_place(s, i);
     }
     assert_int_equal(ops->empty_cache(s->place.self, (struct dryi_pool_id){0}), DRY_OK);
-    ops->cache_share(s->place.self, false);
-    ops->cache_share(s->place.self, true);
+    s->place.caches->share(s->place.self, false);
+    s->place.caches->share(s->place.self, true);
 }
 
 /*
@@ -581,17 +579,17 @@ neighbours_need_the_place_once(void **state)
         block[i] = s.pieces[i].block;
     }
     assert_true(s.pieces[1].address == s.pieces[0].address + (6 << 20));
-    assert_false(ops->cache_merge(s.caches[0], block[0], false));
-    assert_false(ops->cache_merge(s.caches[1], block[1], false));
-    assert_true(ops->cache_merge(s.caches[0], block[0], true));
-    assert_true(ops->cache_merge(s.caches[1], block[1], false));
+    assert_false(s.place.caches->merge(s.caches[0], block[0], false));
+    assert_false(s.place.caches->merge(s.caches[1], block[1], false));
+    assert_true(s.place.caches->merge(s.caches[0], block[0], true));
+    assert_true(s.place.caches->merge(s.caches[1], block[1], false));
     for (unsigned i = 0; i < 2; i++) {
         dryi_block cut, all;
-        assert_true(ops->cache_cut(s.caches[i], 2 << 20, false, &cut));
-        assert_true(ops->cache_merge(s.caches[i], cut, false));
-        assert_true(ops->cache_cut(s.caches[i], 6 << 20, false, &all));
+        assert_true(s.place.caches->cut(s.caches[i], 2 << 20, false, &cut));
+        assert_true(s.place.caches->merge(s.caches[i], cut, false));
+        assert_true(s.place.caches->cut(s.caches[i], 6 << 20, false, &all));
         assert_true(ops->get_address(s.place.self, all) == s.pieces[i].address);
-        assert_true(ops->cache_merge(s.caches[i], all, false));
+        assert_true(s.place.caches->merge(s.caches[i], all, false));
     }
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
@@ -622,13 +620,13 @@ what_is_behind_the_next_one_counts(void **state)
         ask(&s, i / 3, 6 << 20);
     assert_true(s.pieces[3].address == s.pieces[0].address + (18 << 20));
     assert_int_equal(ops->free(s.place.self, s.pieces[2].block), DRY_OK);
-    assert_true(ops->cache_merge(s.caches[0], s.pieces[0].block, false));
-    assert_false(ops->cache_merge(s.caches[0], s.pieces[1].block, false));
-    assert_true(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
-    assert_true(ops->cache_merge(s.caches[1], s.pieces[3].block, true));
+    assert_true(s.place.caches->merge(s.caches[0], s.pieces[0].block, false));
+    assert_false(s.place.caches->merge(s.caches[0], s.pieces[1].block, false));
+    assert_true(s.place.caches->merge(s.caches[0], s.pieces[1].block, true));
+    assert_true(s.place.caches->merge(s.caches[1], s.pieces[3].block, true));
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
-    ops->cache_share(s.place.self, false); /* and no fence is left */
+    s.place.caches->share(s.place.self, false); /* and no fence is left */
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     end(&s);
 }
@@ -653,14 +651,14 @@ neighbours_are_left_alone(void **state)
         dry_sim_complete_stream(s.sim, stream);
     ops->process_events(s.place.self);
     for (int i = 0; i < 2; i++) /* from now on it is wanted */
-        assert_int_equal(ops->cache_take(s.caches[0], 6 << 20), 0);
-    assert_true(ops->cache_put(s.caches[0], s.pieces[0].block));
+        assert_int_equal(s.place.caches->take(s.caches[0], 6 << 20), 0);
+    assert_true(s.place.caches->put(s.caches[0], s.pieces[0].block));
     s.pieces[0].is_used = false;
     size_t lost = s.lost;
     dryi_block block;
-    assert_true(ops->cache_cut(s.caches[0], 300 << 10, true, &block));
+    assert_true(s.place.caches->cut(s.caches[0], 300 << 10, true, &block));
     assert_int_equal(s.lost, lost + 1);
-    assert_true(ops->cache_cut(s.caches[1], 300 << 10, true, &block));
+    assert_true(s.place.caches->cut(s.caches[1], 300 << 10, true, &block));
     assert_true(ops->get_address(s.place.self, block) == s.pieces[1].address);
     end(&s);
 }
@@ -676,16 +674,16 @@ peaks_of_caches_hardly_add_up(void **state)
     for (size_t i = 0; i < 64 * STREAMS; i++)
         ask(&s, (unsigned)(i / 64), 65536);
     for (size_t i = 0; i < s.count; i++)
-        assert_true(ops->cache_put(s.caches[s.pieces[i].stream], s.pieces[i].block));
+        assert_true(s.place.caches->put(s.caches[s.pieces[i].stream], s.pieces[i].block));
     balance(&s);
     ops->reset_stats(s.place.self, true, false);
     size_t taken = 0;
     for (size_t i = 0; i < s.count; i++) {
-        bool is_taken = ops->cache_take(s.caches[i / 64], 65536) != 0;
+        bool is_taken = s.place.caches->take(s.caches[i / 64], 65536) != 0;
         taken += is_taken;
         if (i % 64 == 63) { /* the newest lie on top */
             for (size_t k = i + 1 - 64; k <= i; k++)
-                (void)ops->cache_put(s.caches[i / 64], s.pieces[k].block);
+                (void)s.place.caches->put(s.caches[i / 64], s.pieces[k].block);
         }
     }
     balance(&s);
@@ -712,8 +710,8 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     ask(&s, 1, 2 << 20); /* so that no pages come behind them */
     uint64_t address = s.pieces[1].address;
     assert_true(s.pieces[2].address == address + (6 << 20));
-    assert_true(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
-    assert_true(ops->cache_merge(s.caches[1], s.pieces[2].block, false));
+    assert_true(s.place.caches->merge(s.caches[0], s.pieces[1].block, true));
+    assert_true(s.place.caches->merge(s.caches[1], s.pieces[2].block, false));
     ask(&s, 2, 512);
     assert_int_equal(ops->record_stream(s.place.self, s.pieces[4].block, 1), DRY_OK);
     assert_int_equal(ops->free(s.place.self, s.pieces[4].block), DRY_OK);
@@ -721,14 +719,14 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     ops->process_events(s.place.self);
     dryi_block block;
     balance(&s);
-    assert_false(ops->cache_cut(s.caches[0], 12 << 20, true, &block));
+    assert_false(s.place.caches->cut(s.caches[0], 12 << 20, true, &block));
     s.count = 0;
     for (uint64_t i = 0; i < 4;
          i++) /* not by each request: by one in as many as fences */
         ask(&s, 0, (64 + i) << 20);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
-    assert_true(ops->cache_cut(s.caches[0], 12 << 20, true, &block));
+    assert_true(s.place.caches->cut(s.caches[0], 12 << 20, true, &block));
     assert_true(ops->get_address(s.place.self, block) == address);
     end(&s);
 }
@@ -749,11 +747,11 @@ unknown_blocks_come_from_the_cache(void **state)
     assert_int_equal(ops->free(s.place.self, block), DRY_OK);
     dry_sim_complete_stream(s.sim, 1);
     ops->process_events(s.place.self);
-    assert_true(ops->cache_holds(s.place.self, block));
-    assert_int_equal(ops->cache_take(s.caches[0], 4096), 0);
-    assert_true(ops->cache_cut(s.caches[0], 4000, false, &cut) && cut == block);
-    assert_true(ops->cache_put(s.caches[0], block));
-    assert_true(ops->cache_take(s.caches[0], 4096) == s.pieces[0].address);
+    assert_true(s.place.caches->holds(s.place.self, block));
+    assert_int_equal(s.place.caches->take(s.caches[0], 4096), 0);
+    assert_true(s.place.caches->cut(s.caches[0], 4000, false, &cut) && cut == block);
+    assert_true(s.place.caches->put(s.caches[0], block));
+    assert_true(s.place.caches->take(s.caches[0], 4096) == s.pieces[0].address);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     end(&s);
@@ -768,15 +766,15 @@ alone_nothing_is_cut(void **state)
     begin(&s, 1, UINT64_C(8) << 30);
     const struct dryi_place_ops *ops = s.place.ops;
     dryi_block block;
-    assert_false(
-        ops->cache_cut(s.caches[0], 1000, true, &block)); /* there is no memory yet */
+    assert_false(s.place.caches->cut(s.caches[0], 1000, true,
+                                     &block)); /* there is no memory yet */
     ask(&s, 0, 1 << 20);
     ask(&s, 0, 1 << 20);
-    assert_true(ops->cache_merge(s.caches[0], s.pieces[0].block, true));
+    assert_true(s.place.caches->merge(s.caches[0], s.pieces[0].block, true));
     balance(&s);
-    ops->cache_share(s.place.self, false);
-    assert_false(ops->cache_cut(s.caches[0], 1 << 20, true, &block));
-    assert_false(ops->cache_merge(s.caches[0], s.pieces[1].block, true));
+    s.place.caches->share(s.place.self, false);
+    assert_false(s.place.caches->cut(s.caches[0], 1 << 20, true, &block));
+    assert_false(s.place.caches->merge(s.caches[0], s.pieces[1].block, true));
     assert_int_equal(ops->free(s.place.self, s.pieces[1].block), DRY_OK);
     end(&s);
 }

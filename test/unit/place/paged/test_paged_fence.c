@@ -90,7 +90,7 @@ lock_all(struct stage *stage)
     pthread_mutex_lock(&stage->lock);
     for (int i = 0; i < THREADS; i++)
         pthread_mutex_lock(&stage->workers[i].lock);
-    (void)stage->place.ops->cache_balance(stage->place.self, stage->caches, THREADS);
+    (void)stage->place.caches->balance(stage->place.self, stage->caches, THREADS);
 }
 
 static void
@@ -118,8 +118,7 @@ add(struct worker *w, struct piece piece)
 static bool
 take(struct worker *w, uint64_t size, bool has_place)
 {
-    const struct dryi_place_ops *ops = w->stage->place.ops;
-    uint64_t address = has_place ? 0 : ops->cache_take(w->cache, size);
+    uint64_t address = has_place ? 0 : w->stage->place.caches->take(w->cache, size);
     size_t i = address ? find_piece(w, address) : w->count;
     expect(w->stage, !address || (i < w->count && !w->pieces[i].is_used));
     if (i < w->count) {
@@ -129,7 +128,7 @@ take(struct worker *w, uint64_t size, bool has_place)
         return true;
     }
     struct piece piece = {.size = size, .is_kept = true};
-    if (!ops->cache_cut(w->cache, size, has_place, &piece.block))
+    if (!w->stage->place.caches->cut(w->cache, size, has_place, &piece.block))
         return false;
     add(w, piece);
     return true;
@@ -138,18 +137,17 @@ take(struct worker *w, uint64_t size, bool has_place)
 static bool
 give(struct worker *w, uint64_t address, bool has_place)
 {
-    const struct dryi_place_ops *ops = w->stage->place.ops;
     size_t i = find_piece(w, address);
     struct piece *p = &w->pieces[i];
     if (!p->is_kept)
         return false;
     if (!has_place && random_below(&w->random, 3) > 0 &&
-        ops->cache_put(w->cache, p->block)) {
+        w->stage->place.caches->put(w->cache, p->block)) {
         p->is_used = false;
         w->used--;
         return true;
     }
-    if (!ops->cache_merge(w->cache, p->block, has_place))
+    if (!w->stage->place.caches->merge(w->cache, p->block, has_place))
         return false;
     forget(w, i);
     w->used--;
@@ -166,7 +164,7 @@ take_alone(struct worker *w, uint64_t size)
         ops->alloc(w->stage->place.self, size, w->number, &piece.block);
     expect(w->stage, status == DRY_OK);
     if (status == DRY_OK) {
-        piece.is_kept = ops->cache_keep(w->cache, piece.block);
+        piece.is_kept = w->stage->place.caches->keep(w->cache, piece.block);
         add(w, piece);
     }
     unlock_all(w->stage);
@@ -182,7 +180,7 @@ give_alone(struct worker *w, uint64_t address)
     struct piece *p = &w->pieces[i];
     expect(w->stage, ops->free(w->stage->place.self, p->block) == DRY_OK);
     w->used--;
-    if (p->is_kept && ops->cache_holds(w->stage->place.self, p->block))
+    if (p->is_kept && w->stage->place.caches->holds(w->stage->place.self, p->block))
         p->is_used = false;
     else
         forget(w, i);
@@ -260,18 +258,17 @@ begin(struct stage *s)
     dryi_paged_conf_init(&options.conf);
     assert_int_equal(dryi_paged_create(&options, &s->place, NULL), DRY_OK);
     pthread_mutex_init(&s->lock, NULL);
-    const struct dryi_place_ops *ops = s->place.ops;
-    ops->cache_watch(s->place.self, (struct dryi_cache_watcher){lose, s});
+    s->place.caches->watch(s->place.self, (struct dryi_cache_watcher){lose, s});
     for (unsigned i = 0; i < THREADS; i++) {
         struct worker *w = &s->workers[i];
         w->stage = s;
         w->number = i;
         random_init(&w->random, i + 1);
         pthread_mutex_init(&w->lock, NULL);
-        w->cache = s->caches[i] = ops->cache_ask(s->place.self, i);
+        w->cache = s->caches[i] = w->stage->place.caches->ask(s->place.self, i);
         assert_non_null(w->cache);
     }
-    ops->cache_share(s->place.self, true);
+    s->place.caches->share(s->place.self, true);
 }
 
 /* What is used overlaps nothing else that is, and the place knows of it. */
@@ -321,7 +318,7 @@ threads_at_their_caches_do_not_meet(void **state)
         const struct worker *w = &s.workers[i];
         assert_true(w->beside > STEPS / 2 && w->with_place > 10 && w->alone > 10);
     }
-    s.place.ops->cache_share(s.place.self, false);
+    s.place.caches->share(s.place.self, false);
     assert_int_equal(s.place.ops->check(s.place.self, NULL), DRY_OK);
     s.place.ops->destroy(s.place.self);
     for (int i = 0; i < THREADS; i++)

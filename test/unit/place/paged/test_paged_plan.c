@@ -778,7 +778,7 @@ what_waits_goes_back_with_the_rest(void **state)
     assert_true(reserved(&rig) <= rig.live_bytes + (WEIGHTS + 1) * 2 * MIB);
     run_loops(&rig, 0, 2);
     assert_true(waiting(&rig) > 0);
-    rig.place.ops->cache_share(rig.place.self, true);
+    rig.place.caches->share(rig.place.self, true);
     assert_int_equal(waiting(&rig), 0);
     check_rig(&rig);
     finish_rig(&rig);
