@@ -445,12 +445,12 @@ MUTANTS = {
         "return",
         "test_paged_cache", "large_blocks_stay_only_if_wanted"),
     "every_link_is_ours": (
-        "paged_fence.c",
+        "paged_divider.c",
         "return its == list || its == p->arenas",
         "return true || its == p->arenas",
         "test_paged_cache", "neighbours_need_the_place_once"),
     "merge_of_three": (
-        "paged_fence.c",
+        "paged_divider.c",
         "return !is_free(p, b->prev) ||",
         "return true ||",
         "test_paged_cache", "what_is_behind_the_next_one_counts"),
@@ -461,26 +461,26 @@ MUTANTS = {
         "test_paged_cache", "neighbours_are_left_alone"),
     "run_that_ends_at_a_fence": (
         "paged_spot.c",
-        "BLOCK_FENCE ? p->blocks[prev].prev",
-        "BLOCK_FENCE ? prev",
+        "BLOCK_DIVIDER ? p->blocks[prev].prev",
+        "BLOCK_DIVIDER ? prev",
         "test_paged_cache", "neighbours_need_the_place_once"),
     "fences_kept_when_alone": (
         "paged_cache.c",
-        "    if (!is_shared)\n        dryi_paged_fences_drop(p);\n",
+        "    if (!is_shared)\n        dryi_paged_dividers_drop(p);\n",
         "",
         "test_paged_cache", "what_is_behind_the_next_one_counts"),
     "fence_that_stays": (
-        "paged_fence.c",
-        "    dryi_paged_fence_drop(p, p->blocks[block].prev);\n",
+        "paged_divider.c",
+        "    dryi_paged_divider_drop(p, p->blocks[block].prev);\n",
         "",
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "over_behind_a_fence": (
-        "paged_fence.c",
+        "paged_divider.c",
         "        merge_over(p, at);\n",
         "",
         "test_paged_cache", "what_is_over_is_merged_before_pages_are_asked_for"),
     "merged_though_not_over": (
-        "paged_fence.c",
+        "paged_divider.c",
         "(!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev]))",
         "false",
         "test_paged_cache", "what_is_over_is_merged_before_pages_are_asked_for"),

@@ -108,7 +108,7 @@ init_maps(struct dryi_paged *p)
     p->dead.first = p->dead_segment = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
-    p->last_stream = p->first_fence = p->first_cached = NONE;
+    p->last_stream = p->first_divider = p->first_cached = NONE;
     p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
     p->plan.segment = NONE;
     p->block_count = 1; /* NIL has none */

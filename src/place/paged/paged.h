@@ -56,8 +56,8 @@
  * are no events until pages have to be moved; then one event serves all that was freed before.
  * A block of another free list is merged with a neighbour once its uses are over; while threads share
  * the stream caches, only where all of them are held, now and then before pages are asked for. Between two
- * streams' blocks a fence comes to lie then, so that each can cut and merge up to there without
- * the others (paged_fence.c). The record of a stream of which nothing is left is the next new
+ * streams' blocks a divider comes to lie then, so that each can cut and merge up to there without
+ * the others (paged_divider.c). The record of a stream of which nothing is left is the next new
  * one's (paged_gone.c): what is kept is for as many streams as there are with something. A free list of
  * a stream in a private pool goes when nothing is of it and others are made (paged_list.c): there
  * are hardly more than hold something, but for those of the stream that asks.
@@ -75,7 +75,7 @@
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
  *   P8  of a plan's segment, the last block that begins in each page is known; a block waits for
  *       the step that the plan has in its place, and is known by it
- *   P9  fences lie between blocks of two streams that share the place, and every record is a
+ *   P9  dividers lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
  *   P10 only what is in use, on a stream cache or waiting for its heir is known by its address, and
  *       the address of what is said to be found leads to it

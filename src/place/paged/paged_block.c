@@ -178,7 +178,7 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
                   const struct block *o)
 {
     uint32_t its = block_list_beside(o);
-    if (its == FENCED || p->lists[b->list]->kind != FREE_STREAM ||
+    if (its == DIVIDERS || p->lists[b->list]->kind != FREE_STREAM ||
         DRYI_ABLATED(foreign_merge))
         return false;
     enum free_list_kind kind = p->lists[its]->kind;

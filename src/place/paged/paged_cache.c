@@ -308,7 +308,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
     }
     p->is_shared = is_shared;
     if (!is_shared)
-        dryi_paged_fences_drop(p);
+        dryi_paged_dividers_drop(p);
     for (struct dryi_cache *f = p->caches; f; f = f->next)
         share_cache(p, f);
 }
@@ -405,7 +405,7 @@ dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 
 /* What needs neither pages nor another stream: next time it will not need the place. */
 static uint32_t
-cut_fenced(struct dryi_paged *p, const struct request *r)
+cut_dividerd(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
@@ -415,7 +415,7 @@ cut_fenced(struct dryi_paged *p, const struct request *r)
             return block;
         found = dryi_paged_list_find(p, s, r->bytes);
     }
-    dryi_paged_fence_off(p, found);
+    dryi_paged_divide(p, found);
     return dryi_paged_take_found(p, r, found);
 }
 
@@ -427,7 +427,7 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
     if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
         return NONE; /* for more of them all records may move */
     p->is_beside = true;
-    uint32_t block = cut_fenced(p, r);
+    uint32_t block = cut_dividerd(p, r);
     p->is_beside = false;
     return block;
 }
@@ -505,7 +505,7 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
         p->is_beside = true;
         level_records(p, s);
         if (s->dead.count >= RECORDS_ONCE)
-            dryi_paged_fence_off(p, block);
+            dryi_paged_divide(p, block);
     } else if (!can_settle_beside(p, s, block)) {
         return false;
     }

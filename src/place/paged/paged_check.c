@@ -14,7 +14,7 @@ struct sums {
     int64_t pending[2], pending_bytes[2], mapped_bytes[2], segments[2];
     uint64_t mapped_pages;
     uint32_t *by_list; /* blocks of each */
-    uint32_t blocks, shelved, caches, waiting, fences, pending_uses;
+    uint32_t blocks, shelved, caches, waiting, dividers, pending_uses;
 };
 
 static const char *
@@ -22,7 +22,7 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
 {
     const struct block *b = &p->blocks[block];
     if (b->state == BLOCK_DEAD || b->addr != addr ||
-        (b->size == 0) != (b->state == BLOCK_FENCE))
+        (b->size == 0) != (b->state == BLOCK_DIVIDER))
         return "P1: the blocks of a segment lie gapless in address order";
     if (b->addr % GRAIN || b->size % GRAIN)
         return "P1: blocks are multiples of 512 bytes";
@@ -50,7 +50,7 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
 static bool
 is_of_stream(const struct dryi_paged *p, uint32_t block)
 {
-    return block != NONE && p->blocks[block].state != BLOCK_FENCE &&
+    return block != NONE && p->blocks[block].state != BLOCK_DIVIDER &&
            p->lists[p->blocks[block].list]->kind == FREE_STREAM;
 }
 
@@ -58,16 +58,16 @@ static const char *
 check_list(const struct dryi_paged *p, const struct segment *segment,
            const struct block *b)
 {
-    if (b->state != BLOCK_FENCE)
+    if (b->state != BLOCK_DIVIDER)
         return b->list < p->list_count && p->lists[b->list] &&
                        p->lists[b->list]->arena == segment->arena
                    ? NULL
                    : "P3: a block lies on a free list of its arena";
     bool is_needed = is_of_stream(p, b->prev) && is_of_stream(p, b->next) &&
                      p->blocks[b->prev].list != p->blocks[b->next].list;
-    return is_needed && b->list == FENCED && p->is_shared
+    return is_needed && b->list == DIVIDERS && p->is_shared
                ? NULL
-               : "P9: a fence lies between blocks of two streams that share the place";
+               : "P9: a divider lies between blocks of two streams that share the place";
 }
 
 static const char *
@@ -93,8 +93,8 @@ static void
 sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
 {
     sums->blocks++;
-    sums->fences += b->state == BLOCK_FENCE;
-    if (b->state == BLOCK_FENCE)
+    sums->dividers += b->state == BLOCK_DIVIDER;
+    if (b->state == BLOCK_DIVIDER)
         return;
     sums->by_list[b->list]++;
     bool small = arena_is_small(p->lists[b->list]->arena);
@@ -127,7 +127,7 @@ check_segment(const struct dryi_paged *p, const struct segment *segment,
         const char *broken = check_order(p, at, addr);
         if (!broken)
             broken = check_list(p, segment, b);
-        if (!broken && b->state != BLOCK_FENCE)
+        if (!broken && b->state != BLOCK_DIVIDER)
             broken = check_pages(p, segment, b, seen);
         if (broken)
             return broken;
@@ -243,8 +243,8 @@ check_records(const struct dryi_paged *p, const struct sums *sums)
             return "P3: the blocks of a free list are counted";
         count += count_dead(p, &s->dead);
     }
-    if (sums->fences != p->fence_count)
-        return "P9: fences are counted";
+    if (sums->dividers != p->divider_count)
+        return "P9: dividers are counted";
     return count == p->block_count ? NULL : "P9: a record is a block's, or on one list";
 }
 

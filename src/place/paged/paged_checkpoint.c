@@ -152,7 +152,7 @@ check_arena(const struct restore *r, uint32_t arena, uint64_t *covered)
     for (uint32_t s = p->arenas[arena].segments; s != NONE; s = p->segments[s].next) {
         uint32_t b = p->segments[s].first_block;
         for (; b != NONE && status == DRY_OK; b = p->blocks[b].next) {
-            if (p->blocks[b].state != BLOCK_FENCE)
+            if (p->blocks[b].state != BLOCK_DIVIDER)
                 status = check_against_saved(r, b, covered);
         }
     }

@@ -6,7 +6,7 @@
  * What the files of place/paged do for each other: paged.c (requests and frees),
  * paged_ladder.c (what a miss does), paged_spot.c (where pages would go), paged_page.c
  * (pages and segments), paged_block.c (records, split, merge), paged_list.c (bins and best
- * fit), paged_cache.c (whole blocks at hand), paged_fence.c (whose the links between blocks
+ * fit), paged_cache.c (whole blocks at hand), paged_divider.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
  * paged_release.c (giving back), paged_plan.c
@@ -99,7 +99,7 @@ void dryi_paged_get_counters(const void *self, struct dryi_place_counters *count
 
 DRYI_ASIDE bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
 
-/* Made for one cut, two of them fences, or dropped by one merge, at most. */
+/* Made for one cut, two of them dividers, or dropped by one merge, at most. */
 #define RECORDS_ONCE 4u
 
 /* A cut can be made, and no record moves. */
@@ -146,21 +146,21 @@ uint32_t dryi_paged_block_settle(struct dryi_paged *p, uint32_t block);
 void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
                            uint64_t epoch);
 
-/* --- paged_fence.c ------------------------------------------------------------------------ */
+/* --- paged_divider.c ------------------------------------------------------------------------ */
 
 /* Whatever a cut of this block changes, or its merge with its neighbours, is its stream cache's own. */
 bool dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block);
 /*
- * With the place: fences between a block of a stream and those of others; records for two are
+ * With the place: dividers between a block of a stream and those of others; records for two are
  * there.
  */
-void dryi_paged_fence_off(struct dryi_paged *p, uint32_t block);
-/* Alone at the place: there is no fence any more, if it is one; NONE is none. */
-void dryi_paged_fence_drop(struct dryi_paged *p, uint32_t fence);
+void dryi_paged_divide(struct dryi_paged *p, uint32_t block);
+/* Alone at the place: there is no divider any more, if it is one; NONE is none. */
+void dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider);
 /* Not often, O(1) a request: free memory that lies on both sides of one is merged, if it may be. */
-void dryi_paged_fences_merge(struct dryi_paged *p);
+void dryi_paged_dividers_merge(struct dryi_paged *p);
 /* None at all. */
-void dryi_paged_fences_drop(struct dryi_paged *p);
+void dryi_paged_dividers_drop(struct dryi_paged *p);
 /* The block is of another free list. */
 DRYI_ASIDE void dryi_paged_block_relist(struct dryi_paged *p, uint32_t block,
                                         uint32_t list);

@@ -551,8 +551,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
     *block = take_at_hand(p, r);
     if (*block != NONE)
         return DRY_OK;
-    if (p->fence_count > 0)
-        dryi_paged_fences_merge(p);
+    if (p->divider_count > 0)
+        dryi_paged_dividers_merge(p);
     enum dry_status status = take_new(p, r, RUNG_BUDGET, block);
     return status == DRY_ERR_NO_SPACE ? climb_beyond_budget(p, r, block) : status;
 }

@@ -75,7 +75,7 @@ walk_segment(struct walk *walk, const struct segment *segment)
     for (uint32_t at = segment->first_block; at != NONE && status == DRY_OK;
          at = p->blocks[at].next) {
         struct dryi_block_info info;
-        if (p->blocks[at].state == BLOCK_FENCE)
+        if (p->blocks[at].state == BLOCK_DIVIDER)
             continue;
         dryi_paged_get_block(p, at, &info);
         if (info.mapped && count > 0 && is_free(&info) &&

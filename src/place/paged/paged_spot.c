@@ -56,21 +56,21 @@ is_part_of_run(const struct search *search, uint32_t block)
            (b->list == list || dryi_paged_is_usable(p, list, b));
 }
 
-/* The neighbours of a block, whatever fence is between. */
+/* The neighbours of a block, whatever divider is between. */
 static uint32_t
 block_before(const struct dryi_paged *p, uint32_t block)
 {
     uint32_t prev = p->blocks[block].prev;
-    return prev != NONE && p->blocks[prev].state == BLOCK_FENCE ? p->blocks[prev].prev
-                                                                : prev;
+    return prev != NONE && p->blocks[prev].state == BLOCK_DIVIDER ? p->blocks[prev].prev
+                                                                  : prev;
 }
 
 static uint32_t
 block_behind(const struct dryi_paged *p, uint32_t block)
 {
     uint32_t next = p->blocks[block].next;
-    return next != NONE && p->blocks[next].state == BLOCK_FENCE ? p->blocks[next].next
-                                                                : next;
+    return next != NONE && p->blocks[next].state == BLOCK_DIVIDER ? p->blocks[next].next
+                                                                  : next;
 }
 
 /*
@@ -506,7 +506,7 @@ dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
     at = dryi_paged_carve(p, at, addr, here - addr);
     while (block_end(&p->blocks[at]) < end) {
-        dryi_paged_fence_drop(p, p->blocks[at].next);
+        dryi_paged_divider_drop(p, p->blocks[at].next);
         uint32_t next = p->blocks[at].next;
         DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
         dryi_paged_list_remove(p, next);

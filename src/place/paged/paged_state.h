@@ -25,8 +25,8 @@
 #define REQUEST_LIMIT (UINT64_C(1) << 60)
 /* No device has more; without this a number in a file could cost as many page records. */
 #define RESERVED_LIMIT (UINT64_C(1) << 42)
-#define SCAN_MAX 16       /* blocks of a bin looked at */
-#define FENCED (NONE - 1) /* the free list of fences */
+#define SCAN_MAX 16         /* blocks of a bin looked at */
+#define DIVIDERS (NONE - 1) /* the free list of dividers */
 /* Blocks kept on the stream caches of a free list: a flush, which looks at all of them, stays short. */
 #define CACHE_MAX 1024
 #define WAITING_MAX 1024 /* blocks that wait for their heirs, for the same reason */
@@ -51,7 +51,7 @@ enum block_state {
     BLOCK_HEIR,   /* free, kept whole for the request that the plan has there next */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
-    BLOCK_FENCE,   /* no bytes: between blocks of two streams that share the place */
+    BLOCK_DIVIDER, /* no bytes: between blocks of two streams that share the place */
 };
 
 /* Whether anybody but us knows where a block begins. */
@@ -71,7 +71,7 @@ struct block {
      * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
      * is its heir, or NONE; while it waits for that one, bin_next still is.
      */
-    uint32_t list; /* where it lies, or will when it is freed; of fences FENCED */
+    uint32_t list; /* where it lies, or will when it is freed; of dividers DIVIDERS */
     uint32_t segment;
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
@@ -116,7 +116,7 @@ struct free_list {
     /* While its stream cache is shared: records for what is cut there beside the place. */
     bool has_records;
     struct records dead;
-    uint32_t block_count; /* of this free list, on it or not, but fences */
+    uint32_t block_count; /* of this free list, on it or not, but dividers */
     uint32_t prev, next;  /* of the arena */
     uint32_t prev_of_stream, next_of_stream;
     uint32_t prev_cached, next_cached;
@@ -288,8 +288,8 @@ struct dryi_paged {
     size_t block_bytes;
     uint32_t block_count;
     struct records dead;
-    uint32_t fence_count, first_fence; /* linked by bin_next and bin_prev */
-    uint64_t fences_request;           /* when they were looked at last */
+    uint32_t divider_count, first_divider; /* linked by bin_next and bin_prev */
+    uint64_t dividers_request;             /* when they were looked at last */
     bool
         is_beside; /* a cut or a merge with the place goes on, others are at their stream caches */
 
@@ -445,7 +445,7 @@ block_end(const struct block *b)
 
 /*
  * While stream caches are shared, a block is changed by whoever has the stream cache of its free list. Of another
- * stream cache's nothing may be asked but its free list; paged_fence.c says whose the links are. What a
+ * stream cache's nothing may be asked but its free list; paged_divider.c says whose the links are. What a
  * free list or a link says is there before it says so.
  */
 static inline uint32_t

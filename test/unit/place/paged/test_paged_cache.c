@@ -626,7 +626,7 @@ what_is_behind_the_next_one_counts(void **state)
     assert_true(s.place.caches->merge(s.caches[1], s.pieces[3].block, true));
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
-    s.place.caches->share(s.place.self, false); /* and no fence is left */
+    s.place.caches->share(s.place.self, false); /* and no divider is left */
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);
     end(&s);
 }
@@ -694,7 +694,7 @@ peaks_of_caches_hardly_add_up(void **state)
     end(&s);
 }
 
-/* But who is alone at the place merges what is over, where a fence is between. */
+/* But who is alone at the place merges what is over, where a divider is between. */
 static void
 what_is_over_is_merged_before_pages_are_asked_for(void **state)
 {
@@ -722,7 +722,7 @@ what_is_over_is_merged_before_pages_are_asked_for(void **state)
     assert_false(s.place.caches->cut(s.caches[0], 12 << 20, true, &block));
     s.count = 0;
     for (uint64_t i = 0; i < 4;
-         i++) /* not by each request: by one in as many as fences */
+         i++) /* not by each request: by one in as many as dividers */
         ask(&s, 0, (64 + i) << 20);
     balance(&s);
     assert_int_equal(ops->check(s.place.self, NULL), DRY_OK);

@@ -333,5 +333,5 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_at_their_caches_do_not_meet),
     };
-    return cmocka_run_group_tests_name("paged_fence", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("paged_divider", tests, NULL, NULL);
 }
