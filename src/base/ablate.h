@@ -34,8 +34,8 @@
 #ifndef DRYI_ABLATE_foreign_merge /* a free block takes in a neighbour of another stream */
 #define DRYI_ABLATE_foreign_merge 0
 #endif
-#ifndef DRYI_ABLATE_heirs /* a block waits for the request that the plan has there next */
-#define DRYI_ABLATE_heirs 0
+#ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor, the step that has the place next */
+#define DRYI_ABLATE_parking 0
 #endif
 #ifndef DRYI_ABLATE_finder /* large blocks are found by their address */
 #define DRYI_ABLATE_finder 0

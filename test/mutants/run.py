@@ -620,17 +620,17 @@ MUTANTS = {
         "test_paged_plan", "streams_of_a_loop_share_a_plan"),
     "waiting_for_private_pools": (
         "paged_ladder.c",
-        "r->arena == 0 && dryi_paged_heirs_release(p)",
-        "dryi_paged_heirs_release(p)",
+        "r->arena == 0 && dryi_paged_unpark_all(p)",
+        "dryi_paged_unpark_all(p)",
         "test_paged_plan", "what_waits_is_the_default_pools"),
     "waiting_in_a_capture": (
         "paged_plan.c",
-        "dryi_paged_heirs_release(p);\n        return NONE;",
+        "dryi_paged_unpark_all(p);\n        return NONE;",
         "return NONE;",
         "test_paged_plan", "what_waits_is_the_default_pools"),
     "waiting_without_bounds": (
         "paged_inside.h",
-        "plan->waiting_count < WAITING_MAX",
+        "plan->parked_count < PARKED_MAX",
         "true",
         "test_paged_plan", "only_so_many_wait"),
     "letters_seen_that_are_gone": (
@@ -652,12 +652,12 @@ MUTANTS = {
         "forecast_next.c",
         "s->seat_of[last] == at && lives[last].stream == lives[life].stream",
         "s->seat_of[last] == at",
-        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+        "test_forecast", "an_successor_has_the_place_next_and_whole"),
     "heir_of_an_earlier_one": (
         "forecast_next.c",
         "look->last = age < *least ? k : look->last;",
         "look->last = k;",
-        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+        "test_forecast", "an_successor_has_the_place_next_and_whole"),
     "moved_onto_another_life": (
         "forecast_next.c",
         "!look.is_free || !inherits(s, life, at, look.last)",
@@ -667,12 +667,12 @@ MUTANTS = {
         "forecast_next.c",
         "        move_to_inherit(&seats);\n",
         "        (void)move_to_inherit;\n",
-        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+        "test_forecast", "an_successor_has_the_place_next_and_whole"),
     "moved_never_of_streams": (
         "forecast_next.c",
         "        move_to_inherit(&seats);\n",
         "        if (job->stream_count == 1)\n            move_to_inherit(&seats);\n",
-        "test_forecast", "an_heir_has_the_place_next_and_whole"),
+        "test_forecast", "an_successor_has_the_place_next_and_whole"),
     "moved_onto_another_stream": (
         "forecast_next.c",
         "    if (job->stream_count > 1)\n        return",
@@ -680,29 +680,29 @@ MUTANTS = {
         "test_forecast", "lives_of_streams_share_what_they_may"),
     "waiting_for_an_older_plan": (
         "paged_inside.h",
-        " && !p->is_full &&\n           dryi_paged_is_heirs_place(p, s, b);",
+        " && !p->is_full &&\n           dryi_paged_is_successors_place(p, s, b);",
         " && !p->is_full;",
-        "test_paged_plan", "what_an_older_plan_placed_has_no_heir"),
+        "test_paged_plan", "what_an_older_plan_placed_has_no_successor"),
     "waiting_while_one_needs_it": (
         "paged_ladder.c",
-        "r->arena == 0 && dryi_paged_heirs_release(p)",
+        "r->arena == 0 && dryi_paged_unpark_all(p)",
         "false",
         "test_paged_plan", "what_waits_is_there_for_a_step_without_a_place"),
     "waiting_when_all_is_flushed": (
         "paged_cache.c",
-        "bool any = dryi_paged_heirs_release(p);",
+        "bool any = dryi_paged_unpark_all(p);",
         "bool any = false;",
         "test_paged_plan", "the_segment_of_a_plan_may_go"),
     "waiting_known_for_ever": (
-        "paged_heir.c",
+        "paged_park.c",
         "    p->blocks[block].known = KNOWN_NOT;\n",
         "",
-        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+        "test_pool_plan", "what_waits_for_its_successor_is_nobodys"),
     "waiting_known_to_another": (
         "paged.c",
         "if (!r->is_at_cache)",
-        "if (!r->is_at_cache && b->state != BLOCK_HEIR)",
-        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+        "if (!r->is_at_cache && b->state != BLOCK_PARKED)",
+        "test_pool_plan", "what_waits_for_its_successor_is_nobodys"),
     "who_asked_is_forgotten": (
         "pool.c",
         "if (!got.is_known || size > pool->place.cache_max)",
@@ -712,7 +712,7 @@ MUTANTS = {
         "paged_find.c",
         "b->state == BLOCK_USED && b->known",
         "b->known",
-        "test_pool_plan", "what_waits_for_its_heir_is_nobodys"),
+        "test_pool_plan", "what_waits_for_its_successor_is_nobodys"),
     "found_inside": (
         "paged_find.c",
         "b->addr == address && b->state",
@@ -735,12 +735,12 @@ MUTANTS = {
         "test_pool_find", "addresses_are_those_handed_out"),
     "waiting_beside_the_unexpected": (
         "paged_plan.c",
-        "hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0",
+        "hint.step == DRYI_STEP_NONE && p->plan.parked_count > 0",
         "false",
-        "test_paged_plan", "an_heir_that_does_not_come_costs_no_hint"),
+        "test_paged_plan", "an_successor_that_does_not_come_costs_no_hint"),
     "waiting_in_the_way": (
         "paged_plan.c",
-        "if (range->waiting == NONE)",
+        "if (range->parked == NONE)",
         "if (true)",
         "test_paged_plan", "what_waits_in_vain_makes_way"),
     "handed_out_unfilled": (

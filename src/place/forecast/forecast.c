@@ -149,7 +149,7 @@ follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *h
     if (h->state == HINTS_PLANNED) {
         hint->step = h->position;
         hint->offset = step->offset;
-        hint->heir = step->heir;
+        hint->successor = step->successor;
     }
     if (++h->position == h->step_count)
         end_period(h);

@@ -34,14 +34,14 @@ void dryi_forecast_destroy(struct dryi_forecast *hints);
 #define DRYI_STEP_NONE UINT32_MAX
 
 /*
- * A wish for a request: its step of the plan's period, and an offset. Its heir is the later request
+ * A wish for a request: its step of the plan's period, and an offset. Its successor is the later request
  * of its stream that gets the place whole, if nobody gets any of it before.
  */
 struct dryi_hint {
-    uint64_t offset; /* DRYI_HINT_NONE: nothing is wished; then there is no heir */
+    uint64_t offset; /* DRYI_HINT_NONE: nothing is wished; then there is no successor */
     uint32_t ticket; /* goes with the block to its free */
     uint32_t step;   /* DRYI_STEP_NONE: it is not what the plan expects */
-    uint32_t heir;   /* a step; DRYI_STEP_NONE: there is none */
+    uint32_t successor; /* a step; DRYI_STEP_NONE: there is none */
 };
 
 /* A request of a multiple of 512 bytes. Never fails: without memory nothing is learnt. */

@@ -43,7 +43,7 @@ struct hints_step {
     uint64_t size;
     uint32_t end; /* freed before so many requests from the period's begin; 0: never */
     uint32_t stream;
-    uint32_t heir; /* the step it goes to whole; DRYI_STEP_NONE */
+    uint32_t successor; /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
 /*
@@ -121,10 +121,10 @@ struct dryi_plan_life {
     uint64_t size;
     uint32_t step;
     uint32_t begin,
-        end;         /* requests from the period's begin; end may be in the next one */
-    uint32_t stream; /* of the job's */
-    bool is_handed;  /* its place goes to another stream next */
-    uint32_t heir;   /* the step it goes to whole; DRYI_STEP_NONE */
+        end;            /* requests from the period's begin; end may be in the next one */
+    uint32_t stream;    /* of the job's */
+    bool is_handed;     /* its place goes to another stream next */
+    uint32_t successor; /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
 struct dryi_plan_job {
@@ -168,7 +168,7 @@ DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *jo
 /* Could these two lives not share a byte, as they were packed? For several streams. */
 bool dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b);
 /*
- * Which lives hand their place over, and which have an heir, by job->offsets; those are changed so
+ * Which lives hand their place over, and which have an successor, by job->offsets; those are changed so
  * that more have. No byte is used that was not.
  */
 DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,

@@ -4,7 +4,7 @@
  * The next owner of each place, by the packing, time being a circle.
  *
  * A place that goes to another stream next is handed over, and costs that stream a wait. A place that goes whole to one life of the same stream has an
- * heir: the block there need not be merged with anything, to be cut out again. A packing cares for
+ * successor: the block there need not be merged with anything, to be cut out again. A packing cares for
  * height alone, and many a life can have the place of an equal one of its stream just as well. It
  * is moved there, which takes no more memory, for something lies there anyway.
  *
@@ -205,7 +205,7 @@ find_handed(struct seats *s)
     }
 }
 
-/* --- heirs -------------------------------------------------------------------------------- */
+/* --- successors -------------------------------------------------------------------------------- */
 
 /* The life that lay on a seat before another begins, at least on a part of it. */
 struct look {
@@ -253,7 +253,7 @@ look_at(struct seats *s, uint32_t life, uint32_t at)
     return look;
 }
 
-/* Is `life`, there, the heir of who lay there last? */
+/* Is `life`, there, the successor of who lay there last? */
 static bool
 inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 {
@@ -339,13 +339,13 @@ move_to_inherit(struct seats *s)
 }
 
 static void
-find_heirs(struct seats *s)
+find_successors(struct seats *s)
 {
     struct dryi_plan_job *job = s->job;
     for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
         uint32_t last = look_at(s, k, s->seat_of[k]).last;
         if (inherits(s, k, s->seat_of[k], last))
-            job->lives[last].heir = job->lives[k].step;
+            job->lives[last].successor = job->lives[k].step;
     }
 }
 
@@ -359,7 +359,7 @@ dryi_plan_find_next(struct dryi_plan_job *job, const struct dry_memory *memory)
         move_to_inherit(&seats);
         if (job->stream_count > 1)
             find_handed(&seats);
-        find_heirs(&seats);
+        find_successors(&seats);
     }
     give_memory(&seats, memory);
     return has_memory ? DRY_OK : DRY_ERR_MEMORY;

@@ -192,7 +192,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
                                        .size = size_of(record),
                                        .end = gap ? i + gap : 0,
                                        .stream = record->stream,
-                                       .heir = DRYI_STEP_NONE};
+                                       .successor = DRYI_STEP_NONE};
     }
     sum_crossing(steps, period);
     uint32_t first = quietest(steps, period);

@@ -90,7 +90,7 @@ list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *s
                                       .step = i,
                                       .begin = i,
                                       .end = step->end,
-                                      .heir = DRYI_STEP_NONE};
+                                      .successor = DRYI_STEP_NONE};
         if (!find_stream(job, streams, step->stream, &life.stream))
             return false;
         job->lives[job->count++] = life;
@@ -382,13 +382,13 @@ dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
                                     .used_pages = job->pages};
     for (uint32_t i = 0; i < h->step_count; i++) {
         h->steps[i].offset = DRYI_HINT_NONE;
-        h->steps[i].heir = DRYI_STEP_NONE;
+        h->steps[i].successor = DRYI_STEP_NONE;
     }
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;
         struct hints_step *step = &h->steps[job->lives[k].step];
         step->offset = job->offsets[k];
-        step->heir = job->lives[k].heir;
+        step->successor = job->lives[k].successor;
         info->height = end > info->height ? end : info->height;
     }
     h->state = HINTS_PLANNED;

@@ -149,7 +149,7 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
     b->has_ticket = r->has_ticket;
     if (r->has_ticket) {
         b->bin_prev = r->ticket;
-        b->bin_next = r->heir;
+        b->bin_next = r->successor;
     }
     tally_taken(p->tallies, small, b->size, r->size);
     if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
@@ -258,7 +258,7 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     struct request r = {.size = size,
                         .bytes = bytes_of(size),
                         .stream = cache->stream,
-                        .heir = NONE,
+                        .successor = NONE,
                         .is_at_cache = true};
     r.arena = r.bytes <= p->conf.small_max;
     r.list = cache->list_ids[r.arena];

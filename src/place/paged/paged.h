@@ -77,7 +77,7 @@
  *       the step that the plan has in its place, and is known by it
  *   P9  dividers lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
- *   P10 only what is in use, on a stream cache or waiting for its heir is known by its address, and
+ *   P10 only what is in use, on a stream cache or waiting for its successor is known by its address, and
  *       the address of what is said to be found leads to it
  *   P11 a pool is found by its id; those that nobody uses are on one list, those that are gone
  *       on another

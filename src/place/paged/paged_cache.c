@@ -207,7 +207,7 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32
 bool
 dryi_paged_flush(struct dryi_paged *p)
 {
-    bool any = dryi_paged_heirs_release(p);
+    bool any = dryi_paged_unpark_all(p);
     uint32_t at = p->first_cached;
     p->first_cached = NONE;
     while (at != NONE) {
@@ -303,7 +303,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
     struct dryi_paged *p = self;
     if (is_shared && !p->is_shared && p->hints) {
         dryi_forecast_drop(p->hints);
-        dryi_paged_heirs_release(p);
+        dryi_paged_unpark_all(p);
         dryi_paged_plan_finish(p); /* what begins in its segment is noted no more */
     }
     p->is_shared = is_shared;

@@ -38,8 +38,8 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
         b->list == n->list)
         return "P2: two free neighbours of one free list";
     if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_CACHED &&
-        b->state != BLOCK_HEIR)
-        return "P10: known blocks are used, on a stream cache or wait for an heir";
+        b->state != BLOCK_PARKED)
+        return "P10: known blocks are used, on a stream cache or wait for an successor";
     if (b->known == KNOWN_FOUND && b->state == BLOCK_USED &&
         (addr - p->finder.range.addr >= p->finder.range.size ||
          dryi_paged_find(p, addr) != block))
@@ -101,7 +101,7 @@ sum_block(const struct dryi_paged *p, const struct block *b, struct sums *sums)
     int64_t size = (int64_t)b->size;
     sums->shelved += b->state == BLOCK_FREE || b->state == BLOCK_HOLE;
     sums->caches += b->state == BLOCK_CACHED;
-    sums->waiting += b->state == BLOCK_HEIR;
+    sums->waiting += b->state == BLOCK_PARKED;
     if (b->state != BLOCK_HOLE)
         sums->mapped_bytes[small] += size;
     if (b->state == BLOCK_USED) {
@@ -422,7 +422,7 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     if (!broken)
         broken = dryi_paged_plan_check(p);
     if (!broken)
-        broken = dryi_paged_heirs_check(p, sums->waiting);
+        broken = dryi_paged_parking_check(p, sums->waiting);
     return broken ? broken : check_streams(p);
 }
 

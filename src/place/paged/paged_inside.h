@@ -10,7 +10,7 @@
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
  * paged_release.c (giving back), paged_plan.c
- * (periods), paged_heir.c (what waits for the request that the plan has there next),
+ * (periods), paged_park.c (what waits for the request that the plan has there next),
  * paged_job.c (how a plan is made), paged_find.c (blocks by their addresses), paged_stats.c,
  * paged_layout.c (walk), paged_check.c.
  */
@@ -507,37 +507,37 @@ void dryi_paged_plan_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the segment; NULL: nothing. */
 const char *dryi_paged_plan_check(const struct dryi_paged *p);
 
-/* --- paged_heir.c ------------------------------------------------------------------------- */
+/* --- paged_park.c ------------------------------------------------------------------------- */
 
 /* The plan has so many steps from now on; none has a block, nor had before. False: no memory. */
-bool dryi_paged_heirs_begin(struct dryi_paged *p, uint32_t step_count);
+bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
 /* The plan goes, or the place; nobody asks for what waits. */
-void dryi_paged_heirs_finish(struct dryi_paged *p);
+void dryi_paged_parking_finish(struct dryi_paged *p);
 /* What waits becomes ordinary free memory; was there any? */
-DRYI_ASIDE bool dryi_paged_heirs_release(struct dryi_paged *p);
+DRYI_ASIDE bool dryi_paged_unpark_all(struct dryi_paged *p);
 /* The same of one block. */
-DRYI_ASIDE void dryi_paged_heir_release(struct dryi_paged *p, uint32_t block);
+DRYI_ASIDE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
 
 /* The block that waits for this step; NONE. */
 static inline uint32_t
-dryi_paged_heir_find(const struct dryi_paged *p, uint32_t step)
+dryi_paged_parked_find(const struct dryi_paged *p, uint32_t step)
 {
-    return step < p->plan.step_count ? p->plan.waiting[step] : NONE;
+    return step < p->plan.step_count ? p->plan.parked[step] : NONE;
 }
 
 /* Which there is: it waits no more, and is on no free list. */
 static inline void
-dryi_paged_heir_pop(struct dryi_paged *p, uint32_t step)
+dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
 {
-    p->plan.waiting[step] = NONE;
-    p->plan.waiting_steps[step / 64] &= ~(UINT64_C(1) << (step % 64));
-    p->plan.waiting_count--;
+    p->plan.parked[step] = NONE;
+    p->plan.parked_steps[step / 64] &= ~(UINT64_C(1) << (step % 64));
+    p->plan.parked_count--;
 }
 
 /* Is the step that a block of the plan's segment names there, by the plan of now? */
 static inline bool
-dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct free_list *s,
-                          const struct block *b)
+dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_list *s,
+                               const struct block *b)
 {
     return dryi_forecast_is_step_at(p->hints, b->bin_next,
                                     b->addr - p->segments[b->segment].addr, b->size,
@@ -545,40 +545,40 @@ dryi_paged_is_heirs_place(const struct dryi_paged *p, const struct free_list *s,
 }
 
 /*
- * A block in use is to wait for its heir when it is free, if the plan there is now has that one
+ * A block in use is to wait for its successor when it is free, if the plan there is now has that one
  * there, for it may be of an older one. Where memory is short it is not: what is free is looked
  * at then.
  */
 static inline bool
-dryi_paged_heir_may_wait(const struct dryi_paged *p, const struct free_list *s,
-                         const struct block *b)
+dryi_paged_may_park(const struct dryi_paged *p, const struct free_list *s,
+                    const struct block *b)
 {
     const struct plan *plan = &p->plan;
-    return !DRYI_ABLATED(heirs) && b->has_ticket && b->bin_next < plan->step_count &&
-           plan->waiting[b->bin_next] == NONE && plan->waiting_count < WAITING_MAX &&
+    return !DRYI_ABLATED(parking) && b->has_ticket && b->bin_next < plan->step_count &&
+           plan->parked[b->bin_next] == NONE && plan->parked_count < PARKED_MAX &&
            b->segment == plan->segment && !p->is_full &&
-           dryi_paged_is_heirs_place(p, s, b);
+           dryi_paged_is_successors_place(p, s, b);
 }
 
 /*
  * It may, and nobody uses it any more. Whom the plan has it go to is one stream or the other; were
- * it said to go to both, it is its heir's until that one does not come.
+ * it said to go to both, it is its successor's until that one does not come.
  */
 static inline void
-dryi_paged_heir_wait(struct dryi_paged *p, uint32_t block)
+dryi_paged_park(struct dryi_paged *p, uint32_t block)
 {
     struct plan *plan = &p->plan;
     struct block *b = &p->blocks[block];
-    uint32_t heir = b->bin_next;
-    b->state = BLOCK_HEIR;
+    uint32_t successor = b->bin_next;
+    b->state = BLOCK_PARKED;
     b->has_ticket = false;
-    plan->waiting[heir] = block;
-    plan->waiting_steps[heir / 64] |= UINT64_C(1) << (heir % 64);
-    plan->waiting_count++;
+    plan->parked[successor] = block;
+    plan->parked_steps[successor / 64] |= UINT64_C(1) << (successor % 64);
+    plan->parked_count++;
 }
 
 /* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
-const char *dryi_paged_heirs_check(const struct dryi_paged *p, uint32_t count);
+const char *dryi_paged_parking_check(const struct dryi_paged *p, uint32_t count);
 
 /* --- paged_find.c ------------------------------------------------------------------------- */
 

@@ -194,7 +194,7 @@ adopt(struct dryi_paged *p)
     p->plan.period = info.period;
     p->plan.streams = info.streams;
     p->plan.handed = info.handed;
-    return dryi_paged_heirs_begin(p, info.period) && dryi_paged_plan_settle(p);
+    return dryi_paged_parking_begin(p, info.period) && dryi_paged_plan_settle(p);
 }
 
 /* False: there will be none for this period. */
@@ -218,8 +218,8 @@ dryi_paged_plan_make(struct dryi_paged *p)
 {
     struct planning *planning = &p->planning;
     if (p->requests < p->plan_earliest || planning->state == JOB_OUT)
-        return;                  /* it is known still when it begins anew */
-    dryi_paged_heirs_release(p); /* what is taken is packed around */
+        return;               /* it is known still when it begins anew */
+    dryi_paged_unpark_all(p); /* what is taken is packed around */
     if (planning->state != JOB_NONE && !dryi_plan_job_is_of(planning->job, p->hints))
         end_job(p);
     if (planning->state == JOB_IS_BACK && !is_valid(p)) {

@@ -535,7 +535,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
         r->bytes > tally_all(p, TALLY_RESERVED_BYTES))
         return DRY_ERR_NO_SPACE;
     *block = NONE;
-    if (r->arena == 0 && dryi_paged_heirs_release(p))
+    if (r->arena == 0 && dryi_paged_unpark_all(p))
         *block = dryi_paged_take_own(p, r);
     if (*block != NONE)
         return DRY_OK;

@@ -108,7 +108,7 @@ dryi_paged_plan_finish(struct dryi_paged *p)
     struct plan *plan = &p->plan;
     dryi_memory_free(&p->memory, plan->begins, plan->page_count, sizeof *plan->begins);
     dryi_memory_free(&p->memory, plan->bits, plan->bit_words, sizeof *plan->bits);
-    dryi_paged_heirs_finish(p);
+    dryi_paged_parking_finish(p);
     *plan = (struct plan){.segment = NONE};
 }
 
@@ -373,7 +373,7 @@ struct range {
     uint32_t streams[DRYI_PLAN_STREAMS_MAX];
     uint64_t epochs[DRYI_PLAN_STREAMS_MAX];
     uint32_t stream_count;
-    uint32_t waiting; /* a block that waits for its heir, and is in the way; NONE */
+    uint32_t parked; /* a block that waits for its successor, and is in the way; NONE */
 };
 
 /* False: it is not of a stream that can be waited for. */
@@ -407,11 +407,11 @@ can_lie(const struct dryi_paged *p, const struct request *r, uint64_t addr,
     uint32_t at = block_at(p, addr);
     range->spot = (struct spot){.block = at, .addr = addr};
     range->stream_count = 0;
-    range->waiting = NONE;
+    range->parked = NONE;
     for (unsigned i = 0; at != NONE && p->blocks[at].addr < end; i++) {
         const struct block *b = &p->blocks[at];
         bool is_hole = b->state == BLOCK_HOLE;
-        range->waiting = b->state == BLOCK_HEIR ? at : NONE;
+        range->parked = b->state == BLOCK_PARKED ? at : NONE;
         if (i == PARTS_MAX || (!is_hole && b->state != BLOCK_FREE))
             return false;
         if (!is_hole && !dryi_paged_is_usable(p, r->list, b) && !note_wait(p, b, range))
@@ -434,7 +434,7 @@ is_free_now(const struct dryi_paged *p, const struct request *r, uint64_t addr,
 }
 
 /*
- * As can_lie(), but that what waits for its heir in the range does so no more: the program is not
+ * As can_lie(), but that what waits for its successor in the range does so no more: the program is not
  * as expected.
  */
 static bool
@@ -442,9 +442,9 @@ make_way(struct dryi_paged *p, const struct request *r, uint64_t addr,
          struct range *range)
 {
     while (!can_lie(p, r, addr, range)) {
-        if (range->waiting == NONE)
+        if (range->parked == NONE)
             return false;
-        dryi_paged_heir_release(p, range->waiting);
+        dryi_paged_unpark(p, range->parked);
     }
     return true;
 }
@@ -493,10 +493,10 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 static uint32_t
 take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
 {
-    uint32_t block = dryi_paged_heir_find(p, hint->step);
+    uint32_t block = dryi_paged_parked_find(p, hint->step);
     if (block != NONE && p->blocks[block].size == r->bytes &&
         p->blocks[block].list == r->list) { /* letters are hashes */
-        dryi_paged_heir_pop(p, hint->step);
+        dryi_paged_parked_pop(p, hint->step);
         return block;
     }
     if (p->plan.segment == NONE)
@@ -511,7 +511,7 @@ uint32_t
 dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
 {
     if (p->capture_count > 0) {
-        dryi_paged_heirs_release(p);
+        dryi_paged_unpark_all(p);
         return NONE;
     }
     if (dryi_forecast_is_ready(p->hints))
@@ -519,10 +519,10 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
     struct dryi_hint hint = dryi_forecast_request(p->hints, r->bytes, r->stream);
     r->has_ticket = true;
     r->ticket = hint.ticket;
-    r->heir = NONE;
+    r->successor = NONE;
     /* The best fit for what the plan does not expect may be among what waits. */
-    if (hint.step == DRYI_STEP_NONE && p->plan.waiting_count > 0)
-        dryi_paged_heirs_release(p);
+    if (hint.step == DRYI_STEP_NONE && p->plan.parked_count > 0)
+        dryi_paged_unpark_all(p);
     if (hint.offset == DRYI_HINT_NONE)
         return NONE;
     uint32_t block = take_hinted(p, r, &hint);
@@ -532,6 +532,6 @@ dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
         return NONE;
     }
     p->counters.hints_taken++;
-    r->heir = hint.heir;
+    r->successor = hint.successor;
     return block;
 }

@@ -29,8 +29,8 @@
 #define DIVIDERS (NONE - 1) /* the free list of dividers */
 /* Blocks kept on the stream caches of a free list: a flush, which looks at all of them, stays short. */
 #define CACHE_MAX 1024
-#define WAITING_MAX 1024 /* blocks that wait for their heirs, for the same reason */
-#define FLUSH_MAX 16     /* of them, merged for one request: about a microsecond */
+#define PARKED_MAX 1024 /* blocks that wait for their successors, for the same reason */
+#define FLUSH_MAX 16    /* of them, merged for one request: about a microsecond */
 #define CACHE_LARGE_SIZES                                                                \
     256 /* that a stream cache of large blocks holds at once, at most */
 /*
@@ -48,7 +48,7 @@ enum block_state {
     BLOCK_HOLE,
     BLOCK_FREE,
     BLOCK_CACHED, /* free, kept whole for the next request of its size */
-    BLOCK_HEIR,   /* free, kept whole for the request that the plan has there next */
+    BLOCK_PARKED, /* free, kept whole for the request that the plan has there next */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
     BLOCK_DIVIDER, /* no bytes: between blocks of two streams that share the place */
@@ -69,7 +69,7 @@ struct block {
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: stream caches too */
     /*
      * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
-     * is its heir, or NONE; while it waits for that one, bin_next still is.
+     * is its successor, or NONE; while it waits for that one, bin_next still is.
      */
     uint32_t list; /* where it lies, or will when it is freed; of dividers DIVIDERS */
     uint32_t segment;
@@ -236,9 +236,9 @@ struct plan {
     uint32_t waits;  /* put in since that request */
     uint64_t waits_since;
     size_t bit_words, levels[LEVEL_COUNT];
-    uint32_t *waiting;       /* by step: the block that waits for it, NONE */
-    uint64_t *waiting_steps; /* a bit each: there is one */
-    uint32_t step_count, waiting_count;
+    uint32_t *parked;       /* by step: the block that waits for it, NONE */
+    uint64_t *parked_steps; /* a bit each: there is one */
+    uint32_t step_count, parked_count;
 };
 
 #define LEAF_SHIFT 10u /* of a finder: stretches of a leaf, as a power of two */
@@ -384,8 +384,8 @@ struct dryi_paged {
 struct request {
     uint64_t size, bytes; /* as asked, and of its block */
     uint32_t stream, arena, list;
-    uint32_t ticket; /* of the hints, if they were told */
-    uint32_t heir;   /* a step of the plan, NONE */
+    uint32_t ticket;    /* of the hints, if they were told */
+    uint32_t successor; /* a step of the plan, NONE */
     bool has_ticket;
     bool is_at_cache; /* who asks may know the block's address, and will be told if so */
 };

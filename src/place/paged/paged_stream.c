@@ -216,7 +216,8 @@ complete(struct dryi_paged *p, uint32_t block)
     tally_sub(p, TALLY_PENDING, small, 1);
     tally_sub(p, TALLY_PENDING_BYTES, small, b->size);
     end_use(p, s, block);
-    make_free(p, s, block); /* somebody may have waited for it, who is not its heir */
+    make_free(p, s,
+              block); /* somebody may have waited for it, who is not its successor */
 }
 
 /* One event a recorded stream, all or none. */
@@ -337,11 +338,11 @@ dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
         prefetch_block(p, b->next);
         prefetch_block(p, b->prev);
     }
-    bool may_wait = dryi_paged_heir_may_wait(p, s, b);
+    bool may_wait = dryi_paged_may_park(p, s, b);
     note_free(p, s, block);
     end_use(p, s, block);
     if (may_wait)
-        dryi_paged_heir_wait(p, block);
+        dryi_paged_park(p, block);
     else
         make_free(p, s, block);
     return DRY_OK;

@@ -165,7 +165,7 @@ others_go_on_meanwhile(void **state)
     end(&f);
 }
 
-/* --- what waits for its heir -------------------------------------------------------------- */
+/* --- what waits for its successor -------------------------------------------------------------- */
 
 /* It is nobody's then, whether its address is kept or not. */
 static void
@@ -264,7 +264,7 @@ lonely_loop(struct dry_pool *pool, enum event event)
 }
 
 static void
-what_waits_for_its_heir_is_nobodys(void **state)
+what_waits_for_its_successor_is_nobodys(void **state)
 {
     (void)state;
     for (enum event event = NOTHING; event < EVENT_COUNT; event++) {
@@ -331,7 +331,7 @@ backward(void *self)
 
 /* One after the other is not at once: forward here, backward in a thread of its own. */
 static void
-threads_in_turn_keep_their_plan(void **state)
+threads_in_turn_keep_tsuccessor_plan(void **state)
 {
     (void)state;
     struct fixture f;
@@ -361,8 +361,8 @@ main(void)
         cmocka_unit_test(a_pool_may_end_while_a_period_is_packed),
         cmocka_unit_test(a_child_of_a_fork_has_no_packing),
         cmocka_unit_test(others_go_on_meanwhile),
-        cmocka_unit_test(what_waits_for_its_heir_is_nobodys),
-        cmocka_unit_test(threads_in_turn_keep_their_plan),
+        cmocka_unit_test(what_waits_for_its_successor_is_nobodys),
+        cmocka_unit_test(threads_in_turn_keep_tsuccessor_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -532,29 +532,29 @@ naive_next(const struct dryi_forecast *h, uint32_t step)
 
 /* How many have one. */
 static uint32_t
-check_heirs(const struct dryi_forecast *h)
+check_successors(const struct dryi_forecast *h)
 {
-    uint32_t heirs = 0;
+    uint32_t successors = 0;
     for (uint32_t i = 0; i < h->step_count; i++) {
         const struct hints_step *s = &h->steps[i];
         if (s->offset == DRYI_HINT_NONE) {
-            assert_int_equal(s->heir, DRYI_STEP_NONE);
+            assert_int_equal(s->successor, DRYI_STEP_NONE);
             continue;
         }
         const struct hints_step *next = &h->steps[naive_next(h, i)];
-        bool is_heir = next->offset == s->offset && next->size == s->size &&
-                       next->stream == s->stream;
-        assert_int_equal(s->heir, is_heir ? next - h->steps : DRYI_STEP_NONE);
-        heirs += is_heir;
+        bool is_successor = next->offset == s->offset && next->size == s->size &&
+                            next->stream == s->stream;
+        assert_int_equal(s->successor, is_successor ? next - h->steps : DRYI_STEP_NONE);
+        successors += is_successor;
     }
-    return heirs;
+    return successors;
 }
 
 static void
-an_heir_has_the_place_next_and_whole(void **state)
+an_successor_has_the_place_next_and_whole(void **state)
 {
     (void)state;
-    uint32_t heirs[4] = {0}, steps[4] = {0};
+    uint32_t successors[4] = {0}, steps[4] = {0};
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct harness p;
         struct loop loop;
@@ -564,12 +564,12 @@ an_heir_has_the_place_next_and_whole(void **state)
         run_loop(&p, &loop, 7, 0);
         assert_true(p.plans > 0);
         assert_int_equal(p.refused, 0);
-        heirs[streams] += check_heirs(p.hints);
+        successors[streams] += check_successors(p.hints);
         steps[streams] += p.hints->step_count;
         end_harness(&p);
     }
-    assert_true(heirs[1] * 10 >= steps[1] * 5);
-    assert_true(heirs[2] * 10 >= steps[2] * 5 && heirs[3] * 10 >= steps[3] * 4);
+    assert_true(successors[1] * 10 >= steps[1] * 5);
+    assert_true(successors[2] * 10 >= steps[2] * 5 && successors[3] * 10 >= steps[3] * 4);
 }
 
 /* From when on the stream may lie where the life was, at the earliest. */
@@ -745,7 +745,7 @@ main(void)
         cmocka_unit_test(equal_requests_are_a_period),
         cmocka_unit_test(the_plan_lies_between_obstacles),
         cmocka_unit_test(lives_of_streams_share_what_they_may),
-        cmocka_unit_test(an_heir_has_the_place_next_and_whole),
+        cmocka_unit_test(an_successor_has_the_place_next_and_whole),
         cmocka_unit_test(without_memory_nothing_is_learnt),
         cmocka_unit_test(a_training_run_is_planned),
     };

@@ -521,7 +521,7 @@ one_that_is_opened_records_few_events(void **state)
 
 /* Opened amid captures whose streams go then: what they left is waited for at the next end. */
 static void
-those_of_captures_go_with_their_streams(void **state)
+those_of_captures_go_with_tsuccessor_streams(void **state)
 {
     (void)state;
     struct stage s;
@@ -610,7 +610,7 @@ main(void)
         cmocka_unit_test(streams_without_a_cache_leave_nothing),
         cmocka_unit_test(a_stream_is_known_after_a_failure),
         cmocka_unit_test(one_that_is_opened_records_few_events),
-        cmocka_unit_test(those_of_captures_go_with_their_streams),
+        cmocka_unit_test(those_of_captures_go_with_tsuccessor_streams),
         cmocka_unit_test(one_that_has_nothing_is_opened_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,7 +301,7 @@ check(struct stage *s)
 }
 
 static void
-threads_at_their_caches_do_not_meet(void **state)
+threads_at_tsuccessor_caches_do_not_meet(void **state)
 {
     (void)state;
     static struct stage s;
@@ -331,7 +331,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_at_their_caches_do_not_meet),
+        cmocka_unit_test(threads_at_tsuccessor_caches_do_not_meet),
     };
     return cmocka_run_group_tests_name("paged_divider", tests, NULL, NULL);
 }

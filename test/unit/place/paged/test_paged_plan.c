@@ -583,13 +583,13 @@ a_capture_holds_a_plan_off(void **state)
     finish_rig(&rig);
 }
 
-/* --- heirs -------------------------------------------------------------------------------- */
+/* --- successors -------------------------------------------------------------------------------- */
 
 static uint32_t
 waiting(const struct rig *rig)
 {
     const struct dryi_paged *p = rig->place.self;
-    return p->plan.waiting_count;
+    return p->plan.parked_count;
 }
 
 /* Forward, and how many of its requests got what waited for them. */
@@ -735,7 +735,7 @@ run_unexpected(struct rig *rig, unsigned layer, bool is_late)
 }
 
 static void
-an_heir_that_does_not_come_costs_no_hint(void **state)
+an_successor_that_does_not_come_costs_no_hint(void **state)
 {
     (void)state;
     for (unsigned layer = 0; layer < LAYERS; layer++) {
@@ -751,7 +751,7 @@ an_heir_that_does_not_come_costs_no_hint(void **state)
     }
 }
 
-/* Freed when its heir was there already, it waits for the one of the next period. */
+/* Freed when its successor was there already, it waits for the one of the next period. */
 static void
 what_waits_in_vain_makes_way(void **state)
 {
@@ -785,7 +785,7 @@ what_waits_goes_back_with_the_rest(void **state)
 }
 
 static bool
-has_heir(const struct rig *rig, const struct held *held)
+has_successor(const struct rig *rig, const struct held *held)
 {
     const struct dryi_paged *p = rig->place.self;
     const struct block *b = &p->blocks[held->block];
@@ -794,7 +794,7 @@ has_heir(const struct rig *rig, const struct held *held)
 
 /* Blocks that one plan has placed are freed under another one, which has none of them. */
 static void
-what_an_older_plan_placed_has_no_heir(void **state)
+what_an_older_plan_placed_has_no_successor(void **state)
 {
     (void)state;
     struct rig rig;
@@ -805,7 +805,7 @@ what_an_older_plan_placed_has_no_heir(void **state)
         struct held scratch;
         get(&rig, &rig.layers[i], layer_size(&rig, i, 0), 0);
         get(&rig, &scratch, scratch_size(&rig, i, 0), 0);
-        if (has_heir(&rig, &scratch))
+        if (has_successor(&rig, &scratch))
             older[count++] = scratch;
         else
             put(&rig, &scratch);
@@ -870,7 +870,7 @@ what_waits_is_the_default_pools(void **state)
     finish_rig(&rig);
 }
 
-#define MANY (WAITING_MAX + WAITING_MAX / 2)
+#define MANY (PARKED_MAX + PARKED_MAX / 2)
 
 /* All at once freed, more than may wait: the rest is merged, and what waits is known. */
 static void
@@ -888,7 +888,7 @@ only_so_many_wait(void **state)
         check_rig(&rig);
     }
     assert_int_equal(counters_of(&rig).plans_made, 1);
-    assert_int_equal(waiting(&rig), WAITING_MAX);
+    assert_int_equal(waiting(&rig), PARKED_MAX);
     get(&rig, &held[0], 5 * MIB, 0);
     assert_int_equal(waiting(&rig), 0);
     put(&rig, &held[0]);
@@ -1125,10 +1125,10 @@ main(void)
         cmocka_unit_test(a_block_waits_for_the_request_that_has_its_place_next),
         cmocka_unit_test(what_waits_is_there_for_whoever_needs_it),
         cmocka_unit_test(what_waits_is_there_for_a_step_without_a_place),
-        cmocka_unit_test(an_heir_that_does_not_come_costs_no_hint),
+        cmocka_unit_test(an_successor_that_does_not_come_costs_no_hint),
         cmocka_unit_test(what_waits_in_vain_makes_way),
         cmocka_unit_test(what_waits_goes_back_with_the_rest),
-        cmocka_unit_test(what_an_older_plan_placed_has_no_heir),
+        cmocka_unit_test(what_an_older_plan_placed_has_no_successor),
         cmocka_unit_test(without_a_plan_nothing_waits),
         cmocka_unit_test(what_waits_is_the_default_pools),
         cmocka_unit_test(only_so_many_wait),
