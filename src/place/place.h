@@ -26,7 +26,7 @@
 #include "place/place_figures.h"
 #include "place/place_info.h"
 
-struct dryi_plan_job;
+struct dryi_packing_job;
 
 /* Which streams something is about; `covers` NULL: all of them. */
 struct dryi_stream_filter {
@@ -213,12 +213,12 @@ struct dryi_place_ops {
         void *visitor);
     /*
      * Take work that the place would like to have done; it is the taker's until it is returned.
-     * NULL: there is none. dryi_plan_job_run() (place/forecast/forecast.h) does the work, in
+     * NULL: there is none. dryi_packing_job_run() (place/forecast/forecast.h) does the work, in
      * any thread, and touches nothing of the place. The work is returned done, undone or
      * cancelled, and before the place is destroyed. Both ops NULL: the place has no such work.
      */
-    struct dryi_plan_job *(*take_job)(void *self);
-    void (*return_job)(void *self, struct dryi_plan_job *job);
+    struct dryi_packing_job *(*take_job)(void *self);
+    void (*return_job)(void *self, struct dryi_packing_job *job);
     /* Walk all invariants; FORMAT with the first broken one as text. */
     enum dry_status (*check)(const void *self, struct dry_error *err);
 };

@@ -88,7 +88,7 @@ create_paged(struct dry_pool *pool, const struct dry_pool_options *o,
     struct dryi_paged_options options = {.device = dryi_pool_device(pool),
                                          .memory = &pool->memory,
                                          .wants_job =
-                                             dryi_pool_planner_call(&pool->planner)};
+                                             dryi_pool_packer_call(&pool->packer)};
     dryi_paged_conf_init(&options.conf);
     enum dry_status status = dryi_paged_conf_parse(
         o->conf, strlen(o->conf), dryi_torch_conf_has, &options.conf, err);
@@ -151,7 +151,7 @@ dry_pool_create(const struct dry_pool_options *options, struct dry_pool **pool,
     dryi_map_init(&p->streams.index, &memory);
     dryi_lock_init(&p->lock);
     dryi_fork_mark_init(&p->fork);
-    dryi_pool_planner_init(&p->planner);
+    dryi_pool_packer_init(&p->packer);
     status = keep_conf(p, o.conf, err);
     if (status == DRY_OK)
         status = create_place(p, &o, err);
@@ -215,7 +215,7 @@ dry_pool_destroy(struct dry_pool *pool)
     if (pool->is_child)
         dryi_lock_give(&pool->lock);
     dryi_history_destroy(pool);
-    dryi_pool_planner_finish(&pool->planner, &pool->place, pool->is_child);
+    dryi_pool_packer_finish(&pool->packer, &pool->place, pool->is_child);
     if (pool->place.ops && !pool->is_child)
         return_cached(pool);
     if (pool->place.ops)
@@ -308,8 +308,8 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t s
     struct dryi_cache_block got;
     enum dry_status status =
         dryi_paged_cache_alloc(cache->at_place, size, has_room, &got);
-    if (dryi_pool_planner_is_due(&pool->planner))
-        dryi_pool_planner_step(&pool->planner, &pool->place);
+    if (dryi_pool_packer_is_due(&pool->packer))
+        dryi_pool_packer_step(&pool->packer, &pool->place);
     if (status != DRY_OK)
         return status;
     *address = got.address;
@@ -332,8 +332,8 @@ attempt_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
     pool->asking = wish->context;
     enum dry_status status = pool->place.ops->alloc(
         pool->place.self, wish->size + slack_of(wish), number, &entry.block);
-    if (dryi_pool_planner_is_due(&pool->planner))
-        dryi_pool_planner_step(&pool->planner, &pool->place);
+    if (dryi_pool_packer_is_due(&pool->packer))
+        dryi_pool_packer_step(&pool->packer, &pool->place);
     if (status != DRY_OK)
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);

@@ -30,7 +30,7 @@
 #include "os/lock.h"
 #include "place/place.h"
 #include "place/torch/torch.h"
-#include "pool/pool_plan.h"
+#include "pool/pool_packing.h"
 #include "pool/pool_table.h"
 
 #define DRYI_POOL_CALLBACKS_MAX 8
@@ -153,7 +153,7 @@ struct dry_pool {
     struct dry_pool_part *parts; /* of one segment, in a walk */
     size_t part_capacity;
 
-    struct dryi_pool_planner planner; /* of the place's periods: pool_plan.c */
+    struct dryi_pool_packer packer; /* of the place's periods: pool_packing.c */
 };
 
 static inline bool

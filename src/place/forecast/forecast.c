@@ -4,8 +4,8 @@
  * Requests against the expected ones.
  *
  * The position in the period moves on with every request that is the expected one. An
- * unexpected request skips its hint, and the position is sought again by the last letters, near
- * where it was. So a request more or less costs a few hints, not the period.
+ * unexpected request skips its hint, and the position is sought again by the last keys, near
+ * where it was. So a request more or less costs a few the forecast, not the period.
  */
 #include "place/forecast/forecast.h"
 
@@ -16,21 +16,21 @@
 #include "place/forecast/forecast_inside.h"
 
 #define REACH 32u        /* how far from its place a position is sought */
-#define CONTEXT 3u       /* letters that must agree there */
-#define SKIPPED_SPARE 4u /* hints that any period may miss */
+#define CONTEXT 3u       /* keys that must agree there */
+#define SKIPPED_SPARE 4u /* the forecast that any period may miss */
 #define PATIENCE 4u      /* times what it lived: how long a period that broke must wait */
 
 enum dry_status
-dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **hints,
+dryi_forecast_create(const struct dry_memory *memory, struct dryi_forecast **forecast,
                      struct dry_error *err)
 {
     struct dry_memory m = dryi_memory_or_default(memory);
     struct dryi_forecast *h = dryi_memory_zalloc(&m, 1, sizeof *h);
     if (!h)
-        return dryi_fail_memory(err, "hints");
+        return dryi_fail_memory(err, "a forecast");
     h->memory = m;
     dryi_forecast_begin_learning(h);
-    *hints = h;
+    *forecast = h;
     return DRY_OK;
 }
 
@@ -50,7 +50,7 @@ dryi_forecast_destroy(struct dryi_forecast *h)
 void
 dryi_forecast_drop(struct dryi_forecast *h)
 {
-    if (h->state == HINTS_LEARNING)
+    if (h->state == FORECAST_LEARNING)
         return;
     if (h->followed < DRYI_FORECAST_PERIOD_MAX) /* else no period of ours is around it */
         dryi_forecast_note_misled(h, h->now + PATIENCE * (h->followed + h->step_count),
@@ -62,7 +62,7 @@ dryi_forecast_drop(struct dryi_forecast *h)
 void
 dryi_forecast_pass_over(struct dryi_forecast *h)
 {
-    if (h->state == HINTS_LEARNING)
+    if (h->state == FORECAST_LEARNING)
         return;
     dryi_forecast_note_misled(h, h->now + 2 * DRYI_FORECAST_PERIOD_MAX, true);
     h->step_count = 0;
@@ -95,13 +95,13 @@ is_context_of(const struct dryi_forecast *h, uint32_t position)
 {
     for (uint32_t k = 1; k <= CONTEXT; k++) {
         position = step_before(h, position);
-        if (h->steps[position].letter != hints_record_at(h, h->now - k)->letter)
+        if (h->steps[position].key != forecast_record_at(h, h->now - k)->key)
             return false;
     }
     return true;
 }
 
-/* The nearest position before which the last letters are expected. */
+/* The nearest position before which the last keys are expected. */
 static void
 find_position(struct dryi_forecast *h)
 {
@@ -119,8 +119,8 @@ find_position(struct dryi_forecast *h)
 }
 
 /*
- * A plan whose hints are refused lies where something else has come to lie: it is made anew,
- * later each time. The first period is that of the blocks before the plan.
+ * A layout whose the forecast are refused lies where something else has come to lie: it is made anew,
+ * later each time. The first period is that of the blocks before the layout.
  */
 static void
 end_period(struct dryi_forecast *h)
@@ -129,24 +129,24 @@ end_period(struct dryi_forecast *h)
     h->position = 0;
     h->skipped = h->refused = 0;
     h->periods++;
-    if (h->state == HINTS_PLANNED && is_refused && h->periods >= h->patience) {
-        h->state = HINTS_KNOWN;
+    if (h->state == FORECAST_PACKED && is_refused && h->periods >= h->patience) {
+        h->state = FORECAST_KNOWN;
         h->patience *= 2;
     }
 }
 
 /* The request was recorded. */
 static void
-follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *hint)
+follow(struct dryi_forecast *h, struct forecast_record *record, struct dryi_hint *hint)
 {
-    const struct hints_step *step = &h->steps[h->position];
+    const struct forecast_step *step = &h->steps[h->position];
     h->followed++;
-    if (step->letter != record->letter) {
+    if (step->key != record->key) {
         find_position(h);
         skip(h);
         return;
     }
-    if (h->state == HINTS_PLANNED) {
+    if (h->state == FORECAST_PACKED) {
         hint->step = h->position;
         hint->offset = step->offset;
         hint->successor = step->successor;
@@ -158,7 +158,7 @@ follow(struct dryi_forecast *h, struct hints_record *record, struct dryi_hint *h
 static uint32_t
 grains_of(uint64_t rounded)
 {
-    uint64_t grains = rounded / HINTS_GRAIN;
+    uint64_t grains = rounded / FORECAST_GRAIN;
     return grains < UINT32_MAX ? (uint32_t)grains : UINT32_MAX;
 }
 
@@ -187,13 +187,13 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
         miss(h);
         return hint;
     }
-    struct hints_record *record = hints_record_at(h, h->now);
-    *record = (struct hints_record){
-        .letter = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
+    struct forecast_record *record = forecast_record_at(h, h->now);
+    *record = (struct forecast_record){
+        .key = dryi_mix64(rounded ^ stream * UINT64_C(0x9e3779b97f4a7c15)),
         .grains = grains_of(rounded),
         .stream = (uint32_t)stream};
     h->now++;
-    if (h->state != HINTS_LEARNING)
+    if (h->state != FORECAST_LEARNING)
         follow(h, record, &hint);
     else
         dryi_forecast_learn(h);
@@ -201,11 +201,12 @@ dryi_forecast_request(struct dryi_forecast *h, uint64_t rounded, uint64_t stream
 }
 
 /* The record of a ticket, or NULL: it is too long ago. */
-static struct hints_record *
+static struct forecast_record *
 record_of(const struct dryi_forecast *h, uint32_t ticket)
 {
     uint64_t age = (uint32_t)((uint32_t)h->now - ticket); /* 1: the last request */
-    return age > 0 && age <= h->now - h->oldest ? hints_record_at(h, h->now - age) : NULL;
+    return age > 0 && age <= h->now - h->oldest ? forecast_record_at(h, h->now - age)
+                                                : NULL;
 }
 
 void
@@ -218,32 +219,32 @@ dryi_forecast_refused(struct dryi_forecast *h)
 void
 dryi_forecast_freed(struct dryi_forecast *h, uint32_t ticket, uint64_t epoch)
 {
-    struct hints_record *record = record_of(h, ticket);
+    struct forecast_record *record = record_of(h, ticket);
     if (!record || record->gap > 0)
         return;
     record->gap = (uint32_t)h->now - ticket;
     record->epoch = (uint32_t)epoch;
 }
 
-static struct hints_pass *
+static struct forecast_pass *
 last_pass(const struct dryi_forecast *h)
 {
-    return &h->passes[(h->pass_count - 1) % HINTS_PASSES_MAX];
+    return &h->passes[(h->pass_count - 1) % FORECAST_PASSES_MAX];
 }
 
 void
 dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64_t epoch)
 {
-    struct hints_pass pass = {h->now, epoch, from, to};
+    struct forecast_pass pass = {h->now, epoch, from, to};
     if (h->pass_count > 0) {
-        struct hints_pass *last = last_pass(h);
+        struct forecast_pass *last = last_pass(h);
         if (last->time == pass.time && last->from == from && last->to == to) {
             last->epoch = epoch > last->epoch ? epoch : last->epoch;
             return;
         }
     }
     /* Nobody hears of what there is no memory for: it counts as never passed. */
-    if (h->pass_count < HINTS_PASSES_MAX &&
+    if (h->pass_count < FORECAST_PASSES_MAX &&
         !dryi_memory_grow(&h->memory, &h->passes, &h->pass_capacity,
                           (size_t)h->pass_count + 1, sizeof *h->passes))
         return;
@@ -254,36 +255,36 @@ dryi_forecast_passed(struct dryi_forecast *h, uint32_t from, uint32_t to, uint64
 bool
 dryi_forecast_is_ready(const struct dryi_forecast *h)
 {
-    return h->state == HINTS_KNOWN && h->position == 0 && h->followed >= h->proof;
+    return h->state == FORECAST_KNOWN && h->position == 0 && h->followed >= h->proof;
 }
 
 bool
-dryi_forecast_is_planned(const struct dryi_forecast *h)
+dryi_forecast_is_packed(const struct dryi_forecast *h)
 {
-    return h->state == HINTS_PLANNED;
+    return h->state == FORECAST_PACKED;
 }
 
 bool
 dryi_forecast_is_step_at(const struct dryi_forecast *h, uint32_t step, uint64_t offset,
                          uint64_t size, uint64_t stream)
 {
-    if (h->state != HINTS_PLANNED || step >= h->step_count)
+    if (h->state != FORECAST_PACKED || step >= h->step_count)
         return false;
-    const struct hints_step *s = &h->steps[step];
+    const struct forecast_step *s = &h->steps[step];
     return s->offset == offset && s->size == size && s->stream == (uint32_t)stream;
 }
 
 uint32_t
 dryi_forecast_get_period(const struct dryi_forecast *h)
 {
-    return h->state == HINTS_LEARNING ? 0 : h->step_count;
+    return h->state == FORECAST_LEARNING ? 0 : h->step_count;
 }
 
 void
 dryi_forecast_walk(const struct dryi_forecast *h,
                    void (*visit)(void *self, uint64_t offset, uint64_t size), void *self)
 {
-    if (h->state != HINTS_PLANNED)
+    if (h->state != FORECAST_PACKED)
         return;
     for (uint32_t i = 0; i < h->step_count; i++) {
         if (h->steps[i].offset != DRYI_HINT_NONE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DRYI_PLACE_HINTS_INSIDE_H
-#define DRYI_PLACE_HINTS_INSIDE_H
+#ifndef DRYI_PLACE_FORECAST_INSIDE_H
+#define DRYI_PLACE_FORECAST_INSIDE_H
 
 /*
- * The nouns that the parts of the hints share.
+ * The nouns that the parts of the forecast share.
  *
  * Time is the count of requests. Every request leaves a record in a ring, which grows to the
  * last 2 x DRYI_FORECAST_PERIOD_MAX while no period is found. A record's ticket is its number.
@@ -14,31 +14,31 @@
 #include "base/aside.h"
 #include "place/forecast/forecast.h"
 
-enum hints_state {
-    HINTS_LEARNING, /* no period */
-    HINTS_KNOWN,    /* a period, followed, but not packed */
-    HINTS_PLANNED,  /* and packed */
+enum forecast_state {
+    FORECAST_LEARNING, /* no period */
+    FORECAST_KNOWN,    /* a period, followed, but not packed */
+    FORECAST_PACKED,   /* and packed */
 };
 
-struct hints_record {
-    uint64_t letter; /* hash of size and stream */
+struct forecast_record {
+    uint64_t key;    /* hash of size and stream */
     uint32_t grains; /* of 512 bytes; as many as fit here */
     uint32_t
         epoch; /* of its stream, when it was freed, its low bits; 0: alive, not known */
     uint32_t gap; /* requests from it to its free; 0: alive */
     uint32_t stream;
 };
-#define HINTS_GRAIN UINT64_C(512)
+#define FORECAST_GRAIN UINT64_C(512)
 
 /* Memory that `from` freed up to an epoch could go to `to` before request `time`. */
-struct hints_pass {
+struct forecast_pass {
     uint64_t time, epoch;
     uint32_t from, to;
 };
 
 /* One request of the period. */
-struct hints_step {
-    uint64_t letter;
+struct forecast_step {
+    uint64_t key;
     uint64_t offset; /* the wish; DRYI_HINT_NONE: none */
     uint64_t size;
     uint32_t end; /* freed before so many requests from the period's begin; 0: never */
@@ -47,77 +47,77 @@ struct hints_step {
 };
 
 /*
- * A period that did not last, by the sum of its letters: not taken again before request
+ * A period that did not last, by the sum of its keys: not taken again before request
  * `until`; when it is, nothing better was found meanwhile, and it is `cleared`.
  */
-struct hints_misled {
+struct forecast_misled {
     uint64_t sum, until;
     bool is_cleared;
 };
-#define HINTS_MISLED_COUNT 8u
+#define FORECAST_MISLED_COUNT 8u
 
-#define HINTS_WORD 16u   /* letters */
-#define HINTS_WINDOW 16u /* words, of which one is looked up */
+#define FORECAST_WORD 16u   /* keys */
+#define FORECAST_WINDOW 16u /* words, of which one is looked up */
 
 struct dryi_forecast {
     struct dry_memory memory;
-    enum hints_state state;
+    enum forecast_state state;
     uint64_t now;   /* requests so far */
     uint64_t sleep; /* requests to let pass before learning goes on */
     uint64_t nap;   /* how long the next sleep is */
 
-    struct hints_record *ring;
+    struct forecast_record *ring;
     size_t ring_count; /* a power of two, or 0 */
     uint64_t oldest;   /* number of the first record that is there */
 
-    /* Learning: where were the last letters seen before? */
-    uint64_t rolling; /* hash of the last HINTS_WORD letters */
+    /* Learning: where were the last keys seen before? */
+    uint64_t rolling; /* hash of the last HINTS_WORD keys */
     uint64_t *seen;   /* by mark: 1 + number of the request; as many as records */
     uint64_t rolled;  /* since this request */
-    uint64_t marks[HINTS_WINDOW]; /* of the words that end in the last requests */
-    uint64_t first_mark;          /* number of the first request that has one */
-    uint64_t least, least_at;     /* the mark that was kept last, and its number */
+    uint64_t marks[FORECAST_WINDOW]; /* of the words that end in the last requests */
+    uint64_t first_mark;             /* number of the first request that has one */
+    uint64_t least, least_at;        /* the mark that was kept last, and its number */
     uint64_t seen_to;   /* before this request; not while a period is followed */
     uint64_t began;     /* learning, at this request */
     uint64_t distance;  /* candidate for the period; 0: none */
     uint64_t run;       /* so many requests were what they were a `distance` before */
     bool is_run_whole;  /* the one before them was not */
     uint64_t next_look; /* examine the candidate when the run is as long */
-    struct hints_misled misled[HINTS_MISLED_COUNT];
+    struct forecast_misled misled[FORECAST_MISLED_COUNT];
     uint32_t misled_next; /* the one to be forgotten next */
 
     /* Following. */
-    struct hints_step *steps;
+    struct forecast_step *steps;
     uint32_t step_count, step_capacity;
     uint64_t period_number; /* of all found so far */
     uint32_t position;      /* the step that comes next */
     uint32_t skipped;       /* in this period */
     uint64_t followed;      /* requests since the period was found */
-    uint64_t proof;         /* so many of them before it is planned */
-    uint32_t refused;       /* hints of this period that could not be taken */
-    uint64_t periods;       /* since the plan was made */
-    uint64_t patience;      /* periods until a plan that is refused is made anew */
+    uint64_t proof;         /* so many of them before it is packed */
+    uint32_t refused;       /* the forecast of this period that could not be taken */
+    uint64_t periods;       /* since the layout was made */
+    uint64_t patience;      /* periods until a layout that is refused is made anew */
 
     /* How memory went from stream to stream: a ring of the last ones, in order of time. */
-    struct hints_pass *passes;
+    struct forecast_pass *passes;
     size_t pass_capacity;
     uint64_t pass_count; /* of all that were noted */
 };
 
-#define HINTS_PASSES_MAX (UINT64_C(1) << 16)
+#define FORECAST_PASSES_MAX (UINT64_C(1) << 16)
 
-static inline struct hints_record *
-hints_record_at(const struct dryi_forecast *h, uint64_t number)
+static inline struct forecast_record *
+forecast_record_at(const struct dryi_forecast *h, uint64_t number)
 {
     return &h->ring[number & (h->ring_count - 1)];
 }
 
-/* --- forecast_plan.c, forecast_streams.c, forecast_next.c --------------------------------- */
+/* --- forecast_packing.c, forecast_streams.c, forecast_next.c --------------------------------- */
 
-#define DRYI_PLAN_UNIT 512u
+#define DRYI_PACKING_UNIT 512u
 
-/* One planned life. */
-struct dryi_plan_life {
+/* One packed life. */
+struct dryi_packing_life {
     uint64_t size;
     uint32_t step;
     uint32_t begin,
@@ -127,14 +127,14 @@ struct dryi_plan_life {
     uint32_t successor; /* the step it goes to whole; DRYI_STEP_NONE */
 };
 
-struct dryi_plan_job {
+struct dryi_packing_job {
     struct dry_memory memory;
-    uint64_t period_number; /* of the hints' periods found */
+    uint64_t period_number; /* of the forecast' periods found */
     uint32_t period, stream_count;
     uint64_t page_bytes;
     size_t count, obstacle_count;
     size_t capacity; /* lives and obstacles */
-    struct dryi_plan_life *lives;
+    struct dryi_packing_life *lives;
     struct dryi_obstacle *obstacles; /* widened to units */
     /* For each life and stream: the request from which on the stream was seen to may have it. */
     uint32_t *usable; /* UINT32_MAX: not in this period nor the next; one stream: NULL */
@@ -149,30 +149,29 @@ struct dryi_plan_job {
 };
 
 static inline bool
-dryi_plan_job_is_cancelled(const struct dryi_plan_job *job)
+dryi_packing_job_is_cancelled(const struct dryi_packing_job *job)
 {
     return atomic_load_explicit(&job->is_cancelled, memory_order_relaxed);
 }
 
 /* Into job->usable, from what was seen in the last two periods. */
-DRY_CHECK_RESULT enum dry_status dryi_plan_find_usable(const struct dryi_forecast *h,
-                                                       const uint32_t *streams,
-                                                       struct dryi_plan_job *job);
+DRY_CHECK_RESULT enum dry_status dryi_packing_find_usable(const struct dryi_forecast *h,
+                                                          const uint32_t *streams,
+                                                          struct dryi_packing_job *job);
 /*
  * Offsets for the lives of several streams, above each other (`piece`) and around the
  * obstacles (`fill`, if there are any); *height: of the piece.
  */
-DRY_CHECK_RESULT enum dry_status dryi_plan_pack_streams(struct dryi_plan_job *job,
-                                                        const struct dry_memory *memory,
-                                                        uint64_t *height);
+DRY_CHECK_RESULT enum dry_status dryi_packing_pack_streams(
+    struct dryi_packing_job *job, const struct dry_memory *memory, uint64_t *height);
 /* Could these two lives not share a byte, as they were packed? For several streams. */
-bool dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b);
+bool dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_t b);
 /*
  * Which lives hand their place over, and which have an successor, by job->offsets; those are changed so
  * that more have. No byte is used that was not.
  */
-DRY_CHECK_RESULT enum dry_status dryi_plan_find_next(struct dryi_plan_job *job,
-                                                     const struct dry_memory *memory);
+DRY_CHECK_RESULT enum dry_status dryi_packing_find_next(struct dryi_packing_job *job,
+                                                        const struct dry_memory *memory);
 
 /* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
@@ -188,7 +187,7 @@ dryi_forecast_make_room(struct dryi_forecast *h)
 {
     if (h->now - h->oldest < h->ring_count)
         return true;
-    if (h->state == HINTS_LEARNING)
+    if (h->state == FORECAST_LEARNING)
         return dryi_forecast_grow(h);
     h->oldest++;
     return true;

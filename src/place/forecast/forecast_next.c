@@ -29,7 +29,7 @@ struct seat {
 };
 
 struct seats {
-    struct dryi_plan_job *job;
+    struct dryi_packing_job *job;
     struct seat *seats; /* by lo */
     size_t count;
     uint32_t *seat_of, *next;     /* by life */
@@ -38,14 +38,14 @@ struct seats {
 };
 
 static uint64_t
-end_offset(const struct dryi_plan_job *job, uint32_t k)
+end_offset(const struct dryi_packing_job *job, uint32_t k)
 {
     return job->offsets[k] + job->lives[k].size;
 }
 
 /* How long before the life begins the other one ended, around the circle. */
 static uint32_t
-age_of(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
+age_of(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
     uint32_t now = job->lives[life].begin + 2 * job->period;
     return (now - job->lives[other].end) % job->period;
@@ -106,7 +106,7 @@ seat_for(struct seats *s, uint64_t lo, uint64_t hi)
 static void
 list_seats(struct seats *s)
 {
-    const struct dryi_plan_job *job = s->job;
+    const struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count; k++)
         s->items[k] = (struct dryi_sort_item){job->offsets[k], k};
     dryi_sort_items(s->items, s->items + job->capacity, job->count);
@@ -143,7 +143,7 @@ seats_below(const struct seats *s, uint64_t hi)
 #define NEIGHBOURS_MAX 128 /* lives that share bytes with one */
 
 struct overlaps {
-    const struct dryi_plan_job *job;
+    const struct dryi_packing_job *job;
     uint32_t life;
     uint32_t others[NEIGHBOURS_MAX];
     uint32_t count;
@@ -153,7 +153,7 @@ struct overlaps {
 static bool
 is_covered(const struct overlaps *o, uint32_t other)
 {
-    const struct dryi_plan_job *job = o->job;
+    const struct dryi_packing_job *job = o->job;
     uint64_t lo = job->offsets[other], hi = end_offset(job, other);
     lo = lo > job->offsets[o->life] ? lo : job->offsets[o->life];
     hi = hi < end_offset(job, o->life) ? hi : end_offset(job, o->life);
@@ -168,10 +168,10 @@ is_covered(const struct overlaps *o, uint32_t other)
 }
 
 static void
-note_handed(const struct overlaps *o, struct dryi_plan_job *job)
+note_handed(const struct overlaps *o, struct dryi_packing_job *job)
 {
     for (uint32_t i = 0; i < o->count; i++) {
-        struct dryi_plan_life *other = &job->lives[o->others[i]];
+        struct dryi_packing_life *other = &job->lives[o->others[i]];
         if (other->is_handed || other->stream == job->lives[o->life].stream ||
             is_covered(o, o->others[i]))
             continue;
@@ -197,8 +197,8 @@ find_overlaps(const struct seats *s, struct overlaps *o)
 static void
 find_handed(struct seats *s)
 {
-    struct dryi_plan_job *job = s->job;
-    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+    struct dryi_packing_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++) {
         struct overlaps o = {.job = job, .life = k};
         find_overlaps(s, &o);
         note_handed(&o, job);
@@ -215,11 +215,11 @@ struct look {
 
 /* A life that ends in the next period keeps its place all the time. */
 static bool
-meet(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
+meet(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
-    const struct dryi_plan_life *a = &job->lives[life], *b = &job->lives[other];
+    const struct dryi_packing_life *a = &job->lives[life], *b = &job->lives[other];
     if (job->stream_count > 1)
-        return dryi_plan_is_conflict(job, life, other);
+        return dryi_packing_is_conflict(job, life, other);
     return (a->begin < b->end && b->begin < a->end) || a->end > job->period ||
            b->end > job->period;
 }
@@ -257,7 +257,7 @@ look_at(struct seats *s, uint32_t life, uint32_t at)
 static bool
 inherits(const struct seats *s, uint32_t life, uint32_t at, uint32_t last)
 {
-    const struct dryi_plan_life *lives = s->job->lives;
+    const struct dryi_packing_life *lives = s->job->lives;
     return last == life ||
            (s->seat_of[last] == at && lives[last].stream == lives[life].stream);
 }
@@ -331,9 +331,9 @@ move_life(struct seats *s, uint32_t life)
 static void
 move_to_inherit(struct seats *s)
 {
-    const struct dryi_plan_job *job = s->job;
+    const struct dryi_packing_job *job = s->job;
     for (uint32_t k = 0; k < job->count && s->looks < LOOKS_MAX; k++) {
-        if (job->lives[k].end <= job->period && !dryi_plan_job_is_cancelled(job))
+        if (job->lives[k].end <= job->period && !dryi_packing_job_is_cancelled(job))
             move_life(s, k);
     }
 }
@@ -341,8 +341,8 @@ move_to_inherit(struct seats *s)
 static void
 find_successors(struct seats *s)
 {
-    struct dryi_plan_job *job = s->job;
-    for (uint32_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++) {
+    struct dryi_packing_job *job = s->job;
+    for (uint32_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++) {
         uint32_t last = look_at(s, k, s->seat_of[k]).last;
         if (inherits(s, k, s->seat_of[k], last))
             job->lives[last].successor = job->lives[k].step;
@@ -350,7 +350,7 @@ find_successors(struct seats *s)
 }
 
 enum dry_status
-dryi_plan_find_next(struct dryi_plan_job *job, const struct dry_memory *memory)
+dryi_packing_find_next(struct dryi_packing_job *job, const struct dry_memory *memory)
 {
     struct seats seats = {.job = job};
     bool has_memory = take_memory(&seats, memory);

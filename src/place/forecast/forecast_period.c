@@ -3,9 +3,9 @@
 /*
  * Finding the period.
  *
- * A candidate is a distance: where the last HINTS_WORD letters were seen before. Its run grows as
+ * A candidate is a distance: where the last HINTS_WORD keys were seen before. Its run grows as
  * long as every request is what it was that distance before. The first that is not ends the run,
- * and the next candidate is sought, from the most recent place that ends in this very letter. Loops
+ * and the next candidate is sought, from the most recent place that ends in this very key. Loops
  * inside the period therefore yield to it at the first request that is not theirs. A run as long as
  * the distance is two equal periods.
  *
@@ -15,7 +15,7 @@
  * again: O(1) a request in all.
  *
  * A period that breaks early may be a loop inside the true one. For a while it is not taken
- * again, wherever it begins (it is known by the sum of its letters), so that the larger one
+ * again, wherever it begins (it is known by the sum of its keys), so that the larger one
  * can be seen. When that does not come, it is taken after all, and for good.
  */
 #include "place/forecast/forecast_inside.h"
@@ -29,7 +29,7 @@
 #define RING_FIRST 1024u
 #define RING_MAX (2 * DRYI_FORECAST_PERIOD_MAX)
 #define STEPS_MIN 64u                       /* a shorter period is taken several times */
-#define BACK_MAX 64u                        /* letters a request */
+#define BACK_MAX 64u                        /* keys a request */
 #define FACTOR UINT64_C(0xd1342543de82ef95) /* odd: of the rolling hash */
 
 /* Twice as many records; what is there stays. */
@@ -47,7 +47,7 @@ grow(struct dryi_forecast *h)
         return false;
     }
     for (uint64_t i = h->oldest; i < h->now; i++)
-        *hints_record_at(&bigger, i) = *hints_record_at(h, i);
+        *forecast_record_at(&bigger, i) = *forecast_record_at(h, i);
     for (size_t i = 0; i < h->ring_count; i++) {
         /* Which of the two places it belongs to is not known: it may be found in both. */
         bigger.seen[i] = bigger.seen[i + h->ring_count] = h->seen[i];
@@ -68,9 +68,9 @@ dryi_forecast_grow(struct dryi_forecast *h)
 }
 
 static uint64_t
-size_of(const struct hints_record *record)
+size_of(const struct forecast_record *record)
 {
-    return record->grains * HINTS_GRAIN;
+    return record->grains * FORECAST_GRAIN;
 }
 
 /* --- is it one? ------------------------------------------------------------------------- */
@@ -84,8 +84,8 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
 {
     uint64_t bytes = 0, alive_bytes = 0, alive = 0, differ = 0;
     for (uint64_t i = h->now - 2 * period; i < h->now - period; i++) {
-        const struct hints_record *then = hints_record_at(h, i);
-        const struct hints_record *last = hints_record_at(h, i + period);
+        const struct forecast_record *then = forecast_record_at(h, i);
+        const struct forecast_record *last = forecast_record_at(h, i + period);
         bytes = dryi_add_saturating(bytes, size_of(then));
         if (then->gap == 0) {
             alive++;
@@ -103,8 +103,8 @@ is_steady(const struct dryi_forecast *h, uint64_t period)
 static uint32_t
 end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
 {
-    uint32_t then = hints_record_at(h, number)->gap;
-    uint32_t last = hints_record_at(h, number + period)->gap;
+    uint32_t then = forecast_record_at(h, number)->gap;
+    uint32_t last = forecast_record_at(h, number + period)->gap;
     if (then == 0 || then > period || last > period)
         return 0;
     return last > then ? last : then;
@@ -115,7 +115,7 @@ end_of(const struct dryi_forecast *h, uint64_t period, uint64_t number)
  * ends after it, around the circle.
  */
 static void
-sum_crossing(struct hints_step *steps, uint32_t count)
+sum_crossing(struct forecast_step *steps, uint32_t count)
 {
     uint64_t live = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -138,7 +138,8 @@ sum_crossing(struct hints_step *steps, uint32_t count)
 
 /* Turn the steps so that step `first` becomes the first. `spare` is as large. */
 static void
-turn(struct hints_step *steps, struct hints_step *spare, uint32_t count, uint32_t first)
+turn(struct forecast_step *steps, struct forecast_step *spare, uint32_t count,
+     uint32_t first)
 {
     for (uint32_t i = 0; i < count; i++) {
         spare[i] = steps[(i + first) % count];
@@ -152,7 +153,7 @@ turn(struct hints_step *steps, struct hints_step *spare, uint32_t count, uint32_
 }
 
 static uint32_t
-quietest(const struct hints_step *steps, uint32_t count)
+quietest(const struct forecast_step *steps, uint32_t count)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++) {
@@ -167,7 +168,7 @@ quietest(const struct hints_step *steps, uint32_t count)
 
 /*
  * A period that is short beside what came before is a loop inside the program's own more often
- * than not. A plan would move pages for it that are soon needed as they were. Such a period must
+ * than not. A layout would move pages for it that are soon needed as they were. Such a period must
  * last for a while.
  */
 static uint64_t
@@ -181,18 +182,18 @@ static bool
 take_period(struct dryi_forecast *h, uint32_t period)
 {
     const struct dry_memory *m = &h->memory;
-    struct hints_step *steps = dryi_memory_zalloc(m, period, 2 * sizeof *steps);
+    struct forecast_step *steps = dryi_memory_zalloc(m, period, 2 * sizeof *steps);
     if (!steps)
         return false;
     for (uint32_t i = 0; i < period; i++) {
         uint64_t number = h->now - 2 * (uint64_t)period + i;
-        const struct hints_record *record = hints_record_at(h, number);
+        const struct forecast_record *record = forecast_record_at(h, number);
         uint32_t gap = end_of(h, period, number);
-        steps[i] = (struct hints_step){.letter = record->letter,
-                                       .size = size_of(record),
-                                       .end = gap ? i + gap : 0,
-                                       .stream = record->stream,
-                                       .successor = DRYI_STEP_NONE};
+        steps[i] = (struct forecast_step){.key = record->key,
+                                          .size = size_of(record),
+                                          .end = gap ? i + gap : 0,
+                                          .stream = record->stream,
+                                          .successor = DRYI_STEP_NONE};
     }
     sum_crossing(steps, period);
     uint32_t first = quietest(steps, period);
@@ -207,7 +208,7 @@ take_period(struct dryi_forecast *h, uint32_t period)
     h->followed = 0;
     h->proof = proof_of(h, period);
     h->patience = 2;
-    h->state = HINTS_KNOWN;
+    h->state = FORECAST_KNOWN;
     h->nap = 0;
     return true;
 }
@@ -219,18 +220,18 @@ dryi_forecast_note_misled(struct dryi_forecast *h, uint64_t until, bool is_final
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < h->step_count; i++)
-        sum += h->steps[i].letter;
+        sum += h->steps[i].key;
     uint32_t slot = 0;
-    while (slot < HINTS_MISLED_COUNT && h->misled[slot].sum != sum)
+    while (slot < FORECAST_MISLED_COUNT && h->misled[slot].sum != sum)
         slot++;
-    if (slot == HINTS_MISLED_COUNT) {
+    if (slot == FORECAST_MISLED_COUNT) {
         slot = h->misled_next;
-        h->misled_next = (slot + 1) % HINTS_MISLED_COUNT;
+        h->misled_next = (slot + 1) % FORECAST_MISLED_COUNT;
     }
-    struct hints_misled *misled = &h->misled[slot];
+    struct forecast_misled *misled = &h->misled[slot];
     if (misled->sum == sum && misled->is_cleared && !is_final)
         return;
-    *misled = (struct hints_misled){.sum = sum, .until = until};
+    *misled = (struct forecast_misled){.sum = sum, .until = until};
 }
 
 /* The last `period` requests are not to be taken for so many requests more. */
@@ -239,9 +240,9 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 {
     uint64_t sum = 0;
     for (uint64_t i = h->now - period; i < h->now; i++)
-        sum += hints_record_at(h, i)->letter;
-    for (uint32_t slot = 0; slot < HINTS_MISLED_COUNT; slot++) {
-        struct hints_misled *misled = &h->misled[slot];
+        sum += forecast_record_at(h, i)->key;
+    for (uint32_t slot = 0; slot < FORECAST_MISLED_COUNT; slot++) {
+        struct forecast_misled *misled = &h->misled[slot];
         if (misled->sum == sum && misled->until > h->now)
             return misled->until - h->now;
         if (misled->sum == sum)
@@ -252,18 +253,18 @@ wait_of(struct dryi_forecast *h, uint64_t period)
 
 /* --- learning --------------------------------------------------------------------------- */
 
-/* The next letter, this one, into the hash: so many are there, or more. */
+/* The next key, this one, into the hash: so many are there, or more. */
 static inline uint64_t
-roll(struct dryi_forecast *h, uint64_t letter)
+roll(struct dryi_forecast *h, uint64_t key)
 {
     uint64_t power = FACTOR; /* to the HINTS_WORD-th: by squaring */
-    for (unsigned i = 1; i < HINTS_WORD; i *= 2)
+    for (unsigned i = 1; i < FORECAST_WORD; i *= 2)
         power *= power;
     uint64_t last = h->seen_to++;
     uint64_t known = h->seen_to - h->rolled;
-    h->rolling = h->rolling * FACTOR + letter;
-    if (known > HINTS_WORD)
-        h->rolling -= hints_record_at(h, last - HINTS_WORD)->letter * power;
+    h->rolling = h->rolling * FACTOR + key;
+    if (known > FORECAST_WORD)
+        h->rolling -= forecast_record_at(h, last - FORECAST_WORD)->key * power;
     return known;
 }
 
@@ -285,8 +286,8 @@ static uint64_t
 find_least(const struct dryi_forecast *h, uint64_t last)
 {
     uint64_t least = last;
-    for (uint64_t i = 1; i < HINTS_WINDOW && last - i >= h->first_mark; i++) {
-        if (h->marks[(last - i) % HINTS_WINDOW] < h->marks[least % HINTS_WINDOW])
+    for (uint64_t i = 1; i < FORECAST_WINDOW && last - i >= h->first_mark; i++) {
+        if (h->marks[(last - i) % FORECAST_WINDOW] < h->marks[least % FORECAST_WINDOW])
             least = last - i;
     }
     return least;
@@ -294,59 +295,60 @@ find_least(const struct dryi_forecast *h, uint64_t last)
 
 /*
  * A table of all words would be a miss of the cache a request. So only words whose mark is the
- * least of a window are looked up and kept: if the letters are the same again, so are these words
+ * least of a window are looked up and kept: if the keys are the same again, so are these words
  * (Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003). How long ago some of the next
- * request's letters were before; 0: not known.
+ * request's keys were before; 0: not known.
  */
 static inline uint64_t
-see_next(struct dryi_forecast *h, uint64_t letter)
+see_next(struct dryi_forecast *h, uint64_t key)
 {
-    uint64_t known = roll(h, letter), last = h->seen_to - 1;
-    if (known < HINTS_WORD)
+    uint64_t known = roll(h, key), last = h->seen_to - 1;
+    if (known < FORECAST_WORD)
         return 0;
     uint64_t mark = dryi_mix64(h->rolling);
-    h->marks[last % HINTS_WINDOW] = mark;
-    if (known == HINTS_WORD)
+    h->marks[last % FORECAST_WINDOW] = mark;
+    if (known == FORECAST_WORD)
         h->first_mark = last;
-    if (known == HINTS_WORD || mark <= h->least)
+    if (known == FORECAST_WORD || mark <= h->least)
         h->least_at = last;
-    else if (last - h->least_at >= HINTS_WINDOW)
+    else if (last - h->least_at >= FORECAST_WINDOW)
         h->least_at = find_least(h, last);
     else
         return 0;
-    h->least = h->marks[h->least_at % HINTS_WINDOW];
+    h->least = h->marks[h->least_at % FORECAST_WINDOW];
     return look_up(h, h->least, h->least_at);
 }
 
 /*
- * See what came while a period was followed, as far as it is still there, some letters a request:
+ * See what came while a period was followed, as far as it is still there, some keys a request:
  * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
  */
 DRYI_ASIDE static uint64_t
 see_more(struct dryi_forecast *h)
 {
-    uint64_t distance = 0, needed = h->seen_to > HINTS_WORD ? h->seen_to - HINTS_WORD : 0;
+    uint64_t distance = 0,
+             needed = h->seen_to > FORECAST_WORD ? h->seen_to - FORECAST_WORD : 0;
     if (needed < h->oldest && h->rolled < h->oldest) {
         h->seen_to = h->seen_to > h->oldest ? h->seen_to : h->oldest;
         h->rolling = 0;
         h->rolled = h->seen_to;
     }
     for (unsigned i = 0; i < BACK_MAX && h->seen_to < h->now; i++)
-        distance = see_next(h, hints_record_at(h, h->seen_to)->letter);
+        distance = see_next(h, forecast_record_at(h, h->seen_to)->key);
     return h->seen_to == h->now ? distance : 0;
 }
 
 /* The last request alone, mostly. */
 static inline uint64_t
-see(struct dryi_forecast *h, uint64_t letter)
+see(struct dryi_forecast *h, uint64_t key)
 {
-    return h->seen_to + 1 == h->now ? see_next(h, letter) : see_more(h);
+    return h->seen_to + 1 == h->now ? see_next(h, key) : see_more(h);
 }
 
 void
 dryi_forecast_begin_learning(struct dryi_forecast *h)
 {
-    h->state = HINTS_LEARNING;
+    h->state = FORECAST_LEARNING;
     h->began = h->now;
     h->distance = h->run = h->next_look = 0;
     h->skipped = 0;
@@ -358,9 +360,9 @@ count_equal(const struct dryi_forecast *h, uint64_t distance)
 {
     uint64_t equal = 0;
     uint64_t known = h->now - h->oldest;
-    while (equal < HINTS_WORD && equal + distance < known &&
-           hints_record_at(h, h->now - 1 - equal)->letter ==
-               hints_record_at(h, h->now - 1 - equal - distance)->letter)
+    while (equal < FORECAST_WORD && equal + distance < known &&
+           forecast_record_at(h, h->now - 1 - equal)->key ==
+               forecast_record_at(h, h->now - 1 - equal - distance)->key)
         equal++;
     return equal;
 }
@@ -392,7 +394,7 @@ examine(struct dryi_forecast *h)
 }
 
 /*
- * The run may have begun long before it was seen to be one: it is followed back, some letters
+ * The run may have begun long before it was seen to be one: it is followed back, some keys
  * a request.
  */
 static void
@@ -402,8 +404,8 @@ look_back(struct dryi_forecast *h)
     for (unsigned i = 0; i < BACK_MAX && !h->is_run_whole; i++) {
         h->is_run_whole =
             h->run + h->distance >= known ||
-            hints_record_at(h, h->now - 1 - h->run)->letter !=
-                hints_record_at(h, h->now - 1 - h->run - h->distance)->letter;
+            forecast_record_at(h, h->now - 1 - h->run)->key !=
+                forecast_record_at(h, h->now - 1 - h->run - h->distance)->key;
         h->run += !h->is_run_whole;
     }
 }
@@ -411,18 +413,18 @@ look_back(struct dryi_forecast *h)
 void
 dryi_forecast_learn(struct dryi_forecast *h)
 {
-    uint64_t letter = hints_record_at(h, h->now - 1)->letter;
+    uint64_t key = forecast_record_at(h, h->now - 1)->key;
     uint64_t learnt = h->now - h->began;
-    uint64_t distance = see(h, letter);
+    uint64_t distance = see(h, key);
     uint64_t known = h->now - h->oldest;
     if (h->distance && h->distance < known &&
-        letter == hints_record_at(h, h->now - 1 - h->distance)->letter) {
+        key == forecast_record_at(h, h->now - 1 - h->distance)->key) {
         h->run++;
     } else {
         bool is_candidate = distance > 0 && distance <= DRYI_FORECAST_PERIOD_MAX &&
-                            distance < known && count_equal(h, distance) == HINTS_WORD;
+                            distance < known && count_equal(h, distance) == FORECAST_WORD;
         h->distance = is_candidate ? distance : 0;
-        h->run = is_candidate ? HINTS_WORD : 0;
+        h->run = is_candidate ? FORECAST_WORD : 0;
         h->is_run_whole = false;
         h->next_look = 0;
     }
@@ -431,6 +433,6 @@ dryi_forecast_learn(struct dryi_forecast *h)
             look_back(h);
         examine(h);
     }
-    if (h->state == HINTS_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)
+    if (h->state == FORECAST_LEARNING && learnt >= 2 * RING_MAX && h->run < h->distance)
         go_to_sleep(h);
 }

@@ -40,7 +40,7 @@ struct passes {
     uint32_t stream_count;
     struct dryi_sort_item *items; /* twice: pair and index */
     size_t count, capacity;
-    size_t first[DRYI_PLAN_STREAMS_MAX * (DRYI_PLAN_STREAMS_MAX + 1) + 1];
+    size_t first[DRYI_PACKING_STREAMS_MAX * (DRYI_PACKING_STREAMS_MAX + 1) + 1];
 };
 
 /* NEVER: none of the job's. */
@@ -54,24 +54,24 @@ number_of(const struct passes *p, uint32_t stream)
     return stream == DRYI_HINT_ANYBODY ? p->stream_count : NEVER;
 }
 
-static const struct hints_pass *
+static const struct forecast_pass *
 pass_at(const struct passes *p, uint32_t index)
 {
-    return &p->h->passes[index % HINTS_PASSES_MAX];
+    return &p->h->passes[index % FORECAST_PASSES_MAX];
 }
 
 static bool
 sort_passes(struct passes *p, uint64_t since)
 {
     uint64_t all = p->h->pass_count;
-    uint64_t oldest = all > HINTS_PASSES_MAX ? all - HINTS_PASSES_MAX : 0;
+    uint64_t oldest = all > FORECAST_PASSES_MAX ? all - FORECAST_PASSES_MAX : 0;
     p->capacity = (size_t)(all - oldest) + 1;
     p->items = dryi_memory_zalloc(&p->h->memory, p->capacity, 2 * sizeof *p->items);
     if (!p->items)
         return false;
     for (uint64_t i = oldest; i < all; i++) {
-        uint32_t at = (uint32_t)(i % HINTS_PASSES_MAX);
-        const struct hints_pass *pass = pass_at(p, at);
+        uint32_t at = (uint32_t)(i % FORECAST_PASSES_MAX);
+        const struct forecast_pass *pass = pass_at(p, at);
         uint32_t from = number_of(p, pass->from), to = number_of(p, pass->to);
         if (pass->time < since || from >= p->stream_count || to == NEVER)
             continue;
@@ -109,23 +109,23 @@ time_of(const struct passes *p, uint32_t from, uint32_t to, uint32_t epoch)
 }
 
 /* The record of the period before the last that a step was; NULL: it is not known. */
-static const struct hints_record *
+static const struct forecast_record *
 record_of_step(const struct dryi_forecast *h, uint32_t step)
 {
     uint64_t number = h->now - 2 * (uint64_t)h->step_count + step;
     if (h->now < 2 * (uint64_t)h->step_count || number < h->oldest)
         return NULL;
-    const struct hints_record *record = hints_record_at(h, number);
-    return record->letter == h->steps[step].letter && record->epoch > 0 ? record : NULL;
+    const struct forecast_record *record = forecast_record_at(h, number);
+    return record->key == h->steps[step].key && record->epoch > 0 ? record : NULL;
 }
 
 /* Tell from which request of a life's period on stream `to` may have its place. */
 static uint32_t
-usable_from(const struct passes *p, const struct dryi_plan_life *life, uint32_t to)
+usable_from(const struct passes *p, const struct dryi_packing_life *life, uint32_t to)
 {
     if (to == life->stream)
         return life->end;
-    const struct hints_record *record = record_of_step(p->h, life->step);
+    const struct forecast_record *record = record_of_step(p->h, life->step);
     if (!record)
         return NEVER;
     uint64_t by_all = time_of(p, life->stream, p->stream_count, record->epoch);
@@ -138,8 +138,8 @@ usable_from(const struct passes *p, const struct dryi_plan_life *life, uint32_t 
 }
 
 enum dry_status
-dryi_plan_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
-                      struct dryi_plan_job *job)
+dryi_packing_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
+                         struct dryi_packing_job *job)
 {
     struct passes passes = {
         .h = h, .streams = streams, .stream_count = job->stream_count};
@@ -158,7 +158,7 @@ dryi_plan_find_usable(const struct dryi_forecast *h, const uint32_t *streams,
 /* --- packing ------------------------------------------------------------------------------ */
 
 struct packer {
-    struct dryi_plan_job *job;
+    struct dryi_packing_job *job;
     const struct dry_memory *memory;
     size_t obstacle_count;
     uint64_t *offsets; /* of this order */
@@ -189,9 +189,9 @@ size_of(const struct packer *p, uint32_t k)
  * at the begin of a period, or `distance` requests after the free if that is earlier.
  */
 static uint32_t
-find_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
+find_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
 {
-    const struct dryi_plan_life *l = &job->lives[life];
+    const struct dryi_packing_life *l = &job->lives[life];
     uint32_t usable = job->usable[life * (size_t)job->stream_count + stream];
     if (!job->can_wait || usable == l->end)
         return usable;
@@ -201,16 +201,16 @@ find_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
 }
 
 static bool
-may_follow(const struct dryi_plan_job *job, uint32_t first, uint32_t second)
+may_follow(const struct dryi_packing_job *job, uint32_t first, uint32_t second)
 {
-    const struct dryi_plan_life *a = &job->lives[first], *b = &job->lives[second];
+    const struct dryi_packing_life *a = &job->lives[first], *b = &job->lives[second];
     uint64_t again = (uint64_t)a->begin + job->period;
     return find_usable(job, first, b->stream) <= b->begin &&
            find_usable(job, second, a->stream) <= again;
 }
 
 bool
-dryi_plan_is_conflict(const struct dryi_plan_job *job, uint32_t a, uint32_t b)
+dryi_packing_is_conflict(const struct dryi_packing_job *job, uint32_t a, uint32_t b)
 {
     return job->lives[a].begin < job->lives[b].begin ? !may_follow(job, a, b)
                                                      : !may_follow(job, b, a);
@@ -228,7 +228,7 @@ place(struct packer *p, uint32_t life)
         if (offset >= cursor && offset - cursor >= size)
             break;
         if (end > cursor &&
-            (other >= p->job->count || dryi_plan_is_conflict(p->job, life, other)))
+            (other >= p->job->count || dryi_packing_is_conflict(p->job, life, other)))
             cursor = end;
     }
     p->looks += at;
@@ -244,14 +244,14 @@ enum order { BY_SIZE, BY_AREA, BY_LIFE, BY_BEGIN };
 
 /* The key of an order; the largest comes first. */
 static uint64_t
-weight_of(const struct dryi_plan_life *life, enum order order)
+weight_of(const struct dryi_packing_life *life, enum order order)
 {
     uint64_t duration = life->end - life->begin;
     switch (order) {
     case BY_SIZE:
         return life->size;
     case BY_AREA:
-        return life->size / DRYI_PLAN_UNIT * duration;
+        return life->size / DRYI_PACKING_UNIT * duration;
     case BY_LIFE:
         return duration;
     case BY_BEGIN:
@@ -263,7 +263,7 @@ weight_of(const struct dryi_plan_life *life, enum order order)
 static void
 pack_in_order(struct packer *p, enum order order)
 {
-    const struct dryi_plan_job *job = p->job;
+    const struct dryi_packing_job *job = p->job;
     for (uint32_t k = 0; k < job->count; k++)
         p->items[k] = (struct dryi_sort_item){~weight_of(&job->lives[k], order), k};
     dryi_sort_items(p->items, p->items + job->count, job->count);
@@ -271,7 +271,7 @@ pack_in_order(struct packer *p, enum order order)
     p->placed_count = 0;
     for (size_t k = 0; k < p->obstacle_count; k++)
         p->placed[p->placed_count++] = (uint32_t)(job->count + k);
-    for (size_t k = 0; k < job->count && !dryi_plan_job_is_cancelled(job); k++)
+    for (size_t k = 0; k < job->count && !dryi_packing_job_is_cancelled(job); k++)
         place(p, p->items[k].value);
 }
 
@@ -296,7 +296,7 @@ try_order(struct packer *p, enum order order, uint64_t *offsets, uint64_t *heigh
 static void
 pack(struct packer *p, uint64_t *height)
 {
-    struct dryi_plan_job *job = p->job;
+    struct dryi_packing_job *job = p->job;
     uint64_t target = job->floor + ((job->floor + job->taken) >> SPARE_SHIFT);
     uint32_t best = job->period;
     uint64_t top = UINT64_MAX;
@@ -317,8 +317,8 @@ pack(struct packer *p, uint64_t *height)
 }
 
 enum dry_status
-dryi_plan_pack_streams(struct dryi_plan_job *job, const struct dry_memory *memory,
-                       uint64_t *height)
+dryi_packing_pack_streams(struct dryi_packing_job *job, const struct dry_memory *memory,
+                          uint64_t *height)
 {
     struct packer p = {.job = job, .memory = memory};
     p.offsets = dryi_memory_zalloc(memory, job->capacity, sizeof *p.offsets);

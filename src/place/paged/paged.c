@@ -52,9 +52,9 @@ paged_destroy(void *self)
     dryi_map_finish(&p->stream_ids);
     dryi_map_finish(&p->known);
     dryi_map_finish(&p->recorded);
-    dryi_paged_planning_finish(p);
-    dryi_forecast_destroy(p->hints);
-    dryi_paged_plan_finish(p);
+    dryi_paged_packing_finish(p);
+    dryi_forecast_destroy(p->forecast);
+    dryi_paged_layout_finish(p);
     dryi_memory_free(&m, p, 1, sizeof *p);
 }
 
@@ -110,7 +110,7 @@ init_maps(struct dryi_paged *p)
     p->oldest_use = p->newest_use = p->first_held = p->last_held = NONE;
     p->last_stream = p->first_divider = p->first_cached = NONE;
     p->dead_pool = p->pools_by_id = p->first_idle = p->last_idle = NONE;
-    p->plan.segment = NONE;
+    p->layout.segment = NONE;
     p->block_count = 1; /* NIL has none */
 }
 
@@ -219,8 +219,8 @@ serve(struct dryi_paged *p, struct request *r, dryi_block *block)
     if (p->waiting_uses > 0 || p->first_held != NONE)
         dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);
     uint32_t found = NONE;
-    if (p->hints && r->arena == 0 && !p->is_shared)
-        found = dryi_paged_take_planned(p, r);
+    if (p->forecast && r->arena == 0 && !p->is_shared)
+        found = dryi_paged_take_expected(p, r);
     if (found == NONE && r->bytes <= RESERVED_LIMIT)
         found = take_hit(p, r);
     if (found == NONE)
@@ -414,7 +414,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     else if (dryi_paged_pool_make(p, (struct dryi_pool_id){0, 0}, 0) == NONE)
         status = dryi_fail_memory(err, "an allocator");
     else if (p->conf.plan && p->conf.remap && p->page_bytes > 0)
-        status = dryi_forecast_create(&p->memory, &p->hints, err);
+        status = dryi_forecast_create(&p->memory, &p->forecast, err);
     if (status != DRY_OK) {
         paged_destroy(p);
         return status;

@@ -38,16 +38,16 @@
  * On a full device with less than a quarter of it free, large requests go straight to the spot
  * that needs the fewest pages, mapped or not: a few microseconds for the last percents.
  *
- * Large requests of the default pool are told to the hints (place/forecast/forecast.h). Once their period
- * is known it is planned, in one segment, around what is alive: it is packed, at once or by whoever
- * takes such jobs; the streams are waited for, once; the plan's pages are brought there from
+ * Large requests of the default pool are told to the forecast (place/forecast/forecast.h). Once their period
+ * is known it is packed, in one segment, around what is alive: it is packed, at once or by whoever
+ * takes such jobs; the streams are waited for, once; the layout's pages are brought there from
  * under free blocks, and what neither it nor anything alive needs is released. From then on each
- * request of the period goes where the plan has it if it may, before anything else is tried: the
+ * request of the period goes where the layout has it if it may, before anything else is tried: the
  * blocks there must be free, and of its stream, or over, or such that it can wait for them. A
- * plan that would need more pages than there are is not taken. A wrong hint is refused, and can
+ * layout that would need more pages than there are is not taken. A wrong hint is refused, and can
  * cost memory or time, nothing else.
  *
- * Where the plan gives a place to another stream next, that stream may be made to wait for it: so
+ * Where the layout gives a place to another stream next, that stream may be made to wait for it: so
  * many waits are put in a period as places change streams in it, and a few more.
  *
  * Pages of the default pool move, and those of pools without users. A private pool keeps its
@@ -73,8 +73,8 @@
  *   P6  a used block lies on no free list and overlaps no other; what waits for streams is not
  *       given to others before they are done
  *   P7  pages of a NO_REMAP pool stay where they are while the pool has users
- *   P8  of a plan's segment, the last block that begins in each page is known; a block waits for
- *       the step that the plan has in its place, and is known by it
+ *   P8  of a layout's segment, the last block that begins in each page is known; a block waits for
+ *       the step that the layout has in its place, and is known by it
  *   P9  dividers lie between blocks of two streams that share the place, and every record is a
  *       block's, or on one list
  *   P10 only what is in use, on a stream cache or waiting for its successor is known by its address, and
@@ -92,10 +92,10 @@
  *            a new stream 256 others are looked at, at most, twice where many are gone, and 4096 of
  *            their free blocks and free lists; for a stream that is new to a private pool 4 free lists of
  *            others for each of its own. The first request
- *            that a plan does not expect merges what waits for its steps, 1024 blocks at most. No
+ *            that a layout does not expect merges what waits for its steps, 1024 blocks at most. No
  *            memory is taken on a hit; a record is 64 bytes a block, and where large ones lie in
  *            the first segment, 4 bytes for 64 KiB lead to them.
- *            A plan is packed by whoever takes its job (wants_job), else in the calling thread:
+ *            A layout is packed by whoever takes its job (wants_job), else in the calling thread:
  *            mostly in some milliseconds, in about a second for the 8192 requests and runs of
  *            live blocks it may have; periods are learnt from records that grow to 4 MiB while
  *            there is none.
@@ -112,7 +112,7 @@ struct dryi_paged_conf {
     bool reuse_passed;  /* cudaMemPoolReuseAllowOpportunistic; default on */
     bool reuse_waiting; /* cudaMemPoolReuseAllowInternalDependencies; default on */
     bool remap;         /* default on; off: pages move to prevent an OOM alone */
-    bool plan;          /* default on; periods are learnt and planned, where pages move */
+    bool plan;          /* default on; periods are learnt and packed, where pages move */
     uint64_t
         segment_bytes; /* of addresses at once; default: a device's total, 1..64 GiB */
     double per_process_memory_fraction; /* 1: no limit */

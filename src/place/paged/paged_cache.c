@@ -301,10 +301,10 @@ void
 dryi_paged_cache_share(void *self, bool is_shared)
 {
     struct dryi_paged *p = self;
-    if (is_shared && !p->is_shared && p->hints) {
-        dryi_forecast_drop(p->hints);
+    if (is_shared && !p->is_shared && p->forecast) {
+        dryi_forecast_drop(p->forecast);
         dryi_paged_unpark_all(p);
-        dryi_paged_plan_finish(p); /* what begins in its segment is noted no more */
+        dryi_paged_layout_finish(p); /* what begins in its segment is noted no more */
     }
     p->is_shared = is_shared;
     if (!is_shared)

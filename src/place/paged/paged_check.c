@@ -420,7 +420,7 @@ check_all(const struct dryi_paged *p, uint8_t *seen, struct sums *sums)
     if (!broken)
         broken = check_sums(p, sums);
     if (!broken)
-        broken = dryi_paged_plan_check(p);
+        broken = dryi_paged_layout_check(p);
     if (!broken)
         broken = dryi_paged_parking_check(p, sums->waiting);
     return broken ? broken : check_streams(p);

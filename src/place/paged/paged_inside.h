@@ -9,9 +9,9 @@
  * fit), paged_cache.c (whole blocks at hand), paged_divider.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
- * paged_release.c (giving back), paged_plan.c
- * (periods), paged_park.c (what waits for the request that the plan has there next),
- * paged_job.c (how a plan is made), paged_find.c (blocks by their addresses), paged_stats.c,
+ * paged_release.c (giving back), paged_expect.c
+ * (periods), paged_park.c (what waits for the request that the layout has there next),
+ * paged_job.c (how a layout is made), paged_find.c (blocks by their addresses), paged_stats.c,
  * paged_layout.c (walk), paged_check.c.
  */
 
@@ -468,50 +468,50 @@ uint32_t dryi_paged_take_found(struct dryi_paged *p, const struct request *r,
 enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
                                 const struct spot *spot, bool *moved);
 
-/* --- paged_plan.c ------------------------------------------------------------------------- */
+/* --- paged_expect.c ------------------------------------------------------------------------- */
 
-DRYI_ASIDE void dryi_paged_plan_add(struct dryi_paged *p, uint32_t block);
-DRYI_ASIDE void dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block);
+DRYI_ASIDE void dryi_paged_layout_add(struct dryi_paged *p, uint32_t block);
+DRYI_ASIDE void dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block);
 
 /* A block begins at its address from now on. */
 static inline void
 dryi_paged_note_begin(struct dryi_paged *p, uint32_t block)
 {
-    if (p->blocks[block].segment == p->plan.segment)
-        dryi_paged_plan_add(p, block);
+    if (p->blocks[block].segment == p->layout.segment)
+        dryi_paged_layout_add(p, block);
 }
 
 /* No block will begin there; the one before it is known. */
 static inline void
 dryi_paged_note_end(struct dryi_paged *p, uint32_t block)
 {
-    if (p->blocks[block].segment == p->plan.segment)
-        dryi_paged_plan_take_out(p, block);
+    if (p->blocks[block].segment == p->layout.segment)
+        dryi_paged_layout_take_out(p, block);
 }
 
 /*
- * The hints are told of the request. NONE: nothing is wished for it, or it cannot lie there.
- * A period that is known now is planned: its streams are waited for, pages move, and what
- * neither the plan nor anybody alive needs goes back to the device.
+ * The forecast are told of the request. NONE: nothing is wished for it, or it cannot lie there.
+ * A period that is known now is packed: its streams are waited for, pages move, and what
+ * neither the layout nor anybody alive needs goes back to the device.
  */
-uint32_t dryi_paged_take_planned(struct dryi_paged *p, struct request *r);
+uint32_t dryi_paged_take_expected(struct dryi_paged *p, struct request *r);
 /* All about this segment; false: no memory. */
-bool dryi_paged_plan_begin(struct dryi_paged *p, uint32_t segment);
+bool dryi_paged_layout_begin(struct dryi_paged *p, uint32_t segment);
 /*
- * If there are enough of them, everything freed is waited for, and the plan's pages come under
+ * If there are enough of them, everything freed is waited for, and the layout's pages come under
  * it, and what is beyond the peak goes to the device. False: it cannot be.
  */
-bool dryi_paged_plan_settle(struct dryi_paged *p);
-/* The segment goes; what is planned there will be refused. */
-void dryi_paged_plan_finish(struct dryi_paged *p);
+bool dryi_paged_layout_settle(struct dryi_paged *p);
+/* The segment goes; what is packed there will be refused. */
+void dryi_paged_layout_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the segment; NULL: nothing. */
-const char *dryi_paged_plan_check(const struct dryi_paged *p);
+const char *dryi_paged_layout_check(const struct dryi_paged *p);
 
 /* --- paged_park.c ------------------------------------------------------------------------- */
 
-/* The plan has so many steps from now on; none has a block, nor had before. False: no memory. */
+/* The layout has so many steps from now on; none has a block, nor had before. False: no memory. */
 bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
-/* The plan goes, or the place; nobody asks for what waits. */
+/* The layout goes, or the place; nobody asks for what waits. */
 void dryi_paged_parking_finish(struct dryi_paged *p);
 /* What waits becomes ordinary free memory; was there any? */
 DRYI_ASIDE bool dryi_paged_unpark_all(struct dryi_paged *p);
@@ -522,30 +522,30 @@ DRYI_ASIDE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
 static inline uint32_t
 dryi_paged_parked_find(const struct dryi_paged *p, uint32_t step)
 {
-    return step < p->plan.step_count ? p->plan.parked[step] : NONE;
+    return step < p->layout.step_count ? p->layout.parked[step] : NONE;
 }
 
 /* Which there is: it waits no more, and is on no free list. */
 static inline void
 dryi_paged_parked_pop(struct dryi_paged *p, uint32_t step)
 {
-    p->plan.parked[step] = NONE;
-    p->plan.parked_steps[step / 64] &= ~(UINT64_C(1) << (step % 64));
-    p->plan.parked_count--;
+    p->layout.parked[step] = NONE;
+    p->layout.parked_steps[step / 64] &= ~(UINT64_C(1) << (step % 64));
+    p->layout.parked_count--;
 }
 
-/* Is the step that a block of the plan's segment names there, by the plan of now? */
+/* Is the step that a block of the layout's segment names there, by the layout of now? */
 static inline bool
 dryi_paged_is_successors_place(const struct dryi_paged *p, const struct free_list *s,
                                const struct block *b)
 {
-    return dryi_forecast_is_step_at(p->hints, b->bin_next,
+    return dryi_forecast_is_step_at(p->forecast, b->bin_next,
                                     b->addr - p->segments[b->segment].addr, b->size,
                                     s->stream);
 }
 
 /*
- * A block in use is to wait for its successor when it is free, if the plan there is now has that one
+ * A block in use is to wait for its successor when it is free, if the layout there is now has that one
  * there, for it may be of an older one. Where memory is short it is not: what is free is looked
  * at then.
  */
@@ -553,28 +553,28 @@ static inline bool
 dryi_paged_may_park(const struct dryi_paged *p, const struct free_list *s,
                     const struct block *b)
 {
-    const struct plan *plan = &p->plan;
-    return !DRYI_ABLATED(parking) && b->has_ticket && b->bin_next < plan->step_count &&
-           plan->parked[b->bin_next] == NONE && plan->parked_count < PARKED_MAX &&
-           b->segment == plan->segment && !p->is_full &&
+    const struct layout *layout = &p->layout;
+    return !DRYI_ABLATED(parking) && b->has_ticket && b->bin_next < layout->step_count &&
+           layout->parked[b->bin_next] == NONE && layout->parked_count < PARKED_MAX &&
+           b->segment == layout->segment && !p->is_full &&
            dryi_paged_is_successors_place(p, s, b);
 }
 
 /*
- * It may, and nobody uses it any more. Whom the plan has it go to is one stream or the other; were
+ * It may, and nobody uses it any more. Whom the layout has it go to is one stream or the other; were
  * it said to go to both, it is its successor's until that one does not come.
  */
 static inline void
 dryi_paged_park(struct dryi_paged *p, uint32_t block)
 {
-    struct plan *plan = &p->plan;
+    struct layout *layout = &p->layout;
     struct block *b = &p->blocks[block];
     uint32_t successor = b->bin_next;
     b->state = BLOCK_PARKED;
     b->has_ticket = false;
-    plan->parked[successor] = block;
-    plan->parked_steps[successor / 64] |= UINT64_C(1) << (successor % 64);
-    plan->parked_count++;
+    layout->parked[successor] = block;
+    layout->parked_steps[successor / 64] |= UINT64_C(1) << (successor % 64);
+    layout->parked_count++;
 }
 
 /* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
@@ -617,11 +617,11 @@ dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
 
 /* --- paged_job.c -------------------------------------------------------------------------- */
 
-/* A period begins that has no plan. */
-DRYI_ASIDE void dryi_paged_plan_make(struct dryi_paged *p);
-void dryi_paged_planning_finish(struct dryi_paged *p);
-struct dryi_plan_job *dryi_paged_take_job(void *self);
-void dryi_paged_return_job(void *self, struct dryi_plan_job *job);
+/* A period begins that has no layout. */
+DRYI_ASIDE void dryi_paged_layout_make(struct dryi_paged *p);
+void dryi_paged_packing_finish(struct dryi_paged *p);
+struct dryi_packing_job *dryi_paged_take_job(void *self);
+void dryi_paged_return_job(void *self, struct dryi_packing_job *job);
 
 /* --- paged_gone.c ------------------------------------------------------------------------- */
 
@@ -646,8 +646,8 @@ bool dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64
 /* All that a stream knows of others. */
 void dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream);
 /* What the program did by itself: it will do so again. */
-void dryi_paged_tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to,
-                           uint64_t epoch);
+void dryi_paged_tell_forecast(struct dryi_paged *p, uint32_t from, uint32_t to,
+                              uint64_t epoch);
 enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on);
 
 /* --- paged_stream.c ----------------------------------------------------------------------- */

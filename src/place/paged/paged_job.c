@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * How a plan comes about.
+ * How a layout comes about.
  *
- * At the begin of a period that has no plan a job is made: a copy of the period and of what
+ * At the begin of a period that has no layout a job is made: a copy of the period and of what
  * lies in the segment. The packing of it touches nothing of ours. Where nobody takes jobs it is
  * done at once; else somebody does it elsewhere, and it is back at the begin of some later
  * period. By then other things may lie in the segment: a packing that meets more of them than a
- * plan can do without is thrown away, and another job is made.
+ * layout can do without is thrown away, and another job is made.
  *
  * Only with the packing at hand streams are waited for and pages move.
  */
@@ -18,7 +18,7 @@
 
 /* --- what it is made around --------------------------------------------------------------- */
 
-/* Of the default pool's large ones, that with the most room for a plan; NONE. */
+/* Of the default pool's large ones, that with the most room for a layout; NONE. */
 static uint32_t
 choose_segment(const struct dryi_paged *p)
 {
@@ -73,15 +73,15 @@ list_obstacles(const struct dryi_paged *p, const struct segment *segment,
 #define PACKED_MAX 8192
 #define REST_FIRST 1024
 
-/* Plans wait for streams and move pages: one that was of no use makes the next one wait. */
+/* Layouts wait for streams and move pages: one that was of no use makes the next one wait. */
 static void
 rest(struct dryi_paged *p)
 {
-    uint64_t taken = p->counters.hints_taken - p->plan_taken;
-    bool is_useful = p->counters.plans_made > 0 && taken > 2 * (uint64_t)p->plan.period;
-    p->plan_rest = is_useful || p->plan_rest == 0 ? REST_FIRST : 2 * p->plan_rest;
-    p->plan_earliest = p->requests + p->plan_rest;
-    p->plan_taken = p->counters.hints_taken;
+    uint64_t taken = p->counters.hints_taken - p->layout_taken;
+    bool is_useful = p->counters.plans_made > 0 && taken > 2 * (uint64_t)p->layout.period;
+    p->layout_rest = is_useful || p->layout_rest == 0 ? REST_FIRST : 2 * p->layout_rest;
+    p->layout_earliest = p->requests + p->layout_rest;
+    p->layout_taken = p->counters.hints_taken;
 }
 
 /* --- the job ------------------------------------------------------------------------------ */
@@ -110,55 +110,56 @@ create_job(struct dryi_paged *p, uint32_t segment)
     size_t count;
     struct dryi_obstacle *obstacles = make_obstacles(p, &p->segments[segment], &count);
     enum dry_status status = obstacles ? DRY_OK : DRY_ERR_MEMORY;
-    if (dryi_forecast_get_period(p->hints) + count > PACKED_MAX)
+    if (dryi_forecast_get_period(p->forecast) + count > PACKED_MAX)
         status = DRY_ERR_UNSUPPORTED;
-    struct dryi_plan_wish wish = {obstacles, count, p->page_bytes, p->conf.reuse_waiting};
+    struct dryi_packing_request wish = {obstacles, count, p->page_bytes,
+                                        p->conf.reuse_waiting};
     if (status == DRY_OK)
-        status = dryi_plan_job_create(p->hints, &wish, &p->planning.job);
+        status = dryi_packing_job_create(p->forecast, &wish, &p->packing.job);
     drop_obstacles(p, obstacles, count);
     if (status != DRY_OK)
         return status;
-    p->planning.state = JOB_WAITS;
-    p->planning.segment = segment;
-    p->planning.ordinal = p->segments[segment].ordinal;
+    p->packing.state = JOB_WAITS;
+    p->packing.segment = segment;
+    p->packing.ordinal = p->segments[segment].ordinal;
     return DRY_OK;
 }
 
 static void
 end_job(struct dryi_paged *p)
 {
-    dryi_plan_job_destroy(p->planning.job);
-    p->planning.job = NULL;
-    p->planning.state = JOB_NONE;
+    dryi_packing_job_destroy(p->packing.job);
+    p->packing.job = NULL;
+    p->packing.state = JOB_NONE;
 }
 
 void
-dryi_paged_planning_finish(struct dryi_paged *p)
+dryi_paged_packing_finish(struct dryi_paged *p)
 {
-    if (p->planning.state != JOB_OUT)
+    if (p->packing.state != JOB_OUT)
         end_job(p);
 }
 
-struct dryi_plan_job *
+struct dryi_packing_job *
 dryi_paged_take_job(void *self)
 {
     struct dryi_paged *p = self;
-    if (p->planning.state != JOB_WAITS)
+    if (p->packing.state != JOB_WAITS)
         return NULL;
-    p->planning.state = JOB_OUT;
-    return p->planning.job;
+    p->packing.state = JOB_OUT;
+    return p->packing.job;
 }
 
 void
-dryi_paged_return_job(void *self, struct dryi_plan_job *job)
+dryi_paged_return_job(void *self, struct dryi_packing_job *job)
 {
     struct dryi_paged *p = self;
-    DRYI_ASSERT(p->planning.state == JOB_OUT && p->planning.job == job);
+    DRYI_ASSERT(p->packing.state == JOB_OUT && p->packing.job == job);
     (void)job;
-    p->planning.state = JOB_IS_BACK;
+    p->packing.state = JOB_IS_BACK;
 }
 
-/* --- the plan ----------------------------------------------------------------------------- */
+/* --- the layout ----------------------------------------------------------------------------- */
 
 #define MET_SHARE 64 /* of a period's blocks may lie where something else does by now */
 #define MET_SPARE 4
@@ -167,34 +168,34 @@ dryi_paged_return_job(void *self, struct dryi_plan_job *job)
 static bool
 is_valid(struct dryi_paged *p)
 {
-    const struct planning *planning = &p->planning;
-    const struct segment *segment = &p->segments[planning->segment];
-    if (!segment->live || segment->ordinal != planning->ordinal)
+    const struct packing *packing = &p->packing;
+    const struct segment *segment = &p->segments[packing->segment];
+    if (!segment->live || segment->ordinal != packing->ordinal)
         return false;
     size_t count;
     struct dryi_obstacle *obstacles = make_obstacles(p, segment, &count);
     if (!obstacles)
         return false;
-    size_t met = dryi_plan_job_count_met(planning->job, obstacles, count);
+    size_t met = dryi_packing_job_count_met(packing->job, obstacles, count);
     drop_obstacles(p, obstacles, count);
-    return met <= dryi_forecast_get_period(p->hints) / MET_SHARE + MET_SPARE;
+    return met <= dryi_forecast_get_period(p->forecast) / MET_SHARE + MET_SPARE;
 }
 
-/* Whatever fails on the way: there is no plan then, and the rest is as sound as before. */
+/* Whatever fails on the way: there is no layout then, and the rest is as sound as before. */
 static bool
 adopt(struct dryi_paged *p)
 {
-    uint32_t segment = p->planning.segment;
-    struct dryi_plan_info info;
-    if (!dryi_paged_plan_begin(p, segment) ||
-        dryi_plan_job_take(p->planning.job, p->hints, &info) != DRY_OK ||
+    uint32_t segment = p->packing.segment;
+    struct dryi_packing_info info;
+    if (!dryi_paged_layout_begin(p, segment) ||
+        dryi_packing_job_take(p->packing.job, p->forecast, &info) != DRY_OK ||
         info.height > p->segments[segment].size)
         return false;
     rest(p);
-    p->plan.period = info.period;
-    p->plan.streams = info.streams;
-    p->plan.handed = info.handed;
-    return dryi_paged_parking_begin(p, info.period) && dryi_paged_plan_settle(p);
+    p->layout.period = info.period;
+    p->layout.streams = info.streams;
+    p->layout.handed = info.handed;
+    return dryi_paged_parking_begin(p, info.period) && dryi_paged_layout_settle(p);
 }
 
 /* False: there will be none for this period. */
@@ -208,32 +209,32 @@ request_job(struct dryi_paged *p)
         p->wants_job.call(p->wants_job.self);
         return true;
     }
-    dryi_plan_job_run(p->planning.job, &p->memory);
-    p->planning.state = JOB_IS_BACK;
+    dryi_packing_job_run(p->packing.job, &p->memory);
+    p->packing.state = JOB_IS_BACK;
     return true;
 }
 
 void
-dryi_paged_plan_make(struct dryi_paged *p)
+dryi_paged_layout_make(struct dryi_paged *p)
 {
-    struct planning *planning = &p->planning;
-    if (p->requests < p->plan_earliest || planning->state == JOB_OUT)
+    struct packing *packing = &p->packing;
+    if (p->requests < p->layout_earliest || packing->state == JOB_OUT)
         return;               /* it is known still when it begins anew */
     dryi_paged_unpark_all(p); /* what is taken is packed around */
-    if (planning->state != JOB_NONE && !dryi_plan_job_is_of(planning->job, p->hints))
+    if (packing->state != JOB_NONE && !dryi_packing_job_is_of(packing->job, p->forecast))
         end_job(p);
-    if (planning->state == JOB_IS_BACK && !is_valid(p)) {
+    if (packing->state == JOB_IS_BACK && !is_valid(p)) {
         end_job(p);
         rest(p);
         return;
     }
-    bool is_made = planning->state != JOB_NONE || request_job(p);
-    if (is_made && planning->state == JOB_WAITS)
+    bool is_made = packing->state != JOB_NONE || request_job(p);
+    if (is_made && packing->state == JOB_WAITS)
         return;
     is_made = is_made && adopt(p);
     end_job(p);
     if (is_made)
         p->counters.plans_made++;
     else
-        dryi_forecast_pass_over(p->hints);
+        dryi_forecast_pass_over(p->forecast);
 }

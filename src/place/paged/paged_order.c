@@ -70,10 +70,10 @@ dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream)
 }
 
 void
-dryi_paged_tell_hints(struct dryi_paged *p, uint32_t from, uint32_t to, uint64_t epoch)
+dryi_paged_tell_forecast(struct dryi_paged *p, uint32_t from, uint32_t to, uint64_t epoch)
 {
-    if (p->hints)
-        dryi_forecast_passed(p->hints, from, to, epoch);
+    if (p->forecast)
+        dryi_forecast_passed(p->forecast, from, to, epoch);
 }
 
 /* What one stream comes behind, the other does, too. */
@@ -87,7 +87,7 @@ pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
             continue;
         if (!dryi_paged_learn(p, to, on, epoch))
             return false;
-        dryi_paged_tell_hints(p, on, to, epoch);
+        dryi_paged_tell_forecast(p, on, to, epoch);
     }
     return true;
 }
@@ -108,7 +108,7 @@ dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
         return DRY_OK;
     if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
         return DRY_ERR_MEMORY;
-    dryi_paged_tell_hints(p, from, to, p->streams[from].epoch);
+    dryi_paged_tell_forecast(p, from, to, p->streams[from].epoch);
     p->streams[from].epoch++;
     return pass_on(p, from, to) ? DRY_OK : DRY_ERR_MEMORY;
 }

@@ -334,8 +334,8 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
 {
     struct segment *s = &p->segments[segment];
     bool small = arena_is_small(s->arena);
-    if (segment == p->plan.segment)
-        dryi_paged_plan_finish(p);
+    if (segment == p->layout.segment)
+        dryi_paged_layout_finish(p);
     if (p->finder.range.size > 0 && segment == p->finder.segment)
         dryi_paged_finder_finish(p);
     p->counters.driver_calls++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Successors: a block whose place the plan gives whole to one later request of its stream is neither
+ * Successors: a block whose place the layout gives whole to one later request of its stream is neither
  * merged when it is freed nor cut out again for that request. It waits, known by the step of
- * the plan that comes for it. Nobody else was to have it before. When the program does something
+ * the layout that comes for it. Nobody else was to have it before. When the program does something
  * else, and before a large request of the default pool has pages moved or made, or anybody has
  * more than the budget, whatever waits is ordinary free memory again.
  */
@@ -21,32 +21,32 @@ words_of(uint32_t step_count)
 void
 dryi_paged_parking_finish(struct dryi_paged *p)
 {
-    struct plan *plan = &p->plan;
+    struct layout *layout = &p->layout;
     const struct dry_memory *m = &p->memory;
-    dryi_memory_free(m, plan->parked, plan->step_count, sizeof *plan->parked);
-    dryi_memory_free(m, plan->parked_steps, words_of(plan->step_count),
-                     sizeof *plan->parked_steps);
-    plan->parked = NULL;
-    plan->parked_steps = NULL;
-    plan->step_count = 0;
+    dryi_memory_free(m, layout->parked, layout->step_count, sizeof *layout->parked);
+    dryi_memory_free(m, layout->parked_steps, words_of(layout->step_count),
+                     sizeof *layout->parked_steps);
+    layout->parked = NULL;
+    layout->parked_steps = NULL;
+    layout->step_count = 0;
 }
 
 bool
 dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count)
 {
-    struct plan *plan = &p->plan;
-    DRYI_ASSERT(plan->parked_count == 0);
+    struct layout *layout = &p->layout;
+    DRYI_ASSERT(layout->parked_count == 0);
     dryi_paged_parking_finish(p);
-    plan->step_count = step_count;
-    plan->parked = dryi_memory_zalloc(&p->memory, step_count, sizeof *plan->parked);
-    plan->parked_steps =
-        dryi_memory_zalloc(&p->memory, words_of(step_count), sizeof *plan->parked_steps);
-    if (!plan->parked || !plan->parked_steps) {
+    layout->step_count = step_count;
+    layout->parked = dryi_memory_zalloc(&p->memory, step_count, sizeof *layout->parked);
+    layout->parked_steps = dryi_memory_zalloc(&p->memory, words_of(step_count),
+                                              sizeof *layout->parked_steps);
+    if (!layout->parked || !layout->parked_steps) {
         dryi_paged_parking_finish(p);
         return false;
     }
     for (uint32_t i = 0; i < step_count; i++)
-        plan->parked[i] = NONE;
+        layout->parked[i] = NONE;
     return true;
 }
 
@@ -62,14 +62,14 @@ dryi_paged_unpark(struct dryi_paged *p, uint32_t block)
 bool
 dryi_paged_unpark_all(struct dryi_paged *p)
 {
-    const struct plan *plan = &p->plan;
-    bool any = plan->parked_count > 0;
-    for (uint32_t word = 0; plan->parked_count > 0; word++) {
-        DRYI_ASSERT(word < words_of(plan->step_count));
-        uint64_t bits = plan->parked_steps[word];
+    const struct layout *layout = &p->layout;
+    bool any = layout->parked_count > 0;
+    for (uint32_t word = 0; layout->parked_count > 0; word++) {
+        DRYI_ASSERT(word < words_of(layout->step_count));
+        uint64_t bits = layout->parked_steps[word];
         for (; bits != 0; bits &= bits - 1) {
             uint32_t step = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            dryi_paged_unpark(p, plan->parked[step]);
+            dryi_paged_unpark(p, layout->parked[step]);
         }
     }
     return any;
@@ -78,24 +78,24 @@ dryi_paged_unpark_all(struct dryi_paged *p)
 const char *
 dryi_paged_parking_check(const struct dryi_paged *p, uint32_t count)
 {
-    const struct plan *plan = &p->plan;
+    const struct layout *layout = &p->layout;
     uint32_t waiting = 0;
-    for (uint32_t i = 0; i < plan->step_count; i++) {
-        bool is_known = plan->parked_steps[i / 64] >> (i % 64) & 1;
-        if (is_known != (plan->parked[i] != NONE))
+    for (uint32_t i = 0; i < layout->step_count; i++) {
+        bool is_known = layout->parked_steps[i / 64] >> (i % 64) & 1;
+        if (is_known != (layout->parked[i] != NONE))
             return "P8: the steps that a block waits for are known";
         if (!is_known)
             continue;
-        const struct block *b = &p->blocks[plan->parked[i]];
+        const struct block *b = &p->blocks[layout->parked[i]];
         const struct free_list *s = p->lists[b->list];
-        if (b->state != BLOCK_PARKED || b->bin_next != i || b->segment != plan->segment ||
-            s->arena != 0 ||
-            (dryi_forecast_is_planned(p->hints) &&
+        if (b->state != BLOCK_PARKED || b->bin_next != i ||
+            b->segment != layout->segment || s->arena != 0 ||
+            (dryi_forecast_is_packed(p->forecast) &&
              !dryi_paged_is_successors_place(p, s, b)))
-            return "P8: a block that waits for its successor is of the plan";
+            return "P8: a block that waits for its successor is of the layout";
         waiting++;
     }
-    return waiting == plan->parked_count && waiting == count
+    return waiting == layout->parked_count && waiting == count
                ? NULL
                : "P8: what waits for its successor is known";
 }

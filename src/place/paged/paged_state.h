@@ -48,7 +48,7 @@ enum block_state {
     BLOCK_HOLE,
     BLOCK_FREE,
     BLOCK_CACHED, /* free, kept whole for the next request of its size */
-    BLOCK_PARKED, /* free, kept whole for the request that the plan has there next */
+    BLOCK_PARKED, /* free, kept whole for the request that the layout has there next */
     BLOCK_USED,
     BLOCK_PENDING, /* freed, other streams are not done with it */
     BLOCK_DIVIDER, /* no bytes: between blocks of two streams that share the place */
@@ -68,7 +68,7 @@ struct block {
     uint32_t prev, next;         /* in the segment; next also links dead records */
     uint32_t bin_prev, bin_next; /* free blocks and holes; bin_next: stream caches too */
     /*
-     * In use with a ticket of the hints, bin_prev is that, and bin_next the step of the plan that
+     * In use with a ticket of the forecast, bin_prev is that, and bin_next the step of the layout that
      * is its successor, or NONE; while it waits for that one, bin_next still is.
      */
     uint32_t list; /* where it lies, or will when it is freed; of dividers DIVIDERS */
@@ -222,11 +222,11 @@ struct active_peak {
 #define LEVEL_COUNT 6u /* of 64 each: 2^36 pages */
 
 /*
- * The segment a plan lies in, and by page the block that begins last in it, with bits that lead
+ * The segment a layout lies in, and by page the block that begins last in it, with bits that lead
  * to the nearest page below where one does: so the block at an address is found at once.
  */
-struct plan {
-    uint32_t segment; /* NONE: there is no plan */
+struct layout {
+    uint32_t segment; /* NONE: there is no layout */
     uint32_t *begins;
     size_t page_count;
     uint64_t *bits;  /* of all levels */
@@ -257,9 +257,9 @@ struct finder {
     size_t count;
 };
 
-/* A plan on its way. */
-struct planning {
-    struct dryi_plan_job *job;
+/* A layout on its way. */
+struct packing {
+    struct dryi_packing_job *job;
     enum { JOB_NONE, JOB_WAITS, JOB_OUT, JOB_IS_BACK } state;
     uint32_t segment, ordinal;
 };
@@ -362,13 +362,13 @@ struct dryi_paged {
     int64_t device_allocs, device_frees, retries, ooms, syncs;
     struct dryi_place_counters counters;
 
-    struct dryi_forecast *hints; /* NULL: nothing is planned */
-    struct plan plan;
-    struct planning planning;
+    struct dryi_forecast *forecast; /* NULL: nothing is packed */
+    struct layout layout;
+    struct packing packing;
     struct dryi_paged_call wants_job;
-    uint64_t plan_earliest; /* no plan before so many requests */
-    uint64_t plan_rest;     /* requests between two plans that were of no use */
-    uint64_t plan_taken;    /* hints taken before the last one */
+    uint64_t layout_earliest; /* no layout before so many requests */
+    uint64_t layout_rest;     /* requests between two layouts that were of no use */
+    uint64_t layout_taken;    /* the forecast taken before the last one */
 
     uint64_t requests;
     uint64_t gathered_request; /* the last time that all was waited for */
@@ -384,8 +384,8 @@ struct dryi_paged {
 struct request {
     uint64_t size, bytes; /* as asked, and of its block */
     uint32_t stream, arena, list;
-    uint32_t ticket;    /* of the hints, if they were told */
-    uint32_t successor; /* a step of the plan, NONE */
+    uint32_t ticket;    /* of the forecast, if they were told */
+    uint32_t successor; /* a step of the layout, NONE */
     bool has_ticket;
     bool is_at_cache; /* who asks may know the block's address, and will be told if so */
 };

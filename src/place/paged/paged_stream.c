@@ -187,7 +187,7 @@ end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
     if (b->has_ticket)
-        dryi_forecast_freed(p->hints, b->bin_prev, b->epoch);
+        dryi_forecast_freed(p->forecast, b->bin_prev, b->epoch);
 }
 
 /* To the stream cache of its size, or merged and listed. */
@@ -393,7 +393,7 @@ observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
            p->device.ops->event_query(p->device.self, p->uses[s->first_use].event)) {
         const struct use *u = &p->uses[s->first_use];
         if (u->block != NONE) /* else it was our own */
-            dryi_paged_tell_hints(p, stream, DRYI_HINT_ANYBODY, u->epoch);
+            dryi_paged_tell_forecast(p, stream, DRYI_HINT_ANYBODY, u->epoch);
         finish_first_use(p, stream);
     }
 }

@@ -31,12 +31,12 @@ struct block {
 
 /* Blocks by offset. */
 struct harness {
-    struct dryi_forecast *hints;
+    struct dryi_forecast *forecast;
     struct block *blocks;
     size_t count, capacity;
     uint64_t requests, taken, refused, plans;
     uint32_t next_id;
-    struct dryi_plan_info info; /* of the last plan */
+    struct dryi_packing_info info; /* of the last plan */
 };
 
 static void
@@ -45,14 +45,14 @@ begin_harness(struct harness *p, const struct dry_memory *memory)
     *p = (struct harness){.capacity = 1 << 15};
     p->blocks = calloc(p->capacity, sizeof *p->blocks);
     assert_non_null(p->blocks);
-    if (dryi_forecast_create(memory, &p->hints, NULL) != DRY_OK)
-        p->hints = NULL;
+    if (dryi_forecast_create(memory, &p->forecast, NULL) != DRY_OK)
+        p->forecast = NULL;
 }
 
 static void
 end_harness(struct harness *p)
 {
-    dryi_forecast_destroy(p->hints);
+    dryi_forecast_destroy(p->forecast);
     free(p->blocks);
 }
 
@@ -81,14 +81,14 @@ lowest_gap(const struct harness *p, uint64_t size)
 }
 
 static void
-plan(struct harness *p)
+layout(struct harness *p)
 {
     struct dryi_obstacle *obstacles = calloc(p->count + 1, sizeof *obstacles);
     assert_non_null(obstacles);
     for (size_t i = 0; i < p->count; i++)
         obstacles[i] = (struct dryi_obstacle){p->blocks[i].offset, p->blocks[i].size};
-    struct dryi_plan_wish wish = {obstacles, p->count, PAGE, true};
-    if (dryi_forecast_pack(p->hints, &wish, &p->info) == DRY_OK)
+    struct dryi_packing_request wish = {obstacles, p->count, PAGE, true};
+    if (dryi_forecast_pack(p->forecast, &wish, &p->info) == DRY_OK)
         p->plans++;
     free(obstacles);
 }
@@ -98,9 +98,9 @@ static uint32_t
 request(struct harness *p, uint64_t size, uint64_t stream)
 {
     uint64_t rounded = (size + 511) / 512 * 512;
-    if (dryi_forecast_is_ready(p->hints))
-        plan(p);
-    struct dryi_hint wish = dryi_forecast_request(p->hints, rounded, stream);
+    if (dryi_forecast_is_ready(p->forecast))
+        layout(p);
+    struct dryi_hint wish = dryi_forecast_request(p->forecast, rounded, stream);
     uint64_t hint = wish.offset;
     uint32_t ticket = wish.ticket;
     size_t slot = hint == DRYI_HINT_NONE ? NO_BLOCK : slot_of(p, hint, rounded);
@@ -117,7 +117,7 @@ request(struct harness *p, uint64_t size, uint64_t stream)
     p->taken += by_hint;
     p->refused += hint != DRYI_HINT_NONE && !by_hint;
     if (hint != DRYI_HINT_NONE && !by_hint)
-        dryi_forecast_refused(p->hints);
+        dryi_forecast_refused(p->forecast);
     return p->next_id++;
 }
 
@@ -128,7 +128,7 @@ release(struct harness *p, uint32_t id)
     while (i < p->count && p->blocks[i].id != id)
         i++;
     assert_true(i < p->count);
-    dryi_forecast_freed(p->hints, p->blocks[i].ticket, 1 + p->requests);
+    dryi_forecast_freed(p->forecast, p->blocks[i].ticket, 1 + p->requests);
     p->count--;
     memmove(p->blocks + i, p->blocks + i + 1, (p->count - i) * sizeof *p->blocks);
 }
@@ -242,7 +242,7 @@ a_loop_is_learnt(void **state)
 
 /* Two periods are learnt from; the first request of the third has its hint. */
 static void
-the_third_period_is_planned(void **state)
+the_third_period_is_packed(void **state)
 {
     (void)state;
     struct harness p;
@@ -365,8 +365,8 @@ ask_in_sequence(struct dryi_forecast *h, enum sequence kind, size_t count)
 {
     struct random r;
     uint32_t tickets[64] = {0};
-    struct dryi_plan_info info;
-    const struct dryi_plan_wish wish = {NULL, 0, PAGE, true};
+    struct dryi_packing_info info;
+    const struct dryi_packing_request wish = {NULL, 0, PAGE, true};
     random_init(&r, 5);
     for (size_t i = 0; i < count; i++) {
         uint64_t size = kind == RANDOM     ? 512 * random_below(&r, 1000)
@@ -446,7 +446,7 @@ the_plan_lies_between_obstacles(void **state)
     begin_harness(&p, NULL);
     begin_program(&g, &p, 7);
     percent_hinted(&g, 5, 1);
-    dryi_forecast_walk(p.hints, note_range, &found);
+    dryi_forecast_walk(p.forecast, note_range, &found);
     assert_int_equal(found.count, p.info.period);
     assert_int_equal(found.end, p.info.height);
     assert_true(p.info.floor > 0 && p.info.height >= p.info.floor);
@@ -454,9 +454,9 @@ the_plan_lies_between_obstacles(void **state)
     assert_int_equal(p.refused, 0);
 
     const struct dryi_obstacle crossed[] = {{0, 1024}, {512, 512}};
-    const struct dryi_plan_wish wish = {crossed, 2, PAGE, true};
-    struct dryi_plan_info info;
-    assert_int_equal(dryi_forecast_pack(p.hints, &wish, &info), DRY_ERR_ARGUMENT);
+    const struct dryi_packing_request wish = {crossed, 2, PAGE, true};
+    struct dryi_packing_info info;
+    assert_int_equal(dryi_forecast_pack(p.forecast, &wish, &info), DRY_ERR_ARGUMENT);
     end_harness(&p);
 }
 
@@ -495,7 +495,7 @@ pass(const struct harness *p, const struct loop *l, uint32_t i, uint32_t often)
     uint32_t from = (uint32_t)l->streams[i], to = (uint32_t)l->streams[i / 2];
     to = i % 3 == 0 ? DRYI_HINT_ANYBODY : to;
     if (from != to)
-        dryi_forecast_passed(p->hints, from, to, 1 + p->requests);
+        dryi_forecast_passed(p->forecast, from, to, 1 + p->requests);
 }
 
 static void
@@ -516,7 +516,7 @@ run_loop(struct harness *p, struct loop *l, uint32_t times, uint32_t often)
 static uint32_t
 naive_next(const struct dryi_forecast *h, uint32_t step)
 {
-    const struct hints_step *steps = h->steps, *s = &steps[step];
+    const struct forecast_step *steps = h->steps, *s = &steps[step];
     uint32_t next = step, least = UINT32_MAX, count = h->step_count;
     for (uint32_t k = 0; k < count; k++) {
         uint32_t wait = (k + 2 * count - s->end) % count;
@@ -536,12 +536,12 @@ check_successors(const struct dryi_forecast *h)
 {
     uint32_t successors = 0;
     for (uint32_t i = 0; i < h->step_count; i++) {
-        const struct hints_step *s = &h->steps[i];
+        const struct forecast_step *s = &h->steps[i];
         if (s->offset == DRYI_HINT_NONE) {
             assert_int_equal(s->successor, DRYI_STEP_NONE);
             continue;
         }
-        const struct hints_step *next = &h->steps[naive_next(h, i)];
+        const struct forecast_step *next = &h->steps[naive_next(h, i)];
         bool is_successor = next->offset == s->offset && next->size == s->size &&
                             next->stream == s->stream;
         assert_int_equal(s->successor, is_successor ? next - h->steps : DRYI_STEP_NONE);
@@ -564,8 +564,8 @@ an_successor_has_the_place_next_and_whole(void **state)
         run_loop(&p, &loop, 7, 0);
         assert_true(p.plans > 0);
         assert_int_equal(p.refused, 0);
-        successors[streams] += check_successors(p.hints);
-        steps[streams] += p.hints->step_count;
+        successors[streams] += check_successors(p.forecast);
+        steps[streams] += p.forecast->step_count;
         end_harness(&p);
     }
     assert_true(successors[1] * 10 >= steps[1] * 5);
@@ -574,9 +574,9 @@ an_successor_has_the_place_next_and_whole(void **state)
 
 /* From when on the stream may lie where the life was, at the earliest. */
 static uint64_t
-naive_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
+naive_usable(const struct dryi_packing_job *job, uint32_t life, uint32_t stream)
 {
-    const struct dryi_plan_life *l = &job->lives[life];
+    const struct dryi_packing_life *l = &job->lives[life];
     if (l->stream == stream)
         return l->end;
     uint64_t seen = job->usable[life * (size_t)job->stream_count + stream];
@@ -591,9 +591,9 @@ naive_usable(const struct dryi_plan_job *job, uint32_t life, uint32_t stream)
 
 /* Nobody comes to lie there between the begin of a life and when that one's stream may. */
 static void
-check_apart(const struct dryi_plan_job *job, uint32_t life, uint32_t other)
+check_apart(const struct dryi_packing_job *job, uint32_t life, uint32_t other)
 {
-    const struct dryi_plan_life *a = &job->lives[life], *b = &job->lives[other];
+    const struct dryi_packing_life *a = &job->lives[life], *b = &job->lives[other];
     uint64_t lo = job->offsets[life], lo_other = job->offsets[other];
     if (life == other || lo + a->size <= lo_other || lo_other + b->size <= lo)
         return;
@@ -610,17 +610,17 @@ lives_of_streams_share_what_they_may(void **state)
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct harness p;
         struct loop loop;
-        struct dryi_plan_job *job;
-        struct dryi_plan_wish wish = {NULL, 0, PAGE, seed % 2};
+        struct dryi_packing_job *job;
+        struct dryi_packing_request wish = {NULL, 0, PAGE, seed % 2};
         begin_harness(&p, NULL);
         make_loop(&loop, seed, 2 + seed % 3);
         run_loop(&p, &loop, 7, 5 + (uint32_t)seed % 20);
-        assert_int_equal(dryi_plan_job_create(p.hints, &wish, &job), DRY_OK);
-        dryi_plan_job_run(job, NULL);
+        assert_int_equal(dryi_packing_job_create(p.forecast, &wish, &job), DRY_OK);
+        dryi_packing_job_run(job, NULL);
         assert_non_null(job->offsets);
         for (uint32_t i = 0; i < job->count * job->count; i++)
             check_apart(job, i / (uint32_t)job->count, i % (uint32_t)job->count);
-        dryi_plan_job_destroy(job);
+        dryi_packing_job_destroy(job);
         end_harness(&p);
     }
 }
@@ -636,7 +636,7 @@ without_memory_nothing_is_learnt(void **state)
         struct harness p;
         struct program g;
         begin_harness(&p, &memory);
-        if (p.hints) {
+        if (p.forecast) {
             begin_program(&g, &p, 8);
             percent_hinted(&g, 8, 1);
         }
@@ -698,7 +698,7 @@ run_trace(struct harness *p, const struct dry_trace_view *v, bool is_first)
 }
 
 static void
-a_training_run_is_planned(void **state)
+a_training_run_is_packed(void **state)
 {
     (void)state;
     const char *name = "plain/transformer-medium-512-train.trace";
@@ -735,7 +735,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_is_learnt),
-        cmocka_unit_test(the_third_period_is_planned),
+        cmocka_unit_test(the_third_period_is_packed),
         cmocka_unit_test(a_short_period_must_last),
         cmocka_unit_test(the_period_is_the_outer_loop),
         cmocka_unit_test(a_lost_position_is_found_nearby),
@@ -747,7 +747,7 @@ main(void)
         cmocka_unit_test(lives_of_streams_share_what_they_may),
         cmocka_unit_test(an_successor_has_the_place_next_and_whole),
         cmocka_unit_test(without_memory_nothing_is_learnt),
-        cmocka_unit_test(a_training_run_is_planned),
+        cmocka_unit_test(a_training_run_is_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Plans: a period's requests go where an offline packing has them.
+ * Layouts: a period's requests go where an offline packing has them.
  *
- * A plan lies in one segment, at addresses where something is free at the time or will be. Each
- * hint is held against the blocks that are there: whatever the hints say, a request gets
+ * A layout lies in one segment, at addresses where something is free at the time or will be. Each
+ * hint is held against the blocks that are there: whatever the forecast say, a request gets
  * nothing but free memory that its stream may have.
  */
 
@@ -15,23 +15,23 @@
 /* --- the block at an address -------------------------------------------------------------- */
 
 static uint64_t *
-word_of(const struct plan *plan, unsigned level, size_t at)
+word_of(const struct layout *layout, unsigned level, size_t at)
 {
-    return &plan->bits[plan->levels[level] + at / 64];
+    return &layout->bits[layout->levels[level] + at / 64];
 }
 
 static void
-set_bit(const struct plan *plan, size_t at)
+set_bit(const struct layout *layout, size_t at)
 {
     for (unsigned level = 0; level < LEVEL_COUNT; level++, at /= 64)
-        *word_of(plan, level, at) |= UINT64_C(1) << (at % 64);
+        *word_of(layout, level, at) |= UINT64_C(1) << (at % 64);
 }
 
 static void
-clear_bit(const struct plan *plan, size_t at)
+clear_bit(const struct layout *layout, size_t at)
 {
     for (unsigned level = 0; level < LEVEL_COUNT; level++, at /= 64) {
-        uint64_t *word = word_of(plan, level, at);
+        uint64_t *word = word_of(layout, level, at);
         *word &= ~(UINT64_C(1) << (at % 64));
         if (*word)
             return;
@@ -40,51 +40,51 @@ clear_bit(const struct plan *plan, size_t at)
 
 /* The last page up to `at` in which a block begins; there is one: segments begin with a block. */
 static size_t
-find_page(const struct plan *plan, size_t at)
+find_page(const struct layout *layout, size_t at)
 {
     unsigned level = 0;
-    uint64_t below = *word_of(plan, 0, at) & (UINT64_MAX >> (63 - at % 64));
+    uint64_t below = *word_of(layout, 0, at) & (UINT64_MAX >> (63 - at % 64));
     while (below == 0 && ++level < LEVEL_COUNT) {
         at /= 64;
-        below = *word_of(plan, level, at) & ((UINT64_C(1) << (at % 64)) - 1);
+        below = *word_of(layout, level, at) & ((UINT64_C(1) << (at % 64)) - 1);
     }
     DRYI_ASSERT(below != 0);
     at = at / 64 * 64 + dryi_log2_floor(below);
     while (level-- > 0)
-        at = at * 64 + dryi_log2_floor(*word_of(plan, level, at * 64));
+        at = at * 64 + dryi_log2_floor(*word_of(layout, level, at * 64));
     return at;
 }
 
 static size_t
 page_of(const struct dryi_paged *p, uint64_t addr)
 {
-    return (size_t)((addr - p->segments[p->plan.segment].addr) >> p->page_shift);
+    return (size_t)((addr - p->segments[p->layout.segment].addr) >> p->page_shift);
 }
 
 void
-dryi_paged_plan_add(struct dryi_paged *p, uint32_t block)
+dryi_paged_layout_add(struct dryi_paged *p, uint32_t block)
 {
     uint64_t addr = p->blocks[block].addr;
     size_t page = page_of(p, addr);
-    uint32_t *last = &p->plan.begins[page];
+    uint32_t *last = &p->layout.begins[page];
     if (*last == NONE)
-        set_bit(&p->plan, page);
+        set_bit(&p->layout, page);
     if (*last == NONE || p->blocks[*last].addr <= addr)
         *last = block;
 }
 
 void
-dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block)
+dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
     size_t page = page_of(p, b->addr);
-    uint32_t *last = &p->plan.begins[page];
+    uint32_t *last = &p->layout.begins[page];
     if (*last != block)
         return;
     bool is_other = b->prev != NONE && page_of(p, p->blocks[b->prev].addr) == page;
     *last = is_other ? b->prev : NONE;
     if (!is_other)
-        clear_bit(&p->plan, page);
+        clear_bit(&p->layout, page);
 }
 
 #define BACK_MAX 32 /* blocks of a page looked at */
@@ -93,7 +93,7 @@ dryi_paged_plan_take_out(struct dryi_paged *p, uint32_t block)
 static uint32_t
 block_at(const struct dryi_paged *p, uint64_t addr)
 {
-    uint32_t at = p->plan.begins[find_page(&p->plan, page_of(p, addr))];
+    uint32_t at = p->layout.begins[find_page(&p->layout, page_of(p, addr))];
     for (unsigned i = 0; p->blocks[at].addr > addr; i++) {
         if (i == BACK_MAX)
             return NONE;
@@ -103,69 +103,71 @@ block_at(const struct dryi_paged *p, uint64_t addr)
 }
 
 void
-dryi_paged_plan_finish(struct dryi_paged *p)
+dryi_paged_layout_finish(struct dryi_paged *p)
 {
-    struct plan *plan = &p->plan;
-    dryi_memory_free(&p->memory, plan->begins, plan->page_count, sizeof *plan->begins);
-    dryi_memory_free(&p->memory, plan->bits, plan->bit_words, sizeof *plan->bits);
+    struct layout *layout = &p->layout;
+    dryi_memory_free(&p->memory, layout->begins, layout->page_count,
+                     sizeof *layout->begins);
+    dryi_memory_free(&p->memory, layout->bits, layout->bit_words, sizeof *layout->bits);
     dryi_paged_parking_finish(p);
-    *plan = (struct plan){.segment = NONE};
+    *layout = (struct layout){.segment = NONE};
 }
 
 bool
-dryi_paged_plan_begin(struct dryi_paged *p, uint32_t segment)
+dryi_paged_layout_begin(struct dryi_paged *p, uint32_t segment)
 {
-    if (p->plan.segment == segment)
+    if (p->layout.segment == segment)
         return true;
-    dryi_paged_plan_finish(p);
-    struct plan plan = {.segment = segment,
-                        .page_count = p->segments[segment].page_count};
-    size_t words = plan.page_count;
+    dryi_paged_layout_finish(p);
+    struct layout layout = {.segment = segment,
+                            .page_count = p->segments[segment].page_count};
+    size_t words = layout.page_count;
     for (unsigned level = 0; level < LEVEL_COUNT; level++) {
         words = words / 64 + 1;
-        plan.levels[level] = plan.bit_words;
-        plan.bit_words += words;
+        layout.levels[level] = layout.bit_words;
+        layout.bit_words += words;
     }
-    plan.begins = dryi_memory_zalloc(&p->memory, plan.page_count, sizeof *plan.begins);
-    plan.bits = dryi_memory_zalloc(&p->memory, plan.bit_words, sizeof *plan.bits);
-    p->plan = plan;
-    if (!plan.begins || !plan.bits) {
-        dryi_paged_plan_finish(p);
+    layout.begins =
+        dryi_memory_zalloc(&p->memory, layout.page_count, sizeof *layout.begins);
+    layout.bits = dryi_memory_zalloc(&p->memory, layout.bit_words, sizeof *layout.bits);
+    p->layout = layout;
+    if (!layout.begins || !layout.bits) {
+        dryi_paged_layout_finish(p);
         return false;
     }
-    for (size_t i = 0; i < plan.page_count; i++)
-        plan.begins[i] = NONE;
+    for (size_t i = 0; i < layout.page_count; i++)
+        layout.begins[i] = NONE;
     for (uint32_t at = p->segments[segment].first_block; at != NONE;
          at = p->blocks[at].next)
-        dryi_paged_plan_add(p, at);
+        dryi_paged_layout_add(p, at);
     return true;
 }
 
 const char *
-dryi_paged_plan_check(const struct dryi_paged *p)
+dryi_paged_layout_check(const struct dryi_paged *p)
 {
-    const struct plan *plan = &p->plan;
-    if (plan->segment == NONE)
+    const struct layout *layout = &p->layout;
+    if (layout->segment == NONE)
         return NULL;
     size_t begun = 0, known = 0;
-    for (uint32_t at = p->segments[plan->segment].first_block; at != NONE;) {
+    for (uint32_t at = p->segments[layout->segment].first_block; at != NONE;) {
         uint32_t next = p->blocks[at].next;
         size_t page = page_of(p, p->blocks[at].addr);
         if (next == NONE || page_of(p, p->blocks[next].addr) != page) {
             begun++;
-            if (plan->begins[page] != at || find_page(plan, page) != page)
+            if (layout->begins[page] != at || find_page(layout, page) != page)
                 return "P8: the last block of a page is known";
         }
         at = next;
     }
-    for (size_t i = 0; i < plan->page_count; i++)
-        known += plan->begins[i] != NONE;
+    for (size_t i = 0; i < layout->page_count; i++)
+        known += layout->begins[i] != NONE;
     return known == begun ? NULL : "P8: no block is known that is not there";
 }
 
 /* --- its pages ---------------------------------------------------------------------------- */
 
-/* By page of the segment: planned blocks that touch it. */
+/* By page of the segment: packed blocks that touch it. */
 struct needs {
     int32_t *count; /* one more than there are pages */
     unsigned page_shift;
@@ -184,10 +186,10 @@ static bool
 is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segment,
           uint64_t addr)
 {
-    return segment == p->plan.segment && needs->count[page_of(p, addr)] > 0;
+    return segment == p->layout.segment && needs->count[page_of(p, addr)] > 0;
 }
 
-/* The last run of whole pages of a block that the plan does not need. */
+/* The last run of whole pages of a block that the layout does not need. */
 static bool
 find_surplus(const struct dryi_paged *p, const struct needs *needs, const struct block *b,
              uint64_t *lo, uint64_t *hi)
@@ -267,7 +269,7 @@ count_surplus(const struct dryi_paged *p, const struct needs *needs)
 static uint64_t
 count_missing(const struct dryi_paged *p, const struct needs *needs)
 {
-    const struct segment *segment = &p->segments[p->plan.segment];
+    const struct segment *segment = &p->segments[p->layout.segment];
     uint64_t count = 0;
     for (size_t i = 0; i < segment->page_count; i++)
         count += needs->count[i] > 0 && segment->pages[i] == 0;
@@ -277,7 +279,7 @@ count_missing(const struct dryi_paged *p, const struct needs *needs)
 static enum dry_status
 map_missing(struct dryi_paged *p, const struct needs *needs)
 {
-    const struct segment *segment = &p->segments[p->plan.segment];
+    const struct segment *segment = &p->segments[p->layout.segment];
     for (size_t i = 0; i < segment->page_count;) {
         size_t first = i;
         while (i < segment->page_count && needs->count[i] > 0 && segment->pages[i] == 0)
@@ -302,7 +304,7 @@ map_missing(struct dryi_paged *p, const struct needs *needs)
 }
 
 /*
- * The plan's pages under it; of all others of the default pool's large ones, what is beyond
+ * The layout's pages under it; of all others of the default pool's large ones, what is beyond
  * the peak of live bytes goes to the device.
  */
 static enum dry_status
@@ -332,14 +334,14 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
 }
 
 bool
-dryi_paged_plan_settle(struct dryi_paged *p)
+dryi_paged_layout_settle(struct dryi_paged *p)
 {
-    size_t count = p->plan.page_count + 1;
+    size_t count = p->layout.page_count + 1;
     struct needs needs = {.page_shift = p->page_shift};
     needs.count = dryi_memory_zalloc(&p->memory, count, sizeof *needs.count);
     if (!needs.count)
         return false;
-    dryi_forecast_walk(p->hints, note_need, &needs);
+    dryi_forecast_walk(p->forecast, note_need, &needs);
     for (size_t i = 1; i < count; i++)
         needs.count[i] += needs.count[i - 1];
     enum dry_status status = move_pages(p, &needs);
@@ -349,29 +351,29 @@ dryi_paged_plan_settle(struct dryi_paged *p)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-#define PARTS_MAX 32 /* blocks that a planned one is put together from */
+#define PARTS_MAX 32 /* blocks that a packed one is put together from */
 #define WAITS_SPARE 4
 
 /* So many waits a period as there are places that need one, and a few more. */
 static bool
 may_wait(struct dryi_paged *p)
 {
-    struct plan *plan = &p->plan;
-    if (!p->conf.reuse_waiting || plan->streams < 2)
+    struct layout *layout = &p->layout;
+    if (!p->conf.reuse_waiting || layout->streams < 2)
         return false;
-    if (p->requests - plan->waits_since >= plan->period) {
-        plan->waits_since = p->requests;
-        plan->waits = 0;
+    if (p->requests - layout->waits_since >= layout->period) {
+        layout->waits_since = p->requests;
+        layout->waits = 0;
     }
-    return plan->waits < plan->handed + WAITS_SPARE;
+    return layout->waits < layout->handed + WAITS_SPARE;
 }
 
-/* A range of the plan's, and what lies there. */
+/* A range of the layout's, and what lies there. */
 struct range {
     struct spot spot;
     /* Blocks of other streams that can be waited for: each stream's newest epoch. */
-    uint32_t streams[DRYI_PLAN_STREAMS_MAX];
-    uint64_t epochs[DRYI_PLAN_STREAMS_MAX];
+    uint32_t streams[DRYI_PACKING_STREAMS_MAX];
+    uint64_t epochs[DRYI_PACKING_STREAMS_MAX];
     uint32_t stream_count;
     uint32_t parked; /* a block that waits for its successor, and is in the way; NONE */
 };
@@ -386,7 +388,7 @@ note_wait(const struct dryi_paged *p, const struct block *b, struct range *range
         return false;
     while (i < range->stream_count && range->streams[i] != s->stream)
         i++;
-    if (i == DRYI_PLAN_STREAMS_MAX)
+    if (i == DRYI_PACKING_STREAMS_MAX)
         return false;
     if (i == range->stream_count) {
         range->streams[range->stream_count++] = s->stream;
@@ -464,7 +466,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
             dryi_paged_follow(p, r->stream, on, range->epochs[i]) != DRY_OK)
             return false;
         p->counters.reused_waiting++;
-        p->plan.waits++;
+        p->layout.waits++;
     }
     return true;
 }
@@ -491,44 +493,44 @@ take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 
 /* What waits for this very request, else what lies there. */
 static uint32_t
-take_hinted(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
+take_forecast(struct dryi_paged *p, const struct request *r, const struct dryi_hint *hint)
 {
     uint32_t block = dryi_paged_parked_find(p, hint->step);
     if (block != NONE && p->blocks[block].size == r->bytes &&
-        p->blocks[block].list == r->list) { /* letters are hashes */
+        p->blocks[block].list == r->list) { /* keys are hashes */
         dryi_paged_parked_pop(p, hint->step);
         return block;
     }
-    if (p->plan.segment == NONE)
+    if (p->layout.segment == NONE)
         return NONE;
-    const struct segment *segment = &p->segments[p->plan.segment];
+    const struct segment *segment = &p->segments[p->layout.segment];
     if (hint->offset > segment->size || r->bytes > segment->size - hint->offset)
         return NONE;
     return take_at(p, r, segment->addr + hint->offset);
 }
 
 uint32_t
-dryi_paged_take_planned(struct dryi_paged *p, struct request *r)
+dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
 {
     if (p->capture_count > 0) {
         dryi_paged_unpark_all(p);
         return NONE;
     }
-    if (dryi_forecast_is_ready(p->hints))
-        dryi_paged_plan_make(p);
-    struct dryi_hint hint = dryi_forecast_request(p->hints, r->bytes, r->stream);
+    if (dryi_forecast_is_ready(p->forecast))
+        dryi_paged_layout_make(p);
+    struct dryi_hint hint = dryi_forecast_request(p->forecast, r->bytes, r->stream);
     r->has_ticket = true;
     r->ticket = hint.ticket;
     r->successor = NONE;
-    /* The best fit for what the plan does not expect may be among what waits. */
-    if (hint.step == DRYI_STEP_NONE && p->plan.parked_count > 0)
+    /* The best fit for what the layout does not expect may be among what waits. */
+    if (hint.step == DRYI_STEP_NONE && p->layout.parked_count > 0)
         dryi_paged_unpark_all(p);
     if (hint.offset == DRYI_HINT_NONE)
         return NONE;
-    uint32_t block = take_hinted(p, r, &hint);
+    uint32_t block = take_forecast(p, r, &hint);
     if (block == NONE) {
         p->counters.hints_refused++;
-        dryi_forecast_refused(p->hints);
+        dryi_forecast_refused(p->forecast);
         return NONE;
     }
     p->counters.hints_taken++;

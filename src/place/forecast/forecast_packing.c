@@ -5,7 +5,7 @@
  *
  * A life within the period lies from its request to its free. One that is freed in the next
  * period, before its request comes again, keeps its place until then. A block that lives longer,
- * or for ever, is not planned: it is an obstacle once it is there.
+ * or for ever, is not packed: it is an obstacle once it is there.
  *
  * Two packings are made. One lies in one piece, in the lowest gap that is large enough. The other
  * puts each block in the lowest gap it fits into between the obstacles, which fills pages that are
@@ -17,14 +17,14 @@
 #include "base/sort.h"
 #include "place/forecast/forecast_inside.h"
 
-#define UNIT DRYI_PLAN_UNIT
+#define UNIT DRYI_PACKING_UNIT
 /* One more than 1/256 of the floor is good enough: a page's rounding is as much. */
 #define SPARE_SHIFT 8u
 
 /* --- a job -------------------------------------------------------------------------------- */
 
 static bool
-take_memory(struct dryi_plan_job *job)
+take_memory(struct dryi_packing_job *job)
 {
     const struct dry_memory *m = &job->memory;
     job->lives = dryi_memory_zalloc(m, job->capacity, sizeof *job->lives);
@@ -35,7 +35,7 @@ take_memory(struct dryi_plan_job *job)
 }
 
 void
-dryi_plan_job_destroy(struct dryi_plan_job *job)
+dryi_packing_job_destroy(struct dryi_packing_job *job)
 {
     if (!job)
         return;
@@ -50,28 +50,28 @@ dryi_plan_job_destroy(struct dryi_plan_job *job)
 }
 
 void
-dryi_plan_job_cancel(struct dryi_plan_job *job)
+dryi_packing_job_cancel(struct dryi_packing_job *job)
 {
     atomic_store_explicit(&job->is_cancelled, true, memory_order_relaxed);
 }
 
 static bool
-is_planned(const struct dryi_forecast *h, uint32_t i)
+is_packed(const struct dryi_forecast *h, uint32_t i)
 {
-    const struct hints_step *step = &h->steps[i];
+    const struct forecast_step *step = &h->steps[i];
     return step->size > 0 && step->end > 0 &&
            (step->end <= h->step_count || step->end - h->step_count <= i);
 }
 
 /* The stream's number among those of the job; false: there are too many. */
 static bool
-find_stream(struct dryi_plan_job *job, uint32_t *streams, uint32_t stream,
+find_stream(struct dryi_packing_job *job, uint32_t *streams, uint32_t stream,
             uint32_t *number)
 {
     uint32_t n = 0;
     while (n < job->stream_count && streams[n] != stream)
         n++;
-    if (n == DRYI_PLAN_STREAMS_MAX)
+    if (n == DRYI_PACKING_STREAMS_MAX)
         return false;
     if (n == job->stream_count)
         streams[job->stream_count++] = stream;
@@ -80,17 +80,17 @@ find_stream(struct dryi_plan_job *job, uint32_t *streams, uint32_t stream,
 }
 
 static bool
-list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *streams)
+list_lives(const struct dryi_forecast *h, struct dryi_packing_job *job, uint32_t *streams)
 {
     for (uint32_t i = 0; i < h->step_count; i++) {
-        const struct hints_step *step = &h->steps[i];
-        if (!is_planned(h, i))
+        const struct forecast_step *step = &h->steps[i];
+        if (!is_packed(h, i))
             continue;
-        struct dryi_plan_life life = {.size = step->size,
-                                      .step = i,
-                                      .begin = i,
-                                      .end = step->end,
-                                      .successor = DRYI_STEP_NONE};
+        struct dryi_packing_life life = {.size = step->size,
+                                         .step = i,
+                                         .begin = i,
+                                         .end = step->end,
+                                         .successor = DRYI_STEP_NONE};
         if (!find_stream(job, streams, step->stream, &life.stream))
             return false;
         job->lives[job->count++] = life;
@@ -99,7 +99,7 @@ list_lives(const struct dryi_forecast *h, struct dryi_plan_job *job, uint32_t *s
 }
 
 static void
-copy_obstacles(const struct dryi_plan_wish *wish, struct dryi_plan_job *job)
+copy_obstacles(const struct dryi_packing_request *wish, struct dryi_packing_job *job)
 {
     job->obstacle_count = wish->obstacle_count;
     for (size_t k = 0; k < wish->obstacle_count; k++) {
@@ -112,10 +112,10 @@ copy_obstacles(const struct dryi_plan_wish *wish, struct dryi_plan_job *job)
 }
 
 static enum dry_status
-fill_job(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
-         struct dryi_plan_job *job)
+fill_job(const struct dryi_forecast *h, const struct dryi_packing_request *wish,
+         struct dryi_packing_job *job)
 {
-    uint32_t streams[DRYI_PLAN_STREAMS_MAX] = {0};
+    uint32_t streams[DRYI_PACKING_STREAMS_MAX] = {0};
     if (!take_memory(job))
         return DRY_ERR_MEMORY;
     copy_obstacles(wish, job);
@@ -127,7 +127,7 @@ fill_job(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
         return DRY_OK;
     job->usable = dryi_memory_zalloc(&job->memory, job->capacity,
                                      job->stream_count * sizeof *job->usable);
-    return job->usable ? dryi_plan_find_usable(h, streams, job) : DRY_ERR_MEMORY;
+    return job->usable ? dryi_packing_find_usable(h, streams, job) : DRY_ERR_MEMORY;
 }
 
 static bool
@@ -145,14 +145,15 @@ are_in_order(const struct dryi_obstacle *obstacles, size_t count)
 }
 
 enum dry_status
-dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish *wish,
-                     struct dryi_plan_job **job)
+dryi_packing_job_create(const struct dryi_forecast *h,
+                        const struct dryi_packing_request *wish,
+                        struct dryi_packing_job **job)
 {
-    if (h->state == HINTS_LEARNING || wish->page_bytes == 0 ||
+    if (h->state == FORECAST_LEARNING || wish->page_bytes == 0 ||
         wish->obstacle_count > UINT32_MAX / 2 ||
         !are_in_order(wish->obstacles, wish->obstacle_count))
         return DRY_ERR_ARGUMENT;
-    struct dryi_plan_job *j = dryi_memory_zalloc(&h->memory, 1, sizeof *j);
+    struct dryi_packing_job *j = dryi_memory_zalloc(&h->memory, 1, sizeof *j);
     if (!j)
         return DRY_ERR_MEMORY;
     j->memory = h->memory;
@@ -164,7 +165,7 @@ dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish 
     atomic_init(&j->is_cancelled, false);
     enum dry_status status = fill_job(h, wish, j);
     if (status != DRY_OK) {
-        dryi_plan_job_destroy(j);
+        dryi_packing_job_destroy(j);
         return status;
     }
     *job = j;
@@ -175,9 +176,9 @@ dryi_plan_job_create(const struct dryi_forecast *h, const struct dryi_plan_wish 
 
 /* The scratch memory of a run. */
 struct run {
-    struct dryi_plan_job *job;
+    struct dryi_packing_job *job;
     const struct dry_memory *memory;
-    struct dryi_life *lives; /* planned, then one an obstacle */
+    struct dryi_life *lives; /* packed, then one an obstacle */
     uint64_t *fixed;
     struct dryi_sort_item *items; /* twice */
 };
@@ -204,9 +205,9 @@ end_run(struct run *run)
 static void
 set_lives(const struct run *run)
 {
-    const struct dryi_plan_job *job = run->job;
+    const struct dryi_packing_job *job = run->job;
     for (size_t k = 0; k < job->count; k++) {
-        const struct dryi_plan_life *life = &job->lives[k];
+        const struct dryi_packing_life *life = &job->lives[k];
         bool is_inside = life->end <= job->period;
         run->fixed[k] = DRYI_OFFLINE_ANYWHERE;
         run->lives[k] = is_inside ? (struct dryi_life){life->begin, life->end, life->size}
@@ -221,7 +222,7 @@ set_lives(const struct run *run)
 
 /* The lowest gap of `size` bytes between the obstacles, or above them. */
 static uint64_t
-find_gap(const struct dryi_plan_job *job, uint64_t size)
+find_gap(const struct dryi_packing_job *job, uint64_t size)
 {
     uint64_t cursor = 0;
     for (size_t k = 0; k < job->obstacle_count; k++) {
@@ -234,7 +235,7 @@ find_gap(const struct dryi_plan_job *job, uint64_t size)
     return cursor;
 }
 
-/* Obstacles and planned lives at these offsets, sorted; how many. */
+/* Obstacles and packed lives at these offsets, sorted; how many. */
 static size_t
 sort_ranges(const struct run *run, const uint64_t *offsets)
 {
@@ -268,7 +269,7 @@ count_pages(const struct run *run, const uint64_t *offsets)
 static enum dry_status
 pack_piece(const struct run *run)
 {
-    struct dryi_plan_job *job = run->job;
+    struct dryi_packing_job *job = run->job;
     struct dryi_packing packing;
     struct dryi_packing_options options = {.memory = run->memory, .alignment = UNIT};
     uint64_t moment, height = 0;
@@ -276,7 +277,7 @@ pack_piece(const struct run *run)
                                                 &job->floor, &moment);
     options.target = job->floor + (job->floor >> SPARE_SHIFT);
     if (status == DRY_OK && job->stream_count > 1) {
-        status = dryi_plan_pack_streams(job, run->memory, &height);
+        status = dryi_packing_pack_streams(job, run->memory, &height);
     } else if (status == DRY_OK && job->count > 0) {
         status = dryi_offline_pack(run->lives, job->count, &options, job->piece, &packing,
                                    NULL);
@@ -293,7 +294,7 @@ pack_piece(const struct run *run)
 static enum dry_status
 pack_fill(const struct run *run)
 {
-    struct dryi_plan_job *job = run->job;
+    struct dryi_packing_job *job = run->job;
     struct dryi_packing packing;
     struct dryi_packing_options options = {
         .memory = run->memory, .alignment = UNIT, .fixed = run->fixed};
@@ -306,24 +307,24 @@ pack_fill(const struct run *run)
 static void
 pack(const struct run *run)
 {
-    struct dryi_plan_job *job = run->job;
+    struct dryi_packing_job *job = run->job;
     set_lives(run);
-    if (pack_piece(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+    if (pack_piece(run) != DRY_OK || dryi_packing_job_is_cancelled(job))
         return;
     uint64_t of_piece = count_pages(run, job->piece), of_fill = UINT64_MAX;
     if (job->obstacle_count > 0) {
-        if (pack_fill(run) != DRY_OK || dryi_plan_job_is_cancelled(job))
+        if (pack_fill(run) != DRY_OK || dryi_packing_job_is_cancelled(job))
             return;
         of_fill = count_pages(run, job->fill);
     }
     job->offsets = of_fill < of_piece ? job->fill : job->piece;
     job->pages = of_fill < of_piece ? of_fill : of_piece;
-    if (dryi_plan_find_next(job, run->memory) != DRY_OK)
+    if (dryi_packing_find_next(job, run->memory) != DRY_OK)
         job->offsets = NULL;
 }
 
 void
-dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory)
+dryi_packing_job_run(struct dryi_packing_job *job, const struct dry_memory *memory)
 {
     struct dry_memory m = dryi_memory_or_default(memory);
     struct run run = {.job = job, .memory = &m};
@@ -333,9 +334,9 @@ dryi_plan_job_run(struct dryi_plan_job *job, const struct dry_memory *memory)
 }
 
 bool
-dryi_plan_job_is_of(const struct dryi_plan_job *job, const struct dryi_forecast *h)
+dryi_packing_job_is_of(const struct dryi_packing_job *job, const struct dryi_forecast *h)
 {
-    return h->state != HINTS_LEARNING && h->period_number == job->period_number;
+    return h->state != FORECAST_LEARNING && h->period_number == job->period_number;
 }
 
 /* The first of the ranges that ends above the offset. */
@@ -354,8 +355,8 @@ find_range(const struct dryi_obstacle *ranges, size_t count, uint64_t offset)
 }
 
 size_t
-dryi_plan_job_count_met(const struct dryi_plan_job *job,
-                        const struct dryi_obstacle *ranges, size_t count)
+dryi_packing_job_count_met(const struct dryi_packing_job *job,
+                           const struct dryi_obstacle *ranges, size_t count)
 {
     size_t met = 0;
     for (size_t k = 0; job->offsets && k < job->count; k++) {
@@ -365,50 +366,50 @@ dryi_plan_job_count_met(const struct dryi_plan_job *job,
     return met;
 }
 
-/* --- the plan ----------------------------------------------------------------------------- */
+/* --- the layout ----------------------------------------------------------------------------- */
 
 enum dry_status
-dryi_plan_job_take(struct dryi_plan_job *job, struct dryi_forecast *h,
-                   struct dryi_plan_info *info)
+dryi_packing_job_take(struct dryi_packing_job *job, struct dryi_forecast *h,
+                      struct dryi_packing_info *info)
 {
-    if (!job->offsets || dryi_plan_job_is_cancelled(job))
+    if (!job->offsets || dryi_packing_job_is_cancelled(job))
         return DRY_ERR_CANCELLED;
-    if (!dryi_plan_job_is_of(job, h))
+    if (!dryi_packing_job_is_of(job, h))
         return DRY_ERR_ARGUMENT;
-    *info = (struct dryi_plan_info){.period = job->period,
-                                    .streams = job->stream_count,
-                                    .handed = job->handed,
-                                    .floor = job->floor,
-                                    .used_pages = job->pages};
+    *info = (struct dryi_packing_info){.period = job->period,
+                                       .streams = job->stream_count,
+                                       .handed = job->handed,
+                                       .floor = job->floor,
+                                       .used_pages = job->pages};
     for (uint32_t i = 0; i < h->step_count; i++) {
         h->steps[i].offset = DRYI_HINT_NONE;
         h->steps[i].successor = DRYI_STEP_NONE;
     }
     for (size_t k = 0; k < job->count; k++) {
         uint64_t end = job->offsets[k] + job->lives[k].size;
-        struct hints_step *step = &h->steps[job->lives[k].step];
+        struct forecast_step *step = &h->steps[job->lives[k].step];
         step->offset = job->offsets[k];
         step->successor = job->lives[k].successor;
         info->height = end > info->height ? end : info->height;
     }
-    h->state = HINTS_PLANNED;
+    h->state = FORECAST_PACKED;
     h->periods = 0;
     h->refused = 0;
     return DRY_OK;
 }
 
 enum dry_status
-dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_plan_wish *wish,
-                   struct dryi_plan_info *info)
+dryi_forecast_pack(struct dryi_forecast *h, const struct dryi_packing_request *wish,
+                   struct dryi_packing_info *info)
 {
-    struct dryi_plan_job *job;
-    enum dry_status status = dryi_plan_job_create(h, wish, &job);
+    struct dryi_packing_job *job;
+    enum dry_status status = dryi_packing_job_create(h, wish, &job);
     if (status == DRY_ERR_ARGUMENT)
         return status;
     if (status == DRY_OK) {
-        dryi_plan_job_run(job, &h->memory);
-        status = dryi_plan_job_take(job, h, info);
-        dryi_plan_job_destroy(job);
+        dryi_packing_job_run(job, &h->memory);
+        status = dryi_packing_job_take(job, h, info);
+        dryi_packing_job_destroy(job);
     }
     if (status != DRY_OK)
         dryi_forecast_drop(h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DRYI_POOL_PLAN_H
-#define DRYI_POOL_PLAN_H
+#ifndef DRYI_POOL_PACKING_H
+#define DRYI_POOL_PACKING_H
 
 /*
  * Packing in the background.
@@ -25,35 +25,34 @@
 #include "place/paged/paged.h"
 #include "place/place.h"
 
-struct dryi_pool_planner {
-    bool is_due;               /* the place has a job, or the thread has one */
-    bool is_wanted;            /* the place has a job */
-    struct dryi_plan_job *job; /* with the thread; NULL: there is none */
+struct dryi_pool_packer {
+    bool is_due;                  /* the place has a job, or the thread has one */
+    bool is_wanted;               /* the place has a job */
+    struct dryi_packing_job *job; /* with the thread; NULL: there is none */
     struct dryi_thread thread;
     atomic_bool is_done; /* the thread has nothing to do any more */
 };
 
-void dryi_pool_planner_init(struct dryi_pool_planner *planner);
+void dryi_pool_packer_init(struct dryi_pool_packer *packer);
 /* The function that a place is to call when it has a job; `planner` stays where it is. */
-struct dryi_paged_call dryi_pool_planner_call(struct dryi_pool_planner *planner);
+struct dryi_paged_call dryi_pool_packer_call(struct dryi_pool_packer *packer);
 
 /* Is there something to do? One load, and while a thread is at work three. */
 static inline bool
-dryi_pool_planner_is_due(const struct dryi_pool_planner *planner)
+dryi_pool_packer_is_due(const struct dryi_pool_packer *packer)
 {
-    return planner->is_due &&
-           (!planner->job ||
-            atomic_load_explicit(&planner->is_done, memory_order_acquire));
+    return packer->is_due &&
+           (!packer->job || atomic_load_explicit(&packer->is_done, memory_order_acquire));
 }
 
 /* Do what is due: start the thread for a job, or return a job that is done. Never waits. */
-DRYI_ASIDE void dryi_pool_planner_step(struct dryi_pool_planner *planner,
-                                       const struct dryi_place *place);
+DRYI_ASIDE void dryi_pool_packer_step(struct dryi_pool_packer *packer,
+                                      const struct dryi_place *place);
 /*
  * End the thread, whatever it does; in the child of a fork there is none. Without the lock,
  * when nobody else calls. `place` without ops is accepted.
  */
-void dryi_pool_planner_finish(struct dryi_pool_planner *planner,
-                              const struct dryi_place *place, bool is_child);
+void dryi_pool_packer_finish(struct dryi_pool_packer *packer,
+                             const struct dryi_place *place, bool is_child);
 
 #endif

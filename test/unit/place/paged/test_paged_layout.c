@@ -264,7 +264,7 @@ a_loop_needs_no_driver_and_little_more_than_what_is_alive(void **state)
 }
 
 static void
-without_the_option_nothing_is_planned(void **state)
+without_the_option_nothing_is_packed(void **state)
 {
     (void)state;
     static const char *const confs[] = {"plan:False", "remap:False"};
@@ -314,7 +314,7 @@ a_device_hardly_larger_than_what_is_alive_is_enough(void **state)
 /* --- what is not as expected -------------------------------------------------------------- */
 
 static void
-a_request_more_is_planned_around(void **state)
+a_request_more_is_packed_around(void **state)
 {
     (void)state;
     struct rig rig;
@@ -589,7 +589,7 @@ static uint32_t
 waiting(const struct rig *rig)
 {
     const struct dryi_paged *p = rig->place.self;
-    return p->plan.parked_count;
+    return p->layout.parked_count;
 }
 
 /* Forward, and how many of its requests got what waited for them. */
@@ -898,7 +898,7 @@ only_so_many_wait(void **state)
 /* --- packed elsewhere --------------------------------------------------------------------- */
 
 /* A program whose period is known, and the job that its place has for it. */
-static struct dryi_plan_job *
+static struct dryi_packing_job *
 open_with_job(struct rig *rig, uint64_t streams)
 {
     assert_true(open_any(rig, "", DRY_SIM_UNLIMITED, NULL, true));
@@ -908,14 +908,14 @@ open_with_job(struct rig *rig, uint64_t streams)
     run_loops(rig, 0, 4);
     assert_int_equal(rig->jobs, 1); /* nobody came for it: it is not asked for again */
     assert_int_equal(counters_of(rig).plans_made, 0);
-    struct dryi_plan_job *job = rig->place.ops->take_job(rig->place.self);
+    struct dryi_packing_job *job = rig->place.ops->take_job(rig->place.self);
     assert_non_null(job);
     assert_null(rig->place.ops->take_job(rig->place.self));
     return job;
 }
 
 static void
-give_job_back(struct rig *rig, struct dryi_plan_job *job)
+give_job_back(struct rig *rig, struct dryi_packing_job *job)
 {
     rig->place.ops->return_job(rig->place.self, job);
 }
@@ -926,9 +926,9 @@ a_packing_is_adopted_when_the_next_period_begins(void **state)
     (void)state;
     for (uint64_t streams = 1; streams <= 3; streams++) {
         struct rig rig;
-        struct dryi_plan_job *job = open_with_job(&rig, streams);
+        struct dryi_packing_job *job = open_with_job(&rig, streams);
         run_loops(&rig, 0, 3);
-        dryi_plan_job_run(job, NULL);
+        dryi_packing_job_run(job, NULL);
         run_loops(&rig, 0, 2);
         assert_int_equal(counters_of(&rig).plans_made, 0);
         give_job_back(&rig, job);
@@ -951,8 +951,8 @@ a_packing_that_comes_too_late_makes_nothing_worse(void **state)
     (void)state;
     struct rig rig;
     struct held others[40];
-    struct dryi_plan_job *job = open_with_job(&rig, 1);
-    dryi_plan_job_run(job, NULL);
+    struct dryi_packing_job *job = open_with_job(&rig, 1);
+    dryi_packing_job_run(job, NULL);
     for (unsigned i = 0; i < 40; i++)
         get(&rig, &others[i], 2 * MIB + 512 * i, 0);
     uint64_t most = 0;
@@ -966,7 +966,7 @@ a_packing_that_comes_too_late_makes_nothing_worse(void **state)
     run_loops(&rig, 0, 80); /* it rests for a while */
     job = rig.place.ops->take_job(rig.place.self);
     assert_non_null(job);
-    dryi_plan_job_run(job, NULL);
+    dryi_packing_job_run(job, NULL);
     give_job_back(&rig, job);
     run_loops(&rig, 0, 2);
     assert_int_equal(counters_of(&rig).plans_made, 1);
@@ -986,11 +986,11 @@ a_job_may_come_back_undone(void **state)
     (void)state;
     for (unsigned how = 0; how < 3; how++) {
         struct rig rig;
-        struct dryi_plan_job *job = open_with_job(&rig, 2);
+        struct dryi_packing_job *job = open_with_job(&rig, 2);
         if (how == 0)
-            dryi_plan_job_cancel(job);
+            dryi_packing_job_cancel(job);
         if (how != 1)
-            dryi_plan_job_run(job, NULL);
+            dryi_packing_job_run(job, NULL);
         if (how == 2)
             run_loops(&rig, 3, 6); /* another period */
         give_job_back(&rig, job);
@@ -1009,8 +1009,8 @@ a_packing_without_memory_is_no_plan(void **state)
         struct failing_memory fm;
         struct dry_memory memory = failing_memory_init(&fm, n);
         struct rig rig;
-        struct dryi_plan_job *job = open_with_job(&rig, 3);
-        dryi_plan_job_run(job, &memory);
+        struct dryi_packing_job *job = open_with_job(&rig, 3);
+        dryi_packing_job_run(job, &memory);
         bool failed = fm.failed;
         failing_memory_finish(&fm);
         give_job_back(&rig, job);
@@ -1109,10 +1109,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_needs_no_driver_and_little_more_than_what_is_alive),
-        cmocka_unit_test(without_the_option_nothing_is_planned),
+        cmocka_unit_test(without_the_option_nothing_is_packed),
         cmocka_unit_test(private_pools_are_not_planned),
         cmocka_unit_test(a_device_hardly_larger_than_what_is_alive_is_enough),
-        cmocka_unit_test(a_request_more_is_planned_around),
+        cmocka_unit_test(a_request_more_is_packed_around),
         cmocka_unit_test(what_lies_in_the_way_is_gone_around),
         cmocka_unit_test(another_loop_gets_another_plan),
         cmocka_unit_test(given_back_pages_come_back_under_the_plan),
