@@ -57,9 +57,9 @@ MUTANTS = {
         "return position;",
         "test_forecast", "a_lost_position_is_found_nearby"),
     "idle_pools_keep_their_pages": (
-        "paged_release.c",
-        "if (is_emptied && empty_pool(p, pool, &steal) != DRY_OK)",
-        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, pool, &steal) != DRY_OK)",
+        "paged_reclaim.c",
+        "if (is_emptied && empty_pool(p, pool, &reclaim) != DRY_OK)",
+        "if (is_emptied && p->page_bytes == 0 && empty_pool(p, pool, &reclaim) != DRY_OK)",
         "test_paged", "pools_that_nobody_uses_do_not_pile_up"),
     "idle_pools_looked_at_from_the_first": (
         "paged_pool.c",
@@ -87,9 +87,9 @@ MUTANTS = {
         "    if (index <= p->arena_count) {",
         "test_gone", "pools_that_cannot_be_opened_leave_nothing"),
     "events_for_each_idle_pool": (
-        "paged_release.c",
-        "        status = steal_from_arena(p, arena, steal);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
-        "        struct steal own = *steal;\n        status = steal_from_arena(p, arena, &own);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
+        "paged_reclaim.c",
+        "        status = reclaim_from_arena(p, arena, reclaim);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
+        "        struct reclaim own = *reclaim;\n        status = reclaim_from_arena(p, arena, &own);\n    }\n    return status;\n}\n\nstatic void\nreturn_empty",
         "test_gone", "one_that_is_opened_records_few_events"),
     "front_of_the_place_left": (
         "pool_cache.c",
@@ -380,7 +380,7 @@ MUTANTS = {
         "NONE && (wait_for_use(t, stream->queue_first) || t->device.self))",
         "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
     "early_unmap": (
-        "paged_release.c",
+        "paged_reclaim.c",
         "    if (dryi_paged_is_over(p, b))\n        return true;\n",
         "    if (b->size > 0)\n        return true;\n",
         "prop_paged", "paged_keeps_the_contract"),

@@ -686,19 +686,19 @@ void dryi_paged_wait_all(struct dryi_paged *p);
 /* Free blocks whose uses are over belong to everybody, and merge. */
 void dryi_paged_sweep(struct dryi_paged *p);
 /* Whose pages are taken, and how far it is looked for them. */
-enum steal_effort {
-    STEAL_OVER, /* from under some of the blocks whose uses are over */
-    STEAL_WAIT, /* or that can be waited for */
-    STEAL_ALL,  /* from under all of those */
-    STEAL_LENT, /* and from pools that give theirs before an OOM */
+enum reclaim_effort {
+    RECLAIM_COMPLETE, /* from under some of the blocks whose uses are over */
+    RECLAIM_WAIT,     /* or that can be waited for */
+    RECLAIM_ALL,      /* from under all of those */
+    RECLAIM_ON_OOM,   /* and from pools that give theirs before an OOM */
 };
 
 /*
  * Pages to the stock until it holds `want`, from under free blocks, never from
  * [keep_lo, keep_hi).
  */
-enum dry_status dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
-                                 uint64_t keep_hi, enum steal_effort effort);
+enum dry_status dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
+                                   uint64_t keep_hi, enum reclaim_effort effort);
 /*
  * Where far more is reserved than ever was active: all that many streams hold is waited for
  * and given to everybody. Not often: O(1) a request. False: nothing was done.

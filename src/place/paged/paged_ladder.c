@@ -210,11 +210,11 @@ is_short(const struct dryi_paged *p, uint64_t want)
 
 /* Pages from under free blocks; none in [keep_lo, keep_hi) of the spot. */
 static enum dry_status
-steal_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
-                enum steal_effort effort)
+reclaim_pages_for(struct dryi_paged *p, const struct request *r, const struct spot *spot,
+                  enum reclaim_effort effort)
 {
-    return dryi_paged_steal(p, spot->fresh, page_floor(p, spot->addr),
-                            page_ceil(p, spot->addr + r->bytes), effort);
+    return dryi_paged_reclaim(p, spot->fresh, page_floor(p, spot->addr),
+                              page_ceil(p, spot->addr + r->bytes), effort);
 }
 
 /* As many pages in stock as the spot needs; *moved: blocks have changed on the way. */
@@ -229,14 +229,15 @@ get_pages(struct dryi_paged *p, const struct request *r, const struct spot *spot
     if (status == DRY_OK && is_short(p, want) && p->conf.remap) {
         *moved = true;
         dryi_paged_flush(p);
-        status =
-            steal_pages_for(p, r, spot, rung == RUNG_BUDGET ? STEAL_OVER : STEAL_WAIT);
+        status = reclaim_pages_for(p, r, spot,
+                                   rung == RUNG_BUDGET ? RECLAIM_COMPLETE : RECLAIM_WAIT);
     }
     if (status == DRY_OK && rung >= RUNG_WAIT)
         status = create_pages(p, r, want, true);
     if (status == DRY_OK && is_short(p, want) && rung >= RUNG_ALL) {
         *moved = true;
-        status = steal_pages_for(p, r, spot, rung == RUNG_LAST ? STEAL_LENT : STEAL_ALL);
+        status = reclaim_pages_for(p, r, spot,
+                                   rung == RUNG_LAST ? RECLAIM_ON_OOM : RECLAIM_ALL);
     }
     if (status == DRY_OK && is_short(p, want))
         status = DRY_ERR_NO_SPACE;

@@ -1322,7 +1322,7 @@ every_request_for_memory_may_fail(void **state)
 }
 
 /*
- * A request steals a page from the middle of a block, which splits it twice, and is cut then from
+ * A request reclaim a page from the middle of a block, which splits it twice, and is cut then from
  * one of its own that came free meanwhile: there is a record for that, too, however few there
  * were at first.
  */

@@ -43,67 +43,67 @@ dryi_paged_sweep(struct dryi_paged *p)
 
 /* --- pages -------------------------------------------------------------------------------- */
 
-/* What a steal is about. */
-struct steal {
+/* What a reclaim is about. */
+struct reclaim {
     uint64_t want;             /* pages in stock */
     uint64_t keep_lo, keep_hi; /* not from here */
-    enum steal_effort effort;
+    enum reclaim_effort effort;
     uint32_t asked; /* the stream that was asked last */
     uint32_t asks;  /* how often one was */
 };
 
 static bool
-is_waiting(const struct steal *steal)
+is_waiting(const struct reclaim *reclaim)
 {
-    return steal->effort >= STEAL_WAIT;
+    return reclaim->effort >= RECLAIM_WAIT;
 }
 
 /* Without bounds. */
 static bool
-is_thorough(const struct steal *steal)
+is_thorough(const struct reclaim *reclaim)
 {
-    return steal->effort >= STEAL_ALL;
+    return reclaim->effort >= RECLAIM_ALL;
 }
 
-#define STEAL_ASK_MAX 64    /* but before an OOM: streams asked */
-#define STEAL_LIST_MAX 1024 /* free lists of an arena looked at */
-#define STEAL_IDLE_MAX 64   /* pools that nobody uses, in turns */
+#define RECLAIM_ASK_MAX 64    /* but before an OOM: streams asked */
+#define RECLAIM_LIST_MAX 1024 /* free lists of an arena looked at */
+#define RECLAIM_IDLE_MAX 64   /* pools that nobody uses, in turns */
 
 /* Whole pages of a free block that may go: those before what is kept, else those behind. */
 static bool
-pages_of(const struct dryi_paged *p, const struct block *b, const struct steal *steal,
+pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim *reclaim,
          uint64_t *lo, uint64_t *hi)
 {
     dryi_paged_whole_pages(p, b->addr, block_end(b), lo, hi);
-    if (*hi <= steal->keep_lo || *lo >= steal->keep_hi)
+    if (*hi <= reclaim->keep_lo || *lo >= reclaim->keep_hi)
         return *hi > *lo;
-    if (*lo < steal->keep_lo)
-        *hi = steal->keep_lo;
+    if (*lo < reclaim->keep_lo)
+        *hi = reclaim->keep_lo;
     else
-        *lo = steal->keep_hi;
+        *lo = reclaim->keep_hi;
     return *hi > *lo;
 }
 
 /* Its uses are over, or are now that they were waited for; *changed: lists have. */
 static bool
-make_over(struct dryi_paged *p, uint32_t block, struct steal *steal, bool *changed)
+make_over(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim, bool *changed)
 {
     const struct block *b = &p->blocks[block];
     const struct free_list *s = p->lists[b->list];
     if (dryi_paged_is_over(p, b))
         return true;
     if (dryi_paged_is_captured(p, s->stream) ||
-        (!is_waiting(steal) && steal->asked == s->stream))
+        (!is_waiting(reclaim) && reclaim->asked == s->stream))
         return false;
-    if (!is_thorough(steal) && steal->asks >= STEAL_ASK_MAX)
+    if (!is_thorough(reclaim) && reclaim->asks >= RECLAIM_ASK_MAX)
         return false;
-    steal->asked = s->stream;
-    steal->asks++;
+    reclaim->asked = s->stream;
+    reclaim->asks++;
     uint64_t done = p->streams[s->stream].done;
     if (b->epoch > p->streams[s->stream].marked &&
         dryi_paged_mark(p, s->stream) != DRY_OK)
         return false;
-    if (is_waiting(steal))
+    if (is_waiting(reclaim))
         dryi_paged_wait(p, s->stream, b->epoch);
     else
         dryi_paged_observe(p, s->stream);
@@ -127,10 +127,10 @@ unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint6
     return dryi_paged_unmap(p, block, lo, hi);
 }
 
-#define STEAL_SCAN_MAX 256
+#define RECLAIM_SCAN_MAX 256
 
 static enum dry_status
-steal_from_list(struct dryi_paged *p, uint32_t list, struct steal *steal)
+reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
 {
     const struct free_list *s = p->lists[list];
     uint32_t bin = dryi_paged_bin_at_most(s, BIN_COUNT - 1);
@@ -139,16 +139,16 @@ steal_from_list(struct dryi_paged *p, uint32_t list, struct steal *steal)
     while (bin != NONE && bin >= least) {
         bool changed = false;
         for (uint32_t at = s->heads[bin], next; at != s->end && !changed; at = next) {
-            if (p->stock_count >= steal->want)
+            if (p->stock_count >= reclaim->want)
                 return DRY_OK;
-            if (!is_thorough(steal) && looked++ >= STEAL_SCAN_MAX)
+            if (!is_thorough(reclaim) && looked++ >= RECLAIM_SCAN_MAX)
                 return DRY_OK;
             next = p->blocks[at].bin_next; /* stays there when `at` goes */
             uint64_t lo, hi;
             enum dry_status status = DRY_OK;
-            if (pages_of(p, &p->blocks[at], steal, &lo, &hi) &&
-                make_over(p, at, steal, &changed))
-                status = unmap_some(p, at, lo, hi, steal->want - p->stock_count);
+            if (pages_of(p, &p->blocks[at], reclaim, &lo, &hi) &&
+                make_over(p, at, reclaim, &changed))
+                status = unmap_some(p, at, lo, hi, reclaim->want - p->stock_count);
             if (status != DRY_OK)
                 return status;
         }
@@ -162,52 +162,53 @@ steal_from_list(struct dryi_paged *p, uint32_t list, struct steal *steal)
 
 /* From the free lists of streams, the newest first: of many a part, but before an OOM. */
 static enum dry_status
-steal_from_streams(struct dryi_paged *p, const struct arena *a, struct steal *steal)
+reclaim_from_streams(struct dryi_paged *p, const struct arena *a, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     unsigned looked = 0;
     for (uint32_t list = a->lists; list != NONE && status == DRY_OK;
          list = p->lists[list]->next) {
-        bool is_much = looked++ >= STEAL_LIST_MAX || steal->asks >= STEAL_ASK_MAX;
-        if ((!is_thorough(steal) && is_much) || p->stock_count >= steal->want)
+        bool is_much = looked++ >= RECLAIM_LIST_MAX || reclaim->asks >= RECLAIM_ASK_MAX;
+        if ((!is_thorough(reclaim) && is_much) || p->stock_count >= reclaim->want)
             break;
         if (p->lists[list]->octaves != 0)
-            status = steal_from_list(p, list, steal);
+            status = reclaim_from_list(p, list, reclaim);
     }
     return status;
 }
 
 static enum dry_status
-steal_from_arena(struct dryi_paged *p, uint32_t arena, struct steal *steal)
+reclaim_from_arena(struct dryi_paged *p, uint32_t arena, struct reclaim *reclaim)
 {
-    if (!dryi_paged_gives_pages(p, arena, steal->effort == STEAL_LENT))
+    if (!dryi_paged_gives_pages(p, arena, reclaim->effort == RECLAIM_ON_OOM))
         return DRY_OK;
-    enum dry_status status = steal_from_list(p, p->arenas[arena].shared, steal);
-    return status == DRY_OK ? steal_from_streams(p, &p->arenas[arena], steal) : status;
+    enum dry_status status = reclaim_from_list(p, p->arenas[arena].shared, reclaim);
+    return status == DRY_OK ? reclaim_from_streams(p, &p->arenas[arena], reclaim)
+                            : status;
 }
 
 static enum dry_status
-steal_from_pool(struct dryi_paged *p, uint32_t pool, struct steal *steal)
+reclaim_from_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     for (uint32_t arena = 2 * pool; arena <= 2 * pool + 1; arena++) {
-        if (status == DRY_OK && p->stock_count < steal->want)
-            status = steal_from_arena(p, arena, steal);
+        if (status == DRY_OK && p->stock_count < reclaim->want)
+            status = reclaim_from_arena(p, arena, reclaim);
     }
     return status;
 }
 
 /* One is asked until it has no more, then the next: so that they come to be empty. */
 static enum dry_status
-steal_from_idle(struct dryi_paged *p, struct steal *steal)
+reclaim_from_idle(struct dryi_paged *p, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     uint32_t most = p->idle_count;
-    if (!is_thorough(steal) && most > STEAL_IDLE_MAX)
-        most = STEAL_IDLE_MAX;
+    if (!is_thorough(reclaim) && most > RECLAIM_IDLE_MAX)
+        most = RECLAIM_IDLE_MAX;
     for (uint32_t i = 0; i < most && status == DRY_OK; i++) {
-        status = steal_from_pool(p, p->first_idle, steal);
-        if (p->stock_count >= steal->want)
+        status = reclaim_from_pool(p, p->first_idle, reclaim);
+        if (p->stock_count >= reclaim->want)
             break;
         dryi_paged_idle_turn(p);
     }
@@ -215,32 +216,32 @@ steal_from_idle(struct dryi_paged *p, struct steal *steal)
 }
 
 static enum dry_status
-steal_pages(struct dryi_paged *p, struct steal *steal)
+reclaim_pages(struct dryi_paged *p, struct reclaim *reclaim)
 {
     if (p->page_bytes == 0)
         return DRY_OK;
-    enum dry_status status = steal_from_pool(p, 0, steal);
-    if (status == DRY_OK && p->stock_count < steal->want)
-        status = steal_from_idle(p, steal);
-    bool is_last = steal->effort == STEAL_LENT;
+    enum dry_status status = reclaim_from_pool(p, 0, reclaim);
+    if (status == DRY_OK && p->stock_count < reclaim->want)
+        status = reclaim_from_idle(p, reclaim);
+    bool is_last = reclaim->effort == RECLAIM_ON_OOM;
     for (uint32_t pool = 1; is_last && pool < p->pool_count; pool++) {
         bool is_used = p->pools[pool].users > 0;
-        if (is_used && status == DRY_OK && p->stock_count < steal->want)
-            status = steal_from_pool(p, pool, steal);
+        if (is_used && status == DRY_OK && p->stock_count < reclaim->want)
+            status = reclaim_from_pool(p, pool, reclaim);
     }
     return status;
 }
 
 enum dry_status
-dryi_paged_steal(struct dryi_paged *p, uint64_t want, uint64_t keep_lo, uint64_t keep_hi,
-                 enum steal_effort effort)
+dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
+                   uint64_t keep_hi, enum reclaim_effort effort)
 {
-    struct steal steal = {.want = want,
-                          .keep_lo = keep_lo,
-                          .keep_hi = keep_hi,
-                          .effort = effort,
-                          .asked = NONE};
-    return steal_pages(p, &steal);
+    struct reclaim reclaim = {.want = want,
+                              .keep_lo = keep_lo,
+                              .keep_hi = keep_hi,
+                              .effort = effort,
+                              .asked = NONE};
+    return reclaim_pages(p, &reclaim);
 }
 
 /* --- cached memory ------------------------------------------------------------------------ */
@@ -296,12 +297,12 @@ forget_pools(struct dryi_paged *p)
  * the budget nobody else would ask for them, and each has records and addresses.
  */
 static enum dry_status
-empty_pool(struct dryi_paged *p, uint32_t pool, struct steal *steal)
+empty_pool(struct dryi_paged *p, uint32_t pool, struct reclaim *reclaim)
 {
     enum dry_status status = DRY_OK;
     for (uint32_t arena = 2 * pool; arena <= 2 * pool + 1 && status == DRY_OK; arena++) {
         sweep_arena(p, arena); /* streams' blocks may share a page */
-        status = steal_from_arena(p, arena, steal);
+        status = reclaim_from_arena(p, arena, reclaim);
     }
     return status;
 }
@@ -322,7 +323,7 @@ return_empty_segments(struct dryi_paged *p, uint32_t arena)
 void
 dryi_paged_forget_idle_pools(struct dryi_paged *p)
 {
-    struct steal steal = {.want = p->page_count, .asked = NONE};
+    struct reclaim reclaim = {.want = p->page_count, .asked = NONE};
     bool is_emptied = p->page_bytes > 0 && p->conf.remap;
     if (p->capture_count > 0)
         return;
@@ -333,7 +334,7 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
     for (uint64_t i = 0; i < most; i++) {
         uint32_t pool = p->first_idle;
         dryi_paged_idle_turn(p);
-        if (is_emptied && empty_pool(p, pool, &steal) != DRY_OK)
+        if (is_emptied && empty_pool(p, pool, &reclaim) != DRY_OK)
             is_emptied =
                 false; /* the next request that needs pages meets the error, too */
         return_empty_segments(p, 2 * pool);
@@ -346,9 +347,9 @@ dryi_paged_forget_idle_pools(struct dryi_paged *p)
 static void
 empty_idle_pools(struct dryi_paged *p)
 {
-    struct steal steal = {.want = p->page_count, .asked = NONE};
+    struct reclaim reclaim = {.want = p->page_count, .asked = NONE};
     for (uint32_t pool = p->first_idle; pool != NONE; pool = p->pools[pool].next) {
-        if (dryi_note_hindered(&p->hindered, empty_pool(p, pool, &steal)) != DRY_OK)
+        if (dryi_note_hindered(&p->hindered, empty_pool(p, pool, &reclaim)) != DRY_OK)
             break;
     }
 }
@@ -463,8 +464,8 @@ dryi_paged_trim(void *self, uint64_t target)
     if (p->page_bytes > 0) {
         uint64_t excess = tally_all(p, TALLY_RESERVED_BYTES) - target;
         uint64_t want = (excess + p->page_mask) >> p->page_shift;
-        struct steal steal = {.want = want, .effort = STEAL_ALL, .asked = NONE};
-        status = steal_pages(p, &steal);
+        struct reclaim reclaim = {.want = want, .effort = RECLAIM_ALL, .asked = NONE};
+        status = reclaim_pages(p, &reclaim);
         while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
             dryi_paged_page_release(p);
     }
