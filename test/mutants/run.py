@@ -491,8 +491,8 @@ MUTANTS = {
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "records_kept_when_alone": (
         "paged_cache.c",
-        "p->is_shared ? RECORDS_LEVEL : 0",
-        "RECORDS_LEVEL",
+        "p->is_shared ? RECORDS_REFILL : 0",
+        "RECORDS_REFILL",
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
     "handed_out_and_kept": (
         "paged.c",

@@ -76,7 +76,7 @@ dryi_paged_record_drop(struct dryi_paged *p, uint32_t block)
 }
 
 void
-dryi_paged_records_level(struct dryi_paged *p, struct free_list *s, uint32_t wanted)
+dryi_paged_records_refill(struct dryi_paged *p, struct free_list *s, uint32_t wanted)
 {
     while (s->dead.count > wanted)
         push_record(p, &p->dead, pop_record(p, &s->dead));
@@ -140,7 +140,7 @@ dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t size)
 }
 
 void
-dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block)
+dryi_paged_block_merge(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     uint32_t other = b->next;
@@ -269,18 +269,18 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 
 /* It and what it may merge with, whatever free lists that is on. */
 DRYI_ASIDE static uint32_t
-settle_all(struct dryi_paged *p, uint32_t block)
+coalesce_all(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     while (may_merge(p, b, b->next)) {
         take_over(p, b, b->next);
-        dryi_paged_block_absorb(p, block);
+        dryi_paged_block_merge(p, block);
     }
     while (may_merge(p, b, b->prev)) {
         uint32_t before = b->prev;
         take_over(p, b, before);
         dryi_paged_block_assign(p, before, b->list);
-        dryi_paged_block_absorb(p, before);
+        dryi_paged_block_merge(p, before);
         block = before;
         b = &p->blocks[block];
     }
@@ -290,7 +290,7 @@ settle_all(struct dryi_paged *p, uint32_t block)
 
 /* Neighbours of its own free list have none to merge with themselves: there is no more to see. */
 uint32_t
-dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
+dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
     uint32_t next = may_merge(p, b, b->next) ? b->next : NONE;
@@ -301,12 +301,12 @@ dryi_paged_block_settle(struct dryi_paged *p, uint32_t block)
     }
     if ((next != NONE && p->blocks[next].list != b->list) ||
         (prev != NONE && p->blocks[prev].list != b->list))
-        return settle_all(p, block);
+        return coalesce_all(p, block);
     if (prev == NONE)
         return grow_neighbour(p, block, next);
     if (next != NONE) {
         dryi_paged_list_remove(p, next);
-        dryi_paged_block_absorb(p, block);
+        dryi_paged_block_merge(p, block);
     }
     return grow_neighbour(p, block, prev);
 }

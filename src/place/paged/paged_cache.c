@@ -104,10 +104,10 @@ dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
 /* --- records ------------------------------------------------------------------------------ */
 
 #define RECORDS_MAX 64u /* that a free list has for itself */
-#define RECORDS_LEVEL 32u
+#define RECORDS_REFILL 32u
 
 static bool
-can_settle_beside(const struct dryi_paged *p, const struct free_list *s, uint32_t block)
+can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
            dryi_paged_is_enclosed(p, block);
@@ -115,10 +115,10 @@ can_settle_beside(const struct dryi_paged *p, const struct free_list *s, uint32_
 
 /* Records for a cut or a merge beside the place, and room for them, by who has it. */
 static void
-level_records(struct dryi_paged *p, struct free_list *s)
+refill_records(struct dryi_paged *p, struct free_list *s)
 {
     if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
-        dryi_paged_records_level(p, s, RECORDS_LEVEL);
+        dryi_paged_records_refill(p, s, RECORDS_REFILL);
 }
 
 /* --- flushing ----------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
     s->stacked--;
     dryi_paged_cache_forget(p, &p->blocks[block]);
     p->blocks[block].state = BLOCK_FREE;
-    return p->blocks[dryi_paged_block_settle(p, block)].size;
+    return p->blocks[dryi_paged_block_coalesce(p, block)].size;
 }
 
 /*
@@ -155,7 +155,7 @@ flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
     for (; bits != 0; bits &= bits - 1) {
         size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
         while (s->stacks[slot] != NONE) {
-            if (flush->is_beside && !can_settle_beside(p, s, s->stacks[slot]))
+            if (flush->is_beside && !can_coalesce_beside(p, s, s->stacks[slot]))
                 return true;
             flush->has_enough = flush_block(p, s, slot) >= flush->enough;
             if (flush->has_enough || --flush->most == 0)
@@ -238,7 +238,7 @@ share_cache(struct dryi_paged *p, struct dryi_cache *f)
     for (int i = 0; i < 2; i++) {
         s = p->lists[f->list_ids[i]];
         s->has_records = p->is_shared;
-        dryi_paged_records_level(p, s, p->is_shared ? RECORDS_LEVEL : 0);
+        dryi_paged_records_refill(p, s, p->is_shared ? RECORDS_REFILL : 0);
     }
 }
 
@@ -287,7 +287,7 @@ dryi_paged_cache_give_back(struct dryi_cache *cache)
     for (int i = 0; i < 2; i++) {
         struct free_list *s = p->lists[cache->list_ids[i]];
         s->is_kept = s->has_records = false;
-        dryi_paged_records_level(p, s, 0);
+        dryi_paged_records_refill(p, s, 0);
     }
     struct dryi_cache **link = &p->caches;
     while (*link != cache)
@@ -423,7 +423,7 @@ static uint32_t
 cut_with_place(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
-    level_records(p, s);
+    refill_records(p, s);
     if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
         return NONE; /* for more of them all records may move */
     p->is_beside = true;
@@ -503,16 +503,16 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
     struct free_list *s = p->lists[b->list];
     if (has_place) {
         p->is_beside = true;
-        level_records(p, s);
+        refill_records(p, s);
         if (s->dead.count >= RECORDS_ONCE)
             dryi_paged_divide(p, block);
-    } else if (!can_settle_beside(p, s, block)) {
+    } else if (!can_coalesce_beside(p, s, block)) {
         return false;
     }
     count_put(cache, is_small, b);
     b->known = KNOWN_NOT;
     b->state = BLOCK_FREE;
-    dryi_paged_block_settle(p, block);
+    dryi_paged_block_coalesce(p, block);
     if (has_place)
         p->is_beside = false;
     return true;

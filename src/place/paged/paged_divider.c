@@ -130,7 +130,7 @@ merge_over(struct dryi_paged *p, uint32_t divider)
     uint32_t block = is_next_over ? prev : next;
     dryi_paged_divider_drop(p, divider);
     dryi_paged_list_remove(p, block);
-    dryi_paged_block_settle(p, block);
+    dryi_paged_block_coalesce(p, block);
 }
 
 void

@@ -334,7 +334,7 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
 }
 
 bool
-dryi_paged_layout_settle(struct dryi_paged *p)
+dryi_paged_layout_bring_pages(struct dryi_paged *p)
 {
     size_t count = p->layout.page_count + 1;
     struct needs needs = {.page_shift = p->page_shift};

@@ -47,7 +47,7 @@ empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
     while (s->octaves != 0 && spend(look, 1)) {
         uint32_t block = s->heads[bin_at_least(s, 0)];
         dryi_paged_block_move(p, block, shared, 0);
-        dryi_paged_block_settle(p, block);
+        dryi_paged_block_coalesce(p, block);
     }
     return s->block_count == 0;
 }

@@ -9,7 +9,7 @@
  * fit), paged_cache.c (whole blocks at hand), paged_divider.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
  * paged_gone.c (streams of which nothing is left),
- * paged_release.c (giving back), paged_expect.c
+ * paged_reclaim.c (giving back), paged_expect.c
  * (periods), paged_park.c (what waits for the request that the layout has there next),
  * paged_job.c (how a layout is made), paged_find.c (blocks by their addresses), paged_stats.c,
  * paged_layout.c (walk), paged_check.c.
@@ -132,16 +132,17 @@ uint32_t dryi_paged_block_split(struct dryi_paged *p, uint32_t block, uint64_t s
 /* The first `size` bytes of a free block, which stays on its free list; the new block is on none. */
 uint32_t dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size);
 /* `block` takes in the one behind it, which is on no free list. */
-void dryi_paged_block_absorb(struct dryi_paged *p, uint32_t block);
+void dryi_paged_block_merge(struct dryi_paged *p, uint32_t block);
 void dryi_paged_block_drop(struct dryi_paged *p, uint32_t block);
 /* One that is on no list and of no block; records for one are reserved. */
 uint32_t dryi_paged_record_take(struct dryi_paged *p);
 /* The opposite. */
 void dryi_paged_record_drop(struct dryi_paged *p, uint32_t block);
 /* So many are the free list's own, or as many as there are. */
-void dryi_paged_records_level(struct dryi_paged *p, struct free_list *s, uint32_t wanted);
+void dryi_paged_records_refill(struct dryi_paged *p, struct free_list *s,
+                               uint32_t wanted);
 /* A free block or a hole, on no free list: merge with what may be merged, and list. */
-uint32_t dryi_paged_block_settle(struct dryi_paged *p, uint32_t block);
+uint32_t dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block);
 /* The free block lies elsewhere from now on. */
 void dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list,
                            uint64_t epoch);
@@ -501,7 +502,7 @@ bool dryi_paged_layout_begin(struct dryi_paged *p, uint32_t segment);
  * If there are enough of them, everything freed is waited for, and the layout's pages come under
  * it, and what is beyond the peak goes to the device. False: it cannot be.
  */
-bool dryi_paged_layout_settle(struct dryi_paged *p);
+bool dryi_paged_layout_bring_pages(struct dryi_paged *p);
 /* The segment goes; what is packed there will be refused. */
 void dryi_paged_layout_finish(struct dryi_paged *p);
 /* What is wrong with what is known about the segment; NULL: nothing. */
@@ -679,7 +680,7 @@ enum dry_status dryi_paged_free_used(struct dryi_paged *p, uint32_t block);
 enum dry_status dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream);
 void dryi_paged_stream_progressed(void *self, uint64_t stream);
 
-/* --- paged_release.c ---------------------------------------------------------------------- */
+/* --- paged_reclaim.c ---------------------------------------------------------------------- */
 
 /* Everything freed so far is over; what has no event stays where it is. */
 void dryi_paged_wait_all(struct dryi_paged *p);

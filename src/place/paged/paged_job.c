@@ -195,7 +195,7 @@ adopt(struct dryi_paged *p)
     p->layout.period = info.period;
     p->layout.streams = info.streams;
     p->layout.handed = info.handed;
-    return dryi_paged_parking_begin(p, info.period) && dryi_paged_layout_settle(p);
+    return dryi_paged_parking_begin(p, info.period) && dryi_paged_layout_bring_pages(p);
 }
 
 /* False: there will be none for this period. */

@@ -146,7 +146,7 @@ dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
     p->blocks[hole].state = BLOCK_HOLE;
     dryi_paged_block_assign(p, hole, p->arenas[segment->arena].holes);
     p->blocks[hole].epoch = 0;
-    dryi_paged_block_settle(p, hole);
+    dryi_paged_block_coalesce(p, hole);
     return DRY_OK;
 }
 
@@ -193,7 +193,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
     dryi_paged_block_assign(p, block, list);
     p->blocks[block].epoch = 0;
     dryi_paged_tell(p, DRY_ACTION_SEGMENT_MAP, block, lo, hi - lo);
-    *filled = dryi_paged_block_settle(p, block);
+    *filled = dryi_paged_block_coalesce(p, block);
     return DRY_OK;
 }
 

@@ -18,7 +18,7 @@ sweep_segment(struct dryi_paged *p, const struct segment *segment)
         if (b->state != BLOCK_FREE || b->list == shared || !dryi_paged_is_over(p, b))
             continue;
         dryi_paged_block_move(p, at, shared, 0);
-        at = dryi_paged_block_settle(p, at);
+        at = dryi_paged_block_coalesce(p, at);
     }
 }
 

@@ -487,14 +487,14 @@ dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t b
     if (addr > p->blocks[block].addr) {
         uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
         p->blocks[rest].state = BLOCK_USED;
-        dryi_paged_block_settle(p, block);
+        dryi_paged_block_coalesce(p, block);
         block = rest;
     }
     p->blocks[block].state = BLOCK_USED;
     if (end < block_end(&p->blocks[block])) {
         uint32_t rest = dryi_paged_block_split(p, block, bytes);
         p->blocks[rest].state = BLOCK_FREE;
-        dryi_paged_block_settle(p, rest);
+        dryi_paged_block_coalesce(p, rest);
     }
     return block;
 }
@@ -512,7 +512,7 @@ dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_
         dryi_paged_list_remove(p, next);
         here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
         dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
-        dryi_paged_block_absorb(p, at);
+        dryi_paged_block_merge(p, at);
     }
     return at;
 }

@@ -203,7 +203,7 @@ make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
     }
     b->known = KNOWN_NOT;
     b->state = BLOCK_FREE;
-    dryi_paged_block_settle(p, block);
+    dryi_paged_block_coalesce(p, block);
 }
 
 /* No stream uses it any more. */
