@@ -391,7 +391,7 @@ MUTANTS = {
         "prop_paged", "paged_keeps_the_contract"),
     "lost_page_count": (
         "paged_page.c",
-        "tally_sub(p, TALLY_RESERVED_BYTES, false, p->page_bytes);",
+        "stat_sub(p, STAT_RESERVED_BYTES, false, p->page_bytes);",
         "",
         "prop_paged", "paged_keeps_the_contract"),
     "wrong_bin_bit": (
@@ -560,17 +560,17 @@ MUTANTS = {
         "test_pool_at_hand", "streams_without_a_cache_are_served"),
     "uncounted_request": (
         "paged.c",
-        "    tally_taken(p->tallies, true, bytes_of(size), size);\n",
+        "    stat_taken(p->stats, true, bytes_of(size), size);\n",
         "",
         "test_paged_cache", "alone_a_request_at_a_cache_is_one_at_the_place"),
     "take_without_balance": (
         "paged_cache.c",
-        "is_beyond_books(cache, bytes) || dryi_paged_cache_top(",
+        "is_beyond_local(cache, bytes) || dryi_paged_cache_top(",
         "dryi_paged_cache_top(",
         "test_paged_cache", "peaks_of_caches_hardly_add_up"),
     "cut_without_balance": (
         "paged_cache.c",
-        " &&\n           !is_beyond_books(cache, r->bytes);",
+        " &&\n           !is_beyond_local(cache, r->bytes);",
         ";",
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "cut_beside_the_front": (

@@ -151,8 +151,8 @@ hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
         b->bin_prev = r->ticket;
         b->bin_next = r->successor;
     }
-    tally_taken(p->tallies, small, b->size, r->size);
-    if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
+    stat_taken(p->stats, small, b->size, r->size);
+    if (p->stats[STAT_PENDING].current[0] | p->stats[STAT_PENDING].current[1])
         dryi_paged_note_active(p);
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, r->size);
 }
@@ -292,7 +292,7 @@ dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
     if (block == NONE)
         return serve_cache(cache, size, has_room, got);
     p->requests++;
-    tally_taken(p->tallies, true, bytes_of(size), size);
+    stat_taken(p->stats, true, bytes_of(size), size);
     *got = (struct dryi_cache_block){p->blocks[block].addr, block, true, true};
     return DRY_OK;
 }

@@ -7,7 +7,7 @@
  * The stacks of one stream of the default pool can be used beside the place while they are
  * shared (place.h says with what care). Then take and put write nothing of the place but the
  * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
- * frees; and the stream cache's own books. Cut and merge write the blocks and bins of the stream cache's own
+ * frees; and the stream cache's own local statistics. Cut and merge write the blocks and bins of the stream cache's own
  * free lists, and take records from there. Beside the place they change no link to another free list's
  * block; with it, they do, and everybody's memory may be cut and merged.
  */
@@ -283,7 +283,7 @@ void
 dryi_paged_cache_give_back(struct dryi_cache *cache)
 {
     struct dryi_paged *p = cache->place;
-    DRYI_ASSERT(!cache->is_used); /* its books are balanced */
+    DRYI_ASSERT(!cache->is_used); /* its local statistics are balanced */
     for (int i = 0; i < 2; i++) {
         struct free_list *s = p->lists[cache->list_ids[i]];
         s->is_kept = s->has_records = false;
@@ -319,14 +319,14 @@ list_for(const struct dryi_cache *f, uint64_t bytes)
     return f->lists[bytes <= f->place->conf.small_max];
 }
 
-/* Beside the place a stream cache has its own books; else what it does is counted at once. */
-static struct tally *
-books_of(struct dryi_cache *f)
+/* Beside the place a stream cache has its own local statistics; else what it does is counted at once. */
+static struct paged_stat *
+local_of(struct dryi_cache *f)
 {
     if (!f->place->is_shared)
-        return f->place->tallies;
+        return f->place->stats;
     f->is_used = true;
-    return f->books;
+    return f->local;
 }
 
 /* While shared. */
@@ -335,7 +335,7 @@ count_taken(struct dryi_cache *cache, bool is_small, uint64_t bytes, uint64_t si
 {
     cache->requests++;
     cache->is_used = true;
-    tally_taken(cache->books, is_small, bytes, size);
+    stat_taken(cache->local, is_small, bytes, size);
 }
 
 /* Its block is freed in this epoch of the stream. */
@@ -346,18 +346,18 @@ count_put(struct dryi_cache *cache, bool is_small, struct block *b)
     b->epoch = stream->epoch;
     if (stream->freed != stream->epoch) /* its neighbours are other threads' */
         stream->freed = stream->epoch;
-    tally_given(books_of(cache), is_small, b->size, b->requested);
+    stat_given(local_of(cache), is_small, b->size, b->requested);
 }
 
 /*
- * More than this stream cache may take until its books are balanced with the others': peaks are what
+ * More than this stream cache may take until its local statistics are balanced with the others': peaks are what
  * the budget grows by, and each stream cache's own peak is at another time.
  */
 static bool
-is_beyond_books(const struct dryi_cache *cache, uint64_t bytes)
+is_beyond_local(const struct dryi_cache *cache, uint64_t bytes)
 {
-    const struct tally *b = &cache->books[TALLY_ALLOCATED_BYTES];
-    return b->current[0] + b->current[1] + (int64_t)bytes > cache->place->book_max;
+    const struct paged_stat *b = &cache->local[STAT_ALLOCATED_BYTES];
+    return b->current[0] + b->current[1] + (int64_t)bytes > cache->place->local_max;
 }
 
 uint64_t
@@ -370,7 +370,7 @@ dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size)
         return 0;
     if (!s->is_small)
         dryi_paged_cache_want(s, bytes);
-    if (is_beyond_books(cache, bytes) || dryi_paged_cache_top(p, s, bytes) == NONE)
+    if (is_beyond_local(cache, bytes) || dryi_paged_cache_top(p, s, bytes) == NONE)
         return 0;
     uint32_t block = dryi_paged_cache_take_known(p, s, stack_slot(s, bytes), size);
     if (block == NONE)
@@ -460,7 +460,7 @@ may_cut(const struct dryi_cache *cache, const struct request *r)
     const struct dryi_paged *p = cache->place;
     return p->is_shared && p->waiting_uses == 0 && p->first_held == NONE &&
            r->bytes <= RESERVED_LIMIT && !(p->is_full && !arena_is_small(r->arena)) &&
-           !is_beyond_books(cache, r->bytes);
+           !is_beyond_local(cache, r->bytes);
 }
 
 bool
@@ -544,7 +544,7 @@ dryi_paged_cache_watch(void *self, struct dryi_cache_watcher watcher)
     p->cache_watcher = watcher;
 }
 
-/* --- books -------------------------------------------------------------------------------- */
+/* --- local statistics -------------------------------------------------------------------------------- */
 
 static void
 raise_to(int64_t *peak, int64_t value, int64_t most)
@@ -554,18 +554,18 @@ raise_to(int64_t *peak, int64_t value, int64_t most)
         *peak = value;
 }
 
-/* The sum of what is in the books of one kind comes on top of what was counted. */
+/* The sum of what is in the local statistics of one kind comes on top of what was counted. */
 static void
-close_book(struct dryi_paged *p, enum tally_name name, const struct tally *b)
+close_local(struct dryi_paged *p, enum stat_name name, const struct paged_stat *b)
 {
-    static const enum tally_name pendings[BOOK_COUNT] = {
-        TALLY_PENDING, TALLY_PENDING_BYTES, TALLY_COUNT};
-    struct tally *t = &p->tallies[name];
-    int64_t reserved = (int64_t)tally_all(p, TALLY_RESERVED_BYTES);
-    int64_t most = name == TALLY_ALLOCATION ? INT64_MAX : reserved;
+    static const enum stat_name pendings[LOCAL_STATS] = {STAT_PENDING, STAT_PENDING_BYTES,
+                                                         STAT_COUNT};
+    struct paged_stat *t = &p->stats[name];
+    int64_t reserved = (int64_t)stat_all(p, STAT_RESERVED_BYTES);
+    int64_t most = name == STAT_ALLOCATION ? INT64_MAX : reserved;
     int64_t all = t->current[0] + t->current[1];
-    if (pendings[name] != TALLY_COUNT && tally_all(p, pendings[name]) > 0) {
-        const int64_t *pending = p->tallies[pendings[name]].current;
+    if (pendings[name] != STAT_COUNT && stat_all(p, pendings[name]) > 0) {
+        const int64_t *pending = p->stats[pendings[name]].current;
         struct active_peak *peak = &p->active_peaks[name];
         raise_to(&peak->all_peak, all + b->all_peak + pending[0] + pending[1], most);
         for (int i = 0; i < 2; i++)
@@ -580,7 +580,7 @@ close_book(struct dryi_paged *p, enum tally_name name, const struct tally *b)
 }
 
 static void
-add_book(struct tally *sum, struct tally *b)
+add_local(struct paged_stat *sum, struct paged_stat *b)
 {
     for (int i = 0; i < 2; i++) {
         sum->current[i] += b->current[i];
@@ -588,19 +588,19 @@ add_book(struct tally *sum, struct tally *b)
         sum->freed[i] += b->freed[i];
     }
     sum->all_peak += b->all_peak;
-    *b = (struct tally){0};
+    *b = (struct paged_stat){0};
 }
 
-#define BOOK_SHARE                                                                       \
+#define LOCAL_SHARE                                                                      \
     64 /* of what is reserved: so much too high may a peak of all stream caches be */
-#define BOOK_LEAST (2 * DRYI_MIB)
+#define LOCAL_LEAST (2 * DRYI_MIB)
 
 /* Of so many stream caches, and one that may be used from now on. */
 static int64_t
-most_of_a_book(const struct dryi_paged *p, size_t count)
+most_of_a_cache(const struct dryi_paged *p, size_t count)
 {
-    uint64_t most = tally_all(p, TALLY_RESERVED_BYTES) / BOOK_SHARE;
-    most = most > BOOK_LEAST ? most : BOOK_LEAST;
+    uint64_t most = stat_all(p, STAT_RESERVED_BYTES) / LOCAL_SHARE;
+    most = most > LOCAL_LEAST ? most : LOCAL_LEAST;
     return (int64_t)(most / (count + 1));
 }
 
@@ -608,23 +608,23 @@ uint64_t
 dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches, size_t count)
 {
     struct dryi_paged *p = self;
-    struct tally sums[BOOK_COUNT] = {0};
-    int64_t most = most_of_a_book(p, count);
-    if (p->book_max != most) /* all stream caches read it */
-        p->book_max = most;
+    struct paged_stat sums[LOCAL_STATS] = {0};
+    int64_t most = most_of_a_cache(p, count);
+    if (p->local_max != most) /* all stream caches read it */
+        p->local_max = most;
     uint64_t used = 0;
     for (size_t i = 0; i < count; i++) {
         struct dryi_cache *f = caches[i];
         if (!f->is_used)
             continue;
-        for (int name = 0; name < BOOK_COUNT; name++)
-            add_book(&sums[name], &f->books[name]);
+        for (int name = 0; name < LOCAL_STATS; name++)
+            add_local(&sums[name], &f->local[name]);
         p->requests += f->requests;
         f->requests = 0;
         f->is_used = false;
         used |= UINT64_C(1) << i;
     }
-    for (int name = 0; used && name < BOOK_COUNT; name++)
-        close_book(p, (enum tally_name)name, &sums[name]);
+    for (int name = 0; used && name < LOCAL_STATS; name++)
+        close_local(p, (enum stat_name)name, &sums[name]);
     return used;
 }

@@ -185,9 +185,9 @@ check_caches(const struct dryi_paged *p, uint32_t list, uint32_t *count)
 }
 
 static bool
-is_counted(const struct dryi_paged *p, enum tally_name name, const int64_t sums[2])
+is_counted(const struct dryi_paged *p, enum stat_name name, const int64_t sums[2])
 {
-    const struct tally *t = &p->tallies[name];
+    const struct paged_stat *t = &p->stats[name];
     return t->current[0] == sums[0] && t->current[1] == sums[1] &&
            t->all_peak >= sums[0] + sums[1] && t->peak[0] >= sums[0] &&
            t->peak[1] >= sums[1];
@@ -202,13 +202,13 @@ check_sums(const struct dryi_paged *p, struct sums *sums)
         dryi_place_figures_sum(&p->figures, true) != sums->mapped_bytes[1])
         return "P5: mapped bytes are those of all pools";
     sums->mapped_bytes[0] += (int64_t)(p->stock_count * p->page_bytes);
-    if (!is_counted(p, TALLY_ALLOCATION, sums->allocation) ||
-        !is_counted(p, TALLY_ALLOCATED_BYTES, sums->allocated_bytes) ||
-        !is_counted(p, TALLY_REQUESTED_BYTES, sums->requested_bytes) ||
-        !is_counted(p, TALLY_PENDING, sums->pending) ||
-        !is_counted(p, TALLY_PENDING_BYTES, sums->pending_bytes) ||
-        !is_counted(p, TALLY_RESERVED_BYTES, sums->mapped_bytes) ||
-        !is_counted(p, TALLY_SEGMENT, sums->segments))
+    if (!is_counted(p, STAT_ALLOCATION, sums->allocation) ||
+        !is_counted(p, STAT_ALLOCATED_BYTES, sums->allocated_bytes) ||
+        !is_counted(p, STAT_REQUESTED_BYTES, sums->requested_bytes) ||
+        !is_counted(p, STAT_PENDING, sums->pending) ||
+        !is_counted(p, STAT_PENDING_BYTES, sums->pending_bytes) ||
+        !is_counted(p, STAT_RESERVED_BYTES, sums->mapped_bytes) ||
+        !is_counted(p, STAT_SEGMENT, sums->segments))
         return "P5: the statistics are those of a walk";
     return NULL;
 }

@@ -334,8 +334,8 @@ use(struct dryi_paged *p, uint32_t block, uint64_t requested)
     b->requested = requested;
     b->has_ticket = false;
     b->known = KNOWN_NOT;
-    tally_taken(p->tallies, small, b->size, requested);
-    if (p->tallies[TALLY_PENDING].current[0] | p->tallies[TALLY_PENDING].current[1])
+    stat_taken(p->stats, small, b->size, requested);
+    if (p->stats[STAT_PENDING].current[0] | p->stats[STAT_PENDING].current[1])
         dryi_paged_note_active(p);
     dryi_paged_tell(p, DRY_ACTION_ALLOC, block, b->addr, requested);
 }

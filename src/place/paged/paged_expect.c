@@ -311,7 +311,7 @@ static enum dry_status
 move_pages(struct dryi_paged *p, const struct needs *needs)
 {
     uint64_t missing = count_missing(p, needs);
-    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES) >> p->page_shift;
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) >> p->page_shift;
     if (missing > p->page_count - live) /* waiting would not help */
         return DRY_ERR_NO_SPACE;
     dryi_paged_wait_all(p);

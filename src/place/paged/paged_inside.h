@@ -24,7 +24,7 @@
 /* --- paged_stats.c ------------------------------------------------------------------------ */
 
 static inline void
-tally_raise(struct tally *t, bool small, uint64_t amount)
+stat_raise(struct paged_stat *t, bool small, uint64_t amount)
 {
     int64_t now = t->current[small] += (int64_t)amount;
     if (now > t->peak[small])
@@ -35,45 +35,45 @@ tally_raise(struct tally *t, bool small, uint64_t amount)
 }
 
 static inline void
-tally_lower(struct tally *t, bool small, uint64_t amount)
+stat_lower(struct paged_stat *t, bool small, uint64_t amount)
 {
     t->current[small] -= (int64_t)amount;
     t->freed[small] += (int64_t)amount;
 }
 
-/* A block of so many bytes is in use for a request, or no more: the first three tallies. */
+/* A block of so many bytes is in use for a request, or no more: the first three statistics. */
 static inline void
-tally_taken(struct tally *t, bool small, uint64_t bytes, uint64_t requested)
+stat_taken(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
 {
-    tally_raise(&t[TALLY_ALLOCATION], small, 1);
-    tally_raise(&t[TALLY_ALLOCATED_BYTES], small, bytes);
-    tally_raise(&t[TALLY_REQUESTED_BYTES], small, requested);
+    stat_raise(&t[STAT_ALLOCATION], small, 1);
+    stat_raise(&t[STAT_ALLOCATED_BYTES], small, bytes);
+    stat_raise(&t[STAT_REQUESTED_BYTES], small, requested);
 }
 
 static inline void
-tally_given(struct tally *t, bool small, uint64_t bytes, uint64_t requested)
+stat_given(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
 {
-    tally_lower(&t[TALLY_ALLOCATION], small, 1);
-    tally_lower(&t[TALLY_ALLOCATED_BYTES], small, bytes);
-    tally_lower(&t[TALLY_REQUESTED_BYTES], small, requested);
+    stat_lower(&t[STAT_ALLOCATION], small, 1);
+    stat_lower(&t[STAT_ALLOCATED_BYTES], small, bytes);
+    stat_lower(&t[STAT_REQUESTED_BYTES], small, requested);
 }
 
 static inline void
-tally_add(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+stat_add(struct dryi_paged *p, enum stat_name name, bool small, uint64_t amount)
 {
-    tally_raise(&p->tallies[name], small, amount);
+    stat_raise(&p->stats[name], small, amount);
 }
 
 static inline void
-tally_sub(struct dryi_paged *p, enum tally_name name, bool small, uint64_t amount)
+stat_sub(struct dryi_paged *p, enum stat_name name, bool small, uint64_t amount)
 {
-    tally_lower(&p->tallies[name], small, amount);
+    stat_lower(&p->stats[name], small, amount);
 }
 
 static inline uint64_t
-tally_all(const struct dryi_paged *p, enum tally_name name)
+stat_all(const struct dryi_paged *p, enum stat_name name)
 {
-    return (uint64_t)(p->tallies[name].current[0] + p->tallies[name].current[1]);
+    return (uint64_t)(p->stats[name].current[0] + p->stats[name].current[1]);
 }
 
 /* An alloc while blocks are pending: the peaks of both together. */
@@ -445,8 +445,8 @@ uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr
 static inline bool
 dryi_paged_is_tight(const struct dryi_paged *p)
 {
-    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
-    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES);
+    uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES);
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES);
     return !DRYI_ABLATED(tight) && p->is_full && p->conf.remap && p->page_bytes > 0 &&
            reserved - live < reserved / TIGHT_SHARE;
 }

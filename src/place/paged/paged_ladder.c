@@ -161,7 +161,7 @@ take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
 static uint64_t
 pending_accepted(const struct dryi_paged *p)
 {
-    uint64_t peak = (uint64_t)p->tallies[TALLY_ALLOCATED_BYTES].all_peak;
+    uint64_t peak = (uint64_t)p->stats[STAT_ALLOCATED_BYTES].all_peak;
     return peak > AHEAD_LEAST ? peak : AHEAD_LEAST;
 }
 
@@ -172,13 +172,13 @@ pending_accepted(const struct dryi_paged *p)
 static bool
 is_in_budget(const struct dryi_paged *p, const struct request *r)
 {
-    uint64_t live = tally_all(p, TALLY_ALLOCATED_BYTES) + r->bytes;
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) + r->bytes;
     uint64_t peak = dryi_paged_active_peak(p);
     uint64_t accepted = live + pending_accepted(p);
     if (peak > accepted && !DRYI_ABLATED(pending_cap))
         peak = accepted;
     uint64_t most = live > peak ? live : peak;
-    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES) + p->page_bytes;
+    uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES) + p->page_bytes;
     return (double)reserved <= p->conf.budget * (double)most ||
            reserved <= most + SPARE_PAGES * p->page_bytes;
 }
@@ -488,7 +488,7 @@ take_held_back(struct dryi_paged *p, const struct request *r)
     unsigned waits = 0;
     if (DRYI_ABLATED(held_back))
         return NONE;
-    while (waits < AHEAD_MAX && tally_all(p, TALLY_PENDING_BYTES) > pending_accepted(p) &&
+    while (waits < AHEAD_MAX && stat_all(p, STAT_PENDING_BYTES) > pending_accepted(p) &&
            dryi_paged_wait_oldest(p, &skipped))
         waits++;
     return waits > 0 ? dryi_paged_take_own(p, r) : NONE;
@@ -533,7 +533,7 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
     /* Beyond the limit there may still be a block from before it was lowered. */
     if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
-        r->bytes > tally_all(p, TALLY_RESERVED_BYTES))
+        r->bytes > stat_all(p, STAT_RESERVED_BYTES))
         return DRY_ERR_NO_SPACE;
     *block = NONE;
     if (r->arena == 0 && dryi_paged_unpark_all(p))

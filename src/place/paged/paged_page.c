@@ -40,7 +40,7 @@ reserve_page(struct dryi_paged *p)
 static bool
 has_room_for(const struct dryi_paged *p, uint64_t bytes)
 {
-    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
+    uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES);
     return reserved <= p->limit_bytes && bytes <= p->limit_bytes - reserved;
 }
 
@@ -48,7 +48,7 @@ has_room_for(const struct dryi_paged *p, uint64_t bytes)
 static void
 note_reserved(struct dryi_paged *p)
 {
-    uint64_t reserved = tally_all(p, TALLY_RESERVED_BYTES);
+    uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES);
     if (p->counters.reserved_peak_bytes < reserved)
         p->counters.reserved_peak_bytes = reserved;
 }
@@ -78,7 +78,7 @@ dryi_paged_page_create(struct dryi_paged *p)
     p->page_count++;
     p->counters.pages_created++;
     p->device_allocs++;
-    tally_add(p, TALLY_RESERVED_BYTES, false, p->page_bytes);
+    stat_add(p, STAT_RESERVED_BYTES, false, p->page_bytes);
     note_reserved(p);
     return DRY_OK;
 }
@@ -96,7 +96,7 @@ dryi_paged_page_release(struct dryi_paged *p)
     p->page_count--;
     p->counters.pages_released++;
     p->device_frees++;
-    tally_sub(p, TALLY_RESERVED_BYTES, false, p->page_bytes);
+    stat_sub(p, STAT_RESERVED_BYTES, false, p->page_bytes);
 }
 
 static void
@@ -113,8 +113,8 @@ count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
     count_for_pool(p, arena, mapped ? (int64_t)bytes : -(int64_t)bytes);
     if (!arena_is_small(arena))
         return;
-    tally_sub(p, TALLY_RESERVED_BYTES, mapped ? false : true, bytes);
-    tally_add(p, TALLY_RESERVED_BYTES, mapped, bytes);
+    stat_sub(p, STAT_RESERVED_BYTES, mapped ? false : true, bytes);
+    stat_add(p, STAT_RESERVED_BYTES, mapped, bytes);
 }
 
 enum dry_status
@@ -318,9 +318,9 @@ dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
         return status;
     link_segment(p, slot, arena, segment);
     p->device_allocs++;
-    tally_add(p, TALLY_RESERVED_BYTES, arena_is_small(arena), size);
+    stat_add(p, STAT_RESERVED_BYTES, arena_is_small(arena), size);
     count_for_pool(p, arena, (int64_t)size);
-    tally_add(p, TALLY_SEGMENT, arena_is_small(arena), 1);
+    stat_add(p, STAT_SEGMENT, arena_is_small(arena), 1);
     note_reserved(p);
     uint32_t block = dryi_paged_block_make(p, list, slot, NONE, segment.addr, size);
     p->blocks[block].state = BLOCK_FREE;
@@ -346,9 +346,9 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
         dryi_paged_tell(p, DRY_ACTION_SEGMENT_FREE, s->first_block, s->addr, s->size);
         p->device.ops->free(p->device.self, s->addr, s->size);
         p->device_frees++;
-        tally_sub(p, TALLY_RESERVED_BYTES, small, s->size);
+        stat_sub(p, STAT_RESERVED_BYTES, small, s->size);
         count_for_pool(p, s->arena, -(int64_t)s->size);
-        tally_sub(p, TALLY_SEGMENT, small, 1);
+        stat_sub(p, STAT_SEGMENT, small, 1);
     }
     dryi_paged_list_remove(p, s->first_block);
     dryi_paged_block_drop(p, s->first_block);

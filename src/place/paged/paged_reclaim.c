@@ -443,7 +443,7 @@ dryi_paged_gather(struct dryi_paged *p)
 {
     uint64_t cost = (uint64_t)(p->block_count - p->dead.count) + p->stream_count;
     if (DRYI_ABLATED(gather) || p->requests - p->gathered_request < cost / GATHER_SHARE ||
-        (double)tally_all(p, TALLY_RESERVED_BYTES) <
+        (double)stat_all(p, STAT_RESERVED_BYTES) <
             GATHER_FACTOR * (double)dryi_paged_active_peak(p))
         return false;
     p->gathered_request = p->requests;
@@ -456,23 +456,23 @@ enum dry_status
 dryi_paged_trim(void *self, uint64_t target)
 {
     struct dryi_paged *p = self;
-    if (tally_all(p, TALLY_RESERVED_BYTES) <= target || p->capture_count > 0)
+    if (stat_all(p, STAT_RESERVED_BYTES) <= target || p->capture_count > 0)
         return DRY_OK;
     dryi_paged_wait_all(p);
     dryi_paged_sweep(p);
     enum dry_status status = DRY_OK;
     if (p->page_bytes > 0) {
-        uint64_t excess = tally_all(p, TALLY_RESERVED_BYTES) - target;
+        uint64_t excess = stat_all(p, STAT_RESERVED_BYTES) - target;
         uint64_t want = (excess + p->page_mask) >> p->page_shift;
         struct reclaim reclaim = {.want = want, .effort = RECLAIM_ALL, .asked = NONE};
         status = reclaim_pages(p, &reclaim);
-        while (p->stock_count > 0 && tally_all(p, TALLY_RESERVED_BYTES) > target)
+        while (p->stock_count > 0 && stat_all(p, STAT_RESERVED_BYTES) > target)
             dryi_paged_page_release(p);
     }
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (p->segments[i].live && is_empty_segment(p, &p->segments[i]) &&
             dryi_paged_gives_pages(p, p->segments[i].arena, false) &&
-            (target == 0 || tally_all(p, TALLY_RESERVED_BYTES) > target))
+            (target == 0 || stat_all(p, STAT_RESERVED_BYTES) > target))
             dryi_paged_segment_return(p, i);
     }
     forget_pools(p);

@@ -181,14 +181,14 @@ struct use {
     uint32_t older, newer; /* of all streams */
 };
 
-struct tally {
+struct paged_stat {
     int64_t current[2], peak[2], freed[2]; /* [0] large, [1] small */
     int64_t all_peak;
     int64_t base[2]; /* taken off what was allocated: reset_stats */
 };
 
-/* The first of tally_name: what a stream cache counts itself while it is used beside the place. */
-#define BOOK_COUNT 3
+/* The first of stat_name: what a stream cache counts itself while it is used beside the place. */
+#define LOCAL_STATS 3
 
 struct dryi_cache {
     struct dryi_paged *place;
@@ -199,20 +199,20 @@ struct dryi_cache {
     /* While shared, since the last balance: what has changed, and the highest it was. */
     bool is_used;
     uint64_t requests;
-    struct tally books[BOOK_COUNT];
+    struct paged_stat local[LOCAL_STATS];
     char apart[DRYI_APART]; /* no line of the cache holds two */
 };
 
-enum tally_name {
-    TALLY_ALLOCATION, /* the first three are those of a book, in this order */
-    TALLY_ALLOCATED_BYTES,
-    TALLY_REQUESTED_BYTES,
-    TALLY_PENDING, /* active is what is allocated, and this */
-    TALLY_PENDING_BYTES,
-    TALLY_RESERVED_BYTES,
-    TALLY_SEGMENT,
+enum stat_name {
+    STAT_ALLOCATION, /* the first three are those of a local statistic, in this order */
+    STAT_ALLOCATED_BYTES,
+    STAT_REQUESTED_BYTES,
+    STAT_PENDING, /* active is what is allocated, and this */
+    STAT_PENDING_BYTES,
+    STAT_RESERVED_BYTES,
+    STAT_SEGMENT,
 };
-#define TALLY_COUNT 7
+#define STAT_COUNT 7
 
 /* Peaks of what is allocated or pending, at moments when something was pending. */
 struct active_peak {
@@ -279,7 +279,7 @@ struct dryi_paged {
     struct finder finder;
     bool is_shared; /* several stream caches are used at once */
     int64_t
-        book_max; /* bytes that one may have taken, more than it put, until a balance */
+        local_max; /* bytes that one may have taken, more than it put, until a balance */
     char apart[DRYI_APART];
 
     uint64_t limit_bytes;
@@ -356,7 +356,7 @@ struct dryi_paged {
     uint32_t oldest_use, newest_use; /* of those under way */
     struct dryi_map recorded;        /* block and stream -> use, of blocks in use */
     uint32_t first_held, last_held;  /* frees held back by captures, by bin_next */
-    struct tally tallies[TALLY_COUNT];
+    struct paged_stat stats[STAT_COUNT];
     struct dryi_place_figures figures;  /* of pools, and of those that are gone */
     struct active_peak active_peaks[2]; /* blocks, bytes */
     int64_t device_allocs, device_frees, retries, ooms, syncs;

@@ -45,10 +45,10 @@ raise_peak(int64_t *peak, int64_t value)
 void
 dryi_paged_note_active(struct dryi_paged *p)
 {
-    static const enum tally_name parts[2][2] = {
-        {TALLY_ALLOCATION, TALLY_PENDING}, {TALLY_ALLOCATED_BYTES, TALLY_PENDING_BYTES}};
+    static const enum stat_name parts[2][2] = {
+        {STAT_ALLOCATION, STAT_PENDING}, {STAT_ALLOCATED_BYTES, STAT_PENDING_BYTES}};
     for (int i = 0; i < 2; i++) {
-        const struct tally *a = &p->tallies[parts[i][0]], *b = &p->tallies[parts[i][1]];
+        const struct paged_stat *a = &p->stats[parts[i][0]], *b = &p->stats[parts[i][1]];
         int64_t large = a->current[0] + b->current[0];
         int64_t small = a->current[1] + b->current[1];
         raise_peak(&p->active_peaks[i].peak[0], large);
@@ -60,15 +60,15 @@ dryi_paged_note_active(struct dryi_paged *p)
 uint64_t
 dryi_paged_active_peak(const struct dryi_paged *p)
 {
-    int64_t peak = p->tallies[TALLY_ALLOCATED_BYTES].all_peak;
+    int64_t peak = p->stats[STAT_ALLOCATED_BYTES].all_peak;
     raise_peak(&peak, p->active_peaks[1].all_peak);
     return (uint64_t)peak;
 }
 
 static struct dry_stat_array
-stat_of(const struct dryi_paged *p, enum tally_name name)
+stat_of(const struct dryi_paged *p, enum stat_name name)
 {
-    const struct tally *t = &p->tallies[name];
+    const struct paged_stat *t = &p->stats[name];
     struct dry_stat parts[2];
     for (int i = 0; i < 2; i++)
         parts[i] =
@@ -94,7 +94,7 @@ add_pending(struct dry_stat *stat, const struct dry_stat *pending, int64_t peak)
 }
 
 static struct dry_stat_array
-active_of(const struct dryi_paged *p, enum tally_name allocated, enum tally_name pending,
+active_of(const struct dryi_paged *p, enum stat_name allocated, enum stat_name pending,
           const struct active_peak *peak)
 {
     struct dry_stat_array sum = stat_of(p, allocated), more = stat_of(p, pending);
@@ -109,14 +109,14 @@ dryi_paged_get_stats(const void *self, struct dry_stats *stats)
 {
     const struct dryi_paged *p = self;
     *stats = (struct dry_stats){
-        .allocation = stat_of(p, TALLY_ALLOCATION),
-        .segment = stat_of(p, TALLY_SEGMENT),
-        .active = active_of(p, TALLY_ALLOCATION, TALLY_PENDING, &p->active_peaks[0]),
-        .allocated_bytes = stat_of(p, TALLY_ALLOCATED_BYTES),
-        .reserved_bytes = stat_of(p, TALLY_RESERVED_BYTES),
+        .allocation = stat_of(p, STAT_ALLOCATION),
+        .segment = stat_of(p, STAT_SEGMENT),
+        .active = active_of(p, STAT_ALLOCATION, STAT_PENDING, &p->active_peaks[0]),
+        .allocated_bytes = stat_of(p, STAT_ALLOCATED_BYTES),
+        .reserved_bytes = stat_of(p, STAT_RESERVED_BYTES),
         .active_bytes =
-            active_of(p, TALLY_ALLOCATED_BYTES, TALLY_PENDING_BYTES, &p->active_peaks[1]),
-        .requested_bytes = stat_of(p, TALLY_REQUESTED_BYTES),
+            active_of(p, STAT_ALLOCATED_BYTES, STAT_PENDING_BYTES, &p->active_peaks[1]),
+        .requested_bytes = stat_of(p, STAT_REQUESTED_BYTES),
         .max_split_size = -1,
         .num_alloc_retries = p->retries,
         .num_device_alloc = p->device_allocs,
@@ -136,8 +136,8 @@ dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters)
 static void
 reset_peaks(struct dryi_paged *p)
 {
-    for (int i = 0; i < TALLY_COUNT; i++) {
-        struct tally *t = &p->tallies[i];
+    for (int i = 0; i < STAT_COUNT; i++) {
+        struct paged_stat *t = &p->stats[i];
         t->peak[0] = t->current[0];
         t->peak[1] = t->current[1];
         t->all_peak = t->current[0] + t->current[1];
@@ -155,8 +155,8 @@ dryi_paged_reset_stats(void *self, bool peaks, bool accumulated)
         reset_peaks(p);
     if (!accumulated)
         return;
-    for (int i = 0; i < TALLY_COUNT; i++) {
-        struct tally *t = &p->tallies[i];
+    for (int i = 0; i < STAT_COUNT; i++) {
+        struct paged_stat *t = &p->stats[i];
         for (int k = 0; k < 2; k++) {
             t->base[k] = t->current[k];
             t->freed[k] = 0;

@@ -183,7 +183,7 @@ static inline void
 end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    tally_sub(p, TALLY_REQUESTED_BYTES, s->is_small, b->requested);
+    stat_sub(p, STAT_REQUESTED_BYTES, s->is_small, b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
     b->uses = NONE;
     if (b->has_ticket)
@@ -213,8 +213,8 @@ complete(struct dryi_paged *p, uint32_t block)
     const struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
     bool small = arena_is_small(s->arena);
-    tally_sub(p, TALLY_PENDING, small, 1);
-    tally_sub(p, TALLY_PENDING_BYTES, small, b->size);
+    stat_sub(p, STAT_PENDING, small, 1);
+    stat_sub(p, STAT_PENDING_BYTES, small, b->size);
     end_use(p, s, block);
     make_free(p, s,
               block); /* somebody may have waited for it, who is not its successor */
@@ -281,8 +281,8 @@ note_free(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     struct block *b = &p->blocks[block];
     struct stream *stream = &p->streams[s->stream];
     b->epoch = stream->freed = stream->epoch;
-    tally_sub(p, TALLY_ALLOCATION, s->is_small, 1);
-    tally_sub(p, TALLY_ALLOCATED_BYTES, s->is_small, b->size);
+    stat_sub(p, STAT_ALLOCATION, s->is_small, 1);
+    stat_sub(p, STAT_ALLOCATED_BYTES, s->is_small, b->size);
     dryi_paged_tell(p, DRY_ACTION_FREE_REQUESTED, block, b->addr, b->requested);
 }
 
@@ -316,8 +316,8 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     if (status != DRY_OK)
         return status;
     note_free(p, s, block);
-    tally_add(p, TALLY_PENDING, s->is_small, 1);
-    tally_add(p, TALLY_PENDING_BYTES, s->is_small, b->size);
+    stat_add(p, STAT_PENDING, s->is_small, 1);
+    stat_add(p, STAT_PENDING_BYTES, s->is_small, b->size);
     b->state = BLOCK_PENDING;
     b->known = KNOWN_NOT;
     if (is_held)
