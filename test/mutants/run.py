@@ -306,13 +306,13 @@ MUTANTS = {
         "test_gone", "what_a_stream_knew_goes_with_it"),
     "record_of_a_busy_stream": (
         "paged_gone.c",
-        "s->uses > 0 || s->freed > s->done",
+        "s->uses > 0 || s->freed > s->completed",
         "s->uses > 0",
         "prop_paged", "paged_keeps_the_contract"),
     "record_with_uses": (
         "paged_gone.c",
-        "s->uses > 0 || s->freed > s->done",
-        "s->freed > s->done",
+        "s->uses > 0 || s->freed > s->completed",
+        "s->freed > s->completed",
         "prop_paged", "paged_keeps_the_contract"),
     "record_with_blocks": (
         "paged_gone.c",
@@ -381,7 +381,7 @@ MUTANTS = {
         "test_pool", "nothing_is_unmapped_where_the_device_does_not_wait"),
     "early_unmap": (
         "paged_reclaim.c",
-        "    if (dryi_paged_is_over(p, b))\n        return true;\n",
+        "    if (dryi_paged_is_complete(p, b))\n        return true;\n",
         "    if (b->size > 0)\n        return true;\n",
         "prop_paged", "paged_keeps_the_contract"),
     "lost_coalesce": (
@@ -476,12 +476,12 @@ MUTANTS = {
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "over_behind_a_fence": (
         "paged_divider.c",
-        "        merge_over(p, at);\n",
+        "        merge_across(p, at);\n",
         "",
         "test_paged_cache", "what_is_over_is_merged_before_pages_are_asked_for"),
     "merged_though_not_over": (
         "paged_divider.c",
-        "(!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev]))",
+        "(!is_next_complete && !dryi_paged_is_complete(p, &p->blocks[prev]))",
         "false",
         "test_paged_cache", "what_is_over_is_merged_before_pages_are_asked_for"),
     "fence_absorbed": (

@@ -27,7 +27,7 @@
  *   4  from another stream's free list, where the order is known, then where an event has passed
  *   5  by mapping pages under a hole, chosen to need the fewest: free pages of ours first, then
  *      new ones while reserved bytes stay under budget x peak of live bytes, then pages from
- *      under free blocks whose uses are over, the largest first
+ *      under free blocks whose uses are complete, the largest first
  *   6  where more is pending than ever was allocated (and than 256 MiB), the host waits for the
  *      oldest events; where reserved is 1.75 times what ever was active, now and then all that
  *      streams hold is gathered. From another stream with a wait put in; then pages from under
@@ -54,7 +54,7 @@
  * own until then, for a graph may replay what it recorded, but for USE_ON_OOM pools without
  * NO_REMAP, whose free pages may go to prevent an OOM. While only one stream is ever seen there
  * are no events until pages have to be moved; then one event serves all that was freed before.
- * A block of another free list is merged with a neighbour once its uses are over; while threads share
+ * A block of another free list is merged with a neighbour once its uses are complete; while threads share
  * the stream caches, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a divider comes to lie then, so that each can cut and merge up to there without
  * the others (paged_divider.c). The record of a stream of which nothing is left is the next new

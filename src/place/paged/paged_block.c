@@ -158,7 +158,7 @@ dryi_paged_block_merge(struct dryi_paged *p, uint32_t block)
 }
 
 /*
- * Before a capture ends, nothing that its streams free meanwhile is over: what is stays apart, and
+ * Before a capture ends, nothing that its streams free meanwhile is complete: what is stays apart, and
  * may be another stream's, if there is any here.
  */
 static bool
@@ -166,11 +166,11 @@ waits_for_capture(const struct dryi_paged *p, const struct block *b)
 {
     const struct free_list *s = p->lists[b->list];
     return p->capture_count > 0 && (s->prev != NONE || s->next != NONE) &&
-           !dryi_paged_is_over(p, b) && dryi_paged_is_captured(p, s->stream);
+           !dryi_paged_is_complete(p, b) && dryi_paged_is_captured(p, s->stream);
 }
 
 /*
- * As may_merge, of blocks of two free lists: only when all uses of the other one are over, for its
+ * As may_merge, of blocks of two free lists: only when all uses of the other one are complete, for its
  * epoch means nothing on ours. While others are at their stream caches theirs is not ours to look at.
  */
 DRYI_ASIDE static bool
@@ -185,7 +185,8 @@ may_merge_foreign(const struct dryi_paged *p, const struct block *b,
     if (kind == FREE_HOLES ||
         (kind == FREE_STREAM && (p->is_beside || !p->conf.reuse_passed)))
         return false;
-    return o->state == b->state && (kind == FREE_SHARED || dryi_paged_is_over(p, o)) &&
+    return o->state == b->state &&
+           (kind == FREE_SHARED || dryi_paged_is_complete(p, o)) &&
            !waits_for_capture(p, b);
 }
 
@@ -201,9 +202,9 @@ may_merge(const struct dryi_paged *p, const struct block *b, uint32_t other)
     return o->state == b->state;
 }
 
-/* Off its free list; an epoch of another stream is over. */
+/* Off its free list; an epoch of another stream is complete. */
 static void
-take_over(struct dryi_paged *p, const struct block *b, uint32_t other)
+take_in(struct dryi_paged *p, const struct block *b, uint32_t other)
 {
     dryi_paged_list_remove(p, other);
     if (p->blocks[other].list != b->list)
@@ -273,12 +274,12 @@ coalesce_all(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     while (may_merge(p, b, b->next)) {
-        take_over(p, b, b->next);
+        take_in(p, b, b->next);
         dryi_paged_block_merge(p, block);
     }
     while (may_merge(p, b, b->prev)) {
         uint32_t before = b->prev;
-        take_over(p, b, before);
+        take_in(p, b, before);
         dryi_paged_block_assign(p, before, b->list);
         dryi_paged_block_merge(p, before);
         block = before;

@@ -254,7 +254,7 @@ check_streams(const struct dryi_paged *p)
     uint32_t waiting = 0, uses = 0, dead = 0, orders = 0;
     for (uint32_t i = 0; i < p->stream_count; i++) {
         const struct stream *s = &p->streams[i];
-        uint64_t epoch = s->done;
+        uint64_t epoch = s->completed;
         uses += s->uses;
         for (uint32_t o = s->orders; o != NONE; o = p->orders[o].next, orders++) {
             if (p->orders[o].epoch >= p->streams[p->orders[o].on].epoch)

@@ -87,7 +87,7 @@ want_wait(const struct restore *r, uint32_t block, uint32_t list)
     const struct dryi_paged *p = r->p;
     const struct block *b = &p->blocks[block];
     bool is_used = b->state == BLOCK_USED;
-    if (b->list == list || (!is_used && dryi_paged_is_over(p, b)))
+    if (b->list == list || (!is_used && dryi_paged_is_complete(p, b)))
         return DRY_OK;
     uint32_t stream = p->lists[b->list]->stream;
     if (dryi_paged_is_captured(p, stream) || (!is_used && r->waits[stream] == WAITED))

@@ -118,16 +118,16 @@ dryi_paged_dividers_drop(struct dryi_paged *p)
 
 /* What is on both sides of it is free, and one of the streams may have the other's. */
 static void
-merge_over(struct dryi_paged *p, uint32_t divider)
+merge_across(struct dryi_paged *p, uint32_t divider)
 {
     uint32_t prev = p->blocks[divider].prev, next = p->blocks[divider].next;
     if (p->blocks[prev].state != BLOCK_FREE || p->blocks[next].state != BLOCK_FREE)
         return;
-    bool is_next_over = dryi_paged_is_over(p, &p->blocks[next]);
+    bool is_next_complete = dryi_paged_is_complete(p, &p->blocks[next]);
     if (!p->conf.reuse_passed ||
-        (!is_next_over && !dryi_paged_is_over(p, &p->blocks[prev])))
+        (!is_next_complete && !dryi_paged_is_complete(p, &p->blocks[prev])))
         return;
-    uint32_t block = is_next_over ? prev : next;
+    uint32_t block = is_next_complete ? prev : next;
     dryi_paged_divider_drop(p, divider);
     dryi_paged_list_remove(p, block);
     dryi_paged_block_coalesce(p, block);
@@ -143,7 +143,7 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
     for (uint32_t at = p->first_divider, next;
          at != NONE && p->blocks[at].state == BLOCK_DIVIDER; at = next) {
         next = p->blocks[at].bin_next;
-        merge_over(p, at);
+        merge_across(p, at);
     }
 }
 

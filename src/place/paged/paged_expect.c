@@ -216,7 +216,7 @@ last_block(const struct dryi_paged *p, const struct segment *segment)
 static bool
 is_spare(const struct dryi_paged *p, const struct block *b)
 {
-    return b->state == BLOCK_FREE && dryi_paged_is_over(p, b);
+    return b->state == BLOCK_FREE && dryi_paged_is_complete(p, b);
 }
 
 /*
@@ -458,7 +458,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
     for (uint32_t i = 0; i < range->stream_count; i++) {
         uint32_t on = range->streams[i];
         dryi_paged_observe(p, on);
-        if (range->epochs[i] <= p->streams[on].done && p->conf.reuse_passed) {
+        if (range->epochs[i] <= p->streams[on].completed && p->conf.reuse_passed) {
             p->counters.reused_passed++;
             continue;
         }

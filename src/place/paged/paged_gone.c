@@ -62,7 +62,7 @@ may_be_left(struct dryi_paged *p, uint32_t stream)
     return !was_asked && !s->has_cache && stream != p->last_stream;
 }
 
-/* Nothing waits for it, and what it has freed is over but for an event that says so. */
+/* Nothing waits for it, and what it has freed is complete but for an event that says so. */
 static bool
 wants_event(const struct stream *s)
 {
@@ -76,7 +76,7 @@ is_over(struct dryi_paged *p, uint32_t stream, struct look *look)
     dryi_paged_observe(p, stream);
     const struct stream *s = &p->streams[stream];
     look->unmarked += wants_event(s);
-    if (s->uses > 0 || s->freed > s->done)
+    if (s->uses > 0 || s->freed > s->completed)
         return false;
     for (uint32_t at = s->lists; at != NONE; at = p->lists[at]->next_of_stream) {
         if (!spend(look, 1) || !empty_list(p, p->lists[at], look))
@@ -97,11 +97,11 @@ find_left(struct dryi_paged *p, struct look *look)
     return NONE;
 }
 
-/* The device was waited for: all that the stream has freed is over. */
+/* The device was waited for: all that the stream has freed is complete. */
 static void
 end_epoch(struct stream *s)
 {
-    s->done = s->marked = s->epoch++;
+    s->completed = s->marked = s->epoch++;
 }
 
 /*

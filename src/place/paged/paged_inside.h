@@ -425,7 +425,7 @@ enum search_kind {
 /*
  * The cheapest spot for the request, its block NONE: there is none. Of all spots it is one that
  * has its pages if any has: those that are counted are in stock, new ones, or under other blocks
- * that are over. MEMORY: of all of them.
+ * that are complete. MEMORY: of all of them.
  */
 enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request *r,
                                      enum search_kind kind, struct spot *spot);
@@ -655,12 +655,12 @@ enum dry_status dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on
 
 bool dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream);
 /* Is every use of this free block over, as far as we have seen? */
-bool dryi_paged_is_over(const struct dryi_paged *p, const struct block *b);
+bool dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b);
 /* An event behind everything on the stream so far. */
 enum dry_status dryi_paged_mark(struct dryi_paged *p, uint32_t stream);
 /* Ask the device how far the stream is. */
 void dryi_paged_observe(struct dryi_paged *p, uint32_t stream);
-/* Wait until `epoch` of the stream is over; it has an event. SYSTEM: it may not be. */
+/* Wait until `epoch` of the stream is complete; it has an event. SYSTEM: it may not be. */
 enum dry_status dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch);
 /*
  * Wait for the oldest event of a stream that is not captured; false: none is under way, or the
@@ -682,13 +682,13 @@ void dryi_paged_stream_progressed(void *self, uint64_t stream);
 
 /* --- paged_reclaim.c ---------------------------------------------------------------------- */
 
-/* Everything freed so far is over; what has no event stays where it is. */
+/* Everything freed so far is complete; what has no event stays where it is. */
 void dryi_paged_wait_all(struct dryi_paged *p);
-/* Free blocks whose uses are over belong to everybody, and merge. */
+/* Free blocks whose uses are complete belong to everybody, and merge. */
 void dryi_paged_sweep(struct dryi_paged *p);
 /* Whose pages are taken, and how far it is looked for them. */
 enum reclaim_effort {
-    RECLAIM_COMPLETE, /* from under some of the blocks whose uses are over */
+    RECLAIM_COMPLETE, /* from under some of the blocks whose uses are complete */
     RECLAIM_WAIT,     /* or that can be waited for */
     RECLAIM_ALL,      /* from under all of those */
     RECLAIM_ON_OOM,   /* and from pools that give theirs before an OOM */
@@ -709,7 +709,7 @@ enum dry_status dryi_paged_empty_cache(void *self, struct dryi_pool_id id);
 enum dry_status dryi_paged_trim(void *self, uint64_t target);
 /*
  * The device has no addresses left: those go back under which nothing lies, in whatever pool, and
- * before a part of what lies under those of pools that nobody uses; `oom`, and all that is over is
+ * before a part of what lies under those of pools that nobody uses; `oom`, and all that is complete is
  * everybody's: all segments without a block in use. false: there are none.
  */
 bool dryi_paged_return_addresses(struct dryi_paged *p, bool oom);

@@ -49,7 +49,7 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 
 /*
  * From another stream's free list: what was freed up to the epoch behind which our stream is
- * ordered, or up to the last that is over.
+ * ordered, or up to the last that is complete.
  */
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
@@ -62,7 +62,7 @@ take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
         if (!ordered && p->streams[s->stream].first_use != NONE)
             dryi_paged_observe(p, s->stream);
         uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
-                                 : p->streams[s->stream].done;
+                                 : p->streams[s->stream].completed;
         if (ordered && epoch == 0)
             continue; /* our stream comes behind nothing of that one */
         uint32_t found = dryi_paged_list_find_old(p, s, r->bytes, epoch);
@@ -106,7 +106,7 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
     const struct stream *s = &p->streams[on];
     uint32_t use = s->first_use;
     if (use == NONE)
-        return DRY_OK; /* it is over */
+        return DRY_OK; /* it is complete */
     for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
         use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
     if (!dryi_paged_learn(p, stream, on, 0))
@@ -185,11 +185,11 @@ is_in_budget(const struct dryi_paged *p, const struct request *r)
 
 /* How far a request goes for its pages. */
 enum rung {
-    RUNG_TIGHT,  /* those of blocks whose uses are over, where memory is short */
-    RUNG_BUDGET, /* new ones under the budget, and those of blocks whose uses are over */
-    RUNG_WAIT,   /* those that can be waited for, and new ones beyond the budget */
-    RUNG_ALL,    /* all there are */
-    RUNG_LAST,   /* and those of pools that give theirs before an OOM */
+    RUNG_TIGHT, /* those of blocks whose uses are complete, where memory is short */
+    RUNG_BUDGET, /* new ones under the budget, and those of blocks whose uses are complete */
+    RUNG_WAIT, /* those that can be waited for, and new ones beyond the budget */
+    RUNG_ALL,  /* all there are */
+    RUNG_LAST, /* and those of pools that give theirs before an OOM */
 };
 
 /* New ones; NO_SPACE is no failure yet. */
@@ -469,7 +469,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
         block = dryi_paged_take_own(p, r);
     if (block == NONE)
         block = take_passed(p, r);
-    /* What a captured stream freed stays beside what is over: this is what may be both. */
+    /* What a captured stream freed stays beside what is complete: this is what may be both. */
     if (block == NONE && dryi_paged_is_captured(p, r->stream))
         block = take_joined(p, r, SEARCH_JOINED);
     return block;
@@ -479,7 +479,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
 
 /*
  * Too much is pending, and the request is beyond the budget: the host is held back until the
- * oldest events are over.
+ * oldest events are complete.
  */
 static uint32_t
 take_held_back(struct dryi_paged *p, const struct request *r)

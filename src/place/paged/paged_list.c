@@ -299,7 +299,7 @@ dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list, const struct blo
     const struct free_list *own = p->lists[list], *s = p->lists[b->list];
     if (s->kind != FREE_STREAM)
         return s->kind == FREE_SHARED;
-    if (dryi_paged_is_over(p, b) && p->conf.reuse_passed)
+    if (dryi_paged_is_complete(p, b) && p->conf.reuse_passed)
         return true;
     return own->kind == FREE_STREAM && p->conf.reuse_ordered &&
            b->epoch <= dryi_paged_known_epoch(p, own->stream, s->stream);

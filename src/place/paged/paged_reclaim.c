@@ -15,7 +15,7 @@ sweep_segment(struct dryi_paged *p, const struct segment *segment)
     uint32_t shared = p->arenas[segment->arena].shared;
     for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
-        if (b->state != BLOCK_FREE || b->list == shared || !dryi_paged_is_over(p, b))
+        if (b->state != BLOCK_FREE || b->list == shared || !dryi_paged_is_complete(p, b))
             continue;
         dryi_paged_block_move(p, at, shared, 0);
         at = dryi_paged_block_coalesce(p, at);
@@ -84,13 +84,14 @@ pages_of(const struct dryi_paged *p, const struct block *b, const struct reclaim
     return *hi > *lo;
 }
 
-/* Its uses are over, or are now that they were waited for; *changed: lists have. */
+/* Its uses are complete, or are now that they were waited for; *changed: lists have. */
 static bool
-make_over(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim, bool *changed)
+complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
+              bool *changed)
 {
     const struct block *b = &p->blocks[block];
     const struct free_list *s = p->lists[b->list];
-    if (dryi_paged_is_over(p, b))
+    if (dryi_paged_is_complete(p, b))
         return true;
     if (dryi_paged_is_captured(p, s->stream) ||
         (!is_waiting(reclaim) && reclaim->asked == s->stream))
@@ -99,7 +100,7 @@ make_over(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim, bool *c
         return false;
     reclaim->asked = s->stream;
     reclaim->asks++;
-    uint64_t done = p->streams[s->stream].done;
+    uint64_t done = p->streams[s->stream].completed;
     if (b->epoch > p->streams[s->stream].marked &&
         dryi_paged_mark(p, s->stream) != DRY_OK)
         return false;
@@ -107,7 +108,7 @@ make_over(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim, bool *c
         dryi_paged_wait(p, s->stream, b->epoch);
     else
         dryi_paged_observe(p, s->stream);
-    *changed = p->streams[s->stream].done != done;
+    *changed = p->streams[s->stream].completed != done;
     return false; /* looked at again, if so */
 }
 
@@ -147,7 +148,7 @@ reclaim_from_list(struct dryi_paged *p, uint32_t list, struct reclaim *reclaim)
             uint64_t lo, hi;
             enum dry_status status = DRY_OK;
             if (pages_of(p, &p->blocks[at], reclaim, &lo, &hi) &&
-                make_over(p, at, reclaim, &changed))
+                complete_uses(p, at, reclaim, &changed))
                 status = unmap_some(p, at, lo, hi, reclaim->want - p->stock_count);
             if (status != DRY_OK)
                 return status;
@@ -254,7 +255,7 @@ is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
     if (!segment->live || b->next != NONE)
         return false;
     return b->state == BLOCK_HOLE ||
-           (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_over(p, b));
+           (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_complete(p, b));
 }
 
 bool
@@ -360,7 +361,7 @@ is_free_segment(const struct dryi_paged *p, const struct segment *segment)
     for (uint32_t at = segment->first_block; at != NONE; at = p->blocks[at].next) {
         const struct block *b = &p->blocks[at];
         if (b->state != BLOCK_HOLE &&
-            (b->state != BLOCK_FREE || !dryi_paged_is_over(p, b)))
+            (b->state != BLOCK_FREE || !dryi_paged_is_complete(p, b)))
             return false;
     }
     return true;

@@ -81,7 +81,7 @@ static bool
 is_movable(const struct search *search, const struct block *b)
 {
     const struct dryi_paged *p = search->p;
-    if (!search->gives || dryi_paged_is_over(p, b))
+    if (!search->gives || dryi_paged_is_complete(p, b))
         return search->gives;
     return search->kind < SEARCH_ALL &&
            !dryi_paged_is_captured(p, p->lists[b->list]->stream);

@@ -157,12 +157,12 @@ struct stream {
     uint64_t epoch;               /* of frees from now on; from 1 */
     uint64_t freed;               /* the last epoch in which anything was freed */
     uint64_t marked;              /* the last epoch that has an event */
-    uint64_t done;                /* the last epoch that is over */
+    uint64_t completed;           /* the last epoch that is complete */
     uint32_t first_use, last_use; /* events under way, oldest first */
     uint32_t uses;                /* those, and what is recorded for blocks in use */
     uint32_t lists;               /* a list; NONE: none */
     uint32_t orders;              /* what it knows of others, a list */
-    bool is_busy, may_be_done;
+    bool is_busy, may_be_complete;
     bool was_asked; /* for anything, since paged_gone.c looked at it last */
     bool has_cache;
 };

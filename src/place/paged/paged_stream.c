@@ -4,7 +4,7 @@
  * Streams, epochs, events.
  *
  * A free block belongs to the epoch of its stream in which it was freed. An event ends an
- * epoch: when it has passed, everything freed in that epoch and before is over, so one event
+ * epoch: when it has passed, everything freed in that epoch and before is complete, so one event
  * serves any number of frees, and as long as nobody but the stream itself wants the memory
  * there is none at all.
  */
@@ -26,10 +26,10 @@ dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
 }
 
 bool
-dryi_paged_is_over(const struct dryi_paged *p, const struct block *b)
+dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b)
 {
     const struct free_list *s = p->lists[b->list];
-    return s->kind != FREE_STREAM || b->epoch <= p->streams[s->stream].done;
+    return s->kind != FREE_STREAM || b->epoch <= p->streams[s->stream].completed;
 }
 
 /* --- uses --------------------------------------------------------------------------------- */
@@ -369,8 +369,8 @@ finish_first_use(struct dryi_paged *p, uint32_t stream)
     s->first_use = u.next;
     if (u.next == NONE)
         s->last_use = NONE;
-    if (s->done < u.epoch)
-        s->done = u.epoch;
+    if (s->completed < u.epoch)
+        s->completed = u.epoch;
     unlink_use(p, &u);
     p->device.ops->event_destroy(p->device.self, u.event);
     drop_use(p, use);
@@ -408,7 +408,7 @@ enum dry_status
 dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
 {
     const struct stream *s = &p->streams[stream];
-    while (s->done < epoch && s->first_use != NONE) {
+    while (s->completed < epoch && s->first_use != NONE) {
         p->counters.driver_calls++;
         enum dry_status status =
             p->device.ops->event_wait(p->device.self, p->uses[s->first_use].event);
@@ -462,7 +462,7 @@ dryi_paged_process(struct dryi_paged *p, uint32_t count, uint32_t most)
     }
     while (p->progressed_count > 0) {
         uint32_t stream = p->progressed[--p->progressed_count];
-        p->streams[stream].may_be_done = false;
+        p->streams[stream].may_be_complete = false;
         dryi_paged_observe(p, stream);
     }
 }
@@ -472,8 +472,8 @@ dryi_paged_stream_progressed(void *self, uint64_t stream)
 {
     struct dryi_paged *p = self;
     const uint32_t *index = dryi_map_find(&p->stream_ids, stream);
-    if (!index || p->streams[*index].may_be_done)
+    if (!index || p->streams[*index].may_be_complete)
         return;
-    p->streams[*index].may_be_done = true;
+    p->streams[*index].may_be_complete = true;
     p->progressed[p->progressed_count++] = *index; /* one place a stream was reserved */
 }

@@ -92,7 +92,7 @@ is_part(const struct dryi_paged *p, const struct request *r, enum search_kind ki
 static bool
 is_counted(const struct dryi_paged *p, enum search_kind kind, const struct block *b)
 {
-    return b->state == BLOCK_HOLE || (kind != SEARCH_FREE && dryi_paged_is_over(p, b));
+    return b->state == BLOCK_HOLE || (kind != SEARCH_FREE && dryi_paged_is_complete(p, b));
 }
 
 /* A run: its first block, and where it ends. */
