@@ -271,7 +271,7 @@ struct dryi_cache_ops {
      * block is used or lies in the cache, until the watcher is told that it is lost, or free
      * leaves the block elsewhere. False: the block cannot go to the cache.
      */
-    bool (*keep)(struct dryi_cache *cache, dryi_block block);
+    bool (*register_address)(struct dryi_cache *cache, dryi_block block);
     /* Does a registered block lie in a cache? */
     bool (*holds)(const void *self, dryi_block block);
     /*

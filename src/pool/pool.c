@@ -256,13 +256,13 @@ slack_of(const struct wish *wish)
 
 /* May the block go back to its stream's stream cache by itself? */
 static bool
-is_kept(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
-        const struct wish *wish, dryi_block block)
+is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
+              const struct wish *wish, dryi_block block)
 {
     return cache->at_place && wish->alignment == DRYI_POOL_GRAIN &&
            (wish->size <= pool->place.cache_max ||
             dryi_pool_caches_are_shared(&pool->caches)) &&
-           pool->place.caches->keep(cache->at_place, block);
+           pool->place.caches->register_address(cache->at_place, block);
 }
 
 DRYI_ASIDE static void
@@ -313,11 +313,12 @@ attempt_at_hand(struct dry_pool *pool, struct dryi_pool_cache *cache, uint64_t s
     if (status != DRY_OK)
         return status;
     *address = got.address;
-    if (!got.is_known || size > pool->place.cache_max)
+    if (!got.was_registered || size > pool->place.cache_max)
         note_thread(pool, cache->stream);
-    if (!got.is_known)
-        dryi_pool_put(pool, cache,
-                      (struct dryi_pool_entry){got.address, got.block, got.is_kept});
+    if (!got.was_registered)
+        dryi_pool_put(
+            pool, cache,
+            (struct dryi_pool_entry){got.address, got.block, got.is_registered});
     return DRY_OK;
 }
 
@@ -338,7 +339,7 @@ attempt_at_place(struct dry_pool *pool, struct dryi_pool_cache *cache,
         return status;
     uint64_t begin = pool->place.ops->get_address(pool->place.self, entry.block);
     entry.address = (begin + wish->alignment - 1) & ~(wish->alignment - 1);
-    entry.is_kept = is_kept(pool, cache, wish, entry.block);
+    entry.is_registered = is_registered(pool, cache, wish, entry.block);
     note_thread(pool, number);
     dryi_pool_put(pool, cache, entry);
     *address = entry.address;

@@ -92,7 +92,7 @@ dryi_pool_put(struct dry_pool *pool, struct dryi_pool_cache *cache,
 static inline bool
 dryi_pool_slot_is_used(const struct dry_pool *pool, const struct dryi_pool_slot *slot)
 {
-    return !dryi_pool_slot_is_kept(slot) ||
+    return !dryi_pool_slot_is_registered(slot) ||
            !pool->place.caches->holds(pool->place.self, slot->block);
 }
 

@@ -248,7 +248,7 @@ cut_at(struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t size, bool has
 {
     bool has_room = has_pool ? dryi_pool_table_reserve(&f->table)
                              : dryi_pool_table_has_room(&f->table);
-    entry->is_kept = true;
+    entry->is_registered = true;
     bool is_cut = has_room && goes_beside(f) &&
                   pool->place.caches->cut(f->at_place, size, has_pool, &entry->block);
     f->beside += is_cut;
@@ -309,7 +309,7 @@ dryi_pool_cache_cut(struct dry_pool *pool, uint64_t size, uint64_t stream,
 bool
 dryi_pool_cache_free_alone(struct dry_pool *pool, const struct dryi_pool_found *found)
 {
-    return found->slot && dryi_pool_slot_is_kept(found->slot) &&
+    return found->slot && dryi_pool_slot_is_registered(found->slot) &&
            !dryi_pool_caches_are_shared(&pool->caches) &&
            pool->place.caches->put(found->cache->at_place, found->slot->block);
 }
@@ -324,7 +324,7 @@ free_at(const struct dry_pool *pool, struct dryi_pool_cache *f, uint64_t address
     dryi_lock_take(&f->lock);
     struct dryi_pool_slot *slot =
         f->is_open ? dryi_pool_table_seek(&f->table, address) : NULL;
-    if (slot && dryi_pool_slot_is_kept(slot)) {
+    if (slot && dryi_pool_slot_is_registered(slot)) {
         const struct dryi_cache_ops *caches = pool->place.caches;
         bool is_put = caches->put(f->at_place, slot->block);
         bool is_merged = !is_put && goes_beside(f) &&

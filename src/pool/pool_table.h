@@ -42,9 +42,9 @@ struct dryi_pool_table {
 
 /* The content of a slot. */
 struct dryi_pool_entry {
-    uint64_t address; /* a multiple of 512 */
-    uint32_t block;   /* the place's handle */
-    bool is_kept;     /* by its stream cache */
+    uint64_t address;  /* a multiple of 512 */
+    uint32_t block;    /* the place's handle */
+    bool is_registered;/* by its stream cache */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
@@ -75,7 +75,7 @@ dryi_pool_slot_address(const struct dryi_pool_slot *slot)
 }
 
 static inline bool
-dryi_pool_slot_is_kept(const struct dryi_pool_slot *slot)
+dryi_pool_slot_is_registered(const struct dryi_pool_slot *slot)
 {
     return slot->key & 1;
 }
@@ -117,7 +117,7 @@ dryi_pool_table_put(struct dryi_pool_table *table, struct dryi_pool_entry entry)
     DRYI_ASSERT(table->count < table->slot_count / 2);
     struct dryi_pool_slot *slot = dryi_pool_table_slot_for(table, entry.address);
     table->count += slot->key == 0;
-    *slot = (struct dryi_pool_slot){entry.address | entry.is_kept, entry.block};
+    *slot = (struct dryi_pool_slot){entry.address | entry.is_registered, entry.block};
 }
 
 /* A slot that seek has just returned. */

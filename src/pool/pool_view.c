@@ -461,7 +461,7 @@ check_slot(struct dry_pool *pool, const struct dryi_pool_slot *slot)
     bool is_used = dryi_pool_slot_is_used(pool, slot);
     if (is_used && (!info.allocated || address - info.addr >= info.size))
         return "is of no block in use";
-    if (dryi_pool_slot_is_kept(slot) && address != info.addr)
+    if (dryi_pool_slot_is_registered(slot) && address != info.addr)
         return "is not where its block begins";
     return NULL;
 }

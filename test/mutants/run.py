@@ -497,7 +497,7 @@ MUTANTS = {
     "handed_out_and_kept": (
         "paged.c",
         "    dryi_paged_cache_forget(p, b);\n",
-        "    b->known = KNOWN_NOT;\n",
+        "    b->address = ADDRESS_UNKNOWN;\n",
         "test_paged_cache", "caches_beside_the_place_are_what_a_list_says"),
     "uncounted_cut": (
         "paged_cache.c",
@@ -695,7 +695,7 @@ MUTANTS = {
         "test_paged_layout", "the_segment_of_a_plan_may_go"),
     "waiting_known_for_ever": (
         "paged_park.c",
-        "    p->blocks[block].known = KNOWN_NOT;\n",
+        "    p->blocks[block].address = ADDRESS_UNKNOWN;\n",
         "",
         "test_pool_packing", "what_waits_for_its_successor_is_nobodys"),
     "waiting_known_to_another": (
@@ -705,13 +705,13 @@ MUTANTS = {
         "test_pool_packing", "what_waits_for_its_successor_is_nobodys"),
     "who_asked_is_forgotten": (
         "pool.c",
-        "if (!got.is_known || size > pool->place.cache_max)",
-        "if (!got.is_known)",
+        "if (!got.was_registered || size > pool->place.cache_max)",
+        "if (!got.was_registered)",
         "test_pool_packing", "threads_in_turn_keep_their_plan"),
     "waiting_in_use": (
         "paged_find.c",
-        "b->state == BLOCK_USED && b->known",
-        "b->known",
+        "b->state == BLOCK_USED && b->address",
+        "b->address",
         "test_pool_packing", "what_waits_for_its_successor_is_nobodys"),
     "found_inside": (
         "paged_find.c",
@@ -720,7 +720,7 @@ MUTANTS = {
         "test_pool_find", "addresses_are_those_handed_out"),
     "found_unsaid": (
         "paged_find.c",
-        "b->state == BLOCK_USED && b->known == KNOWN_FOUND;",
+        "b->state == BLOCK_USED && b->address == ADDRESS_BY_INDEX;",
         "b->state == BLOCK_USED;",
         "test_pool_find", "addresses_are_those_handed_out"),
     "found_once": (

@@ -50,7 +50,7 @@ paged_destroy(void *self)
     dryi_memory_free(&m, p->uses, p->use_capacity, sizeof *p->uses);
     dryi_map_finish(&p->list_ids);
     dryi_map_finish(&p->stream_ids);
-    dryi_map_finish(&p->known);
+    dryi_map_finish(&p->order_ids);
     dryi_map_finish(&p->recorded);
     dryi_paged_packing_finish(p);
     dryi_forecast_destroy(p->forecast);
@@ -103,7 +103,7 @@ init_maps(struct dryi_paged *p)
 {
     dryi_map_init(&p->list_ids, &p->memory);
     dryi_map_init(&p->stream_ids, &p->memory);
-    dryi_map_init(&p->known, &p->memory);
+    dryi_map_init(&p->order_ids, &p->memory);
     dryi_map_init(&p->recorded, &p->memory);
     p->dead.first = p->dead_segment = p->dead_page = p->dead_use = NONE;
     p->dead_order = NONE;
@@ -268,12 +268,12 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     const struct block *b = &p->blocks[got->block];
     got->address = b->addr;
     if (r.arena == 0) {
-        got->is_kept = false;
-        got->is_known = dryi_paged_finder_note(p, got->block);
+        got->is_registered = false;
+        got->was_registered = dryi_paged_finder_note(p, got->block);
         return DRY_OK;
     }
-    got->is_known = b->known == KNOWN_KEPT;
-    got->is_kept = dryi_paged_cache_keep(cache, got->block);
+    got->was_registered = b->address == ADDRESS_BY_TABLE;
+    got->is_registered = dryi_paged_cache_register(cache, got->block);
     return DRY_OK;
 }
 
@@ -288,7 +288,7 @@ dryi_paged_cache_alloc(struct dryi_cache *cache, uint64_t size, bool has_room,
     if (slot >= s->stack_count || p->observer.event || p->waiting_uses > 0 ||
         p->first_held != NONE)
         return serve_cache(cache, size, has_room, got);
-    uint32_t block = dryi_paged_cache_take_known(p, s, slot, size);
+    uint32_t block = dryi_paged_cache_take_registered(p, s, slot, size);
     if (block == NONE)
         return serve_cache(cache, size, has_room, got);
     p->requests++;
@@ -343,7 +343,7 @@ static const struct dryi_cache_ops cache_ops = {
     .put = dryi_paged_cache_put,
     .cut = dryi_paged_cache_cut,
     .merge = dryi_paged_cache_merge,
-    .keep = dryi_paged_cache_keep,
+    .register_address = dryi_paged_cache_register,
     .holds = dryi_paged_cache_holds,
     .balance = dryi_paged_cache_balance,
     .watch = dryi_paged_cache_watch,

@@ -166,8 +166,9 @@ DRY_CHECK_RESULT enum dry_status dryi_paged_create(
 struct dryi_cache_block {
     uint64_t address;
     dryi_block block;
-    bool is_kept;  /* by its stream cache, as cache_keep says */
-    bool is_known; /* and was before: the caller has its address; or it is found by it */
+    bool is_registered; /* by its stream cache, as cache_register says */
+    bool
+        was_registered; /* and was before: the caller has its address; or it is found by it */
 };
 
 /*

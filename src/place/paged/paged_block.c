@@ -105,7 +105,7 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
     b->uses = NONE;
     b->state = BLOCK_DEAD;
     b->has_ticket = false;
-    b->known = KNOWN_NOT;
+    b->address = ADDRESS_UNKNOWN;
     if (after == NONE)
         p->segments[segment].first_block = block;
     else

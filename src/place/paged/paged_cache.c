@@ -93,9 +93,9 @@ dryi_paged_caches_finish(struct dryi_paged *p)
 void
 dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
 {
-    bool was_kept = b->known == KNOWN_KEPT;
-    b->known = KNOWN_NOT;
-    if (!was_kept)
+    bool was_registered = b->address == ADDRESS_BY_TABLE;
+    b->address = ADDRESS_UNKNOWN;
+    if (!was_registered)
         return;
     uint32_t stream = p->lists[b->list]->stream;
     p->cache_watcher.lost(p->cache_watcher.self, p->streams[stream].value, b->addr);
@@ -216,7 +216,7 @@ dryi_paged_flush(struct dryi_paged *p)
         any |= s->stacked > 0;
         dryi_paged_flush_list(p, s);
         s->is_cached = false;
-        if (s->is_kept)
+        if (s->stays_cached)
             dryi_paged_cache_note(p, at);
         at = next;
     }
@@ -262,7 +262,7 @@ dryi_paged_cache_ask(void *self, uint64_t stream)
     *f = (struct dryi_cache){.place = p, .stream = index, .next = p->caches};
     memcpy(f->list_ids, ids, sizeof ids);
     for (int i = 0; i < 2; i++) {
-        p->lists[ids[i]]->is_kept = true;
+        p->lists[ids[i]]->stays_cached = true;
         dryi_paged_cache_note(p, ids[i]);
     }
     f->lists[1] = p->lists[ids[1]];
@@ -286,7 +286,7 @@ dryi_paged_cache_give_back(struct dryi_cache *cache)
     DRYI_ASSERT(!cache->is_used); /* its local statistics are balanced */
     for (int i = 0; i < 2; i++) {
         struct free_list *s = p->lists[cache->list_ids[i]];
-        s->is_kept = s->has_records = false;
+        s->stays_cached = s->has_records = false;
         dryi_paged_records_refill(p, s, 0);
     }
     struct dryi_cache **link = &p->caches;
@@ -372,7 +372,7 @@ dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size)
         dryi_paged_cache_want(s, bytes);
     if (is_beyond_local(cache, bytes) || dryi_paged_cache_top(p, s, bytes) == NONE)
         return 0;
-    uint32_t block = dryi_paged_cache_take_known(p, s, stack_slot(s, bytes), size);
+    uint32_t block = dryi_paged_cache_take_registered(p, s, stack_slot(s, bytes), size);
     if (block == NONE)
         return 0;
     count_taken(cache, s->is_small, bytes, size);
@@ -485,7 +485,7 @@ dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
     b->uses = NONE;
     b->requested = size;
     b->has_ticket = false;
-    b->known = KNOWN_KEPT;
+    b->address = ADDRESS_BY_TABLE;
     count_taken(cache, is_small, b->size, size);
     *block = found;
     return true;
@@ -510,7 +510,7 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
         return false;
     }
     count_put(cache, is_small, b);
-    b->known = KNOWN_NOT;
+    b->address = ADDRESS_UNKNOWN;
     b->state = BLOCK_FREE;
     dryi_paged_block_coalesce(p, block);
     if (has_place)
@@ -519,15 +519,16 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
 }
 
 bool
-dryi_paged_cache_keep(struct dryi_cache *cache, dryi_block block)
+dryi_paged_cache_register(struct dryi_cache *cache, dryi_block block)
 {
     const struct dryi_paged *p = cache->place;
     struct block *b = &p->blocks[block];
     bool small = b->size <= p->conf.small_max;
-    bool is_kept = cache->lists[small] && b->list == cache->list_ids[small] &&
-                   b->uses == NONE && !b->has_ticket && b->size == bytes_of(b->requested);
-    b->known = is_kept ? KNOWN_KEPT : KNOWN_NOT;
-    return is_kept;
+    bool is_registered = cache->lists[small] && b->list == cache->list_ids[small] &&
+                         b->uses == NONE && !b->has_ticket &&
+                         b->size == bytes_of(b->requested);
+    b->address = is_registered ? ADDRESS_BY_TABLE : ADDRESS_UNKNOWN;
+    return is_registered;
 }
 
 bool

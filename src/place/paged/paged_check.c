@@ -37,10 +37,10 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
     if (b->state == n->state && (b->state == BLOCK_HOLE || b->state == BLOCK_FREE) &&
         b->list == n->list)
         return "P2: two free neighbours of one free list";
-    if (b->known != KNOWN_NOT && b->state != BLOCK_USED && b->state != BLOCK_CACHED &&
-        b->state != BLOCK_PARKED)
+    if (b->address != ADDRESS_UNKNOWN && b->state != BLOCK_USED &&
+        b->state != BLOCK_CACHED && b->state != BLOCK_PARKED)
         return "P10: known blocks are used, on a stream cache or wait for an successor";
-    if (b->known == KNOWN_FOUND && b->state == BLOCK_USED &&
+    if (b->address == ADDRESS_BY_INDEX && b->state == BLOCK_USED &&
         (addr - p->finder.range.addr >= p->finder.range.size ||
          dryi_paged_find(p, addr) != block))
         return "P10: blocks that are said to be found are";
@@ -271,7 +271,7 @@ check_streams(const struct dryi_paged *p)
     }
     for (uint32_t u = p->dead_use; u != NONE; u = p->uses[u].next)
         dead++;
-    if (uses + dead != p->use_count || orders != p->known.count)
+    if (uses + dead != p->use_count || orders != p->order_ids.count)
         return "P6: a stream's uses are counted, and what it knows is its own";
     return waiting == p->waiting_uses ? NULL : "P6: what waits for streams is counted";
 }

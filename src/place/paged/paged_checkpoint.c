@@ -333,7 +333,7 @@ use(struct dryi_paged *p, uint32_t block, uint64_t requested)
     b->uses = NONE;
     b->requested = requested;
     b->has_ticket = false;
-    b->known = KNOWN_NOT;
+    b->address = ADDRESS_UNKNOWN;
     stat_taken(p->stats, small, b->size, requested);
     if (p->stats[STAT_PENDING].current[0] | p->stats[STAT_PENDING].current[1])
         dryi_paged_note_active(p);

@@ -68,7 +68,8 @@ find_used(const struct dryi_paged *p, uint64_t address)
     if (!begun)
         return NIL;
     const struct block *b = &p->blocks[*begun]; /* of NIL a dead one */
-    bool is_it = b->addr == address && b->state == BLOCK_USED && b->known == KNOWN_FOUND;
+    bool is_it =
+        b->addr == address && b->state == BLOCK_USED && b->address == ADDRESS_BY_INDEX;
     return is_it ? *begun : NIL;
 }
 

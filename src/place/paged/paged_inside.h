@@ -356,11 +356,11 @@ uint64_t dryi_paged_cache_take(struct dryi_cache *cache, uint64_t size);
 
 /* The newest block of a stack is in use for a request of so many bytes. NONE: it is not known. */
 static inline uint32_t
-dryi_paged_cache_take_known(struct dryi_paged *p, struct free_list *s, size_t slot,
-                            uint64_t size)
+dryi_paged_cache_take_registered(struct dryi_paged *p, struct free_list *s, size_t slot,
+                                 uint64_t size)
 {
     uint32_t block = s->stacks[slot];
-    if (block == NONE || p->blocks[block].known != KNOWN_KEPT)
+    if (block == NONE || p->blocks[block].address != ADDRESS_BY_TABLE)
         return NONE;
     dryi_paged_cache_pop(p, s, slot);
     p->blocks[block].state = BLOCK_USED;
@@ -372,7 +372,7 @@ bool dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block);
 bool dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
                           dryi_block *block);
 bool dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_place);
-bool dryi_paged_cache_keep(struct dryi_cache *cache, dryi_block block);
+bool dryi_paged_cache_register(struct dryi_cache *cache, dryi_block block);
 bool dryi_paged_cache_holds(const void *self, dryi_block block);
 uint64_t dryi_paged_cache_balance(void *self, struct dryi_cache *const *caches,
                                   size_t count);
@@ -610,7 +610,7 @@ dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
     uint32_t *begun = dryi_paged_finder_at(&p->finder, b->addr);
-    b->known = begun ? KNOWN_FOUND : KNOWN_NOT;
+    b->address = begun ? ADDRESS_BY_INDEX : ADDRESS_UNKNOWN;
     if (begun)
         *begun = block;
     return begun != NULL;

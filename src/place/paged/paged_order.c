@@ -18,9 +18,9 @@ order_key(uint32_t stream, uint32_t on)
 uint64_t
 dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
 {
-    if (p->known.count == 0)
+    if (p->order_ids.count == 0)
         return 0;
-    const uint32_t *order = dryi_map_find(&p->known, order_key(stream, on));
+    const uint32_t *order = dryi_map_find(&p->order_ids, order_key(stream, on));
     return order ? p->orders[*order].epoch : 0;
 }
 
@@ -35,7 +35,7 @@ make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
                               (size_t)order + 1, sizeof *p->orders))
             return NONE;
     }
-    if (!dryi_map_put(&p->known, order_key(stream, on), order))
+    if (!dryi_map_put(&p->order_ids, order_key(stream, on), order))
         return NONE;
     if (order == p->dead_order)
         p->dead_order = p->orders[order].next;
@@ -49,7 +49,7 @@ make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
 bool
 dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
 {
-    const uint32_t *known = dryi_map_find(&p->known, order_key(stream, on));
+    const uint32_t *known = dryi_map_find(&p->order_ids, order_key(stream, on));
     uint32_t order = known ? *known : make_order(p, stream, on);
     if (order != NONE && p->orders[order].epoch < epoch)
         p->orders[order].epoch = epoch;
@@ -63,7 +63,7 @@ dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream)
     while (*first != NONE) {
         uint32_t order = *first;
         *first = p->orders[order].next;
-        dryi_map_take(&p->known, order_key(stream, p->orders[order].on));
+        dryi_map_take(&p->order_ids, order_key(stream, p->orders[order].on));
         p->orders[order].next = p->dead_order;
         p->dead_order = order;
     }

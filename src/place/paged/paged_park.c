@@ -54,7 +54,7 @@ void
 dryi_paged_unpark(struct dryi_paged *p, uint32_t block)
 {
     dryi_paged_parked_pop(p, p->blocks[block].bin_next);
-    p->blocks[block].known = KNOWN_NOT;
+    p->blocks[block].address = ADDRESS_UNKNOWN;
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_block_coalesce(p, block);
 }

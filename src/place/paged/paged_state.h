@@ -55,10 +55,10 @@ enum block_state {
 };
 
 /* Whether anybody but us knows where a block begins. */
-enum block_known {
-    KNOWN_NOT, /* who asked for it has to keep that, or it is free */
-    KNOWN_KEPT, /* somebody keeps it, while the block is used and while it lies on a stream cache */
-    KNOWN_FOUND, /* nobody has to: it is found (paged_find.c), while it is used */
+enum block_address {
+    ADDRESS_UNKNOWN, /* who asked for it has to keep that, or it is free */
+    ADDRESS_BY_TABLE, /* somebody keeps it, while the block is used and while it lies on a stream cache */
+    ADDRESS_BY_INDEX, /* nobody has to: it is found (paged_find.c), while it is used */
 };
 
 struct block {
@@ -76,7 +76,7 @@ struct block {
     uint32_t uses; /* recorded streams, a list; pending: how many are not done */
     uint8_t state;
     bool has_ticket;
-    uint8_t known; /* enum block_known */
+    uint8_t address; /* enum block_address */
 };
 
 /* Records without a block, linked by next. */
@@ -111,8 +111,8 @@ struct free_list {
     uint32_t *wanted;     /* of large ones, behind those: what was asked for, by stack */
     uint32_t stacked;     /* on all stacks */
     bool is_small;
-    bool is_cached; /* is among those whose stacks are flushed */
-    bool is_kept;   /* and stays there: a stream cache may fill them at any time */
+    bool is_cached;    /* is among those whose stacks are flushed */
+    bool stays_cached; /* and stays there: a stream cache may fill them at any time */
     /* While its stream cache is shared: records for what is cut there beside the place. */
     bool has_records;
     struct records dead;
@@ -344,7 +344,7 @@ struct dryi_paged {
     size_t progressed_capacity;
     uint32_t progressed_count;
     bool progress_is_told;
-    struct dryi_map known; /* stream and other -> order */
+    struct dryi_map order_ids; /* stream and other -> order */
     struct order *orders;
     size_t order_capacity;
     uint32_t order_count, dead_order;

@@ -201,7 +201,7 @@ make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
         dryi_paged_cache_note(p, b->list);
         return;
     }
-    b->known = KNOWN_NOT;
+    b->address = ADDRESS_UNKNOWN;
     b->state = BLOCK_FREE;
     dryi_paged_block_coalesce(p, block);
 }
@@ -319,7 +319,7 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     stat_add(p, STAT_PENDING, s->is_small, 1);
     stat_add(p, STAT_PENDING_BYTES, s->is_small, b->size);
     b->state = BLOCK_PENDING;
-    b->known = KNOWN_NOT;
+    b->address = ADDRESS_UNKNOWN;
     if (is_held)
         hold(p, block);
     else

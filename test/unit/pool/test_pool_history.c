@@ -70,7 +70,7 @@ begin(struct pool_run *run)
 }
 
 static void
-nothing_is_kept_before_it_is_asked_for(void **state)
+nothing_is_registered_before_it_is_asked_for(void **state)
 {
     (void)state;
     struct pool_run run;
@@ -487,7 +487,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_kept_before_it_is_asked_for),
+        cmocka_unit_test(nothing_is_registered_before_it_is_asked_for),
         cmocka_unit_test(entries_are_those_of_a_snapshot),
         cmocka_unit_test(ring_keeps_the_last_entries),
         cmocka_unit_test(long_ring_grows_to_what_was_asked_for),

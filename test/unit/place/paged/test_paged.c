@@ -257,7 +257,7 @@ oom_tells_of_pages_without_an_address(void **state)
 }
 
 static void
-limit_is_kept(void **state)
+limit_is_registered(void **state)
 {
     (void)state;
     struct rig rig;
@@ -1373,7 +1373,7 @@ main(void)
         cmocka_unit_test(full_device_gets_pages_from_under_free_blocks),
         cmocka_unit_test(full_device_refuses_and_refuses_again),
         cmocka_unit_test(oom_tells_of_pages_without_an_address),
-        cmocka_unit_test(limit_is_kept),
+        cmocka_unit_test(limit_is_registered),
         cmocka_unit_test(small_and_large_share_pages_when_they_must),
         cmocka_unit_test(empty_cache_gives_everything_back),
         cmocka_unit_test(empty_cache_finds_every_scattered_page),

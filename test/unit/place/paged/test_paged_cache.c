@@ -23,7 +23,7 @@ struct piece {
     dryi_block block;
     uint64_t address, size;
     unsigned stream;
-    bool is_used, is_kept; /* not used: it rests on its stream cache */
+    bool is_used, is_registered; /* not used: it rests on its stream cache */
 };
 
 struct stage {
@@ -154,7 +154,7 @@ static bool
 cut(struct stage *s, unsigned stream, uint64_t size)
 {
     const struct dryi_place_ops *ops = s->place.ops;
-    struct piece piece = {.size = size, .stream = stream, .is_kept = true};
+    struct piece piece = {.size = size, .stream = stream, .is_registered = true};
     bool is_beside = s->place.caches->cut(s->caches[stream], size, false, &piece.block);
     if (!is_beside && !s->place.caches->cut(s->caches[stream], size, true, &piece.block))
         return false;
@@ -179,7 +179,8 @@ ask(struct stage *s, unsigned stream, uint64_t size)
     }
     assert_int_equal(status, DRY_OK);
     piece.address = ops->get_address(s->place.self, piece.block);
-    piece.is_kept = s->place.caches->keep(s->caches[stream], piece.block);
+    piece.is_registered =
+        s->place.caches->register_address(s->caches[stream], piece.block);
     add(s, piece);
 }
 
@@ -203,7 +204,7 @@ give_to_place(struct stage *s, size_t i)
     struct piece *p = &s->pieces[i];
     balance(s);
     assert_int_equal(ops->free(s->place.self, p->block), DRY_OK);
-    if (p->is_kept && s->place.caches->holds(s->place.self, p->block))
+    if (p->is_registered && s->place.caches->holds(s->place.self, p->block))
         p->is_used = false;
     else
         forget(s, i);
@@ -241,7 +242,7 @@ give_one(struct stage *s)
     s->used--;
     s->requested -= p->size;
     s->bytes -= round_up(p->size);
-    if (p->is_kept && random_below(&s->random, 50) == 0) {
+    if (p->is_registered && random_below(&s->random, 50) == 0) {
         balance(s);
         assert_int_equal(ops->record_stream(s->place.self, p->block, STREAMS + 1),
                          DRY_OK);
@@ -250,13 +251,13 @@ give_one(struct stage *s)
         give_to_place(s, i);
         return;
     }
-    bool is_put = p->is_kept && random_below(&s->random, 8) > 0 &&
+    bool is_put = p->is_registered && random_below(&s->random, 8) > 0 &&
                   s->place.caches->put(s->caches[p->stream], p->block);
     if (is_put) {
         assert_false(merge(s, i)); /* twice */
         p->is_used = false;
         s->put++;
-    } else if (!p->is_kept || !merge(s, i)) {
+    } else if (!p->is_registered || !merge(s, i)) {
         give_to_place(s, i);
     }
 }
@@ -318,7 +319,7 @@ struct pair {
     dryi_block block, twin;
     uint64_t address, size;
     unsigned stream;
-    bool is_kept, is_found;
+    bool is_registered, is_found;
 };
 
 static bool
@@ -349,9 +350,9 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
     assert_true(info.size >= round_up(pair->size));
     assert_true(pair->is_found == (info.size > s->place.cache_max));
     size_t i = find_piece(s, got.address);
-    assert_int_equal(got.is_known, pair->is_found || i < s->count);
-    assert_false(pair->is_found && (got.is_kept || i < s->count));
-    if (got.is_known && !pair->is_found) {
+    assert_int_equal(got.was_registered, pair->is_found || i < s->count);
+    assert_false(pair->is_found && (got.is_registered || i < s->count));
+    if (got.was_registered && !pair->is_found) {
         assert_true(!s->pieces[i].is_used && s->pieces[i].stream == pair->stream &&
                     round_up(s->pieces[i].size) == round_up(pair->size));
         forget(s, i);
@@ -359,14 +360,14 @@ ask_both(struct stage *s, struct stage *twin, struct pair *pair)
     }
     pair->block = got.block;
     pair->address = got.address;
-    pair->is_kept = got.is_kept;
+    pair->is_registered = got.is_registered;
 }
 
 static void
 free_both(struct stage *s, struct stage *twin, const struct pair *pair)
 {
     const struct dryi_place_ops *ops = s->place.ops;
-    bool is_put = pair->is_kept && random_below(&s->random, 4) > 0 &&
+    bool is_put = pair->is_registered && random_below(&s->random, 4) > 0 &&
                   s->place.caches->put(s->caches[pair->stream], pair->block);
     assert_true(finds(s, pair->address, pair->block) == pair->is_found);
     if (pair->is_found && random_below(&s->random, 4) > 0)
@@ -375,7 +376,7 @@ free_both(struct stage *s, struct stage *twin, const struct pair *pair)
         assert_int_equal(ops->free(s->place.self, pair->block), DRY_OK);
     assert_false(pair->is_found && finds(s, pair->address, pair->block));
     assert_int_equal(ops->free(twin->place.self, pair->twin), DRY_OK);
-    if (!pair->is_kept || !s->place.caches->holds(s->place.self, pair->block))
+    if (!pair->is_registered || !s->place.caches->holds(s->place.self, pair->block))
         return;
     assert_true(s->count < PIECES_MAX);
     s->pieces[s->count++] = (struct piece){.address = pair->address,
@@ -455,14 +456,14 @@ alone_every_request_is_told(void **state)
     s.place.caches->share(s.place.self, false);
     struct dryi_cache_block first, again;
     assert_int_equal(dryi_paged_cache_alloc(s.caches[0], 4096, true, &first), DRY_OK);
-    assert_true(first.is_kept && !first.is_known);
+    assert_true(first.is_registered && !first.was_registered);
     assert_true(s.place.caches->put(s.caches[0], first.block));
     s.pieces[s.count++] = (struct piece){.address = first.address, .size = 4096};
     unsigned told = 0;
     ops->set_observer(s.place.self, (struct dryi_place_observer){note_action, &told});
     assert_int_equal(dryi_paged_cache_alloc(s.caches[0], 4096, true, &again), DRY_OK);
     assert_int_equal(told, 1);
-    assert_true(again.address == first.address && again.is_known && s.lost == 0);
+    assert_true(again.address == first.address && again.was_registered && s.lost == 0);
     ops->set_observer(s.place.self, (struct dryi_place_observer){0});
     assert_int_equal(dryi_paged_cache_alloc(s.caches[0], UINT64_C(1) << 60, true, &again),
                      DRY_ERR_ARGUMENT);

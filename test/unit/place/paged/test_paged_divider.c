@@ -23,7 +23,7 @@
 struct piece {
     dryi_block block;
     uint64_t address, size;
-    bool is_used, is_kept;
+    bool is_used, is_registered;
 };
 
 struct stage;
@@ -127,7 +127,7 @@ take(struct worker *w, uint64_t size, bool has_place)
         w->used++;
         return true;
     }
-    struct piece piece = {.size = size, .is_kept = true};
+    struct piece piece = {.size = size, .is_registered = true};
     if (!w->stage->place.caches->cut(w->cache, size, has_place, &piece.block))
         return false;
     add(w, piece);
@@ -139,7 +139,7 @@ give(struct worker *w, uint64_t address, bool has_place)
 {
     size_t i = find_piece(w, address);
     struct piece *p = &w->pieces[i];
-    if (!p->is_kept)
+    if (!p->is_registered)
         return false;
     if (!has_place && random_below(&w->random, 3) > 0 &&
         w->stage->place.caches->put(w->cache, p->block)) {
@@ -164,7 +164,8 @@ take_alone(struct worker *w, uint64_t size)
         ops->alloc(w->stage->place.self, size, w->number, &piece.block);
     expect(w->stage, status == DRY_OK);
     if (status == DRY_OK) {
-        piece.is_kept = w->stage->place.caches->keep(w->cache, piece.block);
+        piece.is_registered =
+            w->stage->place.caches->register_address(w->cache, piece.block);
         add(w, piece);
     }
     unlock_all(w->stage);
@@ -180,7 +181,7 @@ give_alone(struct worker *w, uint64_t address)
     struct piece *p = &w->pieces[i];
     expect(w->stage, ops->free(w->stage->place.self, p->block) == DRY_OK);
     w->used--;
-    if (p->is_kept && w->stage->place.caches->holds(w->stage->place.self, p->block))
+    if (p->is_registered && w->stage->place.caches->holds(w->stage->place.self, p->block))
         p->is_used = false;
     else
         forget(w, i);
