@@ -12,7 +12,7 @@
  * cache, for processors fetch them in pairs. A line that is written elsewhere costs a reader
  * more than all the rest of a call.
  */
-#define DRYI_APART 128
+#define DRYI_CACHE_LINE_PAD 128
 
 /* The caller's hooks, or malloc's if `memory` is NULL. */
 struct dry_memory dryi_memory_or_default(const struct dry_memory *memory);

@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/aside.h"
+#include "base/inline.h"
 
 struct dryi_fork_mark {
     const volatile uint32_t *word; /* 0 in a child, 1 in its parent */
@@ -38,7 +38,7 @@ void dryi_fork_mark_init(struct dryi_fork_mark *mark);
 void dryi_fork_mark_finish(struct dryi_fork_mark *mark);
 
 /* Requires that the word is not 1. Without a page, compare getpid(), the slower way. */
-DRYI_ASIDE bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
+DRYI_NOINLINE bool dryi_fork_mark_is_other_process(const struct dryi_fork_mark *mark);
 
 static inline bool
 dryi_fork_mark_is_child(const struct dryi_fork_mark *mark)

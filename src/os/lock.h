@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/aside.h"
+#include "base/inline.h"
 
 #ifdef __GLIBC_PREREQ
 /* The oldest that the program will run on, not the newest known. */
@@ -66,9 +66,9 @@ struct dryi_lock {
  */
 void dryi_lock_init(struct dryi_lock *lock);
 /* The slow halves. */
-DRYI_ASIDE void dryi_lock_sleep(struct dryi_lock *lock);
-DRYI_ASIDE void dryi_lock_give_contended(struct dryi_lock *lock);
-DRYI_ASIDE void dryi_lock_wake(struct dryi_lock *lock);
+DRYI_NOINLINE void dryi_lock_sleep(struct dryi_lock *lock);
+DRYI_NOINLINE void dryi_lock_give_contended(struct dryi_lock *lock);
+DRYI_NOINLINE void dryi_lock_wake(struct dryi_lock *lock);
 
 /* Nothing to be given back. */
 static inline void

@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#include "base/aside.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "base/inline.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "os/system.h"
@@ -265,7 +265,7 @@ is_registered(const struct dry_pool *pool, const struct dryi_pool_cache *cache,
            pool->place.caches->register_address(cache->at_place, block);
 }
 
-DRYI_ASIDE static void
+DRYI_NOINLINE static void
 note_other_thread(struct dry_pool *pool, uint64_t number)
 {
     const struct dryi_pool_caches *f = &pool->caches;
@@ -366,7 +366,7 @@ attempt(struct dry_pool *pool, const struct wish *wish, uint64_t *address)
  * An attempt whose failure may not be the last word: it is told of later, and counted as
  * helped until then. Only a refusal asks for statistics.
  */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 attempt_quietly(struct dry_pool *pool, const struct wish *wish, uint64_t *address,
                 bool *was_counted)
 {
@@ -390,7 +390,7 @@ tell_held_oom(struct dry_pool *pool, const struct dryi_place_event *held,
 }
 
 /* Each callback at most once, without the lock; they may change the list meanwhile. */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 alloc_with_callbacks(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     struct dryi_oom_callback asked[DRYI_POOL_CALLBACKS_MAX];
@@ -438,7 +438,7 @@ alloc_locked(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 }
 
 /* Somebody has to be asked before the lock is taken. */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 alloc_asking(struct dry_pool *pool, struct wish *wish, uint64_t *address)
 {
     struct dryi_asked asked = dryi_history_ask(pool);
@@ -485,14 +485,14 @@ is_plain(const struct dry_pool *pool, uint64_t size)
            !atomic_load_explicit(&pool->asks_alloc, memory_order_relaxed);
 }
 
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 alloc_not_plain(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
     struct wish wish = {size, DRYI_POOL_GRAIN, stream, DRY_NONE, 0};
     return alloc(pool, &wish, address);
 }
 
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
                   uint64_t *address)
 {
@@ -500,7 +500,7 @@ alloc_not_at_hand(struct dry_pool *pool, uint64_t size, uint64_t stream,
     return alloc_locked(pool, &wish, address);
 }
 
-DRYI_FLAT enum dry_status
+DRYI_FLATTEN enum dry_status
 dry_pool_alloc(struct dry_pool *pool, uint64_t size, uint64_t stream, uint64_t *address)
 {
     if (!is_plain(pool, size))
@@ -555,7 +555,7 @@ free_kept(struct dry_pool *pool, uint64_t address)
 }
 
 /* Free with the pool locked. */
-DRYI_WITHIN static inline enum dry_status
+DRYI_ALWAYS_INLINE static inline enum dry_status
 free_within(struct dry_pool *pool, uint64_t address, uint32_t context)
 {
     pool->asking = context;
@@ -567,7 +567,7 @@ free_within(struct dry_pool *pool, uint64_t address, uint32_t context)
     return status;
 }
 
-DRYI_WITHIN static inline enum dry_status
+DRYI_ALWAYS_INLINE static inline enum dry_status
 free_locked(struct dry_pool *pool, uint64_t address)
 {
     dryi_pool_lock(pool);
@@ -576,7 +576,7 @@ free_locked(struct dry_pool *pool, uint64_t address)
     return status;
 }
 
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 free_asking(struct dry_pool *pool, uint64_t address)
 {
     struct dryi_asked asked = dryi_history_ask(pool);
@@ -589,7 +589,7 @@ free_asking(struct dry_pool *pool, uint64_t address)
 }
 
 /* Something has to be asked before the lock is taken. */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 free_not_plain(struct dry_pool *pool, uint64_t address)
 {
     if (dryi_fork_mark_is_child(&pool->fork))
@@ -604,7 +604,7 @@ free_not_plain(struct dry_pool *pool, uint64_t address)
     return free_locked(pool, address);
 }
 
-DRYI_FLAT enum dry_status
+DRYI_FLATTEN enum dry_status
 dry_pool_free(struct dry_pool *pool, uint64_t address)
 {
     if (dryi_fork_mark_is_child(&pool->fork) || address == 0 ||

@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/aside.h"
+#include "base/inline.h"
 #include "os/thread.h"
 #include "place/paged/paged.h"
 #include "place/place.h"
@@ -46,8 +46,8 @@ dryi_pool_packer_is_due(const struct dryi_pool_packer *packer)
 }
 
 /* Do what is due: start the thread for a job, or return a job that is done. Never waits. */
-DRYI_ASIDE void dryi_pool_packer_step(struct dryi_pool_packer *packer,
-                                      const struct dryi_place *place);
+DRYI_NOINLINE void dryi_pool_packer_step(struct dryi_pool_packer *packer,
+                                         const struct dryi_place *place);
 /*
  * End the thread, whatever it does; in the child of a fork there is none. Without the lock,
  * when nobody else calls. `place` without ops is accepted.

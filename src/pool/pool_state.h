@@ -24,7 +24,7 @@
 
 #include <drystone/pool.h>
 
-#include "base/aside.h"
+#include "base/inline.h"
 #include "base/map.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -61,12 +61,12 @@ struct dryi_pool_cache {
     uint32_t number; /* 1 to DRYI_POOL_FRONTS; 0: of all streams that have none */
     uint32_t idle;   /* locked so often without having been used */
     uint32_t beside; /* so often for a cut or a merge, since all stream caches were */
-    _Atomic uint64_t stream;      /* as the place knows it */
-    uint64_t found_at;            /* when it was found last, counted in finds */
-    uint64_t handle;              /* as the program does */
-    struct dryi_cache *at_place;  /* NULL: of number 0, which is never open */
-    struct dryi_pool_table table; /* of the stream's blocks */
-    char apart[DRYI_APART];       /* no line of the cache holds two */
+    _Atomic uint64_t stream;       /* as the place knows it */
+    uint64_t found_at;             /* when it was found last, counted in finds */
+    uint64_t handle;               /* as the program does */
+    struct dryi_cache *at_place;   /* NULL: of number 0, which is never open */
+    struct dryi_pool_table table;  /* of the stream's blocks */
+    char pad[DRYI_CACHE_LINE_PAD]; /* no line of the cache holds two */
 };
 
 #define DRYI_POOL_HINT_BITS 17u
@@ -82,7 +82,7 @@ struct dryi_pool_caches {
     /* Guesses, by address and by thread, both hashed: numbers of stream caches; 0: none. */
     _Atomic uint8_t hints[1u << DRYI_POOL_HINT_BITS];
     _Atomic uint8_t thread_hints[1u << DRYI_POOL_THREAD_BITS];
-    char apart[DRYI_APART];
+    char pad[DRYI_CACHE_LINE_PAD];
     /* The last request that took the lock, small ones whose address was known left out. */
     uint64_t stream;
     uintptr_t thread; /* and who asked */

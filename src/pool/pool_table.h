@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/aside.h"
 #include "base/assert.h"
+#include "base/inline.h"
 #include "base/memory.h"
 
 struct dryi_pool_slot {
@@ -42,15 +42,15 @@ struct dryi_pool_table {
 
 /* The content of a slot. */
 struct dryi_pool_entry {
-    uint64_t address;  /* a multiple of 512 */
-    uint32_t block;    /* the place's handle */
-    bool is_registered;/* by its stream cache */
+    uint64_t address;   /* a multiple of 512 */
+    uint32_t block;     /* the place's handle */
+    bool is_registered; /* by its stream cache */
 };
 
 void dryi_pool_table_init(struct dryi_pool_table *table, const struct dry_memory *memory);
 void dryi_pool_table_finish(struct dryi_pool_table *table);
 /* The slow half of reserve. */
-DRYI_ASIDE bool dryi_pool_table_grow(struct dryi_pool_table *table);
+DRYI_NOINLINE bool dryi_pool_table_grow(struct dryi_pool_table *table);
 /* The slot is emptied; what lies behind it moves up. */
 void dryi_pool_table_close_gap(struct dryi_pool_table *table, struct dryi_pool_slot *gap);
 

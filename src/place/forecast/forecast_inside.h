@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#include "base/aside.h"
+#include "base/inline.h"
 #include "place/forecast/forecast.h"
 
 enum forecast_state {
@@ -176,7 +176,7 @@ DRY_CHECK_RESULT enum dry_status dryi_packing_find_next(struct dryi_packing_job 
 /* forecast_period.c: a request was recorded; may find a period and become KNOWN. */
 void dryi_forecast_learn(struct dryi_forecast *h);
 /* Grow a full ring, or make one; false: there is no memory for the first records. */
-DRYI_ASIDE bool dryi_forecast_grow(struct dryi_forecast *h);
+DRYI_NOINLINE bool dryi_forecast_grow(struct dryi_forecast *h);
 
 /*
  * Make room for one record more. The oldest goes if there are enough of them: while a period is

@@ -323,7 +323,7 @@ see_next(struct dryi_forecast *h, uint64_t key)
  * See what came while a period was followed, as far as it is still there, some keys a request:
  * nothing is seen as long as a period lasts. 0, too: the last request is not come to yet.
  */
-DRYI_ASIDE static uint64_t
+DRYI_NOINLINE static uint64_t
 see_more(struct dryi_forecast *h)
 {
     uint64_t distance = 0,

@@ -6,8 +6,8 @@
 
 #include "place/paged/paged.h"
 
-#include "base/aside.h"
 #include "base/fail.h"
+#include "base/inline.h"
 #include "base/memory.h"
 #include "place/paged/paged_checkpoint.h"
 #include "place/paged/paged_inside.h"
@@ -117,7 +117,7 @@ init_maps(struct dryi_paged *p)
 /* --- alloc -------------------------------------------------------------------------------- */
 
 /* Pages in stock lie in no segment: a snapshot's sums take them for the device's. */
-DRYI_ASIDE static void
+DRYI_NOINLINE static void
 report_oom(struct dryi_paged *p, const struct request *r)
 {
     struct dryi_place_event event = {
@@ -192,7 +192,7 @@ take_hit(struct dryi_paged *p, const struct request *r)
     8 /* of each; more of them, and frees do not come faster than they go */
 
 /* No block is at hand. */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
     uint32_t found;
@@ -246,7 +246,7 @@ paged_alloc(void *self, uint64_t size, uint64_t stream, dryi_block *block)
 }
 
 /* The same with its free lists at hand. */
-DRYI_FLAT DRYI_ASIDE static enum dry_status
+DRYI_FLATTEN DRYI_NOINLINE static enum dry_status
 serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
             struct dryi_cache_block *got)
 {

@@ -173,7 +173,7 @@ waits_for_capture(const struct dryi_paged *p, const struct block *b)
  * As may_merge, of blocks of two free lists: only when all uses of the other one are complete, for its
  * epoch means nothing on ours. While others are at their stream caches theirs is not ours to look at.
  */
-DRYI_ASIDE static bool
+DRYI_NOINLINE static bool
 may_merge_foreign(const struct dryi_paged *p, const struct block *b,
                   const struct block *o)
 {
@@ -269,7 +269,7 @@ grow_neighbour(struct dryi_paged *p, uint32_t block, uint32_t other)
 }
 
 /* It and what it may merge with, whatever free lists that is on. */
-DRYI_ASIDE static uint32_t
+DRYI_NOINLINE static uint32_t
 coalesce_all(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];

@@ -387,7 +387,7 @@ push(struct dryi_paged *p, struct free_list *s, uint32_t block)
            dryi_paged_cache_push(p, s, block, bytes);
 }
 
-DRYI_FLAT bool
+DRYI_FLATTEN bool
 dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 {
     struct dryi_paged *p = cache->place;

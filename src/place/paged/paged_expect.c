@@ -472,7 +472,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
 }
 
 /* At the address; NONE: it cannot lie there. */
-DRYI_ASIDE static uint32_t
+DRYI_NOINLINE static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
     struct range range;

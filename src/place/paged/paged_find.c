@@ -80,7 +80,7 @@ dryi_paged_find(const void *self, uint64_t address)
     return block == NIL ? DRYI_NO_BLOCK : block;
 }
 
-DRYI_FLAT enum dry_status
+DRYI_FLATTEN enum dry_status
 dryi_paged_free_found(void *self, uint64_t address)
 {
     struct dryi_paged *p = self;

@@ -16,8 +16,8 @@
  */
 
 #include "base/ablate.h"
-#include "base/aside.h"
 #include "base/bits.h"
+#include "base/inline.h"
 #include "place/paged/paged_pool.h"
 #include "place/paged/paged_state.h"
 
@@ -77,11 +77,11 @@ stat_all(const struct dryi_paged *p, enum stat_name name)
 }
 
 /* An alloc while blocks are pending: the peaks of both together. */
-DRYI_ASIDE void dryi_paged_note_active(struct dryi_paged *p);
+DRYI_NOINLINE void dryi_paged_note_active(struct dryi_paged *p);
 /* The highest that allocated and pending bytes have been. */
 uint64_t dryi_paged_active_peak(const struct dryi_paged *p);
-DRYI_ASIDE void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
-                                         uint32_t block, uint64_t addr, uint64_t size);
+DRYI_NOINLINE void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
+                                            uint32_t block, uint64_t addr, uint64_t size);
 
 static inline void
 dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
@@ -97,7 +97,7 @@ void dryi_paged_get_counters(const void *self, struct dryi_place_counters *count
 
 /* --- paged_block.c ------------------------------------------------------------------------ */
 
-DRYI_ASIDE bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
+DRYI_NOINLINE bool dryi_paged_block_grow(struct dryi_paged *p, uint32_t count);
 
 /* Made for one cut, two of them dividers, or dropped by one merge, at most. */
 #define RECORDS_ONCE 4u
@@ -163,8 +163,8 @@ void dryi_paged_dividers_merge(struct dryi_paged *p);
 /* None at all. */
 void dryi_paged_dividers_drop(struct dryi_paged *p);
 /* The block is of another free list. */
-DRYI_ASIDE void dryi_paged_block_relist(struct dryi_paged *p, uint32_t block,
-                                        uint32_t list);
+DRYI_NOINLINE void dryi_paged_block_relist(struct dryi_paged *p, uint32_t block,
+                                           uint32_t list);
 
 /* The block, which is on no free list, is of this one. */
 static inline void
@@ -220,8 +220,8 @@ uint32_t dryi_paged_list_make(struct dryi_paged *p, uint32_t arena,
  * The free list of a stream in an arena, made if need be; NONE: no memory. For each that is made in a
  * private pool a few are looked at, and those of other streams go that nothing is of.
  */
-DRYI_ASIDE uint32_t dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena,
-                                        uint32_t stream);
+DRYI_NOINLINE uint32_t dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena,
+                                           uint32_t stream);
 /* The same if it is there; NONE. */
 uint32_t dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena,
                                uint32_t stream);
@@ -433,8 +433,8 @@ enum dry_status dryi_paged_spot_find(struct dryi_paged *p, const struct request 
 enum dry_status dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                                      const struct spot *spot, uint32_t *block);
 /* Cut `bytes` at addr out of a free block that is on no free list; one or two records. */
-DRYI_ASIDE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr,
-                                     uint64_t bytes);
+DRYI_NOINLINE uint32_t dryi_paged_carve(struct dryi_paged *p, uint32_t block,
+                                        uint64_t addr, uint64_t bytes);
 /* Make one block, out of every free list, of the free blocks in [addr, end), from `at` on. */
 uint32_t dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr,
                                 uint64_t end);
@@ -452,8 +452,8 @@ dryi_paged_is_tight(const struct dryi_paged *p)
 }
 
 /* What no free list had: a block of r->bytes out of every free list. */
-DRYI_ASIDE enum dry_status dryi_paged_climb(struct dryi_paged *p, const struct request *r,
-                                            uint32_t *block);
+DRYI_NOINLINE enum dry_status dryi_paged_climb(struct dryi_paged *p,
+                                               const struct request *r, uint32_t *block);
 /* All of that failed for a small request: `r` becomes the least that large ones ask for. */
 enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
                                        uint32_t *block);
@@ -471,8 +471,8 @@ enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
 
 /* --- paged_expect.c ------------------------------------------------------------------------- */
 
-DRYI_ASIDE void dryi_paged_layout_add(struct dryi_paged *p, uint32_t block);
-DRYI_ASIDE void dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block);
+DRYI_NOINLINE void dryi_paged_layout_add(struct dryi_paged *p, uint32_t block);
+DRYI_NOINLINE void dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block);
 
 /* A block begins at its address from now on. */
 static inline void
@@ -515,9 +515,9 @@ bool dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count);
 /* The layout goes, or the place; nobody asks for what waits. */
 void dryi_paged_parking_finish(struct dryi_paged *p);
 /* What waits becomes ordinary free memory; was there any? */
-DRYI_ASIDE bool dryi_paged_unpark_all(struct dryi_paged *p);
+DRYI_NOINLINE bool dryi_paged_unpark_all(struct dryi_paged *p);
 /* The same of one block. */
-DRYI_ASIDE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
+DRYI_NOINLINE void dryi_paged_unpark(struct dryi_paged *p, uint32_t block);
 
 /* The block that waits for this step; NONE. */
 static inline uint32_t
@@ -619,14 +619,14 @@ dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
 /* --- paged_job.c -------------------------------------------------------------------------- */
 
 /* A period begins that has no layout. */
-DRYI_ASIDE void dryi_paged_layout_make(struct dryi_paged *p);
+DRYI_NOINLINE void dryi_paged_layout_make(struct dryi_paged *p);
 void dryi_paged_packing_finish(struct dryi_paged *p);
 struct dryi_packing_job *dryi_paged_take_job(void *self);
 void dryi_paged_return_job(void *self, struct dryi_packing_job *job);
 
 /* --- paged_gone.c ------------------------------------------------------------------------- */
 
-DRYI_ASIDE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
+DRYI_NOINLINE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 bool dryi_paged_has_stream(const void *self, uint64_t stream);
 
 /* Of the stream of the last request at once; NONE: no memory for a new one. */
@@ -671,7 +671,8 @@ bool dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped);
 /* Events for everything freed so far; the first failure is returned, the rest is tried. */
 enum dry_status dryi_paged_mark_all(struct dryi_paged *p);
 /* Ask up to `count` streams with events under way about `most` of those, in turns. */
-DRYI_ASIDE void dryi_paged_process(struct dryi_paged *p, uint32_t count, uint32_t most);
+DRYI_NOINLINE void dryi_paged_process(struct dryi_paged *p, uint32_t count,
+                                      uint32_t most);
 /* Frees that captures held back. */
 void dryi_paged_release_held(struct dryi_paged *p);
 enum dry_status dryi_paged_free(void *self, dryi_block block);

@@ -14,7 +14,7 @@ void dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool);
 /* The first of the pools that nobody uses, of which there is one, is the last of them now. */
 void dryi_paged_idle_turn(struct dryi_paged *p);
 /* The pool whose scope covers this stream. */
-DRYI_ASIDE uint32_t dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream);
+DRYI_NOINLINE uint32_t dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream);
 /* May free pages of this arena be taken away? `oom`: to prevent an OOM. */
 bool dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom);
 enum dry_status dryi_paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags);

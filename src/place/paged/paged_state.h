@@ -10,7 +10,7 @@
  * Free lists alone stay where they are, for they are large.
  */
 
-#include "base/aside.h"
+#include "base/inline.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/treap.h"
@@ -200,7 +200,7 @@ struct dryi_cache {
     bool is_used;
     uint64_t requests;
     struct paged_stat local[LOCAL_STATS];
-    char apart[DRYI_APART]; /* no line of the cache holds two */
+    char pad[DRYI_CACHE_LINE_PAD]; /* no line of the cache holds two */
 };
 
 enum stat_name {
@@ -280,7 +280,7 @@ struct dryi_paged {
     bool is_shared; /* several stream caches are used at once */
     int64_t
         local_max; /* bytes that one may have taken, more than it put, until a balance */
-    char apart[DRYI_APART];
+    char pad[DRYI_CACHE_LINE_PAD];
 
     uint64_t limit_bytes;
     size_t block_capacity;
@@ -480,7 +480,7 @@ block_set_next(struct block *b, uint32_t next)
 }
 
 /* Else gcc 12 takes a function that only prefetches for one without effect, and leaves it out. */
-DRYI_WITHIN static inline void
+DRYI_ALWAYS_INLINE static inline void
 prefetch_block(const struct dryi_paged *p, uint32_t block)
 {
     if (block != NONE)

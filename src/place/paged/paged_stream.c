@@ -221,7 +221,7 @@ complete(struct dryi_paged *p, uint32_t block)
 }
 
 /* One event a recorded stream, all or none. */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 record_uses(struct dryi_paged *p, uint32_t first)
 {
     for (uint32_t u = first; u != NONE; u = p->uses[u].next) {
@@ -236,7 +236,7 @@ record_uses(struct dryi_paged *p, uint32_t first)
 }
 
 /* The block is pending; its list of uses becomes a count of them. */
-DRYI_ASIDE static void
+DRYI_NOINLINE static void
 queue_uses(struct dryi_paged *p, uint32_t block)
 {
     uint32_t use = p->blocks[block].uses, count = 0;
@@ -301,7 +301,7 @@ is_of_capture(const struct dryi_paged *p, const struct free_list *s, uint32_t us
  * Other streams may still use it. Amid a capture that is held back which one of its streams has to
  * do with, or one that is gone, of which nobody is asked then.
  */
-DRYI_ASIDE static enum dry_status
+DRYI_NOINLINE static enum dry_status
 free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
     struct block *b = &p->blocks[block];
@@ -327,7 +327,7 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
     return DRY_OK;
 }
 
-DRYI_FLAT enum dry_status
+DRYI_FLATTEN enum dry_status
 dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
 {
     const struct block *b = &p->blocks[block];
