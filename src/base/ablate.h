@@ -37,8 +37,8 @@
 #ifndef DRYI_ABLATE_parking /* a freed block stays whole for its successor, the step that has the place next */
 #define DRYI_ABLATE_parking 0
 #endif
-#ifndef DRYI_ABLATE_finder /* large blocks are found by their address */
-#define DRYI_ABLATE_finder 0
+#ifndef DRYI_ABLATE_address_index /* large blocks are found by their address */
+#define DRYI_ABLATE_address_index 0
 #endif
 #ifndef DRYI_ABLATE_caches /* small blocks are kept whole, by size */
 #define DRYI_ABLATE_caches 0

@@ -27,7 +27,7 @@ paged_destroy(void *self)
             p->device.ops->event_destroy(p->device.self, p->uses[u].event);
     }
     dryi_paged_segments_finish(p);
-    dryi_paged_finder_finish(p);
+    dryi_paged_index_finish(p);
     struct dry_memory m = p->memory;
     dryi_paged_caches_finish(p);
     dryi_paged_lists_finish(p);
@@ -269,7 +269,7 @@ serve_cache(struct dryi_cache *cache, uint64_t size, bool has_room,
     got->address = b->addr;
     if (r.arena == 0) {
         got->is_registered = false;
-        got->was_registered = dryi_paged_finder_note(p, got->block);
+        got->was_registered = dryi_paged_index_note(p, got->block);
         return DRY_OK;
     }
     got->was_registered = b->address == ADDRESS_BY_TABLE;

@@ -58,7 +58,7 @@
  * the stream caches, only where all of them are held, now and then before pages are asked for. Between two
  * streams' blocks a divider comes to lie then, so that each can cut and merge up to there without
  * the others (paged_divider.c). The record of a stream of which nothing is left is the next new
- * one's (paged_gone.c): what is kept is for as many streams as there are with something. A free list of
+ * one's (paged_recycle.c): what is kept is for as many streams as there are with something. A free list of
  * a stream in a private pool goes when nothing is of it and others are made (paged_list.c): there
  * are hardly more than hold something, but for those of the stream that asks.
  *

@@ -41,7 +41,7 @@ check_order(const struct dryi_paged *p, uint32_t block, uint64_t addr)
         b->state != BLOCK_CACHED && b->state != BLOCK_PARKED)
         return "P10: known blocks are used, on a stream cache or wait for an successor";
     if (b->address == ADDRESS_BY_INDEX && b->state == BLOCK_USED &&
-        (addr - p->finder.range.addr >= p->finder.range.size ||
+        (addr - p->index.range.addr >= p->index.range.size ||
          dryi_paged_find(p, addr) != block))
         return "P10: blocks that are said to be found are";
     return NULL;

@@ -8,10 +8,10 @@
  * (pages and segments), paged_block.c (records, split, merge), paged_list.c (bins and best
  * fit), paged_cache.c (whole blocks at hand), paged_divider.c (whose the links between blocks
  * are), paged_stream.c (epochs, events), paged_order.c (what streams know of each other),
- * paged_gone.c (streams of which nothing is left),
+ * paged_recycle.c (streams of which nothing is left),
  * paged_reclaim.c (giving back), paged_expect.c
  * (periods), paged_park.c (what waits for the request that the layout has there next),
- * paged_job.c (how a layout is made), paged_find.c (blocks by their addresses), paged_stats.c,
+ * paged_job.c (how a layout is made), paged_index.c (blocks by their addresses), paged_stats.c,
  * paged_layout.c (walk), paged_check.c.
  */
 
@@ -581,20 +581,20 @@ dryi_paged_park(struct dryi_paged *p, uint32_t block)
 /* What is wrong with what waits; NULL: nothing. So many blocks say they do. */
 const char *dryi_paged_parking_check(const struct dryi_paged *p, uint32_t count);
 
-/* --- paged_find.c ------------------------------------------------------------------------- */
+/* --- paged_index.c ------------------------------------------------------------------------- */
 
 /* The segment's large blocks are found from now on, if there is memory for that and it pays. */
-void dryi_paged_finder_begin(struct dryi_paged *p, uint32_t segment);
+void dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment);
 /* Pages come under [lo, hi) of a segment. */
-void dryi_paged_finder_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo,
-                              uint64_t hi);
+void dryi_paged_index_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo,
+                             uint64_t hi);
 /* The segment goes, or the place. */
-void dryi_paged_finder_finish(struct dryi_paged *p);
+void dryi_paged_index_finish(struct dryi_paged *p);
 dryi_block dryi_paged_find(const void *self, uint64_t address);
 
 /* Where it stands what began in the stretch of this address; NULL: nowhere. */
 static inline uint32_t *
-dryi_paged_finder_at(const struct finder *f, uint64_t address)
+dryi_paged_index_at(const struct address_index *f, uint64_t address)
 {
     uint64_t offset = address - f->range.addr;
     if (offset >= f->range.size)
@@ -606,10 +606,10 @@ dryi_paged_finder_at(const struct finder *f, uint64_t address)
 
 /* A large block comes into use: is it found by its address from now on? */
 static inline bool
-dryi_paged_finder_note(struct dryi_paged *p, uint32_t block)
+dryi_paged_index_note(struct dryi_paged *p, uint32_t block)
 {
     struct block *b = &p->blocks[block];
-    uint32_t *begun = dryi_paged_finder_at(&p->finder, b->addr);
+    uint32_t *begun = dryi_paged_index_at(&p->index, b->addr);
     b->address = begun ? ADDRESS_BY_INDEX : ADDRESS_UNKNOWN;
     if (begun)
         *begun = block;
@@ -624,7 +624,7 @@ void dryi_paged_packing_finish(struct dryi_paged *p);
 struct dryi_packing_job *dryi_paged_take_job(void *self);
 void dryi_paged_return_job(void *self, struct dryi_packing_job *job);
 
-/* --- paged_gone.c ------------------------------------------------------------------------- */
+/* --- paged_recycle.c ------------------------------------------------------------------------- */
 
 DRYI_NOINLINE uint32_t dryi_paged_stream_find(struct dryi_paged *p, uint64_t value);
 bool dryi_paged_has_stream(const void *self, uint64_t stream);

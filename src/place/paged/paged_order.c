@@ -3,7 +3,7 @@
 /*
  * What a stream knows of another: up to which epoch of that one it comes behind. Where many wait
  * for one, each of them knows all that those before it did: so what is known is a list of each
- * stream, forgotten with it (paged_gone.c).
+ * stream, forgotten with it (paged_recycle.c).
  */
 
 #include "base/memory.h"

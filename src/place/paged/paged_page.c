@@ -187,7 +187,7 @@ dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
         segment->pages[first + i] = p->stock[p->stock_count] + 1;
     }
     count_mapped(p, segment->arena, hi - lo, true);
-    dryi_paged_finder_extend(p, p->blocks[hole].segment, lo, hi);
+    dryi_paged_index_extend(p, p->blocks[hole].segment, lo, hi);
     uint32_t block = cut_hole(p, hole, lo, hi);
     p->blocks[block].state = BLOCK_FREE;
     dryi_paged_block_assign(p, block, list);
@@ -280,8 +280,8 @@ reserve_bytes(struct dryi_paged *p, uint32_t arena, uint64_t bytes)
         dryi_paged_block_make(p, p->arenas[arena].holes, slot, NONE, segment.addr, bytes);
     p->blocks[hole].state = BLOCK_HOLE;
     dryi_paged_list_insert(p, hole);
-    if (arena == 0 && p->finder.range.size == 0)
-        dryi_paged_finder_begin(p, slot);
+    if (arena == 0 && p->index.range.size == 0)
+        dryi_paged_index_begin(p, slot);
     return DRY_OK;
 }
 
@@ -336,8 +336,8 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
     bool small = arena_is_small(s->arena);
     if (segment == p->layout.segment)
         dryi_paged_layout_finish(p);
-    if (p->finder.range.size > 0 && segment == p->finder.segment)
-        dryi_paged_finder_finish(p);
+    if (p->index.range.size > 0 && segment == p->index.segment)
+        dryi_paged_index_finish(p);
     p->counters.driver_calls++;
     if (s->pages) {
         p->device.ops->unreserve(p->device.self, s->addr, s->size);

@@ -58,7 +58,7 @@ enum block_state {
 enum block_address {
     ADDRESS_UNKNOWN, /* who asked for it has to keep that, or it is free */
     ADDRESS_BY_TABLE, /* somebody keeps it, while the block is used and while it lies on a stream cache */
-    ADDRESS_BY_INDEX, /* nobody has to: it is found (paged_find.c), while it is used */
+    ADDRESS_BY_INDEX, /* nobody has to: it is found (paged_index.c), while it is used */
 };
 
 struct block {
@@ -163,7 +163,7 @@ struct stream {
     uint32_t lists;               /* a list; NONE: none */
     uint32_t orders;              /* what it knows of others, a list */
     bool is_busy, may_be_complete;
-    bool was_asked; /* for anything, since paged_gone.c looked at it last */
+    bool was_asked; /* for anything, since paged_recycle.c looked at it last */
     bool has_cache;
 };
 _Static_assert(sizeof(struct stream) == 64, "a power of two: found by a shift");
@@ -241,14 +241,14 @@ struct layout {
     uint32_t step_count, parked_count;
 };
 
-#define LEAF_SHIFT 10u /* of a finder: stretches of a leaf, as a power of two */
+#define LEAF_SHIFT 10u /* of a index: stretches of a leaf, as a power of two */
 #define LEAF_COUNT (1u << LEAF_SHIFT)
 
 /*
  * Where large blocks of the default pool begin, in its first segment. Two of them in use are further
  * apart than the largest small block is long: in a stretch of so many bytes at most one begins.
  */
-struct finder {
+struct address_index {
     struct dryi_range range; /* the segment's; of size 0: there is none */
     unsigned shift;          /* bytes of a stretch, as a power of two */
     uint32_t segment;
@@ -276,7 +276,7 @@ struct dryi_paged {
     /* With these, all that requests at stream caches read beside what is their own. */
     struct block *blocks; /* in block_memory, at a multiple of their size */
     struct stream *streams;
-    struct finder finder;
+    struct address_index index;
     bool is_shared; /* several stream caches are used at once */
     int64_t
         local_max; /* bytes that one may have taken, more than it put, until a balance */

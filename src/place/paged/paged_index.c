@@ -22,23 +22,23 @@
     (UINT64_C(16) << 10) /* shorter ones would take more memory than tables */
 
 void
-dryi_paged_finder_begin(struct dryi_paged *p, uint32_t segment)
+dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment)
 {
     const struct segment *s = &p->segments[segment];
-    if (p->conf.small_max < STRETCH_MIN || DRYI_ABLATED(finder))
+    if (p->conf.small_max < STRETCH_MIN || DRYI_ABLATED(address_index))
         return;
-    struct finder finder = {.range = {s->addr, s->size}, .segment = segment};
-    finder.shift = dryi_log2_floor(p->conf.small_max);
-    finder.count = (size_t)((s->size - 1) >> (finder.shift + LEAF_SHIFT)) + 1;
-    finder.leaves = dryi_memory_zalloc(&p->memory, finder.count, sizeof *finder.leaves);
-    if (finder.leaves)
-        p->finder = finder;
+    struct address_index index = {.range = {s->addr, s->size}, .segment = segment};
+    index.shift = dryi_log2_floor(p->conf.small_max);
+    index.count = (size_t)((s->size - 1) >> (index.shift + LEAF_SHIFT)) + 1;
+    index.leaves = dryi_memory_zalloc(&p->memory, index.count, sizeof *index.leaves);
+    if (index.leaves)
+        p->index = index;
 }
 
 void
-dryi_paged_finder_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo, uint64_t hi)
+dryi_paged_index_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo, uint64_t hi)
 {
-    const struct finder *f = &p->finder;
+    const struct address_index *f = &p->index;
     if (f->range.size == 0 || segment != f->segment)
         return;
     size_t first = (size_t)((lo - f->range.addr) >> (f->shift + LEAF_SHIFT));
@@ -51,20 +51,20 @@ dryi_paged_finder_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo, ui
 }
 
 void
-dryi_paged_finder_finish(struct dryi_paged *p)
+dryi_paged_index_finish(struct dryi_paged *p)
 {
-    struct finder *f = &p->finder;
+    struct address_index *f = &p->index;
     for (size_t i = 0; i < f->count; i++)
         dryi_memory_free(&p->memory, f->leaves[i], LEAF_COUNT, sizeof *f->leaves[i]);
     dryi_memory_free(&p->memory, f->leaves, f->count, sizeof(uint32_t *));
-    *f = (struct finder){.count = 0};
+    *f = (struct address_index){.count = 0};
 }
 
 /* The stretch says who began there last; whether that is so now, the block does. */
 static inline uint32_t
 find_used(const struct dryi_paged *p, uint64_t address)
 {
-    const uint32_t *begun = dryi_paged_finder_at(&p->finder, address);
+    const uint32_t *begun = dryi_paged_index_at(&p->index, address);
     if (!begun)
         return NIL;
     const struct block *b = &p->blocks[*begun]; /* of NIL a dead one */
