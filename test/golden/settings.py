@@ -3,7 +3,7 @@
 """What drystone-pool(5) says a setting of paged may be, asked of the command:
 settings.py TOOL
 
-Every option that src/place/paged/paged_conf.c knows is in that page, with its range, and named in
+Every option that src/place/paged/record/paged_conf.c knows is in that page, with its range, and named in
 drystone-replay(1); what lies in the range is taken, and the next value outside is refused.
 """
 import pathlib
@@ -52,7 +52,7 @@ entries = {}
 for entry in re.findall(r"^\*\w+:\*_.*\n(?:\t.*\n)+", page, re.MULTILINE):
     for name, kind in re.findall(r"\*(\w+):\*_(\w+)_", entry.splitlines()[0]):
         entries[name] = (kind, entry)
-code = (root / "src/place/paged/paged_conf.c").read_text()
+code = (root / "src/place/paged/record/paged_conf.c").read_text()
 known = set(re.findall(r'if \(is_word\(name, "(\w+)"\)|\{"(\w+)", offsetof', code))
 known = {a or b for a, b in known}
 if known != set(entries) or len(known) < 9:

@@ -9,8 +9,26 @@
 #include "base/fail.h"
 #include "base/inline.h"
 #include "base/memory.h"
+#include "place/paged/paged_adopt.h"
+#include "place/paged/paged_cache_shared.h"
 #include "place/paged/paged_checkpoint.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_expect.h"
+#include "place/paged/paged_free.h"
+#include "place/paged/paged_ladder.h"
+#include "place/paged/paged_pool.h"
+#include "place/paged/paged_reclaim.h"
+#include "place/paged/paged_stream.h"
+#include "place/paged/paged_take.h"
+#include "place/paged/paged_view.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_index.h"
+#include "place/paged/record/paged_list.h"
+#include "place/paged/record/paged_page.h"
+#include "place/paged/record/paged_park.h"
+#include "place/paged/record/paged_stats.h"
 
 #define STREAMS_KEPT 32 /* so few are worth no look for one that is gone */
 
@@ -216,8 +234,10 @@ static inline enum dry_status
 serve(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
     p->requests++;
-    if (p->waiting_uses > 0 || p->first_held != NONE)
+    if (p->waiting_uses > 0 || p->first_held != NONE) {
+        dryi_paged_release_held(p);
         dryi_paged_process(p, PROCESS_HIT, PROCESS_HIT_USES);
+    }
     uint32_t found = NONE;
     if (p->forecast && r->arena == 0 && !p->is_shared)
         found = dryi_paged_take_expected(p, r);
@@ -322,10 +342,32 @@ static void
 paged_process_events(void *self)
 {
     struct dryi_paged *p = self;
+    dryi_paged_release_held(p);
     dryi_paged_process(p, p->busy_count, UINT32_MAX);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
+
+/* Idle pools are looked at for each pool that is made, and when a capture ends. */
+static enum dry_status
+paged_open_pool(void *self, struct dryi_pool_id id, unsigned flags)
+{
+    struct dryi_paged *p = self;
+    if (dryi_paged_pool_find(p, id) == NONE) {
+        p->opened++;
+        dryi_paged_forget_idle_pools(p);
+    }
+    return dryi_paged_open_pool(p, id, flags);
+}
+
+static enum dry_status
+paged_end_capture(void *self)
+{
+    enum dry_status status = dryi_paged_end_capture(self);
+    if (status == DRY_OK)
+        dryi_paged_forget_idle_pools(self);
+    return status;
+}
 
 static void
 visit_figures(const void *self, dryi_figure_visit *visit, void *visitor)
@@ -361,7 +403,7 @@ static const struct dryi_place_ops paged_ops = {
     .empty_cache = dryi_paged_empty_cache,
     .trim = dryi_paged_trim,
     .set_limit = paged_set_limit,
-    .open_pool = dryi_paged_open_pool,
+    .open_pool = paged_open_pool,
     .begin_pool = dryi_paged_begin_pool,
     .end_pool = dryi_paged_end_pool,
     .release_pool = dryi_paged_release_pool,
@@ -371,7 +413,7 @@ static const struct dryi_place_ops paged_ops = {
     .unhold_pool = dryi_paged_unhold_pool,
     .restore_pool = dryi_paged_restore_pool,
     .begin_capture = dryi_paged_begin_capture,
-    .end_capture = dryi_paged_end_capture,
+    .end_capture = paged_end_capture,
     .find = dryi_paged_find,
     .get_address = paged_get_address,
     .get_block = dryi_paged_get_block,
@@ -402,6 +444,7 @@ dryi_paged_create(const struct dryi_paged_options *options, struct dryi_place *p
     p->progress_is_told = options->progress_is_told;
     p->streams_kept = options->streams_kept ? options->streams_kept : STREAMS_KEPT;
     p->wants_job = options->wants_job;
+    p->completed = dryi_paged_complete;
     init_maps(p);
     size_up_device(p);
     enum dry_status status = DRY_OK;

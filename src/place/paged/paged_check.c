@@ -6,7 +6,12 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_pool.h"
+#include "place/paged/paged_view.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_index.h"
+#include "place/paged/record/paged_park.h"
 
 /* What a walk finds, to hold against what was counted: [0] large, [1] small. */
 struct sums {

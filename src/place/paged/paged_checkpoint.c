@@ -16,7 +16,14 @@
 
 #include "base/assert.h"
 #include "base/fail.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_free.h"
+#include "place/paged/paged_pool.h"
+#include "place/paged/paged_stream.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_list.h"
+#include "place/paged/record/paged_stats.h"
 
 enum wait { WAIT_NOT, WAIT_WANTED, WAITED };
 

@@ -4,7 +4,7 @@
 
 /* Private pools that go back to a former layout: the ops of place/place.h. */
 
-#include "place/paged/paged_state.h"
+#include "place/paged/record/paged_state.h"
 
 enum dry_status dryi_paged_hold_pool(void *self, struct dryi_pool_id id, uint64_t *hold);
 void dryi_paged_unhold_pool(void *self, struct dryi_pool_id id, uint64_t hold);

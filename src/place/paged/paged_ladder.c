@@ -6,147 +6,22 @@
  * beyond the budget; and when device or limit refuse, everything that can be waited for.
  */
 
+#include "place/paged/paged_ladder.h"
+
 #include "base/ablate.h"
-#include "base/assert.h"
-#include "place/paged/paged_inside.h"
-
-/* --- taking ------------------------------------------------------------------------------- */
-
-static bool
-is_no_split(const struct dryi_paged *p, const struct request *r)
-{
-    uint32_t pool = r->arena / 2; /* the default pool, 0, has no flags */
-    return pool > 0 && (p->pools[pool].flags & DRYI_POOL_NO_SPLIT);
-}
-
-uint32_t
-dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t found)
-{
-    if (found == NONE)
-        return NONE;
-    DRYI_ASSERT(p->blocks[found].state == BLOCK_FREE);
-    uint64_t bytes = is_no_split(p, r) ? p->blocks[found].size : r->bytes;
-    uint32_t block = found;
-    if (bytes == p->blocks[found].size)
-        dryi_paged_list_remove(p, found);
-    else
-        block = dryi_paged_block_cut(p, found, bytes);
-    p->blocks[block].state = BLOCK_USED;
-    dryi_paged_block_assign(p, block, r->list);
-    return block;
-}
-
-uint32_t
-dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t found = dryi_paged_list_find(p, p->lists[r->list], r->bytes);
-    if (found == NONE)
-        found = dryi_paged_list_find(p, p->lists[p->arenas[r->arena].shared], r->bytes);
-    return dryi_paged_take_found(p, r, found);
-}
-
-#define FOREIGN_MAX 64 /* free lists looked at */
-
-/*
- * From another stream's free list: what was freed up to the epoch behind which our stream is
- * ordered, or up to the last that is complete.
- */
-static uint32_t
-take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
-{
-    uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
-        const struct free_list *s = p->lists[at];
-        if (at == r->list || s->octaves == 0)
-            continue;
-        if (!ordered && p->streams[s->stream].first_use != NONE)
-            dryi_paged_observe(p, s->stream);
-        uint64_t epoch = ordered ? dryi_paged_known_epoch(p, r->stream, s->stream)
-                                 : p->streams[s->stream].completed;
-        if (ordered && epoch == 0)
-            continue; /* our stream comes behind nothing of that one */
-        uint32_t found = dryi_paged_list_find_old(p, s, r->bytes, epoch);
-        if (found == NONE)
-            continue;
-        *(ordered ? &p->counters.reused_ordered : &p->counters.reused_passed) += 1;
-        return dryi_paged_take_found(p, r, found);
-    }
-    return NONE;
-}
-
-/* From another stream's free list, where what it did is known to be over or to come before. */
-static uint32_t
-take_passed(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t block = NONE;
-    if (p->conf.reuse_ordered)
-        block = take_foreign(p, r, true);
-    if (block == NONE && p->conf.reuse_passed)
-        block = take_foreign(p, r, false);
-    return block;
-}
-
-/* Some free block that the request may have without a word to the device. */
-static uint32_t
-take_some(struct dryi_paged *p, const struct request *r)
-{
-    uint32_t block = dryi_paged_take_own(p, r);
-    return block == NONE ? take_passed(p, r) : block;
-}
-
-#define EVENT_MAX 32 /* events looked at for the first that is late enough */
-
-enum dry_status
-dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
-{
-    enum dry_status status =
-        p->streams[on].marked < epoch ? dryi_paged_mark(p, on) : DRY_OK;
-    if (status != DRY_OK)
-        return status;
-    const struct stream *s = &p->streams[on];
-    uint32_t use = s->first_use;
-    if (use == NONE)
-        return DRY_OK; /* it is complete */
-    for (unsigned i = 0; p->uses[use].epoch < epoch; i++)
-        use = i < EVENT_MAX ? p->uses[use].next : s->last_use;
-    if (!dryi_paged_learn(p, stream, on, 0))
-        return DRY_ERR_MEMORY;
-    p->counters.driver_calls++;
-    status = p->device.ops->stream_follow(p->device.self, p->streams[stream].value,
-                                          p->uses[use].event);
-    if (status != DRY_OK)
-        return status;
-    bool learnt = dryi_paged_learn(p, stream, on, p->uses[use].epoch);
-    DRYI_ASSERT(learnt);
-    (void)learnt;
-    return DRY_OK;
-}
-
-/* From another stream's free list, our stream being made to wait for it. */
-static enum dry_status
-take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
-{
-    uint32_t at = p->arenas[r->arena].lists;
-    for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
-        const struct free_list *s = p->lists[at];
-        uint32_t found = NONE;
-        if (at != r->list)
-            found = dryi_paged_list_find(p, s, r->bytes);
-        if (found == NONE || dryi_paged_is_captured(p, s->stream) ||
-            dryi_paged_is_captured(p, r->stream))
-            continue;
-        enum dry_status status =
-            dryi_paged_follow(p, r->stream, s->stream, p->streams[s->stream].epoch);
-        if (status == DRY_ERR_UNSUPPORTED)
-            continue; /* nobody can tell of that one */
-        if (status != DRY_OK)
-            return status;
-        p->counters.reused_waiting++;
-        *block = dryi_paged_take_found(p, r, found);
-        return DRY_OK;
-    }
-    return DRY_ERR_NO_SPACE;
-}
+#include "place/paged/paged_cache_shared.h"
+#include "place/paged/paged_free.h"
+#include "place/paged/paged_reclaim.h"
+#include "place/paged/paged_spot.h"
+#include "place/paged/paged_take.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_list.h"
+#include "place/paged/record/paged_page.h"
+#include "place/paged/record/paged_park.h"
+#include "place/paged/record/paged_stats.h"
 
 /* --- pages -------------------------------------------------------------------------------- */
 
@@ -361,7 +236,7 @@ take_joined(struct dryi_paged *p, const struct request *r, enum search_kind kind
 static uint32_t
 take_any(struct dryi_paged *p, const struct request *r)
 {
-    uint32_t block = take_some(p, r);
+    uint32_t block = dryi_paged_take_some(p, r);
     return block == NONE ? take_joined(p, r, SEARCH_FREE) : block;
 }
 
@@ -423,7 +298,7 @@ take_waited(struct dryi_paged *p, const struct request *r)
         if (!dryi_is_power_of_two(waits))
             continue;
         dryi_paged_sweep(p);
-        block = take_some(p, r);
+        block = dryi_paged_take_some(p, r);
     }
     return block;
 }
@@ -439,7 +314,7 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     p->hindered = DRY_OK; /* what was refused so far is asked for again */
     dryi_paged_release_held(p);
     dryi_paged_flush(p);
-    *block = take_some(p, r);
+    *block = dryi_paged_take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
     /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */
@@ -448,7 +323,7 @@ climb_to_the_top(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if (*block != NONE)
         return DRY_OK;
     dryi_paged_sweep(p);
-    *block = take_some(p, r);
+    *block = dryi_paged_take_some(p, r);
     if (*block != NONE)
         return DRY_OK;
     enum dry_status status = take_new(p, r, RUNG_ALL, block);
@@ -468,7 +343,7 @@ take_at_hand(struct dryi_paged *p, const struct request *r)
     if (block == NONE && dryi_paged_flush_for(p, r->list, r->bytes, FLUSH_MAX))
         block = dryi_paged_take_own(p, r);
     if (block == NONE)
-        block = take_passed(p, r);
+        block = dryi_paged_take_passed(p, r);
     /* What a captured stream freed stays beside what is complete: this is what may be both. */
     if (block == NONE && dryi_paged_is_captured(p, r->stream))
         block = take_joined(p, r, SEARCH_JOINED);
@@ -517,7 +392,7 @@ climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *blo
         return DRY_OK;
     enum dry_status status = DRY_ERR_NO_SPACE;
     if (p->conf.reuse_waiting) {
-        status = take_waiting(p, r, block);
+        status = dryi_paged_take_waiting(p, r, block);
         if (status == DRY_ERR_SYSTEM)
             status = DRY_ERR_NO_SPACE; /* the ladder goes on without it */
     }
@@ -541,8 +416,9 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
     if (*block != NONE)
         return DRY_OK;
     if (!arena_is_small(r->arena) && dryi_paged_is_tight(p)) {
-        enum dry_status tight =
-            is_no_split(p, r) ? DRY_ERR_NO_SPACE : take_mapped(p, r, RUNG_TIGHT, block);
+        enum dry_status tight = dryi_paged_is_no_split(p, r)
+                                    ? DRY_ERR_NO_SPACE
+                                    : take_mapped(p, r, RUNG_TIGHT, block);
         if (tight != DRY_ERR_NO_SPACE)
             return tight;
         *block = dryi_paged_take_own(p, r);

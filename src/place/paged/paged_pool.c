@@ -4,10 +4,14 @@
  * Pools, the scopes in which requests go to them, and captures.
  */
 
+#include "place/paged/paged_pool.h"
+
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_free.h"
+#include "place/paged/record/paged_list.h"
 
 /* --- pools that nobody uses --------------------------------------------------------------- */
 
@@ -83,8 +87,6 @@ make_arena(struct dryi_paged *p, uint32_t index)
 static uint32_t
 take_record(struct dryi_paged *p)
 {
-    p->opened++;
-    dryi_paged_forget_idle_pools(p);
     uint32_t pool = p->dead_pool;
     if (pool != NONE) {
         p->dead_pool = p->pools[pool].next;
@@ -273,6 +275,5 @@ dryi_paged_end_capture(void *self)
         return DRY_ERR_ARGUMENT;
     p->capture_count--;
     dryi_paged_release_held(p);
-    dryi_paged_forget_idle_pools(p);
     return DRY_OK;
 }

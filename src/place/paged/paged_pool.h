@@ -4,7 +4,7 @@
 
 /* Pools, the scopes in which requests go to them, and captures. NONE is no pool. */
 
-#include "place/paged/paged_state.h"
+#include "place/paged/record/paged_state.h"
 
 uint32_t dryi_paged_pool_find(const struct dryi_paged *p, struct dryi_pool_id id);
 uint32_t dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id,

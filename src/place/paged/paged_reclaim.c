@@ -4,8 +4,18 @@
  * Giving back: free blocks to everybody, pages to the stock and from there to the device.
  */
 
+#include "place/paged/paged_reclaim.h"
+
 #include "base/ablate.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_free.h"
+#include "place/paged/paged_pool.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_page.h"
+#include "place/paged/record/paged_park.h"
+#include "place/paged/record/paged_stats.h"
 
 /* --- blocks ------------------------------------------------------------------------------- */
 
@@ -258,6 +268,15 @@ is_empty_segment(const struct dryi_paged *p, const struct segment *segment)
            (!segment->pages && b->state == BLOCK_FREE && dryi_paged_is_complete(p, b));
 }
 
+/* A segment without blocks in use; a layout ends with its segment. */
+static void
+return_segment(struct dryi_paged *p, uint32_t segment)
+{
+    if (segment == p->layout.segment)
+        dryi_paged_layout_finish(p);
+    dryi_paged_segment_return(p, segment);
+}
+
 bool
 dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
 {
@@ -266,7 +285,7 @@ dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
         if (!p->segments[segment].live || !is_empty_segment(p, &p->segments[segment]) ||
             !dryi_paged_gives_pages(p, p->segments[segment].arena, oom))
             continue;
-        dryi_paged_segment_return(p, segment);
+        return_segment(p, segment);
         return true;
     }
     return false;
@@ -315,7 +334,7 @@ return_empty_segments(struct dryi_paged *p, uint32_t arena)
          segment = next) {
         next = p->segments[segment].next;
         if (is_empty_segment(p, &p->segments[segment]))
-            dryi_paged_segment_return(p, segment);
+            return_segment(p, segment);
     }
 }
 
@@ -414,7 +433,7 @@ dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (!p->segments[i].live || !is_empty_segment(p, &p->segments[i]))
             continue;
-        dryi_paged_segment_return(p, i);
+        return_segment(p, i);
         any = true;
     }
     forget_pools(p);
@@ -474,7 +493,7 @@ dryi_paged_trim(void *self, uint64_t target)
         if (p->segments[i].live && is_empty_segment(p, &p->segments[i]) &&
             dryi_paged_gives_pages(p, p->segments[i].arena, false) &&
             (target == 0 || stat_all(p, STAT_RESERVED_BYTES) > target))
-            dryi_paged_segment_return(p, i);
+            return_segment(p, i);
     }
     forget_pools(p);
     return status;

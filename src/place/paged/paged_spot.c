@@ -11,9 +11,15 @@
  * candidates, however long: if pages could be had for any spot, they can for the one found then.
  */
 
+#include "place/paged/paged_spot.h"
+
 #include "base/ablate.h"
 #include "base/assert.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_pool.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_page.h"
 
 #define REACH 16 /* blocks a run extends to either side, but before an OOM */
 #define SEED_MAX 32
@@ -478,43 +484,6 @@ fill(struct dryi_paged *p, const struct request *r, const struct spot *spot,
         at = p->blocks[at].next;
     }
     return DRY_OK;
-}
-
-uint32_t
-dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
-{
-    uint64_t end = addr + bytes;
-    if (addr > p->blocks[block].addr) {
-        uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
-        p->blocks[rest].state = BLOCK_USED;
-        dryi_paged_block_coalesce(p, block);
-        block = rest;
-    }
-    p->blocks[block].state = BLOCK_USED;
-    if (end < block_end(&p->blocks[block])) {
-        uint32_t rest = dryi_paged_block_split(p, block, bytes);
-        p->blocks[rest].state = BLOCK_FREE;
-        dryi_paged_block_coalesce(p, rest);
-    }
-    return block;
-}
-
-uint32_t
-dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_t end)
-{
-    dryi_paged_list_remove(p, at);
-    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
-    at = dryi_paged_carve(p, at, addr, here - addr);
-    while (block_end(&p->blocks[at]) < end) {
-        dryi_paged_divider_drop(p, p->blocks[at].next);
-        uint32_t next = p->blocks[at].next;
-        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
-        dryi_paged_list_remove(p, next);
-        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
-        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
-        dryi_paged_block_merge(p, at);
-    }
-    return at;
 }
 
 /* Each may be cut at both ends. Seldom more than RUN_MAX: what is beyond is for stream caches. */

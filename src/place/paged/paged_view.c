@@ -6,10 +6,11 @@
  * the default stream's, here and where they are told.
  */
 
+#include "place/paged/paged_view.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "place/paged/paged_inside.h"
 
 void
 dryi_paged_get_block(const void *self, dryi_block block, struct dryi_block_info *info)

@@ -11,7 +11,8 @@
 
 #include "base/bits.h"
 #include "place/forecast/forecast.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged.h"
+#include "place/paged/record/paged_state.h"
 #include "place/torch/torch.h"
 #include "support/failing_memory.h"
 #include "support/random.h"

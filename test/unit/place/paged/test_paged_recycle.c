@@ -13,7 +13,7 @@
 #include <drystone/sim.h>
 
 #include "base/bits.h"
-#include "place/paged/paged_state.h"
+#include "place/paged/record/paged_state.h"
 #include "place/torch/torch.h"
 #include "pool/pool_state.h"
 

@@ -8,7 +8,11 @@
 #include <drystone/sim.h>
 
 #include "base/bits.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_list.h"
+#include "place/paged/paged_spot.h"
+#include "place/paged/paged_stream.h"
 #include "support/random.h"
 
 #define STREAMS 2

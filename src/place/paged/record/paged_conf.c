@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/fail.h"
-#include "place/paged/paged.h"
+#include "place/paged/record/paged_conf.h"
 
 void
 dryi_paged_conf_init(struct dryi_paged_conf *conf)

@@ -5,12 +5,16 @@
  * merging only gives some back, so that a free never takes memory.
  */
 
+#include "place/paged/record/paged_block.h"
+
 #include <string.h>
 
 #include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_index.h"
 
 _Static_assert(sizeof(struct block) == 64, "a record fills a line of the cache");
 
@@ -156,6 +160,77 @@ dryi_paged_block_merge(struct dryi_paged *p, uint32_t block)
         block_set_prev(&p->blocks[b->next], block);
     dryi_paged_block_drop(p, other);
 }
+
+/* --- dividers ----------------------------------------------------------------------- */
+
+void
+dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider)
+{
+    if (divider == NONE || block_list_beside(&p->blocks[divider]) != DIVIDERS)
+        return;
+    struct block *f = &p->blocks[divider];
+    if (f->bin_next != NONE)
+        p->blocks[f->bin_next].bin_prev = f->bin_prev;
+    *(f->bin_prev == NONE ? &p->first_divider : &p->blocks[f->bin_prev].bin_next) =
+        f->bin_next;
+    block_set_next(&p->blocks[f->prev], f->next);
+    block_set_prev(&p->blocks[f->next], f->prev);
+    uint32_t list = p->blocks[f->prev].list;
+    p->lists[list]->block_count++;
+    block_set_list(f, list);
+    dryi_paged_block_drop(p, divider);
+    p->divider_count--;
+}
+
+void
+dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
+{
+    p->lists[p->blocks[block].list]->block_count--;
+    p->lists[list]->block_count++;
+    block_set_list(&p->blocks[block], list);
+    if (p->divider_count == 0)
+        return;
+    dryi_paged_divider_drop(p, p->blocks[block].prev);
+    dryi_paged_divider_drop(p, p->blocks[block].next);
+}
+
+/* --- links -------------------------------------------------------------------------- */
+
+/*
+ * Nobody else changes this link of a block of the free list. What it led to a moment ago may be a
+ * divider elsewhere by now, so it is read once more then; it cannot have become ours or a hole, for
+ * that needs our stream cache.
+ */
+static bool
+is_link_ours(const struct dryi_paged *p, uint32_t list, const uint32_t *link)
+{
+    uint32_t other = link_beside(link);
+    if (other == NONE)
+        return true;
+    uint32_t its = block_list_beside(&p->blocks[other]);
+    if (its == DIVIDERS)
+        return link_beside(link) == other;
+    return its == list || its == p->arenas[p->lists[list]->arena].holes;
+}
+
+static bool
+is_free(const struct dryi_paged *p, uint32_t block)
+{
+    return block != NONE && p->blocks[block].state == BLOCK_FREE;
+}
+
+bool
+dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    if (!is_link_ours(p, b->list, &b->prev) || !is_link_ours(p, b->list, &b->next))
+        return false;
+    /* Between two free ones it takes in the next one, too. */
+    return !is_free(p, b->prev) || !is_free(p, b->next) ||
+           is_link_ours(p, b->list, &p->blocks[b->next].next);
+}
+
+/* --- merging ------------------------------------------------------------------------ */
 
 /*
  * Before a capture ends, nothing that its streams free meanwhile is complete: what is stays apart, and
@@ -318,4 +393,43 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list, uint6
     dryi_paged_list_remove(p, block);
     dryi_paged_block_assign(p, block, list);
     p->blocks[block].epoch = epoch;
+}
+
+/* --- carving ------------------------------------------------------------------------ */
+
+uint32_t
+dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
+{
+    uint64_t end = addr + bytes;
+    if (addr > p->blocks[block].addr) {
+        uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
+        p->blocks[rest].state = BLOCK_USED;
+        dryi_paged_block_coalesce(p, block);
+        block = rest;
+    }
+    p->blocks[block].state = BLOCK_USED;
+    if (end < block_end(&p->blocks[block])) {
+        uint32_t rest = dryi_paged_block_split(p, block, bytes);
+        p->blocks[rest].state = BLOCK_FREE;
+        dryi_paged_block_coalesce(p, rest);
+    }
+    return block;
+}
+
+uint32_t
+dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_t end)
+{
+    dryi_paged_list_remove(p, at);
+    uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
+    at = dryi_paged_carve(p, at, addr, here - addr);
+    while (block_end(&p->blocks[at]) < end) {
+        dryi_paged_divider_drop(p, p->blocks[at].next);
+        uint32_t next = p->blocks[at].next;
+        DRYI_ASSERT(p->blocks[next].state == BLOCK_FREE);
+        dryi_paged_list_remove(p, next);
+        here = block_end(&p->blocks[next]) < end ? block_end(&p->blocks[next]) : end;
+        dryi_paged_carve(p, next, p->blocks[next].addr, here - p->blocks[next].addr);
+        dryi_paged_block_merge(p, at);
+    }
+    return at;
 }

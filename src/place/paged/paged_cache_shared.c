@@ -1,117 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stream caches: free blocks kept whole for the next request of their size, stacks by size of the
- * free lists of streams. A hit costs a record and no neighbours.
+ * Whose the links between blocks are, while stream caches are shared.
  *
- * The stacks of one stream of the default pool can be used beside the place while they are
- * shared (place.h says with what care). Then take and put write nothing of the place but the
- * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
- * frees; and the stream cache's own local statistics. Cut and merge write the blocks and bins of the stream cache's own
- * free lists, and take records from there. Beside the place they change no link to another free list's
- * block; with it, they do, and everybody's memory may be cut and merged.
+ * A link between two blocks of one free list is changed by whoever has that free list's stream cache; one that
+ * leads to a hole, or nowhere, by whoever has the stream cache of its block. One between two streams'
+ * blocks would be both's, and is changed only with the place: so the first that has to puts a
+ * divider there, and from then on each of the two changes its own side of that, and needs nobody.
+ * A divider is a record without bytes. It goes when one of its neighbours comes to another free list,
+ * or both to one request, or are merged by who is alone at the place, for the uses of one are
+ * over; and when nobody shares any more.
  */
+
+#include "place/paged/paged_cache_shared.h"
 
 #include <string.h>
 
-#include "base/ablate.h"
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_stream.h"
+#include "place/paged/paged_take.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_cache.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_list.h"
+#include "place/paged/record/paged_park.h"
+#include "place/paged/record/paged_stats.h"
 
-/* --- stacks ------------------------------------------------------------------------------- */
+/* --- dividers ----------------------------------------------------------------------- */
 
-/* Of so many stacks, a bit of each, and what is wanted of each. */
-static size_t
-words_of(const struct free_list *s, size_t count)
+static bool
+is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
 {
-    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
+    if (other == NONE)
+        return false;
+    uint32_t its = block_list_beside(&p->blocks[other]);
+    return its != p->blocks[block].list && its != DIVIDERS &&
+           p->lists[its]->kind == FREE_STREAM;
+}
+
+/* Behind `prev`, where the second of the two begins. */
+static void
+put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
+{
+    uint32_t segment = p->blocks[prev].segment;
+    uint32_t divider = dryi_paged_block_make(p, list, segment, prev, addr, 0);
+    p->blocks[divider].state = BLOCK_DIVIDER;
+    p->blocks[divider].bin_prev = NONE;
+    p->blocks[divider].bin_next = p->first_divider;
+    if (p->first_divider != NONE)
+        p->blocks[p->first_divider].bin_prev = divider;
+    p->first_divider = divider;
+    p->divider_count++;
+    p->lists[list]->block_count--;
+    block_set_list(&p->blocks[divider], DIVIDERS);
 }
 
 void
-dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
+dryi_paged_divide(struct dryi_paged *p, uint32_t block)
 {
-    size_t count = CACHE_LARGE_SIZES;
-    if (DRYI_ABLATED(caches))
+    const struct block *b = &p->blocks[block];
+    if (is_between_streams(p, block, b->prev))
+        put_divider(p, b->list, b->prev, b->addr);
+    if (is_between_streams(p, block, b->next))
+        put_divider(p, b->list, block, block_end(b));
+}
+
+static void
+drop_dividers(struct dryi_paged *p)
+{
+    while (p->first_divider != NONE)
+        dryi_paged_divider_drop(p, p->first_divider);
+}
+
+/* What is on both sides of it is free, and one of the streams may have the other's. */
+static void
+merge_across(struct dryi_paged *p, uint32_t divider)
+{
+    uint32_t prev = p->blocks[divider].prev, next = p->blocks[divider].next;
+    if (p->blocks[prev].state != BLOCK_FREE || p->blocks[next].state != BLOCK_FREE)
         return;
-    if (s->is_small)
-        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
-    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
-    if (!s->stacks)
+    bool is_next_complete = dryi_paged_is_complete(p, &p->blocks[next]);
+    if (!p->conf.reuse_passed ||
+        (!is_next_complete && !dryi_paged_is_complete(p, &p->blocks[prev])))
         return;
-    s->stack_count = count;
-    s->stack_bits = s->stacks + count;
-    s->wanted = s->stack_bits + (count + 31) / 32;
-    memset(s->stacks, 0xff, count * sizeof *s->stacks);
+    uint32_t block = is_next_complete ? prev : next;
+    dryi_paged_divider_drop(p, divider);
+    dryi_paged_list_remove(p, block);
+    dryi_paged_block_coalesce(p, block);
 }
 
 void
-dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
+dryi_paged_dividers_merge(struct dryi_paged *p)
 {
-    struct free_list *s = p->lists[list];
-    if (s->is_cached)
+    if (p->requests - p->dividers_request < p->divider_count)
         return;
-    if (p->first_cached != NONE)
-        p->lists[p->first_cached]->prev_cached = list;
-    s->is_cached = true;
-    s->prev_cached = NONE;
-    s->next_cached = p->first_cached;
-    p->first_cached = list;
-}
-
-void
-dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s)
-{
-    if (!s->is_cached)
-        return;
-    if (s->prev_cached == NONE)
-        p->first_cached = s->next_cached;
-    else
-        p->lists[s->prev_cached]->next_cached = s->next_cached;
-    if (s->next_cached != NONE)
-        p->lists[s->next_cached]->prev_cached = s->prev_cached;
-    s->is_cached = false;
-}
-
-void
-dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
-{
-    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
-                     sizeof *s->stacks);
-}
-
-void
-dryi_paged_caches_finish(struct dryi_paged *p)
-{
-    while (p->caches) {
-        struct dryi_cache *f = p->caches;
-        p->caches = f->next;
-        dryi_memory_free(&p->memory, f, 1, sizeof *f);
+    p->dividers_request = p->requests;
+    /* The next one may go with what is merged: then the rest is for the next time. */
+    for (uint32_t at = p->first_divider, next;
+         at != NONE && p->blocks[at].state == BLOCK_DIVIDER; at = next) {
+        next = p->blocks[at].bin_next;
+        merge_across(p, at);
     }
 }
 
-void
-dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
-{
-    bool was_registered = b->address == ADDRESS_BY_TABLE;
-    b->address = ADDRESS_UNKNOWN;
-    if (!was_registered)
-        return;
-    uint32_t stream = p->lists[b->list]->stream;
-    p->cache_watcher.lost(p->cache_watcher.self, p->streams[stream].value, b->addr);
-}
-
-/* --- records ------------------------------------------------------------------------------ */
-
-#define RECORDS_MAX 64u /* that a free list has for itself */
-#define RECORDS_REFILL 32u
-
-static bool
-can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s, uint32_t block)
-{
-    return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
-           dryi_paged_is_enclosed(p, block);
-}
+/* --- records ------------------------------------------------------------------------ */
 
 /* Records for a cut or a merge beside the place, and room for them, by who has it. */
 static void
@@ -119,108 +113,6 @@ refill_records(struct dryi_paged *p, struct free_list *s)
 {
     if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
         dryi_paged_records_refill(p, s, RECORDS_REFILL);
-}
-
-/* --- flushing ----------------------------------------------------------------------------- */
-
-/* The newest block of a stack becomes ordinary free memory: how much there is then. */
-static uint64_t
-flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
-{
-    uint32_t block = s->stacks[slot];
-    s->stacks[slot] = p->blocks[block].bin_next;
-    s->stacked--;
-    dryi_paged_cache_forget(p, &p->blocks[block]);
-    p->blocks[block].state = BLOCK_FREE;
-    return p->blocks[dryi_paged_block_coalesce(p, block)].size;
-}
-
-/*
- * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
- * the place, until one would be merged with what is not this stream cache's.
- */
-struct flush {
-    uint64_t enough;
-    uint32_t most;
-    bool is_beside;
-    bool has_enough;
-};
-
-/* The stacks of one word of bits from `bit` on; true: it is the end. */
-static bool
-flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
-           struct flush *flush)
-{
-    uint32_t bits = s->stack_bits[word] >> bit << bit;
-    for (; bits != 0; bits &= bits - 1) {
-        size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
-        while (s->stacks[slot] != NONE) {
-            if (flush->is_beside && !can_coalesce_beside(p, s, s->stacks[slot]))
-                return true;
-            flush->has_enough = flush_block(p, s, slot) >= flush->enough;
-            if (flush->has_enough || --flush->most == 0)
-                return true;
-        }
-        s->stack_bits[word] &= ~(bits & -bits);
-    }
-    return false;
-}
-
-void
-dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most)
-{
-    struct flush flush = {.enough = UINT64_MAX, .most = most};
-    bool is_over = most == 0;
-    for (size_t word = 0; s->stacked > 0 && !is_over; word++)
-        is_over = flush_word(p, s, word, 0, &flush);
-}
-
-void
-dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
-{
-    dryi_paged_flush_some(p, s, UINT32_MAX);
-}
-
-/* Small blocks of the wanted size and up first, large ones in no order. */
-static void
-flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
-{
-    size_t slot = stack_slot(s, flush->enough);
-    if (s->stacked == 0 || slot >= s->stack_count)
-        return;
-    size_t words = (s->stack_count + 31) / 32, first = slot / 32;
-    bool is_over = flush_word(p, s, first, slot % 32, flush);
-    for (size_t word = first + 1; word < words && s->stacked > 0 && !is_over; word++)
-        is_over = flush_word(p, s, word, 0, flush);
-    for (size_t word = first + 1; word-- > 0 && s->stacked > 0 && !is_over;)
-        is_over = flush_word(p, s, word, 0, flush);
-}
-
-bool
-dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32_t most)
-{
-    struct flush flush = {.enough = bytes, .most = most};
-    flush_from(p, p->lists[list], &flush);
-    return flush.has_enough;
-}
-
-bool
-dryi_paged_flush(struct dryi_paged *p)
-{
-    bool any = dryi_paged_unpark_all(p);
-    uint32_t at = p->first_cached;
-    p->first_cached = NONE;
-    while (at != NONE) {
-        struct free_list *s = p->lists[at];
-        uint32_t next = s->next_cached;
-        any |= s->stacked > 0;
-        dryi_paged_flush_list(p, s);
-        s->is_cached = false;
-        if (s->stays_cached)
-            dryi_paged_cache_note(p, at);
-        at = next;
-    }
-    return any;
 }
 
 /* --- beside the place --------------------------------------------------------------------- */
@@ -308,7 +200,7 @@ dryi_paged_cache_share(void *self, bool is_shared)
     }
     p->is_shared = is_shared;
     if (!is_shared)
-        dryi_paged_dividers_drop(p);
+        drop_dividers(p);
     for (struct dryi_cache *f = p->caches; f; f = f->next)
         share_cache(p, f);
 }
@@ -405,7 +297,7 @@ dryi_paged_cache_put(struct dryi_cache *cache, dryi_block block)
 
 /* What needs neither pages nor another stream: next time it will not need the place. */
 static uint32_t
-cut_dividerd(struct dryi_paged *p, const struct request *r)
+cut_divided(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
@@ -427,7 +319,7 @@ cut_with_place(struct dryi_paged *p, const struct request *r)
     if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
         return NONE; /* for more of them all records may move */
     p->is_beside = true;
-    uint32_t block = cut_dividerd(p, r);
+    uint32_t block = cut_divided(p, r);
     p->is_beside = false;
     return block;
 }
@@ -438,12 +330,8 @@ cut_beside(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
-    if (found == NONE) {
-        struct flush flush = {.enough = r->bytes, .most = FLUSH_MAX, .is_beside = true};
-        flush_from(p, s, &flush);
-        if (flush.has_enough)
-            found = dryi_paged_list_find(p, s, r->bytes);
-    }
+    if (found == NONE && dryi_paged_flush_beside(p, r->list, r->bytes))
+        found = dryi_paged_list_find(p, s, r->bytes);
     if (found == NONE || s->dead.count < RECORDS_ONCE ||
         !dryi_paged_is_enclosed(p, found))
         return NONE;
@@ -506,7 +394,7 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
         refill_records(p, s);
         if (s->dead.count >= RECORDS_ONCE)
             dryi_paged_divide(p, block);
-    } else if (!can_coalesce_beside(p, s, block)) {
+    } else if (!dryi_paged_can_coalesce_beside(p, s, block)) {
         return false;
     }
     count_put(cache, is_small, b);

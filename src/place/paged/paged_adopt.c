@@ -12,9 +12,17 @@
  * Only with the packing at hand streams are waited for and pages move.
  */
 
+#include "place/paged/paged_adopt.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/paged_reclaim.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_event.h"
+#include "place/paged/record/paged_index.h"
+#include "place/paged/record/paged_page.h"
+#include "place/paged/record/paged_park.h"
+#include "place/paged/record/paged_stats.h"
 
 /* --- what it is made around --------------------------------------------------------------- */
 
@@ -159,6 +167,191 @@ dryi_paged_return_job(void *self, struct dryi_packing_job *job)
     p->packing.state = JOB_IS_BACK;
 }
 
+/* --- its pages ---------------------------------------------------------------------------- */
+
+/* By page of the segment: packed blocks that touch it. */
+struct needs {
+    int32_t *count; /* one more than there are pages */
+    unsigned page_shift;
+};
+
+/* Differences, to be summed. */
+static void
+note_need(void *self, uint64_t offset, uint64_t size)
+{
+    struct needs *needs = self;
+    needs->count[offset >> needs->page_shift]++;
+    needs->count[((offset + size - 1) >> needs->page_shift) + 1]--;
+}
+
+static bool
+is_needed(const struct dryi_paged *p, const struct needs *needs, uint32_t segment,
+          uint64_t addr)
+{
+    return segment == p->layout.segment &&
+           needs->count[dryi_paged_layout_page_of(p, addr)] > 0;
+}
+
+/* The last run of whole pages of a block that the layout does not need. */
+static bool
+find_surplus(const struct dryi_paged *p, const struct needs *needs, const struct block *b,
+             uint64_t *lo, uint64_t *hi)
+{
+    uint64_t first, end;
+    dryi_paged_whole_pages(p, b->addr, block_end(b), &first, &end);
+    while (end > first && is_needed(p, needs, b->segment, end - p->page_bytes))
+        end -= p->page_bytes;
+    *lo = *hi = end;
+    while (*lo > first && !is_needed(p, needs, b->segment, *lo - p->page_bytes))
+        *lo -= p->page_bytes;
+    return *hi > *lo;
+}
+
+static uint32_t
+last_block(const struct dryi_paged *p, const struct segment *segment)
+{
+    uint32_t at = segment->first_block;
+    while (p->blocks[at].next != NONE)
+        at = p->blocks[at].next;
+    return at;
+}
+
+static bool
+is_spare(const struct dryi_paged *p, const struct block *b)
+{
+    return b->state == BLOCK_FREE && dryi_paged_is_complete(p, b);
+}
+
+/*
+ * Until so many pages are in stock. From the end to the begin: what is before a block stays
+ * when holes merge.
+ */
+static enum dry_status
+unmap_surplus(struct dryi_paged *p, const struct needs *needs, uint32_t segment,
+              uint64_t want)
+{
+    uint32_t prev = NONE;
+    for (uint32_t at = last_block(p, &p->segments[segment]); at != NONE; at = prev) {
+        prev = p->blocks[at].prev;
+        uint64_t lo, hi;
+        bool is_whole = !is_spare(p, &p->blocks[at]);
+        while (!is_whole && p->stock_count < want &&
+               find_surplus(p, needs, &p->blocks[at], &lo, &hi)) {
+            uint64_t most = (want - p->stock_count) << p->page_shift;
+            lo = hi - lo > most ? hi - most : lo;
+            is_whole = lo == p->blocks[at].addr; /* all of it becomes a hole */
+            enum dry_status status = dryi_paged_unmap(p, at, lo, hi);
+            if (status != DRY_OK)
+                return status;
+        }
+    }
+    return DRY_OK;
+}
+
+/* Pages that could go from under free blocks. */
+static uint64_t
+count_surplus(const struct dryi_paged *p, const struct needs *needs)
+{
+    uint64_t count = 0;
+    for (uint32_t i = p->arenas[0].segments; i != NONE; i = p->segments[i].next) {
+        for (uint32_t at = p->segments[i].first_block; at != NONE;
+             at = p->blocks[at].next) {
+            struct block b = p->blocks[at];
+            uint64_t lo, hi;
+            while (is_spare(p, &b) && find_surplus(p, needs, &b, &lo, &hi)) {
+                count += (hi - lo) >> p->page_shift;
+                if (lo == b.addr)
+                    break;
+                b.size = lo - b.addr;
+            }
+        }
+    }
+    return count;
+}
+
+static uint64_t
+count_missing(const struct dryi_paged *p, const struct needs *needs)
+{
+    const struct segment *segment = &p->segments[p->layout.segment];
+    uint64_t count = 0;
+    for (size_t i = 0; i < segment->page_count; i++)
+        count += needs->count[i] > 0 && segment->pages[i] == 0;
+    return count;
+}
+
+static enum dry_status
+map_missing(struct dryi_paged *p, const struct needs *needs)
+{
+    const struct segment *segment = &p->segments[p->layout.segment];
+    for (size_t i = 0; i < segment->page_count;) {
+        size_t first = i;
+        while (i < segment->page_count && needs->count[i] > 0 && segment->pages[i] == 0)
+            i++;
+        if (i == first) {
+            i++;
+            continue;
+        }
+        uint64_t lo = segment->addr + ((uint64_t)first << p->page_shift);
+        uint64_t hi = segment->addr + ((uint64_t)i << p->page_shift);
+        uint32_t block = dryi_paged_layout_block_at(
+            p, lo); /* holes begin at pages: it is the first there */
+        if (block == NONE || !dryi_paged_block_reserve(p, 2))
+            return DRY_ERR_MEMORY;
+        DRYI_ASSERT(p->blocks[block].state == BLOCK_HOLE);
+        enum dry_status status =
+            dryi_paged_map(p, block, lo, hi, p->arenas[0].shared, &block);
+        if (status != DRY_OK)
+            return status;
+    }
+    return DRY_OK;
+}
+
+/*
+ * The layout's pages under it; of all others of the default pool's large ones, what is beyond
+ * the peak of live bytes goes to the device.
+ */
+static enum dry_status
+move_pages(struct dryi_paged *p, const struct needs *needs)
+{
+    uint64_t missing = count_missing(p, needs);
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES) >> p->page_shift;
+    if (missing > p->page_count - live) /* waiting would not help */
+        return DRY_ERR_NO_SPACE;
+    dryi_paged_wait_all(p);
+    dryi_paged_sweep(p);
+    uint64_t spare = count_surplus(p, needs) + p->stock_count;
+    if (missing > spare)
+        return DRY_ERR_NO_SPACE;
+    uint64_t peak = (dryi_paged_active_peak(p) + p->page_mask) >> p->page_shift;
+    uint64_t beyond = p->page_count > peak ? p->page_count - peak : 0;
+    uint64_t surplus = spare - missing < beyond ? spare - missing : beyond;
+    enum dry_status status = DRY_OK;
+    uint32_t segment = p->arenas[0].segments;
+    for (; segment != NONE && status == DRY_OK; segment = p->segments[segment].next)
+        status = unmap_surplus(p, needs, segment, missing + surplus);
+    if (status == DRY_OK)
+        status = map_missing(p, needs);
+    for (; surplus > 0 && p->stock_count > 0 && status == DRY_OK; surplus--)
+        dryi_paged_page_release(p);
+    return status;
+}
+
+static bool
+bring_pages(struct dryi_paged *p)
+{
+    size_t count = p->layout.page_count + 1;
+    struct needs needs = {.page_shift = p->page_shift};
+    needs.count = dryi_memory_zalloc(&p->memory, count, sizeof *needs.count);
+    if (!needs.count)
+        return false;
+    dryi_forecast_walk(p->forecast, note_need, &needs);
+    for (size_t i = 1; i < count; i++)
+        needs.count[i] += needs.count[i - 1];
+    enum dry_status status = move_pages(p, &needs);
+    dryi_memory_free(&p->memory, needs.count, count, sizeof *needs.count);
+    return status == DRY_OK;
+}
+
 /* --- the layout ----------------------------------------------------------------------------- */
 
 #define MET_SHARE 64 /* of a period's blocks may lie where something else does by now */
@@ -181,13 +374,23 @@ is_valid(struct dryi_paged *p)
     return met <= dryi_forecast_get_period(p->forecast) / MET_SHARE + MET_SPARE;
 }
 
+/* A layout of this segment begins, without steps; false: there is no memory. */
+static bool
+begin_layout(struct dryi_paged *p, uint32_t segment)
+{
+    if (p->layout.segment == segment)
+        return true;
+    dryi_paged_layout_finish(p);
+    return dryi_paged_layout_index(p, segment);
+}
+
 /* Whatever fails on the way: there is no layout then, and the rest is as sound as before. */
 static bool
 adopt(struct dryi_paged *p)
 {
     uint32_t segment = p->packing.segment;
     struct dryi_packing_info info;
-    if (!dryi_paged_layout_begin(p, segment) ||
+    if (!begin_layout(p, segment) ||
         dryi_packing_job_take(p->packing.job, p->forecast, &info) != DRY_OK ||
         info.height > p->segments[segment].size)
         return false;
@@ -195,7 +398,7 @@ adopt(struct dryi_paged *p)
     p->layout.period = info.period;
     p->layout.streams = info.streams;
     p->layout.handed = info.handed;
-    return dryi_paged_parking_begin(p, info.period) && dryi_paged_layout_bring_pages(p);
+    return dryi_paged_parking_begin(p, info.period) && bring_pages(p);
 }
 
 /* False: there will be none for this period. */

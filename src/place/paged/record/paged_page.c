@@ -7,9 +7,14 @@
  * is unmapped; it is released from the stock alone.
  */
 
+#include "place/paged/record/paged_page.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/record/paged_bins.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_index.h"
+#include "place/paged/record/paged_stats.h"
 
 void
 dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
@@ -334,8 +339,7 @@ dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
 {
     struct segment *s = &p->segments[segment];
     bool small = arena_is_small(s->arena);
-    if (segment == p->layout.segment)
-        dryi_paged_layout_finish(p);
+    DRYI_ASSERT(segment != p->layout.segment);
     if (p->index.range.size > 0 && segment == p->index.segment)
         dryi_paged_index_finish(p);
     p->counters.driver_calls++;

@@ -7,7 +7,7 @@
  * the sum of theirs.
  */
 
-#include "place/paged/paged_inside.h"
+#include "place/paged/record/paged_stats.h"
 
 /* Streams share pages: segments are all the default stream's. */
 void

@@ -6,8 +6,9 @@
  * stream, forgotten with it (paged_recycle.c).
  */
 
+#include "place/paged/record/paged_order.h"
+
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
 
 static uint64_t
 order_key(uint32_t stream, uint32_t on)
@@ -74,41 +75,4 @@ dryi_paged_tell_forecast(struct dryi_paged *p, uint32_t from, uint32_t to, uint6
 {
     if (p->forecast)
         dryi_forecast_passed(p->forecast, from, to, epoch);
-}
-
-/* What one stream comes behind, the other does, too. */
-static bool
-pass_on(struct dryi_paged *p, uint32_t from, uint32_t to)
-{
-    for (uint32_t at = p->streams[from].orders; at != NONE; at = p->orders[at].next) {
-        uint32_t on = p->orders[at].on;
-        uint64_t epoch = p->orders[at].epoch;
-        if (on == to || epoch <= dryi_paged_known_epoch(p, to, on))
-            continue;
-        if (!dryi_paged_learn(p, to, on, epoch))
-            return false;
-        dryi_paged_tell_forecast(p, on, to, epoch);
-    }
-    return true;
-}
-
-/* The epoch ends without an event: whoever comes behind it knows so from the program. */
-enum dry_status
-dryi_paged_stream_waits(void *self, uint64_t stream, uint64_t on)
-{
-    struct dryi_paged *p = self;
-    uint32_t to = dryi_paged_stream_index(p, stream);
-    uint32_t from = dryi_paged_stream_index(p, on);
-    if (to == NONE || from == NONE)
-        return DRY_ERR_MEMORY;
-    if (to == from)
-        return DRY_OK;
-    /* That is an order of the graph's nodes: what the streams were given before has none. */
-    if (dryi_paged_is_captured(p, to) || dryi_paged_is_captured(p, from))
-        return DRY_OK;
-    if (!dryi_paged_learn(p, to, from, p->streams[from].epoch))
-        return DRY_ERR_MEMORY;
-    dryi_paged_tell_forecast(p, from, to, p->streams[from].epoch);
-    p->streams[from].epoch++;
-    return pass_on(p, from, to) ? DRY_OK : DRY_ERR_MEMORY;
 }

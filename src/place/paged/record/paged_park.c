@@ -8,9 +8,12 @@
  * more than the budget, whatever waits is ordinary free memory again.
  */
 
+#include "place/paged/record/paged_park.h"
+
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_inside.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_index.h"
 
 static size_t
 words_of(uint32_t step_count)
@@ -29,6 +32,13 @@ dryi_paged_parking_finish(struct dryi_paged *p)
     layout->parked = NULL;
     layout->parked_steps = NULL;
     layout->step_count = 0;
+}
+
+void
+dryi_paged_layout_finish(struct dryi_paged *p)
+{
+    dryi_paged_parking_finish(p);
+    dryi_paged_layout_unindex(p);
 }
 
 bool

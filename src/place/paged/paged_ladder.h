@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_PAGED_LADDER_H
+#define DRYI_PLACE_PAGED_LADDER_H
+
+/* What a miss does, from the cheap to the dear. */
+
+#include "base/ablate.h"
+#include "place/paged/record/paged_state.h"
+#include "place/paged/record/paged_stats.h"
+
+/* Is memory so short that each page counts? */
+static inline bool
+dryi_paged_is_tight(const struct dryi_paged *p)
+{
+    uint64_t reserved = stat_all(p, STAT_RESERVED_BYTES);
+    uint64_t live = stat_all(p, STAT_ALLOCATED_BYTES);
+    return !DRYI_ABLATED(tight) && p->is_full && p->conf.remap && p->page_bytes > 0 &&
+           reserved - live < reserved / TIGHT_SHARE;
+}
+
+/* Find a block of r->bytes, on no list, for a request that no list had. */
+DRYI_NOINLINE enum dry_status dryi_paged_climb(struct dryi_paged *p,
+                                               const struct request *r, uint32_t *block);
+/* After that failed for a small request: try as the least that large requests ask for; so is `r`. */
+enum dry_status dryi_paged_take_larger(struct dryi_paged *p, struct request *r,
+                                       uint32_t *block);
+/* Bring the pages of a spot into stock, within the budget. *moved: blocks have changed. */
+enum dry_status dryi_paged_fund(struct dryi_paged *p, const struct request *r,
+                                const struct spot *spot, bool *moved);
+
+#endif

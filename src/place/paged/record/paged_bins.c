@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Bins: the free blocks of a list by size, in 32 octaves of 32 bins, two words of bits leading to the
+ * first that holds any (Masmano, Ripoll, Crespo and Real, "TLSF", ECRTS 2004). Unlike there a
+ * request is not rounded up to the next bin: the first that fits of its own is taken, among a
+ * bounded number of blocks.
+ */
+
+#include "place/paged/record/paged_bins.h"
+
+#include "base/assert.h"
+
+uint32_t
+dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
+{
+    uint32_t octave = bin / 32;
+    uint32_t bits = s->bins[octave] & (UINT32_MAX >> (31 - bin % 32));
+    if (bits == 0) {
+        uint32_t octaves = s->octaves & ((UINT32_C(1) << octave) - 1);
+        if (octaves == 0)
+            return NONE;
+        octave = 31 - (uint32_t)__builtin_clz(octaves);
+        bits = s->bins[octave];
+    }
+    return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
+}
+
+/*
+ * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
+ * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
+ * block's. Each free list has its own: other threads are at other free lists.
+ */
+void
+dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
+{
+    struct block *b = &p->blocks[block];
+    struct free_list *s = p->lists[b->list];
+    uint32_t bin = bin_of(b->size);
+    uint32_t head = s->heads[bin];
+    b->bin_prev = s->end;
+    b->bin_next = head;
+    p->blocks[head].bin_prev = block;
+    s->heads[bin] = block;
+    s->bins[bin / 32] |= UINT32_C(1) << (bin % 32);
+    s->octaves |= UINT32_C(1) << (bin / 32);
+}
+
+void
+dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    struct free_list *s = p->lists[b->list];
+    uint32_t bin = bin_of(b->size), octave = bin / 32;
+    uint32_t next = b->bin_next, prev = b->bin_prev;
+    uint32_t end = s->end;
+    p->blocks[next].bin_prev = prev;
+    p->blocks[prev].bin_next = next;
+    uint32_t is_first = -(uint32_t)(prev == end);
+    uint32_t head = s->heads[bin] = (next & is_first) | (s->heads[bin] & ~is_first);
+    s->bins[octave] &= ~((uint32_t)(head == end) << (bin % 32));
+    s->octaves &= ~((uint32_t)(s->bins[octave] == 0) << octave);
+}
+
+/* The first block of at least this size, a bounded look. */
+static uint32_t
+scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
+         uint64_t size)
+{
+    uint32_t at = s->heads[bin];
+    for (unsigned i = 0; at != s->end && i < SCAN_MAX; i++) {
+        if (p->blocks[at].size >= size)
+            return at;
+        at = p->blocks[at].bin_next;
+    }
+    return NONE;
+}
+
+uint32_t
+dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint64_t size)
+{
+    uint32_t own = bin_of(size);
+    uint32_t bin = bin_at_least(s, own);
+    if (bin == NONE)
+        return NONE;
+    uint32_t best = scan_bin(p, s, bin, size);
+    if (best != NONE || bin != own || own + 1 == BIN_COUNT)
+        return best;
+    bin = bin_at_least(s, own + 1);
+    return bin == NONE ? NONE : scan_bin(p, s, bin, size);
+}
+
+#define OLD_SCAN_MAX 64
+
+uint32_t
+dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
+                         uint64_t size, uint64_t epoch)
+{
+    unsigned looked = 0;
+    uint32_t bin = bin_at_least(s, bin_of(size));
+    while (bin != NONE && looked < OLD_SCAN_MAX) {
+        for (uint32_t at = s->heads[bin]; at != s->end && looked < OLD_SCAN_MAX;
+             looked++) {
+            const struct block *b = &p->blocks[at];
+            if (b->size >= size && b->epoch <= epoch)
+                return at;
+            at = b->bin_next;
+        }
+        bin = bin + 1 == BIN_COUNT ? NONE : bin_at_least(s, bin + 1);
+    }
+    return NONE;
+}

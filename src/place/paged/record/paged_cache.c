@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Stream caches: free blocks kept whole for the next request of their size, stacks by size of the
+ * free lists of streams. A hit costs a record and no neighbours.
+ *
+ * The stacks of one stream of the default pool can be used beside the place while they are
+ * shared (place.h says with what care). Then take and put write nothing of the place but the
+ * blocks on them and in use, and of those neither size nor neighbours; the stream's record of its
+ * frees; and the stream cache's own local statistics. Cut and merge write the blocks and bins of the stream cache's own
+ * free lists, and take records from there. Beside the place they change no link to another free list's
+ * block; with it, they do, and everybody's memory may be cut and merged.
+ */
+
+#include "place/paged/record/paged_cache.h"
+
+#include <string.h>
+
+#include "base/ablate.h"
+#include "base/memory.h"
+#include "place/paged/record/paged_block.h"
+#include "place/paged/record/paged_park.h"
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* Of so many stacks, a bit of each, and what is wanted of each. */
+static size_t
+words_of(const struct free_list *s, size_t count)
+{
+    return count + (count + 31) / 32 + (s->is_small ? 0 : count);
+}
+
+void
+dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
+{
+    size_t count = CACHE_LARGE_SIZES;
+    if (DRYI_ABLATED(caches))
+        return;
+    if (s->is_small)
+        count = (size_t)(p->conf.small_max >> GRAIN_SHIFT) + 1;
+    s->stacks = dryi_memory_zalloc(&p->memory, words_of(s, count), sizeof *s->stacks);
+    if (!s->stacks)
+        return;
+    s->stack_count = count;
+    s->stack_bits = s->stacks + count;
+    s->wanted = s->stack_bits + (count + 31) / 32;
+    memset(s->stacks, 0xff, count * sizeof *s->stacks);
+}
+
+void
+dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
+{
+    struct free_list *s = p->lists[list];
+    if (s->is_cached)
+        return;
+    if (p->first_cached != NONE)
+        p->lists[p->first_cached]->prev_cached = list;
+    s->is_cached = true;
+    s->prev_cached = NONE;
+    s->next_cached = p->first_cached;
+    p->first_cached = list;
+}
+
+void
+dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s)
+{
+    if (!s->is_cached)
+        return;
+    if (s->prev_cached == NONE)
+        p->first_cached = s->next_cached;
+    else
+        p->lists[s->prev_cached]->next_cached = s->next_cached;
+    if (s->next_cached != NONE)
+        p->lists[s->next_cached]->prev_cached = s->prev_cached;
+    s->is_cached = false;
+}
+
+void
+dryi_paged_cache_finish(struct dryi_paged *p, struct free_list *s)
+{
+    dryi_memory_free(&p->memory, s->stacks, words_of(s, s->stack_count),
+                     sizeof *s->stacks);
+}
+
+void
+dryi_paged_caches_finish(struct dryi_paged *p)
+{
+    while (p->caches) {
+        struct dryi_cache *f = p->caches;
+        p->caches = f->next;
+        dryi_memory_free(&p->memory, f, 1, sizeof *f);
+    }
+}
+
+void
+dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
+{
+    bool was_registered = b->address == ADDRESS_BY_TABLE;
+    b->address = ADDRESS_UNKNOWN;
+    if (!was_registered)
+        return;
+    uint32_t stream = p->lists[b->list]->stream;
+    p->cache_watcher.lost(p->cache_watcher.self, p->streams[stream].value, b->addr);
+}
+
+bool
+dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s,
+                               uint32_t block)
+{
+    return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
+           dryi_paged_is_enclosed(p, block);
+}
+
+/* --- flushing ----------------------------------------------------------------------------- */
+
+/* The newest block of a stack becomes ordinary free memory: how much there is then. */
+static uint64_t
+flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
+{
+    uint32_t block = s->stacks[slot];
+    s->stacks[slot] = p->blocks[block].bin_next;
+    s->stacked--;
+    dryi_paged_cache_forget(p, &p->blocks[block]);
+    p->blocks[block].state = BLOCK_FREE;
+    return p->blocks[dryi_paged_block_coalesce(p, block)].size;
+}
+
+/*
+ * How far to go: until a block of `enough` bytes is there, over so many blocks at most; beside
+ * the place, until one would be merged with what is not this stream cache's.
+ */
+struct flush {
+    uint64_t enough;
+    uint32_t most;
+    bool is_beside;
+    bool has_enough;
+};
+
+/* The stacks of one word of bits from `bit` on; true: it is the end. */
+static bool
+flush_word(struct dryi_paged *p, struct free_list *s, size_t word, unsigned bit,
+           struct flush *flush)
+{
+    uint32_t bits = s->stack_bits[word] >> bit << bit;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t slot = word * 32 + (size_t)__builtin_ctz(bits);
+        while (s->stacks[slot] != NONE) {
+            if (flush->is_beside &&
+                !dryi_paged_can_coalesce_beside(p, s, s->stacks[slot]))
+                return true;
+            flush->has_enough = flush_block(p, s, slot) >= flush->enough;
+            if (flush->has_enough || --flush->most == 0)
+                return true;
+        }
+        s->stack_bits[word] &= ~(bits & -bits);
+    }
+    return false;
+}
+
+void
+dryi_paged_flush_some(struct dryi_paged *p, struct free_list *s, uint32_t most)
+{
+    struct flush flush = {.enough = UINT64_MAX, .most = most};
+    bool is_over = most == 0;
+    for (size_t word = 0; s->stacked > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, &flush);
+}
+
+void
+dryi_paged_flush_list(struct dryi_paged *p, struct free_list *s)
+{
+    dryi_paged_flush_some(p, s, UINT32_MAX);
+}
+
+/* Small blocks of the wanted size and up first, large ones in no order. */
+static void
+flush_from(struct dryi_paged *p, struct free_list *s, struct flush *flush)
+{
+    size_t slot = stack_slot(s, flush->enough);
+    if (s->stacked == 0 || slot >= s->stack_count)
+        return;
+    size_t words = (s->stack_count + 31) / 32, first = slot / 32;
+    bool is_over = flush_word(p, s, first, slot % 32, flush);
+    for (size_t word = first + 1; word < words && s->stacked > 0 && !is_over; word++)
+        is_over = flush_word(p, s, word, 0, flush);
+    for (size_t word = first + 1; word-- > 0 && s->stacked > 0 && !is_over;)
+        is_over = flush_word(p, s, word, 0, flush);
+}
+
+bool
+dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32_t most)
+{
+    struct flush flush = {.enough = bytes, .most = most};
+    flush_from(p, p->lists[list], &flush);
+    return flush.has_enough;
+}
+
+bool
+dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes)
+{
+    struct flush flush = {.enough = bytes, .most = FLUSH_MAX, .is_beside = true};
+    flush_from(p, p->lists[list], &flush);
+    return flush.has_enough;
+}
+
+bool
+dryi_paged_flush(struct dryi_paged *p)
+{
+    bool any = dryi_paged_unpark_all(p);
+    uint32_t at = p->first_cached;
+    p->first_cached = NONE;
+    while (at != NONE) {
+        struct free_list *s = p->lists[at];
+        uint32_t next = s->next_cached;
+        any |= s->stacked > 0;
+        dryi_paged_flush_list(p, s);
+        s->is_cached = false;
+        if (s->stays_cached)
+            dryi_paged_cache_note(p, at);
+        at = next;
+    }
+    return any;
+}

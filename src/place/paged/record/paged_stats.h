@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRYI_PLACE_PAGED_STATS_H
+#define DRYI_PLACE_PAGED_STATS_H
+
+/*
+ * What is counted, and what observers are told.
+ *
+ * A statistic has a current value, a peak and a sum of what was freed, for large and for small
+ * requests. What one of them is in all is derived, but for the peak, which is no sum of peaks.
+ */
+
+#include "place/paged/record/paged_state.h"
+
+/* Add to a statistic. */
+static inline void
+stat_raise(struct paged_stat *t, bool small, uint64_t amount)
+{
+    int64_t now = t->current[small] += (int64_t)amount;
+    if (now > t->peak[small])
+        t->peak[small] = now;
+    int64_t all = t->current[0] + t->current[1];
+    if (all > t->all_peak)
+        t->all_peak = all;
+}
+
+/* Take from a statistic. */
+static inline void
+stat_lower(struct paged_stat *t, bool small, uint64_t amount)
+{
+    t->current[small] -= (int64_t)amount;
+    t->freed[small] += (int64_t)amount;
+}
+
+/* Count a block of `bytes` that comes into use: the first three of `t`, which has all of them. */
+static inline void
+stat_taken(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
+{
+    stat_raise(&t[STAT_ALLOCATION], small, 1);
+    stat_raise(&t[STAT_ALLOCATED_BYTES], small, bytes);
+    stat_raise(&t[STAT_REQUESTED_BYTES], small, requested);
+}
+
+/* Count the block as freed. */
+static inline void
+stat_given(struct paged_stat *t, bool small, uint64_t bytes, uint64_t requested)
+{
+    stat_lower(&t[STAT_ALLOCATION], small, 1);
+    stat_lower(&t[STAT_ALLOCATED_BYTES], small, bytes);
+    stat_lower(&t[STAT_REQUESTED_BYTES], small, requested);
+}
+
+static inline void
+stat_add(struct dryi_paged *p, enum stat_name name, bool small, uint64_t amount)
+{
+    stat_raise(&p->stats[name], small, amount);
+}
+
+static inline void
+stat_sub(struct dryi_paged *p, enum stat_name name, bool small, uint64_t amount)
+{
+    stat_lower(&p->stats[name], small, amount);
+}
+
+/* Return the current value of both kinds of requests. */
+static inline uint64_t
+stat_all(const struct dryi_paged *p, enum stat_name name)
+{
+    return (uint64_t)(p->stats[name].current[0] + p->stats[name].current[1]);
+}
+
+/* Raise the peaks of what is allocated or pending, after an alloc while something is pending. */
+DRYI_NOINLINE void dryi_paged_note_active(struct dryi_paged *p);
+/* Return the highest that allocated and pending bytes have been together. */
+uint64_t dryi_paged_active_peak(const struct dryi_paged *p);
+
+DRYI_NOINLINE void dryi_paged_tell_observer(struct dryi_paged *p, enum dry_action action,
+                                            uint32_t block, uint64_t addr, uint64_t size);
+
+/* Tell the observer, if there is one, what happened to [addr, addr + size) of a block. */
+static inline void
+dryi_paged_tell(struct dryi_paged *p, enum dry_action action, uint32_t block,
+                uint64_t addr, uint64_t size)
+{
+    if (p->observer.event)
+        dryi_paged_tell_observer(p, action, block, addr, size);
+}
+
+/* The ops of place.h. */
+void dryi_paged_reset_stats(void *self, bool peaks, bool accumulated);
+void dryi_paged_get_stats(const void *self, struct dry_stats *stats);
+void dryi_paged_get_counters(const void *self, struct dryi_place_counters *counters);
+
+#endif
