@@ -6,6 +6,7 @@
 
 #include "place/paged/paged.h"
 
+#include "base/assert.h"
 #include "base/fail.h"
 #include "base/inline.h"
 #include "base/memory.h"
@@ -157,6 +158,7 @@ report_oom(struct dryi_paged *p, const struct request *r)
 static void
 hand_out(struct dryi_paged *p, const struct request *r, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].size >= r->bytes);
     struct block *b = &p->blocks[block];
     bool small = arena_is_small(r->arena);
     if (!r->is_at_cache)
@@ -233,6 +235,8 @@ serve_miss(struct dryi_paged *p, struct request *r, dryi_block *block)
 static inline enum dry_status
 serve(struct dryi_paged *p, struct request *r, dryi_block *block)
 {
+    DRYI_ASSERT_SLOW(r->list < p->list_count && p->lists[r->list]->stream == r->stream);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     p->requests++;
     if (p->waiting_uses > 0 || p->first_held != NONE) {
         dryi_paged_release_held(p);

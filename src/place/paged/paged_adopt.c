@@ -115,6 +115,7 @@ drop_obstacles(struct dryi_paged *p, struct dryi_obstacle *obstacles, size_t cou
 static enum dry_status
 create_job(struct dryi_paged *p, uint32_t segment)
 {
+    DRYI_ASSERT_SLOW(p->packing.state == JOB_NONE && !p->packing.job);
     size_t count;
     struct dryi_obstacle *obstacles = make_obstacles(p, &p->segments[segment], &count);
     enum dry_status status = obstacles ? DRY_OK : DRY_ERR_MEMORY;
@@ -339,6 +340,7 @@ move_pages(struct dryi_paged *p, const struct needs *needs)
 static bool
 bring_pages(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     size_t count = p->layout.page_count + 1;
     struct needs needs = {.page_shift = p->page_shift};
     needs.count = dryi_memory_zalloc(&p->memory, count, sizeof *needs.count);
@@ -388,6 +390,7 @@ begin_layout(struct dryi_paged *p, uint32_t segment)
 static bool
 adopt(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->packing.state == JOB_IS_BACK);
     uint32_t segment = p->packing.segment;
     struct dryi_packing_info info;
     if (!begin_layout(p, segment) ||
@@ -420,6 +423,8 @@ request_job(struct dryi_paged *p)
 void
 dryi_paged_layout_make(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->forecast && p->capture_count == 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct packing *packing = &p->packing;
     if (p->requests < p->layout_earliest || packing->state == JOB_OUT)
         return;               /* it is known still when it begins anew */

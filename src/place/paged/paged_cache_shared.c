@@ -44,6 +44,8 @@ is_between_streams(const struct dryi_paged *p, uint32_t block, uint32_t other)
 static void
 put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 {
+    DRYI_ASSERT_SLOW(p->is_shared);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     uint32_t segment = p->blocks[prev].segment;
     uint32_t divider = dryi_paged_block_make(p, list, segment, prev, addr, 0);
     p->blocks[divider].state = BLOCK_DIVIDER;
@@ -60,6 +62,8 @@ put_divider(struct dryi_paged *p, uint32_t list, uint32_t prev, uint64_t addr)
 void
 dryi_paged_divide(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->lists[p->blocks[block].list]->kind == FREE_STREAM);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     const struct block *b = &p->blocks[block];
     if (is_between_streams(p, block, b->prev))
         put_divider(p, b->list, b->prev, b->addr);
@@ -70,6 +74,7 @@ dryi_paged_divide(struct dryi_paged *p, uint32_t block)
 static void
 drop_dividers(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(!p->is_shared);
     while (p->first_divider != NONE)
         dryi_paged_divider_drop(p, p->first_divider);
 }
@@ -94,6 +99,7 @@ merge_across(struct dryi_paged *p, uint32_t divider)
 void
 dryi_paged_dividers_merge(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (p->requests - p->dividers_request < p->divider_count)
         return;
     p->dividers_request = p->requests;
@@ -111,6 +117,8 @@ dryi_paged_dividers_merge(struct dryi_paged *p)
 static void
 refill_records(struct dryi_paged *p, struct free_list *s)
 {
+    DRYI_ASSERT_SLOW(s->has_records);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     if (s->dead.count < RECORDS_ONCE || s->dead.count > RECORDS_MAX - RECORDS_ONCE)
         dryi_paged_records_refill(p, s, RECORDS_REFILL);
 }
@@ -121,6 +129,7 @@ refill_records(struct dryi_paged *p, struct free_list *s)
 static void
 share_cache(struct dryi_paged *p, struct dryi_cache *f)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct free_list *s = p->lists[f->list_ids[0]];
     if (p->is_shared && s->stack_count == 0)
         dryi_paged_cache_make(p, s);
@@ -203,6 +212,19 @@ dryi_paged_cache_share(void *self, bool is_shared)
         drop_dividers(p);
     for (struct dryi_cache *f = p->caches; f; f = f->next)
         share_cache(p, f);
+}
+
+/* For assertions: a thread that does not hold the place enters the cache, or leaves it. */
+static inline void
+set_alone(struct dryi_cache *cache, bool is_alone)
+{
+#if DRYI_ASSERT_LEVEL >= 2
+    DRYI_ASSERT_SLOW(cache->is_alone != is_alone);
+    cache->is_alone = is_alone;
+#else
+    (void)cache;
+    (void)is_alone;
+#endif
 }
 
 static struct free_list *
@@ -315,27 +337,31 @@ static uint32_t
 cut_with_place(struct dryi_paged *p, const struct request *r)
 {
     struct free_list *s = p->lists[r->list];
-    refill_records(p, s);
-    if (s->dead.count < RECORDS_ONCE || !dryi_paged_block_has_once(p))
-        return NONE; /* for more of them all records may move */
+    uint32_t block = NONE;
     p->is_beside = true;
-    uint32_t block = cut_divided(p, r);
+    refill_records(p, s);
+    if (s->dead.count >= RECORDS_ONCE && dryi_paged_block_has_once(p))
+        block = cut_divided(p, r); /* else all records would move, for more of them */
     p->is_beside = false;
     return block;
 }
 
 /* The same, if nothing of it is anybody else's. */
 static uint32_t
-cut_beside(struct dryi_paged *p, const struct request *r)
+cut_beside(struct dryi_cache *cache, const struct request *r)
 {
-    struct free_list *s = p->lists[r->list];
+    struct dryi_paged *p = cache->place;
+    const struct free_list *s = p->lists[r->list];
+    set_alone(cache, true);
     uint32_t found = dryi_paged_list_find(p, s, r->bytes);
     if (found == NONE && dryi_paged_flush_beside(p, r->list, r->bytes))
         found = dryi_paged_list_find(p, s, r->bytes);
-    if (found == NONE || s->dead.count < RECORDS_ONCE ||
-        !dryi_paged_is_enclosed(p, found))
-        return NONE;
-    return dryi_paged_take_found(p, r, found);
+    bool is_ours = found != NONE && s->dead.count >= RECORDS_ONCE &&
+                   dryi_paged_is_enclosed(p, found);
+    if (is_ours)
+        found = dryi_paged_take_found(p, r, found);
+    set_alone(cache, false);
+    return is_ours ? found : NONE;
 }
 
 /*
@@ -365,7 +391,7 @@ dryi_paged_cache_cut(struct dryi_cache *cache, uint64_t size, bool has_place,
     /* On the stream cache if nobody kept its address. */
     uint32_t found = dryi_paged_cache_take_top(p, p->lists[r.list], r.bytes);
     if (found == NONE)
-        found = has_place ? cut_with_place(p, &r) : cut_beside(p, &r);
+        found = has_place ? cut_with_place(p, &r) : cut_beside(cache, &r);
     if (found == NONE)
         return false;
     struct block *b = &p->blocks[found];
@@ -400,9 +426,13 @@ dryi_paged_cache_merge(struct dryi_cache *cache, dryi_block block, bool has_plac
     count_put(cache, is_small, b);
     b->address = ADDRESS_UNKNOWN;
     b->state = BLOCK_FREE;
+    if (!has_place)
+        set_alone(cache, true);
     dryi_paged_block_coalesce(p, block);
     if (has_place)
         p->is_beside = false;
+    else
+        set_alone(cache, false);
     return true;
 }
 

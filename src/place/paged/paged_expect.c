@@ -9,6 +9,7 @@
  */
 
 #include "place/paged/paged_expect.h"
+#include "base/assert.h"
 
 #include "place/paged/paged_adopt.h"
 #include "place/paged/paged_ladder.h"
@@ -142,6 +143,7 @@ wait_for(struct dryi_paged *p, const struct request *r, const struct range *rang
 DRYI_NOINLINE static uint32_t
 take_at(struct dryi_paged *p, const struct request *r, uint64_t addr)
 {
+    DRYI_ASSERT_SLOW(r->bytes % GRAIN == 0);
     struct range range;
     const struct spot *spot = &range.spot;
     bool moved = false;
@@ -179,6 +181,7 @@ take_forecast(struct dryi_paged *p, const struct request *r, const struct dryi_h
 uint32_t
 dryi_paged_take_expected(struct dryi_paged *p, struct request *r)
 {
+    DRYI_ASSERT_SLOW(p->forecast && r->arena == 0 && !p->is_shared);
     if (p->capture_count > 0) {
         dryi_paged_unpark_all(p);
         return NONE;

@@ -8,8 +8,8 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "place/paged/paged_stream.h"
 #include "place/paged/paged.h"
+#include "place/paged/paged_stream.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
 #include "place/paged/record/paged_event.h"
@@ -53,6 +53,8 @@ dryi_paged_record_stream(void *self, dryi_block block, uint64_t stream)
 static inline void
 end_use(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_USED ||
+                     p->blocks[block].state == BLOCK_PENDING);
     struct block *b = &p->blocks[block];
     stat_sub(p, STAT_REQUESTED_BYTES, s->is_small, b->requested);
     dryi_paged_tell(p, DRY_ACTION_FREE_COMPLETED, block, b->addr, b->requested);
@@ -81,6 +83,8 @@ make_free(struct dryi_paged *p, struct free_list *s, uint32_t block)
 void
 dryi_paged_complete(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_PENDING);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
     bool small = arena_is_small(s->arena);
@@ -111,6 +115,7 @@ record_uses(struct dryi_paged *p, uint32_t first)
 DRYI_NOINLINE static void
 queue_uses(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_PENDING);
     uint32_t use = p->blocks[block].uses, count = 0;
     while (use != NONE) {
         uint32_t next = p->uses[use].next;
@@ -125,6 +130,7 @@ queue_uses(struct dryi_paged *p, uint32_t block)
 static void
 hold(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->capture_count > 0);
     p->blocks[block].bin_next = NONE;
     if (p->first_held == NONE)
         p->first_held = block;
@@ -136,6 +142,7 @@ hold(struct dryi_paged *p, uint32_t block)
 void
 dryi_paged_release_held(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     while (p->first_held != NONE && p->capture_count == 0) {
         uint32_t block = p->first_held;
         enum dry_status status = record_uses(p, p->blocks[block].uses);
@@ -202,6 +209,8 @@ free_recorded(struct dryi_paged *p, const struct free_list *s, uint32_t block)
 DRYI_FLATTEN enum dry_status
 dryi_paged_free_used(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_USED);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
     if (b->uses != NONE)

@@ -9,6 +9,7 @@
 #include "place/paged/paged_ladder.h"
 
 #include "base/ablate.h"
+#include "base/assert.h"
 #include "place/paged/paged_cache_shared.h"
 #include "place/paged/paged_free.h"
 #include "place/paged/paged_reclaim.h"
@@ -71,6 +72,7 @@ enum rung {
 static enum dry_status
 create_pages(struct dryi_paged *p, const struct request *r, uint64_t want, bool any)
 {
+    DRYI_ASSERT_SLOW(p->page_bytes > 0);
     enum dry_status status = DRY_OK;
     while (p->stock_count < want && status == DRY_OK && (any || is_in_budget(p, r)))
         status = dryi_paged_page_create(p);
@@ -123,6 +125,8 @@ enum dry_status
 dryi_paged_fund(struct dryi_paged *p, const struct request *r, const struct spot *spot,
                 bool *moved)
 {
+    DRYI_ASSERT_SLOW(spot->fresh > 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     return get_pages(p, r, spot, RUNG_BUDGET, moved);
 }
 
@@ -406,6 +410,8 @@ climb_beyond_budget(struct dryi_paged *p, const struct request *r, uint32_t *blo
 enum dry_status
 dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
+    DRYI_ASSERT_SLOW(r->bytes % GRAIN == 0 && p->lists[r->list]->arena == r->arena);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     /* Beyond the limit there may still be a block from before it was lowered. */
     if ((r->bytes > p->limit_bytes || r->bytes > p->device_total) &&
         r->bytes > stat_all(p, STAT_RESERVED_BYTES))
@@ -441,6 +447,8 @@ dryi_paged_climb(struct dryi_paged *p, const struct request *r, uint32_t *block)
 enum dry_status
 dryi_paged_take_larger(struct dryi_paged *p, struct request *r, uint32_t *block)
 {
+    DRYI_ASSERT_SLOW(arena_is_small(r->arena));
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct request large = *r;
     large.arena = r->arena - 1;
     large.bytes = (p->conf.small_max & ~(GRAIN - 1)) + GRAIN;

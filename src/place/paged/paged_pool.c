@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/bits.h"
 #include "base/memory.h"
 #include "place/paged/paged_free.h"
@@ -18,6 +19,7 @@
 static void
 idle_push(struct dryi_paged *p, uint32_t pool)
 {
+    DRYI_ASSERT_SLOW(pool > 0 && p->pools[pool].live && p->pools[pool].users == 0);
     p->pools[pool].prev = p->last_idle;
     p->pools[pool].next = NONE;
     if (p->last_idle == NONE)
@@ -31,6 +33,7 @@ idle_push(struct dryi_paged *p, uint32_t pool)
 static void
 idle_remove(struct dryi_paged *p, uint32_t pool)
 {
+    DRYI_ASSERT_SLOW(pool > 0 && p->idle_count > 0);
     const struct private_pool *o = &p->pools[pool];
     if (o->prev == NONE)
         p->first_idle = o->next;
@@ -46,6 +49,7 @@ idle_remove(struct dryi_paged *p, uint32_t pool)
 void
 dryi_paged_idle_turn(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->first_idle != NONE);
     uint32_t pool = p->first_idle;
     idle_remove(p, pool);
     idle_push(p, pool);
@@ -109,6 +113,8 @@ take_record(struct dryi_paged *p)
 uint32_t
 dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flags)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_pool_find(p, id) == NONE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!dryi_place_figures_reserve(&p->figures, &p->memory))
         return NONE;
     uint32_t pool = take_record(p);
@@ -131,6 +137,8 @@ dryi_paged_pool_make(struct dryi_paged *p, struct dryi_pool_id id, unsigned flag
 void
 dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool)
 {
+    DRYI_ASSERT_SLOW(p->arenas[2 * pool].segments == NONE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     idle_remove(p, pool);
     dryi_treap_remove(p->pool_nodes, &p->pools_by_id, pool);
     dryi_place_figures_end(&p->figures, p->pools[pool].figure);
@@ -142,6 +150,7 @@ dryi_paged_pool_drop(struct dryi_paged *p, uint32_t pool)
 uint32_t
 dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(p->scope_count > 0);
     for (size_t i = p->scope_count; i-- > 0;) {
         if (dryi_stream_filter_covers(&p->scopes[i].filter, p->streams[stream].value))
             return p->scopes[i].pool;
@@ -152,6 +161,7 @@ dryi_paged_pool_for(const struct dryi_paged *p, uint32_t stream)
 bool
 dryi_paged_gives_pages(const struct dryi_paged *p, uint32_t arena, bool oom)
 {
+    DRYI_ASSERT_SLOW(arena / 2 < p->pool_count);
     const struct private_pool *o = &p->pools[arena / 2];
     if (!o->live)
         return false;

@@ -7,6 +7,7 @@
 #include "place/paged/paged_reclaim.h"
 
 #include "base/ablate.h"
+#include "base/assert.h"
 #include "place/paged/paged_free.h"
 #include "place/paged/paged_pool.h"
 #include "place/paged/record/paged_bins.h"
@@ -44,6 +45,7 @@ sweep_arena(struct dryi_paged *p, uint32_t arena)
 void
 dryi_paged_sweep(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_flush(p); /* waiting may have filled the stream caches anew */
     for (uint32_t i = 0; i < p->segment_slots; i++) {
         if (p->segments[i].live)
@@ -126,6 +128,7 @@ complete_uses(struct dryi_paged *p, uint32_t block, struct reclaim *reclaim,
 static enum dry_status
 unmap_some(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi, uint64_t count)
 {
+    DRYI_ASSERT_SLOW(count > 0 && lo < hi);
     uint64_t bytes = count << p->page_shift;
     if (hi - lo > bytes) {
         uint32_t next = p->blocks[block].next;
@@ -247,6 +250,8 @@ enum dry_status
 dryi_paged_reclaim(struct dryi_paged *p, uint64_t want, uint64_t keep_lo,
                    uint64_t keep_hi, enum reclaim_effort effort)
 {
+    DRYI_ASSERT_SLOW(keep_lo <= keep_hi);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct reclaim reclaim = {.want = want,
                               .keep_lo = keep_lo,
                               .keep_hi = keep_hi,
@@ -295,6 +300,7 @@ dryi_paged_return_segment(struct dryi_paged *p, bool oom, uint32_t *from)
 static void
 forget_pool(struct dryi_paged *p, uint32_t pool)
 {
+    DRYI_ASSERT_SLOW(pool > 0 && p->pools[pool].users == 0);
     bool is_begun = false;
     for (size_t i = 0; i < p->scope_count; i++)
         is_begun |= p->scopes[i].pool == pool;
@@ -390,6 +396,7 @@ is_free_segment(const struct dryi_paged *p, const struct segment *segment)
 static enum dry_status
 empty_segment(struct dryi_paged *p, const struct segment *segment)
 {
+    DRYI_ASSERT_SLOW(segment->live && segment->pages);
     enum dry_status status = DRY_OK;
     sweep_segment(p, segment); /* streams' blocks may share a page */
     for (uint32_t at = segment->first_block; at != NONE && status == DRY_OK;
@@ -423,6 +430,7 @@ empty_free_segments(struct dryi_paged *p)
 bool
 dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     bool any = false;
     if (p->capture_count > 0)
         return false;
@@ -443,6 +451,7 @@ dryi_paged_return_addresses(struct dryi_paged *p, bool oom)
 void
 dryi_paged_wait_all(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_release_held(
         p); /* a capture's, where no event could be had when it ended */
     /* Twice: what was freed by the first waiting has an epoch of its own stream after it. */

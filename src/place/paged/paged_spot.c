@@ -156,6 +156,7 @@ is_new_run(struct search *search, uint32_t first)
 static void
 measure_run(const struct search *search, uint32_t first, struct run *run)
 {
+    DRYI_ASSERT_SLOW(is_part_of_run(search, first));
     const struct dryi_paged *p = search->p;
     *run = (struct run){
         .first = first, .begin = p->blocks[first].addr, .parts = search->parts};
@@ -181,6 +182,7 @@ struct cursor {
 static const struct run_part *
 find_part(const struct run *run, uint32_t *at, uint64_t addr)
 {
+    DRYI_ASSERT_SLOW(*at < run->count);
     while (*at + 1 < run->count && run->parts[*at + 1].begin <= addr)
         ++*at;
     return &run->parts[*at];
@@ -441,6 +443,8 @@ enum dry_status
 dryi_paged_spot_find(struct dryi_paged *p, const struct request *r, enum search_kind kind,
                      struct spot *spot)
 {
+    DRYI_ASSERT_SLOW(r->bytes > 0 && r->list < p->list_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct run_part few[RUN_MAX];
     struct search search = {.p = p,
                             .r = r,
@@ -500,6 +504,8 @@ enum dry_status
 dryi_paged_spot_take(struct dryi_paged *p, const struct request *r,
                      const struct spot *spot, uint32_t *block)
 {
+    DRYI_ASSERT_SLOW(spot->block != NONE && spot->fresh <= p->stock_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint64_t end = spot->addr + r->bytes;
     if (!dryi_paged_block_reserve(p, 2 * count_parts(p, spot, end)))
         return DRY_ERR_MEMORY;

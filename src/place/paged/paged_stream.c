@@ -10,6 +10,7 @@
 
 #include "place/paged/paged_stream.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/record/paged_bins.h"
 #include "place/paged/record/paged_block.h"
@@ -44,6 +45,7 @@ spend(struct look *look, uint32_t work)
 static bool
 empty_list(struct dryi_paged *p, struct free_list *s, struct look *look)
 {
+    DRYI_ASSERT_SLOW(s->kind == FREE_STREAM);
     uint32_t shared = p->arenas[s->arena].shared;
     if (s->block_count == 0 || !p->conf.reuse_passed)
         return s->block_count == 0;
@@ -204,6 +206,7 @@ dryi_paged_has_stream(const void *self, uint64_t stream)
 uint32_t
 dryi_paged_stream_find(struct dryi_paged *p, uint64_t value)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const uint32_t *known = dryi_map_find(&p->stream_ids, value);
     uint32_t stream = known ? *known : make_stream(p, value);
     if (stream == NONE)

@@ -39,6 +39,8 @@ dryi_paged_take_found(struct dryi_paged *p, const struct request *r, uint32_t fo
 uint32_t
 dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 {
+    DRYI_ASSERT_SLOW(r->bytes > 0 && r->bytes % GRAIN == 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     uint32_t found = dryi_paged_list_find(p, p->lists[r->list], r->bytes);
     if (found == NONE)
         found = dryi_paged_list_find(p, p->lists[p->arenas[r->arena].shared], r->bytes);
@@ -54,6 +56,7 @@ dryi_paged_take_own(struct dryi_paged *p, const struct request *r)
 static uint32_t
 take_foreign(struct dryi_paged *p, const struct request *r, bool ordered)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
     for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];
@@ -99,6 +102,8 @@ dryi_paged_take_some(struct dryi_paged *p, const struct request *r)
 enum dry_status
 dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(stream != on && epoch <= p->streams[on].epoch);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     enum dry_status status =
         p->streams[on].marked < epoch ? dryi_paged_mark(p, on) : DRY_OK;
     if (status != DRY_OK)
@@ -126,6 +131,7 @@ dryi_paged_follow(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t e
 enum dry_status
 dryi_paged_take_waiting(struct dryi_paged *p, const struct request *r, uint32_t *block)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t at = p->arenas[r->arena].lists;
     for (unsigned i = 0; at != NONE && i < FOREIGN_MAX; i++, at = p->lists[at]->next) {
         const struct free_list *s = p->lists[at];

@@ -14,6 +14,7 @@
 uint32_t
 dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
 {
+    DRYI_ASSERT_SLOW(bin < BIN_COUNT);
     uint32_t octave = bin / 32;
     uint32_t bits = s->bins[octave] & (UINT32_MAX >> (31 - bin % 32));
     if (bits == 0) {
@@ -26,6 +27,16 @@ dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
     return octave * 32 + 31 - (uint32_t)__builtin_clz(bits);
 }
 
+/* For assertions: does the block belong on a list, and its list to its arena? */
+static inline bool
+is_listable(const struct dryi_paged *p, uint32_t block)
+{
+    const struct block *b = &p->blocks[block];
+    const struct free_list *s = b->list < p->list_count ? p->lists[b->list] : NULL;
+    return s && s->arena == p->segments[b->segment].arena && b->size > 0 &&
+           b->state == (s->kind == FREE_HOLES ? BLOCK_HOLE : BLOCK_FREE);
+}
+
 /*
  * Whether a list ends here is as often so as not, and a branch foretold wrongly costs more than
  * all of this: so nothing is asked, and what has no neighbour there writes to a record that is no
@@ -34,6 +45,7 @@ dryi_paged_bin_at_most(const struct free_list *s, uint32_t bin)
 void
 dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(is_listable(p, block));
     struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
     uint32_t bin = bin_of(b->size);
@@ -49,6 +61,7 @@ dryi_paged_list_insert(struct dryi_paged *p, uint32_t block)
 void
 dryi_paged_list_remove(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(is_listable(p, block));
     const struct block *b = &p->blocks[block];
     struct free_list *s = p->lists[b->list];
     uint32_t bin = bin_of(b->size), octave = bin / 32;
@@ -79,6 +92,7 @@ scan_bin(const struct dryi_paged *p, const struct free_list *s, uint32_t bin,
 uint32_t
 dryi_paged_list_find(const struct dryi_paged *p, const struct free_list *s, uint64_t size)
 {
+    DRYI_ASSERT_SLOW(size > 0 && s->kind <= FREE_STREAM);
     uint32_t own = bin_of(size);
     uint32_t bin = bin_at_least(s, own);
     if (bin == NONE)
@@ -96,6 +110,7 @@ uint32_t
 dryi_paged_list_find_old(const struct dryi_paged *p, const struct free_list *s,
                          uint64_t size, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(size > 0 && s->kind == FREE_STREAM);
     unsigned looked = 0;
     uint32_t bin = bin_at_least(s, bin_of(size));
     while (bin != NONE && looked < OLD_SCAN_MAX) {

@@ -29,6 +29,7 @@ to_line(const unsigned char *memory)
 bool
 dryi_paged_block_grow(struct dryi_paged *p, uint32_t count)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     size_t needed = (size_t)p->block_count + (count - p->dead.count);
     size_t before = p->block_memory ? to_line(p->block_memory) : 0;
     if (needed >= NONE || !dryi_memory_grow(&p->memory, &p->block_memory, &p->block_bytes,
@@ -66,6 +67,7 @@ push_record(struct dryi_paged *p, struct records *dead, uint32_t block)
 uint32_t
 dryi_paged_record_take(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     if (p->dead.count > 0)
         return pop_record(p, &p->dead);
     DRYI_ASSERT(p->block_count < p->block_capacity);
@@ -76,12 +78,16 @@ dryi_paged_record_take(struct dryi_paged *p)
 void
 dryi_paged_record_drop(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(block != NIL && p->blocks[block].state == BLOCK_DEAD);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     push_record(p, &p->dead, block);
 }
 
 void
 dryi_paged_records_refill(struct dryi_paged *p, struct free_list *s, uint32_t wanted)
 {
+    DRYI_ASSERT_SLOW(wanted <= RECORDS_MAX);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     while (s->dead.count > wanted)
         push_record(p, &p->dead, pop_record(p, &s->dead));
     while (s->dead.count < wanted &&
@@ -93,6 +99,7 @@ uint32_t
 dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
                       uint32_t after, uint64_t addr, uint64_t size)
 {
+    DRYI_ASSERT_SLOW(after == NONE || p->blocks[after].segment == segment);
     struct free_list *s = p->lists[list];
     uint32_t block =
         s->dead.count > 0 ? pop_record(p, &s->dead) : dryi_paged_record_take(p);
@@ -123,6 +130,7 @@ dryi_paged_block_make(struct dryi_paged *p, uint32_t list, uint32_t segment,
 void
 dryi_paged_block_drop(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state != BLOCK_DEAD);
     struct free_list *s = p->lists[p->blocks[block].list];
     s->block_count--;
     p->blocks[block].state = BLOCK_DEAD;
@@ -168,6 +176,7 @@ dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider)
 {
     if (divider == NONE || block_list_beside(&p->blocks[divider]) != DIVIDERS)
         return;
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_PLACE));
     struct block *f = &p->blocks[divider];
     if (f->bin_next != NONE)
         p->blocks[f->bin_next].bin_prev = f->bin_prev;
@@ -185,6 +194,7 @@ dryi_paged_divider_drop(struct dryi_paged *p, uint32_t divider)
 void
 dryi_paged_block_relist(struct dryi_paged *p, uint32_t block, uint32_t list)
 {
+    DRYI_ASSERT_SLOW(p->lists[list] != NULL);
     p->lists[p->blocks[block].list]->block_count--;
     p->lists[list]->block_count++;
     block_set_list(&p->blocks[block], list);
@@ -222,6 +232,7 @@ is_free(const struct dryi_paged *p, uint32_t block)
 bool
 dryi_paged_is_enclosed(const struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->is_shared);
     const struct block *b = &p->blocks[block];
     if (!is_link_ours(p, b->list, &b->prev) || !is_link_ours(p, b->list, &b->next))
         return false;
@@ -305,6 +316,7 @@ resize(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t size)
 uint32_t
 dryi_paged_block_cut(struct dryi_paged *p, uint32_t block, uint64_t size)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_FREE);
     uint64_t addr = p->blocks[block].addr;
     uint32_t before = p->blocks[block].prev, segment = p->blocks[block].segment;
     DRYI_ASSERT(size > 0 && size < p->blocks[block].size);
@@ -368,6 +380,8 @@ coalesce_all(struct dryi_paged *p, uint32_t block)
 uint32_t
 dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_FREE ||
+                     p->blocks[block].state == BLOCK_HOLE);
     const struct block *b = &p->blocks[block];
     uint32_t next = may_merge(p, b, b->next) ? b->next : NONE;
     uint32_t prev = may_merge(p, b, b->prev) ? b->prev : NONE;
@@ -390,6 +404,8 @@ dryi_paged_block_coalesce(struct dryi_paged *p, uint32_t block)
 void
 dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_FREE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_list_remove(p, block);
     dryi_paged_block_assign(p, block, list);
     p->blocks[block].epoch = epoch;
@@ -400,6 +416,8 @@ dryi_paged_block_move(struct dryi_paged *p, uint32_t block, uint32_t list, uint6
 uint32_t
 dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t bytes)
 {
+    DRYI_ASSERT_SLOW(addr >= p->blocks[block].addr &&
+                     addr + bytes <= block_end(&p->blocks[block]));
     uint64_t end = addr + bytes;
     if (addr > p->blocks[block].addr) {
         uint32_t rest = dryi_paged_block_split(p, block, addr - p->blocks[block].addr);
@@ -419,6 +437,8 @@ dryi_paged_carve(struct dryi_paged *p, uint32_t block, uint64_t addr, uint64_t b
 uint32_t
 dryi_paged_carve_along(struct dryi_paged *p, uint32_t at, uint64_t addr, uint64_t end)
 {
+    DRYI_ASSERT_SLOW(addr < end && p->blocks[at].state == BLOCK_FREE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_list_remove(p, at);
     uint64_t here = block_end(&p->blocks[at]) < end ? block_end(&p->blocks[at]) : end;
     at = dryi_paged_carve(p, at, addr, here - addr);

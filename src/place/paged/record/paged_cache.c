@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/ablate.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_park.h"
@@ -33,6 +34,7 @@ words_of(const struct free_list *s, size_t count)
 void
 dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
 {
+    DRYI_ASSERT_SLOW(s->stack_count == 0 && s->kind == FREE_STREAM);
     size_t count = CACHE_LARGE_SIZES;
     if (DRYI_ABLATED(caches))
         return;
@@ -50,6 +52,8 @@ dryi_paged_cache_make(struct dryi_paged *p, struct free_list *s)
 void
 dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
 {
+    DRYI_ASSERT_SLOW(p->lists[list]->kind == FREE_STREAM);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct free_list *s = p->lists[list];
     if (s->is_cached)
         return;
@@ -64,6 +68,7 @@ dryi_paged_cache_note(struct dryi_paged *p, uint32_t list)
 void
 dryi_paged_cache_unnote(struct dryi_paged *p, struct free_list *s)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!s->is_cached)
         return;
     if (s->prev_cached == NONE)
@@ -95,6 +100,7 @@ dryi_paged_caches_finish(struct dryi_paged *p)
 void
 dryi_paged_cache_forget(struct dryi_paged *p, struct block *b)
 {
+    DRYI_ASSERT_SLOW(b->state != BLOCK_DEAD && b->state != BLOCK_HOLE);
     bool was_registered = b->address == ADDRESS_BY_TABLE;
     b->address = ADDRESS_UNKNOWN;
     if (!was_registered)
@@ -107,6 +113,7 @@ bool
 dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_list *s,
                                uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->is_shared && s->has_records);
     return s->dead.count <= RECORDS_MAX - RECORDS_ONCE &&
            dryi_paged_is_enclosed(p, block);
 }
@@ -117,6 +124,7 @@ dryi_paged_can_coalesce_beside(const struct dryi_paged *p, const struct free_lis
 static uint64_t
 flush_block(struct dryi_paged *p, struct free_list *s, size_t slot)
 {
+    DRYI_ASSERT_SLOW(p->blocks[s->stacks[slot]].state == BLOCK_CACHED);
     uint32_t block = s->stacks[slot];
     s->stacks[slot] = p->blocks[block].bin_next;
     s->stacked--;
@@ -198,6 +206,7 @@ dryi_paged_flush_for(struct dryi_paged *p, uint32_t list, uint64_t bytes, uint32
 bool
 dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes)
 {
+    DRYI_ASSERT_SLOW(p->is_shared);
     struct flush flush = {.enough = bytes, .most = FLUSH_MAX, .is_beside = true};
     flush_from(p, p->lists[list], &flush);
     return flush.has_enough;
@@ -206,6 +215,7 @@ dryi_paged_flush_beside(struct dryi_paged *p, uint32_t list, uint64_t bytes)
 bool
 dryi_paged_flush(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     bool any = dryi_paged_unpark_all(p);
     uint32_t at = p->first_cached;
     p->first_cached = NONE;

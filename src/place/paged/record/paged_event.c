@@ -18,6 +18,7 @@
 bool
 dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count);
     for (size_t i = 0; i < p->capture_count; i++) {
         if (dryi_stream_filter_covers(&p->captures[i], p->streams[stream].value))
             return true;
@@ -28,6 +29,7 @@ dryi_paged_is_captured(const struct dryi_paged *p, uint32_t stream)
 bool
 dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b)
 {
+    DRYI_ASSERT_SLOW(b->list < p->list_count && p->lists[b->list]);
     const struct free_list *s = p->lists[b->list];
     return s->kind != FREE_STREAM || b->epoch <= p->streams[s->stream].completed;
 }
@@ -35,6 +37,7 @@ dryi_paged_is_complete(const struct dryi_paged *p, const struct block *b)
 bool
 dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list, const struct block *b)
 {
+    DRYI_ASSERT_SLOW(b->state == BLOCK_FREE);
     if (b->list == list)
         return true;
     const struct free_list *own = p->lists[list], *s = p->lists[b->list];
@@ -51,6 +54,8 @@ dryi_paged_is_usable(const struct dryi_paged *p, uint32_t list, const struct blo
 uint32_t
 dryi_paged_use_make(struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t use = p->dead_use;
     if (use != NONE)
         p->dead_use = p->uses[use].next;
@@ -67,6 +72,8 @@ dryi_paged_use_make(struct dryi_paged *p, uint32_t stream)
 void
 dryi_paged_use_drop(struct dryi_paged *p, uint32_t use)
 {
+    DRYI_ASSERT_SLOW(use < p->use_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     p->streams[p->uses[use].stream].uses--;
     p->uses[use].next = p->dead_use;
     p->dead_use = use;
@@ -101,6 +108,8 @@ unlink_use(struct dryi_paged *p, const struct use *u)
 void
 dryi_paged_use_queue(struct dryi_paged *p, uint32_t use)
 {
+    DRYI_ASSERT_SLOW(use < p->use_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct use *u = &p->uses[use];
     struct stream *s = &p->streams[u->stream];
     u->next = NONE;
@@ -131,6 +140,8 @@ dryi_paged_event_record(struct dryi_paged *p, uint32_t stream, uint64_t *event)
 enum dry_status
 dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (dryi_paged_is_captured(p, stream))
         return DRY_ERR_UNSUPPORTED;
     uint32_t use = dryi_paged_use_make(p, stream);
@@ -147,6 +158,7 @@ dryi_paged_mark(struct dryi_paged *p, uint32_t stream)
 enum dry_status
 dryi_paged_mark_all(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     enum dry_status first = DRY_OK;
     for (uint32_t i = 0; i < p->stream_count; i++) {
         if (p->streams[i].freed <= p->streams[i].marked || dryi_paged_is_captured(p, i))
@@ -163,6 +175,7 @@ dryi_paged_mark_all(struct dryi_paged *p)
 static void
 finish_first_use(struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(p->streams[stream].first_use != NONE);
     struct stream *s = &p->streams[stream];
     uint32_t use = s->first_use;
     struct use u = p->uses[use];
@@ -201,12 +214,16 @@ observe_some(struct dryi_paged *p, uint32_t stream, uint32_t most)
 void
 dryi_paged_observe(struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     observe_some(p, stream, UINT32_MAX);
 }
 
 enum dry_status
 dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(epoch < p->streams[stream].epoch);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const struct stream *s = &p->streams[stream];
     while (s->completed < epoch && s->first_use != NONE) {
         p->counters.driver_calls++;
@@ -222,6 +239,8 @@ dryi_paged_wait(struct dryi_paged *p, uint32_t stream, uint64_t epoch)
 bool
 dryi_paged_wait_oldest(struct dryi_paged *p, uint32_t *skipped)
 {
+    DRYI_ASSERT_SLOW(*skipped == NONE || *skipped < p->use_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t use = *skipped == NONE ? p->oldest_use : p->uses[*skipped].newer;
     while (use != NONE && dryi_paged_is_captured(p, p->uses[use].stream)) {
         *skipped = use;
@@ -255,6 +274,7 @@ process_busy_streams(struct dryi_paged *p, uint32_t count, uint32_t most)
 void
 dryi_paged_process(struct dryi_paged *p, uint32_t count, uint32_t most)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!p->progress_is_told) {
         process_busy_streams(p, count, most);
         return;

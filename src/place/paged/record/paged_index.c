@@ -27,6 +27,7 @@
 void
 dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment)
 {
+    DRYI_ASSERT_SLOW(p->index.range.size == 0 && p->segments[segment].live);
     const struct segment *s = &p->segments[segment];
     if (p->conf.small_max < STRETCH_MIN || DRYI_ABLATED(address_index))
         return;
@@ -41,6 +42,8 @@ dryi_paged_index_begin(struct dryi_paged *p, uint32_t segment)
 void
 dryi_paged_index_extend(struct dryi_paged *p, uint32_t segment, uint64_t lo, uint64_t hi)
 {
+    DRYI_ASSERT_SLOW(lo < hi);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const struct address_index *f = &p->index;
     if (f->range.size == 0 || segment != f->segment)
         return;
@@ -129,12 +132,14 @@ find_page(const struct layout *layout, size_t at)
 size_t
 dryi_paged_layout_page_of(const struct dryi_paged *p, uint64_t addr)
 {
+    DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     return (size_t)((addr - p->segments[p->layout.segment].addr) >> p->page_shift);
 }
 
 void
 dryi_paged_layout_add(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].segment == p->layout.segment);
     uint64_t addr = p->blocks[block].addr;
     size_t page = dryi_paged_layout_page_of(p, addr);
     uint32_t *last = &p->layout.begins[page];
@@ -147,6 +152,7 @@ dryi_paged_layout_add(struct dryi_paged *p, uint32_t block)
 void
 dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].segment == p->layout.segment);
     const struct block *b = &p->blocks[block];
     size_t page = dryi_paged_layout_page_of(p, b->addr);
     uint32_t *last = &p->layout.begins[page];
@@ -165,6 +171,7 @@ dryi_paged_layout_take_out(struct dryi_paged *p, uint32_t block)
 uint32_t
 dryi_paged_layout_block_at(const struct dryi_paged *p, uint64_t addr)
 {
+    DRYI_ASSERT_SLOW(p->layout.segment != NONE);
     uint32_t at =
         p->layout.begins[find_page(&p->layout, dryi_paged_layout_page_of(p, addr))];
     for (unsigned i = 0; p->blocks[at].addr > addr; i++) {

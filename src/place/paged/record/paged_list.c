@@ -6,6 +6,7 @@
 
 #include "place/paged/record/paged_list.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "place/paged/record/paged_block.h"
 #include "place/paged/record/paged_cache.h"
@@ -43,6 +44,8 @@ uint32_t
 dryi_paged_list_make(struct dryi_paged *p, uint32_t arena, enum free_list_kind kind,
                      uint32_t stream)
 {
+    DRYI_ASSERT_SLOW((kind == FREE_STREAM) == (stream != NONE));
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct free_list *s = reserve_list(p) ? make_list(p, arena) : NULL;
     if (!s)
         return NONE;
@@ -102,6 +105,7 @@ unlink_list(struct dryi_paged *p, const struct free_list *s)
 static void
 drop_list(struct dryi_paged *p, uint32_t list)
 {
+    DRYI_ASSERT_SLOW(p->lists[list]->block_count == 0 && p->lists[list]->stacked == 0);
     struct free_list *s = p->lists[list];
     struct arena *a = &p->arenas[s->arena];
     if (a->last_list == list)
@@ -164,6 +168,8 @@ dryi_paged_list_known(const struct dryi_paged *p, uint32_t arena, uint32_t strea
 uint32_t
 dryi_paged_list_ask(struct dryi_paged *p, uint32_t arena, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(arena < p->arena_count && stream < p->stream_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct arena *a = &p->arenas[arena];
     uint32_t list = dryi_paged_list_known(p, arena, stream);
     if (list == NONE)

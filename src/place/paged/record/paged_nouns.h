@@ -197,6 +197,7 @@ struct dryi_cache {
     struct dryi_cache *next; /* of all of the place */
     /* While shared, since the last balance: what has changed, and the highest it was. */
     bool is_used;
+    bool is_alone; /* a thread is inside that does not hold the place; for assertions */
     uint64_t requests;
     struct paged_stat local[LOCAL_STATS];
     char pad[DRYI_CACHE_LINE_PAD]; /* no line of the cache holds two */

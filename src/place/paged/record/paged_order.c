@@ -8,6 +8,7 @@
 
 #include "place/paged/record/paged_order.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 static uint64_t
@@ -19,6 +20,7 @@ order_key(uint32_t stream, uint32_t on)
 uint64_t
 dryi_paged_known_epoch(const struct dryi_paged *p, uint32_t stream, uint32_t on)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count && on < p->stream_count);
     if (p->order_ids.count == 0)
         return 0;
     const uint32_t *order = dryi_map_find(&p->order_ids, order_key(stream, on));
@@ -50,6 +52,8 @@ make_order(struct dryi_paged *p, uint32_t stream, uint32_t on)
 bool
 dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t epoch)
 {
+    DRYI_ASSERT_SLOW(stream != on);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     const uint32_t *known = dryi_map_find(&p->order_ids, order_key(stream, on));
     uint32_t order = known ? *known : make_order(p, stream, on);
     if (order != NONE && p->orders[order].epoch < epoch)
@@ -60,6 +64,8 @@ dryi_paged_learn(struct dryi_paged *p, uint32_t stream, uint32_t on, uint64_t ep
 void
 dryi_paged_orders_forget(struct dryi_paged *p, uint32_t stream)
 {
+    DRYI_ASSERT_SLOW(stream < p->stream_count);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint32_t *first = &p->streams[stream].orders;
     while (*first != NONE) {
         uint32_t order = *first;

@@ -20,6 +20,7 @@ void
 dryi_paged_whole_pages(const struct dryi_paged *p, uint64_t addr, uint64_t end,
                        uint64_t *lo, uint64_t *hi)
 {
+    DRYI_ASSERT_SLOW(addr <= end);
     *lo = page_ceil(p, addr);
     *hi = page_floor(p, end);
     if (*hi < *lo)
@@ -61,6 +62,8 @@ note_reserved(struct dryi_paged *p)
 enum dry_status
 dryi_paged_page_create(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->page_bytes > 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!has_room_for(p, p->page_bytes)) {
         p->is_full = true;
         return DRY_ERR_NO_SPACE;
@@ -91,6 +94,7 @@ dryi_paged_page_create(struct dryi_paged *p)
 void
 dryi_paged_page_release(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     DRYI_ASSERT(p->stock_count > 0);
     uint32_t page = p->stock[--p->stock_count];
     p->is_full = false;
@@ -125,6 +129,8 @@ count_mapped(struct dryi_paged *p, uint32_t arena, uint64_t bytes, bool mapped)
 enum dry_status
 dryi_paged_unmap(struct dryi_paged *p, uint32_t block, uint64_t lo, uint64_t hi)
 {
+    DRYI_ASSERT_SLOW(lo < hi && p->blocks[block].state == BLOCK_FREE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!dryi_paged_block_reserve(p, 2))
         return DRY_ERR_MEMORY;
     struct segment *segment = &p->segments[p->blocks[block].segment];
@@ -174,6 +180,8 @@ enum dry_status
 dryi_paged_map(struct dryi_paged *p, uint32_t hole, uint64_t lo, uint64_t hi,
                uint32_t list, uint32_t *filled)
 {
+    DRYI_ASSERT_SLOW(lo < hi && p->blocks[hole].state == BLOCK_HOLE);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct segment *segment = &p->segments[p->blocks[hole].segment];
     uint32_t count = (uint32_t)((hi - lo) >> p->page_shift);
     DRYI_ASSERT(count <= p->stock_count);
@@ -294,6 +302,8 @@ enum dry_status
 dryi_paged_segment_reserve(struct dryi_paged *p, uint32_t arena, uint64_t size,
                            bool least)
 {
+    DRYI_ASSERT_SLOW(arena < p->arena_count && p->page_bytes > 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     uint64_t bytes = segment_bytes(p, arena, size), enough = page_ceil(p, size);
     enum dry_status status = DRY_ERR_NO_SPACE;
     if (!least)
@@ -311,6 +321,8 @@ enum dry_status
 dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
                          uint32_t list)
 {
+    DRYI_ASSERT_SLOW(arena < p->arena_count && p->page_bytes == 0);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     if (!has_room_for(p, size))
         return DRY_ERR_NO_SPACE;
     uint32_t slot = segment_slot(p);
@@ -337,6 +349,8 @@ dryi_paged_segment_alloc(struct dryi_paged *p, uint32_t arena, uint64_t size,
 void
 dryi_paged_segment_return(struct dryi_paged *p, uint32_t segment)
 {
+    DRYI_ASSERT_SLOW(p->segments[segment].live);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     struct segment *s = &p->segments[segment];
     bool small = arena_is_small(s->arena);
     DRYI_ASSERT(segment != p->layout.segment);

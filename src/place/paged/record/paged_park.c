@@ -37,6 +37,7 @@ dryi_paged_parking_finish(struct dryi_paged *p)
 void
 dryi_paged_layout_finish(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_parking_finish(p);
     dryi_paged_layout_unindex(p);
 }
@@ -63,6 +64,8 @@ dryi_paged_parking_begin(struct dryi_paged *p, uint32_t step_count)
 void
 dryi_paged_unpark(struct dryi_paged *p, uint32_t block)
 {
+    DRYI_ASSERT_SLOW(p->blocks[block].state == BLOCK_PARKED);
+    DRYI_ASSERT_SLOW(dryi_paged_has_access(p, ACCESS_ALL));
     dryi_paged_parked_pop(p, p->blocks[block].bin_next);
     p->blocks[block].address = ADDRESS_UNKNOWN;
     p->blocks[block].state = BLOCK_FREE;
@@ -72,6 +75,7 @@ dryi_paged_unpark(struct dryi_paged *p, uint32_t block)
 bool
 dryi_paged_unpark_all(struct dryi_paged *p)
 {
+    DRYI_ASSERT_SLOW(p->layout.parked_count <= PARKED_MAX);
     const struct layout *layout = &p->layout;
     bool any = layout->parked_count > 0;
     for (uint32_t word = 0; layout->parked_count > 0; word++) {

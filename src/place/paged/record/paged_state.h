@@ -125,6 +125,25 @@ struct dryi_paged {
     enum dry_status hindered;
 };
 
+/*
+ * What a thread holds: one cache; the place too, while others use their caches; the place and all
+ * caches. A function that crosses files asserts what it requires.
+ */
+enum access { ACCESS_CACHE, ACCESS_PLACE, ACCESS_ALL };
+
+/* Does the caller hold as much, as far as can be told? For assertions. */
+static inline bool
+dryi_paged_has_access(const struct dryi_paged *p, enum access access)
+{
+    if (p->is_beside)
+        return access != ACCESS_ALL;
+    for (const struct dryi_cache *cache = p->caches; cache; cache = cache->next) {
+        if (cache->is_alone)
+            return access == ACCESS_CACHE;
+    }
+    return true;
+}
+
 /* A request under way. */
 struct request {
     uint64_t size, bytes; /* as asked, and of its block */
